@@ -1,21 +1,56 @@
 // break.js - sentences of “Break it”: a model without one of the ideas that it was trained with
 
+import { scoreScale } from '../state/architecture.js';
+import { factor } from './formulas.js';
+
 /** @typedef {'causal' | 'scaleScores' | 'usePosition' | 'useResidual' | 'useNorm' | 'useFinalNorm'} Idea */
 
-/** @type {Record<Idea, { name: string, why: string }>} */
+/** @typedef {Record<string, any>} Config */
+
+/** The factor of the scores left out. @param {Config} c */
+function unscaled(c) {
+  const scale = scoreScale(c);
+  const root = !(c.scoreScale > 0);
+  const [how, what] =
+    scale < 1
+      ? [`${root ? '√d' : factor(1 / scale)} times too large`, 'the softmax puts nearly all weight on one key']
+      : [`${factor(scale)} times too small`, 'the softmax spreads the weight over all keys'];
+  return { name: `without ${root ? '÷ √d' : `× ${factor(scale)}`}`, why: `scores are ${how}, so ${what}` };
+}
+
+/** Why positions matter. @param {Config} c */
+function unplaced(c) {
+  if (!c.causal) return 'nothing tells one position from another';
+  return `only the mask${c.slidingWindow ? ' and the sliding window tell' : ' tells'} one position from another`;
+}
+
+/** What the norms inside the blocks did. @type {Record<string, string>} */
+const UNNORMED = {
+  pre: 'vectors are not rescaled before a sublayer reads them',
+  post: 'the residual stream is not rescaled after each sum',
+  sandwich: 'vectors are rescaled neither before a sublayer reads them nor before its output is added',
+  output: 'the output of a sublayer is not rescaled before it is added',
+};
+
+/**
+ * What it is called to leave an idea out of this model, and what that does.
+ * @type {Record<Idea, (c: Config) => { name: string, why: string }>}
+ */
 export const IDEAS = {
-  causal: {
+  causal: () => ({
     name: 'without the mask',
     why: 'every token attends to later ones too, including the one to be predicted, which it never did in training',
-  },
-  scaleScores: {
-    name: 'without ÷ √d',
-    why: 'scores are √d times too large, so the softmax puts nearly all weight on one key',
-  },
-  usePosition: { name: 'without positions', why: 'only the mask tells one position from another' },
-  useResidual: { name: 'without the residual stream', why: 'each sublayer passes on only its own output' },
-  useNorm: { name: 'without norms in the blocks', why: 'vectors are not rescaled before a sublayer reads them' },
-  useFinalNorm: { name: 'without the final norm', why: 'the head reads the residual stream unscaled' },
+  }),
+  scaleScores: unscaled,
+  usePosition: (c) => ({ name: 'without positions', why: unplaced(c) }),
+  useResidual: (c) => ({
+    name: 'without the residual stream',
+    why: c.parallelResidual
+      ? 'each block passes on only what its attention and its FFN compute'
+      : 'each sublayer passes on only its own output',
+  }),
+  useNorm: (c) => ({ name: 'without norms in the blocks', why: UNNORMED[c.normPlacement] }),
+  useFinalNorm: () => ({ name: 'without the final norm', why: 'the head reads the residual stream unscaled' }),
 };
 
 /** A text of our own, and its first sentence, which is continued. */

@@ -1,6 +1,9 @@
 // chapters.js - the chapters of "Learn": what a concept is, one thing to try, one question. All of it holds for the
 // architecture that is loaded.
+import { embedWidth, isGated, rotatesAnywhere } from '../state/architecture.js';
+import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int } from './format.js';
+import { factor } from './formulas.js';
 
 /**
  * @typedef {object} Chapter
@@ -18,14 +21,43 @@ const POSITION = {
   learned: 'A second table has a row for each position, which is added.',
   sinusoidal: 'Sines and cosines of the position are added.',
   rope: 'Order enters later: queries and keys are rotated by angles that grow with the position.',
+  alibi: 'Order enters later: from each score the distance of the key is subtracted (ALiBi).',
   none: 'Nothing tells this model where in the text a token stands, except the mask.',
 };
-const ACTIVATION = {
-  relu: 'ReLU replaces numbers below zero by zero',
-  gelu_erf: 'GELU pushes numbers below zero towards zero',
-  gelu_tanh: 'GELU pushes numbers below zero towards zero',
-  swiglu: 'SwiGLU multiplies one half of the numbers by a gate computed from the other',
+/** @param {any} c @returns {keyof typeof POSITION} */
+const positionOf = (c) => (!c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position);
+
+/** @param {any} c */
+const activation = (c) =>
+  isGated(c)
+    ? `${FFN_NAMES[c.ffn]} multiplies one half of the numbers by a gate computed from the other`
+    : `${FFN_NAMES[c.ffn].split('-')[0]} ${EFFECT[activationOf(c.ffn)]}`;
+
+/** What a sliding window does, where there is one. @param {any} c */
+function windows(c) {
+  if (!c.slidingWindow) return '';
+  const some = c.windowLayers?.length ? 'In some layers a' : 'A';
+  return ` ${some} sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`;
+}
+
+/** What a norm rescales, and when. @type {Record<string, [string, string]>} */
+const NORMED = {
+  pre: ['a vector', 'before it is read'],
+  post: ['a vector', 'after each sum'],
+  sandwich: ['a vector', 'before it is read and again before what was computed from it is added'],
+  output: ['the output of attention or FFN', 'before it is added'],
 };
+/** @param {any} c */
+function normWords(c) {
+  if (!c.useNorm)
+    return 'Most models rescale vectors from layer to layer by a norm. In this one the norms inside the blocks are switched off.';
+  const [what, when] = NORMED[c.normPlacement];
+  const how =
+    c.norm === 'rmsnorm'
+      ? `RMSNorm divides ${what} by its root mean square ${when}`
+      : `LayerNorm subtracts the mean of ${what} and divides by its standard deviation ${when}`;
+  return `${how}, so that sizes stay alike from layer to layer.`;
+}
 
 /** @type {Chapter[]} */
 export const CHAPTERS = [
@@ -47,8 +79,8 @@ export const CHAPTERS = [
     id: 'embedding',
     title: 'Embedding',
     paragraphs: (c) => [
-      `Each id picks one row of the embedding table. A row has ${int(c.dModel)} numbers; they are learned, and similar tokens get similar rows.`,
-      POSITION[/** @type {keyof typeof POSITION} */ (c.usePosition ? c.position : 'none')],
+      `Each id picks one row of the embedding table. A row has ${int(embedWidth(c))} numbers${c.dEmbed ? `, from which a matrix makes ${int(c.dModel)}` : ''}; they are learned, and similar tokens get similar rows.`,
+      POSITION[positionOf(c)],
     ],
     task: {
       words: 'Open the first stage of the anatomy: each lane shows the row of its token.',
@@ -57,7 +89,7 @@ export const CHAPTERS = [
       set: { openStage: 'embed' },
     },
     question: (c) =>
-      `The table has ${int(c.vocabSize)} rows of ${int(c.dModel)} numbers. How many parameters are that?`,
+      `The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters are that?`,
   },
   {
     id: 'attention',
@@ -65,8 +97,8 @@ export const CHAPTERS = [
     paragraphs: (c) => [
       `Every token makes a query, a key and a value in each of ${int(c.nHeads)} heads. A head multiplies the query of a token with the keys of the others; softmax makes weights of the products, and with these weights the values are added up.`,
       c.causal
-        ? 'A token may not look at later ones: they are masked, because in training they are the answer.'
-        : 'Here every token may look at every other, earlier or later.',
+        ? `A token may not look at later ones: they are masked, because in training they are the answer.${windows(c)}`
+        : `Here every token may look at every other, earlier or later.${windows(c)}`,
     ],
     task: {
       words: 'Choose a token and a head, and see where the head looks.',
@@ -81,7 +113,7 @@ export const CHAPTERS = [
     id: 'ffn',
     title: 'Feed-forward network',
     paragraphs: (c) => [
-      `After attention each token is worked on alone: ${int(c.dModel)} numbers become ${int(c.dFf)}, ${ACTIVATION[/** @type {keyof typeof ACTIVATION} */ (c.ffn)] ?? 'an activation follows'}, and they become ${int(c.dModel)} again.`,
+      `${c.parallelResidual ? 'Beside attention, and from the same stream,' : 'After attention'} each token is worked on alone: ${int(c.dModel)} numbers become ${int(c.dFf)}, ${activation(c)}, and they become ${int(c.dModel)} again.`,
       'Most of what a model knows about words is stored here.',
     ],
     task: {
@@ -97,11 +129,9 @@ export const CHAPTERS = [
     title: 'Residual stream and norms',
     paragraphs: (c) => [
       c.useResidual
-        ? 'Attention and FFN do not replace the vector of a token, they add to it. The sum that runs through all blocks is the residual stream.'
+        ? `Attention and FFN do not replace the vector of a token, they add to it${c.parallelResidual ? ', both at once' : ''}. The sum that runs through all blocks is the residual stream.`
         : 'In most models attention and FFN add to the vector of a token. This one was told not to: each passes on only its own output.',
-      c.norm === 'rmsnorm'
-        ? 'RMSNorm divides a vector by its root mean square before it is read, so that sizes stay alike from layer to layer.'
-        : 'LayerNorm subtracts the mean and divides by the standard deviation, so that sizes stay alike from layer to layer.',
+      normWords(c),
     ],
     task: {
       words: 'Run the model without the residual connection, and read what it writes.',
@@ -118,7 +148,7 @@ export const CHAPTERS = [
     title: 'Logits and probabilities',
     when: writes,
     paragraphs: (c) => [
-      `At the end the stream is compared with one row for each token: ${int(c.vocabSize)} scores, the logits. ${c.tieWordEmbeddings ? 'The rows are those of the embedding table, used a second time.' : 'The rows are a table of their own.'}`,
+      `At the end the stream is compared with one row for each token: ${int(c.vocabSize)} scores, the logits. ${c.tieWordEmbeddings ? 'The rows are those of the embedding table, used a second time.' : 'The rows are a table of their own.'}${c.logitSoftcap > 0 ? ` A soft cap keeps each logit between −${factor(c.logitSoftcap)} and ${factor(c.logitSoftcap)}.` : ''}`,
       'Softmax makes probabilities of the logits: all are positive, and they add up to 1.',
     ],
     task: {

@@ -1,7 +1,10 @@
 // compare.js - names and sentences of “Compare and build”: fields of a configuration, and a model as the list of what a
 // token passes
 
-import { si } from './format.js';
+import { embedWidth, hasAlibi, isGated, rotaryDim, rotatesAnywhere } from '../state/architecture.js';
+import { FFN_NAMES } from './ffn.js';
+import { int, si } from './format.js';
+import { NORM_NAMES } from './stage_words.js';
 
 /** Fields of a configuration by their keys. @type {Record<string, string>} */
 export const FIELD_NAMES = {
@@ -16,38 +19,85 @@ export const FIELD_NAMES = {
   dFf: 'd_ff',
   contextLength: 'context',
   slidingWindow: 'window, 0: all',
+  windowLayers: 'layers with it',
   norm: 'norm',
   normPlacement: 'norm is',
+  parallelResidual: 'parallel blocks',
+  sharedNorm: 'one norm for both',
   ffn: 'FFN',
   position: 'positions',
   ropeTheta: 'rope theta',
+  rotaryDim: 'rotated, 0: all',
+  ropeLayers: 'layers that rotate',
   finalNorm: 'final norm',
   qkNorm: 'q, k norms',
+  qkNormKind: 'q, k norm',
+  qkNormSpan: 'it spans',
   tieWordEmbeddings: 'head tied',
   sharedEmbedding: 'one embedding',
   biasQkv: 'biases, q k v',
   biasAttnOut: 'biases, o',
   biasFfn: 'biases, FFN',
   biasNorm: 'biases, norms',
+  biasQkNorm: 'biases, q k norms',
   biasHead: 'biases, head',
   normEps: 'norm ε',
+  normGain: 'gains, norms',
+  embedNorm: 'norm of embedding',
+  dEmbed: 'embedding, 0: d_model',
   embeddingScale: 'embedding ×',
+  residualScale: 'outputs ×',
+  scoreScale: 'scores ×, 0: 1/√d_head',
+  logitScale: 'logits ×',
+  scoreSoftcap: 'cap of scores, 0: none',
+  logitSoftcap: 'cap of logits, 0: none',
+  clipQkv: 'limit of q k v, 0: none',
+  positionOffset: 'first position row',
+  ropeLocalTheta: 'theta in windows, 0: same',
   ropePairs: 'rope pairs',
   ropeScaling: 'rope scaling',
   ropeFactor: 'its factor',
   ropeLowFreqFactor: 'low frequency',
   ropeHighFreqFactor: 'high frequency',
   ropeOriginalContext: 'first context',
+  ropeBetaFast: 'fast turns',
+  ropeBetaSlow: 'slow turns',
+  ropeTruncate: 'whole pairs',
+  ropeAttentionFactor: 'cos and sin ×',
+  ropeShortFactors: 'divisors, short',
+  ropeLongFactors: 'divisors, long',
 };
 /** Values of fields that are words. @type {Record<string, Record<string, string>>} */
 export const OPTIONS = {
   kind: { decoder: 'decoder', encoder_decoder: 'encoder-decoder', encoder: 'encoder' },
-  norm: { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' },
-  normPlacement: { pre: 'before (pre)', post: 'after (post)' },
-  ffn: { swiglu: 'SwiGLU', gelu_tanh: 'GELU-tanh', gelu_erf: 'GELU-erf', relu: 'ReLU' },
-  position: { rope: 'rotary', learned: 'learned', sinusoidal: 'sinusoidal', none: 'none' },
+  norm: NORM_NAMES,
+  normPlacement: {
+    pre: 'before (pre)',
+    post: 'after the sum (post)',
+    sandwich: 'before and on outputs',
+    output: 'on outputs',
+  },
+  ffn: FFN_NAMES,
+  position: { rope: 'rotary', learned: 'learned', sinusoidal: 'sinusoidal', alibi: 'ALiBi', none: 'none' },
+  qkNormKind: NORM_NAMES,
+  qkNormSpan: { head: 'each head', each_head: 'each head, own gains', projection: 'all heads' },
   ropePairs: { half: 'i, i + d/2', adjacent: 'neighbours' },
-  ropeScaling: { none: 'none', linear: 'linear', llama3: 'Llama 3' },
+  ropeScaling: {
+    none: 'none',
+    linear: 'linear',
+    llama3: 'Llama 3',
+    yarn: 'YaRN',
+    dynamic: 'dynamic',
+    longrope: 'LongRoPE',
+  },
+};
+/** A list that repeats over the layers, or one of numbers. */
+export const LISTS = {
+  every: 'every layer',
+  /** @param {boolean[]} flags */
+  flags: (flags) => (flags.length ? flags.map(Number).join(' ') : LISTS.every),
+  /** @param {number[]} list */
+  numbers: (list) => (list.length > 3 ? `${list.slice(0, 3).join(' ')} … (${list.length})` : list.join(' ')) || 'none',
 };
 
 export const COMPARE = {
@@ -68,7 +118,31 @@ export const COMPARE = {
   /** @param {number} tokens */
   cache: (tokens) => `kv cache of ${tokens} tokens, f16`,
 };
-/** @type {Record<string, string>} */
-export const FFN_BOX = { swiglu: 'SwiGLU', relu: 'ReLU FFN', gelu_erf: 'GELU-erf FFN', gelu_tanh: 'GELU-tanh FFN' };
 /** What positions add to the embedding. @type {Record<string, string>} */
-export const ADDED = { learned: ' + learned positions', sinusoidal: ' + sinusoids', none: '', rope: '' };
+const ADDED = { learned: ' + learned positions', sinusoidal: ' + sinusoids' };
+
+/** Boxes and lines of a model as a list of what a token passes. `c` is a configuration. */
+export const FLOW = {
+  /** @param {any} c */
+  embedding: (c) =>
+    `Embedding ${int(c.vocabSize)} × ${embedWidth(c)}${c.dEmbed ? ` → ${c.dModel}` : ''}${ADDED[c.position] ?? ''}`,
+  /** @param {any} c */
+  attention: (c) =>
+    [
+      `Attention, ${c.nHeads} head${c.nHeads === 1 ? '' : 's'}`,
+      c.nKvHeads === c.nHeads ? '' : `${c.nKvHeads} kv`,
+      rotatesAnywhere(c) ? `${rotaryDim(c) < c.dHead ? 'partly ' : ''}rotary` : '',
+      hasAlibi(c) ? 'ALiBi' : '',
+      c.slidingWindow ? `window ${int(c.slidingWindow)}${c.windowLayers?.length ? ' in some layers' : ''}` : '',
+    ]
+      .filter(Boolean)
+      .join(', '),
+  cross: 'Cross-attention in the decoder',
+  /** @param {any} c */
+  ffn: (c) => `${FFN_NAMES[c.ffn]}${isGated(c) ? '' : ' FFN'}, ${c.dFf}`,
+  /** @param {any} c */
+  head: (c) => (c.tieWordEmbeddings ? 'Head, shared with the embedding' : 'Head'),
+  stream: '+ stream',
+  beside: 'beside it, from the same stream',
+  both: '+ both + stream',
+};

@@ -1,5 +1,6 @@
 // count.js - sentences of the view Count: parameters, memory, cost, one measured pass
 
+import { FFN_NAMES } from './ffn.js';
 import { int } from './format.js';
 
 /** Components of a model by the library's names, in the order in which a token passes them. */
@@ -13,18 +14,14 @@ export const COMPONENTS = /** @type {Record<string, string>} */ ({
   final_norm: 'Final norm',
   head: 'Head',
 });
-const FFN = /** @type {Record<string, string>} */ ({
-  swiglu: 'SwiGLU FFN',
-  relu: 'ReLU FFN',
-  gelu_erf: 'GELU-erf FFN',
-  gelu_tanh: 'GELU-tanh FFN',
-});
 
 /**
  * @param {{ component: string, layers: number, stack: string | null, ffn: string }} of  layers: 0 for what is in no block
  */
 export function componentName({ component, layers, stack, ffn }) {
-  const name = (component === 'ffn' && FFN[ffn]) || COMPONENTS[component] || component;
+  if (component === 'norm' && !layers) return 'Norm of the embedding';
+  const kind = FFN_NAMES[ffn];
+  const name = (component === 'ffn' && kind && `${kind} FFN`) || COMPONENTS[component] || component;
   return layers ? `${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;
 }
 
@@ -36,7 +33,11 @@ export const blockName = (layer, stack) => `Block ${layer + 1}${stack ? ` of the
 
 /** What is added to a product: parameters of attention that are no matrix, or a bias. */
 export const BIASES = (/** @type {string} */ component, /** @type {any} */ config) =>
-  component === 'attention' && config.qkNorm ? (config.biasQkv ? 'biases and q, k gains' : 'q, k gains') : 'biases';
+  component === 'attention' && config.qkNorm
+    ? config.biasQkv || config.biasAttnOut || config.biasQkNorm
+      ? 'biases and q, k gains'
+      : 'q, k gains'
+    : 'biases';
 
 /**
  * @param {number} inFile

@@ -1,7 +1,9 @@
 // inside.js - sentences of the view Inside: heads, attention, where the answer comes from. Layers and heads are counted
 // from 1 here, and from 0 only in the names of points.
 
+import { hasAlibi, scoreScale } from '../state/architecture.js';
 import { quoted } from './format.js';
+import { factor } from './formulas.js';
 
 /**
  * @typedef {import('../state/patterns.js').Stack} Stack
@@ -41,22 +43,35 @@ export const HABITS = {
 /** Over the column that gathers the keys before those shown, in two lines. @param {number} count */
 export const EARLIER = (count) => [`${count} earlier`, 'tokens, summed'];
 
-/** Steps from a query and a key to a weight. */
-export const STAGES = /** @type {const} */ ([
-  { key: 'raw', name: 'scores', title: 'scores before scaling' },
-  { key: 'scaled', name: '÷ √d', title: 'scores, scaled' },
-  { key: 'masked', name: 'masked', title: 'scores, masked' },
-  { key: 'pattern', name: 'softmax', title: 'pattern' },
-]);
+/** Steps from a query and a key to a weight, as the configuration has them. */
+export function stagesOf(/** @type {any} */ c) {
+  const scale = scoreScale(c);
+  const changes = [
+    c.scoreSoftcap > 0 ? ['capped', 'capped'] : [],
+    hasAlibi(c) ? ['ALiBi', 'lowered by distance'] : [],
+    ['masked', 'masked'],
+  ].filter((words) => words.length);
+  const said = (/** @type {number} */ i) => changes.map((words) => words[i]).join(', ');
+  return /** @type {const} */ ([
+    { key: 'raw', name: 'scores', title: 'scores before scaling' },
+    {
+      key: 'scaled',
+      name: c.scaleScores === false || c.scoreScale > 0 ? `× ${factor(scale)}` : '÷ √d',
+      title: scale === 1 ? 'scores, not scaled' : 'scores, scaled',
+    },
+    { key: 'masked', name: said(0), title: `scores, ${said(1)}` },
+    { key: 'pattern', name: 'softmax', title: 'pattern' },
+  ]);
+}
 
 const STACK_TITLES = { encoder: 'Encoder layer', cross: 'Across, layer', self: 'Layer' };
 
 export const ATTENTION = {
   /** @param {Stack} stack @param {Head} of */
   title: (stack, { layer, head }) => `${STACK_TITLES[stack]} ${layer + 1}, head ${head + 1}`,
-  /** @param {string} stage @param {number} queries @param {number} keys */
-  shape: (stage, queries, keys) =>
-    `${STAGES.find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
+  /** @param {any} c configuration @param {string} stage @param {number} queries @param {number} keys */
+  shape: (c, stage, queries, keys) =>
+    `${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
   /** @param {number} near */
   zooms: (near) => [
     { key: 'near', name: `last ${near} tokens` },

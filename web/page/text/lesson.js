@@ -1,5 +1,17 @@
 // lesson.js - the sentences of the lesson: one token on its way from the text to the next word, with its numbers
+import {
+  addsPositions,
+  embedWidth,
+  hasAlibi,
+  normsBefore,
+  normsOutput,
+  rotaryDim,
+  rotates,
+  windowOf,
+} from '../state/architecture.js';
 import { figures, int, percent, quoted } from './format.js';
+import { factor } from './formulas.js';
+import { NORM_NAMES } from './stage_words.js';
 
 /**
  * @typedef {object} Facts  of one token in one pass
@@ -21,11 +33,20 @@ import { figures, int, percent, quoted } from './format.js';
 
 /** @typedef {{ id: string, stage: string, title: string, when?: (c: any) => boolean, say: (f: Facts) => string }} Stop */
 
-const NORM = { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' };
 const writes = (/** @type {any} */ c) => c.kind !== 'encoder';
 const from = (/** @type {number | null} */ a, /** @type {number | null} */ b) =>
   a === null || b === null ? '' : ` Its norm changes from ${figures(a)} to ${figures(b)}.`;
 const several = (/** @type {number} */ n, /** @type {string} */ word) => `${int(n)} ${word}${n === 1 ? '' : 's'}`;
+/** Keys that a query of the layer can have a weight for. @param {any} c @param {number} layer @param {number} keys */
+const seenOf = (c, layer, keys) => Math.min(keys, windowOf(c, layer) || keys);
+/** Heads that share keys and values. @param {any} c */
+const sharing = (c) =>
+  c.nKvHeads < c.nHeads
+    ? `; ${c.nKvHeads === 1 ? 'all heads' : `groups of ${c.nHeads / c.nKvHeads} heads`} share key and value`
+    : '';
+/** The norm of an output, as a clause. @param {any} c @param {boolean} [more]  what follows is a verb */
+const normed = (c, more = false) =>
+  normsOutput(c) && c.useNorm ? `${more ? 'pass ' : ''}${NORM_NAMES[c.norm]}${more ? ' and ' : ' rescales it, '}` : '';
 
 /** @type {Stop[]} */
 export const LESSON = [
@@ -41,26 +62,28 @@ export const LESSON = [
     stage: 'embed',
     title: 'Its row of numbers',
     say: ({ token, config: c, embedding }) =>
-      `The number picks row ${int(token.id)} of the embedding table: ${int(c.dModel)} numbers${embedding ? `, here between ${figures(embedding[0])} and ${figures(embedding[1])}` : ''}. From here on they stand for the token.${
-        c.position === 'learned' || c.position === 'sinusoidal' ? ' A second row, for the position, is added.' : ''
-      }`,
+      `The number picks row ${int(token.id)} of the embedding table: ${int(embedWidth(c))} numbers${c.dEmbed ? `, from which a matrix makes ${int(c.dModel)}` : ''}${embedding ? `, here between ${figures(embedding[0])} and ${figures(embedding[1])}` : ''}. From here on they stand for the token.${
+        addsPositions(c) ? ' A second row, for the position, is added.' : ''
+      }${c.embedNorm && c.useNorm ? ` ${NORM_NAMES[c.norm]} rescales the result.` : ''}`,
   },
   {
     id: 'norm',
     stage: 'norm1',
     title: 'One scale',
-    when: (c) => c.useNorm && c.normPlacement !== 'post',
+    when: (c) => c.useNorm && normsBefore(c),
     say: ({ config: c, norms }) =>
-      `Before the heads read this vector, ${NORM[/** @type {keyof typeof NORM} */ (c.norm)]} brings it to one scale.${from(norms.pre, norms.normalized)} The residual stream itself stays as it is.`,
+      `Before ${c.sharedNorm ? 'the heads and the feed-forward network read' : 'the heads read'} this vector, ${NORM_NAMES[c.norm]} brings it to one scale.${from(norms.pre, norms.normalized)} The residual stream itself stays as it is.`,
   },
   {
     id: 'qkv',
     stage: 'qkv',
     title: 'Query, key and value',
-    say: ({ config: c, position }) =>
-      `Three matrices make a query, a key and a value of it, ${int(c.dHead)} numbers each, for each of ${several(c.nHeads, 'head')}.${
-        c.position === 'rope'
-          ? ` Query and key are rotated by angles that grow with the position, here ${position}.`
+    say: ({ config: c, position, layer }) =>
+      `Three matrices make a query, a key and a value of it, ${int(c.dHead)} numbers each, for ${c.nHeads === 1 ? 'its one head' : `each of ${int(c.nHeads)} heads`}${sharing(c)}.${
+        c.qkNorm ? ` ${NORM_NAMES[c.qkNormKind]} rescales query and key.` : ''
+      }${
+        rotates(c, layer)
+          ? ` ${rotaryDim(c) < c.dHead ? `The first ${rotaryDim(c)} numbers of query and key` : 'Query and key'} are rotated by angles that grow with the position, here ${position}.`
           : ''
       }`,
   },
@@ -69,14 +92,24 @@ export const LESSON = [
     stage: 'heads',
     title: 'Attention',
     say: ({ config: c, layer, head, keys, attended }) =>
-      `Head ${head + 1} of layer ${layer + 1} compares the query with ${several(keys, 'key')}${c.causal ? ', those up to this token' : ''}. Softmax turns the scores into weights: ${attended.map((t) => `${percent(t.weight)} for ${quoted(t)}`).join(', ')}.`,
+      `Head ${head + 1} of layer ${layer + 1} compares the query with ${several(seenOf(c, layer, keys), 'key')}${c.causal ? `, ${windowOf(c, layer) && windowOf(c, layer) < keys ? 'the last' : 'those'} up to this token` : ''}.${
+        c.scoreSoftcap > 0
+          ? ` A soft cap keeps the scores between −${factor(c.scoreSoftcap)} and ${factor(c.scoreSoftcap)}.`
+          : ''
+      }${hasAlibi(c) ? ' The farther away a key is, the more is subtracted from its score (ALiBi).' : ''} Softmax turns the scores into weights: ${attended.map((t) => `${percent(t.weight)} for ${quoted(t)}`).join(', ')}.`,
   },
   {
     id: 'out',
     stage: 'out',
     title: 'Into the stream',
     say: ({ config: c, norms }) =>
-      `The values are added up with these weights, one matrix joins the ${several(c.nHeads, 'head')}, and the result is added to the residual stream.${from(norms.pre, norms.mid)}`,
+      `The values are added up with these weights, one matrix joins the ${several(c.nHeads, 'head')}, ${normed(c)}${
+        c.parallelResidual
+          ? 'and the result is added to the residual stream together with that of the feed-forward network'
+          : c.useResidual
+            ? 'and the result is added to the residual stream'
+            : 'and the result takes the place of the residual stream, which is switched off'
+      }.${c.normPlacement === 'post' && c.useNorm ? ` ${NORM_NAMES[c.norm]} brings the sum to one scale.` : ''}${from(norms.pre, norms.mid)}`,
   },
   {
     id: 'cross',
@@ -91,7 +124,7 @@ export const LESSON = [
     stage: 'ffn',
     title: 'The feed-forward network',
     say: ({ config: c, active, norms }) =>
-      `The feed-forward network works on this token alone: ${int(c.dModel)} numbers become ${int(c.dFf)}${active ? `, of which ${int(active[0])} are above zero after the activation` : ''}, and ${int(c.dModel)} again, which are added to the stream.${from(norms.mid, norms.post)}`,
+      `The feed-forward network works on this token alone${c.parallelResidual ? ' and reads the stream that the heads read' : ''}: ${int(c.dModel)} numbers become ${int(c.dFf)}${active ? `, of which ${int(active[0])} are above zero after the activation` : ''}, and ${int(c.dModel)} again, which ${normed(c, true)}${c.useResidual ? 'are added to the stream' : 'take the place of the stream'}${c.parallelResidual ? ', together with the output of the heads' : ''}.${from(norms.mid ?? norms.pre, norms.post)}`,
   },
   {
     id: 'blocks',
@@ -107,7 +140,7 @@ export const LESSON = [
     title: 'Logits',
     when: writes,
     say: ({ config: c, best }) =>
-      `The head compares the stream with one row for each token: ${int(c.vocabSize)} logits.${best ? ` The largest, ${figures(best.logit)}, belongs to ${quoted(best)}. Softmax makes probabilities of them: ${percent(best.p)} for this one.` : ''}`,
+      `The head compares the stream with one row for each token: ${int(c.vocabSize)} logits.${c.logitSoftcap > 0 ? ` A soft cap keeps them between −${factor(c.logitSoftcap)} and ${factor(c.logitSoftcap)}.` : ''}${best ? ` The largest, ${figures(best.logit)}, belongs to ${quoted(best)}. Softmax makes probabilities of them: ${percent(best.p)} for this one.` : ''}`,
   },
   {
     id: 'sample',

@@ -1,6 +1,17 @@
 // walk.js - the stops of the guided walk: short texts that hold for the architecture that is loaded, and what each
 // shows
+import {
+  embedWidth,
+  hasAlibi,
+  isGated,
+  rotates,
+  rotatesAnywhere,
+  scoreScale,
+  windowOf,
+} from '../state/architecture.js';
+import { EFFECT, activationOf } from './ffn.js';
 import { int, percent, quoted } from './format.js';
+import { factor } from './formulas.js';
 
 /**
  * @typedef {import('../state/store.js').State} State
@@ -16,14 +27,61 @@ const POSITION = {
   learned: 'A second row, chosen by the place in the text, is added.',
   sinusoidal: 'Sines and cosines of the place in the text are added, a pattern of its own for each place.',
   rope: 'Nothing in them says yet where in the text the piece stands.',
+  alibi: 'Nothing in them says yet where in the text the piece stands.',
   none: 'Nothing in them says where in the text the piece stands, and nothing later will: all that this model knows of order is the mask.',
 };
-const BEND = {
-  relu: 'what is below zero becomes zero',
-  gelu_erf: 'what is below zero is pushed towards it',
-  gelu_tanh: 'what is below zero is pushed towards it',
-  swiglu: 'one half decides how much of the other passes',
+/** Where positions come in, of those that do. @param {any} c @returns {keyof typeof POSITION} */
+const positionOf = (c) => (!c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position);
+
+/** What happens between the two matrices of the FFN. @param {any} c */
+const bend = (c) =>
+  isGated(c)
+    ? 'one half decides how much of the other passes'
+    : `the activation ${EFFECT[activationOf(c.ffn)].replace('numbers below zero', 'what is below zero')}`;
+
+/** The norm of the first stop, by its place. @type {Record<string, string>} */
+const SCALE = {
+  pre: 'Before anything reads a vector, it is brought to one size, so that no stage has to cope with very large or very small numbers. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.',
+  post: 'After each sum the stream is brought to one size, so that no stage has to cope with very large or very small numbers. In this kind of block that happens to the stream itself: whatever comes later reads it rescaled.',
+  sandwich:
+    'Before anything reads a vector, it is brought to one size, and so is what each part of a block computes, before it is added. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.',
+  output:
+    'What each part of a block computes is brought to one size before it is added, so that no part outweighs the others. In this kind of block the parts read the stream, the thin line that runs straight past, as it is.',
 };
+
+/** How the next stage changes the scores. @param {any} c */
+function scaling(c) {
+  const scale = scoreScale(c);
+  const most = `most models now divide by √${c.dHead}`;
+  if (c.scaleScores === false) return `${most}; this one was told not to`;
+  if (scale === 1) return `${most}; this one takes the products as they are`;
+  const how = c.scoreScale > 0 ? `multiplies by ${factor(scale)}` : `divides by √${c.dHead}`;
+  return `the next stage ${how}; switch between the two and watch the legend, not the picture`;
+}
+
+/** How order gets into queries, keys and scores. @param {any} c @param {number} layer */
+function order(c, layer) {
+  if (hasAlibi(c))
+    return 'Neither knows its place: order gets in with the scores, from which the distance of the key is subtracted (ALiBi).';
+  if (!rotatesAnywhere(c)) return '';
+  if (!rotates(c, layer)) return 'Other layers rotate queries and keys by their positions. This one does not.';
+  return 'Queries and keys are then rotated by an angle that grows with their position: this is how order gets in.';
+}
+
+/** A key and its value in the cache. @param {number} dHead @param {string} [type]  of the cache */
+const keyValueBytes = (dHead, type) =>
+  type === 'q8_0' ? 4 * Math.ceil(dHead / 4) + dHead + 8 : 2 * dHead * (type === 'f16' ? 2 : 4);
+
+/** What becomes of the outputs of a block's parts. @param {any} c */
+function summing(c) {
+  if (!c.useResidual)
+    return 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.';
+  if (c.normPlacement === 'post' && c.useNorm)
+    return 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.';
+  return c.parallelResidual
+    ? 'Both halves of a block read the same stream and add to it at once; nothing overwrites it.'
+    : 'Both halves of a block only add to the stream; nothing overwrites it.';
+}
 
 /**
  * How the text was cut.
@@ -44,7 +102,7 @@ const STOPS = [
     at: '.anatomy',
     set: () => ({ openStage: 'embed' }),
     text: (s, c) =>
-      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${c.dModel} values that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 1 the grey strips on the left are these rows.'} ${POSITION[c.usePosition ? c.position : 'none']}`,
+      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${embedWidth(c)} values${c.dEmbed ? `, from which a matrix makes ${c.dModel},` : ''} that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 1 the grey strips on the left are these rows.'} ${POSITION[positionOf(c)]}`,
   },
   {
     title: 'One scale',
@@ -52,18 +110,15 @@ const STOPS = [
     at: '.anatomy',
     set: () => ({ openStage: 'norm1' }),
     when: (c) => c.useNorm,
-    text: (_, c) =>
-      c.normPlacement === 'post'
-        ? 'After each sum the stream is brought to one size, so that no stage has to cope with very large or very small numbers. In this kind of block that happens to the stream itself: whatever comes later reads it rescaled.'
-        : 'Before anything reads a vector, it is brought to one size, so that no stage has to cope with very large or very small numbers. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.',
+    text: (_, c) => SCALE[c.normPlacement],
   },
   {
     title: 'Query, key, value',
     view: 'inside',
     at: '.anatomy',
     set: () => ({ openStage: 'qkv' }),
-    text: (_, c) =>
-      `Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share keys and values. ` : ''}${c.position === 'rope' && c.usePosition ? 'Queries and keys are then rotated by an angle that grows with their position: this is how order gets in.' : ''}`,
+    text: (s, c) =>
+      `Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share keys and values. ` : ''}${order(c, s.head.layer)}`,
   },
   {
     title: 'Scores',
@@ -71,7 +126,7 @@ const STOPS = [
     at: '.attention',
     set: () => ({ openStage: '', stage: 'raw', zoom: 'near', stack: 'self' }),
     text: (_, c) =>
-      `A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${c.scaleScores ? `the next stage divides by √${c.dHead}; switch between the two and watch the legend, not the picture` : `most models now divide by √${c.dHead}; this one was told not to`}.`,
+      `A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
   },
   {
     title: 'Mask',
@@ -79,8 +134,8 @@ const STOPS = [
     at: '.attention',
     set: () => ({ stage: 'masked', stack: 'self' }),
     when: (c) => c.causal,
-    text: (_, c) =>
-      `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${c.slidingWindow ? ` Nor do those more than ${c.slidingWindow - 1} tokens back.` : ''}`,
+    text: (s, c) =>
+      `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${windowOf(c, s.head.layer) ? ` Nor do those more than ${windowOf(c, s.head.layer) - 1} tokens back.` : c.slidingWindow ? ' Other layers also leave out what is far back.' : ''}`,
   },
   {
     title: 'Softmax weights the values',
@@ -105,7 +160,7 @@ const STOPS = [
     at: '.anatomy',
     set: () => ({ openStage: 'ffn' }),
     text: (s, c) =>
-      `Now each position works by itself: ${c.dModel} values become ${c.dFf}, ${BEND[c.ffn]}, and the result becomes ${c.dModel} values again. ${percent((s.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.model?.parameters.total ?? 1))} of all parameters are in these layers.`,
+      `Now each position works by itself: ${c.dModel} values become ${c.dFf}, ${bend(c)}, and the result becomes ${c.dModel} values again. ${percent((s.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.model?.parameters.total ?? 1))} of all parameters are in these layers.`,
   },
   {
     title: 'The stream',
@@ -113,7 +168,7 @@ const STOPS = [
     at: '.anatomy',
     set: () => ({ openStage: 'resid' }),
     text: (_, c) =>
-      `${!c.useResidual ? 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.' : !c.useNorm || c.normPlacement !== 'post' ? 'Both halves of a block only add to the stream; nothing overwrites it.' : 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.'} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
+      `${summing(c)} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
   },
   {
     title: 'Back to words',
@@ -139,8 +194,8 @@ const STOPS = [
     view: 'count',
     at: '.memory',
     when: (c) => writes(c) && c.causal,
-    text: (_, c) =>
-      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(2 * c.nLayers * c.nKvHeads * c.dHead * 4)} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
+    text: (s, c) =>
+      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.model?.kvDtype))} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
   },
   {
     title: 'Take it apart',
@@ -148,7 +203,7 @@ const STOPS = [
     at: '.ablate',
     set: () => ({ openStage: '' }),
     text: (_, c) =>
-      `Where a head looks is not yet what it is for. ${writes(c) ? 'The logit lens under “Inside” reads the stream with the head after each layer and divides the logit of the chosen token among all parts. Here, switch parts off and see how the text changes. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
+      `Where a head looks is not yet what it is for. ${writes(c) ? 'The logit lens under “Inside” reads the stream with the head after each layer; where parts simply add up, the logit of the chosen token is divided among them. Here, switch parts off and see how the text changes. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
   },
 ];
 

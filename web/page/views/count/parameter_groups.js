@@ -1,6 +1,7 @@
 // parameter_groups.js - the table of parameters by component and by block, each row with the formula that gives its
 // count. A formula is shown only where it gives exactly the count of the file.
 import { groups } from 'd3-array';
+import { embedWidth, isGated } from '../../state/architecture.js';
 import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count.js';
 
 /**
@@ -92,7 +93,14 @@ const factorsOf = (c) => ({
   g: ['h_kv', c.nKvHeads, c.nKvHeads],
   e: ['d_head', c.dHead, c.dHead],
   f: ['d_ff', c.dFf, c.dFf],
-  n: ['n_ctx', c.contextLength, c.contextLength],
+  n: c.positionOffset
+    ? [
+        `(n_ctx + ${c.positionOffset})`,
+        `(${c.contextLength} + ${c.positionOffset})`,
+        c.contextLength + c.positionOffset,
+      ]
+    : ['n_ctx', c.contextLength, c.contextLength],
+  w: ['d_embed', embedWidth(c), embedWidth(c)],
 });
 
 /**
@@ -104,15 +112,16 @@ const factorsOf = (c) => ({
  */
 function termsOf(rows, layers, c) {
   const times = (/** @type {number} */ n, /** @type {string} */ term) => (n === 1 ? term : `${n} ${term}`);
-  const tables = rows.filter((row) => !row.tiedTo).length; // two stacks have one each
+  const tables = rows.filter((row) => !row.tiedTo && !/_project\./.test(row.name)).length; // two stacks have one each
+  const projected = c.dEmbed ? ['w d'] : [];
   const square = c.nHeads === c.nKvHeads && c.nHeads * c.dHead === c.dModel;
   return /** @type {Record<string, string[]>} */ ({
-    embedding: [times(tables, 'V d')],
-    head: ['V d'],
+    embedding: [times(tables, c.dEmbed ? 'V w' : 'V d'), ...projected],
+    head: [...(c.tieWordEmbeddings ? [] : [c.dEmbed ? 'V w' : 'V d']), ...projected],
     position: [times(tables, 'n d')],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: ['4 d²'],
-    ffn: [c.ffn === 'swiglu' ? '3 d f' : '2 d f'],
+    ffn: [isGated(c) ? '3 d f' : '2 d f'],
     norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
   })[rows[0].component];
@@ -146,7 +155,9 @@ function formulaOf(rows, layers, config) {
       )
       .join(' + ');
     const times = layer === null ? inner : `${layers} · ${terms.length > 1 ? `(${inner})` : inner}`;
-    return biases ? `${times} + ${biases} ${BIASES(component, config)}` : times;
+    return [terms.length ? times : '', biases ? `${biases} ${BIASES(component, config)}` : '']
+      .filter(Boolean)
+      .join(' + ');
   };
   return { formula: written(0), numbers: written(1) };
 }

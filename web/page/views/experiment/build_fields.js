@@ -3,7 +3,7 @@
 // heads and another d_head, unless these were set too.
 
 import { completeConfig } from 'glassformer';
-import { FIELD_NAMES, OPTIONS } from '../../text/compare.js';
+import { FIELD_NAMES, LISTS, OPTIONS } from '../../text/compare.js';
 
 /**
  * @typedef {object} Field
@@ -11,6 +11,7 @@ import { FIELD_NAMES, OPTIONS } from '../../text/compare.js';
  * @property {string} name
  * @property {Record<string, string> | undefined} options  names of its values, where these are words
  * @property {boolean} flag
+ * @property {'flags' | 'numbers' | ''} list  of values, written one after the other
  * @property {boolean} real    not only whole numbers
  * @property {number} least
  * @property {boolean} more    shown under “More”
@@ -20,30 +21,61 @@ import { FIELD_NAMES, OPTIONS } from '../../text/compare.js';
 const two = (/** @type {any} */ c) => c.kind === 'encoder_decoder';
 const predicts = (/** @type {any} */ c) => c.kind !== 'encoder';
 const rotates = (/** @type {any} */ c) => c.position === 'rope';
-const stretched = (/** @type {any} */ c) => rotates(c) && c.ropeScaling === 'llama3';
+const only = (/** @type {any} */ c) => c.kind === 'decoder';
+/** @param {...string} scalings  of rotary positions */
+const scaledBy =
+  (...scalings) =>
+  (/** @type {any} */ c) =>
+    rotates(c) && scalings.includes(c.ropeScaling);
+const normed = (/** @type {any} */ c) => c.qkNorm;
 
 /** @type {Record<string, Partial<Field>>} */
 const SPECIAL = {
   nEncoderLayers: { when: two },
   slidingWindow: { least: 0 },
+  windowLayers: { list: 'flags', more: true, when: (c) => c.slidingWindow > 0 },
+  parallelResidual: { flag: true, when: only },
+  sharedNorm: { flag: true, when: (c) => c.parallelResidual },
   ropeTheta: { real: true, when: rotates },
+  rotaryDim: { least: 0, more: true, when: rotates },
+  ropeLayers: { list: 'flags', more: true, when: rotates },
   finalNorm: { flag: true },
   qkNorm: { flag: true },
+  qkNormKind: { more: true, when: normed },
+  qkNormSpan: { more: true, when: normed },
   tieWordEmbeddings: { flag: true, when: predicts },
   sharedEmbedding: { flag: true, when: two },
   biasQkv: { flag: true },
   biasAttnOut: { flag: true },
   biasFfn: { flag: true },
-  biasNorm: { flag: true, more: true, when: (c) => c.norm === 'layernorm' },
+  biasNorm: { flag: true, more: true, when: (c) => c.norm === 'layernorm' && c.normGain },
+  biasQkNorm: { flag: true, more: true, when: (c) => c.qkNorm && c.qkNormKind === 'layernorm' },
   biasHead: { flag: true, more: true, when: predicts },
   normEps: { real: true, more: true },
+  normGain: { flag: true, more: true },
+  embedNorm: { flag: true, more: true },
+  dEmbed: { least: 0, more: true, when: only },
   embeddingScale: { real: true, more: true },
+  residualScale: { real: true, more: true },
+  scoreScale: { real: true, more: true },
+  logitScale: { real: true, more: true, when: predicts },
+  scoreSoftcap: { real: true, more: true },
+  logitSoftcap: { real: true, more: true, when: predicts },
+  clipQkv: { real: true, more: true },
+  positionOffset: { least: 0, more: true, when: (c) => c.position === 'learned' },
+  ropeLocalTheta: { real: true, more: true, when: (c) => rotates(c) && c.slidingWindow > 0 },
   ropePairs: { more: true, when: rotates },
   ropeScaling: { more: true, when: rotates },
-  ropeFactor: { real: true, more: true, when: (c) => rotates(c) && c.ropeScaling !== 'none' },
-  ropeLowFreqFactor: { real: true, more: true, when: stretched },
-  ropeHighFreqFactor: { real: true, more: true, when: stretched },
-  ropeOriginalContext: { real: true, more: true, when: stretched },
+  ropeFactor: { real: true, more: true, when: scaledBy('linear', 'llama3', 'yarn', 'dynamic') },
+  ropeLowFreqFactor: { real: true, more: true, when: scaledBy('llama3') },
+  ropeHighFreqFactor: { real: true, more: true, when: scaledBy('llama3') },
+  ropeOriginalContext: { real: true, more: true, when: scaledBy('llama3', 'yarn', 'dynamic', 'longrope') },
+  ropeBetaFast: { real: true, more: true, when: scaledBy('yarn') },
+  ropeBetaSlow: { real: true, more: true, when: scaledBy('yarn') },
+  ropeTruncate: { flag: true, more: true, when: scaledBy('yarn') },
+  ropeAttentionFactor: { real: true, more: true, when: scaledBy('yarn', 'longrope') },
+  ropeShortFactors: { list: 'numbers', more: true, when: scaledBy('longrope') },
+  ropeLongFactors: { list: 'numbers', more: true, when: scaledBy('longrope') },
 };
 
 /** @type {Field[]} */
@@ -52,6 +84,7 @@ export const FIELDS = Object.entries(FIELD_NAMES).map(([key, name]) => ({
   name,
   options: OPTIONS[key],
   flag: false,
+  list: '',
   real: false,
   least: SPECIAL[key]?.real ? 0 : 1,
   more: false,
@@ -61,7 +94,24 @@ export const FIELDS = Object.entries(FIELD_NAMES).map(([key, name]) => ({
 
 /** Whether two values are equal, for numbers as f32: some file formats keep no more. */
 export const same = (/** @type {any} */ a, /** @type {any} */ b) =>
-  a === b || (typeof a === 'number' && Math.fround(a) === Math.fround(b));
+  a === b ||
+  (typeof a === 'number' && Math.fround(a) === Math.fround(b)) ||
+  (Array.isArray(a) && a.length === b?.length && a.every((value, i) => same(value, b[i])));
+
+/** A list as it is typed. @param {any[]} list */
+export const listed = (list) => list.map(Number).join(' ');
+/**
+ * A typed list.
+ * @param {Field['list']} kind
+ * @param {string} text
+ */
+export function listOf(kind, text) {
+  const numbers = text
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(Number);
+  return kind === 'flags' ? numbers.map((n) => (n === 0 || n === 1 ? n === 1 : n)) : numbers;
+}
 
 /**
  * What makes this configuration out of the defaults.
@@ -81,7 +131,7 @@ export function chosen(config) {
 }
 
 /**
- * One more field set. With another kind, what that kind does not have is no longer set.
+ * One more field set. What a model like that does not have is no longer set.
  * @param {Record<string, any>} given
  * @param {any} config  complete, before
  * @param {string} key
@@ -89,15 +139,16 @@ export function chosen(config) {
  */
 export function withField(given, config, key, value) {
   const next = { ...given, [key]: value };
-  if (key === 'kind') for (const field of FIELDS) if (!field.when({ ...config, ...next })) delete next[field.key];
+  for (const field of FIELDS) if (field.key !== key && !field.when({ ...config, ...next })) delete next[field.key];
   return next;
 }
 
 /** A value in words. @param {Field} field @param {any} config */
-function worded({ key, options, when }, config) {
+function worded({ key, options, when, list }, config) {
   const value = config[key];
   if (!when(config)) return '–';
   if (options) return options[value] ?? value;
+  if (list) return LISTS[list](value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return typeof value === 'number' ? String(Number(value.toPrecision(6))) : String(value);
 }

@@ -1,12 +1,14 @@
 // flow.js - a model as the list of what a token passes, what differs from another model marked
 
-import { ADDED, FFN_BOX } from '../../text/compare.js';
-import { int, percent } from '../../text/format.js';
+import { addsPositions } from '../../state/architecture.js';
+import { FLOW } from '../../text/compare.js';
+import { percent } from '../../text/format.js';
+import { NORM_NAMES } from '../../text/stage_words.js';
 import { same } from './build_fields.js';
 
 /**
  * @typedef {{ kind: 'box', of: string, text: string, note: string, differs: boolean }} Box  of: its class
- * @typedef {{ kind: 'sum' }} Sum  the sublayer's output is added to the residual stream
+ * @typedef {{ kind: 'sum', text: string }} Sum  between boxes: what is added to the residual stream
  * @typedef {{ kind: 'times', text: string, differs: boolean, items: Item[] }} Times  repeated blocks
  * @typedef {Box | Sum | Times} Item
  */
@@ -39,38 +41,55 @@ export function flowOf(c, other, table) {
     differs: differs(keys),
   });
   const norm = (/** @type {string} */ key) =>
-    box('norm', c.norm === 'rmsnorm' ? 'RMSNorm' : 'LayerNorm', ['norm', 'biasNorm', key]);
+    box('norm', NORM_NAMES[c.norm], ['norm', 'biasNorm', 'normGain', 'normEps', key]);
+  /** @returns {Sum} */
+  const line = (/** @type {string} */ text) => ({ kind: 'sum', text });
+  const before = ['pre', 'sandwich'].includes(c.normPlacement);
+  const ofOutput = ['sandwich', 'output'].includes(c.normPlacement);
+  const placed = (/** @type {boolean} */ has) => (has ? [norm('normPlacement')] : []);
   /** @returns {Item[]} */
-  const sublayer = (/** @type {Box} */ inner) =>
-    c.normPlacement === 'post'
-      ? [inner, { kind: 'sum' }, norm('normPlacement')]
-      : [norm('normPlacement'), inner, { kind: 'sum' }];
+  const sublayer = (/** @type {Box} */ inner) => [
+    ...placed(before),
+    inner,
+    ...placed(ofOutput),
+    line(FLOW.stream),
+    ...placed(c.normPlacement === 'post'),
+  ];
+  const attend = box('attn', FLOW.attention(c), attention(c, other), share('attention'));
+  const ffn = box('ffn', FLOW.ffn(c), ['ffn', 'dFf', 'biasFfn'], share('ffn'));
+  /** Both sublayers read the same stream. @returns {Item[]} */
+  const parallel = () => [
+    norm(c.sharedNorm ? 'sharedNorm' : 'parallelResidual'),
+    attend,
+    line(FLOW.beside),
+    ...(c.sharedNorm ? [] : [norm('parallelResidual')]),
+    ffn,
+    line(FLOW.both),
+  ];
 
   const two = c.kind === 'encoder_decoder';
   return [
-    box(
-      'embed',
-      `Embedding ${int(c.vocabSize)} × ${c.dModel}${ADDED[c.position]}`,
-      embedding(c, other),
-      share('embedding'),
-    ),
+    box('embed', FLOW.embedding(c), embedding(c, other), share('embedding')),
+    ...(c.embedNorm ? [norm('embedNorm')] : []),
     {
       kind: 'times',
       text: `${two ? `${c.nEncoderLayers} + ${c.nLayers}` : c.nLayers} ×`,
       differs: differs(['nLayers', 'nEncoderLayers']),
-      items: [
-        ...sublayer(box('attn', attentionText(c), attention(c, other), share('attention'))),
-        ...(two ? sublayer(box('attn', 'Cross-attention in the decoder', ['kind'], share('cross_attention'))) : []),
-        ...sublayer(box('ffn', `${FFN_BOX[c.ffn]}, ${c.dFf}`, ['ffn', 'dFf', 'biasFfn'], share('ffn'))),
-      ],
+      items: c.parallelResidual
+        ? parallel()
+        : [
+            ...sublayer(attend),
+            ...(two ? sublayer(box('attn', FLOW.cross, ['kind'], share('cross_attention'))) : []),
+            ...sublayer(ffn),
+          ],
     },
-    ...(has('final_norm') ? [norm('finalNorm')] : []),
+    ...(c.finalNorm ? [norm('finalNorm')] : []),
     ...(has('head')
       ? [
           box(
             'head',
-            c.tieWordEmbeddings ? 'Head, shared with the embedding' : 'Head',
-            ['tieWordEmbeddings', 'vocabSize', 'biasHead'],
+            FLOW.head(c),
+            ['tieWordEmbeddings', 'vocabSize', 'biasHead', 'logitScale', 'logitSoftcap'],
             share('head'),
           ),
         ]
@@ -80,21 +99,17 @@ export function flowOf(c, other, table) {
 
 /** Fields that the box of the embedding stands for. */
 const embedding = (/** @type {any} */ c, /** @type {any} */ other) => [
-  ...['vocabSize', 'dModel', 'sharedEmbedding', 'embeddingScale'],
-  ...(ADDED[c.position] || ADDED[other.position] ? ['position'] : []),
+  ...['vocabSize', 'dModel', 'dEmbed', 'sharedEmbedding', 'embeddingScale'],
+  ...(addsPositions(c) || addsPositions(other) ? ['position', 'positionOffset'] : []),
 ];
 
 /** Fields that the box of attention stands for. */
 function attention(/** @type {any} */ c, /** @type {any} */ other) {
+  const place = (/** @type {any} */ m) => (['rope', 'alibi'].includes(m.position) ? m.position : '');
   const angle = (/** @type {any} */ m) => (m.position === 'rope' ? m.ropeTheta : null);
   return [
-    ...['nHeads', 'nKvHeads', 'dHead', 'biasQkv', 'biasAttnOut', 'qkNorm', 'slidingWindow', 'causal'],
-    ...(angle(c) === angle(other) ? [] : ['position', 'ropeTheta']),
+    ...['nHeads', 'nKvHeads', 'dHead', 'biasQkv', 'biasAttnOut', 'qkNorm', 'slidingWindow', 'windowLayers', 'causal'],
+    ...['scoreScale', 'scoreSoftcap', 'clipQkv', 'rotaryDim', 'ropeLayers'],
+    ...(angle(c) === angle(other) && place(c) === place(other) ? [] : ['position', 'ropeTheta']),
   ];
-}
-
-/** @param {any} c */
-function attentionText({ nHeads, nKvHeads, position }) {
-  const heads = nKvHeads !== nHeads ? `${nHeads} heads, ${nKvHeads} kv` : `${nHeads} heads`;
-  return `Attention, ${heads}${position === 'rope' ? ', rotary' : ''}`;
 }

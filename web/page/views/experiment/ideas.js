@@ -1,18 +1,24 @@
 // ideas.js - ideas of a transformer that can be left out of a loaded model: switches of its configuration
 
+import { rotatesAnywhere, scoreScale } from '../../state/architecture.js';
+
 /** @typedef {import('../../text/break.js').Idea} Idea */
 
 /** Switches in the order in which they are offered. @type {Idea[]} */
 const ALL = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'];
 
+/** Whether a model has an idea that not all have. @type {Partial<Record<Idea, (config: any) => boolean>>} */
+const HAS = {
+  scaleScores: (c) => scoreScale(c) !== 1,
+  usePosition: (c) => c.position !== 'none' && (c.position !== 'rope' || rotatesAnywhere(c)),
+  useFinalNorm: (c) => c.finalNorm,
+};
+
 /**
  * Those that this model has and that are not off already.
  * @param {any} config
  */
-export const ideasOf = (config) =>
-  ALL.filter(
-    (idea) => (idea !== 'usePosition' || config.position !== 'none') && (idea !== 'useFinalNorm' || config.finalNorm),
-  );
+export const ideasOf = (config) => ALL.filter((idea) => config[idea] !== false && (HAS[idea]?.(config) ?? true));
 
 /**
  * Where two texts part: the first place at which their tokens differ, -1 while one begins the other.

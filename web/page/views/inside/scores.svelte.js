@@ -1,5 +1,6 @@
 // scores.svelte.js - the scores of the head in hand, from one forward pass over the text once it rests
 
+import { scoreScale } from '../../state/architecture.js';
 import { inView } from '../../state/patterns.js';
 import { headScores } from './scores.js';
 
@@ -48,8 +49,7 @@ export function scoresInHand({ page, set, run }) {
     const of = layer;
     const index = page.head.head;
     if (!of || !page.model || index >= of.scores.shape[0]) return;
-    const { scaleScores, dHead } = page.model.config;
-    const scale = of.key.includes(`${POINTS.raw} `) || scaleScores === false ? 1 : 1 / Math.sqrt(dHead);
+    const scale = of.key.includes(`${POINTS.raw} `) ? 1 : scoreScale(page.model.config);
     let live = true;
     void headScores(of, index, scale).then((scores) => {
       if (live) head = scores;
@@ -71,8 +71,11 @@ export function scoresInHand({ page, set, run }) {
       const found = await run.values([at, ...factors]);
       if (wanted !== key) return;
       if (!found[at]) throw new Error(`The engine has no values at ${at}`);
+      // q and k are not captured behind their norms, unless they are rotated afterwards
+      const plain = (/** @type {string} */ of) =>
+        page.model?.config.qkNorm && !point.endsWith('cross_attn') ? undefined : found[`${point}.hook_${of}`];
       const factor = (/** @type {'q' | 'k'} */ of) =>
-        stage === 'masked' ? null : (found[`${point}.hook_rot_${of}`] ?? found[`${point}.hook_${of}`] ?? null);
+        stage === 'masked' ? null : (found[`${point}.hook_rot_${of}`] ?? plain(of) ?? null);
       layer = { key, scores: found[at], q: factor('q'), k: factor('k') };
       wanted = '';
     } catch (error) {

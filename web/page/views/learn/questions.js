@@ -1,5 +1,6 @@
 // questions.js - the answers to the chapters' questions, computed from the model and text that are loaded
 import { countParameters } from 'glassformer';
+import { embedWidth } from '../../state/architecture.js';
 import { int, percent, quoted } from '../../text/format.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
@@ -36,14 +37,17 @@ function largestWeight({ patterns, head, cursor, tokens }) {
 /** @type {Record<string, (source: Source) => Promise<Answer | null> | Answer | null>} */
 const ANSWERS = {
   tokens: async ({ idsOf }) => number((await idsOf('Strawberries grow slowly')).length),
-  embedding: ({ page }) => number(config(page).vocabSize * config(page).dModel),
+  embedding: ({ page }) => number(config(page).vocabSize * embedWidth(config(page))),
   attention: ({ page }) => largestWeight(page),
   ffn: ({ page }) => {
     const { rows, total } = countParameters(config(page));
     const ffn = rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);
     return number((100 * ffn) / total, percent(ffn / total), 1);
   },
-  stream: ({ page }) => number(config(page).nLayers * (config(page).kind === 'encoder_decoder' ? 3 : 2)),
+  stream: ({ page }) => {
+    const { nLayers, kind, useResidual } = config(page);
+    return number(useResidual ? nLayers * (kind === 'encoder_decoder' ? 3 : 2) : 0);
+  },
   logits: () => number(10, 'e^2.303 = 10', 0.1),
   sampling: () => number(100, '100 %: no other token is left'),
   training: ({ page }) =>
