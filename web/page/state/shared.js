@@ -19,6 +19,7 @@ const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? err
  * @property {Set<string>} points   what this model can be asked for
  * @property {boolean} fresh        no head was shown for this model yet
  * @property {number[]} recent      ms of the last tokens
+ * @property {number} engineMs      of all tokens written so far
  * @property {Promise<void> | null} reading  of a prompt, on its way: who wants to write waits for it
  * @property {boolean} unread       the prompt could not be read: there is nothing to go on from
  * @property {Set<string>} early    what a visitor has set before any model was there: no opening takes its place
@@ -51,6 +52,7 @@ export function createShared({ state, set }) {
     points: new Set(),
     fresh: true,
     recent: [],
+    engineMs: 0,
     reading: null,
     unread: false,
     early: new Set(),
