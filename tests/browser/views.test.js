@@ -113,6 +113,35 @@ test('a link for a class carries question and hidden parts, and one button shows
   await close();
 });
 
+test('at 200 % zoom of a window of 1440 px no view is wider than the window', async () => {
+  const { page, close } = await visit({ width: 720, height: 450, deviceScaleFactor: 2 });
+  await settled(page);
+  for (const { id } of VIEWS) {
+    await openView(page, id);
+    await quiet(page);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, id);
+  }
+  await close();
+});
+
+test('in forced colours filled buttons and the chosen tab keep text that differs from what lies behind it', async () => {
+  const { page, close } = await visit({ forcedColors: 'active' });
+  await settled(page);
+  for (const { id } of VIEWS) {
+    await openView(page, id);
+    // Where colours are forced, the browser lays a plate of the canvas colour behind the text.
+    const plates = await page.locator('.go:visible, .primary:visible, [data-opens][aria-current]').evaluateAll((list) =>
+      list.map((button) => {
+        const { forcedColorAdjust, color, backgroundColor } = getComputedStyle(button);
+        return [forcedColorAdjust, color !== backgroundColor];
+      }),
+    );
+    assert.ok(plates.length > 0);
+    for (const plate of plates) assert.deepEqual(plate, ['none', true], id);
+  }
+  await close();
+});
+
 for (const how of [{}, { colorScheme: 'dark' }, { forcedColors: 'active' }, { width: 390, height: 844 }])
   test(`axe finds nothing in any view, ${JSON.stringify(how)}`, async () => {
     const { page, close } = await visit(how);
