@@ -35,7 +35,7 @@ function casedPattern(suffix, digits) {
  * Split patterns by the names of llama.cpp. The patterns of a list are applied one after the other.
  * @type {Record<string, string[]>}
  */
-const SPLITS = {
+export const SPLITS = {
   'gpt-2': [GPT2_SPLIT],
   'llama-bpe': [llama3Pattern('\\p{N}{1,3}')],
   qwen2: [llama3Pattern('\\p{N}')],
@@ -63,7 +63,7 @@ const ALIASES = {
 /** Patterns whose tokenizers take a word that is a token as it is, and put a begin token before a text. */
 const WHOLE_WORDS = ['llama-bpe', 'tekken'];
 /** Names for such a pattern in other tokenizers. */
-const PATTERN_ONLY = ['dbrx', 'smaug-bpe', 'glm4', 'chatglm-bpe'];
+export const PATTERN_ONLY = ['dbrx', 'smaug-bpe', 'glm4', 'chatglm-bpe'];
 
 /** The special tokens by the kind of vocabulary, where the metadata does not name them. */
 const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, unknown?: number}>} */ ({
