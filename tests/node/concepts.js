@@ -124,6 +124,14 @@ export const CONCEPTS = {
     {},
     { embed: [/^Embedding \+ position\n/, /E\[token\] \+ P\[position \+ 2\]\n/] },
   ],
+  'a bias of distances': [
+    { position: 'none', relative_buckets: 8, relative_max_distance: 20 },
+    {},
+    {
+      embed: [/learned bias of the scores for each distance/],
+      heads: [/ \+ b\[distance\] \+ mask\)/, /one of 8 that all layers share/],
+    },
+  ],
   'no positions': [{ position: 'none' }, {}, { embed: [/^Embedding\n/, /no position embedding/] }],
   'positions switched off': [{ use_position: false }, {}, { embed: [/positions are switched off/], qkv: [/W_v x\n/] }],
   'a soft cap of scores': [

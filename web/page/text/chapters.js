@@ -1,6 +1,6 @@
 // chapters.js - the chapters of "Learn": what a concept is, one thing to try, one question. All of it holds for the
 // architecture that is loaded.
-import { embedWidth, isGated, rotatesAnywhere } from '../state/architecture.js';
+import { addsPositions, embedWidth, hasDistanceBias, isGated, rotatesAnywhere } from '../state/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int } from './format.js';
 import { factor } from './formulas.js';
@@ -22,10 +22,14 @@ const POSITION = {
   sinusoidal: 'Sines and cosines of the position are added.',
   rope: 'Order enters later: queries and keys are rotated by angles that grow with the position.',
   alibi: 'Order enters later: from each score the distance of the key is subtracted (ALiBi).',
+  distance: 'Order enters later: to each score a learned number for the distance of the key is added.',
   none: 'Nothing tells this model where in the text a token stands, except the mask.',
 };
 /** @param {any} c @returns {keyof typeof POSITION} */
-const positionOf = (c) => (!c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position);
+const positionOf = (c) => {
+  if (hasDistanceBias(c) && !addsPositions(c)) return 'distance';
+  return !c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;
+};
 
 /** @param {any} c */
 const activation = (c) =>

@@ -1,7 +1,7 @@
 // compare.js - names and sentences of “Compare and build”: fields of a configuration, and a model as the list of what a
 // token passes
 
-import { embedWidth, hasAlibi, isGated, rotaryDim, rotatesAnywhere } from '../state/architecture.js';
+import { embedWidth, hasAlibi, hasDistanceBias, isGated, rotaryDim, rotatesAnywhere } from '../state/architecture.js';
 import { FFN_NAMES } from './ffn.js';
 import { int, si } from './format.js';
 import { NORM_NAMES } from './stage_words.js';
@@ -53,6 +53,9 @@ export const FIELD_NAMES = {
   logitSoftcap: 'cap of logits, 0: none',
   clipQkv: 'limit of q k v, 0: none',
   positionOffset: 'first position row',
+  sinusoidPairs: 'sinusoids',
+  relativeBuckets: 'distance biases, 0: none',
+  relativeMaxDistance: 'distances up to',
   ropeLocalTheta: 'theta in windows, 0: same',
   ropePairs: 'rope pairs',
   ropeScaling: 'rope scaling',
@@ -81,6 +84,7 @@ export const OPTIONS = {
   position: { rope: 'rotary', learned: 'learned', sinusoidal: 'sinusoidal', alibi: 'ALiBi', none: 'none' },
   qkNormKind: NORM_NAMES,
   qkNormSpan: { head: 'each head', each_head: 'each head, own gains', projection: 'all heads' },
+  sinusoidPairs: { adjacent: 'sine and cosine in turn', half: 'all sines first' },
   ropePairs: { half: 'i, i + d/2', adjacent: 'neighbours' },
   ropeScaling: {
     none: 'none',
@@ -133,6 +137,7 @@ export const FLOW = {
       c.nKvHeads === c.nHeads ? '' : `${c.nKvHeads} kv`,
       rotatesAnywhere(c) ? `${rotaryDim(c) < c.dHead ? 'partly ' : ''}rotary` : '',
       hasAlibi(c) ? 'ALiBi' : '',
+      hasDistanceBias(c) ? 'bias of distances' : '',
       c.slidingWindow ? `window ${int(c.slidingWindow)}${c.windowLayers?.length ? ' in some layers' : ''}` : '',
     ]
       .filter(Boolean)

@@ -20,6 +20,7 @@ export const COMPONENTS = /** @type {Record<string, string>} */ ({
  */
 export function componentName({ component, layers, stack, ffn }) {
   if (component === 'norm' && !layers) return 'Norm of the embedding';
+  if (component === 'relative') return 'Bias of distances';
   const kind = FFN_NAMES[ffn];
   const name = (component === 'ffn' && kind && `${kind} FFN`) || COMPONENTS[component] || component;
   return layers ? `${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;

@@ -1,7 +1,7 @@
 // inside.js - sentences of the view Inside: heads, attention, where the answer comes from. Layers and heads are counted
 // from 1 here, and from 0 only in the names of points.
 
-import { hasAlibi, scoreScale } from '../state/architecture.js';
+import { hasAlibi, hasDistanceBias, scoreScale } from '../state/architecture.js';
 import { quoted } from './format.js';
 import { factor } from './formulas.js';
 
@@ -48,6 +48,7 @@ export function stagesOf(/** @type {any} */ c) {
   const scale = scoreScale(c);
   const changes = [
     c.scoreSoftcap > 0 ? ['capped', 'capped'] : [],
+    hasDistanceBias(c) ? ['biased', 'biased by distance'] : [],
     hasAlibi(c) ? ['ALiBi', 'lowered by distance'] : [],
     ['masked', 'masked'],
   ].filter((words) => words.length);

@@ -3,6 +3,7 @@ import {
   addsPositions,
   embedWidth,
   hasAlibi,
+  hasDistanceBias,
   normsBefore,
   normsOutput,
   rotaryDim,
@@ -96,7 +97,7 @@ export const LESSON = [
         c.scoreSoftcap > 0
           ? ` A soft cap keeps the scores between −${factor(c.scoreSoftcap)} and ${factor(c.scoreSoftcap)}.`
           : ''
-      }${hasAlibi(c) ? ' The farther away a key is, the more is subtracted from its score (ALiBi).' : ''} Softmax turns the scores into weights: ${attended.map((t) => `${percent(t.weight)} for ${quoted(t)}`).join(', ')}.`,
+      }${hasAlibi(c) ? ' The farther away a key is, the more is subtracted from its score (ALiBi).' : ''}${hasDistanceBias(c) ? ' To each score a learned number for the distance of the key is added.' : ''} Softmax turns the scores into weights: ${attended.map((t) => `${percent(t.weight)} for ${quoted(t)}`).join(', ')}.`,
   },
   {
     id: 'out',

@@ -1,8 +1,10 @@
 // walk.js - the stops of the guided walk: short texts that hold for the architecture that is loaded, and what each
 // shows
 import {
+  addsPositions,
   embedWidth,
   hasAlibi,
+  hasDistanceBias,
   isGated,
   rotates,
   rotatesAnywhere,
@@ -28,10 +30,14 @@ const POSITION = {
   sinusoidal: 'Sines and cosines of the place in the text are added, a pattern of its own for each place.',
   rope: 'Nothing in them says yet where in the text the piece stands.',
   alibi: 'Nothing in them says yet where in the text the piece stands.',
+  distance: 'Nothing in them says yet where in the text the piece stands.',
   none: 'Nothing in them says where in the text the piece stands, and nothing later will: all that this model knows of order is the mask.',
 };
 /** Where positions come in, of those that do. @param {any} c @returns {keyof typeof POSITION} */
-const positionOf = (c) => (!c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position);
+const positionOf = (c) => {
+  if (hasDistanceBias(c) && !addsPositions(c)) return 'distance';
+  return !c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;
+};
 
 /** What happens between the two matrices of the FFN. @param {any} c */
 const bend = (c) =>
@@ -63,6 +69,8 @@ function scaling(c) {
 function order(c, layer) {
   if (hasAlibi(c))
     return 'Neither knows its place: order gets in with the scores, from which the distance of the key is subtracted (ALiBi).';
+  if (hasDistanceBias(c))
+    return 'Neither knows its place: order gets in with the scores, to which a learned number for the distance of the key is added.';
   if (!rotatesAnywhere(c)) return '';
   if (!rotates(c, layer)) return 'Other layers rotate queries and keys by their positions. This one does not.';
   return 'Queries and keys are then rotated by an angle that grows with their position: this is how order gets in.';

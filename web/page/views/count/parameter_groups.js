@@ -27,6 +27,9 @@ export const ORDER = Object.keys(COMPONENTS);
  */
 const sum = (rows, key) => rows.reduce((n, row) => n + (row.tiedTo ? 0 : row[key]), 0);
 
+/** What a row is listed under: its component, or the table of biases that scores get by distance. @param {Row} row */
+const kindOf = ({ name, component }) => (/relative_bias\./.test(name) ? 'relative' : component);
+
 /**
  * Rows by component and stack.
  * @param {Row[]} rows
@@ -35,16 +38,21 @@ const sum = (rows, key) => rows.reduce((n, row) => n + (row.tiedTo ? 0 : row[key
  */
 export function byComponent(rows, config) {
   const place = (/** @type {Row[]} */ list) => ORDER.indexOf(list[0].component);
-  return groups(rows, (row) => `${row.component} ${row.stack ?? ''}`)
+  return groups(rows, (row) => `${kindOf(row)} ${row.stack ?? ''}`)
     .map(([, list]) => list)
     .sort((a, b) => place(a) - place(b))
     .map((list) => {
-      const { component, stack, layer } = list[0];
+      const { stack, layer } = list[0];
       const layers = new Set(list.map((row) => row.layer)).size;
       const tied = list.every((row) => row.tiedTo);
       const of = config.kind === 'encoder_decoder' ? stack : null;
       return {
-        name: componentName({ component, layers: layer === null ? 0 : layers, stack: of, ffn: config.ffn }),
+        name: componentName({
+          component: kindOf(list[0]),
+          layers: layer === null ? 0 : layers,
+          stack: of,
+          ffn: config.ffn,
+        }),
         count: sum(list, 'count'),
         bytes: sum(list, 'bytes'),
         tied,
@@ -61,7 +69,7 @@ export function byComponent(rows, config) {
  * @returns {Group[]}
  */
 export function byBlock(rows, config) {
-  return groups(rows, (row) => (row.layer === null ? row.component : `${row.stack} ${row.layer}`)).map(([, list]) => {
+  return groups(rows, (row) => (row.layer === null ? kindOf(row) : `${row.stack} ${row.layer}`)).map(([, list]) => {
     const parts = byComponent(list, config);
     const { layer, stack } = list[0];
     if (layer === null) return parts[0];
@@ -100,6 +108,7 @@ const factorsOf = (c) => ({
         c.contextLength + c.positionOffset,
       ]
     : ['n_ctx', c.contextLength, c.contextLength],
+  b: ['buckets', c.relativeBuckets, c.relativeBuckets],
   w: ['d_embed', embedWidth(c), embedWidth(c)],
 });
 
@@ -119,12 +128,13 @@ function termsOf(rows, layers, c) {
     embedding: [times(tables, c.dEmbed ? 'V w' : 'V d'), ...projected],
     head: [...(c.tieWordEmbeddings ? [] : [c.dEmbed ? 'V w' : 'V d']), ...projected],
     position: [times(tables, 'n d')],
+    relative: [times(tables, 'b h')],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: ['4 d²'],
     ffn: [isGated(c) ? '3 d f' : '2 d f'],
     norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
-  })[rows[0].component];
+  })[kindOf(rows[0])];
 }
 
 /**

@@ -1,6 +1,6 @@
 // ideas.js - ideas of a transformer that can be left out of a loaded model: switches of its configuration
 
-import { rotatesAnywhere, scoreScale } from '../../state/architecture.js';
+import { hasDistanceBias, rotatesAnywhere, scoreScale } from '../../state/architecture.js';
 
 /** @typedef {import('../../text/break.js').Idea} Idea */
 
@@ -10,7 +10,7 @@ const ALL = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', '
 /** Whether a model has an idea that not all have. @type {Partial<Record<Idea, (config: any) => boolean>>} */
 const HAS = {
   scaleScores: (c) => scoreScale(c) !== 1,
-  usePosition: (c) => c.position !== 'none' && (c.position !== 'rope' || rotatesAnywhere(c)),
+  usePosition: (c) => hasDistanceBias(c) || (c.position === 'rope' ? rotatesAnywhere(c) : c.position !== 'none'),
   useFinalNorm: (c) => c.finalNorm,
 };
 
