@@ -57,7 +57,9 @@ export async function openFolder(opener, folder, overrides) {
     tokenizerConfig?.chat_template ??
     (await unlessForbidden(refusals, opener.optionalText(folder.get('chat_template.jinja'))));
   const tokenizer =
-    overrides.tokenizer ?? (await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer.json'))));
+    overrides.tokenizer ??
+    (await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer.json')))) ??
+    (await sentencePieces(opener, folder, config, tokenizerConfig, refusals));
   warn(opener, refusals);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
@@ -70,6 +72,35 @@ export async function openFolder(opener, folder, overrides) {
     checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };
   }
   return checkpoint;
+}
+
+/**
+ * The tokenizer of T5 and Marian checkpoints without a tokenizer.json, from their SentencePiece model; undefined for
+ * other families. Without such a file a warning says what is missing.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  of the model
+ * @param {any} settings  tokenizer_config.json, or null
+ * @param {Error[]} refusals  see unlessForbidden
+ */
+async function sentencePieces(opener, folder, { model_type: type }, settings, refusals) {
+  const file = type === 'marian' ? 'source.spm' : 'spiece.model';
+  if (!['t5', 'mt5', 'marian'].includes(type)) return undefined;
+  const reader = await unlessForbidden(refusals, opener.optionalReader(folder.get(file)));
+  const bytes = reader && (await opener.readAll(reader));
+  const vocab =
+    bytes && type === 'marian' && (await unlessForbidden(refusals, opener.optionalJson(folder.get('vocab.json'))));
+  if (bytes && vocab !== null) {
+    const { marianTokenizer, t5Tokenizer } = await import('./sentencepiece.js');
+    return type === 'marian'
+      ? marianTokenizer(bytes, vocab, folder.name)
+      : t5Tokenizer(bytes, `${folder.name}: ${file}`, settings?.extra_ids);
+  }
+  opener.warnings.push(
+    `${folder.name}: there is no tokenizer.json and no ${file}${type === 'marian' ? ' with a vocab.json' : ''}: ` +
+      'the model takes token ids; for text, pass a tokenizer.json as { weights, config, tokenizer }',
+  );
+  return undefined;
 }
 
 /**
