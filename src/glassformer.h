@@ -376,22 +376,31 @@ struct gf_sampling {
     int32_t top_k;
 };
 int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err);
+/* Changes of the logits that follow the repetition penalty and come before the temperature: bias[i] is added to the
+ * logit of token bias_id[i] (from -1e6 to 1e6, or -inf: the token cannot be chosen); a token whose bit in `allowed` is
+ * 0 cannot be chosen either: bit id % 32 of word id / 32. allowed NULL: all tokens can. The arrays are the caller's. */
+struct gf_adjustment {
+    int32_t n_bias;
+    const int32_t *bias_id;
+    const float *bias;
+    const uint32_t *allowed;
+};
 void gf_session_seed(struct gf_session *s, uint64_t seed);
 struct gf_choice {
     int32_t id;
     float logprob; /* natural log of the model's own probability (temperature 1, nothing cut off) */
 };
 /* Choose the next token from the logits of the last row of the last eval. The repetition penalty applies to the ids
- * that the session holds. NaN or infinite logits: GF_ERR_NOT_FINITE. */
-int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, struct gf_choice *out,
-                          struct gf_error *err);
+ * that the session holds. `a` may be NULL. NaN or infinite logits: GF_ERR_NOT_FINITE. */
+int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
+                          struct gf_choice *out, struct gf_error *err);
 /* The k most likely ids of a row of logits [n], descending, first of equals first, with their
  * logprob as above. */
 int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err);
 /* probs [n] = the distribution that gf_session_sample draws from for these logits [n] (logits may
  * hold -inf); seen: [n_seen] ids for the repetition penalty. */
-int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen,
-                        int32_t n_seen, struct gf_error *err);
+int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,
+                        const struct gf_adjustment *a, const int32_t *seen, int32_t n_seen, struct gf_error *err);
 
 /* ---- seeing and changing: capture.c, edit.c ---------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  *
  * In this order:
  *   repetition penalty   Keskar et al. 2019, section 4.1: positive logits divided, negative ones multiplied
+ *   bias, allowed tokens presence and frequency penalties, grammars (run/controls.js): see struct gf_adjustment
  *   temperature          logits divided
  *   top-k                Fan et al. 2018; tokens that tie with the k-th stay
  *   top-p                Holtzman et al. 2020; the token at which the sum exceeds p stays
@@ -57,6 +58,24 @@ static void penalise(float *out, const float *logits, int32_t n, float penalty, 
         const float l = logits[seen[i]], v = l > 0 ? l / penalty : l * penalty;
         out[seen[i]] = isinf(v) && !isinf(l) ? copysignf(FLT_MAX, v) : v;
     }
+}
+
+/* GF_OK unless a number of `a` is out of range. */
+static int32_t check_adjustment(const struct gf_adjustment *a, struct gf_error *err) {
+    for (int32_t i = 0; a && i < a->n_bias; i++) {
+        const float b = a->bias[i];
+        if (!(b <= 1e6f && (b >= -1e6f || b == -INFINITY)))
+            return gf_fail(err, GF_ERR_ARGUMENT, "a bias must be from -1000000 to 1000000, or -infinity");
+    }
+    return GF_OK;
+}
+
+/* Change the logits x [n] by `a`. Ids outside the vocabulary are skipped. */
+static void adjust(float *x, int32_t n, const struct gf_adjustment *a) {
+    for (int32_t i = 0; i < a->n_bias; i++)
+        if (a->bias_id[i] >= 0 && a->bias_id[i] < n) x[a->bias_id[i]] += a->bias[i];
+    for (int32_t i = 0; a->allowed && i < n; i++)
+        if (!(a->allowed[i / 32] >> (i % 32) & 1)) x[i] = -INFINITY;
 }
 
 /* Restore the order of a heap [k] with its smallest value at the top, after the top has been replaced. */
@@ -166,18 +185,23 @@ static void top_p(struct candidates *c, float p) {
 }
 
 /* Set c to the tokens that can be drawn and their weights. logits [n] are finite or -inf. Temperature 0 leaves one, the
- * most likely. */
-static void find_candidates(struct candidates *c, const float *logits, int32_t n, const struct gf_sampling *p,
-                            const int32_t *seen, int32_t n_seen) {
+ * most likely. Fails when `a` excludes every token. */
+static int32_t find_candidates(struct candidates *c, const float *logits, int32_t n, const struct gf_sampling *p,
+                               const struct gf_adjustment *a, const int32_t *seen, int32_t n_seen,
+                               struct gf_error *err) {
     float *x = c->weight;
     penalise(x, logits, n, p->repetition_penalty, seen, n_seen);
+    if (a) {
+        adjust(x, n, a);
+        if (gf_argmax(x, n) < 0) return gf_fail(err, GF_ERR_ARGUMENT, "bias and grammar exclude every token");
+    }
     if (p->temperature == 0) {
         int32_t best = gf_argmax(x, n);
         c->n = 1;
         c->id[0] = best < 0 ? 0 : best;
         c->weight[0] = 1;
         c->sum = 1;
-        return;
+        return GF_OK;
     }
     /* The largest logit becomes 0, so that division by a small temperature overflows to -inf only. */
     float largest = -INFINITY;
@@ -190,6 +214,7 @@ static void find_candidates(struct candidates *c, const float *logits, int32_t n
     to_weights(c);
     if (p->top_p < 1) top_p(c, p->top_p);
     if (p->min_p > 0) keep_at_least(c, p->min_p); /* the largest weight is 1 */
+    return GF_OK;
 }
 
 /* GF_OK unless a logit is NaN or +inf, or all are -inf. A logit of -inf has probability 0. */
@@ -200,23 +225,25 @@ static int32_t check_logits(const float *logits, int32_t n, struct gf_error *err
 
 void gf_session_seed(struct gf_session *s, uint64_t seed) { gf_rng_seed(&s->rng, seed); }
 
-int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, struct gf_choice *out,
-                          struct gf_error *err) {
+int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
+                          struct gf_choice *out, struct gf_error *err) {
     const int32_t n = s->model->cfg.vocab_size;
     int32_t status = gf_sampling_check(p, err);
+    if (status == GF_OK) status = check_adjustment(a, err);
     if (status != GF_OK) return status;
     const float *logits = gf_session_logits(s, s->hidden_rows - 1, 1, err);
     if (!logits) return err ? err->status : GF_ERR_STATE;
     const int32_t best = gf_argmax(logits, n);
     if (best < 0) return check_logits(logits, n, err);
-    if (p->temperature == 0 && p->repetition_penalty == 1) {
+    if (p->temperature == 0 && p->repetition_penalty == 1 && !a) {
         *out = (struct gf_choice){best, logits[best] - gf_logsumexp(logits, n, s->model->pool)};
         return GF_OK;
     }
     struct candidates c;
     if (place_candidates(&c, &s->sampling, n))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
-    find_candidates(&c, logits, n, p, s->ids, s->kv.length);
+    status = find_candidates(&c, logits, n, p, a, s->ids, s->kv.length, err);
+    if (status != GF_OK) return status;
     int32_t at = 0;
     if (c.n > 1) {
         double left = gf_rng_uniform(&s->rng) * c.sum;
@@ -227,21 +254,24 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
     return GF_OK;
 }
 
-int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen,
-                        int32_t n_seen, struct gf_error *err) {
+int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,
+                        const struct gf_adjustment *a, const int32_t *seen, int32_t n_seen, struct gf_error *err) {
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one logit is needed");
     int32_t status = gf_sampling_check(p, err);
+    if (status == GF_OK) status = check_adjustment(a, err);
     if (status == GF_OK) status = check_logits(logits, n, err);
     if (status != GF_OK) return status;
     struct candidates c;
     void *memory = NULL;
     if (place_candidates(&c, &memory, n))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
-    find_candidates(&c, logits, n, p, seen, n_seen);
-    memset(probs, 0, (size_t)n * sizeof *probs);
-    for (int32_t i = 0; i < c.n; i++) probs[c.id[i]] = (float)((double)c.weight[i] / c.sum);
+    status = find_candidates(&c, logits, n, p, a, seen, n_seen, err);
+    if (status == GF_OK) {
+        memset(probs, 0, (size_t)n * sizeof *probs);
+        for (int32_t i = 0; i < c.n; i++) probs[c.id[i]] = (float)((double)c.weight[i] / c.sum);
+    }
     free(memory);
-    return GF_OK;
+    return status;
 }
 
 int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err) {

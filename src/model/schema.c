@@ -107,6 +107,12 @@ const char *gf_schema(void) {
     put_member(&t, "repetition_penalty", offsetof(struct gf_sampling, repetition_penalty));
     put_member(&t, "top_k", offsetof(struct gf_sampling, top_k));
     put_member(&t, "bytes", sizeof(struct gf_sampling));
+    put(&t, "\"\":0},\"adjustment\":{");
+    put_member(&t, "n_bias", offsetof(struct gf_adjustment, n_bias));
+    put_member(&t, "bias_id", offsetof(struct gf_adjustment, bias_id));
+    put_member(&t, "bias", offsetof(struct gf_adjustment, bias));
+    put_member(&t, "allowed", offsetof(struct gf_adjustment, allowed));
+    put_member(&t, "bytes", sizeof(struct gf_adjustment));
     put(&t, "\"\":0},\"choice\":{");
     put_member(&t, "id", offsetof(struct gf_choice, id));
     put_member(&t, "logprob", offsetof(struct gf_choice, logprob));

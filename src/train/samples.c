@@ -53,7 +53,7 @@ static int32_t generate(const struct generator *g, struct span prompt, float tem
     while (status == GF_OK && gf_session_length(s) + n < context) {
         struct gf_choice next;
         status = gf_session_eval(s, ids, n, err);
-        if (status == GF_OK) status = gf_session_sample(s, &sampling, &next, err);
+        if (status == GF_OK) status = gf_session_sample(s, &sampling, NULL, &next, err);
         if (status != GF_OK || next.id == 0) break;
         const size_t n_bytes = (size_t)bpe->n_bytes[next.id];
         if (*n_out + n_bytes > capacity) break;

@@ -59,6 +59,7 @@ function callsOf(r, model, config) {
   const ids = r.of([[1, 2, 3], [4], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2], Int32Array.of(1, 2), [[1, 2], [3]]]),
     one = Array.isArray(ids[0]) ? [1] : ids;
   const sampling = some(r, { temperature: 0.8, topK: 3, topP: 0.9, minP: 0.05, repetitionPenalty: 1.2 });
+  const penalties = some(r, { presencePenalty: 0.5, frequencyPenalty: -0.2, logitBias: { 1: 2, 3: -Infinity } });
   return {
     generate: () =>
       drain(
@@ -70,6 +71,8 @@ function callsOf(r, model, config) {
               ...two,
               ...see,
               ...sampling,
+              ...penalties,
+              ...some(r, { minTokens: 2 }),
               ...stops(r),
               ...some(r, { seed: 7, stop: r.of(['x', ['x', 'yy']]), logprobs: 2, ignoreEos: true }),
             },
@@ -88,7 +91,10 @@ function callsOf(r, model, config) {
         ...spoilt(r, [ids, { ...two, ...see, ...stops(r), ...some(r, { mask: Array.from(one, () => 1) }) }]),
       ),
     embed: () => model.embed(...spoilt(r, [one, some(r, { mask: Array.from(one, () => 1) })])),
-    distribution: () => model.distribution(...spoilt(r, [[1, 2, 3], { ...sampling, ...some(r, { seen: [1] }) }])),
+    distribution: () =>
+      model.distribution(
+        ...spoilt(r, [[1, 2, 3], { ...sampling, ...penalties, ...some(r, { seen: [1], generated: [2, 2] }) }]),
+      ),
     logitLens: () => model.logitLens(...spoilt(r, [one, { ...two, top: 3 }])),
     attribution: () => model.attribution(...spoilt(r, [one, { ...two, ...some(r, { token: 2, position: 0 }) }])),
     explain: () =>

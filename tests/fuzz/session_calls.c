@@ -84,7 +84,7 @@ static void sample(struct stream *s, struct gf_session *e, const struct gf_confi
                                   .top_k = below(s, 2) ? 0 : about(s, c->vocab_size % 60000)};
     gf_session_seed(e, word(s));
     maybe_fail_allocations(s);
-    int32_t status = gf_session_sample(e, &p, &choice, &err);
+    int32_t status = gf_session_sample(e, &p, NULL, &choice, &err);
     STATUS(status, err);
     allow_allocations();
     if (status == GF_OK) PROMISE(choice.id >= 0 && choice.id < c->vocab_size);
@@ -98,7 +98,7 @@ static void sample(struct stream *s, struct gf_session *e, const struct gf_confi
     }
     const int32_t seen[] = {about(s, n), about(s, n)};
     maybe_fail_allocations(s);
-    status = gf_distribution(probs, logits, n, &p, seen, 2, &no_probs);
+    status = gf_distribution(probs, logits, n, &p, NULL, seen, 2, &no_probs);
     STATUS(status, no_probs);
     allow_allocations();
     double sum = 0;

@@ -249,13 +249,13 @@ static void sampling_at_the_limits_of_its_settings(void) {
     const struct gf_sampling half = {.temperature = 1, .top_p = 0.6f, .repetition_penalty = 1},
                              cold = {.temperature = 0, .top_p = 1, .repetition_penalty = 1.2f};
     float probs[6];
-    CHECK_INT(gf_distribution(probs, equal, 6, &half, NULL, 0, &err), GF_OK);
+    CHECK_INT(gf_distribution(probs, equal, 6, &half, NULL, NULL, 0, &err), GF_OK);
     for (int i = 0; i < 6; i++) CHECK_NEAR(probs[i], i < 4 ? 0.25 : 0, 1e-6);
     const struct gf_sampling quarter = {.temperature = 1, .top_p = 0.5f, .repetition_penalty = 1};
-    CHECK_INT(gf_distribution(probs, equal, 4, &quarter, NULL, 0, &err), GF_OK);
+    CHECK_INT(gf_distribution(probs, equal, 4, &quarter, NULL, NULL, 0, &err), GF_OK);
     for (int i = 0; i < 4; i++) CHECK_NEAR(probs[i], i < 3 ? 1.0 / 3 : 0, 1e-6);
     const int32_t seen = 0;
-    CHECK_INT(gf_distribution(probs, two, 4, &cold, &seen, 1, &err), GF_OK);
+    CHECK_INT(gf_distribution(probs, two, 4, &cold, NULL, &seen, 1, &err), GF_OK);
     for (int i = 0; i < 4; i++) CHECK(probs[i] == (i == 2));
 
     const struct gf_config c = config(GF_DECODER);
@@ -272,13 +272,13 @@ static void sampling_at_the_limits_of_its_settings(void) {
         int32_t held[30], best = 0;
         for (int k = 0; k <= i; k++) held[k] = id(k);
         float y[VOCAB];
-        CHECK_INT(gf_distribution(y, x, VOCAB, &strong, held, i + 1, &err), GF_OK);
+        CHECK_INT(gf_distribution(y, x, VOCAB, &strong, NULL, held, i + 1, &err), GF_OK);
         while (best < VOCAB && y[best] == 0) best++;
         int32_t plain = 0;
         for (int32_t k = 1; k < VOCAB; k++)
             if (x[k] > x[plain]) plain = k;
         differ += plain != best;
-        CHECK_INT(gf_session_sample(s, &strong, &choice, &err), GF_OK);
+        CHECK_INT(gf_session_sample(s, &strong, NULL, &choice, &err), GF_OK);
         CHECK_INT(choice.id, best);
     }
     CHECK(differ > 3);

@@ -782,7 +782,8 @@ static void impossible_configurations_are_refused(void) {
     REFUSED(c.context_length = 0, "context_length");
     REFUSED(c.norm_eps = -0.1f, "norm_eps is -0.1, expected a number from 0 to 1");
     REFUSED(c.norm_eps = NAN, "norm_eps is NaN");
-    REFUSED(c.ffn = 8, "ffn is 8, expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh");
+    REFUSED(c.ffn = 8,
+            "ffn is 8, expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh");
     REFUSED(c.causal = 7, "causal is 7, expected true or false");
     REFUSED(c.rope_theta = 0, "rope_theta");
     REFUSED((c.rope_scaling = GF_ROPE_SCALING_LINEAR, c.rope_factor = 0), "rope_factor");
@@ -951,7 +952,7 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     CHECK_REFUSED(STATUS_OF(gf_session_logits(s, 0, 1, &err)), GF_ERR_ARGUMENT, "0..0", "left 0");
     struct gf_choice choice;
     struct gf_sampling plain = {1, 1, 0, 1, 0};
-    CHECK_REFUSED(gf_session_sample(s, &plain, &choice, &err), GF_ERR_ARGUMENT, "left 0");
+    CHECK_REFUSED(gf_session_sample(s, &plain, NULL, &choice, &err), GF_ERR_ARGUMENT, "left 0");
     CHECK_REFUSED(gf_session_eval(s, ids, 0, &err), GF_ERR_ARGUMENT, "at least one");
     CHECK_REFUSED(gf_session_eval(s, ids, -5, &err), GF_ERR_ARGUMENT, "at least one");
     CHECK_REFUSED(gf_session_eval(s, ids, 11, &err), GF_ERR_CONTEXT, "11", "10");
@@ -1038,8 +1039,8 @@ static void sampling_from_overflowing_logits_returns_a_status(void) {
     struct gf_sampling plain = {1, 1, 0, 1, 0}, greedy = {0, 1, 0, 1, 0};
     const int32_t ids[2] = {1, 2};
     CHECK_OK(gf_session_eval(s, ids, 2, &err));
-    CHECK_REFUSED(gf_session_sample(s, &plain, &choice, &err), GF_ERR_NOT_FINITE, "NaN");
-    CHECK_REFUSED(gf_session_sample(s, &greedy, &choice, &err), GF_ERR_NOT_FINITE, "NaN");
+    CHECK_REFUSED(gf_session_sample(s, &plain, NULL, &choice, &err), GF_ERR_NOT_FINITE, "NaN");
+    CHECK_REFUSED(gf_session_sample(s, &greedy, NULL, &choice, &err), GF_ERR_NOT_FINITE, "NaN");
     gf_session_close(s);
     gf_model_close(m);
 }

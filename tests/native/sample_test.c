@@ -23,9 +23,9 @@ static int more_likely_first(const void *a, const void *b) {
 /* How close a decision of the definition is to its limit. Below a bound float may decide differently from double. */
 static double edge;
 
-/* Penalty, temperature, top-k, top-p, min-p, one after the other, in double. */
-static void define(double *probs, const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen,
-                   int32_t n_seen) {
+/* Penalty, bias, allowed tokens, temperature, top-k, top-p, min-p, one after the other, in double. */
+static void define(double *probs, const float *logits, int32_t n, const struct gf_sampling *p,
+                   const struct gf_adjustment *a, const int32_t *seen, int32_t n_seen) {
     double x[MOST];
     int32_t order[MOST];
     edge = 1;
@@ -35,6 +35,9 @@ static void define(double *probs, const float *logits, int32_t n, const struct g
         const double r = (double)p->repetition_penalty;
         x[i] = (double)logits[i];
         if (had) x[i] = x[i] > 0 ? x[i] / r : x[i] * r;
+        for (int32_t k = 0; a && k < a->n_bias; k++)
+            if (a->bias_id[k] == i) x[i] += (double)a->bias[k];
+        if (a && a->allowed && !(a->allowed[i / 32] & 1u << i % 32)) x[i] = -INFINITY;
         order[i] = i;
     }
     sort_by = x;
@@ -73,12 +76,13 @@ static void define(double *probs, const float *logits, int32_t n, const struct g
     for (int32_t i = 0; i < n; i++) probs[i] /= sum;
 }
 
-static void compare(const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen, int32_t n_seen) {
+static void compare(const float *logits, int32_t n, const struct gf_sampling *p, const struct gf_adjustment *a,
+                    const int32_t *seen, int32_t n_seen) {
     double want[MOST], sum = 0;
     float got[MOST];
-    define(want, logits, n, p, seen, n_seen);
+    define(want, logits, n, p, a, seen, n_seen);
     if (edge < 1e-6) return;
-    CHECK_INT(gf_distribution(got, logits, n, p, seen, n_seen, &err), GF_OK);
+    CHECK_INT(gf_distribution(got, logits, n, p, a, seen, n_seen, &err), GF_OK);
     /* the exponent's rounding becomes a relative error of the weight; logits lie within 12 */
     const double t = (double)p->temperature, bound = 2e-6 + (t > 0 ? 12 / t * 0x1p-23 : 0);
     for (int32_t i = 0; i < n; i++) {
@@ -106,7 +110,22 @@ static void distributions_match_the_definition_in_double(void) {
                                       .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
                                       .repetition_penalty = below(2) ? 1 : (float)(0.5 + 1.5 * uniform()),
                                       .top_k = below(2) ? 0 : 1 + below(n + 5)};
-        compare(logits, n, &p, seen, below(12));
+        compare(logits, n, &p, NULL, seen, below(12));
+        /* some ids outside the vocabulary, some twice; token `sure` stays */
+        const int32_t sure = below(n);
+        logits[sure] = 3;
+        float bias[9];
+        int32_t ids[9];
+        uint32_t allowed[(MOST + 31) / 32];
+        for (int i = 0; i < 9; i++) {
+            ids[i] = below(n + 4) - 2;
+            bias[i] = below(3) || ids[i] == sure ? (float)(4 * uniform() - 2) : -INFINITY;
+        }
+        for (int32_t i = 0; i < (n + 31) / 32; i++)
+            allowed[i] = (uint32_t)below(1 << 16) << 16 | (uint32_t)below(1 << 16);
+        allowed[sure / 32] |= 1u << sure % 32;
+        const struct gf_adjustment a = {below(10), ids, bias, below(2) ? allowed : NULL};
+        compare(logits, n, &p, &a, seen, below(12));
     }
 }
 
@@ -133,7 +152,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         float got[5];
-        CHECK_INT(gf_distribution(got, logits, 5, &rows[i].p, NULL, 0, &err), GF_OK);
+        CHECK_INT(gf_distribution(got, logits, 5, &rows[i].p, NULL, NULL, 0, &err), GF_OK);
         for (int k = 0; k < 5; k++) CHECK_NEAR((double)got[k] * 16, rows[i].sixteenths[k], 1e-5);
     }
     /* the penalty divides positive logits and multiplies negative ones, once for each token */
@@ -142,7 +161,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     const struct gf_sampling penalty = {1, 1, 0, 2, 0};
     float got[3];
     const double sum = exp(1) + exp(-2) + 1;
-    CHECK_INT(gf_distribution(got, both, 3, &penalty, seen, 5, &err), GF_OK);
+    CHECK_INT(gf_distribution(got, both, 3, &penalty, NULL, seen, 5, &err), GF_OK);
     CHECK_NEAR((double)got[0], exp(1) / sum, 1e-6);
     CHECK_NEAR((double)got[1], exp(-2) / sum, 1e-6);
     CHECK_NEAR((double)got[2], 1 / sum, 1e-6);
@@ -150,7 +169,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     const float big[4] = {1e4f, 9.99e3f, -1e4f, 0};
     const struct gf_sampling plain = {0.5f, 1, 0, 1, 0};
     float four[4];
-    CHECK_INT(gf_distribution(four, big, 4, &plain, NULL, 0, &err), GF_OK);
+    CHECK_INT(gf_distribution(four, big, 4, &plain, NULL, NULL, 0, &err), GF_OK);
     CHECK_NEAR((double)four[0], 1 / (1 + exp(-20)), 1e-6);
     CHECK_NEAR((double)four[1], exp(-20) / (1 + exp(-20)), 1e-12);
 }
@@ -165,7 +184,7 @@ static void extreme_settings_give_finite_probabilities(void) {
         for (int k = 0; k < 2; k++) {
             float got[4];
             double sum = 0;
-            CHECK_INT(gf_distribution(got, k ? huge : logits, 4, &rows[i], seen, 2, &err), GF_OK);
+            CHECK_INT(gf_distribution(got, k ? huge : logits, 4, &rows[i], NULL, seen, 2, &err), GF_OK);
             for (int j = 0; j < 4; j++) sum += (double)got[j];
             CHECK_NEAR(sum, 1, 1e-5);
             if (i < 2) CHECK(got[k ? 0 : 1] == 1); /* a temperature near 0 is nearly greedy */
@@ -205,7 +224,7 @@ static void draws_follow_the_distribution(void) {
         int count[30] = {0}, kinds = 0;
         struct gf_choice c;
         for (int k = 0; k < n; k++) {
-            if (gf_session_sample(s, &rows[i], &c, &err) != GF_OK || c.id < 0 || c.id >= 30) {
+            if (gf_session_sample(s, &rows[i], NULL, &c, &err) != GF_OK || c.id < 0 || c.id >= 30) {
                 CHECK(!"a draw failed");
                 break;
             }
@@ -213,7 +232,7 @@ static void draws_follow_the_distribution(void) {
             /* the model's probability, before temperature and cuts */
             if (k % 997 == 0) CHECK_NEAR((double)c.logprob, (double)logits[c.id] - log(all), 1e-5);
         }
-        CHECK_INT(gf_distribution(probs, logits, 30, &rows[i], ids, 6, &err), GF_OK);
+        CHECK_INT(gf_distribution(probs, logits, 30, &rows[i], NULL, ids, 6, &err), GF_OK);
         double chi2 = 0;
         for (int k = 0; k < 30; k++) {
             const double want = n * (double)probs[k];
@@ -235,7 +254,7 @@ static void generate(struct gf_session *s, const struct gf_sampling *p, int32_t 
     struct gf_choice c = {1, 0};
     for (int32_t i = 0; i < n; i++) {
         CHECK_INT(gf_session_eval(s, &c.id, 1, &err), GF_OK);
-        CHECK_INT(gf_session_sample(s, p, &c, &err), GF_OK);
+        CHECK_INT(gf_session_sample(s, p, NULL, &c, &err), GF_OK);
         out[i] = c.id;
     }
 }
@@ -259,7 +278,7 @@ static void the_same_seed_gives_the_same_tokens(void) {
     for (int i = 20; i < 39 && f; i++) {
         struct gf_choice choice;
         CHECK_INT(gf_session_eval(f, &b[i - 1], 1, &err), GF_OK);
-        CHECK_INT(gf_session_sample(f, &hot, &choice, &err), GF_OK);
+        CHECK_INT(gf_session_sample(f, &hot, NULL, &choice, &err), GF_OK);
         b[i] = choice.id;
     }
     CHECK(!memcmp(a, b, sizeof a));
@@ -335,17 +354,25 @@ static void settings_out_of_range_are_refused(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CHECK_INT(gf_sampling_check(&rows[i].p, &err), GF_ERR_ARGUMENT);
         CHECK(strstr(err.text, rows[i].word) != NULL);
-        CHECK_INT(gf_session_sample(s, &rows[i].p, &c, &err), GF_ERR_ARGUMENT);
-        CHECK_INT(gf_distribution(probs, logits, 3, &rows[i].p, NULL, 0, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_session_sample(s, &rows[i].p, NULL, &c, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_distribution(probs, logits, 3, &rows[i].p, NULL, NULL, 0, &err), GF_ERR_ARGUMENT);
     }
     const struct gf_sampling plain = {1, 1, 0, 1, 0}, greedy = {0, 1, 0, 1, 0};
+    static const float biases[][3] = {{NAN, 0, 0}, {0, INFINITY, 0}, {0, 0, 1e7f}, {-INFINITY, -INFINITY, -INFINITY}};
+    static const int32_t all[3] = {0, 1, 2};
+    static const uint32_t none = 8;
+    for (int i = 0; i < 5; i++) {
+        const struct gf_adjustment a = {i < 4 ? 3 : 0, all, biases[i % 4], i < 4 ? NULL : &none};
+        CHECK_INT(gf_distribution(probs, logits, 3, i % 2 ? &greedy : &plain, &a, NULL, 0, &err), GF_ERR_ARGUMENT);
+        CHECK(strstr(err.text, i < 3 ? "a bias must be" : "exclude every token") != NULL);
+    }
     static const float odd[][3] = {{1, NAN, 2}, {INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}, {NAN, NAN, NAN}};
     for (int i = 0; i < 4; i++) {
-        CHECK_INT(gf_distribution(probs, odd[i], 3, &plain, NULL, 0, &err), GF_ERR_NOT_FINITE);
-        CHECK_INT(gf_distribution(probs, odd[i], 3, &greedy, NULL, 0, &err), GF_ERR_NOT_FINITE);
+        CHECK_INT(gf_distribution(probs, odd[i], 3, &plain, NULL, NULL, 0, &err), GF_ERR_NOT_FINITE);
+        CHECK_INT(gf_distribution(probs, odd[i], 3, &greedy, NULL, NULL, 0, &err), GF_ERR_NOT_FINITE);
         CHECK_INT(gf_top(odd[i], 3, 2, top, &err), GF_ERR_NOT_FINITE);
     }
-    CHECK_INT(gf_distribution(probs, logits, 0, &plain, NULL, 0, &err), GF_ERR_ARGUMENT);
+    CHECK_INT(gf_distribution(probs, logits, 0, &plain, NULL, NULL, 0, &err), GF_ERR_ARGUMENT);
     CHECK_INT(gf_top(logits, 0, 1, top, &err), GF_ERR_ARGUMENT);
     CHECK_INT(gf_top(logits, 3, 0, top, &err), GF_ERR_ARGUMENT);
     gf_session_close(s);

@@ -243,8 +243,8 @@ static void a_fork_and_its_original_continue_independently(void) {
         struct gf_sampling hot = {2, 1, 0, 1.5f, 0};
         for (int i = 0; i < 5; i++) { /* the same generator state and the same tokens for the penalty */
             struct gf_choice a, b;
-            CHECK_OK(gf_session_sample(s, &hot, &a, &err));
-            CHECK_OK(gf_session_sample(f, &hot, &b, &err));
+            CHECK_OK(gf_session_sample(s, &hot, NULL, &a, &err));
+            CHECK_OK(gf_session_sample(f, &hot, NULL, &b, &err));
             CHECK_INT(a.id, b.id);
         }
         eval(s, v, ids, at, at + 3, ONE_BY_ONE, got); /* both continue, alternately */

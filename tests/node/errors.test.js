@@ -114,12 +114,24 @@ const sees = {
     ],
   ],
 };
-const samples = { temperature: [NUMBER], topK: [NUMBER], topP: [NUMBER], minP: [NUMBER], repetitionPenalty: [NUMBER] };
+const samples = {
+  temperature: [NUMBER],
+  topK: [NUMBER],
+  topP: [NUMBER],
+  minP: [NUMBER],
+  repetitionPenalty: [NUMBER],
+  presencePenalty: [NUMBER.filter((x) => x !== -1)],
+  frequencyPenalty: [NUMBER.filter((x) => x !== -1)],
+  logitBias: [[5, 'x', true, [1], { a: 1 }, { 1: 'x' }, { [-1]: 1 }, { 1: 101 }, { 1: NaN }, { 1: Infinity }]],
+};
 const generates = {
   ...reads,
   ...sees,
   ...samples,
   maxTokens: [NUMBER],
+  minTokens: [NUMBER],
+  json: [[5, 'x', false, [1], { a: 1n, type: 'string' }, { type: 'text' }, { enum: [() => 1] }]],
+  grammar: [[5, true, {}, ['x'], 'root ::= (']],
   seed: [NUMBER],
   stop: [[5, true, {}, [''], [5], '']],
   logprobs: [NUMBER],
@@ -179,7 +191,7 @@ const CALLS = {
     [1, 2],
     [Symbol('odd'), 5, 'x', {}, [], ['x'], [10n]],
     'logits',
-    { ...samples, seen: [IDS.filter((x) => x !== null)] },
+    { ...samples, seen: [IDS.filter((x) => x !== null)], generated: [IDS.filter((x) => x !== null)] },
   ],
   logitLens: [
     (m, a, o) => m.plain.logitLens(a, o),

@@ -144,6 +144,14 @@ async function open(method, what, options) {
     engine.catch(() => {}); // reported by the call that needs it
     const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
     remote = started ? new WorkerModel(started) : new LocalModel();
+    if (rest.adapters?.length) {
+      const [{ readAdapters }, { loadFetch }] = await Promise.all([
+        import('./formats/adapters.js'),
+        import('./download/requests.js'),
+      ]);
+      const { hfEndpoint } = rest;
+      rest.adapters = await readAdapters(rest.adapters, { fetch: loadFetch(what, rest, fetch), signal, hfEndpoint });
+    }
     const info = await remote.call(method, [what, rest], {
       signal,
       onProgress,
@@ -240,7 +248,9 @@ export async function depth(config, options = {}) {
  * in "/", or the files of a file input); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream.
  * @typedef {Bytes | Streamed | ArrayLike<File> | SourceParts} Source
  */
-/** @typedef {'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'} DownloadOption */
+/**
+ * @typedef {'adapters'|'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'} DownloadOption
+ */
 /**
  * Options of `create`: those of `load` that do not concern files, and `seed`, 0 .. 2^53 - 1, drawn when absent.
  * @typedef {{seed?: number} & Omit<LoadOptions, DownloadOption>} CreateOptions
@@ -364,6 +374,9 @@ export async function depth(config, options = {}) {
  * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
  *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
+ * @property {{source: Source, scale?: number}[]} [adapters] LoRA adapters of a safetensors checkpoint, in the form of
+ *   PEFT: a folder with adapter_config.json and adapter_model.safetensors, or { weights, config }. Each is multiplied
+ *   by its scale, default 1, and added to the weights in f32, before they are stored as `dtype`
  * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
  *   same fields in its configuration
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
@@ -383,8 +396,19 @@ export async function depth(config, options = {}) {
  * @property {number} [topK]                draw from the K most likely tokens; default 0: off
  * @property {number} [topP] draw from the most likely tokens whose probabilities add up to P; default 1: off
  * @property {number} [minP] draw from tokens with at least this share of the highest probability; default 0: off
- * @property {number} [repetitionPenalty] divides (negative: multiplies) the logits of tokens that have occurred;
- *   default 1: off
+ * @property {number} [repetitionPenalty] divides (negative: multiplies) the logits of tokens that have occurred in the
+ *   prompt or since, as Hugging Face defines it; default 1: off
+ * @property {number} [presencePenalty] subtracted from the logits of tokens that were generated, not of those of the
+ *   prompt, as OpenAI defines it; -100 to 100, default 0: off
+ * @property {number} [frequencyPenalty] the same, as often as the token was generated; default 0: off
+ * @property {Record<number, number> | Map<number, number>} [logitBias] added to the logits of tokens, by id: -100 to
+ *   100, or -Infinity, which excludes the token. All of these changes come before the temperature
+ * @property {object | true} [json] a JSON schema: the text is a JSON value that is valid under it; `true`: any value.
+ *   A keyword that is not supported is refused by name. Ends with the stop reason 'eos' or 'grammar'; a text that
+ *   maxTokens or the context cuts off is incomplete
+ * @property {string} [grammar] a grammar in GBNF, the form of llama.cpp, whose rule `root` the text follows
+ * @property {number} [minTokens] end tokens are excluded, and stop texts that begin there have no effect, in the first
+ *   minTokens new tokens; default 0. A complete text of `json` or `grammar` ends in any case
  * @property {number} [seed] 0 .. 2^53 - 1; default: drawn, and reported in the summary. Of several prompts the i-th
  *   draws with seed + i
  * @property {string | string[]} [stop] stop before any of these texts; the text before it is delivered, the stop text

@@ -11,6 +11,7 @@ import {
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/values.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
+import { ConstrainingRemote } from './constraining.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { FreeingRemote } from './worker/freeing.js';
 
@@ -66,6 +67,10 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {number} [minP]                     default 0: off
  * @property {number} [repetitionPenalty]        default 1: off
  * @property {Ids} [seen]                        token ids that the repetition penalty counts
+ * @property {number} [presencePenalty]          default 0: off
+ * @property {number} [frequencyPenalty]         default 0: off
+ * @property {Ids} [generated]                   token ids that these two penalties count
+ * @property {Record<number, number> | Map<number, number>} [logitBias]  see generate
  */
 /**
  * @typedef {object} LensExtras
@@ -122,7 +127,7 @@ export class Model {
    * @param {any} info
    */
   constructor(remote, info) {
-    this.#remote = new FreeingRemote(remote, () => this.#freeConversation());
+    this.#remote = new FreeingRemote(new ConstrainingRemote(remote, info), () => this.#freeConversation());
     this.#info = info;
     Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
     for (const value of Object.values(info.config)) Object.freeze(value);

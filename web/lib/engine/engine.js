@@ -24,6 +24,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {string[]} kv_types
  * @property {Record<string, number>} tensor    byte offsets of struct gf_tensor, and its size as `bytes`
  * @property {Record<string, number>} sampling  the same of struct gf_sampling
+ * @property {Record<string, number>} adjustment  of struct gf_adjustment
  * @property {Record<string, number>} choice    of struct gf_choice
  * @property {string[]} ops                     names of the operations that a trace measures
  * @property {Record<string, number>} op_time   of struct gf_op_time
@@ -54,6 +55,14 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {number} topP               1: off
  * @property {number} minP               0: off
  * @property {number} repetitionPenalty  1: off
+ */
+
+/**
+ * Changes of the logits before a token is drawn.
+ * @typedef {object} Adjustment
+ * @property {ArrayLike<number>} ids   tokens whose logits change; one may occur several times
+ * @property {ArrayLike<number>} bias  what is added to each of them; -Infinity: it cannot be drawn
+ * @property {Uint32Array | null} allowed  a bit for each token, bit id % 32 of word id / 32: 0: it cannot be drawn
  */
 
 /** Layouts of stored matrices by their number in C. */
@@ -447,6 +456,39 @@ export class Engine {
     view.setFloat32(p + at.min_p, minP, true);
     view.setFloat32(p + at.repetition_penalty, repetitionPenalty, true);
     view.setInt32(p + at.top_k, topK, true);
+    return p;
+  }
+
+  /**
+   * Bytes that putAdjustment writes.
+   * @param {Adjustment | null | undefined} adjustment
+   */
+  adjustmentBytes(adjustment) {
+    if (!adjustment) return 0;
+    return this.schema.adjustment.bytes + 8 * adjustment.ids.length + (adjustment.allowed?.byteLength ?? 0);
+  }
+
+  /**
+   * Write a struct gf_adjustment with its arrays.
+   * @param {number} p  its address
+   * @param {Adjustment | null | undefined} adjustment
+   * @returns {number} the same address; 0 without an adjustment
+   */
+  putAdjustment(p, adjustment) {
+    if (!adjustment) return 0;
+    const { ids, bias, allowed } = adjustment;
+    const { buffer } = this.memory;
+    const view = new DataView(buffer);
+    const at = this.schema.adjustment;
+    const n = ids.length;
+    const arrays = p + at.bytes;
+    view.setInt32(p + at.n_bias, n, true);
+    view.setUint32(p + at.bias_id, arrays, true);
+    view.setUint32(p + at.bias, arrays + 4 * n, true);
+    view.setUint32(p + at.allowed, allowed ? arrays + 8 * n : 0, true);
+    new Int32Array(buffer, arrays, n).set(ids);
+    new Float32Array(buffer, arrays + 4 * n, n).set(bias);
+    if (allowed) new Uint32Array(buffer, arrays + 8 * n, allowed.length).set(allowed);
     return p;
   }
 

@@ -130,14 +130,19 @@ export function tensorRow(engine, i, row, cols) {
  * @param {Float32Array} logits  [vocab_size], may hold -Infinity
  * @param {import('./engine.js').Sampling} sampling
  * @param {number[]} seen        ids that the repetition penalty applies to
+ * @param {import('./engine.js').Adjustment | null} [adjustment]
  * @returns {Float32Array<ArrayBuffer>} [vocab_size]
  */
-export function distribution(engine, logits, sampling, seen) {
+export function distribution(engine, logits, sampling, seen, adjustment) {
   const n = logits.length;
-  const p = engine.scratch(8 * n + 4 * seen.length + engine.schema.sampling.bytes);
+  const { bytes } = engine.schema.sampling;
+  const p = engine.scratch(8 * n + 4 * seen.length + bytes + engine.adjustmentBytes(adjustment));
   new Float32Array(engine.memory.buffer, p, n).set(logits);
   new Int32Array(engine.memory.buffer, p + 8 * n, seen.length).set(seen);
   const samplingAddress = engine.putSampling(p + 8 * n + 4 * seen.length, sampling);
-  engine.check(engine.x.gf_distribution(p + 4 * n, p, n, samplingAddress, p + 8 * n, seen.length, engine.error));
+  const changes = engine.putAdjustment(samplingAddress + bytes, adjustment);
+  engine.check(
+    engine.x.gf_distribution(p + 4 * n, p, n, samplingAddress, changes, p + 8 * n, seen.length, engine.error),
+  );
   return engine.floats(p + 4 * n, n);
 }

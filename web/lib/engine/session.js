@@ -188,13 +188,15 @@ export class EngineSession {
   /**
    * Draw one token from the last row of the last eval.
    * @param {Sampling} sampling
+   * @param {import('./engine.js').Adjustment | null} [adjustment]
    * @returns {{id: number, logprob: number}}
    */
-  sample(sampling) {
+  sample(sampling, adjustment) {
     const e = this.engine;
-    const p = e.scratch(64);
+    const p = e.scratch(64 + e.adjustmentBytes(adjustment));
     const out = p + 32;
-    e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), out, e.error));
+    const changes = e.putAdjustment(p + 64, adjustment);
+    e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), changes, out, e.error));
     return e.choice(out);
   }
 

@@ -1,4 +1,4 @@
-// half.js - converts f16 and bf16, for writers and tests; loaded weights are converted by the engine
+// half.js - converts f16 and bf16, for writers, tests and adapters; other weights are converted by the engine
 const f32 = new Float32Array(1);
 const u32 = new Uint32Array(f32.buffer);
 
@@ -57,4 +57,19 @@ export function toBfloat(x) {
 export function fromBfloat(b) {
   u32[0] = b << 16;
   return f32[0];
+}
+
+/**
+ * Stored numbers as f32.
+ * @param {Uint8Array} bytes
+ * @param {string} dtype  f32, f16 or bf16
+ * @param {Float32Array} out
+ * @param {number} at  where the first one goes
+ */
+export function decodeFloats(bytes, dtype, out, at) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const size = dtype === 'f32' ? 4 : 2;
+  const half = dtype === 'f16' ? fromHalf : fromBfloat;
+  for (let i = 0; i < bytes.length; i += size)
+    out[at++] = size === 4 ? view.getFloat32(i, true) : half(view.getUint16(i, true));
 }

@@ -1,6 +1,6 @@
 // minus_one.js - delivers tensors that are stored as the weight minus 1, with the 1 added: Gemma's norms
 import { BLOCKS } from '../base/blocks.js';
-import { fromBfloat, fromHalf } from './half.js';
+import { decodeFloats } from './half.js';
 
 /**
  * Read one tensor as f32, plus 1.
@@ -14,15 +14,9 @@ export async function pipePlusOne(r, t, write) {
   await r.pipe(
     t.bytes,
     (bytes) => {
-      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
       const out = new Float32Array(bytes.length / size);
-      for (let i = 0; i < out.length; i++) {
-        const x =
-          stored === 'f32'
-            ? view.getFloat32(4 * i, true)
-            : (stored === 'f16' ? fromHalf : fromBfloat)(view.getUint16(2 * i, true));
-        out[i] = 1 + x;
-      }
+      decodeFloats(bytes, stored, out, 0);
+      for (let k = 0; k < out.length; k++) out[k] += 1;
       return write(new Uint8Array(out.buffer));
     },
     size,

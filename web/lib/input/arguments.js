@@ -284,6 +284,42 @@ const state = (value, name) => {
   return new Uint8Array(stableBytes(value));
 };
 
+/**
+ * What is added to the logits of tokens, by id: an object or a Map, as a list of pairs.
+ * @type {OptionCheck}
+ */
+const logitBias = (value, name, limits) => {
+  if (value === null) return undefined;
+  if (typeof value !== 'object' || Array.isArray(value) || ArrayBuffer.isView(value))
+    fail('bad-option', `${name} is ${show(value)}, expected an object of numbers by token id`);
+  const entries = value instanceof Map ? [...value] : Object.entries(value);
+  if (entries.length > LIMITS.config) tooMany(name, LIMITS.config)(entries.length);
+  return entries.map(([key, bias]) => {
+    const id = typeof key === 'string' && /^\d+$/.test(key) ? Number(key) : key;
+    if (!Number.isInteger(id) || id < 0 || id >= limits.vocab)
+      fail('bad-option', `${name} has the key ${show(key)}, token ids are whole numbers from 0 to ${limits.vocab - 1}`);
+    if (bias !== -Infinity) inRange(`${name} of token ${id}`, bias, -100, 100);
+    return [id, bias];
+  });
+};
+/**
+ * A JSON schema; whether its keywords are supported is checked where it is compiled (constrain/json_schema.js).
+ * @type {OptionCheck}
+ */
+const schema = (value, name) => {
+  if (value === null) return undefined;
+  if (value !== true && (typeof value !== 'object' || Array.isArray(value)))
+    fail('bad-option', `${name} is ${show(value)}, expected a JSON schema, which is an object, or true for any value`);
+  return jsonCopy(value, name, { code: 'bad-option' });
+};
+/** @type {OptionCheck} */
+const grammar = (value, name) => {
+  if (value === null) return undefined;
+  return typeof value === 'string' && value.length <= LIMITS.word
+    ? value
+    : fail('bad-option', `${name} is ${show(value)}, expected a grammar as text of at most ${LIMITS.word} characters`);
+};
+
 const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 /**
  * The range is checked here, because the option is used only when something is captured.
@@ -292,10 +328,15 @@ const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
 const CAPTURE_OPTIONS = { capture, captureBudget, edits };
 const SAMPLING_OPTIONS = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
+const PENALTIES = { presencePenalty: number, frequencyPenalty: number, logitBias };
 /** Options of a generation in a session, which has its source, captures and edits already. */
 const SESSION_GENERATION_OPTIONS = {
   ...SAMPLING_OPTIONS,
+  ...PENALTIES,
+  json: schema,
+  grammar,
   maxTokens: number,
+  minTokens: number,
   seed: number,
   stop,
   logprobs: number,
@@ -327,7 +368,7 @@ const CALLS = {
   chat: { ...GENERATION_OPTIONS, template, session },
   forward: { ...PASS_OPTIONS, ...CAPTURE_OPTIONS, mask },
   embed: { mask, addSpecialTokens: flag, signal },
-  distribution: { ...SAMPLING_OPTIONS, seen },
+  distribution: { ...SAMPLING_OPTIONS, ...PENALTIES, seen, generated: seen },
   logitLens: { ...PASS_OPTIONS, top: number },
   attribution: { ...PASS_OPTIONS, token, position: number },
   explain: { ...PASS_OPTIONS, at: word, position: number, head: number, index: number },

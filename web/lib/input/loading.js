@@ -17,6 +17,7 @@ import {
   signal,
   word,
 } from '../base/values.js';
+import { numberInRange } from './options.js';
 import { headerPairs, headerToken } from './headers.js';
 
 /** @typedef {import('../base/values.js').OptionCheck} OptionCheck */
@@ -106,6 +107,24 @@ const worker = (value, name) => {
       );
 };
 
+/** Adapters of one model. */
+const MAX_ADAPTERS = 64;
+/** @type {OptionCheck} */
+const adapters = (value, name) => {
+  if (value === null) return undefined;
+  const list = entriesOf(value, MAX_ADAPTERS, (n) =>
+    fail('bad-option', `${name} has ${n} entries, at most ${MAX_ADAPTERS} are taken`),
+  );
+  if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
+  return list.map((entry, i) => {
+    const at = `${name}[${i}]`;
+    if (entry?.source === undefined) fail('bad-option', `${at} is ${show(entry)}, expected { source, scale }`);
+    const { source, scale } = checkedOptions(at, entry, { source: checkedSource, scale: number });
+    if (hasStream(source)) fail('bad-option', `${at}.source: expected files or an address, not a Response or a stream`);
+    return { source, scale: numberInRange(`${at}.scale`, scale ?? 1, -1000, 1000) };
+  });
+};
+
 const SHARED_OPTIONS = {
   dtype: word,
   quantize: word,
@@ -134,6 +153,7 @@ const CHECKS = {
     cacheDir: word,
     sha256: word,
     switches,
+    adapters,
     fetch: callback,
   },
   create: { ...SHARED_OPTIONS, seed: number },

@@ -87,6 +87,18 @@ export function checkedSampling({ temperature = 1, topK = 0, topP = 1, minP = 0,
 }
 
 /**
+ * Check the ranges of presence and frequency penalty.
+ * @param {Record<string, any>} options
+ */
+export function checkPenalties({ presencePenalty = 0, frequencyPenalty = 0 }) {
+  numberInRange('presencePenalty', presencePenalty, -100, 100);
+  numberInRange('frequencyPenalty', frequencyPenalty, -100, 100);
+}
+
+/** Options that change the logits of a generation before a token is drawn (run/controls.js). */
+const CONTROLS = ['presencePenalty', 'frequencyPenalty', 'logitBias', 'constraint'];
+
+/**
  * The options of generate, checked, with defaults.
  * @param {Record<string, any>} options  their types are checked already (arguments.js)
  * @param {number} vocabSize
@@ -94,6 +106,7 @@ export function checkedSampling({ temperature = 1, topK = 0, topP = 1, minP = 0,
 export function checkedGeneration(options, vocabSize) {
   const {
     maxTokens = Infinity,
+    minTokens = 0,
     stop = [],
     logprobs = 0,
     ignoreEos = false,
@@ -106,17 +119,23 @@ export function checkedGeneration(options, vocabSize) {
     edits = [],
   } = options;
   if (maxTokens !== Infinity) numberInRange('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER, true);
+  numberInRange('minTokens', minTokens, 0, Number.MAX_SAFE_INTEGER, true);
+  if (minTokens > maxTokens)
+    fail('bad-option', `minTokens is ${minTokens}, more than maxTokens, which is ${maxTokens}`);
+  checkPenalties(options);
   numberInRange('logprobs', logprobs, 0, vocabSize, true);
   numberInRange('beams', beams, 1, 64, true);
   numberInRange('lengthPenalty', lengthPenalty, 0, 100);
   if (beams > 1) {
-    for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty']) {
+    for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', ...CONTROLS]) {
       if (options[name]) fail('bad-option', `${name} cannot be combined with beams: a beam search draws no tokens`);
     }
     if (capture?.length) fail('bad-option', 'capture cannot be combined with beams: give the result to forward');
   }
   return {
     maxTokens,
+    minTokens,
+    controls: minTokens || CONTROLS.some((name) => options[name] !== undefined) ? options : null,
     stop,
     logprobs,
     ignoreEos,

@@ -1,6 +1,7 @@
 // inspect.js - the functions of this folder that the public Model calls; loaded together at the first such call
 import { distribution as probabilities } from '../engine/probe.js';
-import { checkedSampling } from '../input/options.js';
+import { biasOf } from '../engine/bias.js';
+import { checkPenalties, checkedSampling } from '../input/options.js';
 
 export { explain } from './explain.js';
 export { embed, forward } from './forward.js';
@@ -14,9 +15,16 @@ export { weight } from './weight.js';
  * The probabilities with which the sampler would draw from these logits.
  * @param {LoadedModel} model
  * @param {Float32Array} logits  [vocab_size]
- * @param {Record<string, any>} [options]  sampling options, and `seen`: ids for the repetition penalty
+ * @param {Record<string, any>} [options]  sampling options; `seen`: ids for the repetition penalty; `generated`: those
+ *   for presence and frequency penalty
  * @returns {Float32Array}
  */
 export function distribution(model, logits, options = {}) {
-  return probabilities(model.engine, logits, checkedSampling(options), options.seen ?? []);
+  const { seen = [], generated = [], presencePenalty, frequencyPenalty, logitBias = [] } = options;
+  checkPenalties(options);
+  /** @type {Map<number, number>} */
+  const counts = new Map();
+  for (const id of generated) counts.set(id, (counts.get(id) ?? 0) + 1);
+  const adjustment = biasOf(logitBias, counts, presencePenalty, frequencyPenalty);
+  return probabilities(model.engine, logits, checkedSampling(options), seen, adjustment);
 }

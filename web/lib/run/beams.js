@@ -56,7 +56,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       const chosen = [];
       candidates.forEach((c, rank) => {
         if (eos.includes(c.id)) {
-          if (rank < o.beams) consider(c.b, score(c, n), true);
+          if (n > o.minTokens && rank < o.beams) consider(c.b, score(c, n), true);
         } else if (chosen.length < o.beams) chosen.push(c);
       });
       // A hypothesis survives while the best score that it can still reach beats the best one: later log-probabilities
@@ -89,7 +89,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       /** @type {unknown} */ (best)
     );
     const decodeMs = performance.now() - startTime;
-    const buffer = new StepBuffer(o.stop, model.decoder(prompt));
+    const buffer = new StepBuffer(o.stop, model.decoder(prompt), o.minTokens);
     /** @type {Step[]} */
     const steps = [];
     for (let i = 0; i < bestHypothesis.ids.length && !buffer.stopped; i++) {

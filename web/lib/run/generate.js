@@ -24,7 +24,8 @@ import { Yielder } from '../base/event_loop.js';
  * @property {string} text       new text, without the prompt
  * @property {number[]} ids      new tokens
  * @property {number} seed       that the tokens were sampled with
- * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of the first prompt, when there are several
+ * @property {'maxTokens'|'eos'|'stop'|'contextFull'|'grammar'} stopReason  of the first prompt, when there are several;
+ *   'grammar': the text is complete, and the grammar or JSON schema allows nothing after it
  * @property {number} prefilledTokens  tokens of the prompt that were run, in prefillMs
  * @property {number} reusedTokens     tokens of the prompt whose keys and values the cache held already: of
  *   `Session.generate` and `chat`, otherwise 0
@@ -54,14 +55,18 @@ export class StepBuffer {
   /** @type {number[]} */
   ids = [];
   stopped = false;
+  #pushed = 0;
 
   /**
    * @param {string[]} stops
    * @param {{push(id: number): string, end(): string, half: boolean} | null} decoder
+   * @param {number} minTokens  a stop string that begins in the text of so many first tokens has no effect
    */
-  constructor(stops, decoder) {
-    this.stops = stops;
+  constructor(stops, decoder, minTokens = 0) {
+    this.stops = minTokens ? [] : stops;
+    this.laterStops = stops;
     this.decoder = decoder;
+    this.minTokens = minTokens;
   }
 
   /**
@@ -70,6 +75,7 @@ export class StepBuffer {
    * @returns {Step[]} the steps that can be delivered
    */
   push(step) {
+    if (this.#pushed++ === this.minTokens) this.stops = this.laterStops;
     step.text = this.decoder ? this.decoder.push(step.id) : '';
     this.#pending.push(step);
     return this.#release(false);
@@ -149,6 +155,11 @@ export class Generation {
   decodeMs = 0;
   prefilledTokens = 0;
   reusedTokens = 0;
+  /**
+   * Changes the logits; null: no option does.
+   * @type {import('./controls.js').Controls | null}
+   */
+  controls = null;
   #passes = 0;
   #passStart = 0;
   #generated = 0;
@@ -167,7 +178,7 @@ export class Generation {
     /** Tokens of the prompt and of the text so far. */
     this.ids = [...prompt];
     this.eos = o.ignoreEos ? [] : model.special.eos;
-    this.buffer = new StepBuffer(o.stop, model.decoder(prompt));
+    this.buffer = new StepBuffer(o.stop, model.decoder(prompt), o.minTokens);
   }
 
   /**
@@ -178,7 +189,9 @@ export class Generation {
    * @param {Yielder} yielder
    */
   static async open(model, prompt, o, yielder) {
+    const controls = await model.controls(o, prompt);
     const generation = new Generation(model, await model.openSequence(o), prompt, o);
+    generation.controls = controls;
     try {
       const from = performance.now();
       await generation.sequence.encodeSource(o, yielder);
@@ -216,11 +229,12 @@ export class Generation {
    * @returns {Step[]} the steps that can be delivered
    */
   choose() {
-    const { ids, sequence, o, buffer } = this;
+    const { ids, sequence, o, buffer, controls } = this;
     const { session } = sequence;
     if (this.#generated >= o.maxTokens) return this.#end('maxTokens');
     if (ids.length >= session.context) return this.#end('contextFull');
-    const { id, logprob } = session.sample(o.sampling);
+    if (controls?.complete) return this.#end('grammar');
+    const { id, logprob } = session.sample(o.sampling, controls?.adjustment());
     if (this.eos.includes(id)) return this.#end('eos');
     /** @type {Step} */
     const step = { id, text: '', position: ids.length, logprob, ms: 0 };
@@ -228,11 +242,13 @@ export class Generation {
     const captured = sequence.takeCaptured();
     if (captured) step.captured = captured;
     ids.push(id);
+    controls?.accept(id);
     this.#generated++;
     step.ms = performance.now() - this.#passStart;
     this.decodeMs += step.ms;
     const steps = buffer.push(step);
     if (buffer.stopped) this.#reason = 'stop';
+    else if (controls?.complete) steps.push(...this.#end('grammar'));
     else if (this.#generated >= o.maxTokens) steps.push(...this.#end('maxTokens'));
     else if (ids.length >= session.context) steps.push(...this.#end('contextFull'));
     return steps;

@@ -42,7 +42,7 @@ export async function loadModel(source, options, { signal, onProgress, fetch, on
     };
     fetch = await storedFetch(source, options, fetch, onHit, signal);
   }
-  const checkpoint = await openCheckpoint(source, {
+  let checkpoint = await openCheckpoint(source, {
     fetch,
     signal,
     hfEndpoint: options.hfEndpoint,
@@ -56,6 +56,8 @@ export async function loadModel(source, options, { signal, onProgress, fetch, on
   /** @type {Engine | undefined} */
   let engine;
   try {
+    if (options.adapters?.length)
+      checkpoint = (await import('../formats/merge_adapters.js')).withAdapters(checkpoint, options.adapters);
     const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
     engine = await starting;
     const warnings = [...checkpoint.warnings];

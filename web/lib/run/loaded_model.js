@@ -13,6 +13,7 @@ import { parameterTable } from '../formats/roster.js';
 /** @typedef {import('../formats/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('../tokenizer.js').Tokenizer} Tokenizer */
+/** @typedef {import('../constrain/vocabulary.js').Vocabulary} Vocabulary */
 /** @typedef {ArrayLike<number>} Ids */
 /**
  * Arguments of a call that cannot be posted as options.
@@ -38,6 +39,8 @@ export class LoadedModel {
   #points = null;
   /** @type {Map<number, string>} */
   #texts = new Map();
+  /** The tokens as bytes; null before a generation with json or grammar. @type {Vocabulary | null} */
+  vocabulary = null;
 
   /**
    * @param {Engine} engine  with a sealed model
@@ -105,6 +108,14 @@ export class LoadedModel {
   /** The vocabulary for a Tokenizer on the caller's side; null without one. */
   tokenizerText() {
     return this.tokenizer && this.tokenizer.toText();
+  }
+
+  /**
+   * Take the tokens as bytes, for constraint.js.
+   * @param {Vocabulary} vocabulary
+   */
+  setVocabulary(vocabulary) {
+    this.vocabulary = vocabulary;
   }
 
   /**
@@ -202,6 +213,15 @@ export class LoadedModel {
       sequence.close();
       throw error;
     }
+  }
+
+  /**
+   * What changes the logits of a generation; null when no option does.
+   * @param {import('./generate.js').GenerationOptions} o
+   * @param {number[]} prompt
+   */
+  async controls(o, prompt) {
+    return o.controls && (await import('./controls.js')).controlsOf(this, o, prompt);
   }
 
   /**

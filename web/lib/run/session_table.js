@@ -162,6 +162,7 @@ export class SessionTable {
     try {
       const yielder = new Yielder(signal);
       await yielder.yieldIfDue();
+      generation.controls = await model.controls(o, prompt);
       await generation.prefill(yielder);
       return yield* decode(generation, yielder, due);
     } finally {

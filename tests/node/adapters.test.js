@@ -1,0 +1,294 @@
+// adapters.test.js - LoRA adapters: the same model as one whose weights were added up before
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { fromHalf } from '../../web/lib/formats/half.js';
+import { collect, golden, json, numbers, refused, safetensors, sameBits, serve, stories } from './helpers.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-adapters-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Every tensor of a safetensors file as f32. */
+function tensorsOf(/** @type {string} */ file) {
+  const bytes = Uint8Array.from(readFileSync(file));
+  const view = new DataView(bytes.buffer);
+  const length = Number(view.getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+  delete header.__metadata__;
+  return Object.fromEntries(
+    Object.entries(header).map(
+      ([
+        name,
+        {
+          dtype,
+          shape,
+          data_offsets: [from, to],
+        },
+      ]) => {
+        const at = 8 + length + from;
+        const size = dtype === 'F32' ? 4 : 2;
+        const data = Float32Array.from({ length: (to - from) / size }, (_, i) =>
+          dtype === 'F32' ? view.getFloat32(at + 4 * i, true) : fromHalf(view.getUint16(at + 2 * i, true)),
+        );
+        return [name, { shape, data }];
+      },
+    ),
+  );
+}
+
+const matrix = (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ seed) => ({
+  shape: [rows, cols],
+  data: Float32Array.from(numbers(rows * cols, 2001, seed), (x) => (x - 1000) / 4000),
+});
+
+/**
+ * An adapter of some modules. `modules`: [in, out] by name.
+ * @returns {{weights: Buffer, config: any, pairs: Record<string, {a: any, b: any}>}}
+ */
+function adapter(modules, { r = 4, alpha = 6, seed = 1, extra = {} } = {}) {
+  const pairs = Object.fromEntries(
+    Object.entries(modules).map(([name, [cols, rows]], i) => [
+      name,
+      { a: matrix(r, cols, seed + 2 * i), b: matrix(rows, r, seed + 2 * i + 1) },
+    ]),
+  );
+  const tensors = Object.fromEntries(
+    Object.entries(pairs).flatMap(([name, { a, b }]) => [
+      [`base_model.model.${name}.lora_A.weight`, a],
+      [`base_model.model.${name}.lora_B.weight`, b],
+    ]),
+  );
+  const config = {
+    peft_type: 'LORA',
+    r,
+    lora_alpha: alpha,
+    bias: 'none',
+    target_modules: ['x'],
+    rank_pattern: {},
+    ...extra,
+  };
+  return { weights: safetensors(tensors), config, pairs };
+}
+
+/** A checkpoint whose tensors have the products added, by the definition. */
+function merged(name, tensor, added, transposed) {
+  const file = tensorsOf(join(golden, name, 'model.safetensors'));
+  for (const [module, { a, b, factor }] of added) {
+    const { data } = file[tensor(module)];
+    const [rows, r] = b.shape;
+    const [, cols] = a.shape;
+    for (let o = 0; o < rows; o++)
+      for (let i = 0; i < cols; i++) {
+        let sum = 0;
+        for (let k = 0; k < r; k++) sum += factor * b.data[o * r + k] * a.data[k * cols + i];
+        const at = transposed ? i * rows + o : o * cols + i;
+        data[at] = data[at] + sum;
+      }
+  }
+  return { weights: safetensors(file), config: json(join(golden, name, 'config.json')) };
+}
+
+const logitsOf = async (/** @type {any} */ source, options = {}, ids = [3, 1, 4, 1, 5]) => {
+  const model = await load(source, options);
+  const { logits } = await model.forward(ids);
+  model.dispose();
+  return logits.data;
+};
+
+const llama = {
+  'model.layers.0.self_attn.q_proj': 'q',
+  'model.layers.1.self_attn.v_proj': 'v',
+  'model.layers.1.mlp.down_proj': 'down',
+};
+const shapesOf = (/** @type {string} */ name, /** @type {Record<string, string>} */ modules, transposed = false) => {
+  const file = tensorsOf(join(golden, name, 'model.safetensors'));
+  return Object.fromEntries(
+    Object.keys(modules).map((module) => {
+      const full = `${module}.weight`;
+      const stored = Object.keys(file).find((t) => full === t || full.endsWith(`.${t}`));
+      const [out, into] = file[/** @type {string} */ (stored)].shape;
+      return [module, transposed ? [out, into] : [into, out]];
+    }),
+  );
+};
+
+describe('merging', () => {
+  for (const name of ['llama_1tok', 'llama_gqa_f16']) {
+    test(`${name}: logits are those of weights that were added up in f32 before`, async () => {
+      const modules = Object.entries(llama).filter(([m]) => name !== 'llama_1tok' || m.includes('.0.'));
+      const one = adapter(shapesOf(name, Object.fromEntries(modules)));
+      const two = adapter(shapesOf(name, { 'model.layers.0.self_attn.q_proj': '' }), {
+        r: 2,
+        alpha: 1,
+        seed: 50,
+        extra: { use_rslora: true },
+      });
+      const source = `${join(golden, name)}/`;
+      const adapters = [{ source: { weights: one.weights, config: one.config }, scale: 0.5 }, { source: two }];
+      const before = adapters.map(({ source: { weights, config } }) => ({ weights, config }));
+      const got = await logitsOf(source, {
+        dtype: 'f32',
+        adapters: [{ source: before[0], scale: 0.5 }, { source: before[1] }],
+      });
+      const added = [
+        ...Object.entries(one.pairs).map(([m, p]) => [m, { ...p, factor: (0.5 * 6) / 4 }]),
+        ...Object.entries(two.pairs).map(([m, p]) => [m, { ...p, factor: 1 / Math.sqrt(2) }]),
+      ];
+      const want = await logitsOf(
+        merged(name, (m) => `${m}.weight`, added, false),
+        { dtype: 'f32' },
+      );
+      const most = got.reduce((m, x, i) => Math.max(m, Math.abs(x - want[i])), 0);
+      assert.ok(most < 2e-5, String(most));
+      const plain = await logitsOf(source, { dtype: 'f32' });
+      assert.ok(plain.reduce((m, x, i) => Math.max(m, Math.abs(x - want[i])), 0) > 1e-2);
+      const none = await logitsOf(source, { dtype: 'f32', adapters: [{ source: before[0], scale: 0 }] });
+      assert.ok(sameBits(none, plain));
+    });
+  }
+
+  test('weights stored as [in, out] (GPT-2), with a prefix that the file leaves out', async () => {
+    const name = 'gpt2_n_inner';
+    const modules = { 'transformer.h.0.attn.c_attn': '', 'transformer.h.1.mlp.c_proj': '' };
+    const one = adapter(shapesOf(name, modules, true));
+    const file = tensorsOf(join(golden, name, 'model.safetensors'));
+    const stored = (/** @type {string} */ m) => Object.keys(file).find((t) => `${m}.weight`.endsWith(t)) ?? '';
+    const added = Object.entries(one.pairs).map(([m, p]) => [m, { ...p, factor: 1.5 }]);
+    const want = await logitsOf(merged(name, stored, added, true));
+    const { weights, config } = one;
+    const got = await logitsOf(`${join(golden, name)}/`, { adapters: [{ source: { weights, config } }] });
+    assert.ok(got.reduce((m, x, i) => Math.max(m, Math.abs(x - want[i])), 0) < 2e-5);
+  });
+
+  test('weights keep their type, or get the one that is asked for; a folder, an address and a worker give the same', async () => {
+    const name = 'llama_gqa_f16';
+    const { weights, config } = adapter(shapesOf(name, llama));
+    writeFileSync(join(folder, 'adapter_model.safetensors'), weights);
+    writeFileSync(join(folder, 'adapter_config.json'), JSON.stringify(config));
+    const source = `${join(golden, name)}/`;
+    const model = await load(source, { adapters: [{ source: `${folder}/` }] });
+    assert.equal(model.parameters.rows.find((r) => r.name === 'blocks.0.attn.q.weight')?.dtype, 'f16');
+    const want = (await model.forward([3, 1, 4])).logits.data;
+    model.dispose();
+    const server = await serve((request, response) => {
+      response.end(request.url.endsWith('config.json') ? JSON.stringify(config) : weights);
+    });
+    for (const at of [join(folder, 'adapter_model.safetensors'), `${server.url}lora/`, { weights, config }])
+      assert.ok(sameBits(await logitsOf(source, { adapters: [{ source: at }] }, [3, 1, 4]), want));
+    assert.ok(
+      sameBits(await logitsOf(source, { worker: true, adapters: [{ source: { weights, config } }] }, [3, 1, 4]), want),
+    );
+    server.close();
+    const quantised = await load(source, { dtype: 'q8_0', adapters: [{ source: { weights, config } }] });
+    assert.equal(quantised.parameters.rows.find((r) => r.name === 'blocks.0.attn.q.weight')?.dtype, 'q8_0');
+    assert.equal((await collect(quantised.generate([1, 2], { maxTokens: 3 }))).ids.length, 3);
+    quantised.dispose();
+    /** @type {import('../../web/lib/index.js').Progress[]} */
+    const seen = [];
+    (await load(source, { adapters: [{ source: { weights, config } }], onProgress: (p) => seen.push(p) })).dispose();
+    assert.ok(seen.every((p) => p.total === null || p.loaded <= p.total));
+  });
+});
+
+describe('refusals', () => {
+  const name = 'llama_1tok';
+  const source = `${join(golden, name)}/`;
+  const q = 'model.layers.0.self_attn.q_proj';
+  const good = adapter(shapesOf(name, { [q]: '' }));
+  const tensor = (/** @type {number[]} */ shape) => ({
+    shape,
+    data: new Float32Array(shape.reduce((x, y) => x * y, 1)),
+  });
+  const files = (/** @type {Record<string, number[]>} */ shapes) =>
+    safetensors(
+      Object.fromEntries(Object.entries(shapes).map(([n, s]) => [`base_model.model.${n}.weight`, tensor(s)])),
+    );
+  const shapes = { a: good.pairs[q].a.shape, b: good.pairs[q].b.shape };
+
+  for (const [what, weights, config, code, words] of /** @type {[string, any, any, string, RegExp][]} */ ([
+    [
+      'a module that the model lacks',
+      files({ 'model.layers.9.x.lora_A': [4, 8], 'model.layers.9.x.lora_B': [8, 4] }),
+      {},
+      'unknown-tensor',
+      /adapter 0: the model has no tensor model\.layers\.9\.x\.weight/,
+    ],
+    [
+      'a wrong name',
+      files({ [`${q}.weight_a`]: [4, 8] }),
+      {},
+      'unsupported',
+      /expected names such as base_model\.model/,
+    ],
+    [
+      'an embedding',
+      safetensors({ 'base_model.model.model.embed_tokens.lora_embedding_A': tensor([4, 8]) }),
+      {},
+      'unsupported',
+      /lora_embedding_A/,
+    ],
+    ['A without B', files({ [`${q}.lora_A`]: shapes.a }), {}, 'missing-tensor', /has no lora_B/],
+    [
+      'ranks that differ',
+      files({ [`${q}.lora_A`]: shapes.a, [`${q}.lora_B`]: [shapes.b[0], 3] }),
+      {},
+      'bad-shape',
+      /ranks differ/,
+    ],
+    ['another r', good.weights, { r: 8 }, 'bad-shape', /has 4 rows, r is 8/],
+    [
+      'a wrong width',
+      files({ [`${q}.lora_A`]: [4, shapes.a[1] + 1], [`${q}.lora_B`]: shapes.b }),
+      {},
+      'bad-shape',
+      /expected \[\d+, r\] and \[r, \d+\]/,
+    ],
+    ['a vector', files({ [`${q}.lora_A`]: [4], [`${q}.lora_B`]: shapes.b }), {}, 'bad-shape', /expected a matrix/],
+    ['no tensor', safetensors({}), {}, 'missing-tensor', /there are no tensors/],
+    ['another method', good.weights, { peft_type: 'IA3' }, 'unsupported', /peft_type is "IA3"/],
+    ['DoRA', good.weights, { use_dora: true }, 'unsupported', /use_dora/],
+    ['ranks by pattern', good.weights, { rank_pattern: { q_proj: 8 } }, 'unsupported', /rank_pattern/],
+    ['modules to save', good.weights, { modules_to_save: ['lm_head'] }, 'unsupported', /modules_to_save/],
+    ['biases', good.weights, { bias: 'all' }, 'unsupported', /bias "all"/],
+    ['r 0', good.weights, { r: 0 }, 'bad-config', /r is 0/],
+    ['a lora_alpha that is no number', good.weights, { lora_alpha: 'x' }, 'bad-config', /lora_alpha/],
+    ['bytes without a header', new Uint8Array(20), {}, 'bad-header', /./],
+  ]))
+    test(what, () =>
+      refused(
+        load(source, { adapters: [{ source: { weights, config: { ...good.config, ...config } } }] }),
+        code,
+        words,
+      ),
+    );
+
+  test('wrong options, and a GGUF', async () => {
+    const { weights, config } = good;
+    for (const adapters of [
+      5,
+      'x',
+      [5],
+      [{}],
+      [{ source: { weights, config }, scale: NaN }],
+      [{ source: { weights, config }, scale: '1' }],
+      [{ source: { weights, config }, typo: 1 }],
+    ])
+      await refused(
+        load(source, { adapters: /** @type {any} */ (adapters) }),
+        ['bad-option', 'bad-argument'],
+        /adapters/,
+      );
+    await refused(load(source, { adapters: [{ source: 7 }] }), 'bad-argument');
+    await refused(load(source, { adapters: [{ source: new Response(weights) }] }), 'bad-option', /not a Response/);
+    await refused(load(source, { adapters: [{ source: weights }] }), 'bad-argument', /needs \{ weights, config \}/);
+    await refused(load(source, { adapters: [{ source: join(folder, 'none.safetensors') }] }), 'not-found');
+    await refused(
+      load(stories, { adapters: [{ source: { weights, config } }] }),
+      'unsupported',
+      /safetensors checkpoints only, this one is a gguf/,
+    );
+  });
+});

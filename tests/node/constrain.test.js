@@ -1,0 +1,509 @@
+// constrain.test.js - JSON schemas and grammars: every text that they allow is valid
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { Tokenizer, load } from '../../web/lib/index.js';
+import { Automaton } from '../../web/lib/constrain/automaton.js';
+import { compiled } from '../../web/lib/constrain/compile.js';
+import { constraintOf } from '../../web/lib/constrain/constraint.js';
+import { readGbnf } from '../../web/lib/constrain/gbnf.js';
+import { integers } from '../../web/lib/constrain/integers.js';
+import { schemaGrammar } from '../../web/lib/constrain/json_schema.js';
+import { networkOf } from '../../web/lib/constrain/network.js';
+import { utf8Sequences } from '../../web/lib/constrain/utf8.js';
+import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
+import { collect, json, refused, stories, top } from './helpers.js';
+
+/** Tokenizers with bytes of three kinds, each as constraintOf sees a model. */
+let models;
+let model;
+before(async () => {
+  const named = {
+    'byte-level BPE': await Tokenizer.load(stories),
+    'few characters and bytes': await Tokenizer.load(join(top, 'weights/dates/tokenizer.json')),
+    SentencePiece: await Tokenizer.load(join(top, 'tests/golden/formats/tok512.bin')),
+  };
+  models = Object.entries(named).map(([name, tokenizer]) => ({
+    name,
+    tokenizer,
+    config: { vocab_size: tokenizer.vocabSize },
+    special: { eos: [...tokenizer.special].slice(-1) },
+  }));
+  for (const one of models)
+    one.vocabulary = vocabularyOf(JSON.parse(one.tokenizer.toText()), one.config.vocab_size, one.special.eos);
+  model = await load(stories);
+});
+after(() => model.dispose());
+
+const utf8 = new TextEncoder();
+/** Whether an automaton reads a text to its end. */
+const reads = (/** @type {Automaton} */ automaton, /** @type {string} */ text) => {
+  let state = automaton.start;
+  for (const byte of utf8.encode(text)) if (!(state = /** @type {any} */ (automaton.step(state, byte)))) return false;
+  return state.accepting;
+};
+const gbnf = (/** @type {string} */ source) => new Automaton(networkOf(readGbnf(source), 'grammar'));
+const schemaAutomaton = (/** @type {any} */ schema) => new Automaton(networkOf(schemaGrammar(schema), 'json'));
+
+/** Whether a value is valid under a schema: written for this test, from the specification of JSON Schema. */
+function isValid(value, schema, root = schema) {
+  if (schema === true) return true;
+  if (schema.$ref !== undefined) {
+    const path = schema.$ref.slice(1).split('/').slice(1);
+    return isValid(
+      value,
+      path.reduce((part, key) => part[key], root),
+      root,
+    );
+  }
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  const is = (/** @type {string} */ type) => type === kind || (type === 'integer' && Number.isInteger(value));
+  if (schema.type !== undefined && ![schema.type].flat().some(is)) return false;
+  const same = (/** @type {any} */ other) => JSON.stringify(other) === JSON.stringify(value);
+  if (schema.enum !== undefined && !schema.enum.some(same)) return false;
+  if (schema.const !== undefined && !same(schema.const)) return false;
+  if (schema.anyOf !== undefined && !schema.anyOf.some((s) => isValid(value, s, root))) return false;
+  if (schema.oneOf !== undefined && schema.oneOf.filter((s) => isValid(value, s, root)).length !== 1) return false;
+  if (kind === 'string') {
+    const n = [...value].length;
+    return n >= (schema.minLength ?? 0) && n <= (schema.maxLength ?? Infinity);
+  }
+  if (kind === 'number') {
+    const {
+      minimum = -Infinity,
+      maximum = Infinity,
+      exclusiveMinimum = -Infinity,
+      exclusiveMaximum = Infinity,
+    } = schema;
+    return (
+      Number.isFinite(value) &&
+      value >= minimum &&
+      value <= maximum &&
+      value > exclusiveMinimum &&
+      value < exclusiveMaximum
+    );
+  }
+  if (kind === 'array') {
+    if (value.length < (schema.minItems ?? 0) || value.length > (schema.maxItems ?? Infinity)) return false;
+    return value.every((item) => isValid(item, schema.items ?? true, root));
+  }
+  if (kind === 'object') {
+    if (!(schema.required ?? []).every((name) => Object.hasOwn(value, name))) return false;
+    return Object.entries(value).every(([name, item]) => {
+      const { properties = {}, additionalProperties: others = true } = schema;
+      if (Object.hasOwn(properties, name)) return isValid(item, properties[name], root);
+      return others !== false && isValid(item, others, root);
+    });
+  }
+  return true;
+}
+
+const { schema } = fc.letrec((tie) => {
+  const count = fc.nat(3);
+  const name = fc.oneof(
+    fc.constantFrom('a', 'b', 'name', 'größe', '"', '😀', 'a/b~c', ''),
+    fc.string({ maxLength: 4 }),
+  );
+  const range = fc.tuple(fc.integer({ min: -1200, max: 1200 }), count).map(([low, n]) => [low, low + n ** 5]);
+  return {
+    schema: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom(
+        { type: 'boolean' },
+        { type: 'null' },
+        { type: 'number' },
+        { type: 'integer' },
+        { type: ['null', 'boolean'] },
+      ),
+      range.map(([minimum, maximum]) => ({ type: 'integer', minimum, maximum })),
+      range.map(([low, high]) => ({ type: 'integer', exclusiveMinimum: low - 1, exclusiveMaximum: high + 1 })),
+      fc.tuple(count, count).map(([n, more]) => ({ type: 'string', minLength: n, maxLength: n + more })),
+      fc.constantFrom(true, {}, { type: 'string' }, { type: 'object' }, { type: 'array' }),
+      fc.array(fc.jsonValue({ maxDepth: 1 }), { minLength: 1, maxLength: 4 }).map((values) => ({ enum: values })),
+      fc.jsonValue({ maxDepth: 1 }).map((value) => ({ const: value })),
+      fc
+        .tuple(tie('schema'), count, count)
+        .map(([items, n, more]) => ({ type: 'array', items, minItems: n, maxItems: n + more })),
+      fc
+        .tuple(
+          fc.uniqueArray(name, { maxLength: 4 }),
+          fc.array(tie('schema'), { minLength: 4, maxLength: 4 }),
+          fc.nat(15),
+        )
+        .map(([names, parts, required]) => ({
+          type: 'object',
+          properties: Object.fromEntries(names.map((n, i) => [n, parts[i]])),
+          required: names.filter((_, i) => (required >> i) & 1),
+          additionalProperties: required % 2 === 0,
+        })),
+      tie('schema').map((additionalProperties) => ({ type: 'object', additionalProperties })),
+      fc.array(tie('schema'), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+      fc.constant({
+        oneOf: [{ type: 'integer' }, { const: 'x' }, { type: 'array', items: { type: 'null' }, maxItems: 2 }],
+      }),
+    ),
+  };
+});
+
+/**
+ * A random text that a constraint allows, and its tokens. Tokens that close something are drawn more often, so that the
+ * text ends.
+ */
+function randomText(one, options, random) {
+  const constraint = constraintOf(one, compiled(options), []);
+  const { eos } = one.special;
+  const closing = ['"', '}', ']'].flatMap((text) => one.tokenizer.encode(text, { addSpecialTokens: false }).slice(-1));
+  const ids = [];
+  for (;;) {
+    if (constraint.complete) return { ids, text: one.tokenizer.decode(ids) };
+    const bits = constraint.allowed(eos);
+    const has = (/** @type {number} */ id) => (bits[id >> 5] >>> (id & 31)) & 1;
+    const closers = [...closing, ...eos].filter(has);
+    const all =
+      closers.length && random() < 0.4
+        ? closers
+        : Array.from({ length: one.config.vocab_size }, (_, id) => id).filter(has);
+    const id = all[Math.floor(random() * all.length)];
+    if (eos.includes(id)) return { ids, text: one.tokenizer.decode(ids) };
+    ids.push(id);
+    constraint.accept(id);
+    assert.ok(ids.length < 4000, 'the text does not end');
+  }
+}
+
+/** A generator of numbers from 0 to 1. */
+const numbersOf = (/** @type {number} */ seed) => () => {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return seed / 2 ** 32;
+};
+
+describe('JSON schemas', () => {
+  test('any random text under any schema is JSON and valid, in every kind of vocabulary', () => {
+    fc.assert(
+      fc.property(schema, fc.nat(2 ** 31), (given, seed) => {
+        for (const one of models) {
+          const { text } = randomText(one, { json: given }, numbersOf(seed));
+          assert.ok(isValid(JSON.parse(text), given), `${one.name}: ${text}`);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('a recursive schema with $ref and $defs', () => {
+    const tree = {
+      $defs: {
+        node: {
+          type: 'object',
+          properties: { value: { type: 'integer', minimum: 0, maximum: 9 }, children: { $ref: '#/$defs/nodes' } },
+          required: ['value', 'children'],
+          additionalProperties: false,
+        },
+        nodes: { type: 'array', items: { $ref: '#/$defs/node' }, maxItems: 2 },
+      },
+      $ref: '#/$defs/node',
+    };
+    let nested = 0;
+    for (let seed = 0; seed < 40; seed++) {
+      const { text } = randomText(models[0], { json: tree }, numbersOf(seed));
+      assert.ok(isValid(JSON.parse(text), tree), text);
+      nested = Math.max(nested, text.split('children').length);
+    }
+    assert.ok(nested > 2);
+  });
+
+  test('texts that are read, and texts that are not', () => {
+    const person = schemaAutomaton({
+      type: 'object',
+      title: 'a person',
+      properties: {
+        name: { type: 'string' },
+        age: { type: 'integer', minimum: 0, maximum: 120 },
+        tags: { items: { enum: ['a', 2, null] } },
+      },
+      required: ['name', 'age'],
+    });
+    for (const [text, fine] of /** @type {[string, boolean][]} */ ([
+      ['{"name":"Ada","age":36}', true],
+      ['{\n  "name": "Gr\\u00f6\\n😀",\n  "age": 120,\n  "tags": ["a", 2, null]\n}', true],
+      ['{"name":"","age":0,"tags":[]}', true],
+      ['{"name":"Ada","age":121}', false],
+      ['{"name":"Ada","age":-1}', false],
+      ['{"name":"Ada","age":01}', false],
+      ['{"age":1,"name":"Ada"}', false],
+      ['{"name":"Ada"}', false],
+      ['{"name":"Ada","age":1,}', false],
+      ['{"name":"A\nda","age":1}', false],
+      ['{"name":"\\ud83d","age":1}', false],
+      ['{"name":"Ada","age":1,"tags":["b"]}', false],
+      ['{"name":"Ada","age":1} ', false],
+    ]))
+      assert.equal(reads(person, text), fine, text);
+    const number = schemaAutomaton({ type: 'number' });
+    for (const text of ['0', '-0', '1.5', '-12e+3', '3.25E-9', '123456789012345']) assert.ok(reads(number, text), text);
+    for (const text of ['', '-', '01', '.5', '1.', '1e', '+1', '1e999', 'NaN']) assert.ok(!reads(number, text), text);
+    const any = schemaAutomaton(true);
+    for (const value of [{ a: [1, { b: null }], c: 'x' }, [], {}, 'x', true, -1.5])
+      for (const indent of [0, 2]) assert.ok(reads(any, JSON.stringify(value, null, indent)));
+  });
+
+  test('integers of a range: exactly these', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -2500, max: 2500 }),
+        fc.nat(2500),
+        fc.integer({ min: -6000, max: 6000 }),
+        (low, n, x) => {
+          const automaton = new Automaton(
+            networkOf({ rules: new Map([['root', integers(low, low + n)]]), root: 'root' }, 'test'),
+          );
+          for (const value of [x, low, low + n, low - 1, low + n + 1])
+            assert.equal(reads(automaton, String(value)), value >= low && value <= low + n);
+          assert.ok(!reads(automaton, `0${Math.abs(x)}`) && !reads(automaton, '-0'));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('what is not supported is refused by name', async () => {
+    for (const [given, words, code] of /** @type {[any, RegExp, string][]} */ ([
+      [{ type: 'string', pattern: 'a+' }, /keyword "pattern"/, 'unsupported'],
+      [
+        { properties: { a: { type: 'string', format: 'date' } } },
+        /#\/properties\/a: the keyword "format"/,
+        'unsupported',
+      ],
+      [{ allOf: [{}] }, /keyword "allOf"/, 'unsupported'],
+      [{ type: 'array', items: [{}] }, /#\/items/, 'bad-option'],
+      [{ type: 'array', uniqueItems: true }, /keyword "uniqueItems"/, 'unsupported'],
+      [{ type: 'number', minimum: 0 }, /minimum is supported for integers only/, 'unsupported'],
+      [{ anyOf: [{}], type: 'object' }, /beside anyOf the keyword "type"/, 'unsupported'],
+      [{ $ref: 'https://example.org/x.json' }, /\$ref/, 'unsupported'],
+      [{ $ref: '#/$defs/none' }, /there is no #\/\$defs\/none/, 'bad-option'],
+      [{ oneOf: [{ type: 'integer' }, { type: 'number' }] }, /0 and 1 of oneOf/, 'unsupported'],
+      [{ type: 'text' }, /type is "text"/, 'bad-option'],
+      [{ enum: [] }, /enum/, 'bad-option'],
+      [{ minLength: 5, maxLength: 2 }, /minLength is 5, more than maxLength/, 'bad-option'],
+      [{ type: 'integer', minimum: 2, maximum: 1 }, /no integer between/, 'bad-option'],
+      [{ required: ['a'], additionalProperties: false }, /"a" is required/, 'bad-option'],
+      [
+        { $defs: { a: { properties: { b: { $ref: '#/$defs/a' } }, required: ['b'] } }, $ref: '#/$defs/a' },
+        /never ends/,
+        'bad-option',
+      ],
+      [
+        { $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { type: 'null' }] } }, $ref: '#/$defs/a' },
+        /begins with itself/,
+        'bad-option',
+      ],
+      [{ type: 'string', maxLength: 1e9 }, /more than 300000 states/, 'bad-option'],
+    ]))
+      await refused(collect(model.generate('A', { json: given, maxTokens: 1 })), code, words);
+    await refused(
+      collect(model.generate('A', { json: {}, grammar: 'root ::= "a"' })),
+      'bad-option',
+      /json and grammar/,
+    );
+  });
+});
+
+describe('grammars', () => {
+  test('GBNF: texts, ranges, alternatives, groups, repetition, comments', () => {
+    const cases = /** @type {[string, string[], string[]][]} */ ([
+      ['root ::= "a" | "bc" "d"?', ['a', 'bc', 'bcd'], ['', 'b', 'ad', 'abc']],
+      ['root ::= [a-c]+ [^a-c\\n]*', ['a', 'abcx', 'cäöü😀'], ['', 'x', 'a\n', 'axa']],
+      ['root ::= ("x" | "y"){2,3} "z"{2} "!"{1,}', ['xyzz!', 'xxyzz!!!'], ['xzz!', 'xyxyzz!', 'xyzz']],
+      ['root ::= a b # comment "x"\n\na ::= "1"\n  | "2"\nb-2 ::= "b"\nb ::= b-2', ['1b', '2b'], ['1', 'b']],
+      ['root ::= "\\"\\\\\\x41\\u00e4\\U0001F600\\t" .', ['"\\Aä😀\tq', '"\\Aä😀\t💡'], ['"\\Aä😀\t', '"\\Aä😀\tqq']],
+      ['root ::= "(" root? ")"', ['()', '((()))'], ['', '(', '())', '()()']],
+      ['root ::= [\\]\\-x-] "a"?', [']', '-a', 'x'], ['\\']],
+      ['root ::= ("a"*)* "b"', ['b', 'aaab'], ['a']],
+    ]);
+    for (const [source, good, bad] of cases) {
+      const automaton = gbnf(source);
+      for (const text of good) assert.ok(reads(automaton, text), `${source}: ${JSON.stringify(text)}`);
+      for (const text of bad) assert.ok(!reads(automaton, text), `${source}: ${JSON.stringify(text)}`);
+    }
+  });
+
+  test('a range of code points reads their UTF-8 and nothing else', () => {
+    const point = fc.oneof(
+      fc.nat(0x10ffff),
+      fc.constantFrom(0, 0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff),
+    );
+    fc.assert(
+      fc.property(point, point, point, (a, b, c) => {
+        const [low, high] = [Math.min(a, b), Math.max(a, b)];
+        const sequences = utf8Sequences(low, high);
+        for (const p of [a, b, c, low - 1, high + 1]) {
+          if (p < 0 || p > 0x10ffff || (p >= 0xd800 && p < 0xe000)) continue;
+          const bytes = [...utf8.encode(String.fromCodePoint(p))];
+          const found = sequences.filter(
+            (s) => s.length === bytes.length && s.every(([l, h], i) => bytes[i] >= l && bytes[i] <= h),
+          );
+          assert.equal(found.length, Number(p >= low && p <= high));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+    assert.deepEqual(utf8Sequences(0xd800, 0xdfff), []);
+  });
+
+  test('wrong grammars are refused with their line', async () => {
+    for (const [grammar, words] of /** @type {[string, RegExp][]} */ ([
+      ['', /no rule root/],
+      ['root = "a"', /line 1: found "root = \\"a\\"", expected a rule/],
+      ['root ::= "a"\nx ::= (', /line 2: found the end, expected "\)"/],
+      ['root ::= "a', /found the end, expected a character/],
+      ['root ::= missing', /no rule missing/],
+      ['root ::= "a"\nroot ::= "b"', /two rules root/],
+      ['root ::= "\\q"', /expected an escape/],
+      ['root ::= [z-a]', /range whose end/],
+      ['root ::= "a"{3,2}', /\{3,2\} is empty/],
+      ['root ::= root "a" | "b"', /begins with itself/],
+      ['root ::= "a" root', /never ends/],
+      ['root ::= ("a"{1000}){1000000}', /line 1/],
+      ['root ::= "a"{400000}', /more than 300000 states/],
+      [`root ::= ${'('.repeat(70)}"a"${')'.repeat(70)}`, /at most 64 groups/],
+    ]))
+      await refused(collect(model.generate('A', { grammar, maxTokens: 1 })), 'bad-option', words);
+  });
+});
+
+describe('tokens', () => {
+  test('the bytes of every token are those of its text', () => {
+    for (const { name, tokenizer, vocabulary } of models) {
+      const { ids, bytes, offsets, shared, places } = vocabulary;
+      assert.ok(ids.length > 200 || name.startsWith('few'), name);
+      ids.forEach((id, i) => {
+        const own = bytes.subarray(offsets[i], offsets[i + 1]);
+        const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(own);
+        if (!text.includes('\ufffd')) assert.equal(text, tokenizer.idToText(id), `${name}: ${id}`);
+        assert.equal(places[id], i);
+        if (i) {
+          const before = bytes.subarray(offsets[i - 1], offsets[i]);
+          assert.ok(Buffer.compare(before, own) <= 0);
+          assert.deepEqual(before.subarray(0, shared[i]), own.subarray(0, shared[i]));
+        }
+      });
+    }
+  });
+
+  test('exactly the tokens that continue the text are allowed', () => {
+    const source = 'root ::= ("the" " "? | [a-m]+ "é" | "😀"){1,4} "."';
+    for (const one of models) {
+      const { ids, bytes, offsets } = one.vocabulary;
+      const automaton = gbnf(source);
+      const random = numbersOf(7);
+      const constraint = constraintOf(one, compiled({ grammar: source }), [ids[0]]);
+      let state = automaton.start;
+      for (let step = 0; step < 12 && !constraint.complete; step++) {
+        const bits = constraint.allowed(one.special.eos);
+        const after = Array.from(ids, (_, i) => {
+          let at = /** @type {any} */ (state);
+          for (let k = offsets[i]; k < offsets[i + 1] && at; k++) at = automaton.step(at, bytes[k]);
+          return at;
+        });
+        ids.forEach((id, i) => assert.equal(!!((bits[id >> 5] >>> (id & 31)) & 1), !!after[i], `${one.name}: ${id}`));
+        const allowed = after.flatMap((at, i) => (at ? [i] : []));
+        const chosen = allowed[Math.floor(random() * allowed.length)];
+        state = after[chosen];
+        constraint.accept(ids[chosen]);
+      }
+    }
+  });
+});
+
+describe('generation', () => {
+  const answer = {
+    type: 'object',
+    properties: {
+      animal: { enum: ['cat', 'dog', 'bird'] },
+      legs: { type: 'integer', minimum: 0, maximum: 8 },
+      names: { type: 'array', items: { type: 'string', maxLength: 5 }, maxItems: 2 },
+      tame: { type: ['boolean', 'null'] },
+    },
+    required: ['animal', 'legs', 'names', 'tame'],
+    additionalProperties: false,
+  };
+
+  test('any seed with almost equal probabilities gives valid JSON', async () => {
+    const seen = new Set();
+    for (let seed = 0; seed < 25; seed++) {
+      const options = { json: answer, temperature: 1e4, seed, maxTokens: 250 };
+      const { text, summary } = await collect(model.generate('Once', options));
+      assert.ok(['grammar', 'eos'].includes(summary.stopReason), summary.stopReason);
+      assert.ok(isValid(JSON.parse(text), answer), text);
+      assert.equal(summary.text, text);
+      seen.add(text);
+    }
+    assert.ok(seen.size > 20);
+  });
+
+  test('most likely tokens that are allowed; the same in batch, session, worker and every build', async () => {
+    const options = { json: answer, temperature: 0.7, seed: 4, maxTokens: 120 };
+    const want = await collect(model.generate('Once', options));
+    assert.ok(isValid(JSON.parse(want.text), answer));
+    const { summary } = await collect(model.generate(['Once', 'The'], options));
+    assert.deepEqual(summary.summaries[0].ids, want.ids);
+    assert.ok(isValid(JSON.parse(summary.summaries[1].text), answer));
+    const session = await model.session();
+    assert.deepEqual((await collect(session.generate('Once', options))).ids, want.ids);
+    assert.equal(session.length, (await model.encode('Once')).length + want.ids.length);
+    await session.dispose();
+    for (const how of [{ worker: true }, { backend: 'simd' }, { threads: 2, worker: true }]) {
+      const other = await load(stories, /** @type {any} */ (how));
+      assert.deepEqual((await collect(other.generate('Once', options))).ids, want.ids, JSON.stringify(how));
+      other.dispose();
+    }
+  });
+
+  test('the end token comes only where the text may end, and where it cannot continue the generation ends without it', async () => {
+    const closed = await collect(model.generate('Once', { grammar: 'root ::= " upon a time"', temperature: 0 }));
+    assert.deepEqual([closed.text, closed.summary.stopReason], [' upon a time', 'grammar']);
+    const empty = await collect(model.generate('Once', { grammar: 'root ::= ""' }));
+    assert.deepEqual([empty.text, empty.ids.length, empty.summary.stopReason], ['', 0, 'grammar']);
+    const bias = { [model.special.eos[0]]: 100 };
+    const open = await collect(model.generate('Once', { grammar: 'root ::= " a" [a-z ]*', logitBias: bias }));
+    assert.match(open.text, /^ a[a-z ]*$/);
+    assert.deepEqual([open.ids.length, open.summary.stopReason], [1, 'eos']);
+    const longer = await collect(
+      model.generate('Once', { grammar: 'root ::= " a" [a-z ]*', logitBias: bias, minTokens: 6, maxTokens: 20 }),
+    );
+    assert.equal(longer.ids.length, 6);
+    const cut = await collect(model.generate('Once', { grammar: 'root ::= [a-z ]+', ignoreEos: true, maxTokens: 9 }));
+    assert.deepEqual([cut.ids.length, cut.summary.stopReason], [9, 'maxTokens']);
+    assert.match(cut.text, /^[a-z ]+$/);
+  });
+
+  test('characters whose bytes lie in several tokens come whole', async () => {
+    const grammar = 'root ::= "😀" "größe" "漢字" "\u{10ffff}"';
+    const { text, ids } = await collect(model.generate('Once', { grammar, temperature: 5, seed: 1 }));
+    assert.equal(text, '😀größe漢字\u{10ffff}');
+    assert.ok(ids.length > 8);
+  });
+
+  test('a model without a tokenizer, and a vocabulary without the characters, are refused', async () => {
+    const { create } = await import('../../web/lib/index.js');
+    const bare = await create({ vocab_size: 20, d_model: 16, n_layers: 1, n_heads: 2 }, { seed: 1 });
+    await refused(collect(bare.generate([1], { json: {} })), 'no-tokenizer', /json/);
+    bare.dispose();
+    const tokenizer = json(join(top, 'weights/dates/tokenizer.json'));
+    const digits = Object.fromEntries([...'0123456789'].map((c, i) => [c, i]));
+    const few = await load({
+      weights: readFileSync(stories),
+      tokenizer: { ...tokenizer, added_tokens: [], model: { ...tokenizer.model, vocab: digits, merges: [] } },
+    });
+    await refused(
+      collect(few.generate([1], { json: { type: 'boolean' } })),
+      'unsupported',
+      /at the beginning of the text: the vocabulary/,
+    );
+    const { text } = await collect(few.generate([1], { json: { type: 'integer', minimum: 10, maximum: 99 } }));
+    assert.match(text, /^\d\d$/);
+    few.dispose();
+  });
+});

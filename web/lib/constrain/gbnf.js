@@ -1,0 +1,193 @@
+// gbnf.js - reads grammars in GBNF, the form of llama.cpp
+//
+//   root  ::= greeting " " name "!"      the text follows this rule
+//   name  ::= [A-Z] [a-z]{1,9} | "Ada"   ranges of characters, alternatives, repetition: * + ? {n} {n,} {n,m}
+//   # a comment
+//
+// Texts and ranges take \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH; `.` is any character; [^...] any other one. Line
+// breaks are spaces: a rule ends where the next one begins.
+import { fail, show } from '../base/errors.js';
+import { MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
+
+/** @typedef {import('./expression.js').Expression} Expression */
+
+const SPACE = /(?:\s|#[^\n]*)*/y;
+const NAME = /[A-Za-z][\w-]*/y;
+const COUNTS = /\{\s*(\d{1,6})\s*(?:(,)\s*(\d{1,6})?\s*)?\}/y;
+/** Deepest nesting of groups. */
+const MAX_DEPTH = 64;
+/** @type {Record<string, string>} */
+const ESCAPES = { n: '\n', r: '\r', t: '\t', '\\': '\\', '"': '"', '[': '[', ']': ']', '^': '^', '-': '-' };
+/** Digits of an escape with a code point. @type {Record<string, number>} */
+const DIGITS = { x: 2, u: 4, U: 8 };
+
+/** Reads one grammar. */
+class Reader {
+  at = 0;
+  depth = 0;
+
+  /** @param {string} source */
+  constructor(source) {
+    this.source = source;
+  }
+
+  /**
+   * @param {string} expected
+   * @returns {never}
+   */
+  refuse(expected) {
+    const line = this.source.slice(0, this.at).split('\n').length;
+    const found = this.at < this.source.length ? show(this.source.slice(this.at, this.at + 12)) : 'the end';
+    return fail('bad-option', `grammar, line ${line}: found ${found}, expected ${expected}`);
+  }
+
+  /**
+   * The match of a pattern here, which is then passed; null without one.
+   * @param {RegExp} pattern  sticky
+   */
+  match(pattern) {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.source);
+    if (found) this.at = pattern.lastIndex;
+    return found;
+  }
+
+  /**
+   * Whether these characters are here; they are then passed.
+   * @param {string} characters
+   */
+  skip(characters) {
+    if (!this.source.startsWith(characters, this.at)) return false;
+    this.at += characters.length;
+    return true;
+  }
+
+  /** Whether a rule begins here: its name and `::=`. */
+  get beginsRule() {
+    const from = this.at;
+    const found = this.match(NAME) && this.match(SPACE) && this.skip('::=');
+    this.at = from;
+    return !!found;
+  }
+
+  /** @returns {Map<string, Expression>} */
+  rules() {
+    /** @type {Map<string, Expression>} */
+    const rules = new Map();
+    for (this.match(SPACE); this.at < this.source.length;) {
+      if (!this.beginsRule) this.refuse('a rule, which is a name followed by ::=');
+      const [name] = /** @type {RegExpExecArray} */ (this.match(NAME));
+      this.match(SPACE);
+      this.skip('::=');
+      if (rules.has(name)) fail('bad-option', `grammar: there are two rules ${name}`);
+      rules.set(name, this.alternatives());
+    }
+    return rules;
+  }
+
+  /** @returns {Expression} */
+  alternatives() {
+    if (++this.depth > MAX_DEPTH) this.refuse(`at most ${MAX_DEPTH} groups inside each other`);
+    const any = [];
+    do {
+      /** @type {Expression[]} */
+      const all = [];
+      for (this.match(SPACE); this.at < this.source.length && !'|)'.includes(this.source[this.at]);) {
+        if (this.beginsRule) break;
+        all.push(this.repeated(this.item()));
+      }
+      any.push(all.length === 1 ? all[0] : sequence(...all));
+    } while (this.skip('|'));
+    this.depth--;
+    return any.length === 1 ? any[0] : choice(...any);
+  }
+
+  /** @returns {Expression} */
+  item() {
+    if (this.skip('"')) return this.literal();
+    if (this.skip('[')) return this.range();
+    if (this.skip('.')) return { chars: [[0, MAX_POINT]] };
+    if (this.skip('(')) {
+      const inner = this.alternatives();
+      return this.skip(')') ? inner : this.refuse('")"');
+    }
+    const name = this.match(NAME);
+    return name
+      ? { rule: name[0] }
+      : this.refuse('a text in quotes, a range in brackets, a group or the name of a rule');
+  }
+
+  /**
+   * An item with the repetition that follows it.
+   * @param {Expression} item
+   * @returns {Expression}
+   */
+  repeated(item) {
+    for (this.match(SPACE); ; this.match(SPACE)) {
+      if (this.skip('*')) item = repeat(item, 0, Infinity);
+      else if (this.skip('+')) item = repeat(item, 1, Infinity);
+      else if (this.skip('?')) item = repeat(item, 0, 1);
+      else if (this.source[this.at] === '{') {
+        const [, least, comma, most] = this.match(COUNTS) ?? this.refuse('a repetition such as {2} or {1,3}');
+        const high = comma ? Number(most ?? Infinity) : Number(least);
+        if (high < Number(least)) fail('bad-option', `grammar: the repetition {${least},${most}} is empty`);
+        item = repeat(item, Number(least), high);
+      } else return item;
+    }
+  }
+
+  /** One character of a text or range, as a code point. */
+  point() {
+    const c = String.fromCodePoint(this.source.codePointAt(this.at) ?? this.refuse('a character'));
+    if (c !== '\\') {
+      this.at += c.length;
+      return /** @type {number} */ (c.codePointAt(0));
+    }
+    const kind = this.source[this.at + 1] ?? '';
+    const digits = DIGITS[kind];
+    if (digits) {
+      const value = this.source.slice(this.at + 2, this.at + 2 + digits);
+      if (value.length < digits || !/^[\da-f]+$/i.test(value) || parseInt(value, 16) > MAX_POINT)
+        this.refuse(`\\${kind} with ${digits} hexadecimal digits`);
+      this.at += 2 + digits;
+      return parseInt(value, 16);
+    }
+    const plain = ESCAPES[kind] ?? this.refuse('an escape \\n \\r \\t \\\\ \\" \\[ \\] \\x \\u or \\U');
+    this.at += 2;
+    return /** @type {number} */ (plain.codePointAt(0));
+  }
+
+  /** @returns {Expression} */
+  literal() {
+    let value = '';
+    while (!this.skip('"')) value += String.fromCodePoint(this.point());
+    return text(value);
+  }
+
+  /** @returns {Expression} */
+  range() {
+    const negated = this.skip('^');
+    /** @type {[number, number][]} */
+    const ranges = [];
+    while (!this.skip(']')) {
+      const low = this.point();
+      const isRange = this.source[this.at] === '-' && this.source[this.at + 1] !== ']';
+      if (isRange) this.at++;
+      const high = isRange ? this.point() : low;
+      if (high < low) this.refuse('a range whose end is not before its beginning');
+      ranges.push([low, high]);
+    }
+    return { chars: negated ? complement(ranges) : ranges };
+  }
+}
+
+/**
+ * Reads a grammar.
+ * @param {string} source
+ * @returns {import('./expression.js').Grammar}
+ */
+export function readGbnf(source) {
+  const rules = new Reader(source).rules();
+  if (!rules.has('root')) fail('bad-option', 'grammar: there is no rule root, which the text follows');
+  return { rules, root: 'root' };
+}
