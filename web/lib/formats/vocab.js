@@ -43,7 +43,6 @@ export const SPLITS = {
   tekken: [casedPattern('', '\\p{N}')],
   'gpt-4o': [casedPattern(`${SUFFIX}?`, '\\p{N}{1,3}')],
   bloom: [' ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+'],
-  falcon: ['[\\p{P}\\$\\+<=>\\^~\\|`]+', GPT2_SPLIT, '[0-9][0-9][0-9]'],
   default: ['[\\p{P}\\$\\+<=>\\^~\\|]+', GPT2_SPLIT.slice(0, -4), '\\p{N}+', '[0-9][0-9][0-9]'],
 };
 /**
@@ -51,14 +50,12 @@ export const SPLITS = {
  * @type {Record<string, string>}
  */
 const ALIASES = {
-  'gpt-2':
-    'phi-2 mpt olmo jais trillion granite-docling exaone4 gigachat mellum modern-bert roberta-bpe a.x-4.0 ' +
-    'jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code',
-  'llama-bpe': 'llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe glm4 chatglm-bpe',
-  qwen2: 'stablelm2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2',
-  refact: 'starcoder command-r smollm codeshell exaone minerva-7b mellum2',
-  'gpt-4o': 'llama4 kanana2 talkie minimax-m2',
-  bloom: 'poro-chat gpt3-finnish',
+  'gpt-2': 'phi-2 olmo mpt jais exaone4 roberta-bpe',
+  'llama-bpe': 'llama3 llama-v3 falcon3 pixtral lfm2 dbrx smaug-bpe glm4 chatglm-bpe',
+  qwen2: 'stablelm2 deepseek-r1-qwen megrez hunyuan',
+  refact: 'starcoder command-r smollm codeshell exaone minerva-7b',
+  'gpt-4o': 'llama4',
+  bloom: 'poro-chat',
 };
 /** Patterns whose tokenizers take a word that is a token as it is, and put a begin token before a text. */
 const WHOLE_WORDS = ['llama-bpe', 'tekken'];
