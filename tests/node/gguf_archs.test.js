@@ -164,9 +164,6 @@ const CREATED = {
     rope_pairs: 'adjacent',
     parallel_residual: true,
     shared_norm: true,
-    qk_norm: true,
-    qk_norm_kind: 'layernorm',
-    qk_norm_span: 'each_head',
     logit_scale: 0.0625,
   },
   llama: {

@@ -52,7 +52,6 @@ const NEEDS = {
   granite: { bias_head: false },
   smollm3: { bias_head: false },
   bloom: allBias,
-  'command-r': noBias,
 };
 /** The architectures whose files have q, k and v in one tensor. */
 const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
@@ -156,7 +155,9 @@ function attempt(config, architecture) {
   const entries = tensors.map(({ name, shape }) => ({ name, shape, dtype: 'f32', file: 0, offset: 0, bytes: 0 }));
   /** @type {string[]} */
   const differences = [];
-  for (const [field, value] of Object.entries(NEEDS[architecture] ?? {}))
+  // llama.cpp reads norms of q and k in the large models of Command R only
+  const needs = architecture === 'command-r' ? { ...noBias, qk_norm: config.n_layers >= 64 } : NEEDS[architecture];
+  for (const [field, value] of Object.entries(needs ?? {}))
     if (config[/** @type {keyof Config} */ (field)] !== value) differences.push(`has ${field} ${value}`);
   try {
     const tables = new Map(tensors.flatMap(({ name, table }) => (table ? [[name, table]] : [])));
