@@ -14,7 +14,7 @@ import { openCheckpoint, openTokenizer } from '../../web/lib/formats/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
 import { runStores } from './stores.js';
-import { bins, ggufBytes, ggufs, models, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
+import { bins, ggufBytes, ggufs, models, pieceFiles, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
 
 /**
  * A case hangs when it exceeds this processor time, or this much longer wall-clock time: a busy machine is not a
@@ -97,9 +97,14 @@ const kinds = {
       'model.safetensors.index.json': utf8(index),
       'a.safetensors': shard(entries.slice(0, half)),
       'b.safetensors': shard(entries.slice(half)),
-      'tokenizer.json': utf8(r.of(tokenizers)),
-      'generation_config.json': utf8({ eos_token_id: [1, 2] }),
-      'tokenizer_config.json': utf8({ chat_template: [{ name: 'default', template: 'x' }] }),
+      ...(r.below(2) ? pieceFiles : { 'tokenizer.json': utf8(r.of(tokenizers)) }),
+      'generation_config.json': utf8({
+        eos_token_id: [1, 2],
+        decoder_start_token_id: 0,
+        forced_bos_token_id: 3,
+        bad_words_ids: [[4], [5, 6]],
+      }),
+      'tokenizer_config.json': utf8({ chat_template: [{ name: 'default', template: 'x' }], extra_ids: 2 }),
     };
     const one = /** @type {keyof typeof files} */ (r.of(Object.keys(files))),
       bytes = files[one];

@@ -312,7 +312,16 @@ const headerOf = (bytes) =>
       bytes.subarray(8, 8 + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))),
     ).toString(),
   );
-export const models = ['llama_1tok', 'gpt2_n_inner', 't1_3layer_odd', 't2_encdec_padmask'].map((name) => ({
+export const models = [
+  'llama_1tok',
+  'gpt2_n_inner',
+  't1_3layer_odd',
+  't2_encdec_padmask',
+  'marian',
+  'bart',
+  't5',
+  't5_v1_1',
+].map((name) => ({
   config: json(`${CASES}/${name}/config.json`),
   header: headerOf(new Uint8Array(readFileSync(new URL(`../golden/cases/${name}/model.safetensors`, import.meta.url)))),
 }));
@@ -410,6 +419,14 @@ export function safetensorsBytes(header) {
     .filter((n) => n > 0 && n < 1 << 20);
   return new Uint8Array(Buffer.concat([size, head, Buffer.alloc(Math.max(0, ...ends))]));
 }
+
+/** SentencePiece models and the ids of Marian, as they lie in folders without a tokenizer.json. */
+export const pieceFiles = Object.fromEntries(
+  ['spiece.model', 'source.spm', 'vocab.json'].map((name) => [
+    name,
+    new Uint8Array(readFileSync(new URL(`../golden/formats/sentencepiece/${name}`, import.meta.url))),
+  ]),
+);
 
 // ---- llama2.c
 
