@@ -452,6 +452,24 @@ describe('generation', () => {
   });
 });
 
+test('tokens that the files exclude are never generated, in beams neither', async () => {
+  const c = openCase('marian');
+  const [first, second] = c.about.greedy.next;
+  const options = { ...c.run, maxTokens: 6, ignoreEos: true };
+  const excluding = (/** @type {any} */ bad) => changed('marian', () => {}, { bad_words_ids: bad });
+  const model = await excluding([[first], [second, first], 'x', [9999]]);
+  const plain = await load(c.source, { dtype: 'f32' });
+  const want = await collect(plain.generate([], { ...options, temperature: 0, logitBias: { [first]: -Infinity } }));
+  const got = await collect(model.generate([], { ...options, temperature: 0 }));
+  assert.deepEqual(got.ids, want.ids);
+  assert.ok(!got.ids.includes(first));
+  const biased = await collect(model.generate([], { ...options, temperature: 0, logitBias: { [first]: 100, 5: 100 } }));
+  assert.deepEqual(biased.ids, [5, 5, 5, 5, 5, 5]);
+  const { ids } = await collect(model.generate([], { ...options, beams: 3 }));
+  assert.ok(ids.length === 6 && !ids.includes(first), `${ids}`);
+  for (const m of [model, plain]) m.dispose();
+});
+
 // ---- text
 
 /** A tokenizer.json like T5's: Unigram, a mark before words, </s> after every text. */

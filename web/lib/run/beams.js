@@ -26,6 +26,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
   await yielder.yieldIfDue();
   const score = (/** @type {{sum: number}} */ b, /** @type {number} */ n) => b.sum / ((5 + n) / 6) ** o.lengthPenalty;
   const eos = o.ignoreEos ? [] : model.special.eos;
+  const { never } = model;
   const first = await model.openSequence(o);
   /** @type {Beam[]} */
   let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }];
@@ -45,10 +46,11 @@ export async function* beamSearch(model, prompt, o, { signal }) {
     const maxSteps = Math.min(o.maxTokens, first.session.context - prompt.length);
     let passes = 0;
     for (let n = 1; n <= maxSteps && beams.length; n++) {
-      // `beams` hypotheses survive. The best candidates may be end tokens: |eos| more candidates are considered.
+      // `beams` hypotheses survive. The best candidates may be end tokens, or excluded: more candidates are considered.
       const candidates = beams.flatMap((b) =>
         b.sequence
-          .top(Math.min(model.config.vocab_size, o.beams + eos.length))
+          .top(Math.min(model.config.vocab_size, o.beams + eos.length + never.length))
+          .filter(({ id }) => !never.includes(id))
           .map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })),
       );
       candidates.sort((x, y) => y.sum - x.sum);

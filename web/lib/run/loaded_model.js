@@ -215,13 +215,21 @@ export class LoadedModel {
     }
   }
 
+  /** Tokens that are never generated, as the files of some encoder-decoders say. */
+  get never() {
+    return (this.special.never ?? []).filter((id) => id < this.config.vocab_size);
+  }
+
   /**
-   * What changes the logits of a generation; null when no option does.
+   * What changes the logits of a generation; null when neither an option nor the model does.
    * @param {import('./generate.js').GenerationOptions} o
    * @param {number[]} prompt
    */
   async controls(o, prompt) {
-    return o.controls && (await import('./controls.js')).controlsOf(this, o, prompt);
+    const never = this.never.map((id) => [id, -Infinity]);
+    if (!o.controls && !never.length) return null;
+    const controls = { ...o.controls, logitBias: [...never, ...(o.controls?.logitBias ?? [])] };
+    return (await import('./controls.js')).controlsOf(this, { ...o, controls }, prompt);
   }
 
   /**
