@@ -417,7 +417,7 @@ const forbidden = [
   [
     'bundlers give a bare process a polyfill, or refuse it: globalThis.process',
     /(?<![.\w$])process\??\.\w|typeof process\b/,
-    /^web\/lib\/(?!cli\.js)/,
+    /^web\/lib\/(?!cli(_chat)?\.js)/,
   ],
   ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],

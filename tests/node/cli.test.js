@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { bytesText, progressLine, progressText } from '../../web/lib/cli_progress.js';
-import { load, train } from '../../web/lib/index.js';
+import { countParameters, load, train } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
-import { collect, golden, json, stories, top } from './helpers.js';
+import { collect, golden, json, numbers, safetensors, sameBits, stories, top } from './helpers.js';
 
 const CLI = join(top, 'web/lib/cli.js');
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
@@ -191,6 +191,186 @@ test("--chat formats the prompt with the model's chat template", async () => {
     await answer([system, user]),
   );
   model.dispose();
+});
+
+test('--chat without a prompt answers each line, and runs only what is new', async () => {
+  const source = join(folder, 'chat/'); // from the test before
+  const model = await load(source),
+    options = { maxTokens: 6, temperature: 0, topP: 0.95 };
+  const say = async (/** @type {any} */ messages) => (await collect(model.chat(messages, options))).text;
+  const system = { role: 'system', content: 'Be brief' };
+  const messages = [system];
+  let want = '';
+  for (const content of ['the cat', 'the mat']) {
+    messages.push({ role: 'user', content });
+    const text = await say(messages);
+    messages.push({ role: 'assistant', content: text });
+    want += `${text}\n`;
+  }
+  want += `${await say([system, { role: 'user', content: 'the cat' }])}\n`;
+  const args = ['-m', source, '--chat', '--system', 'Be brief', '-n', '6', '-t', '0'];
+  const { code, out, err } = await runWith(args, { input: 'the cat\n\nthe mat\n/reset\nthe cat\n/exit\nthe dog\n' });
+  assert.deepEqual([code, out], [0, want]);
+  const turns = [...err.matchAll(/(\d+) tokens of the conversation read, (\d+) kept/g)].map(([, n, kept]) => [
+    +n,
+    +kept,
+  ]);
+  assert.equal(turns.length, 3);
+  assert.equal(turns[0][1], 0);
+  assert.ok(turns[1][1] >= turns[0][0] && turns[1][0] < turns[1][1] + turns[1][0]);
+  const lines = (await runWith([...args, '--json'], { input: 'the cat\nthe mat' })).out.trim().split('\n');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).prompt),
+    ['the cat', 'the mat'],
+  );
+  assert.match((await runWith(['-m', stories, '--chat'], { input: 'Hello' })).err, /chat template/);
+  assert.match((await runWith([...args, '--source', 'x'])).err, /--source and --chat/);
+  model.dispose();
+});
+
+test('--source is what an encoder-decoder reads', async () => {
+  const dates = join(top, 'weights/dates/');
+  assert.deepEqual(await run('-m', dates, '--source', '3 March 1999', '-t', '0', '-q'), {
+    code: 0,
+    out: '1999-03-03',
+    err: '',
+  });
+  const piped = await runWith(['-m', dates, '--source', '-', '--beams', '2', '--json'], { input: 'July 4, 2021\n' });
+  const { text, source } = JSON.parse(piped.out);
+  assert.deepEqual([text, source], ['2021-07-04', 'July 4, 2021']);
+  assert.match(
+    (await run('-m', stories, '--source', 'x', 'Once')).err,
+    /source is an option of encoder_decoder models/,
+  );
+});
+
+test('penalties, minimal length, JSON schema and grammar reach the generation', async () => {
+  const model = await load(stories);
+  const options = {
+    maxTokens: 30,
+    temperature: 0,
+    topP: 0.95,
+    presencePenalty: 1,
+    frequencyPenalty: 0.5,
+    repetitionPenalty: 1.1,
+    minTokens: 30,
+  };
+  const { text } = await collect(model.generate('One day', options));
+  const named = [
+    '--presence-penalty',
+    '1',
+    '--frequency-penalty',
+    '0.5',
+    '--repetition-penalty',
+    '1.1',
+    '--min-tokens',
+    '30',
+  ];
+  assert.equal((await run('-m', stories, '-q', '-n', '30', '-t', '0', ...named, 'One day')).out, `One day${text}`);
+  const schema = { type: 'object', properties: { n: { type: 'integer', minimum: 3, maximum: 5 } }, required: ['n'] };
+  const [file, grammar] = [join(folder, 'schema.json'), join(folder, 'list.gbnf')];
+  writeFileSync(file, JSON.stringify(schema));
+  writeFileSync(grammar, 'root ::= " " [a-c]{4}');
+  const written = JSON.parse((await run('-m', stories, '--json', '--json-schema', file, 'One day')).out);
+  assert.ok([3, 4, 5].includes(JSON.parse(written.text).n));
+  assert.match((await run('-m', stories, '-q', '--grammar', grammar, 'One day')).out, /^One day [a-c]{4}$/);
+  for (const [args, words] of /** @type {[string[], RegExp][]} */ ([
+    [['--json-schema', grammar], /not JSON/],
+    [['--json-schema', join(folder, 'none.json')], /--json-schema: ENOENT/],
+    [['--grammar', file], /grammar, line 1/],
+    [['--json-schema', file, '--grammar', grammar], /json and grammar cannot be combined/],
+    [['--beams', '2', '--presence-penalty', '1'], /presencePenalty cannot be combined with beams/],
+    [['--min-p', 'x'], /--min-p is "x"/],
+  ])) {
+    const { code, err } = await run('-m', stories, ...args, 'One day');
+    assert.equal(code, 1);
+    assert.match(err, words);
+  }
+  model.dispose();
+});
+
+test('embed prints a vector for each text', async () => {
+  const config = { model_type: 'glassformer', kind: 'encoder', vocab_size: 500, d_model: 16, n_layers: 1, n_heads: 2 };
+  const { model_type: _, ...own } = config;
+  const tensors = Object.fromEntries(
+    countParameters(/** @type {any} */ (own)).rows.map(({ name, shape }, i) => [
+      name,
+      {
+        shape,
+        data: Float32Array.from(
+          numbers(
+            shape.reduce((a, b) => a * b, 1),
+            2001,
+            i + 1,
+          ),
+          (x) => (x - 1000) / 3000,
+        ),
+      },
+    ]),
+  );
+  const source = join(folder, 'encoder/');
+  mkdirSync(source);
+  writeFileSync(join(source, 'model.safetensors'), safetensors(tensors));
+  writeFileSync(join(source, 'config.json'), JSON.stringify(config));
+  writeFileSync(join(source, 'tokenizer.json'), readFileSync(join(top, 'weights/dates/tokenizer.json')));
+  const model = await load(source);
+  const given = (await run('embed', '-m', source, 'the cat', 'a dog')).out;
+  assert.equal((await runWith(['embed', '-m', source], { input: 'the cat\na dog\n' })).out, given);
+  const lines = given
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ text }) => text),
+    ['the cat', 'a dog'],
+  );
+  for (const { text, embedding } of lines)
+    assert.ok(sameBits(Float32Array.from(embedding), (await model.embed(text)).data), 'nine digits are the same f32');
+  model.dispose();
+  assert.match((await run('embed', '-m', stories, 'x')).err, /encoder/);
+  assert.match((await run('embed', '-m', source)).err, /there is no text/);
+});
+
+test('convert and quantize write GGUF files that give the same text', async () => {
+  const name = 'llama_gqa_f16';
+  for (const [source, type] of [
+    [join(top, 'weights/stories-1m.gguf'), 'Q8_0'],
+    [join(top, 'weights/stories-gpt2.gguf'), 'F16'],
+    [`${join(golden, name)}/`, 'F16'],
+    [join(golden, 'gguf_llama_q4_0/model.gguf'), 'F32'],
+  ]) {
+    const out = join(folder, 'out.gguf');
+    const { code, out: said } = await run('convert', source, out, '--type', type);
+    assert.equal(code, 0);
+    assert.match(said, new RegExp(`out.gguf: \\d+ bytes, matrices as ${type}`));
+    const [a, b] = [await load(source, { dtype: 'f32' }), await load(out, { dtype: 'f32' })];
+    const ids = [1, 2, 3, 4, 5];
+    const [x, y] = [(await a.forward(ids)).logits.data, (await b.forward(ids)).logits.data];
+    const most = x.reduce((m, v, i) => Math.max(m, Math.abs(v - y[i])), 0);
+    assert.ok(most <= { Q8_0: 0.05, F16: 0.01, F32: 0 }[type], `${source}: ${most}`);
+    if (a.tokenizer) assert.deepEqual(await b.encode('Once upon a time'), await a.encode('Once upon a time'));
+    assert.equal(b.chatTemplate, a.chatTemplate);
+    a.dispose();
+    b.dispose();
+  }
+  const [source, out] = [join(top, 'weights/stories-1m.gguf'), join(folder, 'small.gguf')];
+  assert.equal((await run('quantize', source, out, '--type', 'q4_0', '--no-tokenizer', '-q')).out, '');
+  const small = await load(out);
+  assert.deepEqual([small.tokenizer, small.parameters.rows[0].dtype], [null, 'q4_0']);
+  small.dispose();
+  for (const [args, words] of /** @type {[string[], RegExp][]} */ ([
+    [['quantize', source, out, '--type', 'F16'], /quantize: --type is "F16"/],
+    [['convert', source, out, '--type', 'Q9'], /--type is "Q9", expected one of F32/],
+    [['convert', join(top, 'weights/dates/'), join(folder, 'no.gguf')], /encoder_decoder cannot be written/],
+    [['convert', source, join(folder, 'none/x.gguf')], /ENOENT/],
+  ])) {
+    const { code, err } = await run(...args);
+    assert.equal(code, 1, err);
+    assert.match(err, words);
+    assert.doesNotMatch(err, /\n\s+at /);
+  }
+  assert.ok(!readdirSync(folder).some((file) => file.includes('no.gguf')));
+  assert.equal((await run('convert', source)).code, 2);
 });
 
 test('downloads are kept in the cache folder, except with --no-cache', async () => {
