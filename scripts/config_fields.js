@@ -174,7 +174,7 @@ export async function configFields(glassformer, kernels) {
  * type: one of words, true or false, a whole number, any number, or a list of up to \`entries\` of these. default: the
  * value, or what computes it from the fields before it; without one the field must be given.
  * @typedef {(
- *   | { type: 'word', words: string[], default: string }
+ *   | { type: 'word', words: string[], default: string | ((c: Config) => string) }
  *   | { type: 'flag', default: boolean | ((c: Config) => boolean) }
  *   | { type: 'whole' | 'real', least: number, most: number, default?: number | ((c: Config) => number) }
  *   | { type: 'flags', entries: number, default: () => boolean[] }

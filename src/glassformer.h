@@ -23,6 +23,7 @@
 #define GF_ENUMS(E)                                                                                                    \
     E(kind, "decoder", "encoder", "encoder_decoder")                                                                   \
     E(norm, "layernorm", "rmsnorm")                                                                                    \
+    E(final_norm_kind, "layernorm", "rmsnorm")                                                                         \
     E(norm_placement, "pre", "post", "sandwich", "output")                                                             \
     E(qk_norm_kind, "rmsnorm", "layernorm")                                                                            \
     E(qk_norm_span, "head", "each_head", "projection")                                                                 \
@@ -32,7 +33,7 @@
     E(rope_pairs, "half", "adjacent")                                                                                  \
     E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
-enum { GF_LAYERNORM, GF_RMSNORM };
+enum { GF_LAYERNORM, GF_RMSNORM }; /* of norm and of final_norm_kind */
 /* Before the sublayer; after its residual sum; before the sublayer and on its output; on its output alone. */
 enum { GF_PRE_NORM, GF_POST_NORM, GF_SANDWICH_NORM, GF_OUTPUT_NORM };
 enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
@@ -80,6 +81,8 @@ enum {
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1) /* inside the square root */                         \
     X(int32_t, norm_placement, GF_PRE_NORM, 0, 3)                                                                      \
     X(int32_t, final_norm, c->norm_placement != GF_POST_NORM, 0, 1)                                                    \
+    X(int32_t, final_norm_kind, c->norm, 0, 1)                                                                         \
+    X(float, final_norm_eps, 0, 0, 1)      /* 0: norm_eps */                                                           \
     X(int32_t, norm_gain, 1, 0, 1)         /* 0: norms have no weights at all (OLMo) */                                \
     X(int32_t, embed_norm, 0, 0, 1)        /* a norm of the embedding, before the first block (BLOOM) */               \
     X(int32_t, parallel_residual, 0, 0, 1) /* attention and feed-forward layer read the same stream (GPT-J) */         \
@@ -109,7 +112,7 @@ enum {
     X(int32_t, bias_qk_norm, 0, 0, 1)                                                                                  \
     X(int32_t, bias_attn_out, 0, 0, 1)                                                                                 \
     X(int32_t, bias_ffn, 0, 0, 1)                                                                                      \
-    X(int32_t, bias_norm, c->norm == GF_LAYERNORM && c->norm_gain, 0, 1)                                               \
+    X(int32_t, bias_norm, (c->norm == GF_LAYERNORM || c->final_norm_kind == GF_LAYERNORM) && c->norm_gain, 0, 1)       \
     X(int32_t, bias_head, 0, 0, 1)                                                                                     \
     X(int32_t, sliding_window, 0, 0, INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all */                    \
     X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER, 0, 1)                                                       \
@@ -141,7 +144,7 @@ enum {
 /* X(condition, flag): where the condition holds the architecture has no such part, and the flag becomes 0 whatever was
  * given. */
 #define GF_CONFIG_UNUSED(X)                                                                                            \
-    X(c->norm == GF_RMSNORM || !c->norm_gain, bias_norm)                                                               \
+    X((c->norm == GF_RMSNORM && c->final_norm_kind == GF_RMSNORM) || !c->norm_gain, bias_norm)                         \
     X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM, bias_qk_norm)                                                   \
     X(c->kind == GF_ENCODER, tie_word_embeddings)                                                                      \
     X(c->kind == GF_ENCODER, bias_head)

@@ -7,11 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-static void normalise(const struct gf_config *c, float *y, const float *x, const float *gain, const float *bias,
-                      float *mean, float *rstd, int32_t n) {
-    switch (c->norm) {
-    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, n, c->d_model, c->norm_eps); break;
-    case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, n, c->d_model, c->norm_eps); break;
+/* The final norm can be of another kind than those of the blocks (tutorial 1's Transformer). */
+static int32_t kind_of(const struct gf_config *c, int32_t norm_point) {
+    return norm_point == GF_P_LN_FINAL ? c->final_norm_kind : c->norm;
+}
+
+static void normalise(const struct gf_config *c, int32_t norm_point, float *y, const float *x, const float *gain,
+                      const float *bias, float *mean, float *rstd, int32_t n) {
+    const float eps = norm_point == GF_P_LN_FINAL && c->final_norm_eps > 0 ? c->final_norm_eps : c->norm_eps;
+    switch (kind_of(c, norm_point)) {
+    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, n, c->d_model, eps); break;
+    case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, n, c->d_model, eps); break;
     }
 }
 
@@ -20,7 +26,7 @@ static void normalise(const struct gf_config *c, float *y, const float *x, const
 static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
                              int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
     const int32_t d = p->cfg->d_model;
-    normalise(p->cfg, y, x, NULL, NULL, mean, rstd, n);
+    normalise(p->cfg, norm_point, y, x, NULL, NULL, mean, rstd, n);
     for (int32_t i = 0; i < n; i++) {
         const float scale = 1 / rstd[i];
         float tapped = scale;
@@ -48,7 +54,7 @@ void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t l
                gf_tapped(p->observe, p->stack, layer, norm_point)) {
         normalise_tapped(p, w, layer, scale_point, norm_point, y, x, mean, rstd, n);
     } else {
-        normalise(p->cfg, y, x, w->gain, w->bias, mean, rstd, n);
+        normalise(p->cfg, norm_point, y, x, w->gain, w->bias, mean, rstd, n);
     }
 }
 
@@ -88,7 +94,7 @@ void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct g
                       float *dx, int add, const float *dy, const float *x, const float *mean, const float *rstd,
                       int32_t n) {
     const struct gf_config *c = p->cfg;
-    const int centred = c->norm == GF_LAYERNORM;
+    const int centred = kind_of(c, norm_point) == GF_LAYERNORM;
     const int64_t d = c->d_model;
     if (!switched_on(c, norm_point)) {
         if (add)

@@ -71,7 +71,7 @@ static void norm(struct walk *k, const char *name, struct gf_norm *n, int32_t co
     k->component = component;
     join(text, sizeof text, name, ".weight");
     if (c->norm_gain) vec(k, text, AT(n, gain), 0, c->d_model, c->d_model);
-    if (c->norm == GF_LAYERNORM && c->bias_norm) {
+    if ((component == GF_C_FINAL_NORM ? c->final_norm_kind : c->norm) == GF_LAYERNORM && c->bias_norm) {
         join(text, sizeof text, name, ".bias");
         vec(k, text, AT(n, bias), 0, c->d_model, c->d_model);
     }

@@ -315,6 +315,9 @@ static void gradients_of_further_families_match_central_differences(void) {
             c.n_heads = 4);
     VARIANT("q and k norms: layernorm, one for each head", c.qk_norm = 1, c.qk_norm_kind = GF_QK_LAYERNORM,
             c.qk_norm_span = GF_SPAN_EACH_HEAD, c.n_heads = 4);
+    VARIANT("final rmsnorm over layernorm, its own epsilon", gpt2(&c), c.final_norm_kind = GF_RMSNORM,
+            c.final_norm_eps = 0.01f);
+    VARIANT("final layernorm with bias over rmsnorm", c.final_norm_kind = GF_LAYERNORM, c.bias_norm = 1);
     VARIANT("norms without weights", gpt2(&c), c.norm_gain = c.bias_norm = 0);
     VARIANT("windows and frequencies of their own in one layer", c.n_layers = 2, c.sliding_window = 3,
             c.window_layers = flags(2, 1, 0), c.rope_local_theta = 30, c.rope_scaling = GF_ROPE_SCALING_LINEAR,

@@ -330,6 +330,8 @@ static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     OWN(gpt2, c.d_head = 4);
     OWN(gpt2, c.n_kv_heads = 1);
     OWN(gpt2, c.bias_norm = 0);
+    OWN(gpt2, c.final_norm_kind = GF_RMSNORM);
+    OWN(gpt2, c.final_norm_eps = 0.01f);
     OWN(gpt2, c.bias_ffn = 0);
     OWN(gpt2, c.ffn = GF_GELU_ERF);
     OWN(gpt2, c.position = GF_POS_ROPE);

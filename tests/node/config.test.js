@@ -331,7 +331,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       }),
       { numRuns: 3000, seed: 14 },
     );
-    assert.ok(seen.complete > 500, `${seen.complete} of 3000 were complete`);
+    assert.ok(seen.complete > 200, `${seen.complete} of 3000 were complete`);
     assert.ok(seen.refused.size > 30, `${seen.refused.size} kinds of refusals`);
   });
 

@@ -50,6 +50,8 @@ export const randomVariant = fc
     fc.record({
       norm_placement: fc.constantFrom('pre', 'post', 'sandwich', 'output'),
       norm_gain: fc.boolean(),
+      final_norm_kind: fc.constantFrom('rmsnorm', 'layernorm'),
+      final_norm_eps: fc.constantFrom(0, 0.01),
       embed_norm: fc.boolean(),
       parallel_residual: fc.boolean(),
       shared_norm: fc.boolean(),

@@ -130,7 +130,9 @@ export function estimate(config, options) {
  * @param {Record<string, any>} options checked
  */
 async function open(method, what, options) {
-  const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, ...rest } = options;
+  const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, names, ...others } = options;
+  const rest = typeof names === 'object' ? { ...others, names } : others;
+  const rename = typeof names === 'function' ? (await import('./input/names.js')).checkedRename(names) : undefined;
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
@@ -156,6 +158,7 @@ async function open(method, what, options) {
       signal,
       onProgress,
       fetch,
+      rename,
       engine,
       helper: address ?? undefined,
     });
@@ -244,12 +247,14 @@ export async function depth(config, options = {}) {
  * @property {Bytes | Streamed | object} [tokenizer]  a tokenizer.json, as a file or as an object
  */
 /**
- * A checkpoint: a .gguf file, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending
+ * A checkpoint: a .gguf file or the first of its parts, a safetensors file, a PyTorch state dict (.pt, .pth, .bin),
+ * llama2.c's .bin; a folder (an address or path ending
  * in "/", or the files of a file input); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream.
  * @typedef {Bytes | Streamed | ArrayLike<File> | SourceParts} Source
  */
 /**
- * @typedef {'adapters'|'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'} DownloadOption
+ * @typedef {'adapters'|'cache'|'cacheDir'|'config'|'fetch'|'headers'|'hfEndpoint'|'names'|'sha256'|'switches'|'token'}
+ *   DownloadOption
  */
 /**
  * Options of `create`: those of `load` that do not concern files, and `seed`, 0 .. 2^53 - 1, drawn when absent.
@@ -279,6 +284,8 @@ export async function depth(config, options = {}) {
  * @property {'pre'|'post'|'sandwich'|'output'} normPlacement  norm before each sublayer, after its residual sum,
  *   before it and on its output, or on its output alone
  * @property {boolean} finalNorm  a norm before the head
+ * @property {'layernorm'|'rmsnorm'} finalNormKind  of the norm before the head; the others are of the kind `norm`
+ * @property {number} finalNormEps  of that norm; 0: normEps
  * @property {boolean} normGain  false: norms have no weights
  * @property {boolean} embedNorm  a norm of the embedding, before the first block
  * @property {boolean} parallelResidual  attention and feed-forward layer read the same residual stream
@@ -349,6 +356,10 @@ export async function depth(config, options = {}) {
  * @property {boolean} [useFinalNorm]  the norm before the head
  */
 /**
+ * The name of a tensor in a file; transposed: it is stored [in, out].
+ * @typedef {string | {name: string, transposed?: boolean}} WeightName
+ */
+/**
  * @typedef {object} LoadOptions
  * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] of matrices in memory; default 'keep': as
  *   the file stores them; 'f32' gives the most exact numbers
@@ -379,6 +390,12 @@ export async function depth(config, options = {}) {
  *   by its scale, default 1, and added to the weights in f32, before they are stored as `dtype`
  * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
  *   same fields in its configuration
+ * @property {Record<string, any>} [config] keys of the configuration that replace those of the checkpoint's files, or
+ *   complete what is read off the tensors where there is no config.json: { n_head: 12 }
+ * @property {Record<string, WeightName> | ((name: string) => WeightName | null | undefined)} [names] of the tensors in
+ *   the files: an object with our names as keys (see Model.parameters; `N` stands for the layer, .weight and .bias may
+ *   be left out), or a function that gets our name and returns the one in the file. Weights with the same name are
+ *   stacked in one tensor
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
  * @property {string} [token] access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for
  *   https://huggingface.co and $HF_ENDPOINT only

@@ -11,6 +11,11 @@ import { checkedChunk } from '../base/values.js';
  */
 export const END = { done: true, value: undefined };
 export const EMPTY = new Uint8Array(0);
+/**
+ * Most files of one model whose connection stays open after the header was read. A browser allows six connections to
+ * one host.
+ */
+export const MAX_OPEN_FILES = 4;
 /** Longest view that `pipe` passes on, in bytes. */
 const MAX_VIEW = 1 << 20;
 /** Most bytes beyond the needed ones that are copied into the buffer; a longer rest of a chunk is kept as a view. */

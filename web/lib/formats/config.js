@@ -22,6 +22,8 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {'pre'|'post'|'sandwich'|'output'} norm_placement  norm before each sublayer, after its residual sum,
  *   before it and on its output, or on its output alone
  * @property {boolean} final_norm  a norm before the head
+ * @property {'layernorm'|'rmsnorm'} final_norm_kind  of the norm before the head; the others are of the kind `norm`
+ * @property {number} final_norm_eps  of that norm; 0: norm_eps
  * @property {boolean} norm_gain  false: norms have no weights
  * @property {boolean} embed_norm  a norm of the embedding, before the first block
  * @property {boolean} parallel_residual  attention and feed-forward layer read the same residual stream
@@ -116,6 +118,13 @@ const GATED = new Set(['swiglu', 'reglu', 'geglu_erf', 'geglu_tanh']);
  * @param {{ffn: string}} config
  */
 export const isGated = ({ ffn }) => GATED.has(ffn);
+
+/**
+ * The kind of a norm.
+ * @param {Pick<Config, 'norm' | 'final_norm_kind'>} config
+ * @param {boolean} isFinal  whether it is the one before the head
+ */
+export const normKind = (config, isFinal) => (isFinal ? config.final_norm_kind : config.norm);
 
 /**
  * A layer's flag in a list that repeats over the layers.

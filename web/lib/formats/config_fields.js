@@ -7,7 +7,7 @@
  * type: one of words, true or false, a whole number, any number, or a list of up to `entries` of these. default: the
  * value, or what computes it from the fields before it; without one the field must be given.
  * @typedef {(
- *   | { type: 'word', words: string[], default: string }
+ *   | { type: 'word', words: string[], default: string | ((c: Config) => string) }
  *   | { type: 'flag', default: boolean | ((c: Config) => boolean) }
  *   | { type: 'whole' | 'real', least: number, most: number, default?: number | ((c: Config) => number) }
  *   | { type: 'flags', entries: number, default: () => boolean[] }
@@ -49,6 +49,8 @@ export const FIELDS = {
   norm_eps: { type: 'real', least: 0, most: 1, default: (c) => (c.norm === 'rmsnorm' ? 1e-6 : 1e-5) },
   norm_placement: { type: 'word', words: ['pre', 'post', 'sandwich', 'output'], default: 'pre' },
   final_norm: { type: 'flag', default: (c) => c.norm_placement !== 'post' },
+  final_norm_kind: { type: 'word', words: ['layernorm', 'rmsnorm'], default: (c) => c.norm },
+  final_norm_eps: { type: 'real', least: 0, most: 1, default: 0 },
   norm_gain: { type: 'flag', default: true },
   embed_norm: { type: 'flag', default: false },
   parallel_residual: { type: 'flag', default: false },
@@ -78,7 +80,10 @@ export const FIELDS = {
   bias_qk_norm: { type: 'flag', default: false },
   bias_attn_out: { type: 'flag', default: false },
   bias_ffn: { type: 'flag', default: false },
-  bias_norm: { type: 'flag', default: (c) => c.norm === 'layernorm' && c.norm_gain },
+  bias_norm: {
+    type: 'flag',
+    default: (c) => (c.norm === 'layernorm' || c.final_norm_kind === 'layernorm') && c.norm_gain,
+  },
   bias_head: { type: 'flag', default: false },
   sliding_window: { type: 'whole', least: 0, most: 2147483647, default: 0 },
   tie_word_embeddings: { type: 'flag', default: (c) => c.kind !== 'encoder' },
@@ -108,7 +113,7 @@ export const FIELDS = {
  * @type {{ field: keyof Config, when: (c: Config) => boolean }[]}
  */
 export const UNUSED = [
-  { field: 'bias_norm', when: (c) => c.norm === 'rmsnorm' || !c.norm_gain },
+  { field: 'bias_norm', when: (c) => (c.norm === 'rmsnorm' && c.final_norm_kind === 'rmsnorm') || !c.norm_gain },
   { field: 'bias_qk_norm', when: (c) => !c.qk_norm || c.qk_norm_kind === 'rmsnorm' },
   { field: 'tie_word_embeddings', when: (c) => c.kind === 'encoder' },
   { field: 'bias_head', when: (c) => c.kind === 'encoder' },

@@ -37,7 +37,7 @@
  * @typedef {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'phi3' | 'gemma' | 'gemma2' | 'gemma3_text' | 'olmo' | 'olmo2'
  *   | 'smollm3' | 'granite' | 'stablelm' | 'gpt2' | 'gpt_neo' | 'gptj' | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt'
  *   | 'bloom' | 'marian' | 'bart' | 't5' | 'mt5' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer'
- *   | 'gpt-prenorm-erf'} ModelType
+ *   | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020'} ModelType
  */
 /**
  * Keys of a config.json of Hugging Face, and of the tutorials. An object from JSON.parse may hold further keys: keys
@@ -112,6 +112,7 @@
  * @property {boolean} [attn_bias]
  * @property {boolean} [ln_bias]
  * @property {boolean} [fused_qkv]
+ * @property {number} [block_size]                  nanoGPT and minGPT
  */
 /** @typedef {HfFields & Common} HfConfig */
 /**

@@ -3,12 +3,14 @@ import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 
-/** @typedef {'gguf' | 'safetensors' | 'llama2c'} Format */
+/** @typedef {'gguf' | 'safetensors' | 'pytorch' | 'llama2c'} Format */
 
 /** First four bytes of llama2.c's versions 1 and 2, little-endian: "ak42" read as a big-endian number. */
 export const LLAMA2C_MAGIC = 0x616b3432;
 /** First four bytes of older torch.save files, little-endian: pickle protocol 2, then an integer of ten bytes. */
 const PICKLE_MAGIC = 0x0a8a0280;
+/** First four bytes of a zip archive, which torch.save writes since version 1.6. */
+const ZIP_MAGIC = 0x04034b50;
 
 /**
  * Whether a file could begin with the seven sizes of llama2.c's version 0, which has no magic number.
@@ -40,13 +42,18 @@ export async function detectFormat(r, hasConfig) {
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
   if (magic === LLAMA2C_MAGIC) return 'llama2c';
-  if (text.startsWith('PK') || magic === PICKLE_MAGIC)
-    return fail('unsupported', `${r.name}: this is a PyTorch pickle; save the weights as safetensors`);
+  if (magic === ZIP_MAGIC) return 'pytorch';
+  if (magic === PICKLE_MAGIC)
+    return fail(
+      'unsupported',
+      `${r.name}: this is a pickle in the format of PyTorch before version 1.6, expected its zip format: ` +
+        "torch.save(torch.load(file), file) writes it again in today's format",
+    );
   if (name.endsWith('.bin')) return 'llama2c';
   if (hasConfig || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
   return fail(
     'unknown-format',
-    `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`,
+    `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors, PyTorch nor llama2.c`,
   );
 }

@@ -32,24 +32,34 @@ const rlvr = {
     tie_word_embeddings: 'tie_embeddings',
   },
   aliases: { max_len: 'max_seq_len', tie_weights: 'tie_embeddings' },
+  untold: ({ norm }) => (norm === 'layernorm' ? ['n_heads', 'pre_norm'] : ['n_heads']),
+  sizes: ({ ffn }) => ({ ffn: ffn ?? 'gelu' }),
   base: { context_length: 8192, final_norm: true },
-  derive(json, unsupported) {
+  reads: ['final_norm', 'final_norm_eps'],
+  derive(json, unsupported, files) {
+    // The literal Transformer ends with an RMSNorm, whatever the norms of its blocks are.
+    const isLiteral = files?.has('final_norm.gamma') && !files.has('final_norm.beta') && json.norm === 'layernorm';
+    const kind = json.final_norm ?? (isLiteral ? 'rmsnorm' : undefined);
     const pairs = json.rope_convention ?? 'rotate_half';
     if (pairs !== 'rotate_half' && pairs !== 'interleaved') unsupported('rope_convention', pairs);
     return {
       ffn: activation(json.ffn ?? 'swiglu'),
       norm_placement: (json.pre_norm ?? true) ? 'pre' : 'post',
       rope_pairs: pairs === 'interleaved' ? 'adjacent' : 'half',
+      final_norm_kind: kind,
+      final_norm_eps: json.final_norm_eps ?? (kind === 'rmsnorm' && json.norm === 'layernorm' ? 1e-6 : undefined),
     };
   },
-  names: (config) => ({
+  names: (config, json, files) => ({
     embed: 'token_emb',
     position: 'pos_emb.embedding',
     'attn.q': 'attn.W_Q',
     'attn.k': 'attn.W_K',
     'attn.v': 'attn.W_V',
     'attn.o': 'attn.W_O',
-    ...(config.ffn === 'swiglu' ? { 'ffn.*': 'ffn.W_*' } : { 'ffn.up': 'ffn.W_1', 'ffn.down': 'ffn.W_2' }),
+    ...(config.ffn === 'swiglu' && !files.has('blocks.0.ffn.W_1.weight')
+      ? { 'ffn.*': 'ffn.W_*' }
+      : { 'ffn.up': 'ffn.W_1', 'ffn.down': 'ffn.W_2' }),
     head: 'lm_head',
   }),
   conventions: { gamma: true },
@@ -138,6 +148,8 @@ const plainGpt = {
   aliases: { max_seq_len: 'context', mlp_ratio: 'mlp_mult', tie_weights: 'tie_embeddings' },
   base: { norm: 'layernorm', position: 'learned' },
   required: ['context_length'],
+  untold: () => ['n_heads'],
+  sizes: ({ d_ff, d_model }) => ({ mlp_mult: d_ff / d_model }),
   derive: (json) => ({
     ffn: activation(json.activation ?? 'gelu_erf'),
     d_ff: product(json.mlp_mult ?? 4, json.d_model),
@@ -174,6 +186,79 @@ const plainGpt = {
   },
 };
 
+/** What the GPTs of nanoGPT and minGPT have in common with GPT-2; their matrices are those of nn.Linear, [out, in]. */
+const linearGpt = {
+  ...GPT_LIKE.gpt2,
+  keys: {
+    vocab_size: 'vocab_size',
+    d_model: 'n_embd',
+    n_layers: 'n_layer',
+    n_heads: 'n_head',
+    context_length: 'block_size',
+  },
+  conventions: {},
+};
+
+/**
+ * nanoGPT, whose ckpt.pt has these keys under model_args: no biases anywhere where bias is false.
+ * @type {Family}
+ */
+const nanoGpt = {
+  ...linearGpt,
+  keys: {
+    ...linearGpt.keys,
+    bias_qkv: 'bias',
+    bias_attn_out: 'bias',
+    bias_ffn: 'bias',
+    bias_norm: 'bias',
+  },
+  base: {
+    norm: 'layernorm',
+    position: 'learned',
+    bias_qkv: true,
+    bias_attn_out: true,
+    bias_ffn: true,
+    tie_word_embeddings: true,
+  },
+  required: ['context_length'],
+  derive: (json) => ({ ffn: activation(json.activation ?? 'gelu'), d_ff: product(4, json.n_embd) }),
+  sizes: ({ bias_qkv }) => ({ bias: bias_qkv }),
+};
+
+/**
+ * minGPT.
+ * @type {Family}
+ */
+const minGpt = {
+  ...linearGpt,
+  base: { ...nanoGpt.base, tie_word_embeddings: false },
+  required: ['context_length'],
+  derive: (json) => ({ ffn: activation(json.activation ?? 'gelu_new'), d_ff: product(4, json.n_embd) }),
+};
+
+/**
+ * minGPT of 2020: q, k and v are three layers, and the positions a parameter of shape [1, block_size, n_embd].
+ * @type {Family}
+ */
+const minGpt2020 = {
+  ...minGpt,
+  derive: (json) => ({ ffn: activation(json.activation ?? 'gelu'), d_ff: product(4, json.n_embd) }),
+  names: () => ({
+    embed: 'tok_emb',
+    'position.weight': 'pos_emb',
+    norm1: 'ln1',
+    norm2: 'ln2',
+    'attn.q': 'attn.query',
+    'attn.k': 'attn.key',
+    'attn.v': 'attn.value',
+    'attn.o': 'attn.proj',
+    'ffn.up': 'mlp.0',
+    'ffn.down': 'mlp.2',
+    final_norm: 'ln_f',
+    head: 'head',
+  }),
+};
+
 /**
  * The supported families by model_type.
  * @type {Record<string, Family>}
@@ -185,4 +270,7 @@ export const FAMILIES = {
   'rlvr-from-scratch': rlvr,
   'bare-bones-ml-transformer': bareBones,
   'gpt-prenorm-erf': plainGpt,
+  nanogpt: nanoGpt,
+  mingpt: minGpt,
+  'mingpt-2020': minGpt2020,
 };

@@ -18,6 +18,9 @@
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
  * @property {boolean} [tied]  the head is tied unless config.json says otherwise, even where the checkpoint has one
  * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
+ * @property {(fields: Json) => string[]} [untold]  of a checkpoint without config.json: fields or keys that no tensor
+ *   tells and that the code with these names does not fix; `fields` are those that tensors tell
+ * @property {(fields: Json) => Json} [sizes]  of such a checkpoint: further keys, from fields that tensors tell
  * @property {string[]} [required]  fields that must be present, beyond those that every configuration needs
  * @property {(config: Config, json: Json, files: Set<string>) => import('./plan.js').Names} names
  *   of the tensors; `files` holds all names in the checkpoint

@@ -15,6 +15,7 @@ const gpt2 = {
     scale_scores: 'scale_attn_weights',
   },
   base: { norm: 'layernorm', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true },
+  untold: () => ['n_heads'],
   derive(json, unsupported) {
     if (json.scale_attn_by_inverse_layer_idx) unsupported('scale_attn_by_inverse_layer_idx', true);
     return { ffn: activation(json.activation_function ?? 'gelu_new'), context_length: json.n_ctx };

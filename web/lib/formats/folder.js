@@ -1,10 +1,11 @@
-// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors in one
-// file or in shards
+// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files of
+// torch.save, in one file or in shards
 import { chatTemplate } from './chat_template.js';
 import { tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { readHfConfig, targetTokens } from './huggingface.js';
-import { planTensors } from './plan.js';
+import { MAX_OPEN_FILES } from './bytes.js';
+import { partsAmong } from './gguf_parts.js';
 import { checkShards, readSafetensors } from './safetensors.js';
 import { isBytes } from '../base/values.js';
 
@@ -16,9 +17,6 @@ import { isBytes } from '../base/values.js';
 /** @typedef {import('./source.js').Parsed} Parsed */
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 
-/** Most shards whose connection stays open after the header was read. A browser allows six connections to one host. */
-const MAX_OPEN_SHARDS = 4;
-
 /**
  * Opens a folder in the layout of Hugging Face, or one that holds a single GGUF.
  * @param {Opener} opener
@@ -29,28 +27,15 @@ const MAX_OPEN_SHARDS = 4;
 export async function openFolder(opener, folder, overrides) {
   const config = overrides.config ?? (await opener.optionalJson(folder.get('config.json')));
   if (!config) {
-    const ggufs = (await folder.list()).filter((f) => f.endsWith('.gguf'));
-    const only = ggufs.length === 1 ? folder.get(ggufs[0]) : null;
-    if (only) return opener.weights([only], overrides);
-    return fail('not-found', `${folder.name}: there is no config.json`);
+    const names = weightFilesAmong(await folder.list());
+    const files = names.flatMap((name) => folder.get(name) ?? []);
+    if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
+    const tokenizer = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json'))) ?? undefined;
+    return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
   }
   /** @type {Error[]} */
   const refusals = [];
-  const whole = await unlessForbidden(refusals, opener.optionalReader(folder.get('model.safetensors'), true));
-  /** @type {(Bytes | ByteReader)[]} */
-  let files = whole ? [whole] : [];
-  /** @type {Record<string, string>} */
-  let map = {};
-  if (!files.length) {
-    const index = await unlessForbidden(refusals, opener.optionalJson(folder.get('model.safetensors.index.json')));
-    if (!index && refusals.length) throw refusals[0];
-    if (!index)
-      return fail('not-found', `${folder.name}: there is neither model.safetensors nor model.safetensors.index.json`);
-    map = weightMap(index);
-    files = [...new Set(Object.values(map))]
-      .sort()
-      .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
-  }
+  const { files, map } = await weightFiles(opener, folder, refusals);
   const generation = await unlessForbidden(refusals, opener.optionalJson(folder.get('generation_config.json')));
   const tokenizerConfig = await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer_config.json')));
   const template =
@@ -72,6 +57,52 @@ export async function openFolder(opener, folder, overrides) {
     checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };
   }
   return checkpoint;
+}
+
+/** Files of weights with an index beside them, where there are several. */
+const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
+
+/**
+ * The weight files of a folder, the first kind of which there is one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {Error[]} refusals
+ * @returns {Promise<{files: (Bytes | ByteReader)[], map: Record<string, string>}>} map: file name by tensor
+ */
+async function weightFiles(opener, folder, refusals) {
+  for (const name of WEIGHTS) {
+    const whole = await unlessForbidden(refusals, opener.optionalReader(folder.get(name), true));
+    if (whole) return { files: [whole], map: {} };
+    const index = await unlessForbidden(refusals, opener.optionalJson(folder.get(`${name}.index.json`)));
+    if (!index) continue;
+    const map = weightMap(index, `${name}.index.json`);
+    const files = [...new Set(Object.values(map))]
+      .sort()
+      .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
+    return { files, map };
+  }
+  const [only] = weightFilesAmong(await folder.list());
+  const file = only === undefined ? null : folder.get(only);
+  if (file) return { files: [file], map: {} };
+  if (refusals.length) throw refusals[0];
+  return fail(
+    'not-found',
+    `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor ${WEIGHTS[0]}.index.json or ${WEIGHTS[1]}.index.json`,
+  );
+}
+
+/**
+ * The weight files in a folder without a config.json: a GGUF, its parts, or one file of tensors.
+ * @param {string[]} names  of all files
+ * @returns {string[]} [] where there are none, or several models
+ */
+function weightFilesAmong(names) {
+  for (const endings of [['.gguf'], ['.safetensors'], ['.pt', '.pth', '.ckpt', '.bin']]) {
+    const found = names.filter((name) => endings.some((ending) => name.endsWith(ending)));
+    if (found.length === 1) return found;
+    if (found.length) return partsAmong(found);
+  }
+  return [];
 }
 
 /**
@@ -141,70 +172,113 @@ function warn(opener, refusals) {
 }
 
 /**
- * Opens one or several safetensors files with a config.json.
+ * Opens one or several files of tensors: safetensors, or those of torch.save.
  * @param {Opener} opener
+ * @param {'safetensors' | 'pytorch'} format
  * @param {ByteReader} first  of the first file
  * @param {(Bytes | ByteReader)[]} files
- * @param {Overrides} overrides
+ * @param {Overrides} overrides  config null: there is none
  * @param {Record<string, string>} map  file name by tensor; empty without an index
  * @returns {Promise<Parsed>}
  */
-export async function openSafetensors(opener, first, files, overrides, map) {
-  let { config: json } = overrides;
-  if (json === undefined) {
-    const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
-    if (near === null)
-      return fail('bad-argument', `${first.name}: a safetensors file needs { weights, config }, or a folder`);
-    json = (await opener.optionalJson(near)) ?? fail('not-found', `${first.name}: there is no config.json beside it`);
-    /** @type {Error[]} */
-    const refusals = [];
-    overrides.tokenizer ??=
-      (await unlessForbidden(
-        refusals,
-        opener.optionalJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json')),
-      )) ?? undefined;
-    warn(opener, refusals);
-  } else if (isBytes(json)) {
-    json = await opener.json(json);
-  }
-  readHfConfig(/** @type {object} */ (json)); // refuses before the headers of all files are fetched
+export async function openStateDict(opener, format, first, files, overrides, map) {
+  const { options, warnings } = opener;
+  let json = await configOf(opener, format, files[0], overrides);
+  if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config }); // refuses before the headers of all files are fetched
   const names = [];
   const entries = [];
   /** @type {(() => Promise<ByteReader>)[]} */
   const readers = [];
+  /** @type {Record<string, any> | null} */
+  let own = null;
+  const torch = format === 'pytorch' ? await import('./pytorch.js') : null;
+  /** @type {import('./pytorch.js').TorchFile[]} */
+  const archives = [];
   for (const [i, file] of files.entries()) {
     const r = i === 0 ? first : await opener.reader(/** @type {Bytes} */ (file), true);
     names.push(r.name);
-    entries.push(...(await readSafetensors(r, i)));
-    if (i < MAX_OPEN_SHARDS) {
+    if (torch) {
+      archives[i] = await torch.readTorch(r);
+      const { dict, saved } = torch.stateDictOf(archives[i].root, r.name);
+      own ??= torch.savedConfig(saved);
+      entries.push(...torch.torchEntries(dict, i, r.name));
+    } else entries.push(...(await readSafetensors(r, i)));
+    if (i < MAX_OPEN_FILES) {
       readers.push(async () => r);
       continue;
     }
     opener.release(r);
-    readers.push(async () => opener.reader(/** @type {Bytes} */ (file), true, false));
+    readers.push(async () => {
+      const again = await opener.reader(/** @type {Bytes} */ (file), true, false);
+      if (torch) archives[i] = await torch.readTorch(again);
+      return again;
+    });
   }
   checkShards(map, entries, names);
-  const found = new Set(entries.map((e) => e.name));
-  const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json), undefined, found);
-  opener.warnings.push(...warnings);
-  const tensors = planTensors(config, entries, places(found), isBuffer, names, opener.warnings);
-  return { config, tensors, special, chatTemplate: null, readers };
+  if (json === undefined) {
+    json = await siblingConfig(opener, files[0], overrides);
+    if (own) json = null;
+  }
+  const { modelOf, renameByMap } = await import('./state_dict.js');
+  const rename = options.names ? renameByMap(options.names) : options.rename;
+  const given = { ...own, ...options.config };
+  const model = await modelOf(entries, { json, given, files: names, rename, warnings });
+  return {
+    ...model,
+    chatTemplate: null,
+    readers,
+    ...(torch && { deliver: (i, _, tensors, give) => torch.deliverTorch(archives[i], tensors, give) }),
+  };
 }
 
 /**
- * The file name of each tensor, from the JSON of model.safetensors.index.json.
+ * The configuration that the caller gave, or that is beside a safetensors file.
+ * @param {Opener} opener
+ * @param {'safetensors' | 'pytorch'} format
+ * @param {Bytes | ByteReader} file
+ * @param {Overrides} overrides  changed: gets a tokenizer beside the file
+ * @returns {Promise<any>} undefined where it is not known whether there is one, null where there is none
+ */
+async function configOf(opener, format, file, overrides) {
+  const { config } = overrides;
+  if (config !== undefined) return isBytes(config) ? opener.json(config) : config;
+  return format === 'safetensors' ? siblingConfig(opener, file, overrides, true) : undefined;
+}
+
+/**
+ * The config.json beside a file of weights.
+ * @param {Opener} opener
+ * @param {Bytes | ByteReader} file
+ * @param {Overrides} overrides  changed: gets a tokenizer beside the file
+ * @param {boolean} [expected]  whether a server that answers 403 is an error
+ * @returns {Promise<any>} null where there is none
+ */
+async function siblingConfig(opener, file, overrides, expected = false) {
+  if (typeof file !== 'string' && !(file instanceof URL)) return null;
+  /** @type {Error[]} */
+  const refusals = [];
+  const found = opener.optionalJson(sibling(file, 'config.json'));
+  const json = await (expected ? found : unlessForbidden(refusals, found));
+  overrides.tokenizer ??=
+    (await unlessForbidden(refusals, opener.optionalJson(sibling(file, 'tokenizer.json')))) ?? undefined;
+  warn(opener, refusals);
+  return json;
+}
+
+/**
+ * The file name of each tensor, from the JSON of an index.
  * @param {any} index
+ * @param {string} name  of the index, for messages
  * @returns {Record<string, string>}
  */
-function weightMap(index) {
+function weightMap(index, name) {
   const map = index?.weight_map;
-  if (map === null || typeof map !== 'object' || Array.isArray(map))
-    fail('bad-file', 'model.safetensors.index.json: weight_map is missing');
+  if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', `${name}: weight_map is missing`);
   for (const file of Object.values(map)) {
     if (typeof file !== 'string' || !/^[\w.-]{1,255}$/.test(file))
-      fail('bad-file', `model.safetensors.index.json: ${show(file)} is not a file beside it`);
+      fail('bad-file', `${name}: ${show(file)} is not a file beside it`);
   }
-  if (!Object.keys(map).length) fail('bad-file', 'model.safetensors.index.json: weight_map is empty');
+  if (!Object.keys(map).length) fail('bad-file', `${name}: weight_map is empty`);
   return map;
 }
 

@@ -21,6 +21,7 @@ import { roster } from './roster.js';
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
  * @property {Dtype} [minusOne]  stored in this type as the weight minus 1, delivered as f32 with the 1 added (Gemma)
+ * @property {import('./pytorch.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
 /**
@@ -32,6 +33,7 @@ import { roster } from './roster.js';
  * @property {number} file       index into the files
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes
+ * @property {import('./pytorch.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /**
  * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row.
@@ -131,7 +133,7 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
     const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
     const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
     const expected = byHead || row ? [parts.length, ...parts[0]] : stackedShape(parts, layout);
-    if (expected.length !== e.shape.length || expected.some((n, i) => n !== e.shape[i])) {
+    if (!sameShape(e.shape, expected)) {
       fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
     }
     if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);
@@ -176,6 +178,17 @@ export function checkTiling(where, entries, start, alignment = 1) {
  * @param {number} alignment
  */
 export const align = (n, alignment) => Math.ceil(n / alignment) * alignment;
+
+/**
+ * Whether a tensor has the shape of a weight. It may have more dimensions of 1 before it, as a table of positions that
+ * is added to a batch.
+ * @param {number[]} shape
+ * @param {number[]} expected
+ */
+const sameShape = (shape, expected) => {
+  const more = shape.length - expected.length;
+  return more >= 0 && shape.every((n, i) => n === (i < more ? 1 : expected[i - more]));
+};
 
 /**
  * The shape of a tensor in which weights are stacked by rows.

@@ -4,7 +4,7 @@
 // counts them. A weight is [rows = out, cols = in].
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { isGated } from './config.js';
+import { isGated, normKind } from './config.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
@@ -72,7 +72,6 @@ export function* roster(c) {
     shape: dims.map((dim) => sizeOf(c, dim)),
     formula: dims.map((dim) => (dims.length > 1 && dim.includes('+') ? `(${dim})` : dim)).join(' × '),
   });
-  const normBias = c.norm === 'layernorm' && c.bias_norm;
   const q = 'n_heads × d_head';
   const kv = 'n_kv_heads × d_head';
   const sandwich = c.norm_placement === 'sandwich';
@@ -88,7 +87,8 @@ export function* roster(c) {
    */
   function* norm(name, component, stack, layer) {
     if (c.norm_gain) yield w(`${name}.weight`, component, stack, layer, 'd_model');
-    if (normBias) yield w(`${name}.bias`, component, stack, layer, 'd_model');
+    if (c.bias_norm && normKind(c, component === 'final_norm') === 'layernorm')
+      yield w(`${name}.bias`, component, stack, layer, 'd_model');
   }
   /**
    * The norm of q or k.

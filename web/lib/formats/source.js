@@ -23,7 +23,8 @@ import { ggufTokenizer } from './vocab.js';
 /** @typedef {Bytes | Parts | ArrayLike<File>} Source */
 /**
  * The caller's configuration and tokenizer, which are used in place of those beside the weights.
- * @typedef {{config?: Bytes | object, tokenizer?: Bytes | object}} Overrides
+ * config null: there is none.
+ * @typedef {{config?: Bytes | object | null, tokenizer?: Bytes | object}} Overrides
  */
 /**
  * A folder of files: `get` returns null for a file that it lacks, `list` is empty where the names are unknown.
@@ -49,6 +50,9 @@ import { ggufTokenizer } from './vocab.js';
  *   platform's own
  * @property {(loaded: number, total: number | null) => void} [onBytes]  progress of the weight files, in bytes
  * @property {string} [hfEndpoint]  instead of https://huggingface.co (or $HF_ENDPOINT in Node)
+ * @property {Record<string, any>} [config]  keys of the configuration that replace or complete those of the files
+ * @property {Record<string, import('./weight_names.js').NameInFile>} [names]  of tensors in the files, by our names
+ * @property {import('./weight_names.js').Rename} [rename]  the same as a function
  */
 /**
  * Receives the tensors, each with one call of `begin`, several of `write` and one of `end`. A view ends on a whole
@@ -67,7 +71,8 @@ import { ggufTokenizer } from './vocab.js';
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('./detect.js').Format} format
- * @property {TensorSource[]} tensors  in the order of `stream`; they cover every weight of the roster once
+ * @property {TensorSource[]} tensors  in the order of `stream`, except of PyTorch files, whose order is found while they
+ *   are read; they cover every weight of the roster once
  * @property {number | null} totalBytes of the weight files; null where it is unknown
  * @property {(sink: TensorSink) => Promise<void>} stream  delivers the tensors; callable once
  * @property {() => void} close        to be called when `stream` is not called
@@ -81,7 +86,12 @@ import { ggufTokenizer } from './vocab.js';
  * @property {string | null} chatTemplate
  * @property {object} [tokenizer]
  * @property {(() => Promise<ByteReader>)[]} readers  one for each file, at the start of its data
- * @property {number} [padding]  bytes that may follow the last tensor
+ * @property {number[]} [padding]  bytes that may follow the last tensor of each file
+ * @property {Deliver} [deliver]  reads one file, where its tensors come in another order than that of `tensors`
+ */
+/**
+ * @typedef {(file: number, r: ByteReader, tensors: TensorSource[],
+ *   give: (t: TensorSource, r: ByteReader) => Promise<void>) => Promise<void>} Deliver
  */
 
 /** Longest JSON file that is read, in bytes. */
@@ -223,19 +233,20 @@ export class Opener {
    */
   async weights(files, overrides, map = {}) {
     const first = files[0] instanceof ByteReader ? files[0] : await this.reader(files[0], true);
-    const format = await detectFormat(first, overrides.config !== undefined);
-    if (format !== 'safetensors') {
-      if (files.length > 1) fail('unsupported', `${first.name}: only safetensors may come in several files`);
-      if (overrides.config !== undefined)
-        this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
-    }
+    const format = await detectFormat(first, !!overrides.config);
+    const hasOwnConfig = format === 'gguf' || format === 'llama2c';
+    if (format === 'llama2c' && files.length > 1) fail('unsupported', `${first.name}: llama2.c has only one file`);
+    if (hasOwnConfig && (overrides.config || this.options.config))
+      this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
+    if (hasOwnConfig && (this.options.names || this.options.rename))
+      fail('bad-option', `${first.name}: names is an option of safetensors and PyTorch files, this one is ${format}`);
     const read =
       format === 'gguf'
-        ? this.gguf(first)
+        ? this.gguf(first, files)
         : format === 'llama2c'
           ? this.llama2c(first)
-          : (await import('./folder.js')).openSafetensors(this, first, files, overrides, map);
-    const { readers, padding = 0, tokenizer: ownTokenizer, ...model } = await read;
+          : (await import('./folder.js')).openStateDict(this, format, first, files, overrides, map);
+    const { readers, padding = [], deliver, tokenizer: ownTokenizer, ...model } = await read;
     const tokenizer =
       overrides.tokenizer === undefined ? ownTokenizer : (await this.tokenizer(overrides.tokenizer)).json;
     if (tokenizer) checkVocabulary(tokenizer, model.config.vocab_size);
@@ -245,22 +256,26 @@ export class Opener {
       warnings: this.warnings,
       format,
       totalBytes: this.total,
-      stream: (sink) => this.stream(model.tensors, readers, padding, sink),
+      stream: (sink) => this.stream(model.tensors, readers, padding, sink, deliver),
       close: () => this.close(),
     };
   }
 
   /**
-   * Read the header of a GGUF.
-   * @param {ByteReader} r
+   * Read the header of a GGUF, or those of its parts.
+   * @param {ByteReader} r  of the first file
+   * @param {(Bytes | ByteReader)[]} files
    * @returns {Promise<Parsed>}
    */
-  async gguf(r) {
-    const gguf = await readGguf(r, 0);
-    const tables = gguf.entries.filter(({ name }) => ROPE_TABLE.test(name));
+  async gguf(r, files) {
+    const whole = await readGguf(r, 0);
+    const isPart = whole.meta.has('split.count') || files.length > 1;
+    const parts = isPart ? await (await import('./gguf_parts.js')).openParts(this, whole, r, files) : null;
+    const gguf = parts?.gguf ?? whole;
+    const tables = gguf.entries.filter(({ name, file }) => file === 0 && ROPE_TABLE.test(name));
     const scaling = tables.length ? await (await import('./rope_freqs.js')).readRopeTables(r, tables, gguf.meta) : null;
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
-    const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
+    const tensors = planTensors(config, gguf.entries, places, isBuffer, parts?.names ?? [r.name], this.warnings);
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
       config,
@@ -268,8 +283,8 @@ export class Opener {
       tokenizer: vocab?.json,
       special: vocab?.special ?? { bos: null, eos: [], addBos: false },
       chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')),
-      readers: [async () => r],
-      padding: gguf.padding,
+      readers: parts?.readers ?? [async () => r],
+      padding: parts?.padding ?? [gguf.padding],
     };
   }
 
@@ -294,28 +309,23 @@ export class Opener {
    * Deliver the tensors to a sink and close all files.
    * @param {TensorSource[]} tensors  in file order
    * @param {(() => Promise<ByteReader>)[]} readers
-   * @param {number} padding  bytes that may follow the last tensor
+   * @param {number[]} padding  bytes that may follow the last tensor of each file
    * @param {TensorSink} sink
+   * @param {Deliver} [deliver]
    */
-  async stream(tensors, readers, padding, sink) {
+  async stream(tensors, readers, padding, sink, deliver = inOrder) {
+    const give = (/** @type {TensorSource} */ t, /** @type {ByteReader} */ r) => deliverTensor(t, r, sink);
     try {
       for (const [i, get] of readers.entries()) {
         const r = await get();
         if (r.done && r.ready === 0 && r.total !== r.pos) fail('bad-state', `${r.name}: was read already`);
-        for (const t of tensors) {
-          if (t.file !== i) continue;
-          await r.skip(t.offset - r.pos);
-          if (!t.covers.length) {
-            await r.skip(t.bytes, t.name);
-            continue;
-          }
-          await sink.begin(t);
-          if (t.minusOne) await (await import('./minus_one.js')).pipePlusOne(r, t, (view) => sink.write(view));
-          else if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
-          else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
-          await sink.end(t);
-        }
-        await r.skip((await r.peek(padding)).length);
+        await deliver(
+          i,
+          r,
+          tensors.filter((t) => t.file === i),
+          give,
+        );
+        await r.skip((await r.peek(padding[i] ?? 0)).length);
         await r.end();
         this.release(r);
       }
@@ -451,6 +461,31 @@ export class Opener {
     const r = await this.optionalReader(source);
     return r && new TextDecoder().decode(await this.readAll(r));
   }
+}
+
+/**
+ * Delivers the tensors of a file one after the other. @type {Deliver}
+ */
+async function inOrder(_, r, tensors, give) {
+  for (const t of tensors) {
+    await r.skip(t.offset - r.pos);
+    if (t.covers.length) await give(t, r);
+    else await r.skip(t.bytes, t.name);
+  }
+}
+
+/**
+ * Delivers one tensor to a sink.
+ * @param {TensorSource} t
+ * @param {ByteReader} r  at its first byte
+ * @param {TensorSink} sink
+ */
+async function deliverTensor(t, r, sink) {
+  await sink.begin(t);
+  if (t.minusOne) await (await import('./minus_one.js')).pipePlusOne(r, t, (view) => sink.write(view));
+  else if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
+  else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
+  await sink.end(t);
 }
 
 /**

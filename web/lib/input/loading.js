@@ -94,6 +94,27 @@ const switches = (value, name) =>
   });
 
 /**
+ * Keys of a configuration.
+ * @type {OptionCheck}
+ */
+const configKeys = (value, name) => {
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || isReadable(value))
+    fail('bad-option', `${name} is ${show(value)}, expected an object with keys of a configuration`);
+  return fileOrObject(value, name);
+};
+
+/**
+ * Names of tensors: an object, or a function from our name to the one in the file.
+ * @type {OptionCheck}
+ */
+const weightNames = (value, name) => {
+  if (typeof value === 'function') return value;
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || isReadable(value))
+    fail('bad-option', `${name} is ${show(value)}, expected an object or a function`);
+  return fileOrObject(value, name);
+};
+
+/**
  * Where the engine runs.
  * @type {OptionCheck}
  */
@@ -154,6 +175,8 @@ const CHECKS = {
     sha256: word,
     switches,
     adapters,
+    config: configKeys,
+    names: weightNames,
     fetch: callback,
   },
   create: { ...SHARED_OPTIONS, seed: number },

@@ -374,8 +374,11 @@ export class Formulas extends PassValues {
    */
   normScale(position) {
     const { config: c, point } = this;
-    const { at, x } = this.normInput(point.split('.')[0], position);
-    const mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
+    const ln = point.split('.')[0];
+    const { at, x } = this.normInput(ln, position);
+    const isFinal = ln.startsWith('ln_final');
+    const isLayerNorm = (isFinal ? c.final_norm_kind : c.norm) === 'layernorm';
+    const mean = isLayerNorm ? x.reduce((a, b) => a + b, 0) / x.length : 0;
     const terms = Array.from(x, (v, j) => ({
       name: `dimension ${j}, squared`,
       value: (v - mean) ** 2,
@@ -384,12 +387,11 @@ export class Formulas extends PassValues {
     }));
     return {
       how: 'root',
-      formula:
-        c.norm === 'layernorm'
-          ? 'the root of the variance, plus epsilon'
-          : 'the root of the mean of the squares, plus epsilon',
+      formula: isLayerNorm
+        ? 'the root of the variance, plus epsilon'
+        : 'the root of the mean of the squares, plus epsilon',
       divisor: x.length,
-      terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }],
+      terms: [...terms, { name: 'epsilon', value: ((isFinal && c.final_norm_eps) || c.norm_eps) * x.length }],
     };
   }
 
@@ -411,7 +413,8 @@ export class Formulas extends PassValues {
       return this.residualTerms(stream, out, position, index);
     };
     const terms = at ? [this.term(position, index, at, x[index])] : summands();
-    if (c.norm === 'layernorm') terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
+    if ((ln.startsWith('ln_final') ? c.final_norm_kind : c.norm) === 'layernorm')
+      terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
     return { how: 'sum', formula: `divided by ${scale}`, divisor: this.row(scale, position)[0], terms };
   }
 

@@ -179,10 +179,11 @@ export async function attribution(model, input, options, { signal } = {}) {
    */
   const norm = (name, point, layer) => {
     const gain = c.norm_gain ? weight(model, `${name}.weight`) : null;
-    const bias = c.norm === 'layernorm' && c.bias_norm ? weight(model, `${name}.bias`) : null;
+    const isLayerNorm = (name.endsWith('final_norm') ? c.final_norm_kind : c.norm) === 'layernorm';
+    const bias = isLayerNorm && c.bias_norm ? weight(model, `${name}.bias`) : null;
     const [scale] = at(point);
     for (const { vector } of parts) {
-      const mean = c.norm === 'layernorm' ? vector.reduce((a, b) => a + b, 0) / d : 0;
+      const mean = isLayerNorm ? vector.reduce((a, b) => a + b, 0) / d : 0;
       for (let j = 0; j < d; j++) vector[j] = ((vector[j] - mean) / scale) * (gain ? gain[j] : 1);
     }
     add('bias', `${name}.bias`, bias, layer);

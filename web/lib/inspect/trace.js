@@ -190,7 +190,7 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
     'ffn.residual': [[T, d], [T, d], added + bias(c.parallel_residual, plain)], // parallel: the sum of both outputs
-    final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain],
+    final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.final_norm_kind === 'layernorm' ? 7 : 4) * plain],
     head: [
       [T, d],
       [T, c.vocab_size],

@@ -24,7 +24,11 @@ const INITIAL_STD = 0.02;
  * @param {Record<string, any>} options
  * @param {Hooks} hooks
  */
-export async function loadModel(source, options, { signal, onProgress, fetch, onHelper, helper, engine: binary }) {
+export async function loadModel(
+  source,
+  options,
+  { signal, onProgress, fetch, rename, onHelper, helper, engine: binary },
+) {
   options = checkedLoadOptions(options);
   signal?.throwIfAborted();
   const report = progressReporter(onProgress);
@@ -46,6 +50,9 @@ export async function loadModel(source, options, { signal, onProgress, fetch, on
     fetch,
     signal,
     hfEndpoint: options.hfEndpoint,
+    config: options.config,
+    names: options.names,
+    rename,
     trusted: isPlatformFetch,
     onBytes: (loaded, all) => {
       downloaded = loaded;

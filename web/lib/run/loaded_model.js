@@ -21,6 +21,7 @@ import { parameterTable } from '../formats/roster.js';
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]
  * @property {typeof globalThis.fetch} [fetch]
+ * @property {import('../formats/weight_names.js').Rename} [rename]  load: the option `names`, where it is a function
  * @property {(port: MessagePort) => void} [onHelper] load and create: receives the port of each helper thread, see
  *   threads.js
  * @property {string} [helper]  address of the worker's file, which helper threads run too

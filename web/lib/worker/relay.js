@@ -1,4 +1,4 @@
-// relay.js - lets a worker use the caller's fetch function
+// relay.js - lets a worker use functions of the caller: fetch, and the names of tensors
 //
 // The caller's side makes the request, and the worker's side reads the body by messages.
 import { packError, unpackError } from '../base/failure.js';
@@ -99,4 +99,35 @@ export function relayedFetch(post) {
       return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
     });
   };
+}
+
+/**
+ * The caller's side: give a worker the names of tensors in its files.
+ * @param {{rename: string[], port: MessagePort}} message
+ * @param {(names: string[]) => Promise<any>} rename
+ */
+export async function answerRename({ rename: names, port }, rename) {
+  try {
+    port.postMessage({ names: await rename(names) });
+  } catch (error) {
+    port.postMessage({ error: packError(error) });
+  }
+}
+
+/**
+ * The worker's side: a function that gets the names from the caller's side.
+ * @param {(message: object, transfer: Transferable[]) => void} post
+ * @returns {(names: string[]) => Promise<any>}
+ */
+export function relayedRename(post) {
+  return (names) =>
+    new Promise((resolve, reject) => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = ({ data }) => {
+        port1.close();
+        if (data.error) reject(unpackError(data.error));
+        else resolve(data.names);
+      };
+      post({ rename: names, port: port2 }, [port2]);
+    });
 }

@@ -4,7 +4,7 @@
 // Messages to the worker: { hello } { id, method, args, hooks } { id, engine } { id, args, stream, credit }
 // { id, abort } { id, addedCredit }
 // and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
-// { id, done, memory } { id, fetch, init, port } and, so that the caller notices the end of the worker: { lock }
+// { id, done, memory } { id, fetch, init, port } { id, rename, port } and, so that the caller notices the end of the worker: { lock }
 // { helperPort } { crash } credit and addedCredit are numbers of steps that the worker may send before the reader has
 // consumed them. Arrays in answers are transferred.
 import { unpackError } from '../base/failure.js';
@@ -197,15 +197,19 @@ export class WorkerModel {
    * @param {Hooks} [hooks]
    * @returns {Promise<any>}
    */
-  async call(method, args, { signal, onProgress, fetch, engine, helper } = {}) {
+  async call(method, args, { signal, onProgress, fetch, rename, engine, helper } = {}) {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch)
+          if (m.fetch || m.rename)
             return import('./relay.js')
-              .then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal))
+              .then(({ answerFetch, answerRename }) =>
+                m.fetch
+                  ? answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)
+                  : answerRename(m, /** @type {NonNullable<Hooks['rename']>} */ (rename)),
+              )
               .catch((error) => {
                 end();
                 reject(publicError(error, signal));
@@ -226,7 +230,7 @@ export class WorkerModel {
       };
       signal?.addEventListener('abort', abort);
       try {
-        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, helper } });
+        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, rename: !!rename, helper } });
         engine
           ?.then((module) => {
             if (this.#calls.has(id)) this.#post({ id, engine: module });

@@ -59,9 +59,11 @@ function requireModel() {
  * @param {Call} call
  * @param {'load'|'create'} method
  * @param {any[]} args
- * @param {{onProgress?: boolean, fetch?: boolean, helper?: string}} hooks
+ * @param {{onProgress?: boolean, fetch?: boolean, rename?: boolean, helper?: string}} hooks
  */
 async function open(id, call, method, args, hooks) {
+  const send = (/** @type {object} */ message, /** @type {Transferable[]} */ transfer) =>
+    port.postMessage({ id, ...message }, transfer);
   model = await (method === 'load' ? loadModel : createModel)(args[0], args[1], {
     signal: call.controller.signal,
     engine: new Promise((resolve) => {
@@ -70,9 +72,8 @@ async function open(id, call, method, args, hooks) {
     helper: hooks.helper,
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
     onHelper: (helperPort) => port.postMessage({ helperPort }, [helperPort]),
-    fetch: hooks.fetch
-      ? (await import('./relay.js')).relayedFetch((message, transfer) => port.postMessage({ id, ...message }, transfer))
-      : undefined,
+    fetch: hooks.fetch ? (await import('./relay.js')).relayedFetch(send) : undefined,
+    rename: hooks.rename ? (await import('./relay.js')).relayedRename(send) : undefined,
   });
   await watched;
   post({ id, value: model.info(), memory: model.memory() });
