@@ -12,6 +12,7 @@ import { format } from 'node:util';
 import { Model, Session, Tokenizer, Training } from '../../web/lib/index.js';
 import * as glassformer from '../../web/lib/index.js';
 import { TextStream } from '../../web/lib/tokenizer.js';
+import { readTensors, safetensors } from './helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const library = pathToFileURL(join(top, 'web/lib/index.js')).href;
@@ -29,6 +30,10 @@ before(() => {
   cpSync(join(top, 'tests/golden/cases/t5_literal_untied'), join(folder, 'my-gpt'), { recursive: true });
   cpSync(join(top, 'tests/golden/cases/t5'), join(folder, 't5-small'), { recursive: true });
   cpSync(join(top, 'tests/golden/formats/unigram.json'), join(folder, 't5-small/tokenizer.json'));
+  mkdirSync(join(folder, 'out'));
+  cpSync(join(top, 'tests/golden/pytorch/nanogpt/ckpt.pt'), join(folder, 'out/ckpt.pt'));
+  cpSync(join(top, 'tests/golden/pytorch/mingpt.pt'), join(folder, 'model.pt'));
+  writeFileSync(join(folder, 'mine.safetensors'), ownNames());
   writeFileSync(
     join(folder, 'stories.txt'),
     'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200),
@@ -39,6 +44,28 @@ after(() => {
   process.chdir(home);
   rmSync(folder, { recursive: true, force: true });
 });
+
+/** A Llama's tensors under the names of the README's example. */
+function ownNames() {
+  const names = {
+    'model.embed_tokens': 'tokens',
+    'model.norm': 'norm',
+    'model.layers.0.input_layernorm': 'layers.0.attention_norm',
+    'model.layers.0.post_attention_layernorm': 'layers.0.ffn_norm',
+    ...Object.fromEntries(
+      ['q', 'k', 'v', 'o'].map((p) => [`model.layers.0.self_attn.${p}_proj`, `layers.0.attention.w${p}`]),
+    ),
+    'model.layers.0.mlp.gate_proj': 'layers.0.w1',
+    'model.layers.0.mlp.down_proj': 'layers.0.w2',
+    'model.layers.0.mlp.up_proj': 'layers.0.w3',
+  };
+  const tensors = readTensors(join(top, 'tests/golden/cases/llama_1tok/model.safetensors'));
+  const renamed = Object.entries(tensors).map(([name, t]) => [
+    `${/** @type {any} */ (names)[name.replace(/\.weight$/, '')]}.weight`,
+    t,
+  ]);
+  return safetensors(Object.fromEntries(renamed));
+}
 
 /**
  * JSDoc comments of a file with the first line of what each describes.

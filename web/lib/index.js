@@ -253,7 +253,10 @@ export async function depth(config, options = {}) {
  * @typedef {Bytes | Streamed | ArrayLike<File> | SourceParts} Source
  */
 /**
+/**
  * @typedef {'adapters'|'cache'|'cacheDir'|'config'|'fetch'|'headers'|'hfEndpoint'|'names'|'sha256'|'switches'|'token'}
+ *   DownloadOption
+ */
  *   DownloadOption
  */
 /**

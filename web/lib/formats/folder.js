@@ -1,5 +1,5 @@
-// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files of
-// torch.save, in one file or in shards
+// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files
+// of torch.save, in one file or in shards
 import { chatTemplate } from './chat_template.js';
 import { tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
@@ -87,7 +87,7 @@ async function weightFiles(opener, folder, refusals) {
   if (refusals.length) throw refusals[0];
   return fail(
     'not-found',
-    `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor ${WEIGHTS[0]}.index.json or ${WEIGHTS[1]}.index.json`,
+    `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor one of them with .index.json`,
   );
 }
 
@@ -184,7 +184,8 @@ function warn(opener, refusals) {
 export async function openStateDict(opener, format, first, files, overrides, map) {
   const { options, warnings } = opener;
   let json = await configOf(opener, format, files[0], overrides);
-  if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config }); // refuses before the headers of all files are fetched
+  // refuses before the headers of all files are fetched
+  if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config });
   const names = [];
   const entries = [];
   /** @type {(() => Promise<ByteReader>)[]} */

@@ -71,8 +71,8 @@ import { ggufTokenizer } from './vocab.js';
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('./detect.js').Format} format
- * @property {TensorSource[]} tensors  in the order of `stream`, except of PyTorch files, whose order is found while they
- *   are read; they cover every weight of the roster once
+ * @property {TensorSource[]} tensors  in the order of `stream`, except of PyTorch files, whose order is found while
+ *   they are read; they cover every weight of the roster once
  * @property {number | null} totalBytes of the weight files; null where it is unknown
  * @property {(sink: TensorSink) => Promise<void>} stream  delivers the tensors; callable once
  * @property {() => void} close        to be called when `stream` is not called

@@ -1,7 +1,7 @@
 // state_dict.js - the model in a list of named tensors, with or without a config.json
 //
-// It finds the configuration, removes what torch.compile and wrappers put before all names, and plans which tensor fills
-// which weight.
+// It finds the configuration, removes what torch.compile and wrappers put before all names, and plans which tensor
+// fills which weight.
 import { fail, show } from '../base/errors.js';
 import { readHfConfig } from './huggingface.js';
 import { inferConfig, withAliases } from './infer_config.js';
