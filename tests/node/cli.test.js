@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { bytesText, progressLine, progressText } from '../../web/lib/cli_progress.js';
+import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli_progress.js';
 import { countParameters, load, train } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, json, numbers, safetensors, sameBits, stories, top } from './helpers.js';
@@ -454,10 +454,20 @@ test('progress on a terminal is one line that is cleared; elsewhere it is printe
     '7.2 GB',
   ]);
   assert.equal(
-    progressText({ loaded: 5e6, total: 2e7, fromCache: false }, 2),
-    'loading: 5.0 MB of 20.0 MB (25 %), 2.5 MB/s',
+    progressText({ loaded: 5e6, total: 2e7, fromCache: false, bytesPerSecond: 2.5e6, secondsLeft: 6 }),
+    'loading: 5.0 MB of 20.0 MB (25 %), 2.5 MB/s, 6 s left',
   );
-  assert.equal(progressText({ loaded: 5e6, total: null, fromCache: true }, 2), 'reading from the cache: 5.0 MB');
+  const known = { loaded: 5e6, bytesPerSecond: 2.5e6, secondsLeft: null };
+  assert.equal(progressText({ ...known, total: null, fromCache: true }), 'reading from the cache: 5.0 MB');
+  assert.equal(progressText({ ...known, total: null, fromCache: false }), 'loading: 5.0 MB, 2.5 MB/s');
+  assert.deepEqual([0.2, 99, 100, 3600, 6000, 9000].map(durationText), [
+    '1 s',
+    '99 s',
+    '2 min',
+    '60 min',
+    '1 h 40 min',
+    '2 h 30 min',
+  ]);
   assert.equal(progressLine({ write() {} }), null, 'no terminal');
   const server = await serveCut({ '/m.gguf': { bytes: readFileSync(stories) } });
   try {
@@ -465,7 +475,7 @@ test('progress on a terminal is one line that is cleared; elsewhere it is printe
     assert.doesNotMatch((await run(...asked, 'One day')).err, /loading/);
     assert.match(
       (await run(...asked, '--progress', 'One day')).err,
-      /^loading: \d[^\n]* MB of \d[^\n]*\(100 %\)[^\n]*\/s\n/m,
+      /^loading: \d[^\n]* MB of \d[^\n]*\(100 %\)[^\n]*\n/m,
     );
     assert.doesNotMatch((await run(...asked, '--progress', '--quiet', 'One day')).err, /loading/);
     const quoted = [process.execPath, CLI, ...asked, '--progress', 'One day'].map((word) => `'${word}'`).join(' ');

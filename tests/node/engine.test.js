@@ -309,6 +309,10 @@ test('progress reports the phases in order, never fewer bytes than before, and a
     const own = seen.filter((p) => p.phase === phase);
     assert.ok(own.length && own.every((p, i) => i === 0 || p.loaded >= own[i - 1].loaded));
     assert.equal(own.at(-1).loaded, own.at(-1).total);
+    for (const { bytesPerSecond, secondsLeft } of own) {
+      assert.ok(bytesPerSecond === null || bytesPerSecond >= 0, `${bytesPerSecond}`);
+      assert.ok(secondsLeft === null || (bytesPerSecond > 0 && secondsLeft >= 0), `${secondsLeft}`);
+    }
   }
   assert.equal(seen.filter((p) => p.phase === 'download').at(-1).total, size);
   model.dispose();

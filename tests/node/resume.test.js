@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { transferRate } from '../../web/lib/download/rate.js';
 import { load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused } from './helpers.js';
@@ -243,3 +244,16 @@ test('an abort between two attempts takes effect at once', () =>
       await assert.rejects(loading, /enough/);
     },
   ));
+
+test('the rate of a transfer is that of its last seconds', () => {
+  const rate = transferRate();
+  assert.equal(rate(0, 0), null);
+  assert.equal(rate(500, 100), null, 'too short a time');
+  assert.equal(rate(1000, 1000), 1000);
+  for (let s = 2; s <= 20; s++) assert.equal(rate(1000 * s, 1000 * s), 1000);
+  // it becomes ten times as fast: after the length of the window only this counts
+  let last;
+  for (let s = 21; s <= 30; s++) last = rate(20_000 + 10_000 * (s - 20), 1000 * s);
+  assert.equal(last, 10_000);
+  assert.equal(transferRate()(5, 1e6), null);
+});

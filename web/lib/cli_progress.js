@@ -17,13 +17,25 @@ export function bytesText(bytes) {
 }
 
 /**
- * @param {{loaded: number, total: number | null, fromCache: boolean}} progress
- * @param {number} seconds  since the first byte
+ * @param {number} seconds
+ * @returns {string} "45 s", "3 min", "1 h 20 min"
+ */
+export function durationText(seconds) {
+  if (seconds < 99.5) return `${Math.max(1, Math.round(seconds))} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 100 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/**
+ * @param {Pick<import('./index.js').Progress, 'loaded' | 'total' | 'fromCache' | 'bytesPerSecond' | 'secondsLeft'>}
+ *   progress
  * @returns {string}
  */
-export function progressText({ loaded, total, fromCache }, seconds) {
+export function progressText({ loaded, total, fromCache, bytesPerSecond, secondsLeft }) {
   const share = total ? ` (${Math.floor((100 * loaded) / total)} %)` : '';
-  const rate = seconds > 0 && !fromCache ? `, ${bytesText(Math.round(loaded / seconds))}/s` : '';
+  const speed = bytesPerSecond !== null && !fromCache ? `, ${bytesText(Math.round(bytesPerSecond))}/s` : '';
+  const left = speed && secondsLeft ? `, ${durationText(secondsLeft)} left` : '';
+  const rate = speed + left;
   const action = fromCache ? 'reading from the cache' : 'loading';
   const size = total === null ? '' : ` of ${bytesText(total)}`;
   return `${action}: ${bytesText(loaded)}${size}${share}${rate}`;
@@ -40,16 +52,14 @@ export function progressLine(stream, always = false) {
   if (!always && !stream.isTTY) return null;
   const begun = performance.now();
   let drawn = 0;
-  let first = 0;
   let shown = '';
   return {
     onProgress(progress) {
       if (progress.phase !== 'download') return;
       const now = performance.now();
-      first ||= now;
       if (!always && (now - begun < DELAY_MS || now - drawn < EVERY_MS)) return;
       drawn = now;
-      const text = progressText(progress, (now - first) / 1000).slice(0, (stream.columns || 80) - 1);
+      const text = progressText(progress).slice(0, (stream.columns || 80) - 1);
       stream.write(stream.isTTY ? `\r${text}${' '.repeat(Math.max(0, shown.length - text.length))}` : `${text}\n`);
       shown = text;
     },

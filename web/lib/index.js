@@ -257,8 +257,6 @@ export async function depth(config, options = {}) {
  * @typedef {'adapters'|'cache'|'cacheDir'|'config'|'fetch'|'headers'|'hfEndpoint'|'names'|'sha256'|'switches'|'token'}
  *   DownloadOption
  */
- *   DownloadOption
- */
 /**
  * Options of `create`: those of `load` that do not concern files, and `seed`, 0 .. 2^53 - 1, drawn when absent.
  * @typedef {{seed?: number} & Omit<LoadOptions, DownloadOption>} CreateOptions

@@ -25,8 +25,11 @@ const PIECE = 2 ** 20;
  * @returns {Checkpoint}
  */
 export function withAdapters(checkpoint, deltas) {
-  if (checkpoint.format !== 'safetensors')
-    fail('unsupported', `adapters are added to safetensors checkpoints only, this one is a ${checkpoint.format} file`);
+  if (checkpoint.format !== 'safetensors' && checkpoint.format !== 'pytorch')
+    fail(
+      'unsupported',
+      `adapters are added to safetensors and PyTorch checkpoints only, this one is a ${checkpoint.format} file`,
+    );
   /** @type {Map<string, Delta[]>} */
   const byTensor = new Map();
   for (const delta of deltas) {

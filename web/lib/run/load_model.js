@@ -9,6 +9,7 @@ import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
 import { openCheckpoint } from '../formats/source.js';
 import { loadFetch } from '../download/requests.js';
+import { transferRate } from '../download/rate.js';
 import { Tokenizer } from '../tokenizer.js';
 
 /** @typedef {import('../formats/config.js').Config} Config */
@@ -191,6 +192,8 @@ function startEngine({ threads }, report, binary) {
 function progressReporter(onProgress) {
   /** @type {Record<string, number>} */
   const last = {};
+  /** @type {Record<string, ReturnType<typeof transferRate>>} */
+  const rates = {};
   return (
     /** @type {Progress['phase']} */ phase,
     /** @type {number} */ loaded,
@@ -201,7 +204,9 @@ function progressReporter(onProgress) {
     const time = performance.now();
     if (!onProgress || (!now && time - (last[phase] ?? -Infinity) < 50)) return;
     last[phase] = time;
-    onProgress({ phase, loaded, total, fromCache });
+    const bytesPerSecond = phase === 'compile' ? null : (rates[phase] ??= transferRate())(loaded, time);
+    const secondsLeft = total !== null && bytesPerSecond ? Math.max(0, total - loaded) / bytesPerSecond : null;
+    onProgress({ phase, loaded, total, fromCache, bytesPerSecond, secondsLeft });
   };
 }
 

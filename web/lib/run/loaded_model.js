@@ -29,7 +29,13 @@ import { parameterTable } from '../formats/roster.js';
  */
 /**
  * Progress of a load. loaded and total are bytes; in the phase compile they are 1 when the binary is compiled.
- * @typedef {{phase: 'download'|'compile'|'load', loaded: number, total: number | null, fromCache: boolean}} Progress
+ * @typedef {object} Progress
+ * @property {'download'|'compile'|'load'} phase
+ * @property {number} loaded
+ * @property {number | null} total  null where it is unknown
+ * @property {boolean} fromCache
+ * @property {number | null} bytesPerSecond  over the last seconds; null before there is a rate, and in the phase compile
+ * @property {number | null} secondsLeft  of the phase, at this rate; null without a rate or a total
  */
 
 /** A model in an engine. It owns the engine, the tokenizer and its sessions. */

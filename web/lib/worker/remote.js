@@ -5,8 +5,8 @@
 // { id, abort } { id, addedCredit }
 // and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
 // { id, done, memory } { id, fetch, init, port } { id, rename, port } and, so that the caller notices the end of the
-// worker: { lock } { helperPort } { crash } credit and addedCredit are numbers of steps that the worker may send before the reader has
-// consumed them. Arrays in answers are transferred.
+// worker: { lock } { helperPort } { crash } credit and addedCredit are numbers of steps that the worker may send before
+// the reader has consumed them. Arrays in answers are transferred.
 import { unpackError } from '../base/failure.js';
 import { GlassformerError, publicError, messageOf } from '../base/errors.js';
 

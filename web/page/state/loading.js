@@ -62,8 +62,7 @@ export function createLoading(shared, { setPrompt, restore, run }) {
         ...(about.fetch && { fetch: about.fetch }),
         onProgress(p) {
           if (p.phase === 'download' && p.total) fileBytes = p.total;
-          if (shared.loading === mine)
-            set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
+          if (shared.loading === mine) set({ progress: { ...p, name: about.name } });
         },
       });
       if (shared.loading !== mine) return api.dispose();

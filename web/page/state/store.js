@@ -35,7 +35,8 @@
  *   that are hidden until the visitor asks for them
  * @property {'light' | 'dark'} theme    what is shown now, chosen or from the system
  * @property {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} status
- * @property {{ name: string, phase: string, loaded: number, total: number | null } | null} progress
+ * @property {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
+ *   secondsLeft?: number | null } | null} progress
  * @property {boolean} choosing      the dialog of models is open
  * @property {{ name: string } | null} offer  a larger model that is loaded and may be taken in hand
  * @property {string} error          one sentence, '' when all is well

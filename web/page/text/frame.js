@@ -60,8 +60,13 @@ export const NOTICE = {
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
 /** @param {NonNullable<import('../state/store.js').State['progress']>} progress */
-export const progressSaid = ({ name, phase, loaded, total }) =>
-  `${PHASE[phase] ?? 'Loading'} ${name}${loaded ? `, ${bytes(loaded)}${total ? ` of ${bytes(total)}` : ''}` : ''}`;
+export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secondsLeft }) =>
+  `${PHASE[phase] ?? 'Loading'} ${name}${loaded ? `, ${bytes(loaded)}${total ? ` of ${bytes(total)}` : ''}` : ''}` +
+  (phase === 'download' && bytesPerSecond ? `, ${bytes(Math.round(bytesPerSecond))}/s` : '') +
+  (phase === 'download' && secondsLeft && secondsLeft >= 1 ? `, ${remaining(secondsLeft)} left` : '');
+
+/** @param {number} seconds */
+const remaining = (seconds) => (seconds < 99.5 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
 
 /** @param {string} error @param {LoadedModel | null} model */
 export const errorSaid = (error, model) =>
