@@ -34,7 +34,7 @@ import { parameterTable } from '../formats/roster.js';
  * @property {number} loaded
  * @property {number | null} total  null where it is unknown
  * @property {boolean} fromCache
- * @property {number | null} bytesPerSecond  over the last seconds; null before there is a rate, and in the phase compile
+ * @property {number | null} bytesPerSecond  over the last seconds; null before there is one, and in the phase compile
  * @property {number | null} secondsLeft  of the phase, at this rate; null without a rate or a total
  */
 
