@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/index.js';
 import { fromHalf } from '../../web/lib/formats/half.js';
 import { collect, golden, json, numbers, refused, safetensors, sameBits, serve, stories } from './helpers.js';
 
@@ -264,6 +264,19 @@ describe('refusals', () => {
         words,
       ),
     );
+
+  test('any file in which bytes were changed or cut off is read or refused', async () => {
+    const bytes = new Uint8Array(good.weights);
+    for (const [i, at] of numbers(60, bytes.length, 9).entries()) {
+      const changed = bytes.slice(0, i % 3 ? bytes.length : at);
+      if (i % 3) changed[i % 2 ? at % 300 : at] ^= 1 << (i % 8);
+      const loading = load(source, { adapters: [{ source: { weights: changed, config: good.config } }] });
+      await loading.then(
+        (model) => model.dispose(),
+        (error) => assert.ok(error instanceof GlassformerError && error.code !== 'internal', error.stack),
+      );
+    }
+  });
 
   test('wrong options, and a GGUF', async () => {
     const { weights, config } = good;

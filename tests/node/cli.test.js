@@ -223,6 +223,10 @@ test('--chat without a prompt answers each line, and runs only what is new', asy
     lines.map((line) => JSON.parse(line).prompt),
     ['the cat', 'the mat'],
   );
+  const grammar = join(folder, 'chat.gbnf');
+  writeFileSync(grammar, 'root ::= "a" [x-z]{3}');
+  const constrained = await runWith(['-m', source, '--chat', '--grammar', grammar], { input: 'the cat\nthe dog' });
+  assert.match(constrained.out, /^a[x-z]{3}\na[x-z]{3}\n$/);
   assert.match((await runWith(['-m', stories, '--chat'], { input: 'Hello' })).err, /chat template/);
   assert.match((await runWith([...args, '--source', 'x'])).err, /--source and --chat/);
   model.dispose();

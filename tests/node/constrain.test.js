@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { Tokenizer, load } from '../../web/lib/index.js';
+import { GlassformerError, Tokenizer, load } from '../../web/lib/index.js';
 import { Automaton } from '../../web/lib/constrain/automaton.js';
 import { compiled } from '../../web/lib/constrain/compile.js';
 import { constraintOf } from '../../web/lib/constrain/constraint.js';
@@ -370,6 +370,67 @@ describe('grammars', () => {
       [`root ::= ${'('.repeat(70)}"a"${')'.repeat(70)}`, /at most 64 groups/],
     ]))
       await refused(collect(model.generate('A', { grammar, maxTokens: 1 })), 'bad-option', words);
+  });
+});
+
+describe('input of any kind', () => {
+  /** What a call throws is an error of the package. */
+  const compiles = (/** @type {any} */ options) => {
+    try {
+      compiled(options);
+    } catch (error) {
+      assert.ok(error instanceof GlassformerError, error.stack);
+      assert.ok(['bad-option', 'unsupported'].includes(error.code), error.code);
+      assert.match(error.message, /^(json|grammar)/);
+    }
+  };
+  const keyword = fc.constantFrom(
+    ...['type', 'properties', 'required', 'items', 'enum', 'const', 'anyOf', 'oneOf', '$ref', '$defs', 'minItems'],
+    ...['maxItems', 'minLength', 'maxLength', 'minimum', 'maximum', 'additionalProperties', 'pattern', '__proto__', ''],
+  );
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'medium' },
+      fc.constantFrom(
+        'object',
+        'array',
+        'string',
+        'integer',
+        '#',
+        '#/$defs/a',
+        '#/properties/a',
+        null,
+        true,
+        false,
+        0,
+        2,
+        -1,
+        1.5,
+        1e300,
+      ),
+      fc.jsonValue({ maxDepth: 1 }),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(fc.oneof(keyword, fc.constantFrom('a', 'b')), tie('value'), { maxKeys: 4 }),
+    ),
+  }));
+
+  test('any JSON as a schema is compiled or refused', () => {
+    fc.assert(
+      fc.property(value, (json) => compiles({ json })),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('any text as a grammar is compiled or refused', () => {
+    const part = fc.constantFrom(
+      ...'root a ::= | ( ) [ ] [^ "x" "\\x4 * + ? {2} {1,3} { } . - \n # a-z \\ 😀 {99999}'.split(' '),
+      ' ',
+      '\n',
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 14 }), (parts) => compiles({ grammar: `root ::= ${parts.join('')}` })),
+      { numRuns: 3000 },
+    );
   });
 });
 
