@@ -1,0 +1,125 @@
+// gguf_models.js - a small model with random weights for each architecture of GGUF that is written, for comparison with
+// this engine and with llama.cpp
+import { completeConfig } from '../../web/lib/formats/config.js';
+import { roster } from '../../web/lib/formats/roster.js';
+import { numbers } from './helpers.js';
+
+const small = { vocab_size: 320, d_model: 64, n_layers: 4, n_heads: 4, n_kv_heads: 2, d_ff: 96, context_length: 128 };
+const rows = { norm: 'layernorm', ffn: 'gelu_tanh', bias_qkv: true, bias_attn_out: true, bias_ffn: true };
+const untied = { tie_word_embeddings: false };
+const gemma = { ffn: 'geglu_tanh', embedding_scale: 8, d_head: 32, score_scale: 32 ** -0.5 };
+const longrope = {
+  context_length: 2048,
+  n_kv_heads: 4,
+  rotary_dim: 8,
+  rope_scaling: 'longrope',
+  rope_short_factors: [1, 1.2, 1.5, 2],
+  rope_long_factors: [2, 3, 4, 5],
+  rope_attention_factor: 1.19,
+  ...untied,
+};
+
+/**
+ * Configurations by architecture; a second model of one has a word after a space.
+ * @type {Record<string, object>}
+ */
+export const MODELS = {
+  llama: { rope_scaling: 'llama3', rope_factor: 8, rope_original_context: 32, rope_theta: 500000, ...untied },
+  'llama biases': { rope_pairs: 'adjacent', bias_qkv: true, bias_attn_out: true, bias_ffn: true },
+  qwen2: {
+    bias_qkv: true,
+    rope_scaling: 'yarn',
+    rope_factor: 4,
+    rope_original_context: 16,
+    rope_attention_factor: 0.1 * Math.log(4) + 1,
+  },
+  qwen3: { qk_norm: true, d_head: 32 },
+  gpt2: { ...rows, n_kv_heads: 4, position: 'learned' },
+  gemma: { ...gemma, score_scale: 0, rope_scaling: 'linear', rope_factor: 2 },
+  gemma2: {
+    ...gemma,
+    norm_placement: 'sandwich',
+    score_softcap: 5,
+    logit_softcap: 6,
+    sliding_window: 6,
+    window_layers: [true, false],
+  },
+  gemma3: {
+    ...gemma,
+    n_layers: 7,
+    norm_placement: 'sandwich',
+    qk_norm: true,
+    sliding_window: 6,
+    window_layers: [true, true, true, true, true, false],
+    rope_theta: 1e6,
+    rope_local_theta: 10000,
+    rope_scaling: 'linear',
+    rope_factor: 8,
+  },
+  phi2: {
+    ...rows,
+    n_kv_heads: 4,
+    rotary_dim: 8,
+    parallel_residual: true,
+    shared_norm: true,
+    bias_head: true,
+    ...untied,
+  },
+  phi3: { ...longrope, rope_original_context: 512 },
+  'phi3 long': { ...longrope, rope_original_context: 16 },
+  gptneox: { ...rows, n_kv_heads: 4, rotary_dim: 4, parallel_residual: true, ...untied },
+  'gptneox serial': { ...rows, n_kv_heads: 4, rotary_dim: 4, ...untied },
+  starcoder2: rows,
+  stablelm: { norm: 'layernorm', bias_qkv: true, rotary_dim: 4, ...untied },
+  'stablelm parallel': {
+    norm: 'layernorm',
+    rotary_dim: 4,
+    parallel_residual: true,
+    shared_norm: true,
+    qk_norm: true,
+    qk_norm_kind: 'layernorm',
+    qk_norm_span: 'each_head',
+    ...untied,
+  },
+  olmo: { norm: 'layernorm', norm_gain: false, clip_qkv: 0.7, n_kv_heads: 4 },
+  olmo2: { norm_placement: 'output', qk_norm: true, qk_norm_span: 'projection', ...untied },
+  granite: { embedding_scale: 12, residual_scale: 0.22, score_scale: 0.05, logit_scale: 0.5, ...untied },
+  smollm3: { rope_layers: [true, true, true, false] },
+  bloom: { ...rows, n_kv_heads: 4, position: 'alibi', embed_norm: true },
+  'command-r': {
+    norm: 'layernorm',
+    bias_norm: false,
+    rope_pairs: 'adjacent',
+    parallel_residual: true,
+    shared_norm: true,
+    logit_scale: 0.5,
+  },
+};
+
+/**
+ * The configuration of a model of the table, and its weights by name: gains near 1, everything else around 0.
+ * @param {string} name
+ */
+export function randomModel(name) {
+  const config = completeConfig({ ...small, ...MODELS[name] });
+  const scaleOf = (/** @type {string} */ weight, /** @type {number[]} */ shape) => {
+    if (shape.length === 1) return 0.3;
+    if (weight === 'embed.weight') return 0.5 / config.embedding_scale;
+    return weight === 'position.weight' ? 0.5 : 2 / Math.sqrt(shape[1]);
+  };
+  const weights = new Map(
+    [...roster(config)].map(({ name: weight, shape }, i) => {
+      const gain = /norm\d?(_post)?(\.\d+)?\.weight$/.test(weight) ? 1 : 0;
+      const random = numbers(
+        shape.reduce((a, b) => a * b, 1),
+        20001,
+        i + 1,
+      );
+      const scale = scaleOf(weight, shape);
+      // a norm of the embedding makes a tied head repeat the last token: smaller logits
+      const factor = config.embed_norm && weight.startsWith('final_norm') ? 0.15 : 1;
+      return [weight, { shape, data: Float32Array.from(random, (x) => factor * (gain + scale * (x / 1e4 - 1))) }];
+    }),
+  );
+  return { config, weights };
+}
