@@ -1,0 +1,170 @@
+// architectures.test.js - made models of unusual architectures in Chromium: all six views, no gap in any text, no error,
+// and the words of the architecture that is loaded
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openView, visit } from './built_page.js';
+import { quiet } from './quiet.js';
+
+const SMALL = { vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96 };
+const WRITTEN = 4;
+const made = (/** @type {any} */ config) =>
+  `#made=${encodeURIComponent(JSON.stringify({ ...SMALL, ...config, seed: 3 }))}&prompt=Once upon a ti&seed=3&t=1` +
+  `&written=${WRITTEN}&head=0.1`;
+
+/** Lines of a view with a gap where a word or number belongs. */
+const gaps = (/** @type {any} */ page) =>
+  page
+    .locator('body')
+    .innerText()
+    .then((/** @type {string} */ text) =>
+      text.split('\n').filter((line) => /undefined|NaN|\[object|\bnull\b/.test(line)),
+    );
+
+/** Title, sentence, formula and numbers of a stage. @param {any} page @param {string | RegExp} title @param {number} [nth] */
+async function openStage(page, title, nth = 0) {
+  const stage = page.locator('.anatomy .stage', { hasText: title }).nth(nth);
+  if ((await stage.getAttribute('aria-pressed')) === 'false') await stage.press('Enter');
+  await page.waitForFunction(
+    (/** @type {any} */ element) => element.getAttribute('aria-pressed') === 'true',
+    await stage.elementHandle(),
+  );
+  await page.locator('.inspector .stage-facts dd').first().waitFor();
+  await quiet(page);
+  return page.locator('.stage-text').innerText();
+}
+
+/** Every view is opened and read. @param {any} page */
+async function readViews(page) {
+  for (const view of ['write', 'inside', 'count', 'experiment', 'train', 'learn']) {
+    await openView(page, view);
+    await quiet(page);
+    assert.deepEqual(await gaps(page), [], view);
+  }
+}
+
+/** Every stop of the lesson. @param {any} page @returns {Promise<string>} */
+async function lessonOf(page) {
+  await openView(page, 'learn');
+  const lesson = page.locator('#lesson');
+  await lesson.getByRole('button', { name: 'Play the lesson' }).click();
+  await lesson.getByRole('button', { name: 'Pause' }).click();
+  const said = [];
+  const next = lesson.getByRole('button', { name: 'Next' });
+  for (;;) {
+    said.push(await lesson.locator('.stop').innerText());
+    if (await next.isDisabled()) break;
+    await next.click();
+    await page.waitForFunction(
+      (/** @type {string} */ before) =>
+        /** @type {HTMLElement} */ (document.querySelector('#lesson .stop')).innerText !== before,
+      said.at(-1),
+    );
+  }
+  assert.ok(said.length >= 9, said.join('\n'));
+  for (const text of said) assert.doesNotMatch(text, /undefined|NaN|null/);
+  return said.join('\n');
+}
+
+/** The loaded model as a list of what a token passes. @param {any} page @returns {Promise<string[]>} */
+async function flowOf(page) {
+  await openView(page, 'experiment');
+  return page.locator('.flow').first().locator('li.box > span:first-child, li.plus-line').allInnerTexts();
+}
+const ideasOf = (/** @type {any} */ page) => page.locator('.live .ideas button').allInnerTexts();
+const stepsOf = (/** @type {any} */ page) =>
+  page.getByRole('radiogroup', { name: 'Stage of the score' }).getByRole('radio').allInnerTexts();
+
+/**
+ * A visit to a made model.
+ * @param {any} config
+ * @param {(page: any) => Promise<void>} look
+ */
+async function seen(config, look) {
+  const { page, complaints, close } = await visit({ hash: made(config) });
+  await page.waitForFunction(
+    (/** @type {number} */ n) =>
+      /random weights/.test(document.querySelector('.pill')?.textContent ?? '') &&
+      document.querySelectorAll('.tok:not(.given)').length === n,
+    WRITTEN,
+  );
+  await readViews(page);
+  await look(page);
+  assert.deepEqual(complaints, []);
+  await close();
+}
+
+test('parallel blocks with ALiBi: one sum, the same stream for both, no rotation', async () => {
+  await seen({ parallel_residual: true, position: 'alibi', norm: 'layernorm', ffn: 'gelu_tanh' }, async (page) => {
+    await openView(page, 'inside');
+    assert.match(await openStage(page, /^Out\[/), /a = W_o z[^]*Parameters\s+1,024/);
+    assert.match(await openStage(page, 'GELU-tanh FFN'), /as it came into the block/);
+    assert.match(await openStage(page, '4 heads'), /softmax\(q kᵀ \/ √8 − m · distance \+ mask\)/);
+    assert.match(await openStage(page, 'Residual'), /x = x \+ a \+ y/);
+    assert.deepEqual(await stepsOf(page), ['scores', '÷ √d', 'ALiBi, masked', 'softmax']);
+    assert.equal((await page.locator('.lane .plus').first().getAttribute('d')).split('M').length - 1, 1);
+    assert.deepEqual(await flowOf(page), [
+      'Embedding 256 × 32',
+      ...['LayerNorm', 'Attention, 4 heads, ALiBi', 'beside it, from the same stream'],
+      ...['LayerNorm', 'GELU-tanh FFN, 48', '+ both + stream'],
+      ...['LayerNorm', 'Head, shared with the embedding'],
+    ]);
+    assert.match(await lessonOf(page), /subtracted from its score \(ALiBi\)[^]*together with that of the feed-forward/);
+  });
+});
+
+test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the caps, the window of the layer', async () => {
+  const config = {
+    norm_placement: 'sandwich',
+    ffn: 'geglu_tanh',
+    score_softcap: 20,
+    logit_softcap: 30,
+    score_scale: 0.25,
+    sliding_window: 5,
+    window_layers: [true, false],
+  };
+  await seen(config, async (page) => {
+    await openView(page, 'inside');
+    assert.equal(await page.locator('.anatomy .stage', { hasText: /^RMSNorm/ }).count(), 4);
+    assert.match(
+      await openStage(page, '4 heads'),
+      /the 4 before it[^]*softmax\(20 tanh\(0\.25 · q kᵀ \/ 20\) \+ mask\)/,
+    );
+    assert.match(await openStage(page, 'GEGLU-tanh'), /gelu_tanh\(W_gate x\) ⊙ W_up x/);
+    assert.match(await openStage(page, 'Out + residual'), /x = x \+ norm\(W_o z\)/);
+    assert.match(await openStage(page, /^Head/), /logits = 30 tanh\(E x \/ 30\)/);
+    assert.deepEqual(await stepsOf(page), ['scores', '× 0.25', 'capped, masked', 'softmax']);
+    await page.getByRole('button', { name: 'Next layer' }).click();
+    assert.match(await openStage(page, '4 heads'), /every key before it\. Other layers have a sliding window/);
+    const flow = await flowOf(page);
+    assert.deepEqual(flow.slice(1, 5), [
+      'RMSNorm',
+      'Attention, 4 heads, rotary, window 5 in some layers',
+      'RMSNorm',
+      '+ stream',
+    ]);
+    assert.ok((await ideasOf(page)).includes('without × 0.25'));
+    assert.match(await lessonOf(page), /A soft cap keeps the scores between −20 and 20[^]*between −30 and 30/);
+  });
+});
+
+test('norms of outputs and of whole q and k: no norm before the heads, refusals are sentences', async () => {
+  await seen({ norm_placement: 'output', qk_norm: true, qk_norm_span: 'projection' }, async (page) => {
+    await openView(page, 'inside');
+    assert.match(await openStage(page, /^RMSNorm/), /Rescales the output of the heads before it is added/);
+    assert.match(await openStage(page, 'qkv'), /over all heads together[^]*q = norm\(q\), k = norm\(k\)/);
+    assert.match(await page.locator('.inspector').innerText(), /q, before its norm/);
+    await page.locator('.lens-card').scrollIntoViewIfNeeded();
+    await page.locator('.lens td.n').first().waitFor();
+    await quiet(page);
+    const hints = (await page.locator('.lens-card .hint').allInnerTexts()).join('\n');
+    assert.match(
+      hints,
+      /Each cell is the most likely next token[^]*(add up to|attribution cannot divide a logit where .*\.$)/,
+    );
+    const flow = await flowOf(page);
+    assert.deepEqual(flow.slice(1, 4), ['Attention, 4 heads, rotary', 'RMSNorm', '+ stream']);
+    const lesson = await lessonOf(page);
+    assert.match(lesson, /RMSNorm rescales query and key[^]*RMSNorm rescales its output, and the result is added/);
+    assert.doesNotMatch(lesson, /One scale/);
+  });
+});
