@@ -301,7 +301,7 @@ describe('refusals', () => {
     await refused(
       load(stories, { adapters: [{ source: { weights, config } }] }),
       'unsupported',
-      /safetensors checkpoints only, this one is a gguf/,
+      /safetensors and PyTorch checkpoints only, this one is a gguf/,
     );
   });
 });
