@@ -191,8 +191,9 @@ export class Model {
     return this.#remote.memory();
   }
   /**
-   * Ids of the token that begins a text (of an encoder-decoder: a target) and of those that end it.
-   * @returns {{bos: number | null, eos: number[]}}
+   * Ids of the token that begins a text (of an encoder-decoder: a target) and of those that end it. start: of
+   * encoder-decoders of Hugging Face, all tokens before the first one of a target.
+   * @returns {{bos: number | null, eos: number[], start?: number[]}}
    */
   get special() {
     return this.#info.special;

@@ -51,6 +51,17 @@ export function createReading(shared, { idsOf, textsOf }) {
     return mine;
   }
 
+  /**
+   * The tokens of a prompt. A target begins with tokens of its own, and does not end with any.
+   * @param {string} prompt
+   */
+  async function targetOf(prompt) {
+    const { bos, start } = model().special;
+    if (!prompt) return start ?? (bos === null ? [] : [bos]);
+    const ids = await idsOf(prompt, { addSpecialTokens: !start });
+    return start && !state.model?.wordless ? [...start, ...ids] : ids;
+  }
+
   /** @param {string} prompt */
   async function readPrompt(prompt) {
     const mine = ++shared.turn;
@@ -64,8 +75,7 @@ export function createReading(shared, { idsOf, textsOf }) {
     /** @type {Token[]} */
     let sourceTokens = [];
     try {
-      const { bos } = model().special;
-      const ids = prompt ? await idsOf(prompt) : bos === null ? [] : [bos];
+      const ids = await targetOf(prompt);
       const sourceIds = shared.twoStacks() ? await idsOf(state.source) : [];
       if (mine !== shared.turn) return;
       fits(ids, 'prompt');

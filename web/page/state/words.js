@@ -12,10 +12,14 @@ export function createWords(store, fail) {
   const { state, set } = store;
   const model = () => state.model?.api;
 
-  /** A model without a tokenizer is prompted in numbers. */
-  async function idsOf(prompt) {
+  /**
+   * A model without a tokenizer is prompted in numbers.
+   * @param {string} prompt
+   * @param {{ addSpecialTokens?: boolean }} [options]
+   */
+  async function idsOf(prompt, options) {
     try {
-      return await model().encode(prompt);
+      return await model().encode(prompt, options);
     } catch (error) {
       const { model: of } = state;
       if (!wordless(error) || !of) throw error;

@@ -130,7 +130,7 @@ function termsOf(rows, layers, c) {
     position: [times(tables, 'n d')],
     relative: [times(tables, 'b h')],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
-    cross_attention: ['4 d²'],
+    cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     ffn: [isGated(c) ? '3 d f' : '2 d f'],
     norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
