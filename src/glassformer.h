@@ -76,6 +76,10 @@ enum {
           ? 64 * GF_CEIL_DIV(8 * c->d_model, 192)                                                                      \
           : 4 * c->d_model,                                                                                            \
       1, 1 << 20)                                                                                                      \
+    X(int32_t, n_experts, 0, 0, 1 << 10) /* feed-forward layers that a token chooses from; 0: one, without a router */ \
+    X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10) /* those that it chooses */            \
+    X(int32_t, d_expert, c->n_experts > 0 ? c->d_ff : 0, 0, 1 << 20)            /* d_ff of each of them */             \
+    X(int32_t, norm_expert_weights, 1, 0, 1) /* the weights of the chosen ones are divided by their sum */             \
     X(int32_t, context_length, 1024, 1, INT32_MAX)                                                                     \
     X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1) /* inside the square root */                         \
@@ -138,6 +142,7 @@ enum {
 #define GF_CONFIG_LISTS(X)                                                                                             \
     X(window_layers, 0, 1)           /* which layers have the sliding window */                                        \
     X(rope_layers, 0, 1)             /* which layers rotate q and k */                                                 \
+    X(expert_layers, 0, 1)           /* which layers have experts; the others one feed-forward layer */                \
     X(rope_short_factors, 1e-6, 1e6) /* of longrope: divisors of the frequencies, one for each pair, for sequences */  \
     X(rope_long_factors, 1e-6, 1e6)  /* of up to rope_original_context positions, and for longer ones */
 
@@ -174,6 +179,11 @@ enum {
     X(c->kind == GF_DECODER || c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_POST_NORM,                  \
       "{norm_placement} needs kind decoder")                                                                           \
     X(c->kind == GF_DECODER || !c->parallel_residual, "parallel_residual needs kind decoder")                          \
+    X(c->kind == GF_DECODER || c->n_experts == 0, "{n_experts} needs kind decoder")                                    \
+    X(c->n_experts == 0 || !c->bias_ffn, "{n_experts} needs bias_ffn false: experts have no biases")                   \
+    X(c->n_experts_used <= c->n_experts, "{n_experts_used} is more than {n_experts}")                                  \
+    X(c->n_experts == 0 || c->n_experts_used > 0, "{n_experts_used} must be above 0 with {n_experts}")                 \
+    X(c->n_experts == 0 || c->d_expert > 0, "{d_expert} must be above 0 with {n_experts}")                             \
     X(c->kind == GF_DECODER || c->d_embed == 0, "{d_embed} needs kind decoder")                                        \
     X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_DYNAMIC, "{rope_scaling} needs kind decoder")        \
     X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_LONGROPE, "{rope_scaling} needs kind decoder")       \
@@ -409,8 +419,9 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
 
 /* X(enum, name behind "blocks.N." (or encoder.N., decoder.N.), axes): the points of a pass that can be captured and
  * edited. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
- * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1].
- * A leading @ marks points of the whole model, not of a block. */
+ * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1]; E [pos,
+ * n_experts]; C [pos, n_experts_used], which can be captured but not edited. A leading @ marks points of the whole
+ * model, not of a block. */
 #define GF_POINTS(X)                                                                                                   \
     X(GF_P_EMBED, "@hook_embed", 'D')                                                                                  \
     X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                                          \
@@ -452,6 +463,9 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_MLP_PRE, "mlp.hook_pre", 'F')               /* before the non-linearity; gated: the gate */                 \
     X(GF_P_MLP_PRE_LINEAR, "mlp.hook_pre_linear", 'F') /* gated: the up branch */                                      \
     X(GF_P_MLP_POST, "mlp.hook_post", 'F')                                                                             \
+    X(GF_P_ROUTER, "mlp.hook_router_logits", 'E')          /* layers with experts: before the softmax */               \
+    X(GF_P_EXPERT_WEIGHTS, "mlp.hook_expert_weights", 'E') /* the softmax over all experts */                          \
+    X(GF_P_EXPERT_CHOICE, "mlp.hook_expert_indices", 'C')  /* the chosen ones, the most probable first */              \
     X(GF_P_LN2_POST_SCALE, "ln2_post.hook_scale", '1')                                                                 \
     X(GF_P_LN2_POST, "ln2_post.hook_normalized", 'D')                                                                  \
     X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                                               \
@@ -476,7 +490,7 @@ const float *gf_session_captured(const struct gf_session *s, int32_t stack, int3
 enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
 /* Change a point in all later evals: multiply by `scale`, or set to values, or add values. head, position, index: which
  * one, or -1 for all (position is absolute; head only for points with a head axis; index
- * is a place within a row: a neuron of F, a component of D or of one head's Q and K, a key of S).
+ * is a place within a row: a neuron of F, an expert of E, a component of D or of one head's Q and K, a key of S).
  * values: n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern
  * row's keys from 0 on), or 1 for a constant; copied. Masked scores stay masked. Edits apply in the
  * order given, before capture. */
@@ -507,6 +521,8 @@ void gf_session_clear_edits(struct gf_session *s);
     X(GF_OP_FFN_UP, "ffn.up")                                                                                          \
     X(GF_OP_FFN_ACT, "ffn.act")                                                                                        \
     X(GF_OP_FFN_DOWN, "ffn.down")                                                                                      \
+    X(GF_OP_ROUTER, "ffn.router")   /* its logits, and the choice */                                                   \
+    X(GF_OP_EXPERTS, "ffn.experts") /* the chosen ones, and their sum */                                               \
     X(GF_OP_NORM2_POST, "norm2_post")                                                                                  \
     X(GF_OP_RESID_FFN, "ffn.residual")                                                                                 \
     X(GF_OP_FINAL_NORM, "final_norm")                                                                                  \

@@ -1,5 +1,5 @@
 /* block.c - the repeating unit: self-attention, in decoders of an encoder_decoder cross-attention, and the feed-forward
- * layer. Each is a sublayer with one or two norms and a residual connection.
+ * layer or a mixture of experts in its place. Each is a sublayer with one or two norms and a residual connection.
  *
  *   pre:       x = x + sublayer(norm(x))             Radford 2019, Xiong 2020
  *   post:      x = norm(x + sublayer(x))             Vaswani 2017
@@ -9,8 +9,9 @@
 #include "model/block.h"
 #include "kernels/kernels.h" /* gf_add, gf_scale */
 #include "model/attention.h"
-#include "model/config.h" /* gf_norm_before, gf_norm_of_output */
+#include "model/config.h" /* gf_layer_sparse, gf_norm_before, gf_norm_of_output */
 #include "model/dropout.h"
+#include "model/experts.h"
 #include "model/ffn.h"
 #include "model/norm.h"
 #include <string.h>
@@ -137,7 +138,12 @@ static void compute(const struct gf_pass *p, int32_t layer, enum kind kind, cons
     switch (kind) {
     case SELF_ATTENTION: gf_attention_forward(p, layer, &w->attn, b, x); break;
     case CROSS_ATTENTION: gf_cross_attention_forward(p, layer, &w->cross, b, x); break;
-    case FEED_FORWARD: gf_ffn_forward(p, layer, &w->ffn, b, x); break;
+    case FEED_FORWARD:
+        if (gf_layer_sparse(c, layer))
+            gf_experts_forward(p, layer, &w->experts, b, x);
+        else
+            gf_ffn_forward(p, layer, &w->ffn, b, x);
+        break;
     }
     if (gf_norm_of_output(c)) {
         gf_norm_forward(p, s->norm_out, layer, s->scale_out_point, s->norm_out_point, s->added, s->out, s->mean_out,
@@ -223,7 +229,12 @@ static void compute_backward(const struct gf_pass *p, int32_t layer, enum kind k
     switch (kind) {
     case SELF_ATTENTION: gf_attention_backward(p, layer, &w->attn, &dw->attn, b, g, dout, x); break;
     case CROSS_ATTENTION: gf_cross_attention_backward(p, &w->cross, &dw->cross, b, g, dout, x); break;
-    case FEED_FORWARD: gf_ffn_backward(p, &w->ffn, &dw->ffn, b, g, dout, x); break;
+    case FEED_FORWARD:
+        if (gf_layer_sparse(c, layer))
+            gf_experts_backward(p, &w->experts, &dw->experts, b, g, dout, x);
+        else
+            gf_ffn_backward(p, &w->ffn, &dw->ffn, b, g, dout, x);
+        break;
     }
 }
 

@@ -42,6 +42,16 @@ static inline int gf_layer_is_local(const struct gf_config *c, int32_t layer) {
     return c->rope_local_theta > 0 && gf_layer_window(c, layer) > 0;
 }
 
+/* Whether a layer has experts. */
+static inline int gf_layer_sparse(const struct gf_config *c, int32_t layer) {
+    return c->n_experts > 0 && gf_layer_flag(&c->expert_layers, layer);
+}
+
+/* The width of the widest feed-forward layer, experts included. */
+static inline int32_t gf_widest_ffn(const struct gf_config *c) {
+    return c->n_experts > 0 && c->d_expert > c->d_ff ? c->d_expert : c->d_ff;
+}
+
 /* Components of each head that rotate. */
 static inline int32_t gf_rotary_dim(const struct gf_config *c) { return c->rotary_dim > 0 ? c->rotary_dim : c->d_head; }
 /* Width of the embedding, and whether it is projected to d_model. */

@@ -40,6 +40,14 @@ static void activate_gated(const struct gf_pass *p, float *post, const float *ga
     }
 }
 
+void gf_ffn_activate(const struct gf_pass *p, float *post, const float *pre, int32_t n, int32_t width) {
+    if (!gf_ffn_gated(p->cfg)) {
+        activate(p->cfg->ffn, post, pre, (int64_t)n * width);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++, pre += 2 * width, post += width) activate_gated(p, post, pre, pre + width, width);
+}
+
 void gf_ffn_forward(const struct gf_pass *p, int32_t layer, const struct gf_ffn *w, const struct gf_bufs *b,
                     const float *x) {
     float *pre = b->ffn_pre, *post = b->ffn_post;
@@ -48,11 +56,7 @@ void gf_ffn_forward(const struct gf_pass *p, int32_t layer, const struct gf_ffn 
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_UP);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE, pre, ld, n, d_ff);
     if (gated) gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE_LINEAR, pre + d_ff, ld, n, d_ff);
-    for (int32_t i = 0; gated && i < n; i++) {
-        const float *gate = pre + (int64_t)i * ld;
-        activate_gated(p, post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
-    }
-    if (!gated) activate(p->cfg->ffn, post, pre, (int64_t)n * d_ff);
+    gf_ffn_activate(p, post, pre, n, d_ff);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_POST, post, d_ff, n, d_ff);
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_ACT);
     gf_linear_forward(p, &w->down, b->ffn_out, post, n);
@@ -112,17 +116,20 @@ static void gated_backward(const struct gf_pass *p, float *dpre, const float *dp
     }
 }
 
-void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, const struct gf_bufs *b,
-                     struct gf_back *g, const float *dout, const float *x) {
-    const float *pre = b->ffn_pre, *post = b->ffn_post;
-    float *dpre = g->ffn_pre, *dpost = g->ffn_post;
-    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = gf_ffn_gated(p->cfg), ld = gated ? 2 * d_ff : d_ff;
-    gf_linear_backward(p, &w->down, &dw->down, dpost, 0, dout, post, n);
+void gf_ffn_activate_backward(const struct gf_pass *p, float *dpre, const float *dpost, const float *pre, int32_t n,
+                              int32_t width) {
+    const int32_t gated = gf_ffn_gated(p->cfg), ld = gated ? 2 * width : width;
     for (int64_t i = 0; i < n; i++) {
         if (gated)
-            gated_backward(p, dpre + i * ld, dpost + i * d_ff, pre + i * ld, d_ff);
+            gated_backward(p, dpre + i * ld, dpost + i * width, pre + i * ld, width);
         else
-            act_backward(p->cfg->ffn, dpre + i * d_ff, dpost + i * d_ff, pre + i * d_ff, d_ff);
+            act_backward(p->cfg->ffn, dpre + i * width, dpost + i * width, pre + i * width, width);
     }
-    gf_linear_backward(p, &w->up, &dw->up, g->in, 0, dpre, x, n);
+}
+
+void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, const struct gf_bufs *b,
+                     struct gf_back *g, const float *dout, const float *x) {
+    gf_linear_backward(p, &w->down, &dw->down, g->ffn_post, 0, dout, b->ffn_post, p->n);
+    gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, b->ffn_pre, p->n, p->cfg->d_ff);
+    gf_linear_backward(p, &w->up, &dw->up, g->in, 0, g->ffn_pre, x, p->n);
 }

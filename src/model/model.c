@@ -118,9 +118,7 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     m->slots = calloc((size_t)n, sizeof *m->slots);
     m->loaded = calloc((size_t)n, 1);
     m->parts = calloc((size_t)n, sizeof *m->parts);
-    m->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *m->w.blocks);
-    m->w.encoder_blocks = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *m->w.encoder_blocks);
-    if (!m->slots || !m->loaded || !m->parts || !m->w.blocks || !m->w.encoder_blocks) goto no_memory;
+    if (gf_weights_open(&m->w, cfg) || !m->slots || !m->loaded || !m->parts) goto no_memory;
     gf_roster_walk(&m->cfg, &m->w, add_slot, m);
     uint64_t bytes = lay_out(m, dtypes, 0);
     if (bytes == GF_TOO_MUCH || gf_arena_open(&m->arena, bytes)) {
@@ -143,8 +141,7 @@ void gf_model_close(struct gf_model *m) {
     free(m->slots);
     free(m->loaded);
     free(m->parts);
-    free(m->w.blocks);
-    free(m->w.encoder_blocks);
+    gf_weights_close(&m->w);
     free(m);
 }
 

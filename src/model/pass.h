@@ -44,6 +44,12 @@ struct gf_bufs {
     float *ffn_pre;  /* [n, d_ff]; gated [n, 2 d_ff], gate | up */
     float *ffn_post; /* [n, d_ff] after the non-linearity (not gated: = ffn_pre) */
     float *ffn_out, *sum2;
+    /* Layers with experts. In training expert e's rows of ffn_pre, ffn_post, expert_in and expert_out follow those of
+     * the experts before it, n n_experts_used in all; in a session each expert overwrites the n rows. */
+    float *routed;                 /* [n, n_experts] the router's logits, then their softmax */
+    float *chosen;                 /* [n, n_experts_used] the numbers of the chosen experts */
+    float *shares;                 /* [n, n_experts_used] their weights */
+    float *expert_in, *expert_out; /* [rows, d_model] */
     float *ffn_added, *mean2_post, *rstd2_post;
     float *resid_post; /* [n, d_model] (= resid_pre) */
 };
@@ -77,6 +83,8 @@ struct gf_back {
     float *in;    /* [n, d_model] of a sublayer's input */
     float *first; /* [n, d_model] parallel_residual: of the first input, until the second is known */
     float *qkv, *z, *ffn_pre, *ffn_post;
+    float *expert_in, *expert_out; /* [n, d_model] of one expert's rows */
+    float *routed, *shares;        /* as in gf_bufs */
     float *cross_kv;
     float *memory;   /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
     float *relative; /* [n_heads, gf_relative_width] of the biases by distance, summed over the layers */

@@ -1,6 +1,7 @@
 /* roster.c - see roster.h. The order of the entries is that in memory, in tables and in files of our own format. */
 #include "model/roster.h"
-#include "model/config.h" /* gf_ffn_gated, gf_norm_of_output */
+#include "model/config.h" /* gf_ffn_gated, gf_layer_sparse */
+#include <stdlib.h>
 #include <string.h>
 
 struct walk {
@@ -9,7 +10,11 @@ struct walk {
     void *ctx;
     char prefix[32]; /* "blocks.3." */
     int32_t component, stack, layer;
+    int32_t at, only; /* entries so far; only: the index of the only entry that fn is called for, -1: all */
 };
+
+/* Whether the next of the entries is not reported; counts it. */
+static int passed_over(struct walk *k) { return k->at++ != k->only && k->only >= 0; }
 
 static void join(char *out, size_t size, const char *a, const char *b) {
     size_t n = 0;
@@ -34,8 +39,9 @@ static struct gf_slot describe(const struct walk *k, const char *name, int32_t r
 }
 
 /* A matrix entry: rows row0 .. of a matrix of mat_rows rows. */
-static void mat(const struct walk *k, const char *name, struct gf_mat *m, int32_t row0, int32_t rows, int32_t mat_rows,
+static void mat(struct walk *k, const char *name, struct gf_mat *m, int32_t row0, int32_t rows, int32_t mat_rows,
                 int32_t cols) {
+    if (passed_over(k)) return;
     struct gf_slot s = describe(k, name, 2, rows, cols);
     s.mat = m;
     s.row0 = row0;
@@ -44,7 +50,8 @@ static void mat(const struct walk *k, const char *name, struct gf_mat *m, int32_
 }
 
 /* A vector entry: n floats from `offset` on, of a vector of `len`. */
-static void vec(const struct walk *k, const char *name, float **v, int32_t offset, int32_t n, int32_t len) {
+static void vec(struct walk *k, const char *name, float **v, int32_t offset, int32_t n, int32_t len) {
+    if (passed_over(k)) return;
     struct gf_slot s = describe(k, name, 1, 1, n);
     s.is_vec = 1;
     s.vec = v;
@@ -54,7 +61,8 @@ static void vec(const struct walk *k, const char *name, float **v, int32_t offse
 }
 
 /* A table whose rows are read by index and never multiplied. */
-static void table(const struct walk *k, const char *name, float **v, int32_t rows, int32_t cols) {
+static void table(struct walk *k, const char *name, float **v, int32_t rows, int32_t cols) {
+    if (passed_over(k)) return;
     struct gf_slot s = describe(k, name, 2, rows, cols);
     s.is_vec = 1;
     s.vec = v;
@@ -141,17 +149,46 @@ static void cross_attention(struct walk *k, struct gf_attn *a) {
     if (c->bias_attn_out) vec(k, "cross_attn.o.bias", AT(a, o.b), 0, d, d);
 }
 
-static void ffn(struct walk *k, struct gf_ffn *f) {
+/* The weights of a feed-forward layer of width `wide`; the names begin with k->prefix and "ffn.". */
+static void ffn(struct walk *k, struct gf_ffn *f, int32_t wide) {
     const struct gf_config *c = k->cfg;
-    const int32_t d = c->d_model, wide = c->d_ff, gated = gf_ffn_gated(c), all = gated ? 2 * wide : wide,
-                  up0 = all - wide;
+    const int32_t d = c->d_model, gated = gf_ffn_gated(c), all = gated ? 2 * wide : wide, up0 = all - wide;
+    if (gated) mat(k, "gate.weight", AT(f, up.w), 0, wide, all, d);
+    mat(k, "up.weight", AT(f, up.w), up0, wide, all, d);
+    if (gated && c->bias_ffn) vec(k, "gate.bias", AT(f, up.b), 0, wide, all);
+    if (c->bias_ffn) vec(k, "up.bias", AT(f, up.b), up0, wide, all);
+    mat(k, "down.weight", AT(f, down.w), 0, d, d, wide);
+    if (c->bias_ffn) vec(k, "down.bias", AT(f, down.b), 0, d, d);
+}
+
+/* The router, then the experts: "blocks.3.ffn.router.weight", "blocks.3.ffn.experts.0.gate.weight". */
+static void experts(struct walk *k, struct gf_experts *x) {
+    const struct gf_config *c = k->cfg;
+    const int32_t n = c->n_experts, entries = n * (gf_ffn_gated(c) ? 3 : 2);
+    char stem[sizeof k->prefix];
+    mat(k, "router.weight", AT(x, router.w), 0, n, n, c->d_model);
+    if (k->only >= 0 && (k->only < k->at || k->only >= k->at + entries)) {
+        k->at += entries; /* so that finding one entry of a model with thousands of experts is quick */
+        return;
+    }
+    join(stem, sizeof stem, k->prefix, "experts.");
+    for (int32_t e = 0; e < n; e++) {
+        numbered(k->prefix, sizeof k->prefix, stem, e, ".");
+        ffn(k, x ? &x->each[e] : NULL, c->d_expert);
+    }
+}
+
+/* What stands after the attention: the feed-forward layer, or experts. */
+static void feed_forward(struct walk *k, struct gf_block *b) {
+    char before[sizeof k->prefix];
+    memcpy(before, k->prefix, sizeof before);
+    join(k->prefix, sizeof k->prefix, before, "ffn.");
     k->component = GF_C_FFN;
-    if (gated) mat(k, "ffn.gate.weight", AT(f, up.w), 0, wide, all, d);
-    mat(k, "ffn.up.weight", AT(f, up.w), up0, wide, all, d);
-    if (gated && c->bias_ffn) vec(k, "ffn.gate.bias", AT(f, up.b), 0, wide, all);
-    if (c->bias_ffn) vec(k, "ffn.up.bias", AT(f, up.b), up0, wide, all);
-    mat(k, "ffn.down.weight", AT(f, down.w), 0, d, d, wide);
-    if (c->bias_ffn) vec(k, "ffn.down.bias", AT(f, down.b), 0, d, d);
+    if (gf_layer_sparse(k->cfg, k->layer))
+        experts(k, AT(b, experts));
+    else
+        ffn(k, AT(b, ffn), k->cfg->d_ff);
+    memcpy(k->prefix, before, sizeof before);
 }
 
 /* "blocks." and 3 become "blocks.3." */
@@ -174,7 +211,7 @@ static void stack(struct walk *k, const char *name, int32_t which, struct gf_blo
             cross_attention(k, AT(b, cross));
         }
         if (!k->cfg->shared_norm) norm(k, cross ? "norm3" : "norm2", AT(b, norm2), GF_C_NORM);
-        ffn(k, AT(b, ffn));
+        feed_forward(k, b);
         if (k->cfg->norm_placement == GF_SANDWICH_NORM) norm(k, "norm2_post", AT(b, norm2_post), GF_C_NORM);
     }
     k->prefix[0] = 0;
@@ -182,10 +219,10 @@ static void stack(struct walk *k, const char *name, int32_t which, struct gf_blo
     k->layer = -1;
 }
 
-void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster_fn fn, void *ctx) {
-    const struct gf_config *c = cfg;
+/* only: the index of the entry that is reported; -1: all. */
+static void walk(const struct gf_config *c, struct gf_weights *w, gf_roster_fn fn, void *ctx, int32_t only) {
     const int two = c->kind == GF_ENCODER_DECODER;
-    struct walk k = {c, fn, ctx, "", GF_C_EMBEDDING, GF_STACK_NONE, -1};
+    struct walk k = {c, fn, ctx, "", GF_C_EMBEDDING, GF_STACK_NONE, -1, 0, only};
 
     const int projected = gf_embed_projected(c);
     const int32_t positions = c->position_offset + c->context_length;
@@ -221,39 +258,65 @@ void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster
         struct gf_slot s = describe(&k, "head.weight", 2, c->vocab_size, gf_embed_width(c));
         s.t.tied_to = two && !c->shared_embedding;
         s.t.count = 0;
-        fn(ctx, &s);
+        if (!passed_over(&k)) fn(ctx, &s);
     } else {
         mat(&k, "head.weight", AT(w, head.w), 0, c->vocab_size, c->vocab_size, gf_embed_width(c));
     }
     if (c->bias_head) vec(&k, "head.bias", AT(w, head.b), 0, c->vocab_size, c->vocab_size);
 }
 
+void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster_fn fn, void *ctx) {
+    walk(cfg, w, fn, ctx, -1);
+}
+
+int gf_weights_open(struct gf_weights *w, const struct gf_config *c) {
+    size_t n = 0;
+    for (int32_t l = 0; l < c->n_layers; l++) n += gf_layer_sparse(c, l) ? (size_t)c->n_experts : 0;
+    w->blocks = calloc((size_t)c->n_layers + 1, sizeof *w->blocks);
+    w->encoder_blocks = calloc((size_t)c->n_encoder_layers + 1, sizeof *w->encoder_blocks);
+    w->experts = calloc(n + 1, sizeof *w->experts);
+    if (!w->blocks || !w->encoder_blocks || !w->experts) return -1;
+    n = 0;
+    for (int32_t l = 0; l < c->n_layers; l++) {
+        w->blocks[l].experts.each = w->experts + n;
+        n += gf_layer_sparse(c, l) ? (size_t)c->n_experts : 0;
+    }
+    return 0;
+}
+
+void gf_weights_close(struct gf_weights *w) {
+    free(w->blocks);
+    free(w->encoder_blocks);
+    free(w->experts);
+}
+
 struct pick {
-    int32_t at, wanted;
+    int32_t n; /* entries seen */
     struct gf_tensor *out;
     uint64_t sum;
 };
 
 static void pick(void *ctx, const struct gf_slot *s) {
     struct pick *p = ctx;
-    if (p->at++ == p->wanted) *p->out = s->t;
+    p->n++;
+    if (p->out) *p->out = s->t;
     p->sum += s->t.count;
 }
 
 int32_t gf_roster_count(const struct gf_config *cfg) {
-    struct pick p = {0, -1, NULL, 0};
+    struct pick p = {0, NULL, 0};
     gf_roster_walk(cfg, NULL, pick, &p);
-    return p.at;
+    return p.n;
 }
 
 uint64_t gf_count_parameters(const struct gf_config *cfg) {
-    struct pick p = {0, -1, NULL, 0};
+    struct pick p = {0, NULL, 0};
     gf_roster_walk(cfg, NULL, pick, &p);
     return p.sum;
 }
 
 int32_t gf_roster_tensor(const struct gf_config *cfg, int32_t i, struct gf_tensor *out) {
-    struct pick p = {0, i, out, 0};
-    gf_roster_walk(cfg, NULL, pick, &p);
-    return i >= 0 && i < p.at ? GF_OK : GF_ERR_ARGUMENT;
+    struct pick p = {0, out, 0};
+    if (i >= 0) walk(cfg, NULL, pick, &p, i);
+    return p.n ? GF_OK : GF_ERR_ARGUMENT;
 }

@@ -22,4 +22,7 @@ struct gf_slot {
 typedef void (*gf_roster_fn)(void *ctx, const struct gf_slot *slot);
 /* Call fn for every entry in order. w: whose blocks are allocated, or NULL. */
 void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster_fn fn, void *ctx);
+/* Allocate the blocks and experts of *w, which is all 0. Returns 0, or -1 without memory; close it in both cases. */
+int gf_weights_open(struct gf_weights *w, const struct gf_config *cfg);
+void gf_weights_close(struct gf_weights *w);
 #endif

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h" /* gf_matmul, gf_matmul_scratch */
 #include "model/attention.h" /* gf_cross_keys_values */
 #include "model/block.h"
-#include "model/config.h" /* gf_ffn_gated */
+#include "model/config.h" /* gf_ffn_gated, gf_widest_ffn */
 #include "model/embed.h"
 #include "model/head.h"
 #include "model/norm.h"
@@ -116,9 +116,10 @@ no_memory:
 static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
-                  gated = gf_ffn_gated(c), wide = gated ? 2 * c->d_ff : c->d_ff;
+                  gated = gf_ffn_gated(c), d_ff = gf_widest_ffn(c), wide = gated ? 2 * d_ff : d_ff,
+                  experts = c->n_experts, used = c->n_experts_used;
     int32_t widest = d > wq ? d : wq;
-    if (c->d_ff > widest) widest = c->d_ff;
+    if (d_ff > widest) widest = d_ff;
     if (gf_embed_width(c) > widest) widest = gf_embed_width(c);
     uint64_t total = 0;
 #define BUF(field, width)                                                                                              \
@@ -137,9 +138,14 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     BUF(b->attn_out, d);
     BUF(b->ffn_pre, wide);
     if (gated)
-        BUF(b->ffn_post, c->d_ff);
+        BUF(b->ffn_post, d_ff);
     else
         b->ffn_post = b->ffn_pre;
+    BUF(b->routed, experts);
+    BUF(b->chosen, used);
+    BUF(b->shares, used);
+    BUF(b->expert_in, experts ? d : 0);
+    BUF(b->expert_out, experts ? d : 0);
     if (c->parallel_residual)
         BUF(b->ffn_out, d);
     else

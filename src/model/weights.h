@@ -30,6 +30,11 @@ struct gf_ffn {
     struct gf_linear down; /* [d_model, d_ff] */
 };
 
+struct gf_experts {          /* layers with experts only */
+    struct gf_linear router; /* [n_experts, d_model] */
+    struct gf_ffn *each;     /* [n_experts], of width d_expert */
+};
+
 struct gf_block {
     struct gf_norm norm1; /* before (pre, sandwich), after (post) or on the output of (output) self-attention */
     struct gf_attn attn;
@@ -38,6 +43,7 @@ struct gf_block {
     struct gf_attn cross;
     struct gf_norm norm2; /* as norm1, of the feed-forward layer */
     struct gf_ffn ffn;
+    struct gf_experts experts; /* instead of ffn, where the layer has experts */
     struct gf_norm norm2_post;
 };
 
@@ -50,6 +56,7 @@ struct gf_weights {
     struct gf_norm embed_norm, encoder_embed_norm; /* embed_norm only */
     struct gf_block *blocks;                       /* [n_layers] */
     struct gf_block *encoder_blocks;               /* [n_encoder_layers] of an encoder_decoder */
+    struct gf_ffn *experts;                        /* of all layers: gf_block.experts.each points into it */
     struct gf_norm final_norm, encoder_final_norm;
     struct gf_linear head_project; /* [d_embed, d_model]; as embed_project */
     struct gf_linear head;         /* [vocab_size, d_embed]; a tied head is the embedding's matrix itself */

@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "model/attend_whole.h" /* gf_attend_whole_work */
 #include "model/block.h"
-#include "model/config.h" /* gf_ffn_gated, gf_norm_before, gf_norm_of_output */
+#include "model/config.h" /* gf_ffn_gated, gf_layer_sparse, gf_widest_ffn, gf_norm_before, gf_norm_of_output */
 #include "model/dropout.h"
 #include "model/embed.h"
 #include "model/head.h"
@@ -23,9 +23,22 @@ static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, in
     if (carve) *to = gf_arena_take(&g->arena, bytes);
 }
 
+/* The buffers of a layer with experts: a row for each token and each expert that it chooses. */
+static void plan_experts(struct gf_graph *g, struct gf_bufs *b, int32_t n, int carve) {
+    const struct gf_config *c = &g->cfg;
+    const int64_t rows = (int64_t)n * c->n_experts_used;
+    take(g, &b->ffn_pre, rows, gf_ffn_gated(c) ? 2 * c->d_expert : c->d_expert, carve);
+    take(g, &b->ffn_post, rows, c->d_expert, carve);
+    take(g, &b->expert_in, rows, c->d_model, carve);
+    take(g, &b->expert_out, rows, c->d_model, carve);
+    take(g, &b->routed, n, c->n_experts, carve);
+    take(g, &b->chosen, rows, 1, carve);
+    take(g, &b->shares, rows, 1, carve);
+}
+
 /* One layer's buffers for n rows. resid_pre is the output of the layer before. Returns the layer's output. */
-static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre, int32_t n, int32_t n_source,
-                         int carve) {
+static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, int sparse, float *resid_pre, int32_t n,
+                         int32_t n_source, int carve) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
     const int pre = gf_norm_before(c), post = c->norm_placement == GF_POST_NORM, outputs = gf_norm_of_output(c);
@@ -61,8 +74,12 @@ static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre
     if (pre) BUF(norm2, d);
     BUF(mean2, 1);
     BUF(rstd2, 1);
-    BUF(ffn_pre, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff);
-    BUF(ffn_post, c->d_ff);
+    if (sparse)
+        plan_experts(g, b, n, carve);
+    else {
+        BUF(ffn_pre, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff);
+        BUF(ffn_post, c->d_ff);
+    }
     BUF(ffn_out, d);
     b->ffn_added = b->ffn_out;
     b->mean2_post = b->mean2, b->rstd2_post = b->rstd2;
@@ -86,8 +103,12 @@ static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t 
     take(g, &b->first, c->parallel_residual ? n : 0, d, carve);
     take(g, &b->qkv, n, wq + 2 * wkv, carve);
     take(g, &b->z, n, wq, carve);
-    take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff, carve);
-    take(g, &b->ffn_post, n, c->d_ff, carve);
+    take(g, &b->ffn_pre, n, (gf_ffn_gated(c) ? 2 : 1) * (int64_t)gf_widest_ffn(c), carve);
+    take(g, &b->ffn_post, n, gf_widest_ffn(c), carve);
+    take(g, &b->expert_in, c->n_experts ? n : 0, d, carve);
+    take(g, &b->expert_out, c->n_experts ? n : 0, d, carve);
+    take(g, &b->routed, n, c->n_experts, carve);
+    take(g, &b->shares, n, c->n_experts_used, carve);
     if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
     take(g, &b->relative, c->n_heads, gf_relative_width(c), carve);
 }
@@ -122,7 +143,7 @@ static void plan(struct gf_graph *g, int carve) {
     take(g, &g->rstd, n, 1, carve);
     take(g, &g->embedded, n, d, carve);
     float *x = g->embedded;
-    for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, &g->decoder[l], x, n, m, carve);
+    for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, &g->decoder[l], gf_layer_sparse(c, l), x, n, m, carve);
     plan_back(g, &g->back, n, m, carve);
     if (!m) return;
     take(g, &g->relative_encoder, c->n_heads, gf_relative_width(c), carve);
@@ -133,7 +154,7 @@ static void plan(struct gf_graph *g, int carve) {
     plan_embedded(g, &g->encoder_embedded, m, carve);
     take(g, &g->embedded_source, m, d, carve);
     x = g->embedded_source;
-    for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, &g->encoder[l], x, m, 0, carve);
+    for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, &g->encoder[l], 0, x, m, 0, carve);
     plan_back(g, &g->back_encoder, m, 0, carve);
 }
 

@@ -38,9 +38,7 @@ static void visit(void *ctx, const struct gf_slot *s) {
  * b->start changes only at a first part. */
 int gf_params_open(struct gf_params *p, const struct gf_config *cfg) {
     memset(p, 0, sizeof *p);
-    p->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *p->w.blocks);
-    p->w.encoder_blocks = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *p->w.encoder_blocks);
-    if (!p->w.blocks || !p->w.encoder_blocks) goto no_memory;
+    if (gf_weights_open(&p->w, cfg)) goto no_memory;
     struct bind b = {.p = p};
     gf_roster_walk(cfg, &p->w, visit, &b);
     p->n = b.used;
@@ -59,8 +57,7 @@ no_memory:
 void gf_params_close(struct gf_params *p) {
     gf_give(p->data);
     free(p->list);
-    free(p->w.blocks);
-    free(p->w.encoder_blocks);
+    gf_weights_close(&p->w);
     memset(p, 0, sizeof *p);
 }
 
@@ -75,7 +72,7 @@ void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t s
     for (int32_t i = 0; i < p->n_list; i++) {
         const struct gf_param *e = &p->list[i];
         float *x = p->data + e->offset;
-        const int out = ends(e->t.name, "attn.o.weight") || ends(e->t.name, "ffn.down.weight");
+        const int out = ends(e->t.name, "attn.o.weight") || ends(e->t.name, ".down.weight");
         const int32_t layers =
             e->t.stack == GF_STACK_ENCODER && cfg->kind == GF_ENCODER_DECODER ? cfg->n_encoder_layers : cfg->n_layers;
         const float s = scaled && out ? std / sqrtf(2.0f * (float)layers) : std;

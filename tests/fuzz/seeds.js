@@ -269,6 +269,15 @@ const architectures = [
     }),
   },
 ];
+const expertTensors = [
+  ...ggufTensors('Q8_0').filter(({ name }) => !/ffn_(gate|up|down)/.test(name)),
+  { name: 'blk.0.ffn_gate_inp.weight', shape: [3, 32], type: 'F32' },
+  ...['gate', 'up', 'down'].map((part) => ({
+    name: `blk.0.ffn_${part}_exps.weight`,
+    shape: [3, 32, 32],
+    type: 'Q8_0',
+  })),
+];
 
 /** A GGUF as lists: pairs of key and value, tensors without their data. */
 export const ggufs = [
@@ -286,6 +295,15 @@ export const ggufs = [
   {
     meta: Object.entries(llama),
     tensors: [{ name: 'rope_freqs.weight', shape: [8], type: 'F32' }, ...ggufTensors('F16')],
+  },
+  {
+    meta: Object.entries({
+      ...llama,
+      'llama.expert_count': u32(3),
+      'llama.expert_used_count': u32(2),
+      'llama.expert_feed_forward_length': u32(32),
+    }),
+    tensors: expertTensors,
   },
 ];
 /**
@@ -321,6 +339,7 @@ export const models = [
   'bart',
   't5',
   't5_v1_1',
+  'qwen3_moe',
 ].map((name) => ({
   config: json(`${CASES}/${name}/config.json`),
   header: headerOf(new Uint8Array(readFileSync(new URL(`../golden/cases/${name}/model.safetensors`, import.meta.url)))),

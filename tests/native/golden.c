@@ -66,6 +66,11 @@ struct gf_config test_config(uint64_t *state) {
     c.tie_word_embeddings = ANY(2), c.sliding_window = ANY(2) * (1 + ANY(20));
     c.shared_embedding = c.kind == GF_ENCODER_DECODER ? ANY(2) : 1;
     c.causal = c.kind != GF_ENCODER, c.rope_original_context = 8192;
+    if (c.kind == GF_DECODER && !c.bias_ffn && ANY(2)) {
+        c.n_experts = 1 + ANY(5), c.n_experts_used = 1 + ANY(c.n_experts), c.d_expert = 1 + ANY(70);
+        c.norm_expert_weights = ANY(2);
+        c.expert_layers.n = 2, c.expert_layers.at[ANY(2)] = 1;
+    }
     return c;
 #undef ANY
 }

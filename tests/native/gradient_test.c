@@ -50,6 +50,12 @@
 #define gf_head_norm_backward       gf64_head_norm_backward
 #define gf_ffn_forward              gf64_ffn_forward
 #define gf_ffn_backward             gf64_ffn_backward
+#define gf_ffn_activate             gf64_ffn_activate
+#define gf_ffn_activate_backward    gf64_ffn_activate_backward
+#define gf_experts_forward          gf64_experts_forward
+#define gf_experts_backward         gf64_experts_backward
+#define gf_weights_open             gf64_weights_open
+#define gf_weights_close            gf64_weights_close
 #define gf_embed_forward            gf64_embed_forward
 #define gf_embed_backward           gf64_embed_backward
 #define gf_dropout                  gf64_dropout
@@ -131,6 +137,7 @@
 #include "../../src/model/block.c"
 #include "../../src/model/dropout.c"
 #include "../../src/model/embed.c"
+#include "../../src/model/experts.c"
 #include "../../src/model/ffn.c"
 #include "../../src/model/head.c"
 #include "../../src/model/linear.c"
@@ -336,6 +343,22 @@ static void gradients_of_further_families_match_central_differences(void) {
             c.score_softcap = 0.7, c.n_layers = 2, c.sliding_window = 4, c.n_heads = 4);
 }
 
+/* The choice jumps where two experts are equally probable. These steps stay far below the distance of the seeded
+ * weights from such a place: otherwise a difference would be wrong by much more than the bound. */
+static void gradients_of_experts_match_central_differences(void) {
+    VARIANT("two of four experts", c.n_experts = 4, c.n_experts_used = 2, c.d_expert = 6);
+    VARIANT("two of three, not divided by their sum", c.n_experts = 3, c.n_experts_used = 2, c.d_expert = 6,
+            c.norm_expert_weights = 0);
+    VARIANT("all of three, wider than d_ff, relu", c.n_experts = c.n_experts_used = 3, c.d_expert = 15,
+            c.ffn = GF_RELU);
+    VARIANT("one of three, not divided, in the second of two layers", c.n_layers = 2, c.n_experts = 3,
+            c.n_experts_used = 1, c.d_expert = 5, c.norm_expert_weights = 0, c.expert_layers = flags(2, 0, 1));
+    VARIANT("experts, parallel residual, one norm", c.parallel_residual = c.shared_norm = 1, c.n_experts = 3,
+            c.n_experts_used = 2, c.d_expert = 6);
+    VARIANT("experts, sandwich norms, residual scale", c.norm_placement = GF_SANDWICH_NORM, c.residual_scale = 0.4,
+            c.n_experts = 3, c.n_experts_used = 2, c.d_expert = 6);
+}
+
 static void gradients_of_encoder_decoders_match_central_differences(void) {
     VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
     VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1, c.shared_embedding = 0,
@@ -467,6 +490,7 @@ static void gradients_with_the_own_matrix_product_match_central_differences(void
 int main(void) {
     RUN(gradients_of_decoders_match_central_differences);
     RUN(gradients_of_further_families_match_central_differences);
+    RUN(gradients_of_experts_match_central_differences);
     RUN(gradients_of_encoder_decoders_match_central_differences);
     RUN(gradients_with_dropout_match_central_differences);
     RUN(gradients_with_two_teachers_match_central_differences);

@@ -696,7 +696,7 @@ test('features of a GGUF that the engine lacks are refused, and named', async ()
   /** @type {[object, string, RegExp][]} */
   const cases = [
     [{ 'general.architecture': text('mamba') }, 'unsupported', /"mamba"/],
-    [{ 'llama.expert_count': u32(8) }, 'unsupported', /expert_count 8/],
+    [{ 'llama.expert_shared_count': u32(8) }, 'unsupported', /expert_shared_count 8/],
     [{ 'llama.rope.scaling.type': text('mrope') }, 'unsupported', /llama\.rope\.scaling\.type "mrope"/],
     [{ 'llama.rope.scaling.type': text('longrope') }, 'unsupported', /without rope_factors_long\.weight/],
     [

@@ -75,6 +75,7 @@ const WRITTEN = [
   ['olmo2', 'olmo2', false, ['post_attention_norm', 'attn_k_norm']],
   ['stablelm_parallel', 'stablelm', false, ['attn_q_norm', 'rope.dimension_count']],
   ['granite', 'granite', true, ['embedding_scale', 'residual_scale', 'attention.scale', 'logit_scale']],
+  ['mixtral', 'llama', true, ['ffn_gate_inp', 'ffn_gate_exps.weight', 'expert_used_count']],
   ['llama_1tok', 'llama', true, ['attn_output.weight', 'rope.freq_base']],
 ];
 

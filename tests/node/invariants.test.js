@@ -26,6 +26,13 @@ const families = {
     position: 'sinusoidal',
     tie_word_embeddings: false,
   },
+  'experts in every second layer': {
+    ...modern,
+    n_experts: 5,
+    n_experts_used: 2,
+    d_expert: 24,
+    expert_layers: [false, true],
+  },
   'sliding window, q and k norms': { ...modern, sliding_window: 9, qk_norm: true, rope_pairs: 'adjacent' },
 };
 

@@ -65,12 +65,19 @@ export const randomVariant = fc
       d_embed: fc.integer({ min: 1, max: 9 }),
       window_layers: fc.array(fc.boolean(), { maxLength: 3 }),
       rope_layers: fc.array(fc.boolean(), { maxLength: 3 }),
+      n_experts: fc.integer({ min: 0, max: 4 }),
+      unused: fc.integer({ min: 0, max: 3 }),
+      d_expert: fc.integer({ min: 1, max: 30 }),
+      norm_expert_weights: fc.boolean(),
+      expert_layers: fc.array(fc.boolean(), { maxLength: 3 }),
     }),
   )
   .filter(([{ kind }]) => kind === 'decoder')
-  .map(([usual, { position_offset: offset, ...c }]) => ({
+  .map(([usual, { position_offset: offset, unused, ...c }]) => ({
     ...usual,
     ...c,
+    n_experts_used: Math.max(Math.min(c.n_experts, 1), c.n_experts - unused),
+    ...(c.n_experts > 0 && { bias_ffn: false }),
     ...(c.parallel_residual ? { norm_placement: 'pre' } : { shared_norm: false }),
     ...(c.position === 'learned' && { position_offset: offset }),
   }));

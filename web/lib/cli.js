@@ -431,6 +431,7 @@ async function count(name, json) {
     console.log(`${name}${String(tensors).padStart(6)} tensors${n(sum)}${percent} %${tied}`);
   }
   console.log(`${'total'.padEnd(26)}${String(table.rows.length).padStart(6)} tensors${n(table.total)}`);
+  if (table.active < table.total) console.log(`${'used by one token'.padEnd(40)}${n(table.active)}`);
   console.log(`${'without embeddings'.padEnd(40)}${n(table.nonEmbedding)}`);
   console.log(`${'bytes in f32'.padEnd(40)}${n(table.bytes)}`);
   console.log(`${`kv cache of ${contextLength} tokens in f16, bytes`.padEnd(40)}${n(cost.kvBytes)}`);

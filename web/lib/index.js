@@ -279,6 +279,10 @@ export async function depth(config, options = {}) {
  * @property {number} nKvHeads  key and value heads; fewer than n_heads: grouped queries
  * @property {number} dHead  width of a head
  * @property {number} dFf  width inside the feed-forward layer
+ * @property {number} nExperts  feed-forward layers of a block that a token chooses from; 0: one, without a router
+ * @property {number} nExpertsUsed  those that it chooses
+ * @property {number} dExpert  width inside each of them
+ * @property {boolean} normExpertWeights  the weights of the chosen ones are divided by their sum
  * @property {number} contextLength  most positions
  * @property {'layernorm'|'rmsnorm'} norm
  * @property {number} normEps  inside the square root
@@ -342,6 +346,7 @@ export async function depth(config, options = {}) {
  * @property {boolean} useFinalNorm  false: no norm before the head
  * @property {boolean[]} windowLayers  which layers have the window: layer l entry l modulo the length; []: all
  * @property {boolean[]} ropeLayers  which layers rotate q and k, likewise
+ * @property {boolean[]} expertLayers  which layers have experts, likewise
  * @property {number[]} ropeShortFactors  of longrope: divisors of the frequencies, one for each pair, in sequences of
  *   up to rope_original_context positions
  * @property {number[]} ropeLongFactors  in longer ones

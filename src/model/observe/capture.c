@@ -47,6 +47,8 @@ static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, in
     switch (gf_point_axes(point)) {
     case 'D': dims[1] = c->d_model; break;
     case 'F': dims[1] = c->d_ff; break;
+    case 'E': dims[1] = c->n_experts; break;
+    case 'C': dims[1] = c->n_experts_used; break;
     case 'Q': dims[1] = c->n_heads, dims[2] = c->d_head; break;
     case 'K': dims[1] = c->n_kv_heads, dims[2] = c->d_head; break;
     case 'R': dims[1] = c->n_heads, dims[2] = c->d_model; break;

@@ -9,6 +9,7 @@ static int32_t selected_width(const struct gf_config *c, int32_t axes) {
     case 'D':
     case 'R': return c->d_model;
     case 'F': return c->d_ff;
+    case 'E': return c->n_experts;
     case 'Q':
     case 'K': return c->d_head;
     default: return 1;
@@ -24,6 +25,8 @@ int32_t gf_observe_edit(struct gf_observe **made, const struct gf_config *c, int
                   heads = axes == 'K'                                 ? c->n_kv_heads
                           : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
                                                                       : 0;
+    if (axes == 'C')
+        return gf_fail(err, GF_ERR_ARGUMENT, "the chosen experts cannot be edited: edit the router's logits instead");
     if (head < -1 || head >= heads)
         return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
     if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);

@@ -1,7 +1,7 @@
 /* observe.c - the places of an architecture and the memory of captures and edits. */
 #include "model/observe/observe.h"
 #include "base/arena.h"
-#include "model/config.h" /* gf_ffn_gated, gf_layer_rotates, gf_norm_before, gf_norm_of_output */
+#include "model/config.h" /* gf_ffn_gated, gf_layer_rotates, gf_layer_sparse, gf_norm_before, gf_norm_of_output */
 #include <stdlib.h>
 
 #define POINT_AXES(id, name, axes)   axes,
@@ -34,7 +34,12 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     case GF_P_POS_EMBED: return c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
     case GF_P_ROT_Q:
     case GF_P_ROT_K: return gf_layer_rotates(c, layer);
-    case GF_P_MLP_PRE_LINEAR: return gf_ffn_gated(c);
+    case GF_P_MLP_PRE:
+    case GF_P_MLP_POST: return !gf_layer_sparse(c, layer);
+    case GF_P_MLP_PRE_LINEAR: return gf_ffn_gated(c) && !gf_layer_sparse(c, layer);
+    case GF_P_ROUTER:
+    case GF_P_EXPERT_WEIGHTS:
+    case GF_P_EXPERT_CHOICE: return gf_layer_sparse(c, layer);
     case GF_P_LN_EMBED:
     case GF_P_LN_EMBED_SCALE: return c->embed_norm && c->use_norm;
     case GF_P_LN1_POST:

@@ -16,6 +16,10 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {number} n_kv_heads  key and value heads; fewer than n_heads: grouped queries
  * @property {number} d_head  width of a head
  * @property {number} d_ff  width inside the feed-forward layer
+ * @property {number} n_experts  feed-forward layers of a block that a token chooses from; 0: one, without a router
+ * @property {number} n_experts_used  those that it chooses
+ * @property {number} d_expert  width inside each of them
+ * @property {boolean} norm_expert_weights  the weights of the chosen ones are divided by their sum
  * @property {number} context_length  most positions
  * @property {'layernorm'|'rmsnorm'} norm
  * @property {number} norm_eps  inside the square root
@@ -79,6 +83,7 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {boolean} use_final_norm  false: no norm before the head
  * @property {boolean[]} window_layers  which layers have the window: layer l entry l modulo the length; []: all
  * @property {boolean[]} rope_layers  which layers rotate q and k, likewise
+ * @property {boolean[]} expert_layers  which layers have experts, likewise
  * @property {number[]} rope_short_factors  of longrope: divisors of the frequencies, one for each pair, in sequences of
  *   up to rope_original_context positions
  * @property {number[]} rope_long_factors  in longer ones
@@ -147,6 +152,13 @@ export const windowOf = (config, layer) => (layerFlag(config.window_layers, laye
  */
 export const isRotated = (config, layer) =>
   config.position === 'rope' && config.use_position && layerFlag(config.rope_layers, layer);
+
+/**
+ * Whether a layer has experts.
+ * @param {Pick<Config, 'n_experts' | 'expert_layers'>} config
+ * @param {number} layer
+ */
+export const isSparse = (config, layer) => config.n_experts > 0 && layerFlag(config.expert_layers, layer);
 
 /**
  * Components of each head that are rotated.

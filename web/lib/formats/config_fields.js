@@ -44,6 +44,10 @@ export const FIELDS = {
         ? 64 * Math.ceil((8 * c.d_model) / 192)
         : 4 * c.d_model,
   },
+  n_experts: { type: 'whole', least: 0, most: 1024, default: 0 },
+  n_experts_used: { type: 'whole', least: 0, most: 1024, default: (c) => (c.n_experts < 2 ? c.n_experts : 2) },
+  d_expert: { type: 'whole', least: 0, most: 1048576, default: (c) => (c.n_experts > 0 ? c.d_ff : 0) },
+  norm_expert_weights: { type: 'flag', default: true },
   context_length: { type: 'whole', least: 1, most: 2147483647, default: 1024 },
   norm: { type: 'word', words: ['layernorm', 'rmsnorm'], default: 'rmsnorm' },
   norm_eps: { type: 'real', least: 0, most: 1, default: (c) => (c.norm === 'rmsnorm' ? 1e-6 : 1e-5) },
@@ -104,6 +108,7 @@ export const FIELDS = {
   use_final_norm: { type: 'flag', default: true },
   window_layers: { type: 'flags', entries: 128, default: () => [] },
   rope_layers: { type: 'flags', entries: 128, default: () => [] },
+  expert_layers: { type: 'flags', entries: 128, default: () => [] },
   rope_short_factors: { type: 'reals', least: 0.000001, most: 1000000, entries: 128, default: () => [] },
   rope_long_factors: { type: 'reals', least: 0.000001, most: 1000000, entries: 128, default: () => [] },
 };
@@ -171,6 +176,17 @@ export const RULES = [
     sentence: '{norm_placement} needs kind decoder',
   },
   { holds: (c) => c.kind === 'decoder' || !c.parallel_residual, sentence: 'parallel_residual needs kind decoder' },
+  { holds: (c) => c.kind === 'decoder' || c.n_experts === 0, sentence: '{n_experts} needs kind decoder' },
+  {
+    holds: (c) => c.n_experts === 0 || !c.bias_ffn,
+    sentence: '{n_experts} needs bias_ffn false: experts have no biases',
+  },
+  { holds: (c) => c.n_experts_used <= c.n_experts, sentence: '{n_experts_used} is more than {n_experts}' },
+  {
+    holds: (c) => c.n_experts === 0 || c.n_experts_used > 0,
+    sentence: '{n_experts_used} must be above 0 with {n_experts}',
+  },
+  { holds: (c) => c.n_experts === 0 || c.d_expert > 0, sentence: '{d_expert} must be above 0 with {n_experts}' },
   { holds: (c) => c.kind === 'decoder' || c.d_embed === 0, sentence: '{d_embed} needs kind decoder' },
   { holds: (c) => c.kind === 'decoder' || c.rope_scaling !== 'dynamic', sentence: '{rope_scaling} needs kind decoder' },
   {

@@ -5,11 +5,11 @@ import { fail, show } from '../base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/values.js';
 import { readConfig } from './huggingface.js';
 import { presetConfig } from './presets.js';
-import { dtypeBytes, parameterTable } from './roster.js';
+import { dtypeBytes, isExpert, parameterTable } from './roster.js';
 
 /**
  * @typedef {object} Estimate
- * @property {number} flopsPerToken2N   the rule of thumb: two operations per parameter
+ * @property {number} flopsPerToken2N   the rule of thumb: two operations per parameter that a token uses
  * @property {number} flopsPerToken     two operations per multiply-add of one new token at the end of contextLength
  * @property {number} weightBytes       all weights, stored in the given dtype
  * @property {number} kvBytes           keys and values of contextLength positions, for the whole batch
@@ -82,15 +82,19 @@ export function estimate(config, options) {
   for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype }))
     if (!isKept(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${KEPT}`);
   const [blockCols] = BLOCKS[/** @type {import('../base/blocks.js').KeptDtype} */ (dtype)];
-  const { rows, total } = parameterTable(c);
+  const { rows, active } = parameterTable(c);
   const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
   let matrices = 0;
   let weightBytes = 0;
-  for (const { component, shape, count } of rows) {
+  let experts = 0;
+  for (const row of rows) {
+    const { component, shape, count } = row;
     // Includes an encoder's blocks and the keys and values of cross-attention, although they run once per source.
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
+    if (isExpert(row)) experts += count;
     weightBytes += dtypeBytes(count, shape.length === 2 && shape[1] % blockCols === 0 ? dtype : vectors);
   }
+  matrices -= experts && experts - (experts / c.n_experts) * c.n_experts_used;
   if (c.tie_word_embeddings) matrices += c.vocab_size * embedWidth(c);
   if (c.d_embed) matrices += c.d_embed * c.d_model; // the embedding's projection
   const keysIn = (/** @type {number} */ layer) => Math.min(windowOf(c, layer) || contextLength, contextLength);
@@ -102,9 +106,12 @@ export function estimate(config, options) {
   const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);
   const kvBytes = batch * cached * contextLength * keyValueBytes(c.n_kv_heads, c.d_head, kvDtype);
   const width =
-    4 * c.d_model + (c.n_heads + 2 * c.n_kv_heads) * c.d_head + (isGated(c) ? 2 : 1) * c.d_ff + c.n_heads * keys;
+    4 * c.d_model +
+    (c.n_heads + 2 * c.n_kv_heads) * c.d_head +
+    (isGated(c) ? 2 : 1) * Math.max(c.d_ff, c.d_expert * c.n_experts_used) +
+    c.n_heads * keys;
   return {
-    flopsPerToken2N: 2 * total,
+    flopsPerToken2N: 2 * active,
     flopsPerToken: 2 * matrices + scores,
     weightBytes,
     kvBytes,

@@ -98,6 +98,93 @@ const qwen3 = {
 };
 
 /**
+ * The names of experts, one by one or stacked as newer releases of transformers have them in memory.
+ * @param {Set<string>} files  all names in the checkpoint
+ * @param {string} prefix      of the blocks
+ * @param {Record<string, string>} each  of the router and of a single expert's matrices
+ */
+const expertNames = (files, prefix, each) =>
+  [...files].some((name) => name.startsWith(prefix) && name.endsWith('.mlp.experts.gate_up_proj'))
+    ? {
+        'ffn.router': 'mlp.gate',
+        'ffn.experts.gate': 'mlp.experts.gate_up_proj',
+        'ffn.experts.up': 'mlp.experts.gate_up_proj',
+        'ffn.experts.down': 'mlp.experts.down_proj',
+      }
+    : each;
+
+/**
+ * Mistral with experts in every layer.
+ * @type {Family}
+ */
+const mixtral = {
+  ...mistral,
+  keys: { ...mistral.keys, n_experts: 'num_local_experts', n_experts_used: 'num_experts_per_tok' },
+  base: { ...mistral.base, norm_eps: 1e-5, sliding_window: 0, n_experts: 8, n_experts_used: 2 },
+  reads: ['rope_theta'],
+  derive: (json, unsupported) => ({
+    .../** @type {any} */ (llama).derive(json, unsupported),
+    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1e6,
+  }),
+  names(config, json, files) {
+    const names = llama.names(config, json, files);
+    return {
+      ...names,
+      ...expertNames(files, `${names['']}layers.`, {
+        'ffn.router': 'block_sparse_moe.gate',
+        'ffn.experts.gate': 'block_sparse_moe.experts.#.w1.weight',
+        'ffn.experts.up': 'block_sparse_moe.experts.#.w3.weight',
+        'ffn.experts.down': 'block_sparse_moe.experts.#.w2.weight',
+      }),
+    };
+  },
+};
+
+const { d_head: _____, ...qwen3Base } = qwen3.base;
+/**
+ * Qwen 3 with experts in every decoder_sparse_step-th layer, except in mlp_only_layers.
+ * @type {Family}
+ */
+const qwen3Moe = {
+  ...qwen3,
+  keys: {
+    ...qwen3.keys,
+    n_experts: 'num_experts',
+    n_experts_used: 'num_experts_per_tok',
+    d_expert: 'moe_intermediate_size',
+    norm_expert_weights: 'norm_topk_prob',
+  },
+  base: {
+    ...{ ...qwen3Base, n_kv_heads: 4 },
+    ...{ n_experts: 128, n_experts_used: 8, d_expert: 768, norm_expert_weights: false },
+  },
+  reads: ['use_sliding_window', 'sliding_window', 'hidden_act', 'decoder_sparse_step', 'mlp_only_layers'],
+  derive(json, unsupported) {
+    const step = json.decoder_sparse_step ?? 1;
+    const dense = json.mlp_only_layers ?? [];
+    if (!Number.isInteger(step) || step < 1) unsupported('decoder_sparse_step', step);
+    if (!Array.isArray(dense) || !dense.every(Number.isInteger)) unsupported('mlp_only_layers', dense);
+    return {
+      .../** @type {any} */ (llama).derive(json, unsupported),
+      sliding_window: json.use_sliding_window ? (json.sliding_window ?? 4096) : 0,
+      expert_layers: repeating(eachLayer(json.num_hidden_layers, (l) => (l + 1) % step === 0 && !dense.includes(l))),
+    };
+  },
+  names(config, json, files) {
+    const names = llama.names(config, json, files);
+    return {
+      ...names,
+      ...expertNames(files, `${names['']}layers.`, {
+        'ffn.router': 'mlp.gate',
+        'ffn.experts.gate': 'mlp.experts.#.gate_proj.weight',
+        'ffn.experts.up': 'mlp.experts.#.up_proj.weight',
+        'ffn.experts.down': 'mlp.experts.#.down_proj.weight',
+      }),
+    };
+  },
+};
+
+/**
  * Llama with q, k and v in one tensor, and gate and up in another.
  * @type {Family}
  */
@@ -343,6 +430,8 @@ export const LLAMA_LIKE = {
   mistral,
   qwen2,
   qwen3,
+  mixtral,
+  qwen3_moe: qwen3Moe,
   phi3,
   gemma,
   gemma2,

@@ -26,6 +26,7 @@ import { eachLayer, repeating, windowFields } from './families_common.js';
  * @property {Names} [names]  of tensors, where they differ from those of most architectures
  * @property {string} [keys]  metadata keys that `derive` reads, separated by spaces
  * @property {boolean} [partial]  a part of each head may be rotated (rope.dimension_count)
+ * @property {boolean} [hasExperts]  every layer may have experts (expert_count)
  * @property {boolean} [copiesHead]  converters write a tied embedding twice
  * @property {(m: Metadata) => Record<string, any>} [derive]  fields that are computed from metadata and tensors
  */
@@ -80,9 +81,10 @@ const parallel = {
 
 /** The architectures by the value of general.architecture. @type {Record<string, Architecture>} */
 export const ARCHITECTURES = {
-  llama: { fields: { ...rms, rope_pairs: 'adjacent' } },
+  llama: { fields: { ...rms, rope_pairs: 'adjacent' }, hasExperts: true }, // with experts: Mixtral
   qwen2: { fields: rms },
   qwen3: { fields: { ...rms, qk_norm: true } },
+  qwen3moe: { fields: { ...rms, qk_norm: true }, hasExperts: true },
   gpt2: {
     fields: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_norm: true },
     copiesHead: true,
@@ -213,6 +215,17 @@ export const NAMES = {
   'attn.q_norm': 'attn_q_norm',
   'attn.k_norm': 'attn_k_norm',
   'ffn.*': 'ffn_*',
+  'ffn.router': 'ffn_gate_inp',
+  'ffn.experts.gate': 'ffn_gate_exps.weight',
+  'ffn.experts.up': 'ffn_up_exps.weight',
+  'ffn.experts.down': 'ffn_down_exps.weight',
   final_norm: 'output_norm',
   head: 'output',
+};
+
+/** Names of experts in files of 2023, which have a tensor for each. @type {Names} */
+export const EXPERTS_ONE_BY_ONE = {
+  'ffn.experts.gate': 'ffn_gate.#.weight',
+  'ffn.experts.up': 'ffn_up.#.weight',
+  'ffn.experts.down': 'ffn_down.#.weight',
 };

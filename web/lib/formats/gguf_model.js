@@ -6,7 +6,7 @@
 import { completeConfig } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { contextLength } from './families_common.js';
-import { ARCHITECTURES, NAMES } from './gguf_archs.js';
+import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, NAMES } from './gguf_archs.js';
 import { placesByName } from './plan.js';
 import { Texts } from './texts.js';
 
@@ -22,7 +22,8 @@ import { Texts } from './texts.js';
  * among the architecture's own is refused.
  */
 const KEYS = new RegExp(
-  '^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|expert_(used_)?count|' +
+  '^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|' +
+    'expert_(used_count|count|feed_forward_length)|' +
     'tensor_data_layout|' +
     'attention\\.(head_count(_kv)?|(key|value)_length|layer_norm_(rms_)?epsilon|sliding_window|causal)|' +
     'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned|' +
@@ -47,7 +48,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     const supported = Object.keys(ARCHITECTURES).join(', ');
     fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${supported}`);
   }
-  const { fields, names, keys = '', partial, copiesHead, derive } = ARCHITECTURES[arch];
+  const { fields, names, keys = '', partial, copiesHead, hasExperts, derive } = ARCHITECTURES[arch];
   const byName = new Map(entries.map((e) => [e.name, e]));
   const m = metadata(where, arch, meta, byName);
 
@@ -71,7 +72,8 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   if (m.number('attention.value_length', dHead) !== dHead)
     m.unsupported('attention.value_length', m.number('attention.value_length'));
   if (rotary !== dHead && !partial) m.unsupported('rope.dimension_count', rotary);
-  if (m.number('expert_count', 0)) m.unsupported('expert_count', m.number('expert_count'));
+  const experts = m.number('expert_count', 0);
+  if (experts && !hasExperts) m.unsupported('expert_count', experts);
   if (m.value('attention.causal') === false) m.unsupported('attention.causal', false);
   const own = keys.split(' ');
   for (const [key, value] of meta) {
@@ -92,6 +94,11 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     n_kv_heads: m.number('attention.head_count_kv', m.heads),
     d_head: dHead,
     d_ff: m.number('feed_forward_length'),
+    ...(experts && {
+      n_experts: experts,
+      n_experts_used: m.number('expert_used_count'),
+      d_expert: m.number('expert_feed_forward_length', null),
+    }),
     context_length: m.number('context_length'),
     norm_eps: m.number(`attention.layer_norm_${fields.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`),
     final_norm: true,
@@ -114,7 +121,12 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const fused = byName.has('blk.0.attn_qkv.weight');
   return {
     config,
-    places: placesByName(config, { ...NAMES, ...names, 'attn.*': fused ? 'attn_qkv' : 'attn_*' }),
+    places: placesByName(config, {
+      ...NAMES,
+      ...names,
+      'attn.*': fused ? 'attn_qkv' : 'attn_*',
+      ...(byName.has('blk.0.ffn_gate.0.weight') && EXPERTS_ONE_BY_ONE),
+    }),
     isBuffer: ({ name, shape }) =>
       ROPE_TABLE.test(name) ||
       (tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel),
@@ -173,7 +185,7 @@ function metadata(where, arch, meta, tensors) {
  * @param {number} x
  */
 const shortestDecimal = (x) => {
-  if (Math.fround(x) !== x) return x; // a double
+  if (Number.isInteger(x) || Math.fround(x) !== x) return x; // the latter: a double
   for (let digits = 1; digits < 17; digits++) {
     const short = Number(x.toPrecision(digits));
     if (Math.fround(short) === x) return short;

@@ -36,8 +36,10 @@ import { roster } from './roster.js';
  * @property {import('./pytorch.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /**
- * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row.
- * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean}} Place
+ * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor
+ * has a first axis of so many experts, whose weights follow each other in `covers`.
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean, experts?: number}}
+ *   Place
  */
 /**
  * Names of tensors in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q',
@@ -48,6 +50,8 @@ import { roster } from './roster.js';
  * - 'blocks', 'encoder' and 'decoder' name the stacks.
  * - '' is a prefix of all names, except of those that begin with '/'.
  * - 'decoder.attn.*' is for one stack only, 'embed.weight' for one tensor with its ending.
+ * - 'ffn.experts.gate', '.up' and '.down' name the matrices of experts, with their ending: '#' stands for the expert's
+ *   number; without it one tensor holds all experts, along its first axis.
  * @typedef {Record<string, string>} Names
  */
 /**
@@ -82,8 +86,10 @@ export function placesByName(config, names, { cols, gamma, heads, minusOne, bias
     const any = `${part.slice(0, dot)}*`;
     const isNorm = /(^|[._])norm\d?(_post)?(\.\d+)?$/.test(part);
     const ending = gamma && isNorm ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
+    const [, expert, matrix] = /^ffn\.experts\.(\d+)\.(\w+)$/.exec(part) ?? [];
+    const ofExperts = names[`ffn.experts.${matrix}`];
     const stem = names[`${stack}.${part}`] ?? names[part] ?? names[`${stack}.${any}`] ?? names[any] ?? part;
-    const local = names[name] ?? stem.replace('*', part.slice(dot)) + ending;
+    const local = ofExperts?.replace('#', expert) ?? names[name] ?? stem.replace('*', part.slice(dot)) + ending;
     const fileName =
       local[0] === '/'
         ? local.slice(1)
@@ -94,6 +100,7 @@ export function placesByName(config, names, { cols, gamma, heads, minusOne, bias
       layout: cols && stack && shape.length === 2 ? 'cols' : isFused ? 'heads' : 'rows',
       ...(minusOne && isNorm && { minusOne }),
       ...(biasRow && name === 'head.bias' && { row: true }),
+      ...(ofExperts && !ofExperts.includes('#') && { experts: config.n_experts }),
     };
     place.covers.push(name);
     places.set(fileName, place);
@@ -129,10 +136,12 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
       continue;
     }
-    const { covers, layout = 'rows', minusOne, row } = place;
+    const { covers, layout = 'rows', minusOne, row, experts } = place;
     const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
+    const perExpert = parts.length / (experts ?? 1);
     const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
-    const expected = byHead || row ? [parts.length, ...parts[0]] : stackedShape(parts, layout);
+    const stacked = stackedShape(parts.slice(0, perExpert), layout);
+    const expected = byHead || row ? [parts.length, ...parts[0]] : experts ? [experts, ...stacked] : stacked;
     if (!sameShape(e.shape, expected)) {
       fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
     }
@@ -143,10 +152,31 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       filled.set(name, e.name);
     }
     if (minusOne && BLOCKS[e.dtype][0] > 1) fail('unknown-dtype', `${at}: a norm is stored as ${e.dtype}`);
-    plan.push({ ...e, dtype: e.dtype, covers, layout, ...(minusOne && { dtype: 'f32', minusOne: e.dtype }) });
+    const tensor = { ...e, dtype: e.dtype, covers, layout };
+    if (experts) plan.push(...eachExpert(tensor, experts, perExpert));
+    else plan.push({ ...tensor, ...(minusOne && { dtype: 'f32', minusOne: e.dtype }) });
   }
   if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
+}
+
+/**
+ * The parts of a tensor that holds experts along its first axis, one for each expert.
+ * @param {TensorSource} tensor
+ * @param {number} experts
+ * @param {number} perExpert  weights of each
+ * @returns {TensorSource[]}
+ */
+function eachExpert(tensor, experts, perExpert) {
+  const bytes = tensor.bytes / experts;
+  return Array.from({ length: experts }, (_, i) => ({
+    ...tensor,
+    name: `${tensor.name}[${i}]`,
+    covers: tensor.covers.slice(i * perExpert, (i + 1) * perExpert),
+    shape: tensor.shape.slice(1),
+    offset: tensor.offset + i * bytes,
+    bytes,
+  }));
 }
 
 /**

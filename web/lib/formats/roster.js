@@ -4,7 +4,7 @@
 // counts them. A weight is [rows = out, cols = in].
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { isGated, normKind } from './config.js';
+import { isGated, isSparse, normKind } from './config.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
@@ -34,6 +34,7 @@ import { isGated, normKind } from './config.js';
  * @typedef {object} ParameterTable
  * @property {ParameterRow[]} rows
  * @property {number} total
+ * @property {number} active        total without the experts that a token does not choose
  * @property {number} nonEmbedding  total - token embedding tables - learned position tables; an untied head stays in
  * @property {number} bytes
  */
@@ -129,6 +130,22 @@ export function* roster(c) {
     if (c.bias_attn_out) yield w(`${p}.o.bias`, part, stack, l, 'd_model');
   }
   /**
+   * A feed-forward layer.
+   * @param {string} p
+   * @param {Weight['stack']} stack
+   * @param {number} l
+   * @param {string} width
+   */
+  function* ffn(p, stack, l, width) {
+    const gated = isGated(c);
+    if (gated) yield w(`${p}.gate.weight`, 'ffn', stack, l, width, 'd_model');
+    yield w(`${p}.up.weight`, 'ffn', stack, l, width, 'd_model');
+    if (gated && c.bias_ffn) yield w(`${p}.gate.bias`, 'ffn', stack, l, width);
+    if (c.bias_ffn) yield w(`${p}.up.bias`, 'ffn', stack, l, width);
+    yield w(`${p}.down.weight`, 'ffn', stack, l, 'd_model', width);
+    if (c.bias_ffn) yield w(`${p}.down.bias`, 'ffn', stack, l, 'd_model');
+  }
+  /**
    * @param {string} prefix
    * @param {'encoder'|'decoder'} stack
    * @param {number} n
@@ -145,13 +162,10 @@ export function* roster(c) {
         yield* attention(`${b}.cross_attn`, 'cross_attention', stack, l, false);
       }
       if (!c.shared_norm) yield* norm(`${b}.norm${cross ? 3 : 2}`, 'norm', stack, l);
-      const gated = isGated(c);
-      if (gated) yield w(`${b}.ffn.gate.weight`, 'ffn', stack, l, 'd_ff', 'd_model');
-      yield w(`${b}.ffn.up.weight`, 'ffn', stack, l, 'd_ff', 'd_model');
-      if (gated && c.bias_ffn) yield w(`${b}.ffn.gate.bias`, 'ffn', stack, l, 'd_ff');
-      if (c.bias_ffn) yield w(`${b}.ffn.up.bias`, 'ffn', stack, l, 'd_ff');
-      yield w(`${b}.ffn.down.weight`, 'ffn', stack, l, 'd_model', 'd_ff');
-      if (c.bias_ffn) yield w(`${b}.ffn.down.bias`, 'ffn', stack, l, 'd_model');
+      if (isSparse(c, l)) {
+        yield w(`${b}.ffn.router.weight`, 'ffn', stack, l, 'n_experts', 'd_model');
+        for (let e = 0; e < c.n_experts; e++) yield* ffn(`${b}.ffn.experts.${e}`, stack, l, 'd_expert');
+      } else yield* ffn(`${b}.ffn`, stack, l, 'd_ff');
       if (sandwich) yield* norm(`${b}.norm2_post`, 'norm', stack, l);
     }
   }
@@ -181,6 +195,12 @@ export function* roster(c) {
     if (c.bias_head) yield w('head.bias', 'head', null, null, 'vocab_size');
   }
 }
+
+/**
+ * Whether a weight belongs to an expert, which runs for the tokens that choose it.
+ * @param {{name: string}} weight
+ */
+export const isExpert = ({ name }) => name.includes('.experts.');
 
 /**
  * Bytes that n scalars take in a number format.
@@ -246,15 +266,18 @@ export function parameterTable(config, dtypeOf = () => 'f32') {
   }
   if (tied && !config.bias_head && embed) tiedHead(embed);
   let total = 0,
+    experts = 0,
     tables = 0,
     bytes = 0;
   for (const r of rows) {
     total += r.count;
     bytes += r.bytes;
+    if (isExpert(r)) experts += r.count;
     if (r.component === 'position' || (r.component === 'embedding' && r.name !== 'embed_project.weight'))
       tables += r.count;
   }
   if (!Number.isSafeInteger(total))
     fail('bad-config', `the configuration asks for about ${total.toExponential(2)} parameters`);
-  return { rows, total, nonEmbedding: total - tables, bytes };
+  const idle = experts && experts - (experts / config.n_experts) * config.n_experts_used;
+  return { rows, total, active: total - idle, nonEmbedding: total - tables, bytes };
 }

@@ -2,7 +2,7 @@
 //
 // Which architecture that is, the reader decides: the metadata and names of each are written, read again by
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
-import { layerFlag, rotaryDim, scoreScale, windowOf } from './config.js';
+import { isSparse, layerFlag, rotaryDim, scoreScale, windowOf } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { ARCHITECTURES, NAMES } from './gguf_archs.js';
 import { ggufModel } from './gguf_model.js';
@@ -36,7 +36,8 @@ const untied = { tie_word_embeddings: false };
 const NEEDS = {
   llama: { bias_head: false },
   qwen2: { ...noBias, bias_qkv: true },
-  qwen3: noBias,
+  qwen3: { ...noBias, n_experts: 0 },
+  qwen3moe: noBias,
   gpt2: allBias,
   gemma: { ...noBias, tie_word_embeddings: true },
   gemma2: { ...noBias, tie_word_embeddings: true },
@@ -90,8 +91,9 @@ export async function* writeModel(config, weight, { type = 'F32', architecture, 
  * @returns {Type}
  */
 function typeOf({ name, shape, covers }, type) {
-  if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_norm\.\w+$/.test(name)) return 'F32';
-  return type.startsWith('Q') && shape[1] % 32 ? 'F16' : type;
+  if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_(norm|inp)\.\w+$/.test(name))
+    return 'F32';
+  return type.startsWith('Q') && /** @type {number} */ (shape.at(-1)) % 32 ? 'F16' : type;
 }
 
 /** @param {Float32Array[]} parts */
@@ -206,11 +208,18 @@ function effective(c) {
   /** @type {Record<string, any>} */
   const out = {};
   for (const [field, value] of Object.entries(c))
-    if (!/^(rope_|rotary_|qk_norm_|window_)/.test(field)) out[field] = value;
+    if (!/^(rope_|rotary_|qk_norm_|window_|n_experts_|norm_expert_|expert_|d_expert|d_ff)/.test(field))
+      out[field] = value;
   out.score_scale = scoreScale(c);
   if (c.qk_norm) Object.assign(out, { qk_norm_kind: c.qk_norm_kind, qk_norm_span: c.qk_norm_span });
   const layers = Array.from({ length: c.n_layers }, (_, l) => l);
   out.window_layers = layers.map((l) => windowOf(c, l) > 0);
+  if (c.n_experts) {
+    for (const field of ['n_experts_used', 'norm_expert_weights', 'd_expert'])
+      out[field] = c[/** @type {keyof Config} */ (field)];
+    out.expert_layers = layers.map((l) => isSparse(c, l));
+  }
+  if (!everySparse(c)) out.d_ff = c.d_ff;
   if (c.position !== 'rope') return out;
   Object.assign(out, { rope_theta: c.rope_theta, rope_scaling: c.rope_scaling, rotary_dim: rotaryDim(c) });
   for (const field of SCALING[c.rope_scaling]) out[field] = c[/** @type {keyof Config} */ (field)];
@@ -222,6 +231,12 @@ function effective(c) {
 }
 
 /**
+ * Whether every layer has experts.
+ * @param {Config} c
+ */
+const everySparse = (c) => c.n_experts > 0 && c.expert_layers.every(Boolean);
+
+/**
  * The tensors of a model.
  * @param {Config} config
  * @param {import('./plan.js').Names} names
@@ -229,10 +244,12 @@ function effective(c) {
  */
 function tensorsOf(config, names) {
   const shapes = new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
-  return [...placesByName(config, names)].map(([name, { covers }]) => {
+  return [...placesByName(config, names)].map(([name, { covers, experts }]) => {
     const parts = covers.map((cover) => /** @type {number[]} */ (shapes.get(cover)));
     const byHead = parts[0].length === 1 && /_norm\.\d+\./.test(covers[0]);
     const rows = parts.reduce((n, s) => n + s[0], 0);
+    const [cols] = parts[0].slice(1);
+    if (experts) return { name, covers, shape: [experts, rows / experts, cols] };
     return { name, covers, shape: byHead ? [parts.length, ...parts[0]] : [rows, ...parts[0].slice(1)] };
   });
 }
@@ -252,7 +269,10 @@ function metadataOf(c, architecture) {
     context_length: u32(c.context_length),
     embedding_length: u32(c.d_model),
     block_count: u32(c.n_layers),
-    feed_forward_length: u32(c.d_ff),
+    feed_forward_length: u32(everySparse(c) && architecture === 'llama' ? c.d_expert : c.d_ff), // Mixtral has no other
+    expert_count: c.n_experts && u32(c.n_experts),
+    expert_used_count: c.n_experts && u32(c.n_experts_used),
+    expert_feed_forward_length: c.n_experts && architecture !== 'llama' && u32(c.d_expert),
     'attention.head_count': u32(c.n_heads),
     'attention.head_count_kv': u32(c.n_kv_heads),
     'attention.key_length': c.d_head * c.n_heads !== c.d_model && u32(c.d_head),

@@ -17,7 +17,7 @@ import { LIMITS } from '../base/values.js';
  * @property {number} stack   0 decoder, 1 encoder
  * @property {number} layer   -1: outside the blocks
  * @property {number} point   index into the schema's list
- * @property {string} axes    D, Q, K, S, F, R or 1: see glassformer.h
+ * @property {string} axes    D, Q, K, S, F, R, E, C or 1: see glassformer.h
  * @property {boolean} source whether its rows (or keys) are positions of the source: encoder points, and keys and
  *   values of cross-attention
  */
@@ -27,8 +27,8 @@ import { LIMITS } from '../base/values.js';
  * @property {string} at          a point's name; `*` matches anything, dots included
  * @property {number} [head]      one head; all when absent
  * @property {number} [position]  one absolute position; all when absent
- * @property {number} [index]     one index of the row (a neuron of the FFN, a component of the stream or of a head, a
- *   key of a pattern); all when absent
+ * @property {number} [index]     one index of the row (a neuron of the FFN, an expert, a component of the stream or of
+ *   a head, a key of a pattern); all when absent
  * @property {number} [scale]     factor
  * @property {number | ArrayLike<number>} [set]  new values: a row, or one number for all of it
  * @property {number | ArrayLike<number>} [add]  summands: a row, or one number for all of it
@@ -161,6 +161,8 @@ export class Points {
           K: c.n_kv_heads * c.d_head,
           R: c.n_heads * c.d_model,
           1: 1,
+          E: c.n_experts,
+          C: c.n_experts_used,
           S: c.n_heads * (cross || p.source ? source : keys),
         };
         return sum + rows * width[p.axes];

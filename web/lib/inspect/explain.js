@@ -97,6 +97,7 @@ function unexplained(c) {
     score_softcap: [0],
     logit_softcap: [0],
     clip_qkv: [0],
+    n_experts: [0],
   };
   const field = Object.entries(usual).find(([name, values]) => !values.includes(c[name]))?.[0];
   const list = ['window_layers', 'rope_layers'].find((name) => c[name].length);

@@ -18,7 +18,7 @@ import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../formats/
  * @property {number} flops       multiplications and additions. Those of matrices and of attention are exact; norms,
  *   activations, rotations and sums count one for each arithmetic step of an element
  * @property {number} bytes       moved bytes: weights as stored in memory, once for each chunk of the pass, and input
- *   and output in f32
+ *   and output in f32; of experts as many as the tokens of a chunk choose when none chooses the same as another
  * @property {number} ms          measured time; with a coarse clock, the mean of several passes
  */
 
@@ -140,6 +140,7 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
   const heads = c.n_heads * c.d_head;
   const kv = c.n_kv_heads * c.d_head;
   const gated = isGated(c);
+  const activation = c.ffn === 'relu' ? 1 : gated ? 5 : 8;
   const wideEmbed = embedWidth(c);
   const plain = T * d;
   const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain;
@@ -153,6 +154,8 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     /** @type {number} */ to,
     /** @type {boolean} */ has,
   ) => 2 * n * from * to + bias(has, n * to);
+  const inner = c.d_expert; // an expert: its matrices, its activation, its part of the sum
+  const expert = 2 * (gated ? 3 : 2) * d * inner + activation * inner + 2 * d;
   /** @type {Record<string, [input: number[], output: number[], flops: number]>} by operation */
   const table = {
     embed: [
@@ -187,8 +190,10 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     norm2: [[T, d], [T, d], normed],
     norm2_post: [[T, d], [T, d], normed],
     'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
-    'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
+    'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], activation * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
+    'ffn.router': [[T, d], [T, c.n_experts], linear(T, d, c.n_experts, false) + 4 * T * c.n_experts],
+    'ffn.experts': [[T, d], [T, d], T * c.n_experts_used * expert],
     'ffn.residual': [[T, d], [T, d], added + bias(c.parallel_residual, plain)], // parallel: the sum of both outputs
     final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.final_norm_kind === 'layernorm' ? 7 : 4) * plain],
     head: [
@@ -202,7 +207,8 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
   const [input, output, flops] = table[op];
   const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
   const rows = weightsOfOperation(model, op, block, inEncoder);
-  const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
+  const all = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
+  const weights = op === 'ffn.experts' ? all * Math.min(1, (T * c.n_experts_used) / (passes * c.n_experts)) : all;
   const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
   // A lookup reads one row of the table for each position.
   const read = op === 'embed' ? (T * d * weights) / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes;
@@ -256,6 +262,8 @@ function weightsOfOperation(model, op, block, inEncoder) {
     norm2: two && !inEncoder ? /^norm3\./ : /^norm2\./,
     'ffn.up': /^ffn\.(up|gate)\./,
     'ffn.down': /^ffn\.down\./,
+    'ffn.router': /^ffn\.router\./,
+    'ffn.experts': /^ffn\.experts\./,
   };
   const own = two && inEncoder ? 'encoder.' : '';
   // the bias of distances, which all layers share, counts in the first one

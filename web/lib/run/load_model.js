@@ -211,7 +211,8 @@ function progressReporter(onProgress) {
 }
 
 /**
- * Reserve the model's memory. Adds a warning for each type of a file that has another type in memory, and when a weight
+ * Reserve the model's memory. Routers of experts are not quantised, because rounding would change which experts they
+ * choose. Adds a warning for each type of a file that has another type in memory, and when a weight
  * cannot have the requested dtype.
  * @param {Engine} engine
  * @param {Config} config
@@ -226,8 +227,10 @@ function openModel(engine, config, tensors, quantize, warnings) {
   const list = engine.roster(config);
   const wanted = list.map((t) => {
     if (t.shape.length === 1 || t.component === 'position') return 'f32';
-    if (quantize !== 'keep') return quantize;
-    return BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
+    const isRouter = t.name.endsWith('.router.weight');
+    if (quantize !== 'keep') return isRouter ? 'f32' : quantize;
+    const kept = BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
+    return isRouter && BLOCKS[kept][0] > 1 ? 'f32' : kept;
   });
   engine.open(config, wanted);
   const opened = engine.tensors();

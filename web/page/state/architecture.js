@@ -10,6 +10,9 @@ export const isGated = (/** @type {Config} */ c) => GATED.includes(c.ffn);
 const flagOf = (/** @type {boolean[] | undefined} */ flags, /** @type {number} */ layer) =>
   !flags?.length || flags[layer % flags.length];
 
+/** Whether the layer has experts in the place of one feed-forward layer. @param {Config} c @param {number} layer */
+export const hasExperts = (c, layer) => c.nExperts > 0 && flagOf(c.expertLayers, layer);
+
 /** Keys that a query of the layer sees at most, itself included; 0: all. @param {Config} c @param {number} layer */
 export const windowOf = (c, layer) => (flagOf(c.windowLayers, layer) ? c.slidingWindow || 0 : 0);
 

@@ -2,6 +2,7 @@
 // of layer 3, '3.ffn' its FFN, '3.n17' a neuron of that; of an encoder-decoder, 'x3.1' is a head across and 'e3.1',
 // 'e3.ffn', 'e3.n17' are the encoder's. Keys count layers and heads from 0, names from 1.
 
+import { hasExperts } from './architecture.js';
 import { blockPoint } from './points.js';
 
 const KEY = /^(?:(e?)(\d+)\.(?:(\d+)|(ffn)|n(\d+))|(x)(\d+)\.(\d+))$/;
@@ -36,7 +37,7 @@ export function partOf(config, key) {
   const name = `${e ? 'encoder ' : ''}layer ${layer + 1}`;
   if (ffn) return { key, name: `${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } };
   if (n)
-    return Number(n) < config.dFf
+    return Number(n) < config.dFf && !hasExperts(config, layer)
       ? { key, name: `${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } }
       : undefined;
   const head = Number(x ? hx : h);

@@ -17,6 +17,9 @@ export const FIELD_NAMES = {
   nKvHeads: 'kv heads',
   dHead: 'd_head',
   dFf: 'd_ff',
+  nExperts: 'experts',
+  nExpertsUsed: 'experts used',
+  dExpert: 'd_ff of an expert',
   contextLength: 'context',
   slidingWindow: 'window, 0: all',
   windowLayers: 'layers with it',
@@ -144,7 +147,8 @@ export const FLOW = {
       .join(', '),
   cross: 'Cross-attention in the decoder',
   /** @param {any} c */
-  ffn: (c) => `${FFN_NAMES[c.ffn]}${isGated(c) ? '' : ' FFN'}, ${c.dFf}`,
+  ffn: (c) =>
+    `${FFN_NAMES[c.ffn]}${isGated(c) ? '' : ' FFN'}, ${c.nExperts ? `${c.nExpertsUsed} of ${c.nExperts} experts, ${c.dExpert}` : c.dFf}`,
   /** @param {any} c */
   head: (c) => (c.tieWordEmbeddings ? 'Head, shared with the embedding' : 'Head'),
   stream: '+ stream',

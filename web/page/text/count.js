@@ -49,6 +49,9 @@ export const countCheck = (inFile, counted) =>
     ? `${int(inFile)} in the file, ${int(counted)} counted from its config ✓`
     : `${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
 
+/** Of a model with experts. @param {number} active */
+export const usedByToken = (active) => `used by one token ${int(active)} · `;
+
 /**
  * Where a tensor is in linear memory.
  * @param {{ address: number, memoryBytes: number }} row
@@ -89,6 +92,8 @@ export const OPERATION_NAMES = {
   'ffn.up': 'FFN, up',
   'ffn.act': 'FFN, activation',
   'ffn.down': 'FFN, down',
+  'ffn.router': 'Experts, router',
+  'ffn.experts': 'Experts',
   'ffn.residual': SMALL,
   final_norm: 'Final norm',
   head: 'Head',

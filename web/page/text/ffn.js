@@ -1,5 +1,7 @@
 // ffn.js - names of the kinds of feed-forward layers, and what their activations do
 
+import { int } from './format.js';
+
 /** By the name in the configuration. @type {Record<string, string>} */
 export const FFN_NAMES = {
   relu: 'ReLU',
@@ -29,3 +31,20 @@ export const EFFECT = {
   gelu_tanh: 'pushes numbers below zero towards zero',
   silu: 'pushes numbers below zero towards zero',
 };
+
+/**
+ * How wide the inner layer of a block is, in a sentence.
+ * @param {Record<string, any>} c
+ * @param {boolean} experts
+ */
+export const widened = (c, experts) =>
+  experts
+    ? `${int(c.dExpert)} in each of the ${c.nExpertsUsed} experts that a router chooses out of ${c.nExperts}`
+    : int(c.dFf);
+
+/** The stage of the FFN in a block with experts. @param {Record<string, any>} c */
+export const expertsStage = (c) => ({
+  title: `Experts, ${c.nExpertsUsed} of ${c.nExperts}`,
+  formula: 'p = softmax(W_router x), y = Σ w_e FFN_e(x) over the experts e with the largest p',
+  words: `A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again. Their results are added, weighted by these probabilities${c.normExpertWeights ? ' divided by their sum' : ''}.`,
+});

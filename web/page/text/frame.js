@@ -34,7 +34,7 @@ function mainType(rows) {
 
 /** @param {LoadedModel} model */
 export const modelSaid = ({ name, parameters, fileBytes }) =>
-  `${name} · ${int(parameters.total)} parameters · ${mainType(parameters.rows)}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
+  `${name} · ${int(parameters.total)} parameters${parameters.active < parameters.total ? `, ${int(parameters.active)} for each token` : ''} · ${mainType(parameters.rows)}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
 /** @param {LoadedModel} model */
 export const shapeSaid = ({ config: c }) =>

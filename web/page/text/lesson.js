@@ -4,12 +4,14 @@ import {
   embedWidth,
   hasAlibi,
   hasDistanceBias,
+  hasExperts,
   normsBefore,
   normsOutput,
   rotaryDim,
   rotates,
   windowOf,
 } from '../state/architecture.js';
+import { widened } from './ffn.js';
 import { figures, int, percent, quoted } from './format.js';
 import { factor } from './formulas.js';
 import { NORM_NAMES } from './stage_words.js';
@@ -126,8 +128,8 @@ export const LESSON = [
     id: 'ffn',
     stage: 'ffn',
     title: 'The feed-forward network',
-    say: ({ config: c, active, norms }) =>
-      `The feed-forward network works on this token alone${c.parallelResidual ? ' and reads the stream that the heads read' : ''}: ${int(c.dModel)} numbers become ${int(c.dFf)}${active ? `, of which ${int(active[0])} are above zero after the activation` : ''}, and ${int(c.dModel)} again, which ${normed(c, true)}${c.useResidual ? 'are added to the stream' : 'take the place of the stream'}${c.parallelResidual ? ', together with the output of the heads' : ''}.${from(norms.mid ?? norms.pre, norms.post)}`,
+    say: ({ config: c, layer, active, norms }) =>
+      `The feed-forward network works on this token alone${c.parallelResidual ? ' and reads the stream that the heads read' : ''}: ${int(c.dModel)} numbers become ${widened(c, hasExperts(c, layer))}${active ? `, of which ${int(active[0])} are above zero after the activation` : ''}, and ${int(c.dModel)} again, which ${normed(c, true)}${c.useResidual ? 'are added to the stream' : 'take the place of the stream'}${c.parallelResidual ? ', together with the output of the heads' : ''}.${from(norms.mid ?? norms.pre, norms.post)}`,
   },
   {
     id: 'blocks',

@@ -1,7 +1,7 @@
 // stages.js - what the stages of a forward pass are called and what they do, for each architecture. `c` is the
 // configuration.
-import { addsPositions, isGated } from '../state/architecture.js';
-import { FFN_NAMES, activationOf } from './ffn.js';
+import { addsPositions, hasExperts, isGated } from '../state/architecture.js';
+import { FFN_NAMES, activationOf, expertsStage } from './ffn.js';
 import {
   attentionFormula,
   embedFormula,
@@ -75,11 +75,14 @@ export const STAGES = {
       'The source passes through blocks of its own, in which every token attends to every other. The result is computed once and kept.',
   }),
   norm2: (c) => blockNorm(c, NORM_NAMES[c.norm], sublayerNorm(c, 'FFN', 'the output of the FFN')),
-  ffn: (c) => ({
-    title: isGated(c) ? FFN_NAMES[c.ffn] : `${FFN_NAMES[c.ffn]} FFN`,
-    formula: ffnFormula(c),
-    words: `Each position by itself: ${c.dModel} numbers become ${c.dFf}, pass the activation function${isGated(c) ? ` (${activationOf(c.ffn)} of the gate, times the other ${c.dFf})` : ''}, and become ${c.dModel} again.${c.parallelResidual ? ' It reads the stream as it came into the block, without what the heads add.' : ''}`,
-  }),
+  ffn: (c, layer) =>
+    hasExperts(c, layer)
+      ? expertsStage(c)
+      : {
+          title: isGated(c) ? FFN_NAMES[c.ffn] : `${FFN_NAMES[c.ffn]} FFN`,
+          formula: ffnFormula(c),
+          words: `Each position by itself: ${c.dModel} numbers become ${c.dFf}, pass the activation function${isGated(c) ? ` (${activationOf(c.ffn)} of the gate, times the other ${c.dFf})` : ''}, and become ${c.dModel} again.${c.parallelResidual ? ' It reads the stream as it came into the block, without what the heads add.' : ''}`,
+        },
   post2: (c) => blockNorm(c, NORM_NAMES[c.norm], 'Rescales the output of the FFN before it is added (sandwich norm).'),
   resid: (c, layer) => ({
     title: 'Residual',
@@ -124,6 +127,9 @@ export const VALUES = {
   pre: (/** @type {Config} */ c) => (isGated(c) ? 'gate, before activation' : 'before activation'),
   up: 'up',
   post: (/** @type {Config} */ c) => (isGated(c) ? 'activated gate × up' : 'activation'),
+  router: 'router, before softmax',
+  experts: 'probability of each expert',
+  chosen: 'experts that were chosen',
   stream: 'the stream after the block',
   last: 'the stream after the last block',
   encoded: 'output of the encoder',

@@ -101,6 +101,8 @@ const factorsOf = (c) => ({
   g: ['h_kv', c.nKvHeads, c.nKvHeads],
   e: ['d_head', c.dHead, c.dHead],
   f: ['d_ff', c.dFf, c.dFf],
+  m: ['n_experts', c.nExperts, c.nExperts],
+  x: ['d_expert', c.dExpert, c.dExpert],
   n: c.positionOffset
     ? [
         `(n_ctx + ${c.positionOffset})`,
@@ -123,6 +125,7 @@ function termsOf(rows, layers, c) {
   const times = (/** @type {number} */ n, /** @type {string} */ term) => (n === 1 ? term : `${n} ${term}`);
   const tables = rows.filter((row) => !row.tiedTo && !/_project\./.test(row.name)).length; // two stacks have one each
   const projected = c.dEmbed ? ['w d'] : [];
+  const matrices = isGated(c) ? 3 : 2;
   const square = c.nHeads === c.nKvHeads && c.nHeads * c.dHead === c.dModel;
   return /** @type {Record<string, string[]>} */ ({
     embedding: [times(tables, c.dEmbed ? 'V w' : 'V d'), ...projected],
@@ -131,7 +134,7 @@ function termsOf(rows, layers, c) {
     relative: [times(tables, 'b h')],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
-    ffn: [isGated(c) ? '3 d f' : '2 d f'],
+    ffn: c.nExperts ? ['m d', `${matrices} m d x`] : [`${matrices} d f`],
     norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
   })[kindOf(rows[0])];

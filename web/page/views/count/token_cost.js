@@ -29,6 +29,16 @@ export function byPosition(costAt, contextLength) {
 }
 
 /**
+ * The bytes of the weights that one token reads: all, or of experts those that it uses.
+ * @param {import('../../state/store.js').LoadedModel} model
+ */
+export function bytesRead({ config: c, parameters: { rows, bytes: all } }) {
+  const experts = rows.filter((/** @type {any} */ row) => row.name.includes('.experts.'));
+  const bytesOf = experts.reduce((/** @type {number} */ n, /** @type {any} */ row) => n + row.bytes, 0);
+  return bytesOf ? all - bytesOf + (bytesOf * c.nExpertsUsed) / c.nExperts : all;
+}
+
+/**
  * What the token at the end of the text costs.
  * @param {CostAt} costAt
  * @param {{ length: number, weightBytes: number, msPerToken: number }} text  msPerToken: 0 before it is measured

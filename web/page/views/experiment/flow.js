@@ -56,7 +56,7 @@ export function flowOf(c, other, table) {
     ...placed(c.normPlacement === 'post'),
   ];
   const attend = box('attn', FLOW.attention(c), attention(c, other), share('attention'));
-  const ffn = box('ffn', FLOW.ffn(c), ['ffn', 'dFf', 'biasFfn'], share('ffn'));
+  const ffn = box('ffn', FLOW.ffn(c), feedForward(c, other), share('ffn'));
   /** Both sublayers read the same stream. @returns {Item[]} */
   const parallel = () => [
     norm(c.sharedNorm ? 'sharedNorm' : 'parallelResidual'),
@@ -101,6 +101,12 @@ export function flowOf(c, other, table) {
 const embedding = (/** @type {any} */ c, /** @type {any} */ other) => [
   ...['vocabSize', 'dModel', 'dEmbed', 'sharedEmbedding', 'embeddingScale'],
   ...(addsPositions(c) || addsPositions(other) ? ['position', 'positionOffset'] : []),
+];
+
+/** Fields that the box of the FFN stands for. */
+const feedForward = (/** @type {any} */ c, /** @type {any} */ other) => [
+  ...['ffn', 'dFf', 'biasFfn'],
+  ...(c.nExperts || other.nExperts ? ['nExperts', 'nExpertsUsed', 'dExpert', 'expertLayers'] : []),
 ];
 
 /** Fields that the box of attention stands for. */

@@ -1,4 +1,5 @@
 // lesson_facts.js - the numbers of one token in one pass, for the sentences of the lesson
+import { hasExperts } from '../../state/architecture.js';
 import { blockPoint } from '../../state/points.js';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
@@ -17,7 +18,7 @@ export function lessonPoints(config, layer) {
     pre: `${block}.hook_resid_pre`,
     normalized: `${block}.ln1.hook_normalized`,
     mid: `${block}.hook_resid_mid`,
-    active: `${block}.mlp.hook_post`,
+    ...(hasExperts(config, layer) ? {} : { active: `${block}.mlp.hook_post` }),
     post: `${block}.hook_resid_post`,
     last: `${blockPoint(config, config.nLayers - 1)}.hook_resid_post`,
   };
@@ -39,7 +40,7 @@ const norm = (/** @type {Float32Array | null} */ row) => row && Math.hypot(...ro
  * @returns {Pick<Facts, 'embedding' | 'norms' | 'active'>}
  */
 export function valuesOf(captured, points, position) {
-  const row = (/** @type {keyof typeof points} */ name) => rowOf(captured[points[name]], position);
+  const row = (/** @type {keyof typeof points} */ name) => rowOf(captured[points[name] ?? ''], position);
   const [embed, active] = [row('embed'), row('active')];
   return {
     embedding: embed && [Math.min(...embed), Math.max(...embed)],

@@ -1,6 +1,7 @@
 // captured.svelte.js - the values of the layer in hand for the strips of the anatomy, read from the engine when the text
 // rests, and now and then while it is written
 import { untrack } from 'svelte';
+import { hasExperts } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { layerOf } from './frame.js';
 
@@ -18,7 +19,7 @@ export function stripPoints(c, layer) {
     v: `${block}.attn.hook_v`,
     out: `${block}.hook_attn_out`,
     added: `${block}.hook_cross_attn_out`,
-    ffn: `${block}.mlp.hook_post`,
+    ffn: `${block}.${hasExperts(c, layer) ? 'hook_mlp_out' : 'mlp.hook_post'}`,
     resid: `${block}.hook_resid_post`,
     more: `${blockPoint(c, c.nLayers - 1)}.hook_resid_post`,
   };

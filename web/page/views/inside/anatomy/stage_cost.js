@@ -53,6 +53,13 @@ export function ffnCost(c) {
   );
 }
 
+/** The router and the experts that one token uses. @param {Config} c */
+export function expertsCost(c) {
+  const { nExperts: all, nExpertsUsed: used, dExpert: wide, dModel: d } = c;
+  const expert = ffnCost({ ...c, dFf: wide, biasFfn: false }) + 2 * d; // and its part of the sum
+  return linear(d, all, false) + 4 * all + used * expert;
+}
+
 /** @param {Config} c */
 export const headCost = (c) =>
   when(c.dEmbed, 2 * c.dModel * c.dEmbed) +

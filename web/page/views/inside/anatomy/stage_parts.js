@@ -1,11 +1,12 @@
 // stage_parts.js - the stages of one forward pass as the configuration has them: the shape of what each makes, its
 // operations for one more token, and where its values can be read
-import { addsPositions, isGated, normsOutput, rotates } from '../../../state/architecture.js';
+import { addsPositions, hasExperts, isGated, normsOutput, rotates } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { VALUES } from '../../../text/stages.js';
 import {
   crossCost,
   embedCost,
+  expertsCost,
   ffnCost,
   finalNormCost,
   headCost,
@@ -105,17 +106,24 @@ function crossParts(c, layer, n, m) {
 /** @param {Config} c @param {number} layer @param {number} n @returns {Part[]} */
 function ffnParts(c, layer, n) {
   const block = blockPoint(c, layer);
+  const experts = hasExperts(c, layer);
   const d = c.dModel;
   return [
     { id: 'norm2', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln2`) },
     {
       id: 'ffn',
-      shape: `[${n}, ${c.dFf}]`,
-      flops: ffnCost(c),
+      shape: experts ? `${c.nExpertsUsed} × [${n}, ${c.dExpert}]` : `[${n}, ${c.dFf}]`,
+      flops: experts ? expertsCost(c) : ffnCost(c),
       points: [
-        [`${block}.mlp.hook_pre`, VALUES.pre(c)],
-        ...when(isGated(c), [`${block}.mlp.hook_pre_linear`, VALUES.up]),
-        [`${block}.mlp.hook_post`, VALUES.post(c)],
+        ...when(
+          experts,
+          [`${block}.mlp.hook_router_logits`, VALUES.router],
+          [`${block}.mlp.hook_expert_weights`, VALUES.experts],
+          [`${block}.mlp.hook_expert_indices`, VALUES.chosen],
+        ),
+        ...when(!experts, [`${block}.mlp.hook_pre`, VALUES.pre(c)]),
+        ...when(!experts && isGated(c), [`${block}.mlp.hook_pre_linear`, VALUES.up]),
+        ...when(!experts, [`${block}.mlp.hook_post`, VALUES.post(c)]),
         ...when(!normsOutput(c), [`${block}.hook_mlp_out`, VALUES.added]),
       ],
     },

@@ -119,7 +119,7 @@ export const OPERATIONS = {
   out: ['attn.o', 'attn.residual'],
   cross: ['cross_attn.q', 'cross_attn.kv', 'cross_attn.attend', 'cross_attn.o', 'cross_attn.residual', 'norm_cross'],
   norm2: ['norm2'],
-  ffn: ['ffn.up', 'ffn.act', 'ffn.down'],
+  ffn: ['ffn.up', 'ffn.act', 'ffn.down', 'ffn.router', 'ffn.experts'],
   post2: ['norm2_post'],
   resid: ['ffn.residual'],
   final: ['final_norm'],

@@ -1,0 +1,131 @@
+/* experts.c - a mixture of experts: a router chooses k of the feed-forward layers for each token.
+ *
+ *   p = softmax(router x);  y = sum over the k largest p_e of w_e expert_e(x)
+ *   w_e = p_e, or with norm_expert_weights p_e / (sum of these k)
+ *
+ * Of equal p the expert with the smaller number comes first. Every expert runs once, over the rows that chose it. A row
+ * adds its experts in the order of their numbers, so that its bits do not depend on the other rows.
+ *
+ * Sources: Shazeer et al. 2017; Jiang et al. 2024 (Mixtral); Qwen3 2025. */
+#include "model/experts.h"
+#include "kernels/kernels.h" /* gf_axpy, gf_scale, gf_softmax */
+#include "model/config.h"    /* gf_ffn_gated */
+#include "model/ffn.h"       /* gf_ffn_activate */
+#include "model/linear.h"
+#include <string.h>
+
+/* chosen [k] = the numbers of the k largest of p [n], the largest first. NaN is larger than nothing. */
+static void choose(float *chosen, const float *p, int32_t n, int32_t k) {
+    for (int32_t j = 0; j < k; j++) {
+        int32_t best = -1;
+        for (int32_t e = 0; e < n; e++) {
+            int taken = 0;
+            for (int32_t i = 0; i < j && !taken; i++) taken = chosen[i] == (float)e;
+            if (!taken && (best < 0 || p[e] > p[best])) best = e;
+        }
+        chosen[j] = (float)best;
+    }
+}
+
+/* b->routed, chosen and shares of the rows of x. */
+static void route(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
+                  const float *x) {
+    const struct gf_config *c = p->cfg;
+    const int32_t n = p->n, all = c->n_experts, k = c->n_experts_used;
+    gf_linear_forward(p, &w->router, b->routed, x, n);
+    gf_tap(p->observe, p->stack, layer, GF_P_ROUTER, b->routed, all, n, all);
+    for (int64_t i = 0; i < n; i++) gf_softmax(b->routed + i * all, b->routed + i * all, all);
+    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_WEIGHTS, b->routed, all, n, all);
+    for (int64_t i = 0; i < n; i++) {
+        const float *weights = b->routed + i * all;
+        float *chosen = b->chosen + i * k, *shares = b->shares + i * k, sum = 0;
+        choose(chosen, weights, all, k);
+        for (int32_t j = 0; j < k; j++) shares[j] = weights[(int32_t)chosen[j]], sum += shares[j];
+        for (int32_t j = 0; c->norm_expert_weights && sum != 0 && j < k; j++) shares[j] /= sum;
+    }
+    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_CHOICE, b->chosen, k, n, k);
+    gf_mark(p->trace, p->stack, layer, GF_OP_ROUTER);
+}
+
+/* The next row from `from` on that chose expert e; n: there is none. *at: the place of the choice in [n, k]. */
+static int32_t next_row(const struct gf_pass *p, const struct gf_bufs *b, int32_t e, int32_t from, int64_t *at) {
+    const int32_t k = p->cfg->n_experts_used;
+    for (; from < p->n; from++)
+        for (*at = (int64_t)from * k; *at < (int64_t)(from + 1) * k; ++*at)
+            if (b->chosen[*at] == (float)e) return from;
+    return from;
+}
+
+void gf_experts_forward(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
+                        const float *x) {
+    const struct gf_config *c = p->cfg;
+    const int32_t n = p->n, d = c->d_model, width = c->d_expert, ld = gf_ffn_gated(c) ? 2 * width : width;
+    route(p, layer, w, b, x);
+    memset(b->ffn_out, 0, (size_t)n * (size_t)d * sizeof *b->ffn_out);
+    int64_t row0 = 0, at = 0;
+    for (int32_t e = 0; e < c->n_experts; e++) {
+        const struct gf_ffn *expert = &w->each[e];
+        float *in = b->expert_in + row0 * d, *out = b->expert_out + row0 * d;
+        float *pre = b->ffn_pre + row0 * ld, *post = b->ffn_post + row0 * width;
+        int32_t m = 0;
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++)
+            memcpy(in + (int64_t)m * d, x + (int64_t)i * d, (size_t)d * sizeof *x);
+        if (!m) continue;
+        gf_linear_forward(p, &expert->up, pre, in, m);
+        gf_ffn_activate(p, post, pre, m, width);
+        gf_linear_forward(p, &expert->down, out, post, m);
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, out += d)
+            gf_axpy(b->ffn_out + (int64_t)i * d, out, b->shares[at], d);
+        if (GF_TRAINS(p)) row0 += m;
+    }
+    gf_mark(p->trace, p->stack, layer, GF_OP_EXPERTS);
+}
+
+/* g->routed = the gradient of the router's logits, from that of the shares. */
+static void route_backward(const struct gf_pass *p, const struct gf_bufs *b, struct gf_back *g) {
+    const struct gf_config *c = p->cfg;
+    const int32_t all = c->n_experts, k = c->n_experts_used;
+    for (int64_t i = 0; i < p->n; i++) {
+        const float *weights = b->routed + i * all, *chosen = b->chosen + i * k, *shares = b->shares + i * k;
+        float *dlogits = g->routed + i * all, *dshares = g->shares + i * k, sum = 0, mean = 0, dot = 0;
+        for (int32_t j = 0; j < k; j++) {
+            sum += weights[(int32_t)chosen[j]];
+            mean += dshares[j] * shares[j];
+        }
+        if (c->norm_expert_weights)
+            for (int32_t j = 0; j < k; j++) dshares[j] = sum != 0 ? (dshares[j] - mean) / sum : 0;
+        for (int32_t j = 0; j < k; j++) dot += dshares[j] * weights[(int32_t)chosen[j]];
+        for (int32_t e = 0; e < all; e++) dlogits[e] = -weights[e] * dot;
+        for (int32_t j = 0; j < k; j++) dlogits[(int32_t)chosen[j]] += weights[(int32_t)chosen[j]] * dshares[j];
+    }
+}
+
+void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, struct gf_experts *dw,
+                         const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
+    const struct gf_config *c = p->cfg;
+    const int32_t n = p->n, d = c->d_model, width = c->d_expert, ld = gf_ffn_gated(c) ? 2 * width : width;
+    memset(g->in, 0, (size_t)n * (size_t)d * sizeof *g->in);
+    int64_t row0 = 0, at = 0;
+    for (int32_t e = 0; e < c->n_experts; e++) {
+        const float *out = b->expert_out + row0 * d;
+        int32_t m = 0;
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++, out += d) {
+            const float *dy = dout + (int64_t)i * d;
+            float dot = 0;
+            for (int32_t j = 0; j < d; j++) dot += dy[j] * out[j];
+            g->shares[at] = dot;
+            gf_scale(g->expert_out + (int64_t)m * d, dy, b->shares[at], d);
+        }
+        if (!m) continue;
+        gf_linear_backward(p, &w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out,
+                           b->ffn_post + row0 * width, m);
+        gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, b->ffn_pre + row0 * ld, m, width);
+        gf_linear_backward(p, &w->each[e].up, &dw->each[e].up, g->expert_in, 0, g->ffn_pre, b->expert_in + row0 * d, m);
+        const float *in = g->expert_in;
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, in += d)
+            gf_add(g->in + (int64_t)i * d, g->in + (int64_t)i * d, in, d);
+        row0 += m;
+    }
+    route_backward(p, b, g);
+    gf_linear_backward(p, &w->router, &dw->router, g->in, 1, g->routed, x, n);
+}
