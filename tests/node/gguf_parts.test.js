@@ -99,6 +99,23 @@ describe('a GGUF in parts', () => {
     assert.deepEqual(await logitsOf(alone), want);
   });
 
+  test('a table of rotary factors is read from whichever part it lies in', async () => {
+    const table = { name: 'rope_freqs.weight', shape: [8], type: 'F32', data: Float32Array.of(1, 1, 2, 3, 4, 5, 6, 7) };
+    const scaled = await logitsOf(new Uint8Array(writeGguf(meta, [table, ...tensors])));
+    assert.notDeepEqual(scaled, want);
+    const rest = tensors.slice(5);
+    const total = { count: 2, total: tensors.length + 1 };
+    for (const own of [
+      [tensors.slice(0, 5), [table, ...rest]],
+      [[table, ...tensors.slice(0, 5)], rest],
+    ]) {
+      const two = [part(0, meta, own[0], total), part(1, {}, own[1], total)];
+      const both = two.map((bytes, i) => new File([bytes], nameOf(i, 2)));
+      assert.deepEqual(await logitsOf({ weights: both }), scaled);
+      assert.deepEqual(await logitsOf({ weights: both.reverse() }), scaled);
+    }
+  });
+
   test('by the address of the first, and on the hub; each part is requested at most twice', async () => {
     assert.deepEqual(await logitsOf(`${base}/o/m/resolve/main/q4/${nameOf(0)}`), want);
     asked.length = 0;

@@ -19,15 +19,17 @@ const MAX_DISTANCE = 1 << 20;
 
 /**
  * Reads the tables without consuming them.
- * @param {import('./bytes.js').ByteReader} r  at the end of the header
+ * @param {string} where  file name, for messages
+ * @param {(() => Promise<import('./bytes.js').ByteReader>)[]} readers  of the files, at the end of their headers
  * @param {Entry[]} entries  those that are tables
  * @param {Map<string, any>} meta
  * @returns {Promise<Record<string, any> | null>} fields of a configuration; null for a table of ones: no scaling
  */
-export async function readRopeTables(r, entries, meta) {
+export async function readRopeTables(where, readers, entries, meta) {
   /** @type {Map<string, Float32Array>} */
   const tables = new Map();
   for (const e of entries) {
+    const r = await readers[e.file]();
     if (e.dtype !== 'f32' || e.shape.length !== 1)
       fail('unknown-dtype', `${r.name}: ${e.name} is ${e.dtype} of shape ${show(e.shape)}, expected a list of f32`);
     const from = e.offset - r.pos;
@@ -42,7 +44,7 @@ export async function readRopeTables(r, entries, meta) {
       Float32Array.from({ length: e.shape[0] }, (_, i) => v.getFloat32(from + 4 * i, true)),
     );
   }
-  return ropeTableFields(r.name, tables, meta);
+  return ropeTableFields(where, tables, meta);
 }
 
 /**

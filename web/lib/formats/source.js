@@ -272,8 +272,11 @@ export class Opener {
     const isPart = whole.meta.has('split.count') || files.length > 1;
     const parts = isPart ? await (await import('./gguf_parts.js')).openParts(this, whole, r, files) : null;
     const gguf = parts?.gguf ?? whole;
-    const tables = gguf.entries.filter(({ name, file }) => file === 0 && ROPE_TABLE.test(name));
-    const scaling = tables.length ? await (await import('./rope_freqs.js')).readRopeTables(r, tables, gguf.meta) : null;
+    const readers = parts?.readers ?? [async () => r];
+    const tables = gguf.entries.filter(({ name }) => ROPE_TABLE.test(name));
+    const scaling = tables.length
+      ? await (await import('./rope_freqs.js')).readRopeTables(r.name, readers, tables, gguf.meta)
+      : null;
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, parts?.names ?? [r.name], this.warnings);
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
@@ -283,7 +286,7 @@ export class Opener {
       tokenizer: vocab?.json,
       special: vocab?.special ?? { bos: null, eos: [], addBos: false },
       chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')),
-      readers: parts?.readers ?? [async () => r],
+      readers,
       padding: parts?.padding ?? [gguf.padding],
     };
   }
