@@ -91,6 +91,11 @@ export function sumFormula(c, output) {
 /** @param {Config} c */
 export const outFormula = (c) =>
   c.parallelResidual ? `a = ${affine('o', 'z', c.biasAttnOut)}` : sumFormula(c, affine('o', 'z', c.biasAttnOut));
+/** Cross-attention of a decoder. @param {Config} c */
+export const crossFormula = (c) =>
+  `${attentionFormula(c, { cross: true })}, ${sumFormula(c, affine('o', 'z', c.biasAttnOut))}; k, v from the encoder`;
+/** What cross-attention reads of the encoder's output e. @param {Config} c */
+export const encoderFormula = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
 /** @param {Config} c */
 export const residualFormula = (c) => {
   if (!c.parallelResidual) return sumFormula(c, 'y');

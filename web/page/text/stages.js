@@ -4,14 +4,15 @@ import { addsPositions, hasExperts, isGated } from '../state/architecture.js';
 import { FFN_NAMES, activationOf, expertsStage } from './ffn.js';
 import {
   attentionFormula,
+  crossFormula,
   embedFormula,
+  encoderFormula,
   ffnFormula,
   headFormula,
   normFormula,
   outFormula,
   qkvFormula,
   residualFormula,
-  sumFormula,
 } from './formulas.js';
 import {
   NORM_NAMES,
@@ -64,13 +65,13 @@ export const STAGES = {
   }),
   cross: (c) => ({
     title: `${c.nHeads} heads, cross-attention`,
-    formula: `${attentionFormula(c, { cross: true })}, ${sumFormula(c, 'W_o z')}; k, v from the encoder`,
+    formula: crossFormula(c),
     words:
       'Queries come from the text that is written, keys and values from the encoder. There is no mask: the whole source is known from the start.',
   }),
   encoder: (c) => ({
     title: `Encoder, ${blocks(c.nEncoderLayers)}`,
-    formula: 'k = W_k e, v = W_v e',
+    formula: encoderFormula(c),
     words:
       'The source passes through blocks of its own, in which every token attends to every other. The result is computed once and kept.',
   }),
