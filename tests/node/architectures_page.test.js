@@ -133,6 +133,26 @@ test('lesson, walk and chapters follow positions, windows, scores and the width 
   assert.match(chaptersOf(narrow).embedding, /64 rows of 12 numbers/);
 });
 
+test('experts are told from the layers that have none', () => {
+  const some = complete({ n_experts: 4, n_experts_used: 2, d_expert: 24, expert_layers: [true, false] });
+  assert.match(lessonOf(some).ffn, /become 24 in each of the 2 experts that a router chooses out of 4/);
+  assert.match(lessonOf(some, 1).ffn, /32 numbers become 40, of which/);
+  assert.match(
+    walkOf(some)['The wide layer'],
+    /40 in some layers and 24 in each of the 2 experts .* out of 4 in the others/,
+  );
+  const { rows } = countParameters(some);
+  assert.deepEqual(
+    byComponent(/** @type {any} */ (rows), some)
+      .filter(({ name }) => /SwiGLU/.test(name))
+      .map(({ name, count }) => [name, count]),
+    [
+      ['SwiGLU experts, 2 blocks', 2 * (4 * 32 + 4 * 3 * 32 * 24)],
+      ['SwiGLU FFN, 1 block', 3 * 32 * 40],
+    ],
+  );
+});
+
 test('only ideas that a model has can be left out, in the words of that model', () => {
   assert.match(ideasIn(PLAIN).scaleScores, /^without ÷ √d: scores are √d times too large/);
   assert.match(

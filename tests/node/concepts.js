@@ -132,6 +132,21 @@ export const CONCEPTS = {
       heads: [/ \+ b\[distance\] \+ mask\)/, /one of 8 that all layers share/],
     },
   ],
+  experts: [
+    { n_experts: 4, n_experts_used: 2, d_expert: 24 },
+    {},
+    { ffn: [/^Experts, 2 of 4\n/, /softmax\(W_router x\)/, /divided by their sum/] },
+  ],
+  'experts in some layers': [
+    { n_experts: 4, n_experts_used: 1, d_expert: 24, expert_layers: [true, false], norm_expert_weights: false },
+    {},
+    { ffn: [/^Experts, 1 of 4\n/], 'ffn@1': [/^SwiGLU\n/] },
+  ],
+  'another kind of final norm': [
+    { norm: 'layernorm', final_norm_kind: 'rmsnorm' },
+    {},
+    { final: [/^Final RMSNorm\n/, /√\(mean\(x²\) \+ ε\) · gain\n/], norm1: [/^LayerNorm\n/] },
+  ],
   'no positions': [{ position: 'none' }, {}, { embed: [/^Embedding\n/, /no position embedding/] }],
   'positions switched off': [{ use_position: false }, {}, { embed: [/positions are switched off/], qkv: [/W_v x\n/] }],
   'a soft cap of scores': [

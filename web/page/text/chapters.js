@@ -1,7 +1,7 @@
 // chapters.js - the chapters of "Learn": what a concept is, one thing to try, one question. All of it holds for the
 // architecture that is loaded.
 import { addsPositions, embedWidth, hasDistanceBias, isGated, rotatesAnywhere } from '../state/architecture.js';
-import { EFFECT, FFN_NAMES, activationOf, widened } from './ffn.js';
+import { EFFECT, FFN_NAMES, activationOf, widenedAnywhere } from './ffn.js';
 import { int } from './format.js';
 import { factor } from './formulas.js';
 
@@ -117,7 +117,7 @@ export const CHAPTERS = [
     id: 'ffn',
     title: 'Feed-forward network',
     paragraphs: (c) => [
-      `${c.parallelResidual ? 'Beside attention, and from the same stream,' : 'After attention'} each token is worked on alone: ${int(c.dModel)} numbers become ${widened(c, c.nExperts > 0)}, ${activation(c)}, and they become ${int(c.dModel)} again.`,
+      `${c.parallelResidual ? 'Beside attention, and from the same stream,' : 'After attention'} each token is worked on alone: ${int(c.dModel)} numbers become ${widenedAnywhere(c)}, ${activation(c)}, and they become ${int(c.dModel)} again.`,
       'Most of what a model knows about words is stored here.',
     ],
     task: {

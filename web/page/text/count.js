@@ -22,7 +22,11 @@ export function componentName({ component, layers, stack, ffn }) {
   if (component === 'norm' && !layers) return 'Norm of the embedding';
   if (component === 'relative') return 'Bias of distances';
   const kind = FFN_NAMES[ffn];
-  const name = (component === 'ffn' && kind && `${kind} FFN`) || COMPONENTS[component] || component;
+  const name =
+    (component === 'ffn' && kind && `${kind} FFN`) ||
+    (component === 'experts' && `${kind} experts`) ||
+    COMPONENTS[component] ||
+    component;
   return layers ? `${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;
 }
 

@@ -42,6 +42,12 @@ export const widened = (c, experts) =>
     ? `${int(c.dExpert)} in each of the ${c.nExpertsUsed} experts that a router chooses out of ${c.nExperts}`
     : int(c.dFf);
 
+/** The same of a whole model, whose layers may differ. @param {Record<string, any>} c */
+export const widenedAnywhere = (c) =>
+  c.nExperts > 0 && c.expertLayers?.includes(false)
+    ? `${int(c.dFf)} in some layers and ${widened(c, true)} in the others`
+    : widened(c, c.nExperts > 0);
+
 /** The stage of the FFN in a block with experts. @param {Record<string, any>} c */
 export const expertsStage = (c) => ({
   title: `Experts, ${c.nExpertsUsed} of ${c.nExperts}`,

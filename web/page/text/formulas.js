@@ -23,11 +23,15 @@ const capped = (/** @type {number} */ cap, /** @type {string} */ term) =>
 const affine = (/** @type {string} */ name, /** @type {string} */ x, /** @type {boolean} */ bias) =>
   `W_${name} ${x}${bias ? ` + b_${name}` : ''}`;
 
-/** @param {Config} c @param {boolean} [used]  false: the norm is switched off */
-export function normFormula(c, used = true) {
+/**
+ * @param {Config} c
+ * @param {boolean} [used]  false: the norm is switched off
+ * @param {string} [kind]
+ */
+export function normFormula(c, used = true, kind = c.norm) {
   if (used === false) return 'y = x';
   const gain = c.normGain === false ? '' : ' · gain';
-  return c.norm === 'rmsnorm'
+  return kind === 'rmsnorm'
     ? `y = x / √(mean(x²) + ε)${gain}`
     : `y = (x − mean) / √(var + ε)${gain}${c.biasNorm ? ' + bias' : ''}`;
 }

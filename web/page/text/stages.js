@@ -100,8 +100,8 @@ export const STAGES = {
     words: 'The same stages, each block with weights of its own. Choose another layer above the picture to open it.',
   }),
   final: (c) => ({
-    title: `Final ${NORM_NAMES[c.norm]}`,
-    formula: normFormula(c, c.useFinalNorm),
+    title: `Final ${NORM_NAMES[c.finalNormKind ?? c.norm]}`,
+    formula: normFormula(c, c.useFinalNorm, c.finalNormKind ?? c.norm),
     words: `Rescales the residual stream for the last time.${c.useFinalNorm === false ? ` ${SILENT}` : ''}`,
   }),
   head: (c) => ({

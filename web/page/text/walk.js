@@ -11,7 +11,7 @@ import {
   scoreScale,
   windowOf,
 } from '../state/architecture.js';
-import { EFFECT, activationOf, widened } from './ffn.js';
+import { EFFECT, activationOf, widenedAnywhere } from './ffn.js';
 import { int, percent, quoted } from './format.js';
 import { factor } from './formulas.js';
 
@@ -168,7 +168,7 @@ const STOPS = [
     at: '.anatomy',
     set: () => ({ openStage: 'ffn' }),
     text: (s, c) =>
-      `Now each position works by itself: ${c.dModel} values become ${widened(c, c.nExperts > 0)}, ${bend(c)}, and the result becomes ${c.dModel} values again. ${percent((s.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.model?.parameters.total ?? 1))} of all parameters are in these layers.`,
+      `Now each position works by itself: ${c.dModel} values become ${widenedAnywhere(c)}, ${bend(c)}, and the result becomes ${c.dModel} values again. ${percent((s.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.model?.parameters.total ?? 1))} of all parameters are in these layers.`,
   },
   {
     title: 'The stream',

@@ -27,8 +27,9 @@ export const ORDER = Object.keys(COMPONENTS);
  */
 const sum = (rows, key) => rows.reduce((n, row) => n + (row.tiedTo ? 0 : row[key]), 0);
 
-/** What a row is listed under: its component, or the table of biases that scores get by distance. @param {Row} row */
-const kindOf = ({ name, component }) => (/relative_bias\./.test(name) ? 'relative' : component);
+/** What a row is listed under: its component, or a part of it that is counted in another way. @param {Row} row */
+const kindOf = ({ name, component }) =>
+  /relative_bias\./.test(name) ? 'relative' : /\.ffn\.(router|experts)\./.test(name) ? 'experts' : component;
 
 /**
  * Rows by component and stack.
@@ -134,7 +135,8 @@ function termsOf(rows, layers, c) {
     relative: [times(tables, 'b h')],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
-    ffn: c.nExperts ? ['m d', `${matrices} m d x`] : [`${matrices} d f`],
+    ffn: [`${matrices} d f`],
+    experts: ['m d', `${matrices} m d x`],
     norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
   })[kindOf(rows[0])];

@@ -28,10 +28,16 @@ const scaledBy =
   (/** @type {any} */ c) =>
     rotates(c) && scalings.includes(c.ropeScaling);
 const normed = (/** @type {any} */ c) => c.qkNorm;
+const mixed = (/** @type {any} */ c) => c.nExperts > 0;
 
 /** @type {Record<string, Partial<Field>>} */
 const SPECIAL = {
   nEncoderLayers: { when: two },
+  nExperts: { least: 0, when: only },
+  nExpertsUsed: { when: mixed },
+  dExpert: { when: mixed },
+  expertLayers: { list: 'flags', more: true, when: mixed },
+  normExpertWeights: { flag: true, more: true, when: mixed },
   slidingWindow: { least: 0 },
   windowLayers: { list: 'flags', more: true, when: (c) => c.slidingWindow > 0 },
   parallelResidual: { flag: true, when: only },
@@ -40,6 +46,8 @@ const SPECIAL = {
   rotaryDim: { least: 0, more: true, when: rotates },
   ropeLayers: { list: 'flags', more: true, when: rotates },
   finalNorm: { flag: true },
+  finalNormKind: { more: true, when: (c) => c.finalNorm },
+  finalNormEps: { real: true, more: true, when: (c) => c.finalNorm },
   qkNorm: { flag: true },
   qkNormKind: { more: true, when: normed },
   qkNormSpan: { more: true, when: normed },
@@ -48,7 +56,7 @@ const SPECIAL = {
   biasQkv: { flag: true },
   biasAttnOut: { flag: true },
   biasFfn: { flag: true },
-  biasNorm: { flag: true, more: true, when: (c) => c.norm === 'layernorm' && c.normGain },
+  biasNorm: { flag: true, more: true, when: (c) => [c.norm, c.finalNormKind].includes('layernorm') && c.normGain },
   biasQkNorm: { flag: true, more: true, when: (c) => c.qkNorm && c.qkNormKind === 'layernorm' },
   biasHead: { flag: true, more: true, when: predicts },
   normEps: { real: true, more: true },

@@ -83,7 +83,7 @@ export function flowOf(c, other, table) {
             ...sublayer(ffn),
           ],
     },
-    ...(c.finalNorm ? [norm('finalNorm')] : []),
+    ...(c.finalNorm ? [box('norm', NORM_NAMES[c.finalNormKind], ['finalNorm', 'finalNormKind', 'finalNormEps'])] : []),
     ...(has('head')
       ? [
           box(

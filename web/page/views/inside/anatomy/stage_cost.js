@@ -7,12 +7,12 @@ const when = (/** @type {any} */ has, /** @type {number} */ n) => (has ? n : 0);
 const linear = (/** @type {number} */ from, /** @type {number} */ to, /** @type {any} */ bias) =>
   2 * from * to + when(bias, to);
 const scaled = (/** @type {number | undefined} */ factor) => (factor ?? 1) !== 1;
-const normed = (/** @type {Config} */ c) => (c.norm === 'layernorm' ? 7 : 4) * c.dModel;
+const normed = (/** @type {Config} */ c, kind = c.norm) => (kind === 'layernorm' ? 7 : 4) * c.dModel;
 
 /** A norm inside the blocks. @param {Config} c */
 export const normCost = (c) => when(c.useNorm !== false, normed(c));
 /** @param {Config} c */
-export const finalNormCost = (c) => when(c.useFinalNorm !== false, normed(c));
+export const finalNormCost = (c) => when(c.useFinalNorm !== false, normed(c, c.finalNormKind ?? c.norm));
 
 /** What is added to the stream. @param {Config} c */
 export const sumCost = (c) => when(c.useResidual !== false, c.dModel) + when(scaled(c.residualScale), c.dModel);
