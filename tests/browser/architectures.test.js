@@ -168,3 +168,19 @@ test('norms of outputs and of whole q and k: no norm before the heads, refusals 
     assert.doesNotMatch(lesson, /One scale/);
   });
 });
+
+test('experts in every second layer: how many of them work on a token, and the layer without', async () => {
+  await seen({ n_experts: 6, n_experts_used: 2, d_expert: 24, expert_layers: [true, false] }, async (page) => {
+    assert.match(await lessonOf(page), /each of the 2 experts that a router chooses out of 6/);
+    await openView(page, 'inside');
+    const stage = await openStage(page, 'Experts, 2 of 6');
+    assert.match(stage, /each of 6 small FFNs[^]*32 numbers become 24 in each[^]*divided by their sum/);
+    assert.match(stage, /Parameters\s+14,016/); // 6 × (3 × 24 × 32) and the router's 6 × 32
+    assert.match(await page.locator('.inspector').innerText(), /router, before softmax/);
+    await page.getByRole('button', { name: 'Next layer' }).click();
+    assert.match(await openStage(page, 'SwiGLU'), /32 numbers become 48/);
+    assert.ok((await flowOf(page)).includes('SwiGLU, 2 of 6 experts, 24'));
+    await openView(page, 'count');
+    assert.match(await page.locator('.parameters tfoot').innerText(), /used by one token/);
+  });
+});
