@@ -14,7 +14,18 @@ import { openCheckpoint, openTokenizer } from '../../web/lib/formats/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
 import { runStores } from './stores.js';
-import { bins, ggufBytes, ggufs, models, pieceFiles, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
+import {
+  bins,
+  ggufBytes,
+  ggufs,
+  models,
+  pieceFiles,
+  safetensorsBytes,
+  tokenizerBin,
+  tokenizers,
+  torchFiles,
+} from './seeds.js';
+import { partsOf } from './parts.js';
 
 /**
  * A case hangs when it exceeds this processor time, or this much longer wall-clock time: a busy machine is not a
@@ -62,10 +73,56 @@ function wrong(r, value, write, other) {
   return how < 2 ? mutateBytes(r, bytes, other) : bytes;
 }
 
+/** Opcodes of pickles, also those that are refused. */
+const OPCODES = [...'(0123.FIKJLMNPQRSTUVXabcdeghijloprstu})]GqBC']
+  .map((c) => c.charCodeAt(0))
+  .concat(Array.from({ length: 25 }, (_, i) => 0x80 + i));
+
+/**
+ * A file in which some bytes of the pickle are other opcodes, or stand twice.
+ * @param {Random} r
+ * @param {Uint8Array} bytes
+ */
+function wrongPickle(r, bytes) {
+  const b = Uint8Array.from(bytes);
+  const begin = 30 + b[26] + 256 * b[27] + b[28] + 256 * b[29];
+  const length = Math.max(1, Buffer.from(b).indexOf('PK\x07\x08', begin) - begin);
+  do {
+    const at = begin + r.below(length);
+    if (r.below(3)) b[at] = r.of(OPCODES);
+    else b.copyWithin(at, begin + r.below(length), begin + length);
+  } while (r.below(4));
+  return b;
+}
+
 /** @type {Record<string, (r: Random) => Record<string, Uint8Array>>} */
 const kinds = {
   gguf: (r) => ({ 'model.gguf': wrong(r, r.of(ggufs), ggufBytes, r.of(right.gguf)) }),
   bin: (r) => ({ 'model.bin': mutateBytes(r, r.of(bins), r.of(bins)) }),
+  /** Files of torch.save: any bytes, or opcodes of the pickle. */
+  torch(r) {
+    const bytes = r.of(torchFiles);
+    return { 'model.pt': r.below(3) ? mutateBytes(r, bytes, r.of(torchFiles)) : wrongPickle(r, bytes) };
+  },
+  /** A GGUF in parts, of which one is wrong, missing or there twice. */
+  parts(r) {
+    const files = partsOf(r.of(ggufs), 2 + r.below(3));
+    const names = Object.keys(files);
+    const one = r.of(names);
+    if (!r.below(4)) delete files[one];
+    else if (!r.below(4)) files[one] = files[r.of(names)];
+    else files[one] = mutateBytes(r, files[one], files[r.of(names)]);
+    return files;
+  },
+  /** Tensors without a configuration. */
+  bare(r) {
+    const { config, header } = r.of(models);
+    const { num_attention_heads: _, ...fewer } = config;
+    return {
+      'model.safetensors': r.below(2) ? safetensorsBytes(header) : wrong(r, header, safetensorsBytes, right.bins[0]),
+      'options.json': r.below(2) ? utf8(fewer) : wrong(r, fewer, utf8, right.bins[0]),
+    };
+  },
   safetensors(r) {
     const { config, header } = r.of(models),
       whole = safetensorsBytes(header);
@@ -167,6 +224,23 @@ function expected(e) {
 }
 
 /**
+ * Options of a checkpoint without a configuration.
+ * @param {Uint8Array} json
+ * @param {number} way
+ */
+function bareOptions(json, way) {
+  let config;
+  try {
+    config = JSON.parse(new TextDecoder().decode(json));
+  } catch {
+    return {};
+  }
+  if (config === null || typeof config !== 'object' || Array.isArray(config)) return {};
+  const names = { 'blocks.N.attn.q': 'model.layers.N.self_attn.q_proj', embed: 'model.embed_tokens' };
+  return { config, ...(way === 2 && { names }) };
+}
+
+/**
  * The source of a case: bytes, files, or an address whose server sends no Content-Length.
  * @param {Case} c
  * @param {number} way
@@ -175,6 +249,9 @@ function expected(e) {
 function sourceOf({ kind, files }, way) {
   const list = Object.entries(files).map(([name, bytes]) => new File([bytes], name));
   if (kind === 'folder') return [list, {}];
+  if (kind === 'parts') return [way ? list : { weights: Object.values(files) }, {}];
+  if (kind === 'torch') return [list[0], { config: { n_head: 2, n_heads: 2, pre_norm: true } }];
+  if (kind === 'bare') return [files['model.safetensors'], bareOptions(files['options.json'], way)];
   const [file] = list,
     [bytes] = Object.values(files);
   const fetch = async () =>

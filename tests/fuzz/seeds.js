@@ -447,6 +447,21 @@ export const pieceFiles = Object.fromEntries(
   ]),
 );
 
+// ---- PyTorch
+
+/** Files of torch.save; tests/golden/README.md says how they were made. */
+export const torchFiles = [
+  'nanogpt/ckpt.pt',
+  'nanogpt_half.pt',
+  'strided.pth',
+  'parameters.pt',
+  'mingpt.pt',
+  'tutorial1_classical.pt',
+  'refused/namespace.pt',
+  'refused/module.pt',
+  'refused/script.pt',
+].map((name) => new Uint8Array(readFileSync(new URL(`../golden/pytorch/${name}`, import.meta.url))));
+
 // ---- llama2.c
 
 /**

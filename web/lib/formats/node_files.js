@@ -54,7 +54,8 @@ export async function openPath(path) {
       e,
     );
   }
-  return { name: path, chunks: size === 0 ? empty() : fileChunks(file, size ?? Infinity), total: size };
+  const chunks = size === 0 ? empty() : fileChunks(file, size ?? Infinity);
+  return { name: path, chunks, total: size, reused: true };
 }
 
 /**
@@ -64,13 +65,15 @@ export async function openPath(path) {
 const empty = () => ({ next: async () => END });
 
 /**
- * The chunks of a file, which is closed at its end or by `return`.
+ * The chunks of a file, which is closed at its end or by `return`. All are in one buffer: a chunk is valid until the
+ * next one is requested. With a new buffer for each, some tens of megabytes of them wait for the garbage collector.
  * @param {import('./node_file.js').NodeFile} file
  * @param {number} size  in bytes; Infinity where it is unknown
  * @returns {AsyncIterator<Uint8Array>}
  */
 function fileChunks(file, size) {
   let open = true;
+  const buffer = new Uint8Array(Math.min(1 << 20, size + 1));
   const end = async () => {
     if (open) {
       open = false;
@@ -81,7 +84,6 @@ function fileChunks(file, size) {
   return {
     next: async () => {
       if (!open) return END;
-      const buffer = new Uint8Array(Math.min(1 << 20, size + 1));
       const bytes = await file.read(buffer);
       return bytes ? { done: false, value: buffer.subarray(0, bytes) } : end();
     },

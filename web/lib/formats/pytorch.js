@@ -457,6 +457,8 @@ export async function deliverTorch({ archive, storages }, tensors, give) {
     if (t.covers.length) byKey.set(key, [...(byKey.get(key) ?? []), t]);
   }
   const waiting = new Set(storages.keys());
+  /** The memory in which one tensor after the other is collected. @type {Scratch} */
+  const scratch = { bytes: new Uint8Array(0) };
   for (let local = await archive.next(); local; local = await archive.next()) {
     if (!local.name.startsWith(folder))
       archive.refuse(`the archive has ${show(local.name)}, expected a name in ${show(folder)}`);
@@ -472,7 +474,7 @@ export async function deliverTorch({ archive, storages }, tensors, give) {
     if (!storage) return archive.refuse(`no tensor has the storage ${show(name)}`);
     if (local.size !== null && local.size !== storage.bytes)
       archive.refuse(`${name} has ${local.size} bytes, the pickle gives it ${storage.bytes}`);
-    await deliverStorage(r, storage, byKey.get(key) ?? [], give);
+    await deliverStorage(r, storage, byKey.get(key) ?? [], scratch, give);
     await archive.end(local, storage.bytes);
   }
   const [missing] = waiting;
@@ -480,15 +482,18 @@ export async function deliverTorch({ archive, storages }, tensors, give) {
   await archive.directory();
 }
 
+/** @typedef {{bytes: Uint8Array}} Scratch */
+
 /**
  * Delivers the tensors of one storage. A tensor whose elements follow each other is passed on while it arrives; one of
  * another order, or that shares elements with another one, is first collected in memory.
  * @param {ByteReader} r  at the storage; afterwards behind it
  * @param {Storage} storage
  * @param {TensorSource[]} tensors
+ * @param {Scratch} scratch
  * @param {(t: TensorSource, r: ByteReader) => Promise<void>} give
  */
-async function deliverStorage(r, { bytes }, tensors, give) {
+async function deliverStorage(r, { bytes }, tensors, scratch, give) {
   const start = r.pos;
   const views = tensors
     .map((t) => {
@@ -506,7 +511,7 @@ async function deliverStorage(r, { bytes }, tensors, give) {
     const tensor = /** @type {Tensor} */ (t.tensor);
     if (end === i + 1 && tensor.isContiguous) await give(t, tensor.storage.dtype === 'f64' ? singles(r, t) : r);
     else {
-      const held = await collect(r, to - from, t.name);
+      const held = await collect(r, to - from, t.name, scratch);
       for (const view of views.slice(i, end)) {
         const { storage } = /** @type {Tensor} */ (view.t.tensor);
         const part = gathered(held.subarray(view.from - from), view.t, r.name);
@@ -519,20 +524,24 @@ async function deliverStorage(r, { bytes }, tensors, give) {
 }
 
 /**
- * The next bytes of a file in an array of their own.
+ * The next bytes of a file, collected in memory; valid until the next call.
  * @param {ByteReader} r
  * @param {number} n
  * @param {string} what
+ * @param {Scratch} scratch
  */
-async function collect(r, n, what) {
+async function collect(r, n, what, scratch) {
   if (r.total === null) return (await r.take(n, what)).slice(); // the array grows with what arrives
   if (r.pos + n > r.total) r.failTruncated(n, r.total - r.pos, what);
-  let held;
-  try {
-    held = new Uint8Array(n);
-  } catch (error) {
-    return fail('out-of-memory', `${r.name}: there is no room for the ${n} bytes of ${what}`, error);
+  if (scratch.bytes.length < n) {
+    try {
+      scratch.bytes = new Uint8Array(0);
+      scratch.bytes = new Uint8Array(n);
+    } catch (error) {
+      return fail('out-of-memory', `${r.name}: there is no room for the ${n} bytes of ${what}`, error);
+    }
   }
+  const held = scratch.bytes.subarray(0, n);
   let at = 0;
   await r.pipe(
     n,
@@ -560,9 +569,9 @@ function gathered(held, t, name) {
     let element = 0;
     const inner = shape.length - 1;
     const perPiece = PIECE / itemBytes;
+    const out = new Uint8Array(Math.min(PIECE, numel * itemBytes));
     for (let done = 0; done < numel;) {
       const n = Math.min(perPiece, numel - done);
-      const out = new Uint8Array(n * itemBytes);
       for (let i = 0; i < n; i++) {
         const from = element * itemBytes;
         for (let b = 0; b < itemBytes; b++) out[i * itemBytes + b] = held[from + b];
@@ -574,7 +583,7 @@ function gathered(held, t, name) {
         }
       }
       done += n;
-      yield out;
+      yield out.subarray(0, n * itemBytes);
     }
   }
   return memoryReader(pieces(), name, numel * itemBytes);
@@ -588,27 +597,29 @@ function gathered(held, t, name) {
 function singles(r, t) {
   const { numel } = /** @type {Tensor} */ (t.tensor);
   async function* pieces() {
+    const out = new Float32Array(Math.min(PIECE / 8, numel));
+    const bytes = new Uint8Array(out.buffer);
     for (let left = numel; left > 0;) {
       if (r.ready < 8) await r.need(8, t.name);
       const n = Math.min(left, Math.floor(r.ready / 8), PIECE / 8);
       const b = r.takeReady(8 * n);
       const view = new DataView(b.buffer, b.byteOffset, b.length);
-      const out = Float32Array.from({ length: n }, (_, i) => view.getFloat64(8 * i, true));
+      for (let i = 0; i < n; i++) out[i] = view.getFloat64(8 * i, true);
       left -= n;
-      yield new Uint8Array(out.buffer);
+      yield bytes.subarray(0, 4 * n);
     }
   }
   return memoryReader(pieces(), r.name, 4 * numel);
 }
 
 /**
- * A reader of computed chunks.
+ * A reader of computed chunks, each valid until the next one is requested.
  * @param {Iterator<Uint8Array> | AsyncIterator<Uint8Array>} chunks
  * @param {string} name
  * @param {number} total
  */
 const memoryReader = (chunks, name, total) =>
-  new ByteReader(/** @type {any} */ ({ next: async () => chunks.next() }), { name, total });
+  new ByteReader(/** @type {any} */ ({ next: async () => chunks.next() }), { name, total, reused: true });
 
 // ---- what people save
 
