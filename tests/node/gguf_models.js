@@ -34,6 +34,8 @@ export const MODELS = {
     rope_attention_factor: 0.1 * Math.log(4) + 1,
   },
   qwen3: { qk_norm: true, d_head: 32 },
+  'llama experts': { n_experts: 4, n_experts_used: 2, rope_pairs: 'adjacent', ...untied },
+  qwen3moe: { qk_norm: true, n_experts: 8, n_experts_used: 3, d_expert: 32 },
   gpt2: { ...rows, n_kv_heads: 4, position: 'learned' },
   gemma: { ...gemma, score_scale: 0, rope_scaling: 'linear', rope_factor: 2 },
   gemma2: {
