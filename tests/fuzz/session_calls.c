@@ -82,9 +82,12 @@ static void sample(struct stream *s, struct gf_session *e, const struct gf_confi
                                   .min_p = below(s, 2) ? 0 : number(s),
                                   .repetition_penalty = below(s, 2) ? 1 : number(s),
                                   .top_k = below(s, 2) ? 0 : about(s, c->vocab_size % 60000)};
+    const int32_t ids[3] = {about(s, c->vocab_size % 60000), -1, 0};
+    const float bias[3] = {number(s), -INFINITY, number(s)};
+    const struct gf_adjustment a = {below(s, 4), ids, bias, NULL};
     gf_session_seed(e, word(s));
     maybe_fail_allocations(s);
-    int32_t status = gf_session_sample(e, &p, NULL, &choice, &err);
+    int32_t status = gf_session_sample(e, &p, below(s, 2) ? &a : NULL, &choice, &err);
     STATUS(status, err);
     allow_allocations();
     if (status == GF_OK) PROMISE(choice.id >= 0 && choice.id < c->vocab_size);
