@@ -101,9 +101,10 @@ export const sharesMemory = (a, b) =>
  * The fields that names and shapes tell.
  * @param {ReturnType<typeof shapesOf>} shapes
  * @param {{n_heads?: number, d_head?: number}} given
+ * @param {number} offset  rows of a table of positions before that of position 0
  * @returns {Json | null} null where the tensors are not those of a decoder
  */
-function fieldsOf(shapes, given) {
+function fieldsOf(shapes, given, offset) {
   const of = (/** @type {string} */ name) => shapes.get(name)?.shape;
   const has = (/** @type {string} */ name) => shapes.has(name);
   const embed = shapes.get('embed.weight') ?? shapes.get('head.weight');
@@ -130,7 +131,7 @@ function fieldsOf(shapes, given) {
     n_layers: layers + 1,
     d_ff: down[1],
     ...(n && { n_heads: n, d_head: width / n, n_kv_heads: (kv * n) / width }),
-    ...(position && { position: 'learned', context_length: position.at(-2) }),
+    ...(position && { position: 'learned', context_length: /** @type {number} */ (position.at(-2)) - offset }),
     ...(isLayerNorm && { norm: 'layernorm' }),
     ...(isGated && { ffn: 'swiglu' }),
     final_norm: has('final_norm.weight') || has('final_norm.bias'),
@@ -197,7 +198,8 @@ async function tryFamily(type, given, entries, files, rename) {
   const usual = placesByName(big, family ? family.names(big, json, names) : {}, family?.conventions);
   const shapes = shapesOf(entries, rename ? await renamedPlaces(usual, rename) : usual);
   const value = (/** @type {string} */ field) => json[keyOf(family, field) ?? ''] ?? undefined;
-  const told = fieldsOf(shapes, { n_heads: value('n_heads'), d_head: value('d_head') });
+  const offset = family?.base.position_offset ?? 0;
+  const told = fieldsOf(shapes, { n_heads: value('n_heads'), d_head: value('d_head') }, offset);
   if (!told) return null;
   const tied = told.tie_word_embeddings;
   if (family && !family.keys.tie_word_embeddings && (family.base.tie_word_embeddings ?? tied) !== tied) return null;

@@ -125,7 +125,8 @@ async function inferred(given, variants, files, rename, warnings) {
   if (keys.length || given.model_type === undefined)
     warnings.push(
       `${files[0]}: there is no config.json; model_type ${type}` +
-        (keys.length ? ` and ${keys.join(', ')} were read off the tensors` : ' was read off the names'),
+        (keys.length ? ` and ${keys.join(', ')} were read off the tensors` : ' was read off the names') +
+        '; all other keys have the defaults of this family',
     );
   return { full: json, entries };
 }
