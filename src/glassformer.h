@@ -99,6 +99,8 @@ enum {
     X(int32_t, position_offset, 0, 0, 1024)  /* rows of a learned table before that of position 0 (OPT) */             \
     X(int32_t, relative_buckets, 0, 0, 1024) /* of distances, with a learned bias of the scores (T5); 0: none */       \
     X(int32_t, relative_max_distance, 128, 1, 65536) /* from here on all are in the last bucket */                     \
+    X(int32_t, position_pad_id, -1, -1, 1 << 22)     /* tokens of this id are not counted (RoBERTa); -1: none */       \
+    X(int32_t, n_token_types, 0, 0, 1 << 16)         /* rows of a table that is added by the type of a token (BERT) */ \
     X(float, rope_theta, 10000, 1e-6, 1e12)                                                                            \
     X(float, rope_local_theta, 0, 0, 1e12) /* of layers with a window; 0: the same */                                  \
     X(int32_t, rotary_dim, 0, 0, 1 << 12)  /* components of each head that rotate, the first ones; 0: all */           \
@@ -119,7 +121,9 @@ enum {
     X(int32_t, bias_norm, (c->norm == GF_LAYERNORM || c->final_norm_kind == GF_LAYERNORM) && c->norm_gain, 0, 1)       \
     X(int32_t, bias_head, 0, 0, 1)                                                                                     \
     X(int32_t, sliding_window, 0, 0, INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all */                    \
-    X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER, 0, 1)                                                       \
+    X(int32_t, pooler, 0, 0, 1)   /* encoders: tanh of a linear layer on the state of the first position (BERT) */     \
+    X(int32_t, mlm_head, 0, 0, 1) /* encoders: a layer with ffn's activation, a norm and a head (BERT's MLM) */        \
+    X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER || c->mlm_head, 0, 1)                                        \
     X(int32_t, d_embed, 0, 0, 1 << 16) /* width of an embedding that is projected to d_model (OPT); 0: d_model */      \
     X(float, embedding_scale, 1, 1e-6, 1e6)                                                                            \
     X(float, residual_scale, 1, 1e-6, 1e6) /* of what a sublayer adds to the stream */                                 \
@@ -151,8 +155,10 @@ enum {
 #define GF_CONFIG_UNUSED(X)                                                                                            \
     X((c->norm == GF_RMSNORM && c->final_norm_kind == GF_RMSNORM) || !c->norm_gain, bias_norm)                         \
     X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM, bias_qk_norm)                                                   \
-    X(c->kind == GF_ENCODER, tie_word_embeddings)                                                                      \
-    X(c->kind == GF_ENCODER, bias_head)
+    X(c->kind != GF_ENCODER, pooler)                                                                                   \
+    X(c->kind != GF_ENCODER, mlm_head)                                                                                 \
+    X(c->kind == GF_ENCODER && !c->mlm_head, tie_word_embeddings)                                                      \
+    X(c->kind == GF_ENCODER && !c->mlm_head, bias_head)
 
 /* X(condition, sentence): what must hold between the fields once each is in its range, checked in this order. In the
  * refusal {field} becomes the field's name and value. GF_GIVEN(field): it was given, not filled in. c->list.n: the
@@ -171,6 +177,9 @@ enum {
     X(c->relative_buckets == 0 || c->relative_buckets >= 4, "{relative_buckets} is below 4")                           \
     X(2 * c->relative_max_distance > c->relative_buckets,                                                              \
       "{relative_max_distance} is not above half of {relative_buckets}")                                               \
+    X(c->kind == GF_ENCODER || c->position_pad_id < 0, "{position_pad_id} needs kind encoder")                         \
+    X(c->position_offset > 0 || c->position_pad_id < 0, "{position_pad_id} needs position_offset above 0")             \
+    X(c->kind == GF_ENCODER || c->n_token_types == 0, "{n_token_types} needs kind encoder")                            \
     X(c->kind != GF_ENCODER_DECODER || c->n_encoder_layers > 0, "an encoder_decoder needs n_encoder_layers above 0")   \
     X(c->kind == GF_ENCODER_DECODER || c->n_encoder_layers == 0,                                                       \
       "{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own")                 \
@@ -369,13 +378,17 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
 /* Decode one token for each of n sessions of one model in one pass over the weights; the same bits as n evals. n is 1
  * .. GF_CHUNK; no session twice, none that captures, edits or traces. On failure no session changes. */
 int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
-/* After eval: logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last eval. Valid until the next call on s. */
+/* After eval (of an encoder with an mlm_head: encode): logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last
+ * one. Valid until the next call on s. */
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);
-/* Run the encoder over a source of n tokens. mask: [n], 0 hides a position, or NULL. For kind 'encoder'
- * gf_session_hidden then returns the states; for 'encoder_decoder' the cross-attention's keys and values are computed
- * and the decoder restarts at length 0. */
-int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_t *mask, int32_t n,
-                          struct gf_error *err);
+/* Run the encoder over a source of n tokens. mask: [n], 0 hides a position, or NULL. types: [n] the type of each token,
+ * or NULL: all 0. For kind 'encoder' gf_session_hidden then returns the states, with a pooler gf_session_pooled, and
+ * with an mlm_head gf_session_logits; for 'encoder_decoder' the cross-attention's keys and values are computed and the
+ * decoder restarts at length 0. */
+int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
+                          int32_t n, struct gf_error *err);
+/* After encode, where there is a pooler: its output [d_model]; otherwise NULL. Valid until the next call on s. */
+const float *gf_session_pooled(const struct gf_session *s);
 /* Output [n, d_model] of the last eval (stack GF_STACK_DECODER) or encode (GF_STACK_ENCODER), after the final norm. *n
  * becomes the row count; NULL when there is none. Valid until the next call on s. */
 const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_t *n);
@@ -419,12 +432,13 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
 
 /* X(enum, name behind "blocks.N." (or encoder.N., decoder.N.), axes): the points of a pass that can be captured and
  * edited. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
- * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1]; E [pos,
- * n_experts]; C [pos, n_experts_used], which can be captured but not edited. A leading @ marks points of the whole
- * model, not of a block. */
+ * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1]; P [1, d_model]; E
+ * [pos, n_experts]; C [pos, n_experts_used], which can be captured but not edited. A leading @ marks points of the
+ * whole model, not of a block. */
 #define GF_POINTS(X)                                                                                                   \
     X(GF_P_EMBED, "@hook_embed", 'D')                                                                                  \
     X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                                          \
+    X(GF_P_TYPE_EMBED, "@hook_token_type_embed", 'D')                                                                  \
     X(GF_P_LN_EMBED_SCALE, "@embed.ln.hook_scale", '1')                                                                \
     X(GF_P_LN_EMBED, "@embed.ln.hook_normalized", 'D')                                                                 \
     X(GF_P_RESID_PRE, "hook_resid_pre", 'D')                                                                           \
@@ -471,7 +485,10 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                                               \
     X(GF_P_RESID_POST, "hook_resid_post", 'D')                                                                         \
     X(GF_P_LN_FINAL_SCALE, "@ln_final.hook_scale", '1')                                                                \
-    X(GF_P_LN_FINAL, "@ln_final.hook_normalized", 'D')
+    X(GF_P_LN_FINAL, "@ln_final.hook_normalized", 'D')                                                                 \
+    X(GF_P_LN_HEAD_SCALE, "@mlm_head.ln.hook_scale", '1')                                                              \
+    X(GF_P_LN_HEAD, "@mlm_head.ln.hook_normalized", 'D')                                                               \
+    X(GF_P_POOLED, "@pooler.hook_pooler_out", 'P')
 #define GF_POINT_ENUM(id, name, axes) id,
 enum gf_point { GF_POINTS(GF_POINT_ENUM) GF_N_POINTS };
 #undef GF_POINT_ENUM
@@ -526,6 +543,8 @@ void gf_session_clear_edits(struct gf_session *s);
     X(GF_OP_NORM2_POST, "norm2_post")                                                                                  \
     X(GF_OP_RESID_FFN, "ffn.residual")                                                                                 \
     X(GF_OP_FINAL_NORM, "final_norm")                                                                                  \
+    X(GF_OP_POOLER, "pooler")                                                                                          \
+    X(GF_OP_HEAD_TRANSFORM, "head_transform")                                                                          \
     X(GF_OP_HEAD, "head")
 #define GF_OP_ENUM(id, name) id,
 enum gf_op { GF_OPS(GF_OP_ENUM) GF_N_OPS };

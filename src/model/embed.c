@@ -1,5 +1,5 @@
-/* embed.c - the token embedding, read by row (a tied one is the head's matrix too), positions that are added, and
- * where the architecture has them a projection to d_model before and a norm after. */
+/* embed.c - the token embedding, read by row (a tied one is the head's matrix too), positions and token types that are
+ * added (Devlin et al. 2019), and where the architecture has them a projection to d_model before and a norm after. */
 #include "model/embed.h"
 #include "kernels/kernels.h" /* gf_mat_get_row, gf_scale, gf_add */
 #include "model/config.h"
@@ -7,16 +7,19 @@
 #include "model/norm.h"
 #include <string.h>
 
-/* x += the positions' rows. */
-static void add_positions(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos) {
+/* x += the positions' rows. Tokens of position_pad_id are not counted and have position -1 (Liu et al. 2019). */
+static void add_positions(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos,
+                          const int32_t *ids) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_model;
     const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     const float *learned = encoder ? w->encoder_position : w->position;
     float *to = pos;
     for (int32_t i = 0; i < p->n_segs; i++)
-        for (int32_t r = 0; r < p->segs[i].n; r++, to += d) {
-            const int32_t at = p->segs[i].pos0 + r;
+        for (int32_t r = 0, pads = 0; r < p->segs[i].n; r++, to += d) {
+            const int is_pad = *ids++ == c->position_pad_id;
+            const int32_t at = is_pad ? -1 : p->segs[i].pos0 + r - pads;
+            pads += is_pad;
             const float *from = learned        ? learned + (int64_t)(c->position_offset + at) * d
                                 : GF_TRAINS(p) ? p->training->table + (int64_t)at * d
                                                : gf_kv_table(p->segs[i].kv, at, 0);
@@ -24,6 +27,19 @@ static void add_positions(const struct gf_pass *p, const struct gf_weights *w, f
         }
     gf_tap(p->observe, p->stack, -1, GF_P_POS_EMBED, pos, d, p->n, d);
     gf_add(x, x, pos, (int64_t)p->n * d);
+}
+
+/* x += the rows of the token types. */
+static void add_types(const struct gf_pass *p, const struct gf_weights *w, float *x, float *rows) {
+    const int32_t d = p->cfg->d_model;
+    float *to = rows;
+    for (int32_t i = 0; i < p->n_segs; i++)
+        for (int32_t r = 0; r < p->segs[i].n; r++, to += d) {
+            const int32_t type = p->segs[i].types ? p->segs[i].types[r] : 0;
+            memcpy(to, w->token_type + (int64_t)type * d, (size_t)d * sizeof *to);
+        }
+    gf_tap(p->observe, p->stack, -1, GF_P_TYPE_EMBED, rows, d, p->n, d);
+    gf_add(x, x, rows, (int64_t)p->n * d);
 }
 
 void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const struct gf_embedded *e, float *x,
@@ -39,7 +55,8 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
     if (projected) gf_linear_forward(p, &w->embed_project, x, rows, p->n);
     gf_tap(p->observe, p->stack, -1, GF_P_EMBED, x, d, p->n, d);
     if (c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL))
-        add_positions(p, w, x, e->pos);
+        add_positions(p, w, x, e->pos, ids);
+    if (c->n_token_types && !GF_TRAINS(p)) add_types(p, w, x, e->pos);
     if (!c->embed_norm) return;
     if (e->sum != x) memcpy(e->sum, x, (size_t)p->n * (size_t)d * sizeof *x);
     gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, -1, GF_P_LN_EMBED_SCALE, GF_P_LN_EMBED, x,

@@ -10,8 +10,7 @@
 #include "model/config.h"    /* gf_ffn_activation, gf_ffn_gated */
 #include "model/linear.h"
 
-/* y = act(x), n values; y may be x. */
-static void activate(int32_t activation, float *y, const float *x, int64_t n) {
+void gf_activate(int32_t activation, float *y, const float *x, int64_t n) {
     enum { STEP = 64 };
     switch (activation) {
     case GF_RELU: gf_relu(y, x, n); break;
@@ -35,14 +34,14 @@ static void activate_gated(const struct gf_pass *p, float *post, const float *ga
     } else if (activation == GF_SILU) {
         gf_silu_mul(post, gate, up, n);
     } else {
-        activate(activation, post, gate, n);
+        gf_activate(activation, post, gate, n);
         for (int32_t j = 0; j < n; j++) post[j] *= up[j];
     }
 }
 
 void gf_ffn_activate(const struct gf_pass *p, float *post, const float *pre, int32_t n, int32_t width) {
     if (!gf_ffn_gated(p->cfg)) {
-        activate(p->cfg->ffn, post, pre, (int64_t)n * width);
+        gf_activate(p->cfg->ffn, post, pre, (int64_t)n * width);
         return;
     }
     for (int64_t i = 0; i < n; i++, pre += 2 * width, post += width) activate_gated(p, post, pre, pre + width, width);
@@ -111,7 +110,7 @@ static void gated_backward(const struct gf_pass *p, float *dpre, const float *dp
         float t[STEP];
         for (int32_t j = 0; j < m; j++) t[j] = dpost[i + j] * pre[n + i + j];
         act_backward(activation, dpre + i, t, pre + i, m);
-        activate(activation, t, pre + i, m);
+        gf_activate(activation, t, pre + i, m);
         for (int32_t j = 0; j < m; j++) dpre[n + i + j] = dpost[i + j] * t[j];
     }
 }

@@ -1,12 +1,16 @@
-/* head.c - logits from hidden states.
+/* head.c - logits from hidden states, and the pooled state of an encoder.
  *
  *   logits = cap tanh( scale (W h + b) / cap )      without a cap: scale (W h + b)
+ *   mlm_head:  h is first replaced by norm( activation(W h + b) )
+ *   pooled = tanh( W h_0 + b )
  *
- * Sources: Press & Wolf 2017 (tied embeddings); Gemma 2 (soft cap). */
+ * Sources: Press & Wolf 2017 (tied embeddings); Gemma 2 (soft cap); Devlin et al. 2019 (mlm_head, pooler). */
 #include "model/head.h"
 #include "kernels/kernels.h" /* gf_scale, gf_tanh */
 #include "model/config.h"
+#include "model/ffn.h" /* gf_activate */
 #include "model/linear.h"
+#include "model/norm.h"
 
 /* The head; a tied one is the embedding's matrix. */
 static struct gf_linear head_of(const struct gf_config *c, const struct gf_weights *w) {
@@ -29,6 +33,23 @@ void gf_head_forward(const struct gf_pass *p, const struct gf_weights *w, float 
         gf_tanh(logits, logits, all);
         gf_scale(logits, logits, cap, all);
     }
+}
+
+void gf_encoder_outputs(const struct gf_pass *p, const struct gf_weights *w, float *pooled, float *transformed,
+                        const float *hidden, float *mean, float *rstd) {
+    const struct gf_config *c = p->cfg;
+    const int32_t d = c->d_model;
+    if (c->pooler) {
+        gf_linear_forward(p, &w->pooler, pooled, hidden, 1);
+        gf_tanh(pooled, pooled, d);
+        gf_tap(p->observe, p->stack, -1, GF_P_POOLED, pooled, d, 1, d);
+        gf_mark(p->trace, p->stack, -1, GF_OP_POOLER);
+    }
+    if (!c->mlm_head) return;
+    gf_linear_forward(p, &w->head_transform, transformed, hidden, p->n);
+    gf_activate(gf_ffn_activation(c), transformed, transformed, (int64_t)p->n * d);
+    gf_norm_forward(p, &w->head_norm, -1, GF_P_LN_HEAD_SCALE, GF_P_LN_HEAD, transformed, transformed, mean, rstd, p->n);
+    gf_mark(p->trace, p->stack, -1, GF_OP_HEAD_TRANSFORM);
 }
 
 void gf_head_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw, float *dhidden,

@@ -17,6 +17,7 @@ struct gf_seg {
     struct gf_kv *kv;
     int32_t pos0, n;
     const uint8_t *mask;       /* [n_keys]: 0 hides a key; NULL: none hidden */
+    const int32_t *types;      /* encoder: [n] token types; NULL: all 0 */
     const struct gf_kv *cross; /* decoder blocks of an encoder_decoder */
     const uint8_t *cross_mask; /* [cross->length] or NULL */
     int32_t source0, n_source; /* training: the first of its rows of the encoder's output, and their number */

@@ -219,6 +219,17 @@ static void stack(struct walk *k, const char *name, int32_t which, struct gf_blo
     k->layer = -1;
 }
 
+/* A linear layer of d_model rows and columns outside the blocks, with a bias. */
+static void dense(struct walk *k, const char *name, struct gf_linear *l) {
+    const int32_t d = k->cfg->d_model;
+    char text[32];
+    k->component = GF_C_HEAD;
+    join(text, sizeof text, name, ".weight");
+    mat(k, text, AT(l, w), 0, d, d, d);
+    join(text, sizeof text, name, ".bias");
+    vec(k, text, AT(l, b), 0, d, d);
+}
+
 /* only: the index of the entry that is reported; -1: all. */
 static void walk(const struct gf_config *c, struct gf_weights *w, gf_roster_fn fn, void *ctx, int32_t only) {
     const int two = c->kind == GF_ENCODER_DECODER;
@@ -242,6 +253,8 @@ static void walk(const struct gf_config *c, struct gf_weights *w, gf_roster_fn f
         table(&k, "relative_bias.weight", AT(w, relative), c->relative_buckets, c->n_heads);
     }
     if (c->embed_norm && two) norm(&k, "encoder.embed_norm", AT(w, encoder_embed_norm), GF_C_NORM);
+    k.component = GF_C_EMBEDDING;
+    if (c->n_token_types) table(&k, "token_type.weight", AT(w, token_type), c->n_token_types, c->d_model);
     if (c->embed_norm) norm(&k, "embed_norm", AT(w, embed_norm), GF_C_NORM);
     if (two) {
         stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers, 0);
@@ -250,7 +263,12 @@ static void walk(const struct gf_config *c, struct gf_weights *w, gf_roster_fn f
     stack(&k, two ? "decoder." : "blocks.", c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER,
           w ? w->blocks : NULL, c->n_layers, two);
     if (c->final_norm) norm(&k, "final_norm", AT(w, final_norm), GF_C_FINAL_NORM);
-    if (c->kind == GF_ENCODER) return;
+    if (c->pooler) dense(&k, "pooler", AT(w, pooler));
+    if (c->kind == GF_ENCODER && !c->mlm_head) return;
+    if (c->mlm_head) {
+        dense(&k, "head_transform", AT(w, head_transform));
+        norm(&k, "head_norm", AT(w, head_norm), GF_C_HEAD);
+    }
     k.component = GF_C_HEAD;
     if (projected)
         mat(&k, "head_project.weight", AT(w, head_project.w), 0, gf_embed_width(c), gf_embed_width(c), c->d_model);

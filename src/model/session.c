@@ -54,6 +54,7 @@ void gf_session_close(struct gf_session *s) {
     gf_give(s->hidden);
     gf_give(s->encoded);
     gf_give(s->logits);
+    gf_give(s->pooled);
     free(s->sampling);
     free(s->cross_mask);
     free(s->ids);
@@ -152,7 +153,8 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
         b->ffn_out = b->attn_out;
     BUF(s->embedded.rows,
         gf_embed_projected(c) ? gf_embed_width(c) : 0); /* also of the hidden states before the head */
-    BUF(s->embedded.pos, c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED ? d : 0);
+    const int added = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED || c->n_token_types;
+    BUF(s->embedded.pos, added ? d : 0);
 #undef BUF
     uint64_t bytes = gf_mul_u64((uint64_t)c->n_kv_heads * 4 * sizeof(float), (uint64_t)keys);
     total = gf_add_u64(total, gf_arena_share(bytes));
@@ -264,6 +266,7 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
     else
         memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
     if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
+    if (c->kind == GF_ENCODER) gf_encoder_outputs(&p, &m->w, s->pooled, s->hidden, hidden, b->mean1, b->rstd1);
 }
 
 /* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK, on s's scratch. */
@@ -467,7 +470,7 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, st
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
         head_forward(s, s->logits + (int64_t)i * v, s->hidden + (int64_t)(row0 + i) * d, rows);
     }
-    gf_mark(s->trace, GF_STACK_DECODER, -1, GF_OP_HEAD);
+    gf_mark(s->trace, m->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER, -1, GF_OP_HEAD);
     s->logits_row0 = row0;
     s->logits_rows = n;
     return s->logits;
@@ -476,6 +479,10 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, st
 const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_t *n) {
     *n = stack == GF_STACK_ENCODER ? s->encoded_rows : s->hidden_rows;
     return *n ? (stack == GF_STACK_ENCODER ? s->encoded : s->hidden) : NULL;
+}
+
+const float *gf_session_pooled(const struct gf_session *s) {
+    return s->encoded_rows && s->model->cfg.pooler ? s->pooled : NULL;
 }
 
 /* Fill s->cross with the keys and values of every decoder layer for the n encoded rows, and start the decoder's
@@ -513,8 +520,9 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
     return 0;
 }
 
-int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_t *mask, int32_t n,
-                          struct gf_error *err) {
+/* GF_OK if n tokens can be encoded, otherwise the error. */
+static int32_t refuse_encode(const struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
+                             int32_t n, struct gf_error *err) {
     const struct gf_config *c = &s->model->cfg;
     if (c->kind == GF_DECODER) return gf_fail(err, GF_ERR_STATE, "a decoder has no encoder: use eval");
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one source token is needed");
@@ -522,23 +530,38 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_
         return gf_fail(err, GF_ERR_CONTEXT, "%d source tokens do not fit the context of %d", n, s->context);
     int32_t status = check_ids(s->model, ids, n, err);
     if (status != GF_OK) return status;
+    for (int32_t i = 0; types && i < n; i++)
+        if (types[i] < 0 || types[i] >= c->n_token_types)
+            return gf_fail(err, GF_ERR_ARGUMENT, "token %d has type %d, the model has %d token types", i, types[i],
+                           c->n_token_types);
     int shown = !mask;
     for (int32_t i = 0; i < n && !shown; i++) shown = mask[i] != 0;
-    if (!shown) return gf_fail(err, GF_ERR_ARGUMENT, "the mask hides every source position");
+    return shown ? GF_OK : gf_fail(err, GF_ERR_ARGUMENT, "the mask hides every source position");
+}
+
+int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
+                          int32_t n, struct gf_error *err) {
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t status = refuse_encode(s, ids, types, mask, n, err);
+    if (status != GF_OK) return status;
     struct gf_kv work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */
     gf_kv_open(&work, c, 1, GF_KV_F32);
     if (gf_kv_reserve(&work, n) || ensure_scratch(s, n, n) ||
         ensure_rows(&s->encoded, &s->encoded_room, n, c->d_model) ||
+        (c->pooler && ensure_rows(&s->pooled, &s->pooled_room, 1, c->d_model)) ||
+        (c->mlm_head && ensure_rows(&s->hidden, &s->hidden_room, n, c->d_model)) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_ENCODER, n, 0, n, 0))) {
         gf_kv_close(&work);
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d source positions", n);
     }
-    struct gf_seg seg = {.kv = &work, .n = n, .mask = mask};
+    struct gf_seg seg = {.kv = &work, .n = n, .mask = mask, .types = types};
     if (s->trace) gf_trace_open(s->trace);
     gf_pool_begin_pass(s->model->pool, 0);
     run_stack(s, GF_STACK_ENCODER, &seg, 1, n, ids, s->encoded);
     gf_kv_close(&work);
     s->encoded_rows = n;
+    s->hidden_rows = c->mlm_head ? n : 0;
+    s->logits_rows = 0;
     if (c->kind == GF_ENCODER_DECODER && encode_cross(s, mask, n))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for the source's keys and values");
     return GF_OK;

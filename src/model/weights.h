@@ -53,11 +53,15 @@ struct gf_weights {
     struct gf_linear embed_project;     /* [d_model, d_embed]; 0 rows where the widths are equal */
     float *position, *encoder_position; /* [position_offset + context_length, d_model]; learned positions */
     float *relative, *encoder_relative; /* [relative_buckets, n_heads], of all layers of a stack; relative.h */
+    float *token_type;                  /* [n_token_types, d_model] */
     struct gf_norm embed_norm, encoder_embed_norm; /* embed_norm only */
     struct gf_block *blocks;                       /* [n_layers] */
     struct gf_block *encoder_blocks;               /* [n_encoder_layers] of an encoder_decoder */
     struct gf_ffn *experts;                        /* of all layers: gf_block.experts.each points into it */
     struct gf_norm final_norm, encoder_final_norm;
+    struct gf_linear pooler;         /* [d_model, d_model] */
+    struct gf_linear head_transform; /* mlm_head: [d_model, d_model], with the norm after it */
+    struct gf_norm head_norm;
     struct gf_linear head_project; /* [d_embed, d_model]; as embed_project */
     struct gf_linear head;         /* [vocab_size, d_embed]; a tied head is the embedding's matrix itself */
 };

@@ -48,7 +48,7 @@ static int32_t generate(const struct generator *g, struct span prompt, float tem
     if (c->kind != GF_ENCODER_DECODER)
         n += (int32_t)m;
     else if (status == GF_OK)
-        status = gf_session_encode(s, ids + 1, NULL, (int32_t)m, err);
+        status = gf_session_encode(s, ids + 1, NULL, NULL, (int32_t)m, err);
     const struct gf_sampling sampling = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
     while (status == GF_OK && gf_session_length(s) + n < context) {
         struct gf_choice next;

@@ -8,12 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { openCheckpoint } from '../../web/lib/formats/source.js';
-import { writeModel } from '../../web/lib/formats/write_model.js';
-import { vocabularyMeta } from '../../web/lib/formats/write_vocab.js';
 import { load } from '../../web/lib/index.js';
-import { MODELS, randomModel } from '../node/gguf_models.js';
-import { numbers } from '../node/helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const models = readdirSync(`${top}weights`)
@@ -128,75 +123,3 @@ for (const model of models)
       await server.close();
     }
   });
-
-/** A model of the table as the bytes of a GGUF, with a vocabulary of 320 tokens. */
-async function written(name) {
-  const { config, weights } = randomModel(name);
-  const { tokenizer, special, close } = await openCheckpoint(`${top}tests/golden/cases/gguf_phi3/model.gguf`);
-  close();
-  const meta = vocabularyMeta(tokenizer, special, config.vocab_size);
-  const [architecture] = name.split(' ');
-  const chunks = [];
-  for await (const c of writeModel(config, (w) => weights.get(w).data, { architecture, meta })) chunks.push(c);
-  return Buffer.concat(chunks);
-}
-
-/** llama.cpp's log probability of each of some ids after a prompt, and its own choice. Runs in the page. */
-async function logprobsInPage({ library, base64, prompt, ids }) {
-  const { Wllama } = await import(`${library}index.js`);
-  const silent = { debug() {}, log() {}, warn() {}, error: console.error };
-  const wllama = new Wllama(
-    { 'single-thread/wllama.wasm': `${library}single-thread/wllama.wasm` },
-    { logger: silent, suppressNativeLog: true },
-  );
-  const file = await (await fetch(`data:application/octet-stream;base64,${base64}`)).blob();
-  await wllama.loadModel([file], { n_ctx: 128, n_threads: 1 });
-  await wllama.samplingInit({ temp: 0 });
-  const steps = [];
-  let batch = prompt;
-  for (const id of ids) {
-    await wllama.decode(batch, {});
-    const most = await wllama.getLogits(8);
-    steps.push({ best: most[0], own: most.find(({ token }) => token === id)?.p ?? 0 });
-    batch = [id];
-  }
-  await wllama.exit();
-  return steps;
-}
-
-test('llama.cpp computes the same from a written GGUF of each architecture', async (t) => {
-  const server = await serve(top);
-  const browser = await launch();
-  try {
-    const page = await browser.newPage();
-    await page.goto(`${server.url}package.json`);
-    for (const name of Object.keys(MODELS)) {
-      const bytes = await written(name);
-      const prompt = numbers(40, 300, 7).map((x) => x + 10);
-      const model = await load(new Uint8Array(bytes), { dtype: 'f32' });
-      const steps = [];
-      for await (const { id, logprob } of model.generate(prompt, { temperature: 0, maxTokens: 16, ignoreEos: true }))
-        steps.push({ id, logprob });
-      model.dispose();
-      const theirs = await page.evaluate(logprobsInPage, {
-        library: `${server.url}node_modules/wllama2/esm/`,
-        base64: bytes.toString('base64'),
-        prompt,
-        ids: steps.map(({ id }) => id),
-      });
-      // llama.cpp keeps keys and values as f16, and computes GELU by a table in f16
-      const off = theirs
-        .map(({ own }, i) => Math.abs(Math.log(own) - steps[i].logprob))
-        .reduce((a, b) => Math.max(a, b));
-      const same = theirs.filter(({ best }, i) => best.token === steps[i].id).length;
-      t.diagnostic(`${name}: ${same} of ${steps.length} tokens, log probabilities within ${off.toFixed(5)}`);
-      assert.ok(off < 0.02, `${name}: log probabilities differ by ${off}`);
-      theirs.forEach(({ best, own }, i) =>
-        assert.ok(best.token === steps[i].id || Math.log(best.p / own) < 0.02, `${name}: token ${i} is ${best.token}`),
-      );
-    }
-  } finally {
-    await browser.close();
-    await server.close();
-  }
-});

@@ -46,9 +46,13 @@ static void encode(struct stream *s, struct gf_session *e, const struct gf_confi
     int32_t *ids = any_ids(s, count, c->vocab_size);
     uint8_t *mask = values((size_t)count, 1);
     for (int32_t i = 0; i < count; i++) mask[i] = below(s, 4) != 0;
+    int32_t *types = values((size_t)count, sizeof *types);
+    for (int32_t i = 0; i < count; i++) types[i] = below(s, 16) ? below(s, c->n_token_types + 1) : about(s, 2);
     maybe_fail_allocations(s);
-    if (count || n < 1) STATUS(gf_session_encode(e, ids, below(s, 2) ? mask : NULL, n, &err), err);
+    if (count || n < 1)
+        STATUS(gf_session_encode(e, ids, below(s, 2) ? types : NULL, below(s, 2) ? mask : NULL, n, &err), err);
     allow_allocations();
+    free(types);
     free(mask);
     free(ids);
 }
@@ -65,6 +69,8 @@ static void read_results(struct stream *s, struct gf_session *e, const struct gf
     if (x) touched = touch(x, (int64_t)rows * c->vocab_size);
     x = gf_session_hidden(e, below(s, 2), &n);
     if (x) touched = touch(x, (int64_t)n * c->d_model);
+    x = gf_session_pooled(e);
+    if (x) touched = touch(x, c->d_model);
     const int32_t deep = below(s, 2) ? c->n_layers : c->n_encoder_layers;
     for (int32_t point = 0; point < GF_N_POINTS; point++) {
         x = gf_session_captured(e, below(s, 2), below(s, (deep < 9 ? deep : 9) + 1) - 1, point, dims);

@@ -45,7 +45,7 @@ static void encode(struct gf_session *s, int32_t n, int masked) {
     int32_t ids[300];
     uint8_t mask[300];
     for (int32_t i = 0; i < n; i++) ids[i] = id(i + 3), mask[i] = i % 3 != 1;
-    CHECK_INT(gf_session_encode(s, ids, masked ? mask : NULL, n, &err), GF_OK);
+    CHECK_INT(gf_session_encode(s, ids, NULL, masked ? mask : NULL, n, &err), GF_OK);
 }
 
 static const int32_t lengths[] = {0, 1, 63, 64, 65, 127, 128, 129, 192};

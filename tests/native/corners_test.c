@@ -40,7 +40,7 @@ static void run(struct gf_session *s, int32_t n) {
 static void encode(struct gf_session *s, int32_t n, const uint8_t *mask) {
     int32_t ids[200];
     for (int32_t i = 0; i < n; i++) ids[i] = id(i + 3);
-    CHECK_INT(gf_session_encode(s, ids, mask, n, &err), GF_OK);
+    CHECK_INT(gf_session_encode(s, ids, NULL, mask, n, &err), GF_OK);
 }
 
 /* Check that the last rows' logits of both sessions have the same bits, or, with same = 0, that they differ. */

@@ -344,7 +344,7 @@ struct gf_model *golden_model(const struct golden *g, const struct gf_config *cf
 }
 
 const float *golden_eval(struct gf_session *s, const struct golden_run *r, struct gf_error *err) {
-    if (r->n_source && gf_session_encode(s, r->source, r->mask, r->n_source, err) != GF_OK) return NULL;
+    if (r->n_source && gf_session_encode(s, r->source, NULL, r->mask, r->n_source, err) != GF_OK) return NULL;
     if (r->n) {
         if (gf_session_eval(s, r->ids, r->n, err) != GF_OK) return NULL;
         return gf_session_logits(s, 0, r->n, err);

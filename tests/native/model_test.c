@@ -561,7 +561,7 @@ static void random_configurations_are_counted_reserved_and_run(void) {
         CHECK(s != NULL);
         int32_t ids[5], n;
         for (int k = 0; k < 5; k++) ids[k] = below(c.vocab_size);
-        if (c.kind != GF_DECODER) CHECK_OK(gf_session_encode(s, ids, NULL, 5, &err));
+        if (c.kind != GF_DECODER) CHECK_OK(gf_session_encode(s, ids, NULL, NULL, 5, &err));
         if (c.kind != GF_ENCODER) {
             CHECK_OK(gf_session_eval(s, ids, 5, &err));
             const float *y = gf_session_logits(s, 0, 5, &err);
@@ -958,7 +958,7 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     CHECK_REFUSED(gf_session_eval(s, ids, 11, &err), GF_ERR_CONTEXT, "11", "10");
     CHECK_REFUSED(gf_session_eval(s, bad, 3, &err), GF_ERR_TOKEN, "token 1", "50");
     CHECK_REFUSED(gf_session_eval(s, worse, 1, &err), GF_ERR_TOKEN, "-1");
-    CHECK_REFUSED(gf_session_encode(s, ids, NULL, 3, &err), GF_ERR_STATE, "no encoder");
+    CHECK_REFUSED(gf_session_encode(s, ids, NULL, NULL, 3, &err), GF_ERR_STATE, "no encoder");
     CHECK_REFUSED(gf_session_rewind(s, 1, &err), GF_ERR_ARGUMENT, "1 of 0");
     CHECK_REFUSED(gf_session_rewind(s, -1, &err), GF_ERR_ARGUMENT, "-1");
     CHECK_INT(gf_session_length(s), 0);
@@ -1011,10 +1011,10 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     s = gf_session_open(m, 0, GF_KV_F32, &err);
     const uint8_t blind[3] = {0, 0, 0};
     CHECK_REFUSED(gf_session_eval(s, ids, 1, &err), GF_ERR_STATE, "source");
-    CHECK_REFUSED(gf_session_encode(s, ids, NULL, 0, &err), GF_ERR_ARGUMENT, "at least one");
-    CHECK_REFUSED(gf_session_encode(s, ids, NULL, 21, &err), GF_ERR_CONTEXT, "21", "20");
-    CHECK_REFUSED(gf_session_encode(s, bad, NULL, 3, &err), GF_ERR_TOKEN, "50");
-    CHECK_REFUSED(gf_session_encode(s, ids, blind, 3, &err), GF_ERR_ARGUMENT, "hides every");
+    CHECK_REFUSED(gf_session_encode(s, ids, NULL, NULL, 0, &err), GF_ERR_ARGUMENT, "at least one");
+    CHECK_REFUSED(gf_session_encode(s, ids, NULL, NULL, 21, &err), GF_ERR_CONTEXT, "21", "20");
+    CHECK_REFUSED(gf_session_encode(s, bad, NULL, NULL, 3, &err), GF_ERR_TOKEN, "50");
+    CHECK_REFUSED(gf_session_encode(s, ids, NULL, blind, 3, &err), GF_ERR_ARGUMENT, "hides every");
     gf_session_close(s);
     gf_model_close(m);
 

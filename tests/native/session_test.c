@@ -50,7 +50,7 @@ static struct gf_session *open_session(const struct golden *g, const struct gf_m
     struct gf_session *s = gf_session_open(m, 0, kv_type, &err);
     CHECK(s != NULL);
     if (!s) exit(1);
-    if (is_double(g)) CHECK_OK(gf_session_encode(s, source, source_mask, 11, &err));
+    if (is_double(g)) CHECK_OK(gf_session_encode(s, source, NULL, source_mask, 11, &err));
     return s;
 }
 
@@ -117,7 +117,7 @@ static void random_causal_configurations_give_the_same_bits_in_any_chunks(void) 
         for (int32_t plan = 0; plan < N_PLANS; plan++) {
             struct gf_session *s = gf_session_open(m, 0, i % GF_N_KV_TYPES, &err);
             CHECK(s != NULL);
-            if (is_double(&g)) CHECK_OK(gf_session_encode(s, tokens + 3, source_mask, 11, &err));
+            if (is_double(&g)) CHECK_OK(gf_session_encode(s, tokens + 3, NULL, source_mask, 11, &err));
             eval(s, v, tokens, 0, n, plan, plan ? got : want);
             if (plan) CHECK_SAME(got, want, (int64_t)n * v, g.name, "%d, plan %d", i, plan);
             gf_session_close(s);
@@ -388,12 +388,12 @@ static void masked_source_positions_have_no_effect(void) {
         int32_t other[11], n;
         for (int i = 0; i < 11; i++) other[i] = source_mask[i] ? source[i] : (source[i] + 9) % v;
         struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
-        CHECK_OK(gf_session_encode(s, source, source_mask, 11, &err));
+        CHECK_OK(gf_session_encode(s, source, NULL, source_mask, 11, &err));
         float *want = floats(11 * d), *logits = floats(20 * v), *got = floats(20 * v);
         memcpy(want, gf_session_hidden(s, GF_STACK_ENCODER, &n), (size_t)(11 * d) * sizeof *want);
         CHECK_INT(n, 11);
         if (is_double(g)) eval(s, v, ids, 0, 20, AT_ONCE, logits);
-        CHECK_OK(gf_session_encode(s, other, source_mask, 11, &err));
+        CHECK_OK(gf_session_encode(s, other, NULL, source_mask, 11, &err));
         const float *h = gf_session_hidden(s, GF_STACK_ENCODER, &n);
         for (int i = 0; i < 11; i++)
             if (source_mask[i])
@@ -404,16 +404,16 @@ static void masked_source_positions_have_no_effect(void) {
             eval(s, v, ids, 0, 20, ONE_BY_ONE, got);
             CHECK_SAME(got, logits, 20 * v, g->name, "other hidden tokens");
             /* a new source empties the decoder's cache */
-            CHECK_OK(gf_session_encode(s, source, NULL, 9, &err));
+            CHECK_OK(gf_session_encode(s, source, NULL, NULL, 9, &err));
             CHECK_INT(gf_session_length(s), 0);
             CHECK(gf_session_logits(s, 0, 1, &err) == NULL);
         }
         /* masked positions at the end have the same effect as a shorter source */
         static const uint8_t tail[11] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0};
-        CHECK_OK(gf_session_encode(s, source, tail, 11, &err));
+        CHECK_OK(gf_session_encode(s, source, NULL, tail, 11, &err));
         memcpy(want, gf_session_hidden(s, GF_STACK_ENCODER, &n), (size_t)(8 * d) * sizeof *want);
         if (is_double(g)) eval(s, v, ids, 0, 20, AT_ONCE, logits);
-        CHECK_OK(gf_session_encode(s, source, NULL, 8, &err));
+        CHECK_OK(gf_session_encode(s, source, NULL, NULL, 8, &err));
         CHECK_SAME(gf_session_hidden(s, GF_STACK_ENCODER, &n), want, 8 * d, g->name, "8 of 11");
         CHECK_INT(n, 8);
         if (is_double(g)) {
@@ -493,8 +493,8 @@ static void captured_rows_do_not_depend_on_the_pass(void) {
         CHECK(capture_all(whole) > 20);
         capture_all(part);
         if (is_double(g)) {
-            CHECK_OK(gf_session_encode(whole, source, source_mask, 11, &err));
-            CHECK_OK(gf_session_encode(part, source, source_mask, 11, &err));
+            CHECK_OK(gf_session_encode(whole, source, NULL, source_mask, 11, &err));
+            CHECK_OK(gf_session_encode(part, source, NULL, source_mask, 11, &err));
         }
         eval(plain, v, ids, 0, n, AT_ONCE, want);
         eval(whole, v, ids, 0, n, AT_ONCE, got);
@@ -563,7 +563,7 @@ static void captured_parts_add_up_to_the_residual_stream(void) {
         const int32_t n = 9, d = c->d_model, v = c->vocab_size;
         struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
         capture_all(s);
-        if (is_double(g)) CHECK_OK(gf_session_encode(s, source, source_mask, 11, &err));
+        if (is_double(g)) CHECK_OK(gf_session_encode(s, source, NULL, source_mask, 11, &err));
         float *y = floats((int64_t)n * v), *sum = floats((int64_t)n * d);
         eval(s, v, ids, 0, n, AT_ONCE, y);
         /* heads' results and the bias make the attention's output; pattern rows sum to 1 */
@@ -904,7 +904,7 @@ static void rows_whose_keys_are_all_masked_are_finite(void) {
     static const uint8_t mask[] = {1, 1, 1, 1, 0, 0, 0, 0};
     int32_t tokens[8], n;
     for (int i = 0; i < 8; i++) tokens[i] = ids[i] % c.vocab_size;
-    CHECK_OK(gf_session_encode(s, tokens, mask, 8, &err));
+    CHECK_OK(gf_session_encode(s, tokens, NULL, mask, 8, &err));
     const float *hidden = gf_session_hidden(s, GF_STACK_ENCODER, &n);
     CHECK_INT(n, 8);
     for (int32_t i = 0; hidden && i < n * c.d_model; i++) CHECK(isfinite(hidden[i]));

@@ -112,6 +112,8 @@ function anyValue(name) {
     rotary_dim: [2, 4, 4, 5],
     rope_theta: [10000, 1, 0.5],
     rope_beta_slow: [1, 4, 100],
+    position_pad_id: [...Array(9).fill(-1), 1],
+    n_token_types: [...Array(9).fill(0), 2],
   };
   const edges = [least, most, least - 1, most * 2, 0, NaN, Infinity, 0.5, 1e21];
   const plain = usual[name] ?? (field.type === 'real' ? [0.000001, 0.1, 0.25, 1, 2.5, 4, 10000] : [1, 2, 3, 8, 100]);
@@ -138,6 +140,8 @@ const anyConfig = fc
           'relative_buckets',
           'relative_max_distance',
           'sinusoid_pairs',
+          'position_pad_id',
+          'n_token_types',
           'd_embed',
           'shared_norm',
           'parallel_residual',
@@ -238,6 +242,8 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
     const without = {
       bias_norm: { norm: 'rmsnorm' },
       bias_qk_norm: { qk_norm: true },
+      pooler: { kind: 'encoder_decoder' },
+      mlm_head: {},
       tie_word_embeddings: { kind: 'encoder' },
       bias_head: { kind: 'encoder' },
     };
@@ -261,6 +267,9 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [{ d_head: 7 }, 'd_head 7 is odd, rotary positions rotate pairs'],
       [{ rotary_dim: 7 }, 'rotary_dim 7 is odd, rotary positions rotate pairs'],
       [{ position_offset: 2 }, 'position_offset 2 needs learned positions'],
+      [{ position_pad_id: 0 }, 'position_pad_id 0 needs kind encoder'],
+      [{ kind: 'encoder', position_pad_id: 3 }, 'position_pad_id 3 needs position_offset above 0'],
+      [{ ...two, n_token_types: 2 }, 'n_token_types 2 needs kind encoder'],
       [
         { position: 'learned', context_length: 16777217 },
         'context_length 16777217 is more than 16777216, the longest table of learned positions',

@@ -92,6 +92,10 @@ const reads = {
   source: [[Symbol('odd'), 5, true, { a: 1 }, [-1], [[1], 'x'.repeat(1e6)]]],
   signal: [[5, 'x', {}, [], () => 1]],
 };
+const typed = {
+  pair: [[Symbol('odd'), 5, true, { a: 1 }, [5], [null]]],
+  tokenTypes: [[Symbol('odd'), 5, true, 'x', { a: 1 }, [-1], [0.5], ['x'], [[0.5]]]],
+};
 const sees = {
   capture: [[...LIST, [5], [null], [['x']]]],
   captureBudget: [NUMBER],
@@ -177,14 +181,22 @@ const CALLS = {
     [1],
     SEVERAL,
     'input',
-    { ...reads, ...sees, mask, addSpecialTokens: [FLAG] },
+    { ...reads, ...sees, ...typed, mask, addSpecialTokens: [FLAG] },
   ],
   embed: [
     (m, a, o) => m.encoder.embed(a, o),
     [1],
-    IDS.filter((x) => !Array.isArray(x?.[0])),
+    SEVERAL,
     'input',
-    { mask, addSpecialTokens: [FLAG], signal: reads.signal },
+    {
+      mask,
+      ...typed,
+      pooling: [[...odd, 'max', 5, []]],
+      normalize: [FLAG],
+      truncate: [FLAG],
+      addSpecialTokens: [FLAG],
+      signal: reads.signal,
+    },
   ],
   distribution: [
     (m, a, o) => m.plain.distribution(a, o),

@@ -209,11 +209,19 @@ async function hub() {
     },
     'tokenizer_config.json': { chat_template: '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}' },
   });
+  const letters26 = Array.from('abcdefghijklmnopqrstuvwxyz');
+  const words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '.', ...letters26, ...letters26.map((c) => `##${c}`)];
+  while (words.length < 112) words.push(`[unused${words.length}]`);
   const requests = /** @type {string[]} */ ([]);
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://hub').pathname,
       name = path.split('/').at(-1) ?? '';
     requests.push(path);
+    const encoder = { 'sentence-transformers': 'bert', 'google-bert': 'bert_mlm' }[path.split('/')[1]];
+    if (encoder && name === 'vocab.txt') return response.end(`${words.join('\n')}\n`);
+    if (encoder && ['config.json', 'model.safetensors'].includes(name))
+      return response.end(readFileSync(join(top, 'tests/golden/cases', encoder, name)));
+    if (encoder) return response.writeHead(404).end();
     if (files[name]) return response.end(JSON.stringify(files[name]));
     if (!['config.json', 'model.safetensors'].includes(name)) return response.writeHead(404).end();
     response.end(readFileSync(join(model, name)));

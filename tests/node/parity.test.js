@@ -24,10 +24,45 @@ function joined(captured, names) {
   return Float32Array.from(names.flatMap((name) => Array.from(captured[name].data)));
 }
 
+/** The outputs of an encoder: the last states, logits of a masked language model, pooled vectors. */
+async function checkEncoder(model, { about, array }) {
+  const options = { mask: about.attention_mask, tokenTypes: about.token_type_ids };
+  const result = await model.forward(about.input_ids, {
+    ...options,
+    capture: ['*.hook_pattern', '*.hook_resid_pre', '*.hook_resid_post'],
+  });
+  const names = Object.keys(result.captured);
+  const patterns = names.filter((name) => name.endsWith('hook_pattern'));
+  const streams = names.filter((name) => /\.0\.hook_resid_pre|hook_resid_post$/.test(name));
+  const vector = async (settings) => (await model.embed(about.input_ids, { ...options, ...settings })).data;
+  const pairs = [
+    ['attn', () => joined(result.captured, patterns), ATTENTION],
+    ['hidden', () => joined(result.captured, streams), HIDDEN],
+    ['out', () => result.hidden.data, HIDDEN],
+    ['logits', () => result.logits.data, LOGITS],
+    ['pooled', () => result.pooled.data, HIDDEN],
+    ['pooled', () => vector({ pooling: 'pooler', normalize: false }), HIDDEN],
+    ['mean', () => vector({ pooling: 'mean', normalize: false }), HIDDEN],
+    ['mean_l2', () => vector({ pooling: 'mean', normalize: true }), HIDDEN],
+    ['embedding', () => vector({}), HIDDEN],
+  ];
+  let n = 0;
+  for (const [name, got, most] of pairs) {
+    const want = array(name);
+    if (!want) continue;
+    const off = distance(await got(), want);
+    assert.ok(off <= (about.tolerance?.[`${name}_max_abs`] ?? most), `${name} is ${off} off`);
+    n++;
+  }
+  assert.ok(n >= Object.keys(about.arrays).length);
+  if (about.param_counts) assert.equal(model.parameters.total, about.param_counts.total);
+}
+
 async function check(c) {
   const { about, run } = c;
   const model = await load(c.source, { quantize: 'f32' });
   try {
+    if (model.config.kind === 'encoder') return await checkEncoder(model, c);
     const { logits, captured } = await model.forward(about.input_ids, {
       ...run,
       capture: ['*.hook_pattern', '*.hook_resid_pre', '*.hook_resid_post'],

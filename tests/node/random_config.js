@@ -31,8 +31,12 @@ export const randomConfig = fc
     bias_head: fc.boolean(),
     tie_word_embeddings: fc.boolean(),
     shared_embedding: fc.boolean(),
+    types: fc.integer({ min: 0, max: 3 }),
+    pad: fc.integer({ min: -1, max: 2 }),
+    pooler: fc.boolean(),
+    mlm_head: fc.boolean(),
   })
-  .map(({ group, half, width, n_encoder_layers: encoders, ...c }) => ({
+  .map(({ group, half, width, n_encoder_layers: encoders, types, pad, ...c }) => ({
     ...c,
     n_encoder_layers: c.kind === 'encoder_decoder' ? encoders : 0,
     n_heads: c.n_kv_heads * group,
@@ -40,7 +44,9 @@ export const randomConfig = fc
     d_model: 2 * width,
     causal: c.kind !== 'encoder',
     shared_embedding: c.shared_embedding || c.kind !== 'encoder_decoder',
-    bias_head: c.bias_head && c.kind !== 'encoder',
+    bias_head: c.bias_head && (c.kind !== 'encoder' || c.mlm_head),
+    n_token_types: c.kind === 'encoder' ? types : 0,
+    ...(c.kind === 'encoder' && c.position === 'learned' && { position_pad_id: pad, position_offset: pad + 1 }),
   }));
 
 /** The same of decoders, with the parts that only some families have. */

@@ -443,7 +443,8 @@ test('malformed tokenizers are refused, and the message names the part', async (
     [bpe({ vocab: { a: 1e9 } }), /1000000000/],
     [bpe({ vocab: {} }), /empty/],
     [bpe({ vocab: ['a'] }), /not an object/],
-    [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /WordPiece/],
+    [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /unknown token "\[UNK\]"/],
+    [{ model: { type: 'WordLevel', vocab: { a: 0 } } }, /WordLevel/],
     [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
     [
       bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }),
@@ -489,6 +490,7 @@ test('a truncated or corrupt vocabulary file is refused', async () => {
   assert.deepEqual((await Tokenizer.load(writeGguf(meta, []))).encode('ab'), [2]);
   for (const [key, value, code] of /** @type {[string, any, string][]} */ ([
     ['tokenizer.ggml.model', text('rwkv'), 'unsupported'],
+    ['tokenizer.ggml.model', text('bert'), 'bad-tokenizer'],
     ['tokenizer.ggml.model', text('llama'), 'bad-tokenizer'],
     ['tokenizer.ggml.token_type', i32s([1]), 'bad-tokenizer'],
     ['tokenizer.ggml.bos_token_id', u32(3), 'bad-tokenizer'],

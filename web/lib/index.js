@@ -233,6 +233,7 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./formats/estimate.js').Estimate} Estimate */
 /** @typedef {import('./run/loaded_model.js').LoadedTable} LoadedTable */
 /** @typedef {import('./run/loaded_model.js').Progress} Progress */
+/** @typedef {import('./run/loaded_model.js').Pooling} Pooling */
 /** @typedef {import('./inspect/lens.js').LensToken} LensToken */
 /** @typedef {import('./inspect/lens.js').Attribution} Attribution */
 /** @typedef {import('./inspect/explain.js').Cell} Cell */
@@ -307,6 +308,9 @@ export async function depth(config, options = {}) {
  * @property {number} relativeBuckets  of distances between query and key, each with a learned bias of the scores for
  *   each head; 0: no such bias
  * @property {number} relativeMaxDistance  the distance from which on all are in the last bucket
+ * @property {number} positionPadId  tokens of this id are not counted as positions and read the row before that of
+ *   position 0; -1: there are none
+ * @property {number} nTokenTypes  rows of a table that is added by the type of a token; 0: there is none
  * @property {number} ropeTheta  base of the rotary frequencies
  * @property {number} ropeLocalTheta  the same in layers with a window; 0: no other, and scaled as in all layers
  * @property {number} rotaryDim  components of each head that are rotated, the first ones; 0: all
@@ -328,6 +332,9 @@ export async function depth(config, options = {}) {
  * @property {boolean} biasNorm  only layernorm has one
  * @property {boolean} biasHead
  * @property {number} slidingWindow  keys that a query sees, itself included; 0: all before it
+ * @property {boolean} pooler  encoders: tanh of a linear layer on the state of the first position
+ * @property {boolean} mlmHead  encoders: logits of each position, from a linear layer, the activation in `ffn` and a
+ *   norm before the head; false: an encoder has no logits
  * @property {boolean} tieWordEmbeddings  the head uses the embedding's matrix
  * @property {number} dEmbed  width of an embedding that is projected to d_model; 0: it has d_model and is not
  * @property {number} embeddingScale  factor of the embedding
@@ -464,6 +471,10 @@ export async function depth(config, options = {}) {
  *   it; of several sources a list of such
  * @property {ArrayLike<number> | ArrayLike<number>[]} [mask] encoders: 0 hides a position; decoders: 0 marks padding at
  *   the end
+ * @property {string | string[]} [pair]     encoders: a second text, after an input given as text; of several inputs a
+ *   list
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [tokenTypes] encoders: the type of each token, default 0; of
+ *   several inputs a list of such
  * @property {string[]} [capture]           points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
  * @property {Edit[]} [edits]               changes of values inside the model while it runs
@@ -473,8 +484,9 @@ export async function depth(config, options = {}) {
 /**
  * @typedef {object} ForwardResult
  * @property {Tensor} logits [positions, vocab_size]; of several sequences [sequence, positions, vocab_size], where a
- *   shorter one ends in zeros. An encoder has none: see hidden
+ *   shorter one ends in zeros. An encoder has none, except with the head of a masked language model: see hidden
  * @property {Tensor} [hidden]  encoders: the last states [positions, d_model]
+ * @property {Tensor} [pooled]  encoders with a pooler: its output [d_model]
  * @property {Record<string, Tensor>} captured  by point name
  */
 

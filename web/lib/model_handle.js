@@ -54,8 +54,23 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
 /**
+ * What every call that reads one input takes of an encoder.
+ * @typedef {object} PairOptions
+ * @property {string} [pair]                     a second text, after an input given as text
+ * @property {ArrayLike<number>} [tokenTypes]    the type of each token; default 0
+ */
+/**
  * @typedef {object} EmbedExtras
- * @property {ArrayLike<number>} [mask]          one number for each position; 0 hides it and leaves it out of the mean
+ * @property {'mean' | 'cls' | 'last' | 'pooler'} [pooling] the mean of all positions, the state of the first or of the
+ *   last one, or the pooler's output; default: Model.pooling
+ * @property {boolean} [normalize]               to length 1; default: Model.pooling
+ * @property {boolean} [truncate]                read the first tokens of a text that is too long, as many as
+ *   Model.pooling says, instead of refusing it; default false
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [mask] one number for each position; 0 hides it and leaves it out
+ *   of the mean; of several inputs a list of such
+ * @property {string | string[]} [pair]          a second text; of several inputs a list of such
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a list of
+ *   such
  * @property {boolean} [addSpecialTokens]        of an input given as text; default true
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
@@ -220,6 +235,15 @@ export class Model {
     return this.#info.chatTemplate;
   }
   /**
+   * How `embed` makes one vector of the states of an encoder: as modules.json of sentence-transformers or the GGUF
+   * says, otherwise the mean, not normalised. null for models that are no encoder. maxTokens: most tokens of a text
+   * that is truncated (null: the context); lacks: what the files prescribe and embed lacks (null: nothing).
+   * @returns {Readonly<import('./index.js').Pooling> | null}
+   */
+  get pooling() {
+    return this.#info.pooling;
+  }
+  /**
    * The model's tokenizer on the caller's side, whose calls are synchronous; null for a model without one. It is built
    * at the first access, belongs to the caller and works after the model was disposed.
    * @returns {Promise<Tokenizer> | null}
@@ -355,7 +379,8 @@ export class Model {
    */
   async #ask(call, input, options, many) {
     const [rest, hooks] = callOptions(call, options, this.#limits);
-    return this.#call('inspect', [call, [checkedInput(input, 'input', this.#limits, many), rest]], hooks);
+    const read = checkedInput(input, 'input', this.#limits, many, rest.truncate);
+    return this.#call('inspect', [call, [read, rest]], hooks);
   }
 
   /**
@@ -378,14 +403,18 @@ export class Model {
   }
 
   /**
-   * Encoders: the mean of the last hidden states over all positions that are not masked.
-   * @param {string | Ids} input
+   * Encoders: one vector for a text, from the last hidden states as `Model.pooling` says. The cosine similarity of two
+   * texts is the sum of the products of their normalised vectors.
+   * @param {string | Ids | (string | Ids)[]} input
    * @param {EmbedExtras} [options]
-   * @returns {Promise<Tensor>} [d_model]
-   * @throws {GlassformerError} `unsupported` for a model that is not an encoder
+   * @returns {Promise<Tensor>} [d_model]; of several inputs [input, d_model]
+   * @throws {GlassformerError} `unsupported` for a model that is not an encoder, or whose files ask for another pooling
    * @example
    * const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 });
-   * console.log((await encoder.embed([1, 2, 3])).shape);                  // [ 32 ]
+   * const { data: a } = await encoder.embed([1, 2, 3], { normalize: true });
+   * const { data: b } = await encoder.embed([1, 2, 4], { normalize: true });
+   * const cosine = a.reduce((sum, x, i) => sum + x * b[i], 0);
+   * console.log(cosine > 0 && cosine < 1);                                // true
    */
   async embed(input, options) {
     return this.#ask('embed', input, options, true);
@@ -413,9 +442,9 @@ export class Model {
   /**
    * The most likely tokens after each layer: final norm and head applied to the residual stream (the "logit lens").
    * @param {string | Ids} input
-   * @param {ReadOptions & LensExtras} [options]
+   * @param {ReadOptions & PairOptions & LensExtras} [options]
    * @returns {Promise<LensToken[][][]>}  [layer][position][rank]; the last layer's are the model's own
-   * @throws {GlassformerError} `unsupported` for an encoder
+   * @throws {GlassformerError} `unsupported` for an encoder without a head
    * @example
    * const layers = await model.logitLens([1, 2, 3], { top: 1 });
    * console.log(layers.length, layers[0].length);                         // 5 3
@@ -443,7 +472,7 @@ export class Model {
    * One value of a pass and the terms it was computed from: a cell of any point, or a logit. A term's `from` names the
    * cell of its input, so that a value can be traced back to the embedding.
    * @param {string | Ids} input
-   * @param {ReadOptions & ExplainExtras} options
+   * @param {ReadOptions & PairOptions & ExplainExtras} options
    * @returns {Promise<Explanation>}
    * @throws {GlassformerError} `unknown-point`, `unsupported`
    * @example
@@ -458,7 +487,7 @@ export class Model {
    * Every operation of one pass, in order: shapes, parameters, floating-point operations, bytes moved, measured
    * milliseconds.
    * @param {string | Ids} input
-   * @param {ReadOptions} [options]
+   * @param {ReadOptions & PairOptions} [options]
    * @returns {Promise<TraceRow[]>}
    * @example
    * const rows = await model.trace([1, 2, 3]);

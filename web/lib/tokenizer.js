@@ -162,10 +162,31 @@ export class Tokenizer {
     checkedText(text, 'the text');
     const { addSpecialTokens = true } = checkedOptions('encode', options, { addSpecialTokens: flag });
     const library = this.#lib;
-    const { ids } = understood('encode', () => library.encode(text, { add_special_tokens: addSpecialTokens }));
-    const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
-    if (hole >= 0) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
-    return ids;
+    return known(understood('encode', () => library.encode(text, { add_special_tokens: addSpecialTokens })).ids);
+  }
+
+  /**
+   * Token ids of two texts in one sequence, as encoders read a question and an answer.
+   * @param {string} text
+   * @param {string} pair  the second text
+   * @param {{addSpecialTokens?: boolean}} [options] addSpecialTokens: put the tokens around and between them that the
+   *   tokenizer prescribes; default true
+   * @returns {{ids: number[], tokenTypes: number[]}}  tokenTypes: the type of each token, for BERT 0 in the first text
+   *   and 1 in the second
+   * @throws {GlassformerError} `bad-tokenizer`: the vocabulary cannot express the texts, or the tokenizer has no rule
+   *   for pairs
+   */
+  encodePair(text, pair, options) {
+    checkedText(text, 'the text');
+    checkedText(pair, 'the second text');
+    const { addSpecialTokens = true } = checkedOptions('encodePair', options, { addSpecialTokens: flag });
+    const library = this.#lib;
+    const { ids, token_type_ids: types } = understood('encode', () =>
+      library.encode(text, { text_pair: pair, add_special_tokens: addSpecialTokens, return_token_type_ids: true }),
+    );
+    const alone = this.encode(text, options).length + this.encode(pair, { addSpecialTokens: false }).length;
+    if (ids.length < alone) fail('bad-tokenizer', 'the tokenizer has no rule for pairs of texts');
+    return { ids: known(ids), tokenTypes: types?.length === ids.length ? types : ids.map(() => 0) };
   }
 
   /**
@@ -255,6 +276,16 @@ function listOf(ids) {
       entriesOf(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)),
     ) ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`)
   );
+}
+
+/**
+ * Ids that the library found; throws when it found none for a part of the text.
+ * @param {(number | undefined)[]} ids
+ * @returns {number[]}
+ */
+function known(ids) {
+  if (ids.includes(undefined)) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
+  return /** @type {number[]} */ (ids);
 }
 
 /**
@@ -390,11 +421,19 @@ function check(json) {
   const { model, added_tokens: added = [] } = json;
   if (pieceModels.has(model)) return { model, added_tokens: added }; // made from checked parts
   if (model === null || typeof model !== 'object') refuse('there is no model in it');
-  const type = model.type ?? (model.merges ? 'BPE' : Array.isArray(model.vocab) ? 'Unigram' : undefined);
-  if (type !== 'BPE' && type !== 'Unigram')
+  const type =
+    model.type ??
+    (model.merges
+      ? 'BPE'
+      : Array.isArray(model.vocab)
+        ? 'Unigram'
+        : model.continuing_subword_prefix === undefined
+          ? undefined
+          : 'WordPiece');
+  if (type !== 'BPE' && type !== 'Unigram' && type !== 'WordPiece')
     fail(
       'unsupported',
-      `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`,
+      `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE, Unigram or WordPiece`,
     );
   if (!Array.isArray(added)) refuse('added_tokens is not a list');
   for (const t of added) {
@@ -418,6 +457,7 @@ function check(json) {
     ids.add(id);
   }
   if (!ids.size && !added.length) refuse('the vocabulary is empty');
+  if (type === 'WordPiece') return { model: wordPiece(model, refuse), added_tokens: added };
   if (!Array.isArray(merges)) refuse('the merges are missing');
   const prefix = (model.continuing_subword_prefix ?? '').length;
   const pairs = merges.map((/** @type {any} */ m) => {
@@ -431,6 +471,29 @@ function check(json) {
     return pair;
   });
   return { model: { ...model, type, merges: pairs }, added_tokens: added };
+}
+
+/**
+ * The model of a WordPiece vocabulary, whose ids are checked.
+ * @param {Json} model
+ * @param {(why: string) => never} refuse
+ * @returns {Json}
+ */
+function wordPiece(model, refuse) {
+  const { unk_token: unk = '[UNK]', continuing_subword_prefix: prefix = '##' } = model;
+  const { max_input_chars_per_word: most = 100 } = model;
+  if (typeof unk !== 'string' || !Object.hasOwn(model.vocab, unk))
+    refuse(`the unknown token ${show(unk)} is not in the vocabulary`);
+  if (typeof prefix !== 'string') refuse(`continuing_subword_prefix is ${show(prefix)}, expected a text`);
+  if (!Number.isInteger(most) || most < 1 || most > 1000)
+    refuse(`max_input_chars_per_word is ${show(most)}, expected a whole number from 1 to 1000`);
+  return {
+    ...model,
+    type: 'WordPiece',
+    unk_token: unk,
+    continuing_subword_prefix: prefix,
+    max_input_chars_per_word: most,
+  };
 }
 
 /** @param {unknown} id */

@@ -46,6 +46,7 @@ static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, in
     dims[1] = dims[2] = 1;
     switch (gf_point_axes(point)) {
     case 'D': dims[1] = c->d_model; break;
+    case 'P': dims[0] = 1, dims[1] = c->d_model; break;
     case 'F': dims[1] = c->d_ff; break;
     case 'E': dims[1] = c->n_experts; break;
     case 'C': dims[1] = c->n_experts_used; break;

@@ -7,6 +7,7 @@
 static int32_t selected_width(const struct gf_config *c, int32_t axes) {
     switch (axes) {
     case 'D':
+    case 'P':
     case 'R': return c->d_model;
     case 'F': return c->d_ff;
     case 'E': return c->n_experts;

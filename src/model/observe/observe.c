@@ -32,6 +32,10 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     if (gf_point_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
     switch (point) {
     case GF_P_POS_EMBED: return c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
+    case GF_P_TYPE_EMBED: return c->n_token_types > 0;
+    case GF_P_POOLED: return c->pooler;
+    case GF_P_LN_HEAD:
+    case GF_P_LN_HEAD_SCALE: return c->mlm_head && c->use_norm;
     case GF_P_ROT_Q:
     case GF_P_ROT_K: return gf_layer_rotates(c, layer);
     case GF_P_MLP_PRE:

@@ -112,6 +112,17 @@ export function readHidden({ engine: e, ptr }, dModel) {
 }
 
 /**
+ * What an encoder's pooler gave in the last encode.
+ * @param {EngineSession} session
+ * @param {number} dModel
+ * @returns {import('./engine.js').Tensor} [d_model]
+ */
+export function readPooled({ engine: e, ptr }, dModel) {
+  const p = e.x.gf_session_pooled(ptr) || fail('bad-state', 'there is no pooled state yet');
+  return { data: e.floats(p, dModel), shape: [dModel] };
+}
+
+/**
  * One row of a weight as f32.
  * @param {Engine} engine
  * @param {number} i     roster entry

@@ -72,14 +72,16 @@ export class EngineSession {
    * Run the encoder over a source.
    * @param {ArrayLike<number>} ids
    * @param {ArrayLike<number> | null} mask  0 hides a position
+   * @param {ArrayLike<number> | null} [types]  of the tokens; null: all 0
    */
-  encode(ids, mask) {
+  encode(ids, mask, types = null) {
     const e = this.engine;
     const n = ids.length;
-    const p = e.scratch(5 * n);
+    const p = e.scratch(9 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
-    if (mask) new Uint8Array(e.memory.buffer, p + 4 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
-    e.check(e.x.gf_session_encode(this.ptr, p, mask ? p + 4 * n : 0, n, e.error));
+    if (types) new Int32Array(e.memory.buffer, p + 4 * n, n).set(types);
+    if (mask) new Uint8Array(e.memory.buffer, p + 8 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
+    e.check(e.x.gf_session_encode(this.ptr, p, types ? p + 4 * n : 0, mask ? p + 8 * n : 0, n, e.error));
   }
 
   /**

@@ -44,6 +44,9 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {number} relative_buckets  of distances between query and key, each with a learned bias of the scores for
  *   each head; 0: no such bias
  * @property {number} relative_max_distance  the distance from which on all are in the last bucket
+ * @property {number} position_pad_id  tokens of this id are not counted as positions and read the row before that of
+ *   position 0; -1: there are none
+ * @property {number} n_token_types  rows of a table that is added by the type of a token; 0: there is none
  * @property {number} rope_theta  base of the rotary frequencies
  * @property {number} rope_local_theta  the same in layers with a window; 0: no other, and scaled as in all layers
  * @property {number} rotary_dim  components of each head that are rotated, the first ones; 0: all
@@ -65,6 +68,9 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {boolean} bias_norm  only layernorm has one
  * @property {boolean} bias_head
  * @property {number} sliding_window  keys that a query sees, itself included; 0: all before it
+ * @property {boolean} pooler  encoders: tanh of a linear layer on the state of the first position
+ * @property {boolean} mlm_head  encoders: logits of each position, from a linear layer, the activation in `ffn` and a
+ *   norm before the head; false: an encoder has no logits
  * @property {boolean} tie_word_embeddings  the head uses the embedding's matrix
  * @property {number} d_embed  width of an embedding that is projected to d_model; 0: it has d_model and is not
  * @property {number} embedding_scale  factor of the embedding

@@ -67,6 +67,8 @@ export const FIELDS = {
   position_offset: { type: 'whole', least: 0, most: 1024, default: 0 },
   relative_buckets: { type: 'whole', least: 0, most: 1024, default: 0 },
   relative_max_distance: { type: 'whole', least: 1, most: 65536, default: 128 },
+  position_pad_id: { type: 'whole', least: -1, most: 4194304, default: -1 },
+  n_token_types: { type: 'whole', least: 0, most: 65536, default: 0 },
   rope_theta: { type: 'real', least: 0.000001, most: 1000000000000, default: 10000 },
   rope_local_theta: { type: 'real', least: 0, most: 1000000000000, default: 0 },
   rotary_dim: { type: 'whole', least: 0, most: 4096, default: 0 },
@@ -90,7 +92,9 @@ export const FIELDS = {
   },
   bias_head: { type: 'flag', default: false },
   sliding_window: { type: 'whole', least: 0, most: 2147483647, default: 0 },
-  tie_word_embeddings: { type: 'flag', default: (c) => c.kind !== 'encoder' },
+  pooler: { type: 'flag', default: false },
+  mlm_head: { type: 'flag', default: false },
+  tie_word_embeddings: { type: 'flag', default: (c) => c.kind !== 'encoder' || c.mlm_head },
   d_embed: { type: 'whole', least: 0, most: 65536, default: 0 },
   embedding_scale: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
   residual_scale: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
@@ -120,8 +124,10 @@ export const FIELDS = {
 export const UNUSED = [
   { field: 'bias_norm', when: (c) => (c.norm === 'rmsnorm' && c.final_norm_kind === 'rmsnorm') || !c.norm_gain },
   { field: 'bias_qk_norm', when: (c) => !c.qk_norm || c.qk_norm_kind === 'rmsnorm' },
-  { field: 'tie_word_embeddings', when: (c) => c.kind === 'encoder' },
-  { field: 'bias_head', when: (c) => c.kind === 'encoder' },
+  { field: 'pooler', when: (c) => c.kind !== 'encoder' },
+  { field: 'mlm_head', when: (c) => c.kind !== 'encoder' },
+  { field: 'tie_word_embeddings', when: (c) => c.kind === 'encoder' && !c.mlm_head },
+  { field: 'bias_head', when: (c) => c.kind === 'encoder' && !c.mlm_head },
 ];
 
 /**
@@ -158,6 +164,12 @@ export const RULES = [
     holds: (c) => 2 * c.relative_max_distance > c.relative_buckets,
     sentence: '{relative_max_distance} is not above half of {relative_buckets}',
   },
+  { holds: (c) => c.kind === 'encoder' || c.position_pad_id < 0, sentence: '{position_pad_id} needs kind encoder' },
+  {
+    holds: (c) => c.position_offset > 0 || c.position_pad_id < 0,
+    sentence: '{position_pad_id} needs position_offset above 0',
+  },
+  { holds: (c) => c.kind === 'encoder' || c.n_token_types === 0, sentence: '{n_token_types} needs kind encoder' },
   {
     holds: (c) => c.kind !== 'encoder_decoder' || c.n_encoder_layers > 0,
     sentence: 'an encoder_decoder needs n_encoder_layers above 0',

@@ -36,7 +36,8 @@
  * Values of model_type that are supported.
  * @typedef {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'mixtral' | 'qwen3_moe' | 'phi3' | 'gemma' | 'gemma2'
  *   | 'gemma3_text' | 'olmo' | 'olmo2' | 'smollm3' | 'granite' | 'stablelm' | 'gpt2' | 'gpt_neo' | 'gptj'
- *   | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt' | 'bloom' | 'marian' | 'bart' | 't5' | 'mt5' | 'rlvr-from-scratch'
+ *   | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt' | 'bloom' | 'bert' | 'roberta' | 'xlm-roberta'
+ *   | 'camembert' | 'distilbert' | 'mpnet' | 'marian' | 'bart' | 't5' | 'mt5' | 'rlvr-from-scratch'
  *   | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020'} ModelType
  */
 /**
@@ -79,6 +80,10 @@
  * @property {number} [attn_pdrop]
  * @property {number} [embd_pdrop]
  * @property {number} [resid_pdrop]
+ * @property {number} [type_vocab_size]             BERT
+ * @property {string} [position_embedding_type]
+ * @property {number} [dim]                         DistilBERT
+ * @property {number} [hidden_dim]
  * @property {number} [d_model]                     the tutorials
  * @property {number} [n_layers]
  * @property {number} [n_heads]

@@ -2,8 +2,9 @@
 // map to ours
 //
 // A family's defaults are those of its configuration class in transformers. To add a family, add its entry to
-// families_llama.js, families_gpt.js or families_seq2seq.js, or here.
+// families_llama.js, families_gpt.js, families_bert.js or families_seq2seq.js, or here.
 import { activation, nameIn, product } from './families_common.js';
+import { BERT_LIKE } from './families_bert.js';
 import { GPT_LIKE } from './families_gpt.js';
 import { LLAMA_LIKE } from './families_llama.js';
 import { SEQ2SEQ } from './families_seq2seq.js';
@@ -267,6 +268,7 @@ export const FAMILIES = {
   ...LLAMA_LIKE,
   ...GPT_LIKE,
   ...SEQ2SEQ,
+  ...BERT_LIKE,
   'rlvr-from-scratch': rlvr,
   'bare-bones-ml-transformer': bareBones,
   'gpt-prenorm-erf': plainGpt,

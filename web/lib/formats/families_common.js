@@ -16,15 +16,17 @@
  *   from one or more keys, or from the names in the checkpoint, where there is one
  * @property {string[]} [reads]  further keys that `derive` reads
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
- * @property {boolean} [tied]  the head is tied unless config.json says otherwise, even where the checkpoint has one
- * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
  * @property {(fields: Json) => string[]} [untold]  of a checkpoint without config.json: fields or keys that no tensor
  *   tells and that the code with these names does not fix; `fields` are those that tensors tell
  * @property {(fields: Json) => Json} [sizes]  of such a checkpoint: further keys, from fields that tensors tell
  * @property {string[]} [required]  fields that must be present, beyond those that every configuration needs
  * @property {(config: Config, json: Json, files: Set<string>) => import('./plan.js').Names} names
  *   of the tensors; `files` holds all names in the checkpoint
- * @property {import('./plan.js').Conventions} [conventions]  how the tensors are stored and named
+ * @property {import('./plan.js').Conventions | ((files: Set<string>) => import('./plan.js').Conventions)} [conventions]
+ *   how the tensors are stored and named
+ * @property {boolean} [tied]  the head is tied unless config.json says otherwise, even where the checkpoint has one
+ * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
+ * @property {RegExp} [others]  names of tensors of other parts, which are skipped with a warning
  */
 
 /** Keys of config.json under which most families write their sizes. */
@@ -49,6 +51,14 @@ export const GPT2_KEYS = {
   norm_eps: 'layer_norm_epsilon',
   tie_word_embeddings: 'tie_word_embeddings',
 };
+
+/**
+ * How the tensors of a family are stored and named in a checkpoint.
+ * @param {Family | null} family
+ * @param {Set<string>} files  all names in the checkpoint
+ */
+export const conventionsOf = (family, files) =>
+  typeof family?.conventions === 'function' ? family.conventions(files) : family?.conventions;
 
 /**
  * Activations of transformers that the engine has under another name.

@@ -44,9 +44,14 @@ export async function openFolder(opener, folder, overrides) {
   const tokenizer =
     overrides.tokenizer ??
     (await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer.json')))) ??
+    (await unlessForbidden(refusals, vocabTxt(opener, folder, config, tokenizerConfig))) ??
     (await sentencePieces(opener, folder, config, tokenizerConfig, refusals));
   warn(opener, refusals);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
+  if (checkpoint.config.kind === 'encoder') {
+    const { readPooling } = await import('./sentence.js');
+    checkpoint.pooling = (await unlessForbidden([], readPooling(opener, folder))) ?? undefined;
+  }
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
   if (generation && checkpoint.config.kind === 'encoder_decoder')
@@ -132,6 +137,22 @@ async function sentencePieces(opener, folder, { model_type: type }, settings, re
       'the model takes token ids; for text, pass a tokenizer.json as { weights, config, tokenizer }',
   );
   return undefined;
+}
+
+/**
+ * The tokenizer in the vocab.txt of a folder without a tokenizer.json; null without one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  config.json; families that have such a file are asked for it
+ * @param {any} tokenizerConfig  tokenizer_config.json, or null
+ * @returns {Promise<object | null>}
+ */
+async function vocabTxt(opener, folder, config, tokenizerConfig) {
+  if (!/^(distil)?bert$|^mpnet$/.test(String(config?.model_type))) return null;
+  const text = await opener.optionalText(folder.get('vocab.txt'));
+  return text === null
+    ? null
+    : (await import('./wordpiece.js')).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
 }
 
 /**

@@ -14,6 +14,7 @@ import { eachLayer, repeating, windowFields } from './families_common.js';
  * @property {(key: string, fallback: boolean) => boolean} flag
  * @property {(key: string) => unknown} value  as it is in the file; undefined: absent
  * @property {(tensor: string) => boolean} has
+ * @property {(tensor: string) => number} rows  0: there is no such tensor
  * @property {(key: string, value: unknown) => never} unsupported  throws the error for a key that the engine lacks
  * @property {number} layers
  * @property {number} heads
@@ -182,6 +183,22 @@ export const ARCHITECTURES = {
       const bias = m.number('attention.max_alibi_bias', 8);
       return bias === 8 ? {} : m.unsupported('attention.max_alibi_bias', bias);
     },
+  },
+  // BERT and RoBERTa, whose table of positions has no rows for padding here
+  bert: {
+    fields: {
+      kind: 'encoder',
+      norm: 'layernorm',
+      norm_placement: 'post',
+      final_norm: false,
+      embed_norm: true,
+      ffn: 'gelu_tanh',
+      position: 'learned',
+      bias_norm: true,
+    },
+    names: { 'token_type.weight': 'token_types.weight', norm1: 'attn_output_norm', norm2: 'layer_output_norm' },
+    keys: 'pooling_type',
+    derive: (m) => ({ n_token_types: m.rows('token_types.weight') }),
   },
   'command-r': {
     fields: {

@@ -8,6 +8,7 @@ import { fail, show } from '../base/errors.js';
 import { contextLength } from './families_common.js';
 import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, NAMES } from './gguf_archs.js';
 import { placesByName } from './plan.js';
+import { ggufPooling } from './sentence.js';
 import { Texts } from './texts.js';
 
 /** @typedef {import('./config.js').Config} Config */
@@ -16,6 +17,7 @@ import { Texts } from './texts.js';
 /** @typedef {import('./gguf_archs.js').Metadata} Metadata */
 /** @typedef {import('./plan.js').Entry} Entry */
 /** @typedef {import('./plan.js').Place} Place */
+/** @typedef {import('./sentence.js').Pooling} Pooling */
 
 /**
  * Keys of every architecture that are read below, or that have no effect on the logits. A key that is neither here nor
@@ -39,7 +41,7 @@ export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
  * @param {Gguf} gguf
  * @param {string[]} warnings  appended to
  * @param {Record<string, any> | null} [scaling]  rotary fields from the tables of rotary factors (rope_freqs.js)
- * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean}}
+ * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean, pooling?: Partial<Pooling>}}
  */
 export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const arch = meta.get('general.architecture');
@@ -74,7 +76,8 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   if (rotary !== dHead && !partial) m.unsupported('rope.dimension_count', rotary);
   const experts = m.number('expert_count', 0);
   if (experts && !hasExperts) m.unsupported('expert_count', experts);
-  if (m.value('attention.causal') === false) m.unsupported('attention.causal', false);
+  const encoder = fields.kind === 'encoder';
+  if (m.flag('attention.causal', !encoder) === encoder) m.unsupported('attention.causal', encoder);
   const own = keys.split(' ');
   for (const [key, value] of meta) {
     const rest = key.slice(arch.length + 1);
@@ -85,8 +88,9 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
   /** @type {Record<string, any>} */
   const given = {
-    ...fields,
     kind: 'decoder',
+    final_norm: true,
+    ...fields,
     vocab_size: embed.shape[0],
     d_model: dModel,
     n_layers: m.layers,
@@ -101,7 +105,6 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     }),
     context_length: m.number('context_length'),
     norm_eps: m.number(`attention.layer_norm_${fields.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`),
-    final_norm: true,
     ...(rotates && {
       rope_theta: m.number('rope.freq_base', 10000),
       rotary_dim: rotary === dHead ? 0 : rotary,
@@ -117,10 +120,11 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   };
   if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
   const config = completeConfig(given, where);
-  if (head && tied) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
+  if (head && tied && !encoder) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
   const fused = byName.has('blk.0.attn_qkv.weight');
   return {
     config,
+    ...(encoder && { pooling: ggufPooling(`${arch}.pooling_type`, m.value('pooling_type')) }),
     places: placesByName(config, {
       ...NAMES,
       ...names,
@@ -171,6 +175,7 @@ function metadata(where, arch, meta, tensors) {
     },
     value: (key) => meta.get(`${arch}.${key}`),
     has: (tensor) => tensors.has(tensor),
+    rows: (tensor) => tensors.get(tensor)?.shape[0] ?? 0,
     unsupported: (key, value) => fail('unsupported', `${where}: ${arch}.${key} ${show(value)} is not supported`),
     layers: number('block_count'),
     heads,

@@ -5,7 +5,7 @@
 import { completeConfig, isField, tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { FAMILIES } from './families.js';
-import { contextLength } from './families_common.js';
+import { contextLength, conventionsOf } from './families_common.js';
 import { placesByName } from './plan.js';
 
 /** @typedef {import('./config.js').Config} Config */
@@ -154,15 +154,23 @@ export function readHfConfig(json, where = 'config.json', tensors) {
     if (value && !used.includes(key) && !KNOWN_KEYS.test(key) && !Object.hasOwn(UNSUPPORTED_KEYS, key))
       warnings.push(`${where}: ${key} is not known and was not used`);
   }
+  const others = [...(tensors ?? [])].filter((name) => family.others?.test(name));
+  if (others.length)
+    warnings.push(`the checkpoint has tensors of a part that is not run, and they were skipped: ${others.join(', ')}`);
   return {
     config,
     special,
     warnings,
     places: (files) =>
-      withTiedHeadName(placesByName(config, family.names(config, json, files), family.conventions), config, files),
+      withTiedHeadName(
+        placesByName(config, family.names(config, json, files), conventionsOf(family, files)),
+        config,
+        files,
+      ),
     isBuffer: ({ name, shape }) =>
       BUFFERS.some((b) => b.test(name)) ||
       (family.skips?.test(name) ?? false) ||
+      (family.others?.test(name) ?? false) ||
       (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name)) ||
       (config.tie_word_embeddings && HEADS.includes(name) && isHeadShape(shape, config)),
   };

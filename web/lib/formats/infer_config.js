@@ -5,6 +5,7 @@
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { completeConfig, isField, snake } from './config.js';
 import { FAMILIES } from './families.js';
+import { conventionsOf } from './families_common.js';
 import { readHfConfig } from './huggingface.js';
 import { placesByName, planTensors } from './plan.js';
 import { renamedPlaces } from './weight_names.js';
@@ -195,7 +196,7 @@ async function tryFamily(type, given, entries, files, rename) {
   const json = inKeysOf(given, family);
   const names = new Set(entries.map(({ name }) => name));
   const big = largest(layersOf(entries, rename ? /(\d+)/g : /(?:^|\.)(\d+)\./g));
-  const usual = placesByName(big, family ? family.names(big, json, names) : {}, family?.conventions);
+  const usual = placesByName(big, family ? family.names(big, json, names) : {}, conventionsOf(family, names));
   const shapes = shapesOf(entries, rename ? await renamedPlaces(usual, rename) : usual);
   const value = (/** @type {string} */ field) => json[keyOf(family, field) ?? ''] ?? undefined;
   const offset = family?.base.position_offset ?? 0;

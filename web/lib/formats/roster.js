@@ -92,6 +92,14 @@ export function* roster(c) {
       yield w(`${name}.bias`, component, stack, layer, 'd_model');
   }
   /**
+   * A linear layer outside the blocks.
+   * @param {string} name
+   */
+  function* dense(name) {
+    yield w(`${name}.weight`, 'head', null, null, 'd_model', 'd_model');
+    yield w(`${name}.bias`, 'head', null, null, 'd_model');
+  }
+  /**
    * The norm of q or k.
    * @param {string} name
    * @param {Weight['stack']} stack
@@ -182,6 +190,7 @@ export function* roster(c) {
       yield w(`${name}.weight`, 'position', null, null, 'relative_buckets', 'n_heads');
   }
   if (c.embed_norm && both) yield* norm('encoder.embed_norm', 'norm', null, null);
+  if (c.n_token_types) yield w('token_type.weight', 'embedding', null, null, 'n_token_types', 'd_model');
   if (c.embed_norm) yield* norm('embed_norm', 'norm', null, null);
   if (both) {
     yield* blocks('encoder', 'encoder', c.n_encoder_layers, false);
@@ -189,7 +198,12 @@ export function* roster(c) {
   }
   yield* blocks(both ? 'decoder' : 'blocks', main, c.n_layers, both);
   if (c.final_norm) yield* norm('final_norm', 'final_norm', null, null);
-  if (c.kind !== 'encoder') {
+  if (c.pooler) yield* dense('pooler');
+  if (c.mlm_head) {
+    yield* dense('head_transform');
+    yield* norm('head_norm', 'head', null, null);
+  }
+  if (c.kind !== 'encoder' || c.mlm_head) {
     if (projected) yield w('head_project.weight', 'head', null, null, 'd_embed', 'd_model');
     if (!c.tie_word_embeddings) yield w('head.weight', 'head', null, null, 'vocab_size', embedWidth);
     if (c.bias_head) yield w('head.bias', 'head', null, null, 'vocab_size');
@@ -223,7 +237,7 @@ export function dtypeBytes(n, dtype) {
 export function parameterTable(config, dtypeOf = () => 'f32') {
   /** @type {ParameterRow[]} */
   const rows = [];
-  const tied = config.kind !== 'encoder' && config.tie_word_embeddings;
+  const tied = config.tie_word_embeddings;
   /**
    * @param {Weight} weight
    * @param {number} count

@@ -68,6 +68,7 @@ import { ggufTokenizer } from './vocab.js';
  * @property {Config} config           complete and checked
  * @property {object | null} tokenizer in the form of a tokenizer.json
  * @property {string | null} chatTemplate
+ * @property {Partial<import('./sentence.js').Pooling>} [pooling]  of an encoder
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('./detect.js').Format} format
@@ -84,6 +85,7 @@ import { ggufTokenizer } from './vocab.js';
  * @property {TensorSource[]} tensors
  * @property {Special} special
  * @property {string | null} chatTemplate
+ * @property {Partial<import('./sentence.js').Pooling>} [pooling]  of an encoder
  * @property {object} [tokenizer]
  * @property {(() => Promise<ByteReader>)[]} readers  one for each file, at the start of its data
  * @property {number[]} [padding]  bytes that may follow the last tensor of each file
@@ -277,7 +279,7 @@ export class Opener {
     const scaling = tables.length
       ? await (await import('./rope_freqs.js')).readRopeTables(r.name, readers, tables, gguf.meta)
       : null;
-    const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
+    const { config, places, isBuffer, pooling } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, parts?.names ?? [r.name], this.warnings);
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
@@ -286,6 +288,7 @@ export class Opener {
       tokenizer: vocab?.json,
       special: vocab?.special ?? { bos: null, eos: [], addBos: false },
       chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')),
+      pooling,
       readers,
       padding: parts?.padding ?? [gguf.padding],
     };
@@ -522,12 +525,15 @@ function isFileList(v) {
 }
 
 /**
- * The files of a file input or of a drop as a folder. A Blob has no name and is not found.
+ * The files of a file input or of a drop as a folder. A Blob has no name and is not found. A file of a chosen folder is
+ * known by its path in it, and by its name where the folder itself has no other file of this name.
  * @param {ArrayLike<File>} files
  * @returns {Folder}
  */
 function fileFolder(files) {
-  const byName = new Map(Array.from(files).map((f) => [f.name, f]));
+  const list = Array.from(files);
+  const byName = new Map(list.map((f) => [f.name, f]));
+  for (const f of list) byName.set((f.webkitRelativePath || '').split('/').slice(1).join('/') || f.name, f);
   return {
     name: 'the files given',
     get: (file) => byName.get(file) ?? null,

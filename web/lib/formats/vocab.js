@@ -67,6 +67,7 @@ const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, unknown?:
   llama: { bos: 1, eos: 2, unknown: 0 },
   t5: { eos: 1, unknown: 2 },
   gpt2: {},
+  bert: {},
 });
 
 /** Texts of control tokens that end a turn, where the metadata names no token for it; as in llama.cpp. */
@@ -87,8 +88,8 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const get = (key) => meta.get(`tokenizer.ggml.${key}`);
   const kind = get('model');
   if (kind === undefined || kind === 'none' || kind === 'no_vocab') return null;
-  if (kind !== 'gpt2' && kind !== 'llama' && kind !== 't5')
-    fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2, llama or t5`);
+  if (kind !== 'gpt2' && kind !== 'llama' && kind !== 't5' && kind !== 'bert')
+    fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2, llama, t5 or bert`);
   /**
    * @param {string} why
    * @returns {never}
@@ -114,6 +115,16 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const texts = new TokenTexts(tokens);
   const usual = SPECIAL[/** @type {string} */ (kind)];
   const [bos, end] = [id('bos', usual.bos ?? null), id('eos', usual.eos ?? null)];
+  if (kind === 'bert') {
+    const cls = id('cls', bos);
+    const sep = id('seperator', id('separator', end)); // llama.cpp's spelling
+    const { ggufWordPiece } = await import('./wordpiece.js');
+    const ids = { unk: id('unknown', null), cls, sep, pad: id('padding', null), mask: id('mask', null) };
+    return {
+      json: ggufWordPiece(where, tokens.toArray(), types, ids),
+      special: { bos: cls, eos: [sep].filter((n) => n !== null), addBos: true },
+    };
+  }
   const named = ENDS.map((text) => texts.get(text) ?? null).filter(
     (n) => n !== null && (types[n] === CONTROL || types[n] === USER_DEFINED),
   );

@@ -74,9 +74,10 @@ export function checkedIdList(value, what, vocab) {
  * @param {string} what  name of the value, for messages
  * @param {Limits} limits
  * @param {boolean} [many]  whether several sequences are accepted
+ * @param {boolean} [cut]  whether what no context can hold is cut off a text instead of being refused
  * @returns {string | number[] | (string | number[])[]}
  */
-export function checkedInput(value, what, limits, many = false) {
+export function checkedInput(value, what, limits, many = false, cut = false) {
   const most = what === 'source' ? limits.source : limits.context;
   let characters = LIMITS.text;
   /**
@@ -85,6 +86,7 @@ export function checkedInput(value, what, limits, many = false) {
    */
   const limitedText = (text, name) => {
     const room = LIMITS.textPerPosition * most;
+    if (cut) text = text.slice(0, room);
     if (text.length > room)
       fail(
         'context-full',
@@ -320,6 +322,54 @@ const grammar = (value, name) => {
     : fail('bad-option', `${name} is ${show(value)}, expected a grammar as text of at most ${LIMITS.word} characters`);
 };
 
+/**
+ * The second text of a pair, or one for each of several inputs.
+ * @type {OptionCheck}
+ */
+const pair = (value, name, limits) =>
+  value === null
+    ? undefined
+    : typeof value === 'string'
+      ? checkedText(value, name, LIMITS.textPerPosition * limits.context)
+      : texts(name, value, LIMITS.sequences, LIMITS.textPerPosition * limits.context);
+
+/**
+ * The type of each token, or a list of such.
+ * @type {OptionCheck}
+ */
+const tokenTypes = (value, name, limits) => {
+  if (value === null) return undefined;
+  /**
+   * @param {any} entry
+   * @param {string} at  name of the entry, for messages
+   * @returns {any[]}
+   */
+  const list = (entry, at) =>
+    entriesOf(entry, Math.max(limits.context, LIMITS.sequences), tooMany(at, limits.context)) ??
+    fail('bad-option', `${at} is ${show(entry)}, expected a list of numbers`);
+  /**
+   * @param {any[]} values
+   * @param {string} at
+   */
+  const numbers = (values, at) =>
+    values.map((x, i) =>
+      Number.isInteger(x) && x >= 0
+        ? x
+        : fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected a whole number`),
+    );
+  const entries = list(value, name);
+  if (!entries.some((x) => typeof x === 'object' && x !== null)) return numbers(entries, name);
+  return entries.map((entry, i) => numbers(list(entry, `${name}[${i}]`), `${name}[${i}]`));
+};
+
+/** @type {OptionCheck} */
+const pooling = (value, name) =>
+  value === null
+    ? undefined
+    : ['mean', 'cls', 'last', 'pooler'].includes(value)
+      ? value
+      : fail('bad-option', `${name} is ${show(value)}, expected one of mean, cls, last, pooler`);
+
 const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 /**
  * The range is checked here, because the option is used only when something is captured.
@@ -357,6 +407,7 @@ const GENERATION_OPTIONS = {
  */
 const session = (value) => value ?? undefined;
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
+const TYPE_OPTIONS = { pair, tokenTypes };
 
 /**
  * The options of every call, and their checks.
@@ -366,13 +417,13 @@ const CALLS = {
   encode: { addSpecialTokens: flag },
   generate: GENERATION_OPTIONS,
   chat: { ...GENERATION_OPTIONS, template, session },
-  forward: { ...PASS_OPTIONS, ...CAPTURE_OPTIONS, mask },
-  embed: { mask, addSpecialTokens: flag, signal },
+  forward: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...CAPTURE_OPTIONS, mask },
+  embed: { ...TYPE_OPTIONS, mask, addSpecialTokens: flag, pooling, normalize: flag, truncate: flag, signal },
   distribution: { ...SAMPLING_OPTIONS, ...PENALTIES, seen, generated: seen },
-  logitLens: { ...PASS_OPTIONS, top: number },
+  logitLens: { ...PASS_OPTIONS, ...TYPE_OPTIONS, top: number },
   attribution: { ...PASS_OPTIONS, token, position: number },
-  explain: { ...PASS_OPTIONS, at: word, position: number, head: number, index: number },
-  trace: PASS_OPTIONS,
+  explain: { ...PASS_OPTIONS, ...TYPE_OPTIONS, at: word, position: number, head: number, index: number },
+  trace: { ...PASS_OPTIONS, ...TYPE_OPTIONS },
   session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS, state },
   eval: { signal },
   'session.generate': SESSION_GENERATION_OPTIONS,

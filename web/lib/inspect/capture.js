@@ -17,7 +17,7 @@ import { LIMITS } from '../base/values.js';
  * @property {number} stack   0 decoder, 1 encoder
  * @property {number} layer   -1: outside the blocks
  * @property {number} point   index into the schema's list
- * @property {string} axes    D, Q, K, S, F, R, E, C or 1: see glassformer.h
+ * @property {string} axes    D, Q, K, S, F, R, E, C, P or 1: see glassformer.h
  * @property {boolean} source whether its rows (or keys) are positions of the source: encoder points, and keys and
  *   values of cross-attention
  */
@@ -151,11 +151,12 @@ export class Points {
     return (
       4 *
       points.reduce((sum, p) => {
-        const rows = p.source ? source : queries;
+        const rows = p.axes === 'P' ? 1 : p.source ? source : queries;
         const cross = p.axes === 'S' && p.name.includes('cross_attn');
         /** @type {Record<string, number>} */
         const width = {
           D: c.d_model,
+          P: c.d_model,
           F: c.d_ff,
           Q: c.n_heads * c.d_head,
           K: c.n_kv_heads * c.d_head,

@@ -62,13 +62,22 @@ export async function explain(model, input, options, { signal } = {}) {
   const part = unexplained(model.config);
   if (part) fail('unsupported', `explain has no formulas for ${part}, which this model has`);
   const { names } = await model.points();
-  if (at === 'logits') model.requireDecoder('explain');
-  else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
-  const ids = model.ids(input, 'input', options.addSpecialTokens);
+  if (at === 'logits') {
+    model.requireLogits('explain');
+    if (model.config.mlm_head) fail('unsupported', 'explain has no formulas for the logits of an mlm_head');
+  }
+  if (at !== 'logits' && !names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
+  const { ids, types } = model.typedIds(input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
   const formulas = new Formulas(model, names, at, ids, sourceIds);
+  formulas.types = types;
   const capture = formulas.captureNames();
-  const { captured, logits } = await forwardOne(model, ids, { source, sourceMask, capture }, new Yielder(signal));
+  const { captured, logits } = await forwardOne(
+    model,
+    ids,
+    { source, sourceMask, types, capture },
+    new Yielder(signal),
+  );
   formulas.captured = captured;
   const tensor = at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at];
   return explainCell(formulas, tensor, options);

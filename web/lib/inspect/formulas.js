@@ -21,6 +21,9 @@ export const ACTIVATIONS = {
  */
 const GATES = { swiglu: 'silu', reglu: 'relu', geglu_erf: 'gelu_erf', geglu_tanh: 'gelu_tanh' };
 
+/** What the stream begins with, by the number of terms. */
+const SUMS = ['the embedding', 'embedding plus position', 'embedding, position and token type'];
+
 /**
  * The error function: Abramowitz & Stegun 7.1.26, absolute error below 1.5e-7.
  * @param {number} x
@@ -200,6 +203,8 @@ export class Formulas extends PassValues {
         return this.tokenEmbedding(position, index);
       case 'hook_pos_embed':
         return this.positionEmbedding(position, index);
+      case 'hook_token_type_embed':
+        return this.tokenType(position, index);
       case 'hook_resid_pre':
         return this.blockInput(position, index);
       case 'hook_resid_mid':
@@ -314,12 +319,12 @@ export class Formulas extends PassValues {
     const { config: c, model } = this;
     if (c.position === 'learned') {
       const name = `${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}position.weight`;
-      const row = c.position_offset + position;
+      const row = c.position_offset + this.countedPosition(position);
       const value = weight(model, name, row)[index];
       return {
         how: 'given',
         formula: `row ${row} of ${name}`,
-        terms: [{ name: `position ${position}`, value, weight: { name, row, column: index, value } }],
+        terms: [{ name: `position ${row - c.position_offset}`, value, weight: { name, row, column: index, value } }],
       };
     }
     const sines = Math.ceil(c.d_model / 2);
@@ -331,6 +336,32 @@ export class Formulas extends PassValues {
       how: 'given',
       formula: `${wave}(${position} / 10000^(${2 * pair} / d_model))`,
       terms: [{ name: wave, value: Math[wave](angle), input: angle }],
+    };
+  }
+
+  /**
+   * The number of tokens before one of them that count as positions; -1 for a token that does not.
+   * @param {number} position
+   */
+  countedPosition(position) {
+    const pad = this.config.position_pad_id;
+    if (this.ids[position] === pad) return -1;
+    return position - this.ids.slice(0, position).filter((id) => id === pad).length;
+  }
+
+  /**
+   * A value that the type of a token adds.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  tokenType(position, index) {
+    const row = this.types?.[position] ?? 0;
+    const value = weight(this.model, 'token_type.weight', row)[index];
+    return {
+      how: 'given',
+      formula: `row ${row} of token_type.weight`,
+      terms: [{ name: `type ${row}`, value, weight: { name: 'token_type.weight', row, column: index, value } }],
     };
   }
 
@@ -354,7 +385,7 @@ export class Formulas extends PassValues {
     if (this.captured[normal])
       return this.normOutput(`${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}embed_norm`, normal, position, index);
     const terms = this.embeddingTerms(position, index);
-    return { how: 'sum', formula: terms.length > 1 ? 'embedding plus position' : 'the embedding', terms };
+    return { how: 'sum', formula: SUMS[terms.length - 1], terms };
   }
 
   /**

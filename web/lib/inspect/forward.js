@@ -1,5 +1,5 @@
-// forward.js - one pass over a sequence or over several, and the mean hidden state of an encoder
-import { readHidden } from '../engine/probe.js';
+// forward.js - one pass over a sequence or over several
+import { readHidden, readPooled } from '../engine/probe.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList, checkSingleMask } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';
@@ -20,17 +20,26 @@ export async function forward(model, input, options = {}, { signal } = {}) {
   const yielder = new Yielder(signal);
   await yielder.yieldIfDue();
   if (isSequenceList(input)) return forwardMany(model, Array.from(input), options, yielder);
-  return forwardOne(model, model.ids(input, 'input', options.addSpecialTokens), options, yielder);
+  const { ids, types } = model.typedIds(input, 'input', options);
+  return forwardOne(model, ids, { ...options, types }, yielder);
 }
+
+/**
+ * The results of a pass.
+ * @typedef {object} Pass
+ * @property {Tensor} [logits]  [position, vocab_size]; absent of an encoder without a head
+ * @property {Tensor} [hidden]  of an encoder, [position, d_model]
+ * @property {Tensor} [pooled]  of an encoder with a pooler, [d_model]
+ * @property {Record<string, Tensor>} captured
+ */
 
 /**
  * One pass over one sequence.
  * @param {LoadedModel} model
  * @param {number[]} ids
- * @param {Record<string, any>} o  options of forward
+ * @param {Record<string, any>} o  options of forward; types: of the tokens
  * @param {Yielder} yielder
- * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>} logits: [position,
- *   vocab_size]; hidden: of an encoder, [position, d_model]
+ * @returns {Promise<Pass>}
  */
 export async function forwardOne(model, ids, o, yielder) {
   const { config } = model;
@@ -40,8 +49,15 @@ export async function forwardOne(model, ids, o, yielder) {
   try {
     if (config.kind === 'encoder') {
       await sequence.encodeSource(o, yielder);
-      sequence.encodeOnly(ids, model.mask(o.mask, ids.length, 'mask'));
-      return { hidden: readHidden(sequence.session, config.d_model), captured: sequence.takeCaptured() ?? {} };
+      sequence.encodeOnly(ids, model.mask(o.mask, ids.length, 'mask'), o.types);
+      const n = ids.length;
+      const v = config.vocab_size;
+      return {
+        ...(config.mlm_head && { logits: { data: sequence.session.logits(0, n, v), shape: [n, v] } }),
+        hidden: readHidden(sequence.session, config.d_model),
+        ...(config.pooler && { pooled: readPooled(sequence.session, config.d_model) }),
+        captured: sequence.takeCaptured() ?? {},
+      };
     }
     const n = o.mask !== undefined && o.mask !== null ? positionsBeforePadding(o.mask, ids.length) : ids.length;
     await sequence.encodeSource(o, yielder);
@@ -83,44 +99,49 @@ function positionsBeforePadding(mask, n) {
  * @param {import('../base/event_loop.js').Yielder} yielder
  */
 async function forwardMany(model, list, o, yielder) {
-  if (o.mask && o.mask.length !== list.length)
-    fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
-  const each = optionsPerSequence(o, list.length);
-  const batch = list.map((s, i) => model.ids(s, `input ${i}`, o.addSpecialTokens));
+  const each = eachSequence(optionsPerSequence(o, list.length));
+  const batch = list.map((s, i) => model.typedIds(s, `input ${i}`, each[i]));
+  /** @type {Pass[]} */
   const results = [];
-  for (let i = 0; i < batch.length; i++) {
-    results.push(await forwardOne(model, batch[i], { ...each[i], mask: o.mask?.[i] }, yielder));
-  }
+  for (const [i, { ids, types }] of batch.entries())
+    results.push(await forwardOne(model, ids, { ...each[i], types }, yielder));
   /** @type {Record<string, Tensor>} */
   const captured = {};
   for (const name of Object.keys(results[0].captured)) captured[name] = stack(results.map((r) => r.captured[name]));
-  const main = model.config.kind === 'encoder' ? 'hidden' : 'logits';
-  return { [main]: stack(results.map((r) => /** @type {Tensor} */ (r[main]))), captured };
+  /** @type {Record<string, Tensor>} */
+  const outputs = {};
+  for (const name of /** @type {const} */ (['logits', 'hidden', 'pooled']))
+    if (results[0][name]) outputs[name] = stack(results.map((r) => /** @type {Tensor} */ (r[name])));
+  return { ...outputs, captured };
 }
 
 /**
- * The mean of an encoder's hidden states over the positions that the mask does not hide.
- * @param {LoadedModel} model
- * @param {any} input
- * @param {{mask?: ArrayLike<number>}} [options]
- * @param {Hooks} [hooks]
- * @returns {Promise<Tensor>} [d_model]
+ * Give each sequence its own entry of the options that hold one for each: mask, token types and second text.
+ * @template {Record<string, any>} O
+ * @param {O[]} each  the options of each sequence
+ * @returns {O[]}
  */
-export async function embed(model, input, options = {}, hooks = {}) {
-  if (model.config.kind !== 'encoder')
-    fail('unsupported', `embed needs an encoder, this model is of kind ${model.config.kind}`);
-  if (isSequenceList(input))
-    fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
-  const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(model, input, options, hooks));
-  const [n, d] = hidden.shape;
-  const mean = new Float64Array(d);
-  let count = 0;
-  for (let i = 0; i < n; i++) {
-    if (options.mask && !options.mask[i]) continue;
-    count++;
-    for (let j = 0; j < d; j++) mean[j] += hidden.data[i * d + j];
-  }
-  return { data: Float32Array.from(mean, (v) => v / count), shape: [d] };
+export function eachSequence(each) {
+  return each.map((o, i) => {
+    const own = { ...o };
+    for (const [name, rows] of /** @type {const} */ ([
+      ['mask', 'rows'],
+      ['tokenTypes', 'rows'],
+      ['pair', 'texts'],
+    ])) {
+      const list = o[name];
+      if (!list) continue;
+      if (typeof list === 'string' || list.length !== each.length)
+        fail(
+          'bad-option',
+          typeof list === 'string'
+            ? `${name} is one text, there are ${each.length} sequences`
+            : `${name} has ${list.length} ${rows}, there are ${each.length} sequences`,
+        );
+      /** @type {any} */ (own)[name] = list[i];
+    }
+    return own;
+  });
 }
 
 /**

@@ -4,7 +4,8 @@ import { biasOf } from '../engine/bias.js';
 import { checkPenalties, checkedSampling } from '../input/options.js';
 
 export { explain } from './explain.js';
-export { embed, forward } from './forward.js';
+export { embed } from './embed.js';
+export { forward } from './forward.js';
 export { attribution, logitLens } from './lens.js';
 export { trace } from './trace.js';
 export { weight } from './weight.js';

@@ -34,12 +34,12 @@ import { checkedIds } from '../base/values.js';
  */
 
 /**
- * The prefix of the decoder's blocks in names of points. Throws for models that are only an encoder.
+ * The prefix of the blocks in names of points. Throws for models without logits.
  * @param {LoadedModel} model
  * @param {string} call  name of the call, for the message
  */
-function decoderPrefix(model, call) {
-  model.requireDecoder(call);
+function blocksPrefix(model, call) {
+  model.requireLogits(call);
   return model.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks';
 }
 
@@ -48,23 +48,24 @@ function decoderPrefix(model, call) {
  * another pass, an edit sets the stream after the last layer to the stream after this layer.
  * @param {LoadedModel} model
  * @param {any} input
- * @param {{top?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options
+ * @param {{top?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
+ *   tokenTypes?: ArrayLike<number>}} options
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer gives the model's own
  *   prediction
  */
 export async function logitLens(model, input, options, { signal } = {}) {
   const { top = 5, source, sourceMask } = options;
-  const stack = decoderPrefix(model, 'logitLens');
+  const stack = blocksPrefix(model, 'logitLens');
   const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
   numberInRange('top', top, 1, v, true);
   const yielder = new Yielder(signal);
-  const ids = model.ids(input, 'input', options.addSpecialTokens);
+  const { ids, types } = model.typedIds(input, 'input', options);
   const point = (/** @type {number} */ l) => `${stack}.${l}.hook_resid_post`;
   const { logits, captured } = await forwardOne(
     model,
     ids,
-    { source, sourceMask, capture: [point(0).replace('.0.', '.*.')] },
+    { source, sourceMask, types, capture: [point(0).replace('.0.', '.*.')] },
     yielder,
   );
   /** @type {LensToken[][][]} */
@@ -79,7 +80,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
     const { data } =
       l === layers - 1
         ? /** @type {Tensor} */ (logits)
-        : /** @type {Tensor} */ ((await forwardOne(model, ids, { source, sourceMask, edits }, yielder)).logits);
+        : /** @type {Tensor} */ ((await forwardOne(model, ids, { source, sourceMask, types, edits }, yielder)).logits);
     out.push(
       ids.map((_, i) =>
         model.engine
@@ -97,6 +98,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
  */
 function undivided(c) {
   if (c.norm_placement === 'sandwich' || c.norm_placement === 'output') return `norm_placement ${c.norm_placement}`;
+  if (c.mlm_head) return 'a layer with an activation before the head (mlm_head)';
   if (c.residual_scale !== 1) return 'a residual_scale';
   if (c.logit_softcap) return 'a logit_softcap';
   return c.d_embed && c.d_embed !== c.d_model ? 'a projection of the embedding (d_embed)' : '';
@@ -114,7 +116,7 @@ function undivided(c) {
  */
 export async function attribution(model, input, options, { signal } = {}) {
   const { source, sourceMask } = options;
-  const stack = decoderPrefix(model, 'attribution');
+  const stack = blocksPrefix(model, 'attribution');
   const c = model.config;
   const part = undivided(c);
   if (part) fail('unsupported', `attribution cannot divide a logit where there is ${part}, which this model has`);

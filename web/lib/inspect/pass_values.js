@@ -38,6 +38,8 @@ export class PassValues {
     this.hasCross = this.stackPrefix === 'decoder.';
     this.preNorm = this.config.norm_placement === 'pre';
     this.ids = this.stackPrefix === 'encoder.' ? source : ids;
+    /** @type {ArrayLike<number> | null} types of the tokens of an encoder; null: all 0. Set by the caller */
+    this.types = null;
     /** @type {Record<string, Tensor>} the values of the points of `captureNames`, set by the caller after the pass */
     this.captured = {};
   }
@@ -97,6 +99,7 @@ export class PassValues {
       : [
           `${this.stackPrefix}hook_embed`,
           `${this.stackPrefix}hook_pos_embed`,
+          'hook_token_type_embed',
           `${this.stackPrefix}embed.ln.hook_scale`,
           `${this.stackPrefix}embed.ln.hook_normalized`,
           `${this.stackPrefix}ln_final.hook_scale`,
@@ -105,7 +108,9 @@ export class PassValues {
         ];
     const first =
       this.block && this.layer === 0
-        ? ['hook_embed', 'hook_pos_embed', 'embed.ln.hook_normalized'].map((n) => this.stackPrefix + n)
+        ? ['hook_embed', 'hook_pos_embed', 'hook_token_type_embed', 'embed.ln.hook_normalized'].map(
+            (n) => this.stackPrefix + n,
+          )
         : this.block
           ? [`${this.block.replace(/\d+$/, '')}${this.layer - 1}.hook_resid_post`]
           : [];
@@ -239,7 +244,9 @@ export class PassValues {
 
   /** The points that are added at the beginning of the point's stack. */
   embeddingParts() {
-    return [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`].filter((n) => this.captured[n]);
+    return ['hook_embed', 'hook_pos_embed', 'hook_token_type_embed']
+      .map((n) => this.stackPrefix + n)
+      .filter((n) => this.captured[n]);
   }
 
   /**

@@ -63,7 +63,7 @@ export async function trace(model, input, options, { signal } = {}) {
   const { config: c } = model;
   const yielder = new Yielder(signal);
   const encoder = c.kind === 'encoder';
-  const ids = model.ids(input, 'input', options.addSpecialTokens);
+  const { ids, types } = model.typedIds(input, 'input', options);
   model.checkLength(ids.length, 'input');
   const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
   /**
@@ -87,7 +87,8 @@ export async function trace(model, input, options, { signal } = {}) {
       await sequence.encodeSource({ source, sourceMask: options.sourceMask }, yielder);
       if (source) gather();
       if (encoder) {
-        sequence.encodeOnly(ids, null);
+        sequence.encodeOnly(ids, null, types);
+        if (c.mlm_head) sequence.session.logits(0, ids.length, c.vocab_size);
         gather();
       } else {
         await sequence.prefill(ids, yielder, (_, n) => {
@@ -164,6 +165,7 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
       bias(c.embedding_scale !== 1, T * wideEmbed) +
         bias(c.d_embed > 0, 2 * T * wideEmbed * d) +
         bias(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'), plain) +
+        bias(c.n_token_types > 0, plain) +
         bias(c.embed_norm, normed),
     ],
     norm1: [[T, d], [T, d], normed],
@@ -196,6 +198,8 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     'ffn.experts': [[T, d], [T, d], T * c.n_experts_used * expert],
     'ffn.residual': [[T, d], [T, d], added + bias(c.parallel_residual, plain)], // parallel: the sum of both outputs
     final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.final_norm_kind === 'layernorm' ? 7 : 4) * plain],
+    pooler: [[d], [d], linear(1, d, d, true) + d],
+    head_transform: [[T, d], [T, d], linear(T, d, d, true) + (c.ffn === 'relu' ? 1 : 8) * plain + normed],
     head: [
       [T, d],
       [T, c.vocab_size],
@@ -273,8 +277,10 @@ function weightsOfOperation(model, op, block, inEncoder) {
     return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
   /** @type {Record<string, RegExp>} */
   const whole = {
-    embed: /^(embed(_project|_norm)?|position)\./,
+    embed: /^(embed(_project|_norm)?|position|token_type)\./,
     final_norm: /^final_norm\./,
+    pooler: /^pooler\./,
+    head_transform: /^head_(transform|norm)\./,
     head: /^head(_project)?\./,
   };
   return model.table.rows.filter(

@@ -226,7 +226,7 @@ function openModel(engine, config, tensors, quantize, warnings) {
   for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
   const list = engine.roster(config);
   const wanted = list.map((t) => {
-    if (t.shape.length === 1 || t.component === 'position') return 'f32';
+    if (t.shape.length === 1 || t.component === 'position' || t.name === 'token_type.weight') return 'f32';
     const isRouter = t.name.endsWith('.router.weight');
     if (quantize !== 'keep') return isRouter ? 'f32' : quantize;
     const kept = BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];

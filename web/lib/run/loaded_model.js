@@ -38,6 +38,18 @@ import { parameterTable } from '../formats/roster.js';
  * @property {number | null} secondsLeft  of the phase, at this rate; null without a rate or a total
  */
 
+/**
+ * How embed makes one vector of the states of an encoder, as the model's files say.
+ * @typedef {object} Pooling
+ * @property {'mean'|'cls'|'last'|'pooler' | null} pooling  the mean of all positions, the state of the first or of the
+ *   last one, or the pooler's output; null: the files prescribe something else, see `lacks`
+ * @property {boolean} normalize         to length 1
+ * @property {number | null} maxTokens   most tokens of a text that is truncated; null: the context
+ * @property {string | null} lacks       what the files prescribe and embed lacks; null: nothing
+ */
+/** @type {Pooling} */
+const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
+
 /** A model in an engine. It owns the engine, the tokenizer and its sessions. */
 export class LoadedModel {
   /** @type {import('./session_table.js').SessionTable | null} */
@@ -62,6 +74,8 @@ export class LoadedModel {
     this.tokenizer = tokenizer;
     this.chatTemplate = checkpoint?.chatTemplate ?? null;
     this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
+    /** How embed makes one vector of the states of an encoder. */
+    this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
     this.warnings = warnings;
     this.contextLength = options.contextLength ?? this.config.context_length;
     this.table = tableOf(engine);
@@ -79,6 +93,7 @@ export class LoadedModel {
       special: this.special,
       hasTokenizer: !!this.tokenizer,
       chatTemplate: this.chatTemplate,
+      pooling: this.pooling,
       contextLength: this.contextLength,
       kvDtype: this.kvDtype === 'q8' ? 'q8_0' : this.kvDtype,
     };
@@ -98,8 +113,13 @@ export class LoadedModel {
    * @returns {number[]}
    */
   encode(text, options) {
-    if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: give token ids instead of text');
-    return this.tokenizer.encode(text, options);
+    return this.#tokenizerForText().encode(text, options);
+  }
+
+  #tokenizerForText() {
+    return (
+      this.tokenizer ?? fail('no-tokenizer', 'this model came without a tokenizer: give token ids instead of text')
+    );
   }
 
   /**
@@ -164,6 +184,36 @@ export class LoadedModel {
           : [];
     if (isTarget && (isBegun || !ids.length) && start.length) return [...start, ...ids];
     return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
+  }
+
+  /**
+   * The ids of an input with the types of its tokens, which only encoders have.
+   * @param {string | Ids} input
+   * @param {string} what  name of the input, for messages
+   * @param {{addSpecialTokens?: boolean, pair?: string, tokenTypes?: ArrayLike<number>}} o
+   * @returns {{ids: number[], types: ArrayLike<number> | null}} types: null: all 0
+   */
+  typedIds(input, what, { addSpecialTokens, pair, tokenTypes }) {
+    const { kind, n_token_types: most } = this.config;
+    if (kind !== 'encoder' && (pair !== undefined || tokenTypes !== undefined))
+      fail(
+        'bad-option',
+        `${pair === undefined ? 'tokenTypes' : 'pair'} is an option of encoders, this model is of kind ${kind}`,
+      );
+    if (pair !== undefined) {
+      if (typeof input !== 'string') fail('bad-option', `pair needs an input given as text, the ${what} is not`);
+      if (tokenTypes !== undefined) fail('bad-option', 'tokenTypes cannot be combined with pair, which gives them');
+      const both = this.#tokenizerForText().encodePair(input, pair, { addSpecialTokens });
+      return { ids: both.ids, types: both.tokenTypes.some((t) => t >= most) ? null : both.tokenTypes };
+    }
+    const ids = this.ids(input, what, addSpecialTokens);
+    if (tokenTypes === undefined) return { ids, types: null };
+    if (typeof tokenTypes[0] === 'object') fail('bad-option', 'tokenTypes is a list of lists, expected numbers');
+    if (tokenTypes.length !== ids.length)
+      fail('bad-option', `tokenTypes has ${tokenTypes.length} entries, the sequence has ${ids.length} positions`);
+    const wrong = Array.from(tokenTypes).find((t) => !(Number.isInteger(t) && t >= 0 && t < most));
+    if (wrong !== undefined) fail('bad-option', `tokenTypes holds ${wrong}, this model has ${most} token types`);
+    return { ids, types: tokenTypes };
   }
 
   /**
@@ -254,7 +304,16 @@ export class LoadedModel {
    */
   requireDecoder(call) {
     if (this.config.kind === 'encoder')
-      fail('unsupported', `${call}: an encoder predicts no next token; forward and embed give its hidden states`);
+      fail('unsupported', `${call}: this model is an encoder: it has no next token; use embed or forward`);
+  }
+
+  /**
+   * Throw for encoders without a head.
+   * @param {string} call  name of the call, for the message
+   */
+  requireLogits(call) {
+    if (this.config.kind === 'encoder' && !this.config.mlm_head)
+      fail('unsupported', `${call}: this model is an encoder without a head: it has no logits; use embed or forward`);
   }
 
   /**

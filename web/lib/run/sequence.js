@@ -103,10 +103,11 @@ export class Sequence {
    * Run the pass of a model that is only an encoder.
    * @param {number[]} ids
    * @param {ArrayLike<number> | null} mask  0 hides a position
+   * @param {ArrayLike<number> | null} [types]  of the tokens
    */
-  encodeOnly(ids, mask) {
+  encodeOnly(ids, mask, types = null) {
     this.checkBudget(ids.length);
-    this.session.encode(ids, mask);
+    this.session.encode(ids, mask, types);
     this.#recorder?.gather();
   }
 

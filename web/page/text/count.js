@@ -100,6 +100,8 @@ export const OPERATION_NAMES = {
   'ffn.experts': 'Experts',
   'ffn.residual': SMALL,
   final_norm: 'Final norm',
+  pooler: 'Pooler',
+  head_transform: 'Layer before the head',
   head: 'Head',
 };
 

@@ -41,7 +41,8 @@ export function embedFormula(c) {
   const row = times(c.embeddingScale ?? 1, 'E[token]');
   const projected = c.dEmbed ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
   const place = c.positionOffset ? `P[position + ${c.positionOffset}]` : 'P[position]';
-  const sum = addsPositions(c) ? `${projected} + ${place}` : projected;
+  const placed = addsPositions(c) ? `${projected} + ${place}` : projected;
+  const sum = c.nTokenTypes ? `${placed} + T[type]` : placed;
   return `x₀ = ${c.embedNorm && c.useNorm !== false ? `norm(${sum})` : sum}`;
 }
 
@@ -125,3 +126,14 @@ export function headFormula(c) {
   const scale = c.logitScale ?? 1;
   return `logits = ${capped(c.logitSoftcap ?? 0, times(scale, c.biasHead && scale !== 1 ? `(${product})` : product))}`;
 }
+
+/** What an encoder makes of its last states. @param {Config} c */
+export const outputsFormula = (c) =>
+  [
+    c.mlmHead
+      ? `logits = ${c.tieWordEmbeddings ? 'E' : 'W'} norm(${activationOf(c.ffn)}(W x + b))${c.biasHead ? ' + b' : ''}`
+      : '',
+    c.pooler ? 'p = tanh(W x₀ + b)' : '',
+  ]
+    .filter(Boolean)
+    .join(', ');

@@ -49,9 +49,7 @@ const sharing = (c) =>
     : '';
 /** The norm of an output, as a clause. @param {any} c @param {boolean} [more]  what follows is a verb */
 const normed = (c, more = false) =>
-  normsOutput(c) && c.useNorm
-    ? `${more ? 'pass ' : ''}${NORM_NAMES[c.norm]}${more ? ' and ' : ' rescales its output, '}`
-    : '';
+  normsOutput(c) && c.useNorm ? `${more ? 'pass ' : ''}${NORM_NAMES[c.norm]}${more ? ' and ' : ' rescales it, '}` : '';
 
 /** @type {Stop[]} */
 export const LESSON = [

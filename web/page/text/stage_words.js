@@ -133,3 +133,14 @@ export function headWords(c) {
     .filter(Boolean)
     .join(' ');
 }
+
+/** What an encoder makes of its last states. @param {Config} c */
+export const outputsWords = (c) =>
+  [
+    c.mlmHead
+      ? 'One score for each token of the vocabulary at every position: which token belongs where [MASK] stands.'
+      : '',
+    c.pooler ? 'The pooler makes one vector for the whole text from the state of the first position.' : '',
+  ]
+    .filter(Boolean)
+    .join(' ');

@@ -11,6 +11,7 @@ import {
   headFormula,
   normFormula,
   outFormula,
+  outputsFormula,
   qkvFormula,
   residualFormula,
 } from './formulas.js';
@@ -24,6 +25,7 @@ import {
   headWords,
   headsWords,
   outWords,
+  outputsWords,
   qkvWords,
   sublayerNorm,
 } from './stage_words.js';
@@ -100,9 +102,18 @@ export const STAGES = {
     words: 'The same stages, each block with weights of its own. Choose another layer above the picture to open it.',
   }),
   final: (c) => ({
-    title: `Final ${NORM_NAMES[c.finalNormKind ?? c.norm]}`,
-    formula: normFormula(c, c.useFinalNorm, c.finalNormKind ?? c.norm),
-    words: `Rescales the residual stream for the last time.${c.useFinalNorm === false ? ` ${SILENT}` : ''}`,
+    title: [c.finalNorm && `Final ${NORM_NAMES[c.finalNormKind ?? c.norm]}`, c.mlmHead && 'Head', c.pooler && 'Pooler']
+      .filter(Boolean)
+      .join(', '),
+    formula: [c.finalNorm && normFormula(c, c.useFinalNorm, c.finalNormKind ?? c.norm), outputsFormula(c)]
+      .filter(Boolean)
+      .join('; '),
+    words: [
+      c.finalNorm && `Rescales the residual stream for the last time.${c.useFinalNorm === false ? ` ${SILENT}` : ''}`,
+      outputsWords(c),
+    ]
+      .filter(Boolean)
+      .join(' '),
   }),
   head: (c) => ({
     title: c.tieWordEmbeddings ? 'Head, tied' : 'Head',
@@ -115,6 +126,8 @@ export const STAGES = {
 export const VALUES = {
   embedding: 'embedding',
   position: 'position',
+  tokenType: 'token type',
+  pooled: 'pooled',
   into: 'stream into the block',
   normalised: (/** @type {Config} */ c) => (c.normGain === false ? 'normalised' : 'before the gain'),
   q: (/** @type {Config} */ c) => (c.qkNorm ? 'q, before its norm' : 'q'),

@@ -22,6 +22,7 @@ export const embedCost = (c) =>
   when(scaled(c.embeddingScale), c.dEmbed || c.dModel) +
   when(c.dEmbed, 2 * c.dEmbed * c.dModel) +
   when(addsPositions(c), c.dModel) +
+  when(c.nTokenTypes, c.dModel) +
   when(c.embedNorm, normCost(c));
 
 /** @param {Config} c @param {number} layer */
@@ -66,3 +67,8 @@ export const headCost = (c) =>
   linear(c.dEmbed || c.dModel, c.vocabSize, c.biasHead) +
   when(scaled(c.logitScale), c.vocabSize) +
   when(c.logitSoftcap > 0, 3 * c.vocabSize);
+
+/** What an encoder makes of its last states; the pooler's product is that of the first position. @param {Config} c */
+export const outputsCost = (c) =>
+  when(c.pooler, linear(c.dModel, c.dModel, true) + c.dModel) +
+  when(c.mlmHead, linear(c.dModel, c.dModel, true) + (c.ffn === 'relu' ? 1 : 8) * c.dModel + normCost(c) + headCost(c));

@@ -13,6 +13,7 @@ import {
   headsCost,
   normCost,
   outCost,
+  outputsCost,
   qkvCost,
   sumCost,
 } from './stage_cost.js';
@@ -36,6 +37,7 @@ export const embedPart = (c, n) => ({
   points: [
     [`${whole(c)}hook_embed`, VALUES.embedding],
     ...when(addsPositions(c), [`${whole(c)}hook_pos_embed`, VALUES.position]),
+    ...when(c.nTokenTypes, ['hook_token_type_embed', VALUES.tokenType]),
     ...(c.embedNorm ? ofNorm(c, `${whole(c)}embed.ln`) : []),
   ],
 });
@@ -160,9 +162,13 @@ export const blockCost = (c, layer, n, m) => blockParts(c, layer, n, m).reduce((
 export const lastParts = (c, n) => [
   {
     id: 'final',
-    shape: `[${n}, ${c.dModel}]`,
-    flops: finalNormCost(c),
-    points: ofNorm(c, `${whole(c)}ln_final`, c.useFinalNorm !== false),
+    shape: c.mlmHead ? `[${n}, ${c.vocabSize}]` : `[${n}, ${c.dModel}]`,
+    flops: finalNormCost(c) + outputsCost(c),
+    points: [
+      ...(c.finalNorm ? ofNorm(c, `${whole(c)}ln_final`, c.useFinalNorm !== false) : []),
+      ...(c.mlmHead ? ofNorm(c, 'mlm_head.ln') : []),
+      ...when(c.pooler, ['pooler.hook_pooler_out', VALUES.pooled]),
+    ],
   },
   { id: 'head', shape: `[${n}, ${c.vocabSize}]`, flops: headCost(c), points: [] },
 ];

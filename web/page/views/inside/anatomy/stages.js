@@ -50,7 +50,12 @@ export function stagesOf(c, rows, layer, n, m) {
     ...lastParts(c, n),
   ];
   const has = (/** @type {string} */ id) =>
-    ({ before: layer > 0, more: layer + 1 < c.nLayers, final: c.finalNorm, head: c.kind !== 'encoder' })[id] ?? true;
+    ({
+      before: layer > 0,
+      more: layer + 1 < c.nLayers,
+      final: c.finalNorm || c.pooler || c.mlmHead,
+      head: c.kind !== 'encoder',
+    })[id] ?? true;
   return parts
     .filter(({ id }) => has(id))
     .map((part) => ({
@@ -105,6 +110,7 @@ function stageOfWeight(c, row, layer) {
   const part = row.name.split('.').at(-2); // blocks.0.attn.o.weight
   if (part === 'relative_bias') return 'heads';
   if (row.component === 'attention') return part === 'o' ? 'out' : 'qkv';
+  if (row.component === 'head' && c.kind === 'encoder') return 'final'; // an encoder predicts no next token
   if (row.component === 'norm') return (c.kind === 'encoder_decoder' ? ACROSS[part] : undefined) ?? OF_NORM[part];
   return OF_COMPONENT[row.component];
 }
@@ -122,7 +128,7 @@ export const OPERATIONS = {
   ffn: ['ffn.up', 'ffn.act', 'ffn.down', 'ffn.router', 'ffn.experts'],
   post2: ['norm2_post'],
   resid: ['ffn.residual'],
-  final: ['final_norm'],
+  final: ['final_norm', 'pooler', 'head_transform'],
   head: ['head'],
 };
 
@@ -137,6 +143,7 @@ export function timeOf(c, rows, id, layer) {
   const stage = (/** @type {any} */ row) => {
     if (c.kind === 'encoder_decoder' && row.stack === 'encoder') return 'encoder';
     if (row.layer !== null && row.layer !== layer) return row.layer < layer ? 'before' : 'more';
+    if (row.op === 'head' && c.kind === 'encoder') return 'final';
     return Object.keys(OPERATIONS).find((name) => OPERATIONS[name].includes(row.op));
   };
   return rows.reduce((sum, row) => sum + (stage(row) === id ? row.ms : 0), 0);
