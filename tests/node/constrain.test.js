@@ -528,11 +528,19 @@ describe('generation', () => {
     const empty = await collect(model.generate('Once', { grammar: 'root ::= ""' }));
     assert.deepEqual([empty.text, empty.ids.length, empty.summary.stopReason], ['', 0, 'grammar']);
     const bias = { [model.special.eos[0]]: 100 };
-    const open = await collect(model.generate('Once', { grammar: 'root ::= " a" [a-z ]*', logitBias: bias }));
+    const open = await collect(
+      model.generate('Once', { grammar: 'root ::= " a" [a-z ]*', temperature: 0, logitBias: bias }),
+    );
     assert.match(open.text, /^ a[a-z ]*$/);
     assert.deepEqual([open.ids.length, open.summary.stopReason], [1, 'eos']);
     const longer = await collect(
-      model.generate('Once', { grammar: 'root ::= " a" [a-z ]*', logitBias: bias, minTokens: 6, maxTokens: 20 }),
+      model.generate('Once', {
+        grammar: 'root ::= " a" [a-z ]*',
+        temperature: 0,
+        logitBias: bias,
+        minTokens: 6,
+        maxTokens: 20,
+      }),
     );
     assert.equal(longer.ids.length, 6);
     const cut = await collect(model.generate('Once', { grammar: 'root ::= [a-z ]+', ignoreEos: true, maxTokens: 9 }));
