@@ -8,6 +8,7 @@ import { addressOf, holding, keepAddress, readAddress } from '../../web/page/sta
 import { follow } from '../../web/page/state/following.js';
 import { initialState } from '../../web/page/state/initial.js';
 import { createRun } from '../../web/page/state/run.js';
+import { createWords } from '../../web/page/state/words.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const dates = {
@@ -724,4 +725,31 @@ test('a token chosen from a text generated at full speed has its probability', a
     most = Math.max(...row);
   const p = row[other.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
   assert.ok(Math.abs(state.tokens[at].logprob - p) < 1e-3, `${state.tokens[at].logprob}, expected ${p}`);
+});
+
+test('ids that the tokenizer does not know have no text, and their neighbours keep theirs', async () => {
+  const letters = new Map([...'abcdefgh'].map((letter, i) => [i, letter]));
+  const api = {
+    encode: async (/** @type {string} */ text) => [...text].map((letter) => letter.charCodeAt(0) - 97),
+    decode: async (/** @type {number[]} */ ids) => {
+      for (const id of ids)
+        if (!letters.has(id)) throw Object.assign(new Error(`${id} is not the id of a token`), { code: 'bad-token' });
+      return ids.map((id) => letters.get(id)).join('');
+    },
+  };
+  /** @type {any} */
+  const state = { model: { api }, words: new Map() };
+  /** @type {unknown[]} */
+  const failures = [];
+  const { textsOf, spell } = createWords(/** @type {any} */ ({ state, set() {} }), (error) => failures.push(error));
+  assert.deepEqual(await textsOf([0, 1, 99, 2, 3]), ['a', 'b', '', 'c', 'd']);
+  await spell([1, 99]);
+  assert.deepEqual(
+    [...state.words],
+    [
+      [1, 'b'],
+      [99, '[99]'],
+    ],
+  );
+  assert.deepEqual(failures, []);
 });

@@ -3,6 +3,8 @@
 const BEFORE = 8; // tokens that one is decoded after: of bytes, enough to hold a whole character wherever they begin
 
 const wordless = (/** @type {any} */ error) => error?.code === 'no-tokenizer';
+/** An output of some models has more rows than their tokenizer has tokens. */
+const unknown = (/** @type {any} */ error) => error?.code === 'bad-token';
 
 /**
  * @param {import('./store.js').Store} store
@@ -36,26 +38,32 @@ export function createWords(store, fail) {
   }
 
   /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
-  function textsOf(ids) {
+  async function textsOf(/** @type {number[]} */ ids) {
     const api = model();
-    const whole = (/** @type {number} */ from, /** @type {number} */ to) =>
-      api.decode(ids.slice(from, to)).then(
-        (/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''),
-        (/** @type {unknown} */ error) => {
-          if (wordless(error)) {
-            if (state.model && state.model.api === api) state.model.wordless = true;
-            return '';
-          }
-          throw error;
-        },
-      );
-    return Promise.all(
-      ids.map(async (_, i) => {
-        const from = Math.max(0, i - BEFORE);
-        const [before, text] = await Promise.all([i ? whole(from, i) : '', whole(from, i + 1)]);
-        return text.slice(before.length);
-      }),
-    );
+    /** @type {Set<number>} places of ids that the tokenizer does not know */
+    const strange = new Set();
+    const added = async (/** @type {number} */ i) => {
+      const whole = (/** @type {number} */ to) => {
+        const known = ids.slice(from, to).filter((_, k) => !strange.has(from + k));
+        return api.decode(known).then((/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''));
+      };
+      const from = Math.max(0, i - BEFORE);
+      const [before, text] = await Promise.all([i ? whole(i) : '', whole(i + 1)]);
+      return text.slice(before.length);
+    };
+    const all = () => Promise.all(ids.map((_, i) => added(i)));
+    try {
+      return await all().catch(async (error) => {
+        if (!unknown(error)) throw error;
+        const checked = ids.map((id) => api.decode([id]).then(() => false, unknown));
+        (await Promise.all(checked)).forEach((isStrange, i) => isStrange && strange.add(i));
+        return await all();
+      });
+    } catch (error) {
+      if (!wordless(error)) throw error;
+      if (state.model && state.model.api === api) state.model.wordless = true;
+      return ids.map(() => '');
+    }
   }
 
   let spelling = Promise.resolve();
@@ -73,7 +81,14 @@ export function createWords(store, fail) {
     try {
       const anchor = (await of.api.encode('a', { addSpecialTokens: false })).slice(-1);
       const alone = await of.api.decode(anchor);
-      const found = await Promise.all(missing.map((id) => of.api.decode([...anchor, id])));
+      const found = await Promise.all(
+        missing.map((id) =>
+          of.api.decode([...anchor, id]).catch((/** @type {unknown} */ error) => {
+            if (unknown(error)) return `${alone}[${id}]`;
+            throw error;
+          }),
+        ),
+      );
       missing.forEach((id, i) => words.set(id, found[i].slice(alone.length)));
       if (state.words === words) set({ words });
     } catch (error) {
