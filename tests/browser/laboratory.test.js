@@ -762,7 +762,7 @@ test('the values of a stage are there as a table, a few columns at a time', asyn
   );
   await complete(page, 8);
   await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
-  await page.getByRole('radio', { name: 'activation', exact: true }).press('Enter');
+  await page.getByRole('radio', { name: 'activated gate × up', exact: true }).press('Enter');
   await page.locator('.values .as-table summary').press('Enter');
   const api = await load(`${top}weights/stories-1m.gguf`);
   const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
