@@ -88,12 +88,12 @@ test('no text about any concept has a gap, and every count has its formula', () 
 test('lesson, walk and chapters follow the norms and the residual stream', () => {
   const sandwich = complete({ norm_placement: 'sandwich' });
   assert.match(lessonOf(sandwich).norm, /^Before the heads read/);
-  assert.match(lessonOf(sandwich).out, /RMSNorm rescales it, and the result is added/);
+  assert.match(lessonOf(sandwich).out, /RMSNorm rescales its output, and the result is added/);
   assert.match(lessonOf(sandwich).ffn, /which pass RMSNorm and are added to the stream/);
   assert.match(walkOf(sandwich)['One scale'], /and so is what each part of a block computes/);
   const output = complete({ norm_placement: 'output' });
   assert.equal(lessonOf(output).norm, undefined);
-  assert.match(lessonOf(output).out, /RMSNorm rescales it/);
+  assert.match(lessonOf(output).out, /RMSNorm rescales its output/);
   assert.match(walkOf(output)['One scale'], /before it is added/);
   assert.match(chaptersOf(output).stream, /RMSNorm divides the output of attention or FFN/);
   const parallel = complete({ parallel_residual: true, shared_norm: true });

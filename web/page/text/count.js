@@ -21,6 +21,8 @@ export const COMPONENTS = /** @type {Record<string, string>} */ ({
 export function componentName({ component, layers, stack, ffn }) {
   if (component === 'norm' && !layers) return 'Norm of the embedding';
   if (component === 'relative') return 'Bias of distances';
+  if (component === 'types') return 'Token types';
+  if (component === 'pooler') return 'Pooler';
   const kind = FFN_NAMES[ffn];
   const name =
     (component === 'ffn' && kind && `${kind} FFN`) ||

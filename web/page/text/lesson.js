@@ -49,7 +49,9 @@ const sharing = (c) =>
     : '';
 /** The norm of an output, as a clause. @param {any} c @param {boolean} [more]  what follows is a verb */
 const normed = (c, more = false) =>
-  normsOutput(c) && c.useNorm ? `${more ? 'pass ' : ''}${NORM_NAMES[c.norm]}${more ? ' and ' : ' rescales it, '}` : '';
+  normsOutput(c) && c.useNorm
+    ? `${more ? 'pass ' : ''}${NORM_NAMES[c.norm]}${more ? ' and ' : ' rescales its output, '}`
+    : '';
 
 /** @type {Stop[]} */
 export const LESSON = [

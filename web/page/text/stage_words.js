@@ -37,8 +37,9 @@ function positionOf(c) {
 export function embedWords(c) {
   const width = c.dEmbed ? ` of ${int(c.dEmbed)} numbers, from which a matrix makes ${int(c.dModel)}` : '';
   const scale = (c.embeddingScale ?? 1) === 1 ? '' : ` It is multiplied by ${factor(c.embeddingScale)}.`;
+  const types = c.nTokenTypes ? ` A learned row for the type of the token, one of ${c.nTokenTypes}, is added too.` : '';
   const norm = c.embedNorm ? ` ${NORM_NAMES[c.norm]} rescales the result before the first block.` : '';
-  return `Each token selects its row of a table of ${c.vocabSize} rows${width}; ${positionOf(c)}.${scale}${norm}`;
+  return `Each token selects its row of a table of ${c.vocabSize} rows${width}; ${positionOf(c)}.${types}${scale}${norm}`;
 }
 
 /** A norm of a block. @param {Config} c @param {string} title @param {string} words */

@@ -28,8 +28,14 @@ export const ORDER = Object.keys(COMPONENTS);
 const sum = (rows, key) => rows.reduce((n, row) => n + (row.tiedTo ? 0 : row[key]), 0);
 
 /** What a row is listed under: its component, or a part of it that is counted in another way. @param {Row} row */
-const kindOf = ({ name, component }) =>
-  /relative_bias\./.test(name) ? 'relative' : /\.ffn\.(router|experts)\./.test(name) ? 'experts' : component;
+const kindOf = ({ name, component }) => KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? component;
+/** @type {[RegExp, string][]} */
+const KINDS = [
+  [/relative_bias\./, 'relative'],
+  [/\.ffn\.(router|experts)\./, 'experts'],
+  [/^token_type\./, 'types'],
+  [/^pooler\./, 'pooler'],
+];
 
 /**
  * Rows by component and stack.
@@ -111,6 +117,7 @@ const factorsOf = (c) => ({
         c.contextLength + c.positionOffset,
       ]
     : ['n_ctx', c.contextLength, c.contextLength],
+  t: ['types', c.nTokenTypes, c.nTokenTypes],
   b: ['buckets', c.relativeBuckets, c.relativeBuckets],
   w: ['d_embed', embedWidth(c), embedWidth(c)],
 });
@@ -133,6 +140,8 @@ function termsOf(rows, layers, c) {
     head: [...(c.tieWordEmbeddings ? [] : [c.dEmbed ? 'V w' : 'V d']), ...projected],
     position: [times(tables, 'n d')],
     relative: [times(tables, 'b h')],
+    types: ['t d'],
+    pooler: ['d²'],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     ffn: [`${matrices} d f`],

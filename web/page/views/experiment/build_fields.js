@@ -19,7 +19,8 @@ import { FIELD_NAMES, LISTS, OPTIONS } from '../../text/compare.js';
  */
 
 const two = (/** @type {any} */ c) => c.kind === 'encoder_decoder';
-const predicts = (/** @type {any} */ c) => c.kind !== 'encoder';
+const encodes = (/** @type {any} */ c) => c.kind === 'encoder';
+const predicts = (/** @type {any} */ c) => c.kind !== 'encoder' || c.mlmHead;
 const rotates = (/** @type {any} */ c) => c.position === 'rope';
 const only = (/** @type {any} */ c) => c.kind === 'decoder';
 /** @param {...string} scalings  of rotary positions */
@@ -51,6 +52,8 @@ const SPECIAL = {
   qkNorm: { flag: true },
   qkNormKind: { more: true, when: normed },
   qkNormSpan: { more: true, when: normed },
+  pooler: { flag: true, more: true, when: encodes },
+  mlmHead: { flag: true, more: true, when: encodes },
   tieWordEmbeddings: { flag: true, when: predicts },
   sharedEmbedding: { flag: true, when: two },
   biasQkv: { flag: true },
@@ -71,6 +74,8 @@ const SPECIAL = {
   logitSoftcap: { real: true, more: true, when: predicts },
   clipQkv: { real: true, more: true },
   positionOffset: { least: 0, more: true, when: (c) => c.position === 'learned' },
+  positionPadId: { least: -1, more: true, when: encodes },
+  nTokenTypes: { least: 0, more: true, when: encodes },
   sinusoidPairs: { more: true, when: (c) => c.position === 'sinusoidal' },
   relativeBuckets: { least: 0, more: true },
   relativeMaxDistance: { more: true, when: (c) => c.relativeBuckets > 0 },
