@@ -50,7 +50,7 @@ static void configure(struct stream *s, struct gf_run *r) {
         cfg.d_model = 16, cfg.n_layers = 1 + below(s, 2), cfg.n_heads = cfg.n_kv_heads = 2;
         cfg.d_head = 8, cfg.d_ff = 24, cfg.context_length = 16 + below(s, 20);
         if (family) {
-            cfg.norm = GF_LAYERNORM, cfg.ffn = GF_GELU_TANH, cfg.position = GF_POS_LEARNED;
+            cfg.norm = cfg.final_norm_kind = GF_LAYERNORM, cfg.ffn = GF_GELU_TANH, cfg.position = GF_POS_LEARNED;
             cfg.bias_qkv = cfg.bias_attn_out = cfg.bias_ffn = cfg.bias_norm = 1;
         }
     }

@@ -56,7 +56,7 @@ struct gf_config test_config(uint64_t *state) {
     c.kind = ANY(3);
     c.n_encoder_layers = c.kind == GF_ENCODER_DECODER ? 1 + ANY(3) : 0;
     c.n_kv_heads = 1 + ANY(3), c.n_heads = c.n_kv_heads * (1 + ANY(3));
-    c.norm = ANY(2), c.norm_placement = ANY(2), c.final_norm = ANY(2), c.qk_norm = ANY(2);
+    c.norm = c.final_norm_kind = ANY(2), c.norm_placement = ANY(2), c.final_norm = ANY(2), c.qk_norm = ANY(2);
     c.ffn = ANY(4), c.position = ANY(4), c.rope_pairs = ANY(2), c.rope_scaling = ANY(3);
     c.d_head = 1 + ANY(13);
     if (c.position == GF_POS_ROPE) c.d_head += c.d_head % 2;
@@ -215,6 +215,7 @@ void golden_open(struct golden *g, const char *name) {
     g->cfg.norm_eps = 1e-5f, g->cfg.rope_original_context = 8192, g->cfg.bias_norm = 1;
     fields(&r, &g->cfg);
     g->cfg.causal = g->cfg.kind != GF_ENCODER;
+    g->cfg.final_norm_kind = g->cfg.norm;
     g->n_weights = number(&r);
     g->weights = list(&r, g->n_weights, sizeof *g->weights);
     for (int32_t i = 0; i < g->n_weights; i++) {

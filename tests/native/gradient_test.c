@@ -253,7 +253,7 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     } while (0)
 
 static void gpt2(struct gf_config *c) {
-    c->norm = GF_LAYERNORM;
+    c->norm = c->final_norm_kind = GF_LAYERNORM;
     c->ffn = GF_GELU_TANH;
     c->position = GF_POS_LEARNED;
     c->bias_qkv = c->bias_attn_out = c->bias_ffn = c->bias_norm = 1;
@@ -323,7 +323,7 @@ static void gradients_of_further_families_match_central_differences(void) {
     VARIANT("q and k norms: layernorm, one for each head", c.qk_norm = 1, c.qk_norm_kind = GF_QK_LAYERNORM,
             c.qk_norm_span = GF_SPAN_EACH_HEAD, c.n_heads = 4);
     VARIANT("final rmsnorm over layernorm, its own epsilon", gpt2(&c), c.final_norm_kind = GF_RMSNORM,
-            c.final_norm_eps = 0.01f);
+            c.final_norm_eps = 0.5f);
     VARIANT("final layernorm with bias over rmsnorm", c.final_norm_kind = GF_LAYERNORM, c.bias_norm = 1);
     VARIANT("norms without weights", gpt2(&c), c.norm_gain = c.bias_norm = 0);
     VARIANT("windows and frequencies of their own in one layer", c.n_layers = 2, c.sliding_window = 3,

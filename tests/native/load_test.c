@@ -21,7 +21,8 @@ static struct gf_config wide_config(int blocks_of_32) {
     c.n_heads = 4, c.n_kv_heads = blocks_of_32 ? 4 : 2, c.d_head = blocks_of_32 ? 24 : 18,
     c.d_ff = blocks_of_32 ? 64 : 83;
     c.context_length = blocks_of_32 ? 32 : 37, c.position = GF_POS_LEARNED, c.tie_word_embeddings = 0;
-    c.norm = GF_LAYERNORM, c.bias_norm = c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
+    c.norm = c.final_norm_kind = GF_LAYERNORM,
+    c.bias_norm = c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
     return c;
 }
 

@@ -356,8 +356,8 @@ static void fault(const char *name, const char *decoy, void (*spoil)(struct gf_c
 static void swap_gelu(struct gf_config *c) { c->ffn = c->ffn == GF_GELU_ERF ? GF_GELU_TANH : GF_GELU_ERF; }
 static void swap_pairs(struct gf_config *c) { c->rope_pairs = !c->rope_pairs; }
 static void swap_placement(struct gf_config *c) { c->norm_placement = !c->norm_placement; }
-static void to_rmsnorm(struct gf_config *c) { c->norm = GF_RMSNORM; }
-static void to_layernorm(struct gf_config *c) { c->norm = GF_LAYERNORM, c->bias_norm = 0; }
+static void to_rmsnorm(struct gf_config *c) { c->norm = c->final_norm_kind = GF_RMSNORM; }
+static void to_layernorm(struct gf_config *c) { c->norm = c->final_norm_kind = GF_LAYERNORM, c->bias_norm = 0; }
 static void tie(struct gf_config *c) { c->tie_word_embeddings = 1; }
 static void no_rope_scaling(struct gf_config *c) { c->rope_scaling = GF_ROPE_SCALING_NONE; }
 static void linear_scaling(struct gf_config *c) { c->rope_scaling = GF_ROPE_SCALING_LINEAR; }
@@ -458,7 +458,7 @@ static struct gf_config config(int32_t vocab, int32_t d, int32_t layers, int32_t
 
 static struct gf_config gpt2(int32_t d, int32_t layers, int32_t heads) {
     struct gf_config c = config(50257, d, layers, heads, 4 * d, 1024);
-    c.norm = GF_LAYERNORM, c.ffn = GF_GELU_TANH, c.position = GF_POS_LEARNED;
+    c.norm = c.final_norm_kind = GF_LAYERNORM, c.ffn = GF_GELU_TANH, c.position = GF_POS_LEARNED;
     c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_norm = 1;
     return c;
 }
@@ -500,7 +500,7 @@ static void parameter_counts_match_the_published_ones(void) {
     /* the tiny block, and at twice the width */
     for (int32_t d = 64; d <= 128; d += 64) {
         c = config(256, d, 1, 4, 4 * d, 64);
-        c.norm = GF_LAYERNORM, c.bias_norm = 1, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
+        c.norm = c.final_norm_kind = GF_LAYERNORM, c.bias_norm = 1, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
         CHECK_INT(count_of(&c, GF_C_ATTENTION, 0), d == 64 ? 16384 : 65536);
         CHECK_INT(count_of(&c, GF_C_FFN, 0), d == 64 ? 32768 : 131072);
         CHECK_INT(count_of(&c, GF_C_NORM, 0), d == 64 ? 256 : 512);
@@ -508,7 +508,7 @@ static void parameter_counts_match_the_published_ones(void) {
 
     /* the 2017 model of the tutorial: vocabulary 1000, width 64, 2 + 2 layers, 4 heads, FFN 128 */
     c = config(1000, 64, 2, 4, 128, 50);
-    c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 2, c.norm = GF_LAYERNORM;
+    c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 2, c.norm = c.final_norm_kind = GF_LAYERNORM;
     c.norm_placement = GF_POST_NORM, c.final_norm = 0, c.ffn = GF_RELU;
     c.position = GF_POS_SINUSOIDAL, c.tie_word_embeddings = 0;
     c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_norm = c.bias_head = 1;
@@ -579,7 +579,7 @@ static void random_configurations_are_counted_reserved_and_run(void) {
 
 static void random_weights_are_normal_and_depend_on_the_seed_only(void) {
     struct gf_config c = config(300, 64, 2, 4, 128, 40);
-    c.norm = GF_LAYERNORM, c.position = GF_POS_LEARNED, c.bias_qkv = 1;
+    c.norm = c.final_norm_kind = GF_LAYERNORM, c.position = GF_POS_LEARNED, c.bias_qkv = 1;
     struct gf_model *m[3];
     for (int i = 0; i < 3; i++) {
         m[i] = gf_model_open(&c, NULL, &err);
@@ -621,7 +621,7 @@ static void random_weights_are_normal_and_depend_on_the_seed_only(void) {
 
 static void a_random_model_has_the_loss_of_uniform_guessing(void) {
     struct gf_config c = config(1000, 128, 4, 4, 512, 64);
-    c.norm = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_LEARNED;
+    c.norm = c.final_norm_kind = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_LEARNED;
     struct gf_model *m = gf_model_open(&c, NULL, &err);
     CHECK_OK(gf_model_randomize(m, 3, 0.02f, &err));
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
@@ -643,7 +643,7 @@ static void a_random_model_has_the_loss_of_uniform_guessing(void) {
 /* The relative difference between input and output of a block at initialisation, for a unit-normal input. */
 static double change_of_a_block(int32_t placement, uint64_t seed_) {
     struct gf_config c = config(16, 64, 1, 4, 256, 16);
-    c.norm = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
+    c.norm = c.final_norm_kind = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
     c.norm_placement = placement;
     struct gf_model *m = gf_model_open(&c, NULL, &err);
     CHECK_OK(gf_model_randomize(m, seed_, 0.02f, &err));

@@ -317,7 +317,7 @@ static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     llama.vocab_size = 300, llama.d_model = 16, llama.n_layers = 1, llama.n_heads = 2;
     llama.n_kv_heads = 2, llama.d_head = 8, llama.d_ff = 32, llama.context_length = 32;
     struct gf_config gpt2 = llama;
-    gpt2.norm = GF_LAYERNORM, gpt2.ffn = GF_GELU_TANH, gpt2.position = GF_POS_LEARNED;
+    gpt2.norm = gpt2.final_norm_kind = GF_LAYERNORM, gpt2.ffn = GF_GELU_TANH, gpt2.position = GF_POS_LEARNED;
     gpt2.bias_qkv = gpt2.bias_attn_out = gpt2.bias_ffn = gpt2.bias_norm = 1;
     CHECK(says(&llama, "\"model_type\": \"llama\"") && says(&gpt2, "\"model_type\": \"gpt2\""));
 #define OWN(from, change)                                                                                              \
