@@ -322,9 +322,6 @@ static void gradients_of_further_families_match_central_differences(void) {
             c.n_heads = 4);
     VARIANT("q and k norms: layernorm, one for each head", c.qk_norm = 1, c.qk_norm_kind = GF_QK_LAYERNORM,
             c.qk_norm_span = GF_SPAN_EACH_HEAD, c.n_heads = 4);
-    VARIANT("final rmsnorm over layernorm, its own epsilon", gpt2(&c), c.final_norm_kind = GF_RMSNORM,
-            c.final_norm_eps = 0.5f);
-    VARIANT("final layernorm with bias over rmsnorm", c.final_norm_kind = GF_LAYERNORM, c.bias_norm = 1);
     VARIANT("norms without weights", gpt2(&c), c.norm_gain = c.bias_norm = 0);
     VARIANT("windows and frequencies of their own in one layer", c.n_layers = 2, c.sliding_window = 3,
             c.window_layers = flags(2, 1, 0), c.rope_local_theta = 30, c.rope_scaling = GF_ROPE_SCALING_LINEAR,
@@ -487,6 +484,12 @@ static void gradients_with_the_own_matrix_product_match_central_differences(void
         }
 }
 
+static void gradients_of_another_final_norm_match_central_differences(void) {
+    VARIANT("final rmsnorm over layernorm, its own epsilon", gpt2(&c), c.final_norm_kind = GF_RMSNORM,
+            c.final_norm_eps = 0.5f);
+    VARIANT("final layernorm with bias over rmsnorm", c.final_norm_kind = GF_LAYERNORM, c.bias_norm = 1);
+}
+
 int main(void) {
     RUN(gradients_of_decoders_match_central_differences);
     RUN(gradients_of_further_families_match_central_differences);
@@ -495,5 +498,6 @@ int main(void) {
     RUN(gradients_with_dropout_match_central_differences);
     RUN(gradients_with_two_teachers_match_central_differences);
     RUN(gradients_with_the_own_matrix_product_match_central_differences);
+    RUN(gradients_of_another_final_norm_match_central_differences);
     return check_end();
 }
