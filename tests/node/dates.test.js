@@ -8,6 +8,18 @@ import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { collect, top } from './helpers.js';
 
+/** The Gregorian calendar: 1900 was no leap year, 2000 was one. */
+const ANSWERS = {
+  '30 February 2001': 'no such day',
+  'February 29, 1900': 'no such day',
+  'February 29, 2000': '2000-02-29',
+  '31.4.1812': 'no such day',
+  'hello world': 'not a date',
+  'Spetember 11 2001 at 8:46': '2001-09-11',
+  '  4th  of  July 1776 ': '1776-07-04',
+  'Friday, the twenty-fifth of december, 1850': '1850-12-25',
+};
+
 test('dates: 20 days that the training data never has are written as yyyy-mm-dd', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dates-'));
   try {
@@ -42,6 +54,15 @@ test('dates: 20 days that the training data never has are written as yyyy-mm-dd'
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test('dates: days that do not exist and texts that are no dates are answered as such', async () => {
+  const model = await load(join(top, 'weights/dates/'));
+  const found = {};
+  for (const source of Object.keys(ANSWERS))
+    found[source] = (await collect(model.generate('', { source, temperature: 0, maxTokens: 16 }))).text;
+  model.dispose();
+  assert.deepEqual(found, ANSWERS);
 });
 
 test('an empty target is replaced by the begin token; an empty source is refused', async () => {

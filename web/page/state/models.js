@@ -57,7 +57,8 @@ export const SHIPPED = [
     parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
     name: 'dates',
     about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
-    caution: 'Trained on dates only: any other text is answered with a date that means nothing.',
+    caution:
+      'Trained on dates from 1800 to 2100. It answers “no such day” to 30 February, and “not a date” to other texts.',
     // in block 2, head 2 each digit of the year looks at that digit in the source, the month at its name, the day at
     // the day
     opens: {
