@@ -25,6 +25,7 @@ const FURTHER = [
     'Message',
     'ChatExtras',
     'ReadOptions',
+    'PairOptions',
     'EmbedExtras',
     'DistributionOptions',
     'LensExtras',
@@ -39,6 +40,7 @@ const FURTHER = [
   ['tokenizer', 'TextStream'],
   ['formats/source', 'OpenOptions'],
   ['formats/roster', 'Component'],
+  ['formats/weight_names', 'NameInFile', 'Rename'],
   ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'HfConfig', 'HfFields', 'ModelType', 'Fields'],
 ];
 
