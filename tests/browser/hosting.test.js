@@ -223,7 +223,7 @@ const freePort = () =>
  * @param {string} url @param {string} coding @param {string} extension
  */
 async function checkCopies(url, coding, extension) {
-  const binary = readdirSync(join(site, 'assets')).find((name) => /^glassformer-simd-\w+\.wasm$/.test(name)),
+  const binary = readdirSync(join(site, 'assets')).find((name) => /^glassformer-simd-[\w-]{8}\.wasm$/.test(name)),
     script = readdirSync(join(site, 'assets')).find((name) => /^start-.*\.js$/.test(name));
   for (const [name, type] of /** @type {[string, RegExp][]} */ ([
     [`assets/${binary}`, /^application\/wasm/],
