@@ -314,28 +314,29 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
   await openView(page, 'experiment');
   await page
     .locator('.switches')
-    .getByRole('button', { name: /^encoder layer 1, FFN/ })
+    .getByRole('button', { name: /^encoder layer 2, FFN/ })
     .press('Enter');
-  await without('Without encoder layer 1, FFN');
-  const first = await closeTo([{ at: 'encoder.0.hook_mlp_out', scale: 0 }], 'an FFN of the encoder');
+  await without('Without encoder layer 2, FFN');
+  const first = await closeTo([{ at: 'encoder.1.hook_mlp_out', scale: 0 }], 'an FFN of the encoder');
   assert.ok(first > 2 * (await bits([])), 'it changed nothing');
-  // both heads that look across from the second layer, one from the picture
+  // two heads that look across from the first layer, one from the picture
   await page.getByRole('button', { name: 'All on' }).click();
   await openView(page, 'inside');
   await page.getByRole('radio', { name: 'across', exact: true }).click();
-  await page.locator('.tile[aria-label="layer 2, head 2"]').click();
+  await page.locator('.tile[aria-label="layer 1, head 3"]').click();
   await page.getByRole('button', { name: 'Switch this head off' }).click();
   await openView(page, 'experiment');
-  await without('Without layer 2, head 2, across');
-  await closeTo([{ at: 'decoder.1.cross_attn.hook_z', head: 1, scale: 0 }], 'a head across');
+  await without('Without layer 1, head 3, across');
+  await closeTo([{ at: 'decoder.0.cross_attn.hook_z', head: 2, scale: 0 }], 'a head across');
   await page
     .locator('.switches')
-    .getByRole('button', { name: /^layer 2, head 1, across/ })
+    .getByRole('button', { name: /^layer 1, head 2, across/ })
     .click();
   await without('Without 2 parts');
-  const edits = [1, 0].map((head) => ({ at: 'decoder.1.cross_attn.hook_z', head, scale: 0 }));
-  await closeTo(edits, 'two heads across');
-  await page.waitForFunction(() => /off=x1\.1%2Cx1\.0/.test(location.hash));
+  const edits = [2, 1].map((head) => ({ at: 'decoder.0.cross_attn.hook_z', head, scale: 0 }));
+  const second = await closeTo(edits, 'two heads across');
+  assert.ok(second > 0.05, 'they changed nothing');
+  await page.waitForFunction(() => /off=x0\.2%2Cx0\.1/.test(location.hash));
   const again = await open(`${new URL(page.url()).hash.replace('off=', 'off=e7.0,')}`);
   await again.page.waitForFunction(
     () => document.querySelector('.compare')?.textContent.includes('Without 2 parts'),
