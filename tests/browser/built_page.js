@@ -93,6 +93,7 @@ export const complete = (page, n) => quiet(page, `document.querySelectorAll('.to
  * @param {any} page
  */
 export async function otherWords(page) {
+  await quiet(page); // the panel of a token that was just chosen begins folded
   const folded = page.locator('.excluded button[aria-expanded="false"]');
   if (await folded.isVisible()) await folded.click();
   return page.locator('.bar:not(.on):visible button');
