@@ -1,5 +1,7 @@
-// pictures.js - takes the pictures of the built page in docs/: each view, light and dark, from a phone to a desktop.
-// The README shows write-1440-light.png.
+// pictures.js - takes the pictures of the built page in docs/: each view, or those that are named, light and dark, from
+// a phone to a desktop. The README shows write-1440-light.png.
+//
+//   node scripts/pictures.js [VIEW ...]
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { VIEWS } from '../web/page/state/views.js';
@@ -7,8 +9,9 @@ import { launch } from './chromium.js';
 import { serve } from './serve.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
+const named = process.argv.slice(2);
 const WIDTHS = [1440, 1024, 820, 390];
-const HASH = '#model=weights/stories.gguf&prompt=Once+upon+a+time,+a+little+fox+found+a&written=60&head=2.3';
+const HASH = '#model=weights/stories.gguf&prompt=Once+upon+a+time,+a+little+fox+found+a&written=58&head=2.3';
 
 const server = await serve(`${top}site`, { isolate: false });
 const browser = await launch();
@@ -19,10 +22,10 @@ for (const width of WIDTHS)
     const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
     const page = await context.newPage();
     await page.goto(server.url + HASH);
-    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 60, null, {
+    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 58, null, {
       timeout: 120_000,
     });
-    for (const { id } of VIEWS) {
+    for (const { id } of VIEWS.filter((view) => !named.length || named.includes(view.id))) {
       await page.locator(`[data-opens="${id}"]`).click();
       await page.locator(`#view-${id}`).waitFor();
       await page.waitForTimeout(2500); // measured numbers arrive
