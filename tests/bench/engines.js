@@ -11,7 +11,8 @@ export function glassformer({ load }) {
   let model;
   return {
     async load({ model: source, backend, threads, worker, quantize, kvCache }) {
-      model = await load(source, { backend, threads, worker, quantize, kvCache, contextLength: 1280 });
+      const cache = kvCache === 'default' ? {} : { kvCache };
+      model = await load(source, { backend, threads, worker, quantize, ...cache, contextLength: 1280 });
     },
     async run(n, k) {
       const start = performance.now();

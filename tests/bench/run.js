@@ -2,7 +2,7 @@
 // limits
 //
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2]
-//                    [--backends relaxed,simd] [--caches f32,f16,q8]
+//                    [--backends relaxed,simd] [--caches default,f32,f16,q8]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cpu]
 //                    [--node] [--with-node 24.21.0] [--drawing] [--slow-line] [--kernels [FILTER]]
@@ -41,7 +41,7 @@ const { values: given, positionals } = parseArgs({
     dtypes: { ...list, default: 'q8_0' },
     threads: { ...list, default: '1,2' },
     backends: { ...list, default: 'relaxed,simd' },
-    caches: { ...list, default: 'f32' },
+    caches: { ...list, default: 'default' },
     engines: { ...list, default: 'glassformer,wllama2,wllama3' },
     contexts: list,
     repeats: list,
@@ -136,7 +136,7 @@ function contenders(dtype, measured) {
       else
         for (const backend of backends)
           for (const kvCache of caches) {
-            const name = `${backend}${kvCache === 'f32' ? '' : ` ${kvCache}`}${suffix}`,
+            const name = `${backend}${kvCache === 'default' ? '' : ` ${kvCache}`}${suffix}`,
               ours = { name, engine, backend, kvCache, threads: n };
             all.push(ours);
             if (against) all.push({ ...ours, name: `before ${name}`, before: true });
