@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { f32, text, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { load } from '../../web/lib/index.js';
-import { numbers, refused } from './helpers.js';
+import { logitsOf, numbers, refused } from './helpers.js';
 
 const meta = {
   'general.architecture': text('llama'),
@@ -56,14 +56,6 @@ function part(no, more, own, { count = COUNT, total = tensors.length } = {}) {
   return new Uint8Array(writeGguf({ ...more, ...split }, own));
 }
 const files = (list) => list.map((bytes, i) => bytes && new File([bytes], nameOf(i))).filter(Boolean);
-const logitsOf = async (source, options) => {
-  const model = await load(source, options);
-  try {
-    return [...(await model.forward([1, 2, 3])).logits.data];
-  } finally {
-    model.dispose();
-  }
-};
 
 let want, folder, server, base;
 const asked = [];

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
+import { load } from '../../web/lib/index.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const golden = join(top, 'tests/golden/cases');
@@ -215,4 +216,14 @@ export function limited(pages) {
     at = end;
   }
   throw new Error('there is no memory in it');
+}
+
+/** The logits after three tokens, of a model that is loaded for this alone. */
+export async function logitsOf(source, options) {
+  const model = await load(source, options);
+  try {
+    return [...(await model.forward([1, 2, 3])).logits.data];
+  } finally {
+    model.dispose();
+  }
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/index.js';
-import { golden, refused } from './helpers.js';
+import { golden, logitsOf, refused } from './helpers.js';
 import { archive, op, pickle, tensorOps, torchFile } from './torch_file.js';
 
 const folder = fileURLToPath(new URL('../golden/pytorch/', import.meta.url));
@@ -162,14 +162,6 @@ function tensorsOf(path) {
       },
     );
 }
-const logitsOf = async (source, options) => {
-  const model = await load(source, options);
-  try {
-    return [...(await model.forward([1, 2, 3])).logits.data];
-  } finally {
-    model.dispose();
-  }
-};
 
 describe('pytorch_model.bin', () => {
   const tensors = tensorsOf(join(llama, 'model.safetensors'));

@@ -2,7 +2,7 @@
 //
 // A file may hold the encoder alone or with a prefix, with or without pooler and head of the masked language model:
 // the names in the file decide, and without a file the architecture in config.json.
-import { activation } from './families_common.js';
+import { SIZE_KEYS, activation } from './families_common.js';
 
 /** @typedef {import('./families_common.js').Family} Family */
 /** @typedef {import('./families_common.js').Json} Json */
@@ -75,15 +75,9 @@ const BERT_BASE = {
  */
 const bert = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'num_hidden_layers',
-    n_heads: 'num_attention_heads',
-    d_ff: 'intermediate_size',
-    context_length: 'max_position_embeddings',
+    ...SIZE_KEYS,
     norm_eps: 'layer_norm_eps',
     n_token_types: 'type_vocab_size',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: BERT_BASE,
   required: ['d_ff'],
