@@ -134,8 +134,9 @@ describe("the engine's worker", () => {
 
   test('a worker that is terminated from outside rejects all calls', async () => {
     const { model, session } = await begin();
+    const ending = started.at(-1).terminate(); // first, so that a fast worker cannot answer the calls
     const pending = busy(model, session);
-    await started.at(-1).terminate();
+    await ending;
     await assertModelEnded(model, session, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
     const again = await begin();
     await assertGenerates(again.model);
@@ -330,8 +331,9 @@ describe("the trainer's worker", () => {
   test('a worker that is terminated from outside fails training; a new run works', async () => {
     const run = await begin();
     for (let queued = 0; queued < 20; queued++) await run.next();
+    const ending = started.at(-1).terminate(); // first, so that a fast worker cannot answer the calls
     const pending = [run.checkpoint(), run.files()];
-    await started.at(-1).terminate();
+    await ending;
     await assertRunEnded(run, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
     await (await begin()).dispose();
   });
