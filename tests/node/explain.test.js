@@ -53,7 +53,7 @@ const models = [
       relativeBuckets: 8,
       relativeMaxDistance: 5,
       scaleScores: false,
-      logitScale: 0.3,
+      logitScale: 8 ** -0.5,
       ffn: 'geglu_tanh',
     },
   ],
@@ -178,6 +178,7 @@ async function explainsEveryPoint(model, config) {
         continue;
       }
       assert.ok(got.terms.length >= 1 && got.formula, at);
+      assert.doesNotMatch(got.formula, /\d\.0*[1-9]\d{5}/, `${at}: a factor in full digits`);
       near(got, `${at} [${position}, ${h}, ${i}]`);
       for (const { from } of got.terms) assert.ok(!from || points.includes(from.at), `${at} comes from ${from?.at}`);
       await comparesTerms(model, config, got, (cell) => model.explain(ids, { ...reads, ...cell }));

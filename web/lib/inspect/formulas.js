@@ -288,7 +288,11 @@ export class Formulas extends PassValues {
       'dimension',
     );
     if (c.logit_scale === 1) return product;
-    return { ...product, divisor: 1 / c.logit_scale, formula: `${product.formula}, times ${c.logit_scale}` };
+    return {
+      ...product,
+      divisor: 1 / c.logit_scale,
+      formula: `${product.formula}, times ${Number(c.logit_scale.toPrecision(4))}`,
+    };
   }
 
   /**
@@ -302,9 +306,10 @@ export class Formulas extends PassValues {
     const name = this.stackPrefix === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight';
     const row = this.ids[position];
     const value = weight(model, name, row)[index];
+    const factor = c.embedding_scale === 1 ? '' : ` × ${Number(c.embedding_scale.toPrecision(4))}`;
     return {
       how: 'given',
-      formula: `the token's row of ${name}${c.embedding_scale === 1 ? '' : ` × ${c.embedding_scale}`}`,
+      formula: `the token's row of ${name}${factor}`,
       terms: [{ name: `token ${row}`, value: value * c.embedding_scale, weight: { name, row, column: index, value } }],
     };
   }
