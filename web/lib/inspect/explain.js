@@ -3,7 +3,9 @@
 // Each term names its weight and the cell that its input comes from (`from`). Explaining that cell in turn leads from
 // any value back to the embedding.
 import { forwardOne } from './forward.js';
-import { ACTIVATIONS, Formulas } from './formulas.js';
+import { formula } from './formulas.js';
+import { ACTIVATIONS } from './formulas_ffn.js';
+import { PassValues } from './pass_values.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
@@ -69,18 +71,18 @@ export async function explain(model, input, options, { signal } = {}) {
   if (at !== 'logits' && !names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
   const { ids, types } = model.typedIds(input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
-  const formulas = new Formulas(model, names, at, ids, sourceIds);
-  formulas.types = types;
-  const capture = formulas.captureNames();
+  const pass = new PassValues(model, names, at, ids, sourceIds);
+  pass.types = types;
+  const capture = pass.captureNames();
   const { captured, logits } = await forwardOne(
     model,
     ids,
     { source, sourceMask, types, capture },
     new Yielder(signal),
   );
-  formulas.captured = captured;
+  pass.captured = captured;
   const tensor = at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at];
-  return explainCell(formulas, tensor, options);
+  return explainCell(pass, tensor, options);
 }
 
 /**
@@ -115,13 +117,13 @@ function unexplained(c) {
 
 /**
  * Checks the coordinates of a cell and explains its value.
- * @param {Formulas} formulas  of the point
+ * @param {PassValues} pass  of the point
  * @param {Tensor} tensor  the values of the point: [position, ...], or [head, query, key] for scores and patterns
  * @param {Omit<Cell, 'position'> & {position?: number}} cell
  * @returns {Explanation}
  */
-function explainCell(formulas, { data, shape }, cell) {
-  const isScores = /scores|pattern/.test(formulas.point);
+function explainCell(pass, { data, shape }, cell) {
+  const isScores = /scores|pattern/.test(pass.point);
   const hasHeads = shape.length === 3;
   const [positions, heads, width] = isScores
     ? [shape[1], shape[0], shape[2]]
@@ -129,22 +131,22 @@ function explainCell(formulas, { data, shape }, cell) {
       ? shape
       : [shape[0], 0, shape[1]];
   const position = numberInRange('position', cell.position ?? positions - 1, 0, positions - 1, true);
-  if (!hasHeads && cell.head !== undefined) fail('bad-option', `${formulas.at} has no heads`);
+  if (!hasHeads && cell.head !== undefined) fail('bad-option', `${pass.at} has no heads`);
   const head = hasHeads ? numberInRange('head', cell.head ?? 0, 0, heads - 1, true) : undefined;
   const index = numberInRange('index', cell.index ?? 0, 0, width - 1, true);
   const value = isScores
     ? data[(Number(head) * positions + position) * width + index]
     : data[(position * Math.max(1, heads) + (head ?? 0)) * width + index];
-  const derivation = formulas.formula(position, head ?? 0, index);
+  const derivation = formula(pass, position, head ?? 0, index);
   return {
-    at: formulas.at,
+    at: pass.at,
     position,
     ...(hasHeads && { head }),
     index,
     value,
     divisor: 1,
     ...derivation,
-    computed: derivation.how === 'masked' ? value : combine(derivation, index, formulas.config.ffn),
+    computed: derivation.how === 'masked' ? value : combine(derivation, index, pass.config.ffn),
   };
 }
 

@@ -186,6 +186,39 @@ export class PassValues {
     return encodes ? 'f32' : this.model.kvDtype;
   }
 
+  /** Name of the point's attention in weights. */
+  get part() {
+    return this.cross ? 'cross_attn' : 'attn';
+  }
+
+  /**
+   * The head of keys and values that a query head reads.
+   * @param {number} head
+   */
+  kvHead(head) {
+    return Math.floor(head / (this.config.n_heads / this.config.n_kv_heads));
+  }
+
+  /** The norm of each sublayer in points and in weights, and the point of the stream before it. */
+  get norms() {
+    const { hasCross } = this;
+    return {
+      attn: ['ln1', 'norm1', 'hook_resid_pre'],
+      cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'],
+      ffn: ['ln2', hasCross ? 'norm3' : 'norm2', hasCross ? 'hook_resid_mid_cross' : 'hook_resid_mid'],
+    };
+  }
+
+  /**
+   * What a sublayer reads at a position.
+   * @param {'attn'|'cross_attn'|'ffn'} sublayer
+   * @param {number} position
+   */
+  inputOf(sublayer, position) {
+    const [ln, norm, stream] = this.norms[sublayer];
+    return this.sublayerInput(/** @type {any} */ (ln), norm, stream, position);
+  }
+
   /**
    * The input of a sublayer, and the point that it comes from.
    * @param {string} ln      name of the norm in points: ln1, ln2, ln_cross
