@@ -30,8 +30,9 @@ struct operands {
 
 /* With one token the relaxed dot waits for the weights, which come from a far cache level or from memory. Processors
  * prefetch within a page of 4 KB, so the first access to each page is slow: reading one byte two pages ahead starts it
- * early (25.2 instead of 22.6 GB/s from L3). It is a plain load, because WebAssembly has no prefetch. GF_DOT_I16 is
- * limited by its arithmetic, and gains nothing. */
+ * early (25.2 instead of 22.6 GB/s from L3). It is a plain load, because WebAssembly has no prefetch, and the processor
+ * may have to wait for it. GF_DOT_I16 is limited by its arithmetic and gains nothing. 4-bit weights take so long for
+ * each byte that the processor prefetches early enough; the reads would cost them a fifth of their speed. */
 #define AHEAD 8192
 GF_INLINE void touch(const char *p) { (void)*(const volatile char *)p; }
 
@@ -168,13 +169,13 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, int dtype, enum gf_
 /* out [16] = 16 rows times 1 token */
 GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
-    int per = gf_scale_blocks(dtype);
+    int per = gf_scale_blocks(dtype), reads_ahead = dot != GF_DOT_I16 && gf_dtypes[dtype].bits == 8;
     GF_ROLLED
     for (; blocks > 0; blocks -= per) {
         GF_ROLLED
         for (int i = 0; i < per; i++) {
             v128 s[4];
-            if (dot != GF_DOT_I16) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
+            if (reads_ahead) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
             if (gf_dtypes[dtype].has_factors)
                 factored_by_1(s, &at, dtype, dot);
             else
