@@ -1,0 +1,53 @@
+/* session_run.c - one pass of a session: through a stack, and from hidden states to logits */
+#include "model/session_run.h"
+#include "model/block.h"
+#include "model/head.h"
+#include "model/norm.h"
+#include <string.h>
+
+int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err) {
+    for (int32_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= m->cfg.vocab_size)
+            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i], m->cfg.vocab_size);
+    return GF_OK;
+}
+
+void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
+                  const int32_t *ids, float *hidden) {
+    const struct gf_model *m = s->model;
+    const struct gf_config *c = &m->cfg;
+    const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
+    struct gf_pass p = {.cfg = c,
+                        .stack = stack,
+                        .causal = stack == GF_STACK_DECODER && c->causal,
+                        .n = n,
+                        .segs = segs,
+                        .n_segs = n_segs,
+                        .observe = s->observe,
+                        .trace = s->trace,
+                        .pool = m->pool,
+                        .matmul_scratch = s->matmul_scratch,
+                        .scores = s->scores,
+                        .scores_ld = s->scores_ld,
+                        .relative = c->use_position ? m->relative[stack] : NULL};
+    struct gf_bufs *b = &s->bufs;
+    gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
+    gf_mark(s->trace, stack, -1, GF_OP_EMBED);
+    const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
+    const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
+    for (int32_t l = 0; l < n_layers; l++) gf_block_forward(&p, l, &blocks[l], b);
+    const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
+    if (c->final_norm)
+        gf_norm_forward(&p, last, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, b->resid_pre, b->mean1, b->rstd1, n);
+    else
+        memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
+    if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
+    if (c->kind == GF_ENCODER) gf_encoder_outputs(&p, &m->w, s->pooled, s->hidden, hidden, b->mean1, b->rstd1);
+}
+
+void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {
+    const struct gf_model *m = s->model;
+    const struct gf_pass p = {
+        .cfg = &m->cfg, .n = n, .pool = m->pool, .matmul_scratch = s->matmul_scratch, .trace = s->trace};
+    gf_head_forward(&p, &m->w, logits, s->embedded.rows, hidden, n);
+}

@@ -1,0 +1,119 @@
+/* session_scratch.c - the memory of a session's passes: one arena that all layers share, and rows that grow */
+#include "model/session_scratch.h"
+#include "base/bytes.h"
+#include "kernels/kernels.h" /* gf_matmul_scratch */
+#include "model/config.h"    /* gf_ffn_gated, gf_widest_ffn */
+#include "model/embed.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of all buffers of a pass of `rows` rows over `keys` keys; with `carve` they are also allocated from the arena.
+ * One list serves both, so that size and use agree. */
+static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
+                  gated = gf_ffn_gated(c), d_ff = gf_widest_ffn(c), wide = gated ? 2 * d_ff : d_ff,
+                  experts = c->n_experts, used = c->n_experts_used;
+    int32_t widest = d > wq ? d : wq;
+    if (d_ff > widest) widest = d_ff;
+    if (gf_embed_width(c) > widest) widest = gf_embed_width(c);
+    uint64_t total = 0;
+#define BUF(field, width)                                                                                              \
+    do {                                                                                                               \
+        uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)(width)), sizeof(float));                     \
+        total = gf_add_u64(total, gf_arena_share(bytes));                                                              \
+        if (carve) field = gf_arena_take(&s->scratch, bytes);                                                          \
+    } while (0)
+    struct gf_bufs *b = &s->bufs;
+    BUF(b->resid_pre, d);
+    BUF(b->norm1, d);
+    BUF(b->mean1, 1);
+    BUF(b->rstd1, 1);
+    BUF(b->qkv, wqkv);
+    BUF(b->z, wq);
+    BUF(b->attn_out, d);
+    BUF(b->ffn_pre, wide);
+    if (gated)
+        BUF(b->ffn_post, d_ff);
+    else
+        b->ffn_post = b->ffn_pre;
+    BUF(b->routed, experts);
+    BUF(b->chosen, used);
+    BUF(b->shares, used);
+    BUF(b->expert_in, experts ? d : 0);
+    BUF(b->expert_out, experts ? d : 0);
+    if (c->parallel_residual)
+        BUF(b->ffn_out, d);
+    else
+        b->ffn_out = b->attn_out;
+    BUF(s->embedded.rows,
+        gf_embed_projected(c) ? gf_embed_width(c) : 0); /* also of the hidden states before the head */
+    const int added = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED || c->n_token_types;
+    BUF(s->embedded.pos, added ? d : 0);
+#undef BUF
+    uint64_t bytes = gf_mul_u64((uint64_t)c->n_kv_heads * 4 * sizeof(float), (uint64_t)keys);
+    total = gf_add_u64(total, gf_arena_share(bytes));
+    if (carve) s->scores = gf_arena_take(&s->scratch, bytes);
+    bytes = gf_matmul_scratch(rows, widest);
+    total = gf_add_u64(total, gf_arena_share(bytes));
+    if (carve) s->matmul_scratch = gf_arena_take(&s->scratch, bytes);
+    /* all layers, and all sublayers, share one set: see gf_bufs */
+    b->resid_mid = b->resid_cross = b->resid_post = b->resid_pre;
+    b->sum1 = b->sum_cross = b->sum2 = b->resid_pre;
+    b->norm_cross = b->norm2 = b->norm1;
+    b->mean_cross = b->mean2 = b->mean1;
+    b->rstd_cross = b->rstd2 = b->rstd1;
+    b->cross_q = b->qkv;
+    b->cross_z = b->z;
+    b->cross_out = b->attn_added = b->attn_out;
+    b->ffn_added = b->ffn_out;
+    b->mean1_post = b->mean2_post = b->mean1;
+    b->rstd1_post = b->rstd2_post = b->rstd1;
+    s->embedded.sum = b->resid_pre;
+    s->embedded.mean = b->mean1;
+    s->embedded.rstd = b->rstd1;
+    return total;
+}
+
+int gf_reserve_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
+    if (rows <= s->scratch_rows && keys <= s->scores_ld) return 0;
+    /* a quarter in reserve, so that a cache that grows block by block does not move the scratch each time */
+    int64_t ld = keys;
+    if (keys > s->scores_ld && s->scores_ld) ld = (int64_t)keys + keys / 4;
+    ld = (ld + GF_KV_BLOCK - 1) / GF_KV_BLOCK * GF_KV_BLOCK;
+    if (ld < s->scores_ld) ld = s->scores_ld;
+    if (rows < s->scratch_rows) rows = s->scratch_rows;
+    if (ld > INT32_MAX) return -1;
+    const uint64_t size = plan_scratch(s, rows, (int32_t)ld, 0);
+    struct gf_arena old = s->scratch;
+    if (size == GF_TOO_MUCH || gf_arena_open(&s->scratch, size)) {
+        s->scratch = old;
+        return -1;
+    }
+    gf_arena_close(&old);
+    plan_scratch(s, rows, (int32_t)ld, 1);
+    s->scratch_rows = rows;
+    s->scores_ld = (int32_t)ld;
+    return 0;
+}
+
+int gf_reserve_rows(float **rows, int32_t *room, int32_t need, int32_t width) {
+    if (need <= *room) return 0;
+    float *more = gf_take((uint64_t)need * (uint64_t)width * sizeof *more);
+    if (!more) return -1;
+    if (*room) memcpy(more, *rows, (size_t)*room * (size_t)width * sizeof *more);
+    gf_give(*rows);
+    *rows = more;
+    *room = need;
+    return 0;
+}
+
+int gf_reserve_ids(struct gf_session *s, int32_t n) {
+    if (n <= s->ids_room) return 0;
+    int32_t room = n > INT32_MAX - 256 ? n : n + 256;
+    int32_t *ids = realloc(s->ids, (size_t)room * sizeof *ids);
+    if (!ids) return -1;
+    s->ids = ids;
+    s->ids_room = room;
+    return 0;
+}
