@@ -1,43 +1,25 @@
 // adapters.test.js - LoRA adapters: the same model as one whose weights were added up before
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { GlassformerError, load } from '../../web/lib/index.js';
-import { fromHalf } from '../../web/lib/formats/half.js';
-import { collect, golden, json, numbers, refused, safetensors, sameBits, serve, stories } from './helpers.js';
+import {
+  collect,
+  golden,
+  json,
+  numbers,
+  readTensors,
+  refused,
+  safetensors,
+  sameBits,
+  serve,
+  stories,
+} from './helpers.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-adapters-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-
-/** Every tensor of a safetensors file as f32. */
-function tensorsOf(/** @type {string} */ file) {
-  const bytes = Uint8Array.from(readFileSync(file));
-  const view = new DataView(bytes.buffer);
-  const length = Number(view.getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
-  delete header.__metadata__;
-  return Object.fromEntries(
-    Object.entries(header).map(
-      ([
-        name,
-        {
-          dtype,
-          shape,
-          data_offsets: [from, to],
-        },
-      ]) => {
-        const at = 8 + length + from;
-        const size = dtype === 'F32' ? 4 : 2;
-        const data = Float32Array.from({ length: (to - from) / size }, (_, i) =>
-          dtype === 'F32' ? view.getFloat32(at + 4 * i, true) : fromHalf(view.getUint16(at + 2 * i, true)),
-        );
-        return [name, { shape, data }];
-      },
-    ),
-  );
-}
 
 const matrix = (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ seed) => ({
   shape: [rows, cols],
@@ -75,7 +57,7 @@ function adapter(modules, { r = 4, alpha = 6, seed = 1, extra = {} } = {}) {
 
 /** A checkpoint whose tensors have the products added, by the definition. */
 function merged(name, tensor, added, transposed) {
-  const file = tensorsOf(join(golden, name, 'model.safetensors'));
+  const file = readTensors(join(golden, name, 'model.safetensors'));
   for (const [module, { a, b, factor }] of added) {
     const { data } = file[tensor(module)];
     const [rows, r] = b.shape;
@@ -104,7 +86,7 @@ const llama = {
   'model.layers.1.mlp.down_proj': 'down',
 };
 const shapesOf = (/** @type {string} */ name, /** @type {Record<string, string>} */ modules, transposed = false) => {
-  const file = tensorsOf(join(golden, name, 'model.safetensors'));
+  const file = readTensors(join(golden, name, 'model.safetensors'));
   return Object.fromEntries(
     Object.keys(modules).map((module) => {
       const full = `${module}.weight`;
@@ -154,7 +136,7 @@ describe('merging', () => {
     const name = 'gpt2_n_inner';
     const modules = { 'transformer.h.0.attn.c_attn': '', 'transformer.h.1.mlp.c_proj': '' };
     const one = adapter(shapesOf(name, modules, true));
-    const file = tensorsOf(join(golden, name, 'model.safetensors'));
+    const file = readTensors(join(golden, name, 'model.safetensors'));
     const stored = (/** @type {string} */ m) => Object.keys(file).find((t) => `${m}.weight`.endsWith(t)) ?? '';
     const added = Object.entries(one.pairs).map(([m, p]) => [m, { ...p, factor: 1.5 }]);
     const want = await logitsOf(merged(name, stored, added, true));

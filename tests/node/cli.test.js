@@ -10,7 +10,7 @@ import { after, test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli_progress.js';
 import { countParameters, load, train } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
-import { collect, golden, json, numbers, safetensors, sameBits, stories, top } from './helpers.js';
+import { collect, golden, json, randomTensor, safetensors, sameBits, stories, top } from './helpers.js';
 
 const CLI = join(top, 'web/lib/cli.js');
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
@@ -301,14 +301,7 @@ test('embed prints a vector for each text', async () => {
       name,
       {
         shape,
-        data: Float32Array.from(
-          numbers(
-            shape.reduce((a, b) => a * b, 1),
-            2001,
-            i + 1,
-          ),
-          (x) => (x - 1000) / 3000,
-        ),
+        data: randomTensor(shape, i + 1, 1 / 3),
       },
     ]),
   );

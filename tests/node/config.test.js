@@ -19,7 +19,7 @@ import { PRESETS, train } from '../../web/lib/index.js';
 import { presetConfig } from '../../web/lib/formats/presets.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { Trainer } from '../../web/lib/train/trainer.js';
-import { top } from './helpers.js';
+import { gpt2Recipe, top } from './helpers.js';
 
 const names = Object.keys(FIELDS);
 const engine = await Engine.start(await engineModule());
@@ -366,12 +366,7 @@ describe('a recipe and train() build the same model from the same fields', () =>
     'sizes only': {},
     'post-norm, LayerNorm': { norm: 'layernorm', norm_placement: 'post', ffn: 'relu', position: 'sinusoidal' },
     'GPT-2': {
-      norm: 'layernorm',
-      ffn: 'gelu_tanh',
-      position: 'learned',
-      bias_qkv: true,
-      bias_attn_out: true,
-      bias_ffn: true,
+      ...gpt2Recipe,
     },
     'encoder-decoder': { kind: 'encoder_decoder', norm_placement: 'post', shared_embedding: false },
     'grouped, wide heads': { n_kv_heads: 1, d_head: 8, qk_norm: true, rope_theta: 500.5 },

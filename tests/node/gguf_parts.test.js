@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { f32, text, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { load } from '../../web/lib/index.js';
-import { logitsOf, numbers, refused } from './helpers.js';
+import { logitsOf, randomTensor, refused } from './helpers.js';
 
 const meta = {
   'general.architecture': text('llama'),
@@ -34,14 +34,7 @@ const tensors = [['token_embd', [8, 32]], ...block(0), ...block(1), ['output_nor
   name: `${name}.weight`,
   shape,
   type: 'F32',
-  data: Float32Array.from(
-    numbers(
-      shape.reduce((a, b) => a * b, 1),
-      2001,
-      i + 1,
-    ),
-    (x) => (x - 1000) / 4000,
-  ),
+  data: randomTensor(shape, i + 1, 0.25),
 }));
 const COUNT = 7;
 const nameOf = (i, count = COUNT) =>

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
+import { fromHalf } from '../../web/lib/formats/half.js';
 import { load } from '../../web/lib/index.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -141,27 +142,53 @@ export function safetensors(tensors) {
 }
 
 /**
- * The f32 tensors of a safetensors file.
- * @param {string} file
- * @returns {Record<string, {shape: number[], data: Float32Array}>}
+ * The tensors of a safetensors file as they are stored.
+ * @param {string} file its path
+ * @returns {Record<string, {dtype: string, shape: number[], data: Uint8Array}>}
+ */
+export function storedTensors(file) {
+  const bytes = Uint8Array.from(readFileSync(file));
+  const start = 8 + Number(new DataView(bytes.buffer).getBigUint64(0, true));
+  const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+  return mapValues(header, ({ dtype, shape, data_offsets: [from, to] }) => ({
+    dtype,
+    shape,
+    data: bytes.slice(start + from, start + to),
+  }));
+}
+
+/**
+ * The tensors of a safetensors file of F32 and F16, as f32.
+ * @param {string} file its path
  */
 export function readTensors(file) {
-  const bytes = Uint8Array.from(readFileSync(file));
-  const length = Number(new DataView(bytes.buffer).getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
-  return Object.fromEntries(
-    Object.entries(header)
-      .filter(([name]) => name !== '__metadata__')
-      .map(
-        ([
-          name,
-          {
-            shape,
-            data_offsets: [from, to],
-          },
-        ]) => [name, { shape, data: new Float32Array(bytes.slice(8 + length + from, 8 + length + to).buffer) }],
-      ),
-  );
+  return mapValues(storedTensors(file), ({ dtype, shape, data: { buffer } }) => ({
+    shape,
+    data: dtype === 'F16' ? Float32Array.from(new Uint16Array(buffer), fromHalf) : new Float32Array(buffer),
+  }));
+}
+const mapValues = (/** @type {object} */ object, /** @type {(value: any) => any} */ change) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+
+/** What makes a configuration GPT-2's architecture, beside the sizes. */
+export const gpt2Recipe = {
+  norm: 'layernorm',
+  ffn: 'gelu_tanh',
+  position: 'learned',
+  bias_qkv: true,
+  bias_attn_out: true,
+  bias_ffn: true,
+};
+
+/**
+ * Pseudo-random values of a tensor, the same for the same seed.
+ * @param {number[]} shape
+ * @param {number} seed
+ * @param {number} most the largest magnitude
+ */
+export function randomTensor(shape, seed, most) {
+  const n = shape.reduce((a, b) => a * b, 1);
+  return Float32Array.from(numbers(n, 2001, seed), (x) => ((x - 1000) / 1000) * most);
 }
 
 /**

@@ -2,18 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, numbers, openCase, sameBits, stories } from './helpers.js';
+import { collect, gpt2Recipe, numbers, openCase, sameBits, stories } from './helpers.js';
 
 const small = { vocab_size: 96, d_model: 48, n_layers: 2, n_heads: 4, context_length: 150, d_ff: 80 };
 const modern = { ...small, n_kv_heads: 2 };
 const gpt2 = {
   ...small,
-  norm: 'layernorm',
-  ffn: 'gelu_tanh',
-  position: 'learned',
-  bias_qkv: true,
-  bias_attn_out: true,
-  bias_ffn: true,
+  ...gpt2Recipe,
 };
 const families = {
   modern,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, estimate, load } from '../../web/lib/index.js';
-import { collect, numbers, openCase, readTensors, shared, stories } from './helpers.js';
+import { collect, gpt2Recipe, numbers, openCase, readTensors, shared, stories } from './helpers.js';
 
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
@@ -167,12 +167,7 @@ describe('trace', () => {
       n_layers: 3,
       n_heads: 4,
       context_length: 150,
-      norm: 'layernorm',
-      ffn: 'gelu_tanh',
-      position: 'learned',
-      bias_qkv: true,
-      bias_attn_out: true,
-      bias_ffn: true,
+      ...gpt2Recipe,
     },
     untied: {
       vocab_size: 96,

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/blocks.js';
 import { f32, text, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { load } from '../../web/lib/index.js';
-import { numbers, refused } from './helpers.js';
+import { randomTensor, refused } from './helpers.js';
 
 const WIDTH = 512;
 const blocks = fileURLToPath(new URL('../golden/formats/blocks/', import.meta.url));
@@ -51,14 +51,7 @@ const file = (given) =>
       name: `${name}.weight`,
       shape,
       type: 'F32',
-      data: Float32Array.from(
-        numbers(
-          shape.reduce((a, b) => a * b, 1),
-          2001,
-          i + 1,
-        ),
-        (x) => (x - 1000) / 10000,
-      ),
+      data: randomTensor(shape, i + 1, 0.1),
       ...given[name],
     })),
   );

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/formats/sentencepiece.js';
 import { Tokenizer, create, load } from '../../web/lib/index.js';
-import { collect, golden, json, numbers, openCase, refused, sameBits } from './helpers.js';
+import { collect, golden, json, numbers, openCase, refused, sameBits, storedTensors } from './helpers.js';
 
 const small = {
   kind: 'encoder_decoder',
@@ -203,25 +203,6 @@ test('an encoder and a decoder alone can have the bias too', async () => {
 
 /** @typedef {{dtype: string, shape: number[], data: Uint8Array}} Stored */
 
-/** The tensors of a safetensors file. @param {string} file @returns {Record<string, Stored>} */
-function tensorsOf(file) {
-  const bytes = new Uint8Array(readFileSync(file));
-  const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
-  return Object.fromEntries(
-    Object.entries(header).map(
-      ([
-        name,
-        {
-          dtype,
-          shape,
-          data_offsets: [from, to],
-        },
-      ]) => [name, { dtype, shape, data: bytes.slice(8 + length + from, 8 + length + to) }],
-    ),
-  );
-}
-
 /** @param {Record<string, Stored>} tensors */
 function safetensors(tensors) {
   let at = 0;
@@ -247,7 +228,7 @@ const zeros = (...shape) => ({ dtype: 'F32', shape, data: new Uint8Array(4 * sha
  * @param {Record<string, any>} [fields]
  */
 function changed(name, change, fields = {}) {
-  const tensors = tensorsOf(join(golden, name, 'model.safetensors'));
+  const tensors = storedTensors(join(golden, name, 'model.safetensors'));
   change(tensors);
   const config = { ...json(join(golden, name, 'config.json')), ...fields };
   return load({ weights: safetensors(tensors), config }, { dtype: 'f32' });

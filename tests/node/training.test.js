@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
 import { holdOut } from '../../web/lib/train/train.js';
 import { depthInDouble } from './gradients.js';
-import { collect, stories, top } from './helpers.js';
+import { collect, gpt2Recipe, stories, top } from './helpers.js';
 import { randomConfig } from './random_config.js';
 
 const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
@@ -18,12 +18,7 @@ const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 6
 const small = { vocabSize: 300, batchTokens: 256 };
 const gpt2 = {
   ...tiny,
-  norm: 'layernorm',
-  ffn: 'gelu_tanh',
-  position: 'learned',
-  bias_qkv: true,
-  bias_attn_out: true,
-  bias_ffn: true,
+  ...gpt2Recipe,
 };
 const classic = {
   ...tiny,
