@@ -274,12 +274,6 @@ test('the page: stages with experts add up to the model, and their points exist'
   model.dispose();
 });
 
-test('explain refuses a model with experts by the name of the field', async () => {
-  const model = await create(config, { seed: 3 });
-  await refused(model.explain([1, 2], { at: 'logits' }), 'unsupported', /no formulas for n_experts 6/);
-  model.dispose();
-});
-
 // ---- files
 
 /** The golden checkpoint with other names of the experts. */

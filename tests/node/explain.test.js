@@ -25,6 +25,19 @@ const original = {
   embeddingScale: Math.sqrt(32),
 };
 
+const gemma2 = {
+  ...small,
+  ffn: 'geglu_tanh',
+  normPlacement: 'sandwich',
+  embeddingScale: Math.sqrt(32),
+  scoreScale: 0.2,
+  scoreSoftcap: 0.5,
+  logitSoftcap: 0.3,
+  slidingWindow: 3,
+  windowLayers: [true, false],
+};
+const factors = { ropeShortFactors: [1, 1.1, 1.2, 1.3], ropeLongFactors: [1.1, 2, 5, 9], ropeAttentionFactor: 1.2 };
+
 /** Every variant of every formula. @type {[string, any][]} */
 const models = [
   ['modern', small],
@@ -67,6 +80,61 @@ const models = [
     { ...small, useResidual: false, scaleScores: false, useFinalNorm: false },
   ],
   ['switched off: norms', { ...small, useNorm: false }],
+  ['Gemma 2', gemma2],
+  [
+    'Gemma 3',
+    {
+      ...gemma2,
+      scoreSoftcap: 0,
+      logitSoftcap: 0,
+      qkNorm: true,
+      ropeLocalTheta: 100,
+      ropeScaling: 'linear',
+      ropeFactor: 8,
+    },
+  ],
+  ['OLMo', { ...small, norm: 'layernorm', normGain: false, clipQkv: 0.05 }],
+  ['OLMo 2', { ...small, nKvHeads: 2, normPlacement: 'output', qkNorm: true, qkNormSpan: 'projection' }],
+  ['Phi-2', { ...gpt2, position: 'rope', rotaryDim: 6, parallelResidual: true, sharedNorm: true, biasHead: true }],
+  ['GPT-NeoX', { ...gpt2, position: 'rope', rotaryDim: 4, parallelResidual: true, useResidual: false }],
+  ['GPT-J', { ...small, rotaryDim: 4, ropePairs: 'adjacent', parallelResidual: true, sharedNorm: true }],
+  [
+    'StableLM',
+    {
+      ...small,
+      qkNorm: true,
+      qkNormKind: 'layernorm',
+      qkNormSpan: 'each_head',
+      biasQkNorm: true,
+      ropeLayers: [false, true],
+    },
+  ],
+  ['BLOOM', { ...gpt2, nHeads: 6, nKvHeads: 6, position: 'alibi', embedNorm: true }],
+  ['Granite', { ...small, embeddingScale: 12, residualScale: 0.22, scoreScale: 0.015, logitScale: 0.1 }],
+  ['OPT-350m', { ...gpt2, normPlacement: 'post', dEmbed: 24, positionOffset: 2, ffn: 'relu', biasHead: true }],
+  ['Mixtral', { ...small, nExperts: 4, nExpertsUsed: 2, dExpert: 40 }],
+  [
+    'Qwen3-MoE, with the norms of Gemma 2',
+    {
+      ...small,
+      nExperts: 5,
+      nExpertsUsed: 3,
+      dExpert: 20,
+      normExpertWeights: false,
+      expertLayers: [true, false],
+      normPlacement: 'sandwich',
+    },
+  ],
+  ['experts without gates', { ...small, nExperts: 3, nExpertsUsed: 1, ffn: 'gelu_tanh', normPlacement: 'output' }],
+  [
+    'YaRN',
+    { ...small, ropeTheta: 100, ropeScaling: 'yarn', ropeFactor: 4, ropeOriginalContext: 16, ropeAttentionFactor: 1.1 },
+  ],
+  ['frequencies of the length', { ...small, ropeScaling: 'dynamic', ropeFactor: 3, ropeOriginalContext: 4 }],
+  ['long factors', { ...small, ropeScaling: 'longrope', ropeOriginalContext: 4, ...factors }],
+  ['short factors', { ...small, ropeScaling: 'longrope', ropeOriginalContext: 16, ...factors }],
+  ['a soft cap before the biases of distances', { ...small, position: 'alibi', relativeBuckets: 8, scoreSoftcap: 0.1 }],
+  ['BERT', { ...gpt2, kind: 'encoder', causal: false, normPlacement: 'post', pooler: true, mlmHead: true }],
 ];
 
 const wide = { ...small, dModel: 64, dHead: 16, dFf: 96 };
@@ -89,6 +157,9 @@ const rounded = [
     { ...gpt2, dModel: 64, dHead: 16, dFf: 64, kind: 'encoder', causal: false, normPlacement: 'post' },
     { dtype: 'q8_0' },
   ],
+  ['Gemma 2 in q8_0', { ...gemma2, dModel: 64, dHead: 16, dFf: 64 }, { dtype: 'q8_0' }],
+  ['OPT-350m in q8_0', { ...wide, normPlacement: 'post', dEmbed: 32 }, { dtype: 'q8_0' }],
+  ['Mixtral in q8_0', { ...wide, nExperts: 4, dExpert: 64, normPlacement: 'output' }, { dtype: 'q8_0' }],
 ];
 
 describe('every point of every architecture', () => {
@@ -138,7 +209,7 @@ describe('every point of models that round what they multiply', () => {
 
 /** The terms give the value, up to rounding in f32. */
 function near(got, where) {
-  const size = Math.max(...got.terms.map((x) => Math.abs(x.value))) / (got.how === 'sum' ? got.divisor : 1);
+  const size = Math.max(...got.terms.map((x) => Math.abs(x.value))) / (/sum|tanh/.test(got.how) ? got.divisor : 1);
   assert.ok(
     Math.abs(got.computed - got.value) <=
       2e-6 * Math.max(size, Math.abs(got.value)) * Math.sqrt(got.terms.length) + 1e-9,
@@ -153,13 +224,14 @@ async function explainsEveryPoint(model, config) {
   const reads = config.kind === 'encoder_decoder' ? { source } : {};
   const points = await model.points();
   const { captured } = await model.forward(ids, { ...reads, capture: points });
-  for (const at of [...points, ...(config.kind === 'encoder' ? [] : ['logits'])]) {
-    for (const [position, head, index] of [
+  for (const at of [...points, ...(config.kind === 'encoder' && !config.mlmHead ? [] : ['logits'])]) {
+    for (const [row, head, index] of [
       [3, 0, 0],
       [2, 3, 5],
       [3, 1, 3],
     ]) {
       const t = captured[at];
+      const position = at.startsWith('pooler') ? 0 : row;
       const keyed = /scores|pattern/.test(at),
         headed = t?.shape.length === 3;
       const width = t?.shape.at(-1) ?? 61,
@@ -196,7 +268,7 @@ async function explainsEveryPoint(model, config) {
 async function comparesTerms(model, config, got, explain) {
   const { at } = got;
   // heads that share a block of rounded activations: their own results have other scales
-  const shared = /attn_out$/.test(at) && config.dHead % 32 && /^q/.test(model.parameters.rows[0].dtype);
+  const shared = /attn_out$|ln1.*normalized/.test(at) && config.dHead % 32 && /^q/.test(model.parameters.rows[0].dtype);
   for (const { value, input, weight, from, times } of got.how === 'sum' ? got.terms.slice(0, 3) : []) {
     if (!from || input !== undefined || weight || times) continue;
     const there = await explain(from);
@@ -206,7 +278,7 @@ async function comparesTerms(model, config, got, explain) {
     );
   }
   assert.equal(
-    got.terms.every((x) => x.times || /relative_bias/.test(x.weight?.name ?? '')),
+    got.terms.every((x) => x.times || /^distance|tanh\(/.test(x.name)),
     /scores|hook_z/.test(at),
     `${at}: two factors made by the pass`,
   );
@@ -223,8 +295,7 @@ async function comparesTerms(model, config, got, explain) {
     ]) {
       const { value: there } = await explain(cell);
       assert.ok(
-        Math.abs(there - x) <= 1e-6 * Math.abs(x) ||
-          (config.qkNorm && config.position === 'none' && /hook_[qk]$/.test(cell.at)),
+        Math.abs(there - x) <= 1e-6 * Math.abs(x) || (config.qkNorm && /hook_[qk]$/.test(cell.at)),
         `${at}: ${x}, at ${cell.at} there is ${there}`,
       );
     }

@@ -37,16 +37,18 @@ import { fail, show } from '../base/errors.js';
 /**
  * @typedef {Cell & {
  *   value: number,
- *   how: 'sum' | 'product' | 'share' | 'root' | 'activation' | 'given' | 'masked',
+ *   how: 'sum' | 'product' | 'share' | 'root' | 'activation' | 'tanh' | 'given' | 'masked',
  *   formula: string,
  *   terms: Term[],
  *   divisor: number,
+ *   cap?: number,
  *   computed: number,
  * }} Explanation
  *   value: the engine's; computed: from the terms, in double precision; how: the way in which the terms are combined.
- *   sum: (t1 + t2 + ...) / divisor. product: t1 t2. share: the cell's own term / divisor, the sum of all terms. root:
- *   sqrt((t1 + ...) / divisor), one term is the epsilon. activation: a function of the only term. given: read from a
- *   table. masked: -inf or 0, because the position does not attend to the key.
+ *   sum: (t1 + t2 + ...) / divisor. tanh: cap tanh((t1 + ...) / divisor / cap), a soft cap or with cap 1 a tanh.
+ *   product: t1 t2. share: the cell's own term / divisor, the sum of all terms. root: sqrt((t1 + ...) / divisor), one
+ *   term is the epsilon. activation: a function of the only term. given: read from a table. masked: -inf or 0, because
+ *   the position does not attend to the key.
  *   Terms are products of what the engine multiplies: of rounded activations, keys and values where it rounds them.
  */
 
@@ -61,14 +63,9 @@ import { fail, show } from '../base/errors.js';
  */
 export async function explain(model, input, options, { signal } = {}) {
   const { at, source, sourceMask } = options;
-  const part = unexplained(model.config);
-  if (part) fail('unsupported', `explain has no formulas for ${part}, which this model has`);
   const { names } = await model.points();
-  if (at === 'logits') {
-    model.requireLogits('explain');
-    if (model.config.mlm_head) fail('unsupported', 'explain has no formulas for the logits of an mlm_head');
-  }
-  if (at !== 'logits' && !names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
+  if (at === 'logits') model.requireLogits('explain');
+  else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
   const { ids, types } = model.typedIds(input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
   const pass = new PassValues(model, names, at, ids, sourceIds);
@@ -83,36 +80,6 @@ export async function explain(model, input, options, { signal } = {}) {
   pass.captured = captured;
   const tensor = at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at];
   return explainCell(pass, tensor, options);
-}
-
-/**
- * The part of an architecture for which there are no formulas; null: there is none.
- * @param {any} c  configuration
- * @returns {string | null}
- */
-function unexplained(c) {
-  const usual = {
-    norm_placement: ['pre', 'post'],
-    norm_gain: [true],
-    parallel_residual: [false],
-    qk_norm_kind: c.qk_norm ? ['rmsnorm'] : [c.qk_norm_kind],
-    qk_norm_span: c.qk_norm ? ['head'] : [c.qk_norm_span],
-    position: ['none', 'sinusoidal', 'learned', 'rope'],
-    rope_local_theta: [0],
-    rotary_dim: [0, c.d_head],
-    rope_scaling: ['none', 'linear', 'llama3'],
-    rope_attention_factor: [1],
-    d_embed: [0],
-    residual_scale: [1],
-    score_scale: [0],
-    score_softcap: [0],
-    logit_softcap: [0],
-    clip_qkv: [0],
-    n_experts: [0],
-  };
-  const field = Object.entries(usual).find(([name, values]) => !values.includes(c[name]))?.[0];
-  const list = ['window_layers', 'rope_layers'].find((name) => c[name].length);
-  return field ? `${field} ${c[field]}` : (list ?? null);
 }
 
 /**
@@ -152,16 +119,18 @@ function explainCell(pass, { data, shape }, cell) {
 
 /**
  * The value that the terms give.
- * @param {Pick<Explanation, 'how' | 'terms'> & {divisor?: number}} derivation
+ * @param {Pick<Explanation, 'how' | 'terms' | 'cap'> & {divisor?: number}} derivation
  * @param {number} index  of the cell in its row
  * @param {string} ffn  of the configuration
  * @returns {number}
  */
-function combine({ how, terms, divisor = 1 }, index, ffn) {
+function combine({ how, terms, divisor = 1, cap = 1 }, index, ffn) {
   const sum = () => terms.reduce((a, t) => a + t.value, 0);
   switch (how) {
     case 'sum':
       return sum() / divisor;
+    case 'tanh':
+      return cap * Math.tanh(sum() / divisor / cap);
     case 'product':
       return terms.reduce((a, t) => a * t.value, 1);
     case 'share':

@@ -1,10 +1,11 @@
 // formulas.js - the formula of every capture point: the terms that each of its values is computed from
-import { attentionOutput, headResult, mixture, patternWeight, score } from './formulas_attention.js';
-import { GATES, activation } from './formulas_ffn.js';
+import { headResult, mixture, patternWeight, projection, score } from './formulas_attention.js';
+import { activation, choice } from './formulas_ffn.js';
 import { normScale, normalized } from './formulas_norm.js';
 import { positionEmbedding, rotation } from './formulas_position.js';
-import { blockInput, logit, residual, tokenEmbedding, tokenType } from './formulas_stream.js';
-import { product } from './terms.js';
+import { added, blockInput, logit, pooled, residual, tokenEmbedding, tokenType } from './formulas_stream.js';
+import { product, shareOf } from './terms.js';
+import { isGated } from '../formats/config.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
@@ -19,9 +20,10 @@ import { fail } from '../base/errors.js';
  * @returns {Derivation}
  */
 export function formula(pass, position, head, index) {
-  const { config: c, block, point, part, norms } = pass;
+  const { config: c, block, point } = pass;
   const row = head * c.d_head + index; // of q, k and v
-  switch (point.replace('cross_attn.', 'attn.')) {
+  const which = /** @type {'q'|'k'|'v'} */ (point.at(-1));
+  switch (point.replace('cross_attn.', 'attn.').replace(/^.*ln.*\./, 'ln.')) {
     case 'logits':
       return logit(pass, position, index);
     case 'hook_embed':
@@ -33,33 +35,22 @@ export function formula(pass, position, head, index) {
     case 'hook_resid_pre':
       return blockInput(pass, position, index);
     case 'hook_resid_mid':
-      return residual(pass, 'norm1', 'ln1', 'hook_resid_pre', 'hook_attn_out', position, index);
+      return residual(pass, 'attn', position, index);
     case 'hook_resid_mid_cross':
-      return residual(pass, 'norm2', 'ln_cross', 'hook_resid_mid', 'hook_cross_attn_out', position, index);
+      return residual(pass, 'cross_attn', position, index);
     case 'hook_resid_post':
-      return residual(pass, norms.ffn[1], 'ln2', norms.ffn[2], 'hook_mlp_out', position, index);
-    case 'ln1.hook_scale':
-    case 'ln2.hook_scale':
-    case 'ln_cross.hook_scale':
-    case 'ln_final.hook_scale':
-    case 'embed.ln.hook_scale':
+      return residual(pass, 'ffn', position, index);
+    case 'ln.hook_scale':
       return normScale(pass, position);
-    case 'ln1.hook_normalized':
-    case 'ln2.hook_normalized':
-    case 'ln_cross.hook_normalized':
-    case 'ln_final.hook_normalized':
-    case 'embed.ln.hook_normalized':
+    case 'ln.hook_normalized':
       return normalized(pass, position, index);
     case 'attn.hook_q':
-      return product(pass, `${block}.${part}.q`, row, pass.inputOf(part, position), position, 'dimension');
     case 'attn.hook_k':
-    case 'attn.hook_v': {
-      const input = pass.cross ? pass.encoderOutput(position) : pass.inputOf(part, position);
-      return product(pass, `${block}.${part}.${point.at(-1)}`, row, input, position, 'dimension');
-    }
+    case 'attn.hook_v':
+      return projection(pass, which, position, row);
     case 'attn.hook_rot_q':
     case 'attn.hook_rot_k':
-      return rotation(pass, point.at(-1) === 'q' ? 'q' : 'k', position, head, index);
+      return rotation(pass, /** @type {'q'|'k'} */ (which), position, head, index);
     case 'attn.hook_attn_scores_raw':
     case 'attn.hook_attn_scores_scaled':
     case 'attn.hook_attn_scores':
@@ -71,20 +62,29 @@ export function formula(pass, position, head, index) {
     case 'attn.hook_result':
       return headResult(pass, position, head, index);
     case 'hook_attn_out':
+      return added(pass, 'attn', position, index);
     case 'hook_cross_attn_out':
-      return attentionOutput(pass, position, index);
+      return added(pass, 'cross_attn', position, index);
     case 'mlp.hook_pre': {
-      const name = `${block}.ffn.${GATES[c.ffn] ? 'gate' : 'up'}`;
+      const name = `${block}.ffn.${isGated(c) ? 'gate' : 'up'}`;
       return product(pass, name, index, pass.inputOf('ffn', position), position, 'dimension');
     }
     case 'mlp.hook_pre_linear':
       return product(pass, `${block}.ffn.up`, index, pass.inputOf('ffn', position), position, 'dimension');
     case 'mlp.hook_post':
       return activation(pass, position, index);
-    case 'hook_mlp_out': {
-      const at = pass.inBlock('mlp.hook_post');
-      return product(pass, `${block}.ffn.down`, index, { at, x: pass.row(at, position) }, position, 'neuron');
+    case 'mlp.hook_router_logits':
+      return product(pass, `${block}.ffn.router`, index, pass.inputOf('ffn', position), position, 'dimension');
+    case 'mlp.hook_expert_weights': {
+      const at = pass.inBlock('mlp.hook_router_logits');
+      return shareOf(pass.row(at, position), 'logit of expert', { at, position });
     }
+    case 'mlp.hook_expert_indices':
+      return choice(pass, position, index);
+    case 'hook_mlp_out':
+      return added(pass, 'ffn', position, index);
+    case 'pooler.hook_pooler_out':
+      return pooled(pass, index);
     default:
       return fail('unsupported', `${pass.at} cannot be explained`);
   }

@@ -1,7 +1,7 @@
 // formulas_attention.js - the formulas of attention: scores, pattern, mixed values and what the heads write
-import { relativeBias } from './formulas_position.js';
+import { alibi, relativeBias } from './formulas_position.js';
 import { BLOCK, asHalf, asInt8, patternUnits } from './rounding.js';
-import { term } from './terms.js';
+import { linear, product, shareOf, short, term } from './terms.js';
 import { weight } from './weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
@@ -9,7 +9,31 @@ import { weight } from './weight.js';
 /** @typedef {import('./terms.js').Derivation} Derivation */
 
 /**
- * A score of attention, before or after its scaling and mask.
+ * A value of q, k or v, before the norms of q and k.
+ * @param {PassValues} pass
+ * @param {'q'|'k'|'v'} which
+ * @param {number} position
+ * @param {number} row  of the projection
+ * @returns {Derivation}
+ */
+export function projection(pass, which, position, row) {
+  const { block, part } = pass;
+  const most = pass.cross ? 0 : pass.config.clip_qkv;
+  const input = pass.cross && which !== 'q' ? pass.encoderOutput(position) : pass.inputOf(part, position);
+  const found = product(pass, `${block}.${part}.${which}`, row, input, position, 'dimension');
+  if (!most) return found;
+  const sum = found.terms.reduce((a, t) => a + t.value, 0);
+  const limited = Math.min(most, Math.max(-most, sum));
+  const name = `limited to ±${short(most)}`;
+  return {
+    ...found,
+    formula: `${found.formula}, ${name}`,
+    terms: limited === sum ? found.terms : [...found.terms, { name, value: limited - sum }],
+  };
+}
+
+/**
+ * A score of attention, before or after its scaling, soft cap and mask.
  * @param {PassValues} pass
  * @param {number} position
  * @param {number} head
@@ -18,19 +42,25 @@ import { weight } from './weight.js';
  */
 export function score(pass, position, head, index) {
   const { config: c, point } = pass;
-  const group = pass.kvHead(head);
   if (pass.scoreRow(pass.at, head, position)[index] === -Infinity)
     return { how: 'masked', formula: 'this position does not see that key', terms: [] };
+  const isLast = point.endsWith('scores');
+  const distance = index - position;
+  const biases = isLast && !pass.cross && c.use_position ? distanceBiases(pass, distance, head) : [];
+  const ends = biases.length ? ' + the bias of their distance' : '';
+  if (isLast && c.score_softcap) return cappedScore(pass, position, head, index, biases, ends);
+  const group = pass.kvHead(head);
   const q = pass.scoreVector('q', position, head);
   const k = pass.scoreVector('k', index, group);
-  const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
+  const [divisor, scale] =
+    point.endsWith('raw') || !c.scale_scores
+      ? [1, '']
+      : c.score_scale
+        ? [1 / c.score_scale, ` × ${short(c.score_scale)}`]
+        : [Math.sqrt(c.d_head), ' / √d_head'];
   // An int8 cache also rounds the query.
   const roundedQ = pass.cacheType === 'q8' ? asInt8(q.x).rounded : null;
   const roundedK = pass.cacheType === 'q8' ? asInt8(k.x).rounded : pass.cacheType === 'f16' ? asHalf(k.x) : null;
-  const bias =
-    point === 'attn.hook_attn_scores' && c.relative_buckets && c.use_position
-      ? [relativeBias(pass, index - position, head)]
-      : [];
   /** @type {Term[]} */
   const products = Array.from(q.x, (v, i) => ({
     name: `q ${i} × k ${i}`,
@@ -46,9 +76,44 @@ export function score(pass, position, head, index) {
   }));
   return {
     how: 'sum',
-    formula: `q · k${divisor === 1 ? '' : ' / √d_head'}${bias.length ? ' + the bias of their distance' : ''}`,
+    formula: `q · k${scale}${ends}`,
     divisor,
-    terms: [...products, ...bias.map((term) => ({ ...term, value: term.value * divisor }))],
+    terms: [...products, ...biases.map((bias) => ({ ...bias, value: bias.value * divisor }))],
+  };
+}
+
+/**
+ * What positions add to a score.
+ * @param {PassValues} pass
+ * @param {number} distance  key position minus query position
+ * @param {number} head
+ * @returns {Term[]}
+ */
+const distanceBiases = (pass, distance, head) => [
+  ...(pass.config.position === 'alibi' ? [alibi(pass, distance, head)] : []),
+  ...(pass.config.relative_buckets ? [relativeBias(pass, distance, head)] : []),
+];
+
+/**
+ * A score after its soft cap (Gemma 2).
+ * @param {PassValues} pass
+ * @param {number} position
+ * @param {number} head
+ * @param {number} index
+ * @param {Term[]} biases  what is added after the cap
+ * @param {string} ends    the same in words
+ * @returns {Derivation}
+ */
+function cappedScore(pass, position, head, index, biases, ends) {
+  const cap = pass.config.score_softcap;
+  const at = pass.inBlock(`${pass.part}.hook_attn_scores_scaled`);
+  const input = pass.scoreRow(at, head, position)[index];
+  const name = `${short(cap)} tanh(scaled score / ${short(cap)})`;
+  const value = cap * Math.tanh(input / cap);
+  return {
+    how: 'sum',
+    formula: `${name}${ends}`,
+    terms: [{ name, value, input, from: { at, position, head, index } }, ...biases],
   };
 }
 
@@ -61,23 +126,10 @@ export function score(pass, position, head, index) {
  * @returns {Derivation}
  */
 export function patternWeight(pass, position, head, index) {
-  const { part } = pass;
-  const at = pass.inBlock(`${part}.hook_attn_scores`);
+  const at = pass.inBlock(`${pass.part}.hook_attn_scores`);
   const scores = pass.scoreRow(at, head, position);
-  const most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
   if (scores[index] === -Infinity) return { how: 'masked', formula: 'this position does not see that key', terms: [] };
-  const terms = Array.from(scores, (s, k) => ({
-    name: `e^(score of key ${k} − the largest)`,
-    value: Math.exp(s - most),
-    input: s,
-    from: { at, position, head, index: k },
-  }));
-  return {
-    how: 'share',
-    formula: 'its share of the row',
-    divisor: terms.reduce((a, t) => a + t.value, 0),
-    terms,
-  };
+  return shareOf(scores, 'score of key', { at, position, head });
 }
 
 /**
@@ -127,7 +179,7 @@ export function mixture(pass, position, head, index) {
  * @param {ArrayLike<number>[]} vectors  of values, [key][d_head]
  * @returns {{weights: Float64Array | null, values: Float64Array[] | null}}
  */
-export function mixed(pass, pattern, vectors) {
+function mixed(pass, pattern, vectors) {
   if (pass.cacheType === 'f32') return { weights: null, values: null };
   if (pass.cacheType === 'f16') return { weights: null, values: vectors.map(asHalf) };
   const values = vectors.map((vector) => asInt8(vector));
@@ -175,7 +227,7 @@ export function headResult(pass, position, head, index) {
  * @param {ArrayLike<number>} z
  * @param {number} from  first column of the head
  */
-export function roundedResult(pass, z, from) {
+function roundedResult(pass, z, from) {
   const row = new Float32Array(pass.config.n_heads * pass.config.d_head);
   row.set(z, from);
   return asInt8(row, BLOCK).rounded.subarray(from, from + z.length);
@@ -189,7 +241,7 @@ export function roundedResult(pass, z, from) {
  * @param {number} index
  * @returns {number[]}
  */
-export function headContributions(pass, position, index) {
+function headContributions(pass, position, index) {
   const { config: c, block, part } = pass;
   const name = `${block}.${part}.o.weight`;
   const heads = Array.from({ length: c.n_heads }, (_, h) => h);
@@ -209,13 +261,22 @@ export function headContributions(pass, position, index) {
 }
 
 /**
- * The output of attention: the sum of its heads.
+ * All of what attention computes at a position.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @returns {Float64Array} [d_model]
+ */
+export const attentionRow = (pass, position) =>
+  linear(pass, `${pass.block}.${pass.part}.o`, pass.wholeRow(pass.inBlock(`${pass.part}.hook_z`), position));
+
+/**
+ * What attention computes: the sum of its heads.
  * @param {PassValues} pass
  * @param {number} position
  * @param {number} index
  * @returns {Derivation}
  */
-export function attentionOutput(pass, position, index) {
+export function sumOfHeads(pass, position, index) {
   const { config: c, block, part } = pass;
   const at = pass.inBlock(`${part}.hook_result`);
   const bias = pass.weights(`${block}.${part}.o.bias`, index + 1)[index];

@@ -1,7 +1,9 @@
 // formulas_ffn.js - the formulas of the feed-forward layer
-import { term } from './terms.js';
+import { linear, product, short, term } from './terms.js';
+import { isGated, isSparse } from '../formats/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
+/** @typedef {import('./explain.js').Term} Term */
 /** @typedef {import('./terms.js').Derivation} Derivation */
 
 /** Activation functions by their name in the configuration. */
@@ -15,7 +17,13 @@ export const ACTIVATIONS = {
  * The activation of the gate in feed-forward layers that have one.
  * @type {Record<string, keyof typeof ACTIVATIONS>}
  */
-export const GATES = { swiglu: 'silu', reglu: 'relu', geglu_erf: 'gelu_erf', geglu_tanh: 'gelu_tanh' };
+const GATES = { swiglu: 'silu', reglu: 'relu', geglu_erf: 'gelu_erf', geglu_tanh: 'gelu_tanh' };
+
+/**
+ * The activation of a feed-forward layer by itself.
+ * @param {{ffn: string}} config
+ */
+export const activationOf = ({ ffn }) => GATES[ffn] ?? /** @type {keyof typeof ACTIVATIONS} */ (ffn);
 
 /**
  * The error function: Abramowitz & Stegun 7.1.26, absolute error below 1.5e-7.
@@ -58,3 +66,107 @@ export function activation(pass, position, index) {
     terms: [{ ...pre, name: `${gate}(gate)`, input: pre.value, value: ACTIVATIONS[gate](pre.value) }, up],
   };
 }
+
+/**
+ * What the feed-forward layer computes, or the experts in its place.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @param {number} index
+ * @returns {Derivation}
+ */
+export function feedForward(pass, position, index) {
+  const { config: c, block } = pass;
+  if (!isSparse(c, pass.layer)) {
+    const at = pass.inBlock('mlp.hook_post');
+    return product(pass, `${block}.ffn.down`, index, { at, x: pass.row(at, position) }, position, 'neuron');
+  }
+  const at = pass.inBlock('mlp.hook_expert_weights');
+  const ends = c.norm_expert_weights ? ' divided by the sum of these' : '';
+  return {
+    how: 'sum',
+    formula: `the chosen experts, times their probabilities${ends}`,
+    terms: chosen(pass, position).map(({ expert, probability, share }) => {
+      const [y] = linear(pass, `${block}.ffn.experts.${expert}.down`, neurons(pass, position, expert), [index]);
+      return {
+        name: `expert ${expert}: ${short(y)} × ${short(share)}`,
+        value: y * share,
+        input: probability,
+        from: { at, position, index: expert },
+      };
+    }),
+  };
+}
+
+/**
+ * All of what the feed-forward layer computes at a position.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @returns {Float64Array} [d_model]
+ */
+export function feedForwardRow(pass, position) {
+  const { config: c, block } = pass;
+  if (!isSparse(c, pass.layer))
+    return linear(pass, `${block}.ffn.down`, pass.row(pass.inBlock('mlp.hook_post'), position));
+  const sum = new Float64Array(c.d_model);
+  for (const { expert, share } of chosen(pass, position)) {
+    const y = linear(pass, `${block}.ffn.experts.${expert}.down`, neurons(pass, position, expert));
+    for (let j = 0; j < sum.length; j++) sum[j] += share * y[j];
+  }
+  return sum;
+}
+
+/**
+ * The experts that a position chose, the most probable first. share: the weight of its output.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @returns {{expert: number, probability: number, share: number}[]}
+ */
+function chosen(pass, position) {
+  const weights = pass.row(pass.inBlock('mlp.hook_expert_weights'), position);
+  const experts = [...pass.row(pass.inBlock('mlp.hook_expert_indices'), position)];
+  const sum = pass.config.norm_expert_weights ? experts.reduce((a, e) => a + weights[e], 0) || 1 : 1;
+  return experts.map((expert) => ({ expert, probability: weights[expert], share: weights[expert] / sum }));
+}
+
+/**
+ * The neurons of an expert after their activation.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @param {number} expert
+ * @returns {Float32Array} [d_expert]
+ */
+function neurons(pass, position, expert) {
+  const { x } = pass.inputOf('ffn', position);
+  const name = `${pass.block}.ffn.experts.${expert}`;
+  const up = Float32Array.from(linear(pass, `${name}.up`, x));
+  const act = ACTIVATIONS[activationOf(pass.config)];
+  if (!isGated(pass.config)) return up.map(act);
+  return Float32Array.from(linear(pass, `${name}.gate`, x), (gate, j) => act(gate) * up[j]);
+}
+
+/**
+ * A place in the list of the chosen experts, the most probable first.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @param {number} index
+ * @returns {Derivation}
+ */
+export function choice(pass, position, index) {
+  const at = pass.inBlock('mlp.hook_expert_weights');
+  const expert = pass.row(pass.at, position)[index];
+  const input = pass.row(at, position)[expert];
+  return {
+    how: 'sum',
+    formula: `the expert whose probability is number ${index + 1} from the largest`,
+    terms: [{ name: `expert ${expert}`, value: expert, input, from: { at, position, index: expert } }],
+  };
+}
+
+/**
+ * The row of the layer before the head of a masked language model: the activation of W h + b.
+ * @param {PassValues} pass
+ * @param {number} position
+ * @returns {Float64Array} [d_model]
+ */
+export const transformed = (pass, position) =>
+  linear(pass, 'head_transform', pass.hidden(position).x).map(ACTIVATIONS[activationOf(pass.config)]);

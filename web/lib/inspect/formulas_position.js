@@ -1,5 +1,7 @@
-// formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, and relative biases
+// formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
+import { short } from './terms.js';
 import { weight } from './weight.js';
+import { rotaryDim, windowOf } from '../formats/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */
@@ -41,7 +43,7 @@ export function positionEmbedding(pass, position, index) {
  * @param {PassValues} pass
  * @param {number} position
  */
-export function countedPosition(pass, position) {
+function countedPosition(pass, position) {
   const pad = pass.config.position_pad_id;
   if (pass.ids[position] === pad) return -1;
   return position - pass.ids.slice(0, position).filter((id) => id === pad).length;
@@ -58,48 +60,107 @@ export function countedPosition(pass, position) {
  */
 export function rotation(pass, which, position, head, index) {
   const { config: c } = pass;
-  const half = c.d_head / 2;
+  const size = rotaryDim(c);
+  const half = size / 2;
   const at = pass.inBlock(`attn.hook_${which}`);
   const x = pass.headNormed(which, position, head);
+  const part = (/** @type {string} */ name, /** @type {number} */ i, /** @type {number} */ factor) => ({
+    name: `${which} ${i}${name}`,
+    value: x[i] * factor,
+    input: x[i],
+    from: { at, position, head, index: i },
+  });
+  if (index >= size)
+    return { how: 'sum', formula: `only the first ${size} dimensions rotate`, terms: [part('', index, 1)] };
   const pair = c.rope_pairs === 'half' ? index % half : index >> 1;
   const second = c.rope_pairs === 'half' ? index >= half : index % 2 === 1;
-  const other = c.rope_pairs === 'half' ? (index + half) % c.d_head : index ^ 1;
-  const angle = position * frequency(c, pair);
-  const cosine = {
-    name: `${which} ${index} × cos`,
-    value: x[index] * Math.cos(angle),
-    input: x[index],
-    from: { at, position, head, index },
-  };
-  const sine = {
-    name: `${which} ${other} × ${second ? '' : '−'}sin`,
-    value: x[other] * Math.sin(angle) * (second ? 1 : -1),
-    input: x[other],
-    from: { at, position, head, index: other },
-  };
+  const other = c.rope_pairs === 'half' ? (index + half) % size : index ^ 1;
+  const local = c.rope_local_theta > 0 && windowOf(c, pass.layer) > 0;
+  const turn = local ? c.rope_local_theta ** ((-2 * pair) / size) : frequency(c, pair, pass.ids.length);
+  const factor = local ? 1 : c.rope_attention_factor;
+  const ends = factor === 1 ? '' : `, times ${short(factor)}`;
+  const angle = position * turn;
   return {
     how: 'sum',
-    formula: `pair ${pair} rotated by ${position} × ${frequency(c, pair).toPrecision(4)} radians`,
-    terms: [cosine, sine],
+    formula: `pair ${pair} rotated by ${position} × ${turn.toPrecision(4)} radians${ends}`,
+    terms: [
+      part(' × cos', index, factor * Math.cos(angle)),
+      {
+        ...part('', other, factor * Math.sin(angle) * (second ? 1 : -1)),
+        name: `${which} ${other} × ${second ? '' : '−'}sin`,
+      },
+    ],
   };
 }
 
 /**
- * The frequency of a pair, with the configuration's scaling.
+ * The frequency of a pair, with the configuration's scaling. Sources: src/model/position.c.
  * @param {import('../formats/config.js').Config} c
  * @param {number} pair
+ * @param {number} length  of the sequence
  * @returns {number} radians per position
  */
-function frequency(c, pair) {
-  const plain = c.rope_theta ** ((-2 * pair) / c.d_head);
-  if (c.rope_scaling === 'linear') return plain / c.rope_factor;
-  if (c.rope_scaling !== 'llama3') return plain;
-  const { rope_low_freq_factor: low, rope_high_freq_factor: high, rope_original_context: context } = c;
-  const rotations = (context * plain) / (2 * Math.PI);
-  if (rotations < low) return plain / c.rope_factor;
-  if (rotations > high) return plain;
-  const smooth = (rotations - low) / (high - low);
-  return ((1 - smooth) * plain) / c.rope_factor + smooth * plain;
+function frequency(c, pair, length) {
+  const size = rotaryDim(c);
+  const { rope_factor: factor, rope_original_context: context } = c;
+  const isLonger = length > context;
+  const theta =
+    c.rope_scaling === 'dynamic' && isLonger
+      ? c.rope_theta * ((factor * length) / context - (factor - 1)) ** (size / (size - 2))
+      : c.rope_theta;
+  const plain = theta ** ((-2 * pair) / size);
+  switch (c.rope_scaling) {
+    case 'linear':
+      return plain / factor;
+    case 'llama3': {
+      const { rope_low_freq_factor: low, rope_high_freq_factor: high } = c;
+      const rotations = (context * plain) / (2 * Math.PI);
+      return mixedFrequency(c, plain, Math.min(1, Math.max(0, (high - rotations) / (high - low))));
+    }
+    case 'yarn':
+      return mixedFrequency(c, plain, yarnRamp(c, pair));
+    case 'longrope':
+      return plain / (isLonger ? c.rope_long_factors : c.rope_short_factors)[pair];
+    default:
+      return plain;
+  }
+}
+
+/**
+ * A frequency, divided by the factor in part.
+ * @param {import('../formats/config.js').Config} c
+ * @param {number} plain
+ * @param {number} share  0: as it is, 1: divided
+ */
+const mixedFrequency = (c, plain, share) => plain * (1 - share) + (plain / c.rope_factor) * share;
+
+/**
+ * How far a pair is on YaRN's ramp (Peng et al. 2023), from the pairs that turn often in the original context, 0, to
+ * those that turn seldom, 1.
+ * @param {import('../formats/config.js').Config} c
+ * @param {number} pair
+ */
+function yarnRamp(c, pair) {
+  const size = rotaryDim(c);
+  const turning = (/** @type {number} */ turns) =>
+    (size * Math.log(c.rope_original_context / (2 * Math.PI * turns))) / (2 * Math.log(c.rope_theta));
+  const [first, last] = [turning(c.rope_beta_fast), turning(c.rope_beta_slow)];
+  const low = Math.max(0, c.rope_truncate ? Math.floor(first) : first);
+  const high = Math.min(size - 1, c.rope_truncate ? Math.ceil(last) : last);
+  return Math.min(1, Math.max(0, (pair - low) / (high - low || 0.001)));
+}
+
+/**
+ * ALiBi's bias of a score (Press et al. 2022): the distance times the head's slope.
+ * @param {PassValues} pass
+ * @param {number} distance  key position minus query position
+ * @param {number} head
+ * @returns {Term}
+ */
+export function alibi({ config: c }, distance, head) {
+  const power = 2 ** Math.floor(Math.log2(c.n_heads));
+  const slope = 2 ** (head < power ? (-8 * (head + 1)) / power : (-4 * (2 * (head - power) + 1)) / power);
+  return { name: `distance ${distance} × slope`, value: -slope * Math.abs(distance), input: distance };
 }
 
 /**

@@ -3,6 +3,7 @@
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
 import { BLOCKS } from '../base/blocks.js';
 import { weight } from './weight.js';
+import { FIELDS } from '../formats/config_fields.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
@@ -19,7 +20,7 @@ export class PassValues {
    */
   constructor(model, names, at, ids, source) {
     this.model = model;
-    this.config = model.config;
+    this.config = inFloats(model.config);
     this.names = names;
     const [, block, layer, point] = /^((?:blocks|encoder|decoder)\.(\d+))\.(.+)$/.exec(at) ?? [];
     this.at = at;
@@ -36,7 +37,6 @@ export class PassValues {
     this.cross = this.point.includes('cross');
     /** Whether its block has cross-attention. */
     this.hasCross = this.stackPrefix === 'decoder.';
-    this.preNorm = this.config.norm_placement === 'pre';
     this.ids = this.stackPrefix === 'encoder.' ? source : ids;
     /** @type {ArrayLike<number> | null} types of the tokens of an encoder; null: all 0. Set by the caller */
     this.types = null;
@@ -71,6 +71,10 @@ export class PassValues {
       'ln_cross.hook_normalized',
       'ln2.hook_scale',
       'ln2.hook_normalized',
+      'ln1_post.hook_scale',
+      'ln1_post.hook_normalized',
+      'ln2_post.hook_scale',
+      'ln2_post.hook_normalized',
       'attn.hook_q',
       'attn.hook_k',
       'attn.hook_v',
@@ -90,10 +94,12 @@ export class PassValues {
       'mlp.hook_pre',
       'mlp.hook_pre_linear',
       'mlp.hook_post',
+      'mlp.hook_router_logits',
+      'mlp.hook_expert_weights',
+      'mlp.hook_expert_indices',
     ];
-    const results = /^hook_(cross_)?attn_out$/.test(this.point)
-      ? [`${this.cross ? 'cross_' : ''}attn.hook_result`]
-      : [];
+    const written = this.normed.output ? /^ln1|^hook_attn_out$/ : /^hook_(cross_)?attn_out$/;
+    const results = written.test(this.point) ? [`${this.part}.hook_result`] : [];
     const before = this.block
       ? [...stems, ...results].map((n) => this.inBlock(n))
       : [
@@ -104,6 +110,8 @@ export class PassValues {
           `${this.stackPrefix}embed.ln.hook_normalized`,
           `${this.stackPrefix}ln_final.hook_scale`,
           `${this.stackPrefix}ln_final.hook_normalized`,
+          'mlm_head.ln.hook_scale',
+          'mlm_head.ln.hook_normalized',
           this.lastStream(),
         ];
     const first =
@@ -147,6 +155,18 @@ export class PassValues {
   }
 
   /**
+   * A row of a captured point with heads, all heads together.
+   * @param {string} name
+   * @param {number} position
+   * @returns {Float32Array}
+   */
+  wholeRow(name, position) {
+    const { data, shape } = this.captured[name];
+    const width = shape[1] * shape[2];
+    return data.subarray(position * width, (position + 1) * width);
+  }
+
+  /**
    * A row of scores or of a pattern.
    * @param {string} name
    * @param {number} head
@@ -169,6 +189,16 @@ export class PassValues {
    */
   weights(name, n, row = 0) {
     return this.model.table.rows.some((r) => r.name === name) ? weight(this.model, name, row) : new Float32Array(n);
+  }
+
+  /**
+   * Normalised values times the gain, plus the bias.
+   * @param {string} norm  name in weights
+   * @param {ArrayLike<number>} x
+   */
+  withGain(norm, x) {
+    const gain = this.config.norm_gain ? weight(this.model, `${norm}.weight`) : null;
+    return scaled(x, gain, this.weights(`${norm}.bias`, x.length));
   }
 
   /**
@@ -199,60 +229,61 @@ export class PassValues {
     return Math.floor(head / (this.config.n_heads / this.config.n_kv_heads));
   }
 
-  /** The norm of each sublayer in points and in weights, and the point of the stream before it. */
-  get norms() {
-    const { hasCross } = this;
+  /** Where a sublayer has norms. With `use_norm` false nowhere. */
+  get normed() {
+    const { use_norm: on, norm_placement: at } = this.config;
     return {
-      attn: ['ln1', 'norm1', 'hook_resid_pre'],
-      cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'],
-      ffn: ['ln2', hasCross ? 'norm3' : 'norm2', hasCross ? 'hook_resid_mid_cross' : 'hook_resid_mid'],
+      input: on && (at === 'pre' || at === 'sandwich'),
+      output: on && (at === 'sandwich' || at === 'output'),
+      sum: on && at === 'post',
+    };
+  }
+
+  /** The norm of each sublayer in points and in weights, the point of the stream before it, and that of its output. */
+  get norms() {
+    const { hasCross, config: c } = this;
+    const stream = hasCross ? 'hook_resid_mid_cross' : c.parallel_residual ? 'hook_resid_pre' : 'hook_resid_mid';
+    const [ln, norm] = c.shared_norm ? ['ln1', 'norm1'] : ['ln2', hasCross ? 'norm3' : 'norm2'];
+    return {
+      attn: ['ln1', 'norm1', 'hook_resid_pre', 'hook_attn_out'],
+      cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid', 'hook_cross_attn_out'],
+      ffn: [ln, norm, stream, 'hook_mlp_out'],
     };
   }
 
   /**
-   * What a sublayer reads at a position.
-   * @param {'attn'|'cross_attn'|'ffn'} sublayer
-   * @param {number} position
+   * The sublayer that a norm belongs to.
+   * @param {string} ln  name of the norm in points
+   * @returns {'attn'|'cross_attn'|'ffn'}
    */
-  inputOf(sublayer, position) {
-    const [ln, norm, stream] = this.norms[sublayer];
-    return this.sublayerInput(/** @type {any} */ (ln), norm, stream, position);
+  sublayerOf(ln) {
+    return ln === 'ln_cross' ? 'cross_attn' : ln.startsWith('ln1') ? 'attn' : 'ffn';
   }
 
   /**
-   * The input of a sublayer, and the point that it comes from.
-   * @param {string} ln      name of the norm in points: ln1, ln2, ln_cross
-   * @param {string} norm    name of the norm in weights
-   * @param {string} stream  point of the residual stream before the sublayer
+   * The norm of a sublayer's output, in points and in weights.
+   * @param {'attn'|'cross_attn'|'ffn'} sublayer
+   */
+  outputNorm(sublayer) {
+    const [ln, norm] = this.norms[sublayer];
+    return this.config.norm_placement === 'sandwich' ? [`${ln}_post`, `${norm}_post`] : [ln, norm];
+  }
+
+  /**
+   * What a sublayer reads at a position, and the point that it comes from.
+   * @param {'attn'|'cross_attn'|'ffn'} sublayer
    * @param {number} position
    * @returns {{at: string, x: ArrayLike<number>}} x: [d_model]
    */
-  sublayerInput(ln, norm, stream, position) {
-    const { config: c } = this;
-    const d = c.d_model;
-    const normal = this.inBlock(`${ln}.hook_normalized`);
-    if (!this.preNorm || !c.use_norm) return { at: this.inBlock(stream), x: this.row(this.inBlock(stream), position) };
-    const gain = weight(this.model, `${this.block}.${norm}.weight`);
-    const bias = this.weights(`${this.block}.${norm}.bias`, d);
-    return { at: normal, x: scaled(this.row(normal, position), gain, bias) };
+  inputOf(sublayer, position) {
+    const [ln, norm, stream] = this.norms[sublayer];
+    const at = this.inBlock(this.normed.input ? `${ln}.hook_normalized` : stream);
+    const x = this.row(at, position);
+    return { at, x: this.normed.input ? this.withGain(`${this.block}.${norm}`, x) : x };
   }
 
   /**
-   * The points of the residual stream before a sublayer and of the output of this sublayer.
-   * @param {string} ln  name of the sublayer's norm
-   */
-  streamAndOutput(ln) {
-    return (
-      {
-        ln1: ['hook_resid_pre', 'hook_attn_out'],
-        ln_cross: ['hook_resid_mid', 'hook_cross_attn_out'],
-        ln2: [this.hasCross ? 'hook_resid_mid_cross' : 'hook_resid_mid', 'hook_mlp_out'],
-      }[ln] ?? fail('bad-argument', ln)
-    );
-  }
-
-  /**
-   * The input of a norm: a point, or with post-norm the sum of two points, which is not a point itself.
+   * The input of a norm where it is a point, or the sum of a sublayer's output and the stream before it.
    * @param {string} ln  name of the norm
    * @param {number} position
    * @returns {{at: string | null, x: Float64Array}} at: null for a sum; x: [d_model]
@@ -267,10 +298,10 @@ export class PassValues {
       const rows = this.embeddingParts().map((name) => this.row(name, position));
       return { at: null, x: Float64Array.from(rows[0], (v, j) => rows.slice(1).reduce((sum, row) => sum + row[j], v)) };
     }
-    const [stream, out] = this.streamAndOutput(ln);
+    const [, , stream, out] = this.norms[this.sublayerOf(ln)];
     const at = this.inBlock(stream);
     const x = this.row(at, position);
-    if (this.preNorm) return { at, x: Float64Array.from(x) };
+    if (!this.normed.sum) return { at, x: Float64Array.from(x) };
     const added = this.row(this.inBlock(out), position);
     return { at: null, x: Float64Array.from(added, (v, j) => v + (this.config.use_residual ? x[j] : 0)) };
   }
@@ -310,18 +341,42 @@ export class PassValues {
   }
 
   /**
-   * q or k after the norm of each head, in models that have one (Qwen3).
+   * q or k of a head after its norm, in models that have one.
    * @param {string} which
    * @param {number} position
    * @param {number} head
    * @returns {ArrayLike<number>}
    */
   headNormed(which, position, head) {
-    const x = this.row(this.inBlock(`${this.cross ? 'cross_attn' : 'attn'}.hook_${which}`), position, head);
-    if (!this.config.qk_norm || this.cross) return x;
-    const gain = weight(this.model, `${this.block}.attn.${which}_norm.weight`);
-    const scale = Math.sqrt(x.reduce((a, v) => a + v * v, 0) / x.length + this.config.norm_eps);
-    return Float64Array.from(x, (v, i) => (v / scale) * gain[i]);
+    const { config: c } = this;
+    const at = this.inBlock(`${this.cross ? 'cross_attn' : 'attn'}.hook_${which}`);
+    const x = this.row(at, position, head);
+    if (!c.qk_norm || this.cross) return x;
+    const whole = c.qk_norm_span === 'projection';
+    const over = whole ? this.wholeRow(at, position) : x;
+    const mean = c.qk_norm_kind === 'layernorm' ? over.reduce((a, v) => a + v, 0) / over.length : 0;
+    const scale = Math.sqrt(over.reduce((a, v) => a + (v - mean) ** 2, 0) / over.length + c.norm_eps);
+    const norm = `${this.block}.attn.${which}_norm${c.qk_norm_span === 'each_head' ? `.${head}` : ''}`;
+    const gain = weight(this.model, `${norm}.weight`);
+    const bias = this.weights(`${norm}.bias`, over.length);
+    const from = whole ? head * c.d_head : 0;
+    return Float64Array.from(x, (v, i) => ((v - mean) / scale) * gain[from + i] + bias[from + i]);
+  }
+
+  /**
+   * What the head reads: the stream after the last block, and its norm where there is one.
+   * @param {number} position
+   * @returns {{at: string, x: ArrayLike<number>}} x: [d_model]
+   */
+  hidden(position) {
+    const { config: c } = this;
+    if (c.final_norm && c.use_final_norm) {
+      const at = `${this.stackPrefix}ln_final.hook_normalized`;
+      return { at, x: this.withGain('final_norm', this.row(at, position)) };
+    }
+    const at = this.lastStream();
+    const plus = this.addedPositions(position);
+    return { at, x: Float32Array.from(this.row(at, position), (v, j) => v + plus[j]) };
   }
 
   /**
@@ -329,21 +384,34 @@ export class PassValues {
    * @param {number} position
    */
   encoderOutput(position) {
-    const { config: c } = this;
     const normal = 'encoder.ln_final.hook_normalized';
     const last = this.lastStream('encoder');
     if (!this.captured[normal]) return { at: last, x: this.row(last, position) };
-    const gain = weight(this.model, 'encoder.final_norm.weight');
-    const bias = this.weights('encoder.final_norm.bias', c.d_model);
-    return { at: normal, x: scaled(this.row(normal, position), gain, bias) };
+    return { at: normal, x: this.withGain('encoder.final_norm', this.row(normal, position)) };
   }
+}
+
+/**
+ * A configuration with the numbers that the engine has: reals in f32.
+ * @template {Record<string, any>} C
+ * @param {C} config
+ * @returns {C}
+ */
+function inFloats(config) {
+  const own = { ...config };
+  for (const [name, { type }] of Object.entries(FIELDS)) {
+    const to = /** @type {Record<string, any>} */ (own);
+    if (type === 'real') to[name] = Math.fround(to[name]);
+    if (type === 'reals') to[name] = to[name].map(Math.fround);
+  }
+  return own;
 }
 
 /**
  * Normalised values times the gain, plus the bias, in f32 and in the engine's order.
  * @param {ArrayLike<number>} x
- * @param {ArrayLike<number>} gain
+ * @param {ArrayLike<number> | null} gain  null: ones
  * @param {ArrayLike<number>} bias
  * @returns {Float32Array}
  */
-export const scaled = (x, gain, bias) => Float32Array.from(x, (v, j) => Math.fround(v * gain[j]) + bias[j]);
+const scaled = (x, gain, bias) => Float32Array.from(x, (v, j) => (gain ? Math.fround(v * gain[j]) : v) + bias[j]);

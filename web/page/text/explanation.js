@@ -59,6 +59,10 @@ export const ENGINE = 'engine’s value';
 export const LARGEST = 'Explain the largest term';
 export const FIRST = 'Explain the first term';
 
+export const TANH = 'tanh of that';
+/** @param {string} cap */
+export const capped = (cap) => `soft cap: ${cap} × tanh(that ÷ ${cap})`;
+
 /** @param {string} of  what is explained, "cell" or "value" */
 export const wayTo = (of) => `Path to this ${of}`;
 /** @param {string} of */

@@ -8,8 +8,10 @@ import {
   ROUNDED,
   ROUNDS,
   TABLE_ENDS,
+  TANH,
   TERM,
   TIMES,
+  capped,
   nameOfPoint,
 } from '../../text/explanation.js';
 
@@ -105,6 +107,11 @@ export function footOf(found, rest) {
     ],
     root: [{ name: `root of the sum ÷ ${number(divisor)}`, value: number(computed), role: 'computed' }],
     product: [{ name: 'product', value: number(computed), role: 'computed' }],
+    tanh: [
+      sum,
+      ...(divisor === 1 ? [] : [{ name: `divided by ${number(divisor)}`, value: number(add(terms) / divisor) }]),
+      { name: found.cap === 1 ? TANH : capped(number(found.cap ?? 1)), value: number(computed), role: 'computed' },
+    ],
     activation: [{ name: `${found.formula} of the number`, value: number(computed), role: 'computed' }],
   };
   return [
