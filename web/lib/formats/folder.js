@@ -221,9 +221,8 @@ export async function openStateDict(opener, format, first, files, overrides, map
     names.push(r.name);
     if (torch) {
       archives[i] = await torch.readTorch(r);
-      const { dict, saved } = torch.stateDictOf(archives[i].root, r.name);
-      own ??= torch.savedConfig(saved);
-      entries.push(...torch.torchEntries(dict, i, r.name));
+      own ??= archives[i].config;
+      entries.push(...torch.torchEntries(archives[i].dict, i, r.name));
     } else entries.push(...(await readSafetensors(r, i)));
     if (i < MAX_OPEN_FILES) {
       readers.push(async () => r);
