@@ -193,12 +193,14 @@ export function loadOptions(call, options) {
   return checkedOptions(call, options, CHECKS[call]);
 }
 
+/** @typedef {((p: import('../run/loaded_model.js').Progress) => void) | undefined} OnProgress */
+
 /**
  * The caller's onProgress and signal, joined: when onProgress throws, the returned signal is aborted with a `callback`
  * error whose cause is what was thrown.
- * @param {((p: import('../run/loaded_model.js').Progress) => void) | undefined} onProgress
+ * @param {OnProgress} onProgress
  * @param {AbortSignal | undefined} signal
- * @returns {{signal: AbortSignal | undefined, onProgress: typeof onProgress, end: () => void}} end: to be called when
+ * @returns {{signal: AbortSignal | undefined, onProgress: OnProgress, end: () => void}} end: to be called when
  *   the load has ended
  */
 export function abortableProgress(onProgress, signal) {
