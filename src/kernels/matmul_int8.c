@@ -205,12 +205,12 @@ static void unpack(char *to, const char *w, int32_t blocks) {
         }
 }
 
-/* s [4 tokens][2] = 8 rows of `cols` columns times 4 tokens, without start; w, x advance */
-GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, int cols, enum gf_dot dot) {
-    const char *w = *weights, *x = *acts;
-    GF_UNROLL
-    for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
+/* s [4 tokens][2] = 8 rows of `cols` columns times 4 tokens, plus starts; w, x and start advance */
+GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot dot) {
+    const char *w = at->w, *x = at->x;
     if (dot == GF_DOT_I16) {
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
         v128 mask = I4(0x00ff00ff);
         GF_ROLLED
         for (const char *end = x + 8 * cols; x < end; x += 32, w += 64) {
@@ -223,10 +223,12 @@ GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, in
             }
         }
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_shr(s[j], 8);
+        for (int j = 0; j < 8; j++) s[j] = i4_add(i4_shr(s[j], 8), v_splat32(at->start + j / 2));
     }
 #if GF_RELAXED
     else {
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) s[j] = v_splat32(at->start + j / 2);
         GF_ROLLED
         for (const char *end = x + 4 * cols; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
@@ -238,30 +240,24 @@ GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, in
         }
     }
 #endif
-    *weights = w, *acts = x;
+    at->w = w, at->x = x, at->start += 4;
 }
 
 /* s [4 tokens][2] = 8 rows, of which the first is `row`, of a block times 4 tokens. w is at the block's columns of that
  * row. */
 GF_INLINE void whole_by_4(v128 s[8], struct operands *at, int row, int dtype, enum gf_dot dot) {
     if (!gf_dtypes[dtype].has_factors) {
-        block_by_4(s, &at->w, &at->x, GF_QBLOCK, dot);
-        GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_add(s[j], v_splat32(at->start + j / 2));
-        at->start += 4;
+        block_by_4(s, at, GF_QBLOCK, dot);
         return;
     }
     const char *factors = at->w + GF_PANEL * GF_QBLOCK - 4 * row + row;
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
-    for (int h = 0; h < 2; h++, factors += GF_PANEL, at->start += 4) {
+    for (int h = 0; h < 2; h++, factors += GF_PANEL) {
         v128 t[8], eight = h8_load8(factors), k[2] = {i4_low(eight), i4_high(eight)};
-        block_by_4(t, &at->w, &at->x, GF_QBLOCK / 2, dot);
+        block_by_4(t, at, GF_QBLOCK / 2, dot);
         GF_UNROLL
-        for (int j = 0; j < 8; j++) {
-            v128 sum = i4_add(t[j], v_splat32(at->start + j / 2));
-            s[j] = i4_add(s[j], i4_mul(sum, k[j % 2]));
-        }
+        for (int j = 0; j < 8; j++) s[j] = i4_add(s[j], i4_mul(t[j], k[j % 2]));
     }
     at->w += GF_FACTORS;
 }
