@@ -174,7 +174,7 @@ const program = (lines) =>
   ${lines}
   process.exit(0);`,
     ],
-    { encoding: 'utf8', timeout: 60_000 },
+    { encoding: 'utf8', timeout: 180_000 },
   );
 
 describe('objects without references', () => {

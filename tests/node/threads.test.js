@@ -146,7 +146,7 @@ test('a program ends by itself after it has disposed its models during their wor
     console.log('done');`;
   const { status, stdout, stderr, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 180_000,
     cwd: fileURLToPath(new URL('.', library)),
   });
   assert.equal(signal, null, 'it did not end');
