@@ -4,7 +4,7 @@
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2]
 //                    [--backends relaxed,simd] [--caches default,f32,f16,q8]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
-//                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cpu]
+//                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
 //                    [--node] [--with-node 24.21.0] [--drawing] [--slow-line] [--kernels [FILTER]]
 //
 // README.md in this folder explains the output.
@@ -19,6 +19,7 @@ import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { serve } from '../../scripts/serve.js';
+import { cpuBetween, rendererUse, untilIdle } from './browser_use.js';
 import { measureDrawing } from './drawing.js';
 import { ONNXRUNTIME, fetchNode, fetchPackage } from './fetch.js';
 import { ISAS, missing, v8Flags } from './isa.js';
@@ -50,6 +51,7 @@ const { values: given, positionals } = parseArgs({
     'with-node': list,
     neighbour: flag,
     quick: flag,
+    cold: flag,
     cpu: flag,
     node: flag,
     drawing: flag,
@@ -64,9 +66,9 @@ const sizes = words(given.sizes),
   engines = words(given.engines),
   caches = words(given.caches);
 const threads = words(given.threads).map(Number);
-const contexts = words(given.contexts ?? (given.quick ? '64' : '64,512,1000')).map(Number);
-const prefills = given.quick ? [128] : [128, 512];
-const repeats = Number(given.repeats ?? (given.quick ? 1 : 3));
+const contexts = words(given.contexts ?? (given.cold ? '' : given.quick ? '64' : '64,512,1000')).map(Number);
+const prefills = given.cold ? [] : given.quick ? [128] : [128, 512];
+const repeats = Number(given.repeats ?? (given.cold ? 7 : given.quick ? 1 : 3));
 /** The instruction sets to measure; undefined: the machine's own, without any flag. */
 const isas = given.isa === undefined ? [undefined] : words(given.isa);
 /** The checkout to compare with, or null. */
@@ -191,28 +193,6 @@ async function inTurn(title, who, visitOf, limitOf) {
 
 // ---- one visit: a fresh page, cold; then warm
 
-/** The processes of the browser's pages: memory in MB (Linux only), and processor time in ms by process. */
-async function rendererUse(browser) {
-  const cdp = await browser.newBrowserCDPSession();
-  const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
-  await cdp.detach();
-  const pages = processInfo.filter(({ type }) => type === 'renderer');
-  const resident = ({ id }) => {
-    try {
-      return Number(readFileSync(`/proc/${id}/statm`, 'utf8').split(' ')[1]) * 4096;
-    } catch {
-      return 0;
-    }
-  };
-  return {
-    memory: existsSync('/proc/self/statm') ? pages.reduce((total, page) => total + resident(page), 0) / 1e6 : null,
-    cpu: new Map(pages.map(({ id, cpuTime }) => [id, cpuTime * 1e3])),
-  };
-}
-/** Processor time of the browser's pages between two calls of rendererUse, ms. */
-const cpuBetween = (before, after) =>
-  [...after.cpu].reduce((total, [id, ms]) => total + ms - (before.cpu.get(id) ?? 0), 0);
-
 /** Another process that computes without end, for as long as fn takes. */
 async function besideNeighbour(on, fn) {
   const neighbour = on ? spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }) : null;
@@ -229,6 +209,7 @@ async function visit(browser, server, who, model) {
     const page = await context.newPage();
     page.on('pageerror', (error) => console.error(`\n${who.name}: ${error.message}`));
     await page.goto(`${server.url}empty.html`);
+    await untilIdle(browser);
     const before = await rendererUse(browser);
     const asked = server.requests.length,
       side = who.before ? 'before' : 'now';
