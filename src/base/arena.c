@@ -5,15 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __wasm__
+extern void *sbrk(intptr_t n); /* -std=c11 leaves it out of unistd.h */
+#endif
+
 enum { LINE = 64 };
 
 void *gf_take(uint64_t n) {
     /* The largest size of one object in C: 2 GiB in wasm. Larger sizes would overflow when 2 * LINE is added. */
     if (n > (SIZE_MAX >> 1) - 2 * LINE) return NULL;
-    /* calloc does not write pages that come zeroed from the operating system */
+#ifdef __wasm__
+    /* Memory above the end of the heap is zero. The calloc of the C library would write it and so make it resident. */
+    const uintptr_t end = (uintptr_t)sbrk(0);
+    uint8_t *raw = malloc((size_t)n + 2 * LINE);
+#else
     uint8_t *raw = calloc(1, (size_t)n + 2 * LINE);
+#endif
     if (!raw) return NULL;
     uint8_t *p = (uint8_t *)(((uintptr_t)raw + 2 * LINE - 1) & ~(uintptr_t)(LINE - 1));
+#ifdef __wasm__
+    if ((uintptr_t)p < end) memset(p, 0, end - (uintptr_t)p < n ? end - (uintptr_t)p : (size_t)n);
+#endif
     memcpy(p - sizeof raw, &raw, sizeof raw);
     return p;
 }

@@ -66,6 +66,20 @@ static void an_arena_gives_zeroed_aligned_memory_until_it_is_full(void) {
     gf_arena_close(&a);
 }
 
+/* Where the heap ends with freed memory, an allocation can consist of used memory and new memory. */
+static void memory_is_zero_where_freed_and_new_memory_meet(void) {
+    for (uint64_t n = 1 << 16; n < 1 << 23; n *= 3) {
+        uint8_t *p = gf_take(n), *q;
+        CHECK(p != NULL);
+        if (p) memset(p, 0xab, (size_t)n);
+        gf_give(p);
+        q = gf_take(2 * n);
+        CHECK(q != NULL && all_zero(q, 2 * n));
+        if (q) memset(q, 0xab, (size_t)(2 * n));
+        gf_give(q);
+    }
+}
+
 static void an_allocation_that_cannot_succeed_returns_null(void) {
     struct gf_arena a;
     CHECK(gf_take(GF_TOO_MUCH) == NULL);
@@ -272,6 +286,7 @@ static void status_codes_are_stable_and_distinct(void) {
 int main(void) {
     RUN(size_arithmetic_reports_overflow);
     RUN(an_arena_gives_zeroed_aligned_memory_until_it_is_full);
+    RUN(memory_is_zero_where_freed_and_new_memory_meet);
     RUN(an_allocation_that_cannot_succeed_returns_null);
     RUN(the_generator_gives_the_published_numbers);
     RUN(uniform_numbers_are_spread_evenly_over_the_interval);
