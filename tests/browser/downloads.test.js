@@ -101,6 +101,50 @@ for (const engine of ENGINES) {
         }
       });
     }
+    test('the model is requested once, before its worker starts; an abort ends the load', async () => {
+      const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);
+      const begin = () =>
+        page.evaluate((/** @type {string} */ url) => {
+          const w = /** @type {any} */ (window),
+            stop = new AbortController(),
+            held = new Promise((go) => Object.assign(w, { go, stop }));
+          const worker = async () => {
+            await held;
+            return new Worker('dist/worker.js', { type: 'module' });
+          };
+          w.loading = w.library.load(url, { worker, signal: stop.signal });
+          w.loading.catch(() => {});
+        }, `${models.url}m.gguf`);
+      try {
+        await begin();
+        while (!models.asked.length) await new Promise((resolve) => setTimeout(resolve, 10));
+        const ids = await page.evaluate(async () => {
+          const w = /** @type {any} */ (window),
+            list = [];
+          w.go();
+          const model = await w.loading;
+          for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))
+            list.push(id);
+          model.dispose();
+          return list;
+        });
+        assert.deepEqual(ids, want);
+        assert.equal(models.asked.length, 1);
+        await begin();
+        const error = await page.evaluate(async () => {
+          const w = /** @type {any} */ (window);
+          w.stop.abort();
+          w.go();
+          return w.loading.then(
+            () => 'loaded',
+            (/** @type {any} */ e) => e.name,
+          );
+        });
+        assert.equal(error, 'AbortError');
+      } finally {
+        models.close();
+      }
+    });
     for (const worker of [true, false]) {
       test(`a Response and a stream are read ${worker ? 'by the worker' : 'in the page'}`, async () => {
         const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
+import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
@@ -341,4 +342,39 @@ test('a model quantised while it loads is smaller and gives similar logits', asy
     model.dispose();
   }
   assert.ok(sizes.q4_0 < sizes.q8_0 && sizes.q8_0 < reference.parameters.bytes / 3);
+});
+
+test('the small model that runs before the weights arrive leaves no trace', async () => {
+  const logitsOf = (/** @type {Engine} */ engine) => {
+    engine.open(completeConfig({ vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 4 }), []);
+    engine.randomize(7, 0.02);
+    const session = engine.openSession(32, 'f32');
+    session.eval([1, 2, 3]);
+    const logits = session.logits(2, 1, 64);
+    engine.close();
+    return logits;
+  };
+  const want = logitsOf(await Engine.start(await engineModule(), 1));
+  for (const fields of [
+    {},
+    { position: 'learned', norm: 'layernorm', ffn: 'gelu_tanh' },
+    { n_experts: 4, n_experts_used: 2 },
+  ])
+    for (const dtype of ['f32', 'q8_0', 'q4_0', 'q6_k']) {
+      const engine = await Engine.start(await engineModule(), 1);
+      const sizes = { vocab_size: 8192, d_model: 256, n_layers: 4, n_heads: 4, n_kv_heads: 2 };
+      const config = completeConfig({ ...sizes, ...fields });
+      const list = engine.roster(config);
+      const before = engine.memoryBytes;
+      warmUp(
+        engine,
+        config,
+        list,
+        list.map(({ shape }) => (shape.length > 1 ? dtype : 'f32')),
+        dtype === 'f32' ? 'f32' : 'q8',
+      );
+      assert.ok(engine.memoryBytes > before + 400_000, 'it ran');
+      assert.deepEqual([engine.model, engine.sessions.size], [0, 0]);
+      assert.deepEqual(logitsOf(engine), want);
+    }
 });

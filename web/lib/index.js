@@ -26,6 +26,7 @@ import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
 import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/loading.js';
 import { Model } from './model_handle.js';
+import { prefetch, prefetchable } from './worker/prefetch.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
 import { startWorker } from './worker/start.js';
 import { Tokenizer } from './tokenizer.js';
@@ -139,12 +140,17 @@ async function open(method, what, options) {
   const { signal, onProgress, end } = abortableProgress(told, given);
   /** @type {import('./worker/remote.js').Remote | null} */
   let remote = null;
+  /** @type {ReturnType<typeof prefetch> | undefined} */
+  let prefetched;
   try {
     /** @type {string[]} */
     const warnings = [];
     const engine = engineModule({ backend, wasm, warnings, threaded: whyNoThreads(rest.threads, !!worker) === null });
     engine.catch(() => {}); // reported by the call that needs it
-    const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
+    const starting = worker ? startWorker('worker', worker, signal) : null;
+    const url = worker && !isNode && method === 'load' ? prefetchable(what, options) : undefined;
+    if (url !== undefined) prefetched = prefetch(url, signal);
+    const { worker: started, address } = (await starting) ?? { worker: null, address: null };
     remote = started ? new WorkerModel(started) : new LocalModel();
     if (rest.adapters?.length) {
       const [{ readAdapters }, { loadFetch }] = await Promise.all([
@@ -161,6 +167,7 @@ async function open(method, what, options) {
       rename,
       engine,
       helper: address ?? undefined,
+      prefetched: prefetched && { url: prefetched.url, port: prefetched.port },
     });
     signal?.throwIfAborted();
     info.warnings.unshift(...warnings);
@@ -169,6 +176,7 @@ async function open(method, what, options) {
     remote?.close();
     throw error;
   } finally {
+    prefetched?.close();
     end();
   }
 }

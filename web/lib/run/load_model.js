@@ -2,7 +2,8 @@
 //
 // It runs beside the engine: in the worker, or in the caller's thread when there is no worker.
 import { Engine } from '../engine/engine.js';
-import { LoadedModel } from './loaded_model.js';
+import { warmUp } from '../engine/warm_up.js';
+import { LoadedModel, defaultKvDtype } from './loaded_model.js';
 import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
@@ -28,7 +29,7 @@ const INITIAL_STD = 0.02;
 export async function loadModel(
   source,
   options,
-  { signal, onProgress, fetch, rename, onHelper, helper, engine: binary },
+  { signal, onProgress, fetch, rename, onHelper, helper, prefetchedFetch, engine: binary },
 ) {
   options = checkedLoadOptions(options);
   signal?.throwIfAborted();
@@ -39,7 +40,7 @@ export async function loadModel(
   let fromCache = false;
   const isStored = (options.cache ?? 'none') !== 'none' || options.sha256 !== undefined;
   const isPlatformFetch = fetch === undefined && !isStored;
-  fetch = loadFetch(source, options, fetch);
+  fetch = loadFetch(source, options, fetch ?? prefetchedFetch);
   if (isStored) {
     const { storedFetch } = await import('../download/store.js');
     const onHit = () => {
@@ -70,7 +71,8 @@ export async function loadModel(
     engine = await starting;
     const warnings = [...checkpoint.warnings];
     checkContext(options.contextLength, checkpoint.config, warnings);
-    openModel(engine, applySwitches(checkpoint.config, options.switches), checkpoint.tensors, options.dtype, warnings);
+    const config = applySwitches(checkpoint.config, options.switches);
+    openModel(engine, config, checkpoint.tensors, options, warnings);
     await engine.startThreads(options.threads, onHelper, helper);
     const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
     let copied = 0;
@@ -102,7 +104,7 @@ export async function createModel(config, options, { signal, onProgress, onHelpe
     /** @type {string[]} */
     const warnings = [];
     checkContext(rest.contextLength, config, warnings);
-    openModel(engine, config, null, dtype, warnings);
+    openModel(engine, config, null, { dtype }, warnings);
     await engine.startThreads(rest.threads, onHelper, helper);
     engine.randomize(checkedSeed(seed), INITIAL_STD);
     return new LoadedModel(engine, null, null, rest, warnings);
@@ -217,10 +219,10 @@ function progressReporter(onProgress) {
  * @param {Engine} engine
  * @param {Config} config
  * @param {import('../formats/plan.js').TensorSource[] | null} tensors  of the checkpoint
- * @param {string} quantize  dtype of the matrices; keep: as stored
+ * @param {Record<string, any>} options  dtype: of the matrices; keep: as stored
  * @param {string[]} warnings  appended to
  */
-function openModel(engine, config, tensors, quantize, warnings) {
+function openModel(engine, config, tensors, { dtype: quantize, kvDtype }, warnings) {
   /** @type {Map<string, import('../base/blocks.js').Dtype>} */
   const stored = new Map();
   for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
@@ -232,6 +234,7 @@ function openModel(engine, config, tensors, quantize, warnings) {
     const kept = BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
     return isRouter && BLOCKS[kept][0] > 1 ? 'f32' : kept;
   });
+  if (tensors) warmUp(engine, config, list, wanted, kvDtype ?? defaultKvDtype(wanted));
   engine.open(config, wanted);
   const opened = engine.tensors();
   if (quantize === 'keep') warnings.push(...conversions(opened, stored));

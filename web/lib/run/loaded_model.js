@@ -25,6 +25,9 @@ import { parameterTable } from '../formats/roster.js';
  * @property {(port: MessagePort) => void} [onHelper] load and create: receives the port of each helper thread, see
  *   threads.js
  * @property {string} [helper]  address of the worker's file, which helper threads run too
+ * @property {{url: string, port: MessagePort}} [prefetched]  the caller's side of load: the model's file, which was
+ *   requested already (worker/prefetch.js)
+ * @property {typeof globalThis.fetch} [prefetchedFetch]  the worker's side of load: its requests, with that file
  * @property {Promise<WebAssembly.Module>} [engine]  load and create: the compiled binary
  */
 /**
@@ -79,7 +82,7 @@ export class LoadedModel {
     this.warnings = warnings;
     this.contextLength = options.contextLength ?? this.config.context_length;
     this.table = tableOf(engine);
-    this.kvDtype = options.kvDtype ?? defaultKvDtype(this.table.rows);
+    this.kvDtype = options.kvDtype ?? defaultKvDtype(this.table.rows.map(({ dtype }) => dtype));
     this.#open().close(); // throws now, instead of at the first call, when memory for contextLength is missing
   }
 
@@ -386,9 +389,9 @@ export class LoadedModel {
 /**
  * The cache of a model with quantised weights is quantised too: its products round activations to 8 bits anyway, and
  * the cache takes a quarter of the memory and is read faster. Other models keep exact keys and values.
- * @param {{dtype?: string}[]} rows of the model's parameter table
+ * @param {(string | undefined)[]} dtypes of the model's weights
  */
-const defaultKvDtype = (rows) => (rows.some(({ dtype }) => dtype?.startsWith('q')) ? 'q8' : 'f32');
+export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'q8' : 'f32');
 
 /**
  * The parameter table of the loaded model, compared with the engine's own list.

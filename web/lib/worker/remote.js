@@ -197,7 +197,7 @@ export class WorkerModel {
    * @param {Hooks} [hooks]
    * @returns {Promise<any>}
    */
-  async call(method, args, { signal, onProgress, fetch, rename, engine, helper } = {}) {
+  async call(method, args, { signal, onProgress, fetch, rename, engine, helper, prefetched } = {}) {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const id = this.#open({
@@ -230,7 +230,8 @@ export class WorkerModel {
       };
       signal?.addEventListener('abort', abort);
       try {
-        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, rename: !!rename, helper } });
+        const wanted = { onProgress: !!onProgress, fetch: !!fetch, rename: !!rename, helper, prefetched };
+        this.#post({ id, method, args, hooks: wanted }, prefetched ? [prefetched.port] : []);
         engine
           ?.then((module) => {
             if (this.#calls.has(id)) this.#post({ id, engine: module });
@@ -338,11 +339,12 @@ export class WorkerModel {
   /**
    * Post a message to the worker.
    * @param {any} message
+   * @param {Transferable[]} [transfer]
    */
-  #post(message) {
+  #post(message, transfer = []) {
     if (!this.#worker) throw this.#unavailable();
     try {
-      this.#worker.postMessage(message);
+      this.#worker.postMessage(message, transfer);
     } catch (error) {
       throw new GlassformerError('bad-option', messageOf(error), { cause: error });
     }

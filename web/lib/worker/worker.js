@@ -59,7 +59,8 @@ function requireModel() {
  * @param {Call} call
  * @param {'load'|'create'} method
  * @param {any[]} args
- * @param {{onProgress?: boolean, fetch?: boolean, rename?: boolean, helper?: string}} hooks
+ * @param {{onProgress?: boolean, fetch?: boolean, rename?: boolean, helper?: string,
+ *   prefetched?: {url: string, port: MessagePort}}} hooks
  */
 async function open(id, call, method, args, hooks) {
   const send = (/** @type {object} */ message, /** @type {Transferable[]} */ transfer) =>
@@ -70,6 +71,7 @@ async function open(id, call, method, args, hooks) {
       call.deliver = resolve;
     }),
     helper: hooks.helper,
+    prefetchedFetch: hooks.prefetched && (await import('./prefetched.js')).prefetchedFetch(hooks.prefetched),
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
     onHelper: (helperPort) => port.postMessage({ helperPort }, [helperPort]),
     fetch: hooks.fetch ? (await import('./relay.js')).relayedFetch(send) : undefined,
