@@ -10,10 +10,10 @@ static void *carve(char **at, uint64_t bytes) {
     return p;
 }
 
-void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, void *scratch) {
+void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, int32_t dtype, void *scratch) {
     char *at = scratch;
     a->lanes = n == 1 ? 1 : 4, a->groups = (n + a->lanes - 1) / a->lanes, a->cols = cols;
-    a->unit = gf_dot_kind() == GF_DOT_I16 ? 8 : 4;
+    a->unit = gf_dot_of(gf_dtypes[dtype].bits) == GF_DOT_I16 ? 8 : 4;
     uint64_t tokens = (uint64_t)a->lanes * (uint64_t)a->groups, blocks = (uint64_t)cols / GF_QBLOCK;
     a->q = carve(&at, tokens * (uint64_t)cols / 4 * (uint64_t)a->unit);
     a->scale = carve(&at, tokens * blocks * 4);
@@ -84,7 +84,8 @@ static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t evens)
 
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
     int32_t blocks = a->cols / GF_QBLOCK, unit = a->unit, step = unit * a->lanes;
-    int bytes = gf_dtypes[dtype].bits == 8, kind = gf_dot_kind(), factors = gf_dtypes[dtype].has_factors;
+    int bytes = gf_dtypes[dtype].bits == 8, factors = gf_dtypes[dtype].has_factors;
+    enum gf_dot kind = gf_dot_of(gf_dtypes[dtype].bits);
     int64_t group_bytes = (int64_t)a->cols / 4 * step;
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;

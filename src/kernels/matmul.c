@@ -230,7 +230,7 @@ void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct 
     if (n <= 0 || w->rows <= 0) return;
     j.panels = (w->rows + GF_PANEL - 1) / GF_PANEL;
     if (gf_dtype_is_quantized(w->dtype)) {
-        gf_acts_bind(&j.acts, n, w->cols, scratch);
+        gf_acts_bind(&j.acts, n, w->cols, w->dtype, scratch);
         gf_pool_run(j.acts.groups > 8 ? pool : NULL, fill, &j, j.acts.groups);
     } else if (w->dtype == GF_F16 && n == 1 && gf_scale_up(scratch, x, 0, 1, w->cols))
         j.scaled = scratch;

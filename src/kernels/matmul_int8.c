@@ -12,6 +12,8 @@
  *               256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
  *             two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
  *             factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
+ *   h8_rdot   (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
+ *             of a block, whose sum stays below 16 * 15 * 127 < 2^15; i4_dot with ones adds the two lanes of a row.
  *
  * e is unsigned, so even columns are stored as w + 128 for GF_DOT_I16; all columns are for GF_DOT_UNSIGNED. A sum then
  * starts at -128 times the sum of the activations of those columns (acts.c). */
@@ -36,11 +38,11 @@ struct operands {
 #define AHEAD 8192
 GF_INLINE void touch(const char *p) { (void)*(const volatile char *)p; }
 
-/* Add the integer sum s of a block: f += float(s) * (scale_w * scale_x), and for types with a minimum f += minimum_w *
+/* Add the integer sum s of a block: f += float(s) * (scale_w * scale_x), and if there is a minimum f += minimum_w *
  * sum_x */
-GF_INLINE v128 add_block(v128 f, v128 s, int dtype, const float *ws, const float *xs, const float *sum) {
+GF_INLINE v128 add_block(v128 f, v128 s, int minimum, const float *ws, const float *xs, const float *sum) {
     f = f4_add(f, f4_mul(f4_from_i4(s), f4_mul(v_load(ws), v_splat32(xs))));
-    if (gf_dtypes[dtype].has_minimum) f = f4_add(f, f4_mul(v_load(ws + GF_PANEL), v_splat32(sum)));
+    if (minimum) f = f4_add(f, f4_mul(v_load(ws + GF_PANEL), v_splat32(sum)));
     return f;
 }
 
@@ -49,35 +51,26 @@ GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
     return i4_add(s, i4_add(i4_dot(w, odd), i4_dot(v_and(w, I4(0x00ff00ff)), pairs)));
 }
 
-/* s [4] = 16 rows of `cols` columns times x, plus start: a block, or half of one if the type has factors. The rolled
- * loops update each accumulator once per iteration. */
-GF_INLINE void block_by_1(v128 s[4], struct operands *at, int cols, int dtype, enum gf_dot dot) {
+/* s [4] = 16 rows of `cols` columns of 8 bits times x, plus start: a block, or half of one if the type has factors. The
+ * rolled loops update each accumulator once per iteration. */
+GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, int cols, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
-    v128 low = I4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
-    int bytes = gf_dtypes[dtype].bits == 8;
+    v128 start = v_splat32(at->start);
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i4_splat(0) : start, t[j] = i4_splat(0);
-    if (dot == GF_DOT_I16 && bytes) {
+    for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i4_splat(0) : start;
+    if (dot == GF_DOT_I16) {
         GF_ROLLED
         for (const char *end = x + 2 * cols; x < end; x += 8, w += 64) {
             v128 odd = v_splat32(x), pairs = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) s[j] = add_pairs(s[j], v_load(w + 16 * j), odd, pairs);
         }
-    } else if (dot == GF_DOT_I16) {
-        GF_ROLLED
-        for (const char *end = x + 2 * cols; x < end; x += 16, w += 64) {
-            v128 odd = v_splat32(x), pairs = v_splat32(x + 4), odd_4 = v_splat32(x + 8), pairs_4 = v_splat32(x + 12);
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) {
-                v128 q = v_load(w + 16 * j);
-                s[j] = add_pairs(s[j], v_and(q, low), odd, pairs);
-                t[j] = add_pairs(t[j], v_and(h8_shr_u(q, 4), low), odd_4, pairs_4);
-            }
-        }
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) s[j] = i4_add(i4_shr(s[j], 8), start);
     }
 #if GF_RELAXED
-    else if (bytes) {
+    else {
+        v128 t[4] = {i4_splat(0), i4_splat(0), i4_splat(0), i4_splat(0)};
         GF_ROLLED
         for (const char *end = x + cols; x < end; x += 8, w += 128) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
@@ -86,38 +79,68 @@ GF_INLINE void block_by_1(v128 s[4], struct operands *at, int cols, int dtype, e
             GF_UNROLL
             for (int j = 0; j < 4; j++) t[j] = i4_rdot(l, v_load(w + 64 + 16 * j), t[j]);
         }
-    } else if (dot == GF_DOT_UNSIGNED) { /* high nibbles in place count 16-fold: no shift */
-        v128 high = I4(0xf0f0f0f0u);
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], t[j]);
+    }
+#endif
+    at->w = w, at->x = x;
+}
+
+/* s [4] = 16 rows of a block of 4 bits times x, plus start */
+GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
+    const char *w = at->w, *x = at->x;
+    v128 low = I4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
+    int sums_start = dot == GF_DOT_UNSIGNED || dot == GF_DOT_SIGNED;
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) s[j] = sums_start ? start : i4_splat(0), t[j] = i4_splat(0);
+#if GF_RELAXED
+    if (dot == GF_DOT_I7) {
         GF_ROLLED
-        for (const char *end = x + cols; x < end; x += 8, w += 64) {
+        for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 64) {
+            v128 k = v_splat32(x), l = v_splat32(x + 4);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) {
+                v128 q = v_load(w + 16 * j);
+                s[j] = h8_add(s[j], h8_rdot(k, v_and(q, low)));
+                t[j] = h8_add(t[j], h8_rdot(l, v_and(h8_shr_u(q, 4), low)));
+            }
+        }
+        v128 one = I4(0x00010001);
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) s[j] = i4_dot(h8_add(s[j], t[j]), one), t[j] = start;
+    } else {
+        /* unsigned: high nibbles in place count 16-fold and need no shift */
+        int in_place = dot == GF_DOT_UNSIGNED;
+        v128 high = in_place ? I4(0xf0f0f0f0u) : low;
+        GF_ROLLED
+        for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 64) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
                 v128 q = v_load(w + 16 * j);
                 s[j] = i4_rdot(k, v_and(q, low), s[j]);
-                t[j] = i4_rdot(l, v_and(q, high), t[j]);
+                t[j] = i4_rdot(l, v_and(in_place ? q : h8_shr_u(q, 4), high), t[j]);
             }
         }
         GF_UNROLL
-        for (int j = 0; j < 4; j++) t[j] = i4_shr(t[j], 4);
-    } else {
-        GF_ROLLED
-        for (const char *end = x + cols; x < end; x += 8, w += 64) {
-            v128 k = v_splat32(x), l = v_splat32(x + 4);
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) {
-                v128 q = v_load(w + 16 * j);
-                s[j] = i4_rdot(k, v_and(q, low), s[j]);
-                t[j] = i4_rdot(l, v_and(h8_shr_u(q, 4), low), t[j]);
-            }
+        for (int j = 0; j < 4 && in_place; j++) t[j] = i4_shr(t[j], 4);
+    }
+#else
+    GF_ROLLED
+    for (const char *end = x + 2 * GF_QBLOCK; x < end; x += 16, w += 64) {
+        v128 odd = v_splat32(x), pairs = v_splat32(x + 4), odd_4 = v_splat32(x + 8), pairs_4 = v_splat32(x + 12);
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) {
+            v128 q = v_load(w + 16 * j);
+            s[j] = add_pairs(s[j], v_and(q, low), odd, pairs);
+            t[j] = add_pairs(t[j], v_and(h8_shr_u(q, 4), low), odd_4, pairs_4);
         }
     }
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) s[j] = i4_shr(i4_add(s[j], t[j]), 8), t[j] = start;
 #endif
     GF_UNROLL
-    for (int j = 0; j < 4; j++) {
-        if (!(dot == GF_DOT_I16 && bytes)) s[j] = i4_add(s[j], t[j]);
-        if (dot == GF_DOT_I16) s[j] = i4_add(i4_shr(s[j], 8), start);
-    }
+    for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], t[j]);
     at->w = w, at->x = x;
 }
 
@@ -128,11 +151,11 @@ GF_INLINE void load_factors(v128 k[4], const char *f) {
 }
 
 /* s, t [4] = 16 rows of the first and the second 16 columns of a block times x, plus starts, for types with factors. */
-GF_INLINE void halves_by_1(v128 s[4], v128 t[4], struct operands *at, int dtype, enum gf_dot dot) {
+GF_INLINE void halves_by_1(v128 s[4], v128 t[4], struct operands *at, enum gf_dot dot) {
     if (dot == GF_DOT_I16) {
-        block_by_1(s, at, GF_QBLOCK / 2, dtype, dot);
+        bytes_by_1(s, at, GF_QBLOCK / 2, dot);
         at->start++;
-        block_by_1(t, at, GF_QBLOCK / 2, dtype, dot);
+        bytes_by_1(t, at, GF_QBLOCK / 2, dot);
     }
 #if GF_RELAXED
     else {
@@ -154,9 +177,9 @@ GF_INLINE void halves_by_1(v128 s[4], v128 t[4], struct operands *at, int dtype,
 }
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
-GF_INLINE void factored_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot dot) {
+GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     v128 t[4], k[4];
-    halves_by_1(s, t, at, dtype, dot);
+    halves_by_1(s, t, at, dot);
     load_factors(k, at->w);
     GF_UNROLL
     for (int j = 0; j < 4; j++) s[j] = i4_mul(s[j], k[j]);
@@ -177,11 +200,14 @@ GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dt
             v128 s[4];
             if (reads_ahead) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
             if (gf_dtypes[dtype].has_factors)
-                factored_by_1(s, &at, dtype, dot);
+                factored_by_1(s, &at, dot);
+            else if (gf_dtypes[dtype].bits == 8)
+                bytes_by_1(s, &at, GF_QBLOCK, dot);
             else
-                block_by_1(s, &at, GF_QBLOCK, dtype, dot);
+                nibbles_by_1(s, &at, dot);
             GF_UNROLL
-            for (int j = 0; j < 4; j++) f[j] = add_block(f[j], s[j], dtype, at.ws + 4 * j, at.xs, at.sum);
+            for (int j = 0; j < 4; j++)
+                f[j] = add_block(f[j], s[j], gf_dtypes[dtype].has_minimum, at.ws + 4 * j, at.xs, at.sum);
             at.xs++, at.sum++, at.start++;
         }
         at.ws += gf_panel_scales(dtype);
@@ -208,9 +234,10 @@ static void unpack(char *to, const char *w, int32_t blocks) {
 /* s [4 tokens][2] = 8 rows of `cols` columns times 4 tokens, plus starts; w, x and start advance */
 GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
+    int sums_start = dot == GF_DOT_UNSIGNED || dot == GF_DOT_SIGNED;
+    GF_UNROLL
+    for (int j = 0; j < 8; j++) s[j] = sums_start ? v_splat32(at->start + j / 2) : i4_splat(0);
     if (dot == GF_DOT_I16) {
-        GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
         v128 mask = I4(0x00ff00ff);
         GF_ROLLED
         for (const char *end = x + 8 * cols; x < end; x += 32, w += 64) {
@@ -226,9 +253,19 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot 
         for (int j = 0; j < 8; j++) s[j] = i4_add(i4_shr(s[j], 8), v_splat32(at->start + j / 2));
     }
 #if GF_RELAXED
-    else {
+    else if (dot == GF_DOT_I7) {
+        GF_ROLLED
+        for (const char *end = x + 4 * cols; x < end; x += 16, w += 64) {
+            v128 u = v_load(w), v = v_load(w + 16);
+            GF_UNROLL
+            for (int t = 0; t < 4; t++) {
+                v128 k = v_splat32(x + 4 * t);
+                s[2 * t] = h8_add(s[2 * t], h8_rdot(k, u)), s[2 * t + 1] = h8_add(s[2 * t + 1], h8_rdot(k, v));
+            }
+        }
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = v_splat32(at->start + j / 2);
+        for (int j = 0; j < 8; j++) s[j] = i4_add(i4_dot(s[j], I4(0x00010001)), v_splat32(at->start + j / 2));
+    } else {
         GF_ROLLED
         for (const char *end = x + 4 * cols; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
@@ -263,7 +300,8 @@ GF_INLINE void whole_by_4(v128 s[8], struct operands *at, int row, int dtype, en
 }
 
 /* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
+GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int minimum, int dtype,
+                         enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */
     int per = gf_scale_blocks(dtype);
     at.w += 4 * row, at.ws += row, sums += row;
@@ -278,70 +316,73 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
             GF_UNROLL
             for (int j = 0; j < 8; j++) {
                 int t = j / 2;
-                f[j] = add_block(f[j], s[j], dtype, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
+                f[j] = add_block(f[j], s[j], 0, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
+            }
+            if (minimum) {
+                GF_UNROLL
+                for (int j = 0; j < 8; j++)
+                    f[j] = f4_add(f[j], f4_mul(v_load(at.ws + GF_PANEL + j % 2 * 4), v_splat32(at.sum + j / 2)));
             }
             at.xs += 4, at.sum += 4;
         }
-        at.ws += gf_panel_scales(dtype);
+        at.ws += GF_PANEL + minimum * GF_PANEL;
     }
     GF_UNROLL
     for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
 }
 
-/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
-GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int dtype,
-                          enum gf_dot dot) {
+/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first`. bits, minimum: of the
+ * weights; dtype: GF_Q8_0, or GF_Q6_K for weights with factors. */
+GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int32_t bits,
+                          int minimum, int dtype, enum gf_dot dot) {
     char unpacked[CHUNK * 512];
-    int bytes = gf_dtypes[dtype].bits == 8;
-    int32_t blocks = a->cols / GF_QBLOCK, chunk = bytes ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
+    int32_t blocks = a->cols / GF_QBLOCK, chunk = bits == 8 ? blocks : CHUNK, x_bytes = 32 * a->unit;
     int32_t per = gf_scale_blocks(dtype), starts = gf_dtypes[dtype].has_factors ? 8 : 4;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
         struct operands at = first;
-        at.w += (int64_t)b * gf_panel_bytes(dtype), at.ws += (int64_t)(b / per) * gf_panel_scales(dtype);
+        at.w += (int64_t)b * GF_PANEL * GF_QBLOCK / 2, at.ws += (int64_t)(b / per) * GF_PANEL * (1 + minimum);
         at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += starts * b;
-        if (!bytes) unpack(unpacked, at.w, n), at.w = unpacked;
+        if (bits != 8) unpack(unpacked, at.w, n), at.w = unpacked;
         for (int32_t g = 0; g < groups; g++) {
-            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, at, row, n, dtype, dot);
+            for (int32_t row = 0; row < GF_PANEL; row += 8)
+                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, minimum, dtype, dot);
             at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += starts * blocks;
         }
     }
 }
 
-/* Calls the specialisation for the type and the kind of dot. UNSIGNED and SIGNED differ in code only for one token and
- * 4 bits. q5_0 and q4_k are in memory like q8_0 and q4_1. A new type needs a branch of its own: the last branch is
- * q4_1. */
-GF_INLINE void panel(float *out, struct operands at, const struct gf_acts *a, int32_t groups, int dtype,
+/* The product with many tokens, and with one token and 8 bits: calls the specialisation for the type. With many tokens
+ * 4-bit types share that of q8_0, which asks once a block whether there is a minimum: more specialisations would make
+ * the function so large that V8 keeps fewer values in registers, and the binary larger. */
+GF_INLINE void panel(float *out, struct operands at, const struct gf_acts *a, int32_t groups, int32_t dtype,
                      enum gf_dot dot) {
-    int32_t blocks = a->cols / GF_QBLOCK;
-    enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot;
-    if (a->lanes == 1) {
-        if (dtype == GF_Q8_0 || dtype == GF_Q5_0)
-            panel_by_1(out, at, blocks, GF_Q8_0, bytes);
-        else if (dtype == GF_Q4_0)
-            panel_by_1(out, at, blocks, GF_Q4_0, dot);
-        else if (dtype == GF_Q6_K)
-            panel_by_1(out, at, blocks, GF_Q6_K, bytes);
-        else if (dtype == GF_Q5_1)
-            panel_by_1(out, at, blocks, GF_Q5_1, bytes);
+    int32_t blocks = a->cols / GF_QBLOCK, bits = gf_dtypes[dtype].bits, minimum = gf_dtypes[dtype].has_minimum;
+    if (gf_dtypes[dtype].has_factors) {
+        if (a->lanes == 1)
+            panel_by_1(out, at, blocks, GF_Q6_K, dot);
         else
-            panel_by_1(out, at, blocks, GF_Q4_1, dot);
-    } else if (dtype == GF_Q8_0 || dtype == GF_Q5_0)
-        panel_by_4(out, at, a, groups, GF_Q8_0, bytes);
-    else if (dtype == GF_Q4_0)
-        panel_by_4(out, at, a, groups, GF_Q4_0, bytes);
-    else if (dtype == GF_Q6_K)
-        panel_by_4(out, at, a, groups, GF_Q6_K, bytes);
-    else if (dtype == GF_Q5_1)
-        panel_by_4(out, at, a, groups, GF_Q5_1, bytes);
+            panel_by_4(out, at, a, groups, bits, 0, GF_Q6_K, dot);
+    } else if (a->lanes != 1) {
+        panel_by_4(out, at, a, groups, bits, minimum, GF_Q8_0, dot);
+    } else if (minimum) {
+        panel_by_1(out, at, blocks, GF_Q5_1, dot);
+    } else {
+        panel_by_1(out, at, blocks, GF_Q8_0, dot);
+    }
+}
+
+/* The product with one token of a type of 4 bits. */
+GF_INLINE void nibbles(float *out, struct operands at, int32_t blocks, int32_t dtype, enum gf_dot dot) {
+    if (gf_dtypes[dtype].has_minimum)
+        panel_by_1(out, at, blocks, GF_Q4_1, dot);
     else
-        panel_by_4(out, at, a, groups, GF_Q4_1, bytes);
+        panel_by_1(out, at, blocks, GF_Q4_0, dot);
 }
 
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups) {
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
-    enum gf_dot dot = gf_dot_kind();
     int64_t s = (int64_t)g * blocks * lanes;
     int64_t panel_bytes = (int64_t)blocks * gf_panel_bytes(dtype);
     int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_panel_scales(dtype);
@@ -353,11 +394,26 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
                           .xs = a->scale + s,
                           .sum = a->sum + s,
                           .start = a->start + s * (gf_dtypes[dtype].has_factors ? 2 : 1)};
-    if (dot == GF_DOT_I16) panel(out, at, a, groups, dtype, GF_DOT_I16);
+    int small = lanes == 1 && gf_dtypes[dtype].bits == 4;
 #if GF_RELAXED
-    else if (dot == GF_DOT_SIGNED)
+    /* Signed and unsigned differ in code only for one token and 4 bits. */
+    const enum gf_dot dot = gf_dot_of(gf_dtypes[dtype].bits);
+    if (small && dot == GF_DOT_UNSIGNED)
+        nibbles(out, at, blocks, dtype, GF_DOT_UNSIGNED);
+    else if (small && dot == GF_DOT_SIGNED)
+        nibbles(out, at, blocks, dtype, GF_DOT_SIGNED);
+    else if (small)
+        nibbles(out, at, blocks, dtype, GF_DOT_I7);
+    else if (dot == GF_DOT_I7)
+        panel(out, at, a, groups, dtype, GF_DOT_I7);
+    else if (dot != GF_DOT_I16)
         panel(out, at, a, groups, dtype, GF_DOT_SIGNED);
     else
-        panel(out, at, a, groups, dtype, GF_DOT_UNSIGNED);
+        panel(out, at, a, groups, dtype, GF_DOT_I16);
+#else
+    if (small)
+        nibbles(out, at, blocks, dtype, GF_DOT_I16);
+    else
+        panel(out, at, a, groups, dtype, GF_DOT_I16);
 #endif
 }

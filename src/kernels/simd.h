@@ -75,6 +75,7 @@ GF_INLINE v128 i4_shl(v128 a, int k) { return wasm_i32x4_shl(a, (uint32_t)k); }
 GF_INLINE v128 i4_shr(v128 a, int k) { return wasm_i32x4_shr(a, (uint32_t)k); }   /* arithmetic */
 GF_INLINE v128 i4_shr_u(v128 a, int k) { return wasm_u32x4_shr(a, (uint32_t)k); } /* logical */
 GF_INLINE v128 h8_shr_u(v128 a, int k) { return wasm_u16x8_shr(a, (uint32_t)k); }
+GF_INLINE v128 h8_add(v128 a, v128 b) { return wasm_i16x8_add(a, b); }
 GF_INLINE v128 i4_load16(const void *p) { return wasm_i32x4_load16x4(p); } /* 4 int16 -> int32 */
 GF_INLINE v128 h8_load8(const void *p) { return wasm_i16x8_load8x8(p); }   /* 8 int8 -> int16 */
 GF_INLINE v128 h8_low(v128 a) { return wasm_i16x8_extend_low_i8x16(a); }   /* int8 0..7 -> int16 */
@@ -155,6 +156,7 @@ GF_INLINE v128 i4_shl(v128 a, int k) { return (v128)((v_u4)a << k); }
 GF_INLINE v128 i4_shr(v128 a, int k) { return a >> k; }
 GF_INLINE v128 i4_shr_u(v128 a, int k) { return (v128)((v_u4)a >> k); }
 GF_INLINE v128 h8_shr_u(v128 a, int k) { return (v128)((v_uh8)a >> (uint16_t)k); }
+GF_INLINE v128 h8_add(v128 a, v128 b) { return (v128)((v_uh8)a + (v_uh8)b); }
 GF_INLINE v128 i4_load16(const void *p) {
     v_h4 a;
     memcpy(&a, p, 8);
@@ -333,29 +335,40 @@ GF_INLINE void split_8(v128 s[2], enum form form) {
     if (form != F32) s[0] = v_evens(a, b), s[1] = v_odds(a, b);
 }
 
-/* ---- the relaxed operation --------------------------------------------------------------------------------------- */
+/* ---- the relaxed operations -------------------------------------------------------------------------------------- */
 
-/* GF_RELAXED: whether i4_rdot exists. Lane i: acc[i] + the sum of the four products a[4i+j] b[4i+j], a signed int8.
- * With b in 0..127 the result is exact. Otherwise it depends on the processor: b is signed or unsigned, and the sum of
- * two products may saturate at 16 bits. Natively -DGF_EMULATE_RELAXED_DOT=0 (signed), 1 (unsigned) or 2 (unsigned,
+/* GF_RELAXED: whether these exist. a: int8; b: signed int8.
+ *
+ *   h8_rdot   lane i: a[2i] b[2i] + a[2i+1] b[2i+1]
+ *   i4_rdot   lane i: acc[i] + the sum of the four products a[4i+j] b[4i+j]
+ *
+ * With b in 0..127 the results are exact. Otherwise they depend on the processor: b is signed or unsigned, and the sum
+ * of two products may saturate at 16 bits. Natively -DGF_EMULATE_RELAXED_DOT=0 (signed), 1 (unsigned) or 2 (unsigned,
  * saturating) emulates the three kinds of processor, so that tests and sanitizers run each path. */
 #if defined(__wasm_relaxed_simd__)
 #define GF_RELAXED 1
+GF_INLINE v128 h8_rdot(v128 a, v128 b) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b); }
 GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
 #elif defined(GF_EMULATE_RELAXED_DOT)
 #define GF_RELAXED 1
+/* a[j] b[j] + a[j+1] b[j+1] */
+GF_INLINE int emulated_pair(const int8_t *a, const int8_t *b, int saturates) {
+    int u = GF_EMULATE_RELAXED_DOT ? (uint8_t)b[0] : b[0], v = GF_EMULATE_RELAXED_DOT ? (uint8_t)b[1] : b[1];
+    int pair = a[0] * u + a[1] * v;
+    return !saturates ? pair : pair > 32767 ? 32767 : pair < -32768 ? -32768 : pair;
+}
+GF_INLINE v128 h8_rdot(v128 a, v128 b) {
+    int8_t x[16], w[16];
+    int16_t sum[8];
+    v_store(x, a), v_store(w, b);
+    for (int i = 0; i < 8; i++) sum[i] = (int16_t)emulated_pair(x + 2 * i, w + 2 * i, 1);
+    return v_load(sum);
+}
 GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) {
     int8_t x[16], w[16];
     int32_t sum[4];
     v_store(x, a), v_store(w, b), v_store(sum, acc);
-    for (int i = 0; i < 4; i++)
-        for (int j = 4 * i; j < 4 * i + 4; j += 2) {
-            int u = GF_EMULATE_RELAXED_DOT ? (uint8_t)w[j] : w[j];
-            int v = GF_EMULATE_RELAXED_DOT ? (uint8_t)w[j + 1] : w[j + 1];
-            int pair = x[j] * u + x[j + 1] * v;
-            if (GF_EMULATE_RELAXED_DOT == 2) pair = pair > 32767 ? 32767 : pair < -32768 ? -32768 : pair;
-            sum[i] += pair;
-        }
+    for (int i = 0; i < 16; i += 2) sum[i / 4] += emulated_pair(x + i, w + i, GF_EMULATE_RELAXED_DOT == 2);
     return v_load(sum);
 }
 #else
