@@ -54,7 +54,7 @@ export class Tiles {
         triangle.clear(room);
         Object.assign(painted, { of: patterns, epoch: patterns.epoch });
       } else if (triangle.capacity < room) triangle.grow(room, this.#colors);
-      triangle.paint(patterns.length, (query) => patterns.row(layer, head, query), this.#colors);
+      triangle.paint(patterns.known(layer), (query) => patterns.row(layer, head, query), this.#colors);
       canvas.style.setProperty('--zoom', String(room / Math.max(1, side)));
     }
     return true;

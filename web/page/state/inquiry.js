@@ -1,8 +1,5 @@
-// inquiry.js - what is asked of the model about the text that is there: distributions, attention rows, values, how a
-// number came about, what a pass costs.
-
-import { logprob } from './likelihood.js';
-import { PATTERNS } from './points.js';
+// inquiry.js - what is asked of the model about the text that is there: distributions, values, how a number came
+// about, what a pass costs. Attention rows: rows.js
 
 const LOGITS_BUDGET = 128e6; // bytes of logits kept
 
@@ -23,7 +20,6 @@ export function createInquiry(store, { turn, reads, has, fail }) {
    */
   let reader = null;
   let queue = Promise.resolve();
-  let rowsFor = -1;
   /** @type {{of: any, key: string, rows: Promise<any[]>} | null} */
   let traced = null;
 
@@ -78,45 +74,6 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     });
   }
 
-  /** Keep what a pass over the whole text told: rows and logits that were missing. */
-  function take(out) {
-    const { patterns, otherPatterns, logits, tokens } = state;
-    if (!patterns) return;
-    for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
-    const [n, size] = out.logits?.shape ?? [0, 0];
-    if (n * size * 4 < LOGITS_BUDGET) {
-      for (let p = patterns.causal || !n ? 0 : n - 1; p < n; p++)
-        if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
-    }
-    tokens.forEach((t, i) => {
-      const before = logits.get(i - 1);
-      if (t.logprob === null && before) t.logprob = logprob(before, t.id);
-    });
-    set({ patterns, logits, tokens });
-  }
-
-  /**
-   * Make sure every position of the text has its attention row: the newest token has none until the engine reads it.
-   */
-  async function wantRows() {
-    const mine = turn();
-    const moving = () => state.status === 'running';
-    if (rowsFor === mine || moving() || !state.patterns || state.patterns.length >= state.tokens.length) return;
-    rowsFor = mine; // asked for once
-    try {
-      const out = await model().forward(
-        state.tokens.map((t) => t.id),
-        { ...reads(), capture: [PATTERNS] },
-      );
-      if (mine !== turn() || moving()) return;
-      take(out);
-    } catch (error) {
-      if (mine === turn()) fail(error);
-    } finally {
-      rowsFor = -1;
-    }
-  }
-
   /**
    * Tensors of one forward pass over the whole text.
    * @param {string[]} capture
@@ -162,5 +119,5 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     return held.rows;
   }
 
-  return { wantLogits, wantRows, values, explain, trace };
+  return { wantLogits, values, explain, trace };
 }

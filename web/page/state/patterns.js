@@ -33,6 +33,16 @@ export class PatternStore {
     return this.rows.reduce((n, layer) => Math.min(n, layer.length), Infinity);
   }
 
+  /** Queries known in the layer that knows most. */
+  get most() {
+    return this.rows.reduce((n, layer) => Math.max(n, layer.length), 0);
+  }
+
+  /** Queries known in a layer: at full speed not every layer is captured. @param {number} layer */
+  known(layer) {
+    return this.rows[layer]?.length ?? 0;
+  }
+
   /** Take what one forward pass captured: tensors [n_heads, queries, keys] whose last query is the last key.
    * @param {Record<string, { data: Float32Array, shape: number[] }>} captured */
   append(captured) {
@@ -70,7 +80,7 @@ export class PatternStore {
    * @param {number} n
    */
   truncate(n) {
-    if (this.length <= n) return;
+    if (this.most <= n) return;
     for (const layer of this.rows) layer.length = this.anew ? 0 : Math.min(layer.length, n);
     this.epoch++;
   }

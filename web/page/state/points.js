@@ -10,3 +10,10 @@ export const PATTERNS = '*attn.hook_pattern';
  */
 export const blockPoint = (config, layer) =>
   config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`;
+
+/**
+ * Attention weights of one layer of a decoder.
+ * @param {any} config
+ * @param {number} layer
+ */
+export const patternOf = (config, layer) => `${blockPoint(config, layer)}.attn.hook_pattern`;

@@ -10,6 +10,7 @@ import { createInquiry } from './inquiry.js';
 import { createLoading } from './loading.js';
 import { createReading } from './reading.js';
 import { createRewinding } from './rewinding.js';
+import { createRows } from './rows.js';
 import { createShared } from './shared.js';
 import { createWords } from './words.js';
 import { createWriting } from './writing.js';
@@ -22,15 +23,17 @@ export function createRun(store) {
   const words = createWords(store, fail);
   const { idsOf, textsOf, spell } = words;
   const inquiry = createInquiry(store, { turn: () => shared.turn, reads, has, fail });
+  const rows = createRows(store, { turn: () => shared.turn, reads, fail });
   const { setPrompt, setSource } = createReading(shared, words);
   const { cut, rewind } = createRewinding(shared, setPrompt);
-  const writing = createWriting(shared, { setPrompt, rewind });
+  const writing = createWriting(shared, { setPrompt, rewind, rows });
   const { run } = writing;
-  const branching = createBranching(shared, { cut, run, spell, wantRows: inquiry.wantRows });
+  const branching = createBranching(shared, { cut, run, spell, wantRows: rows.wantRows });
   const loading = createLoading(shared, { setPrompt, restore: branching.restore, run });
 
   return {
     ...inquiry,
+    wantRows: rows.wantRows,
     ...createExperiments(store, reads),
     ...createBroken(store, reads),
     ...loading,

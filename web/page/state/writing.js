@@ -2,30 +2,32 @@
 // how often it is asked. Whatever changes the text's past or the sampler closes it.
 
 import { breather, pause } from './breath.js';
-import { PATTERNS } from './points.js';
+import { PATTERN_BUDGET, capturedPoints } from './rows.js';
 import { stepMs } from './speed.js';
 
+const SPEED_MS = 50; // between two computations of the speed, at least
 const READING_MS = 120; // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
-const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 
 /**
  * @param {import('./shared.js').Shared} shared
- * @param {{ setPrompt: (prompt: string) => Promise<void>, rewind: () => void }} parts
+ * @param {{ setPrompt: (prompt: string) => Promise<void>, rewind: () => void,
+ *   rows: ReturnType<typeof import('./rows.js').createRows> }} parts
  */
-export function createWriting(shared, { setPrompt, rewind }) {
+export function createWriting(shared, { setPrompt, rewind, rows }) {
   const { state, set, model } = shared;
   let memoryAt = 0; // when the map of memory was last read
+  let speedAt = 0; // when the speed was last computed
 
   function open() {
     const { sampler, tokens } = state;
-    const left = shared.rows().bytes < PATTERN_BUDGET;
+    const left = shared.rows().bytes < PATTERN_BUDGET; // beyond it the text goes on unseen
     return (shared.generator = model().generate(
       tokens.map((t) => t.id),
       {
         ...shared.reads(),
         ...sampler,
         logprobs: Math.min(10, shared.inHand().config.vocabSize),
-        ...(left ? { capture: [PATTERNS] } : {}),
+        ...(left ? { capture: capturedPoints(state) } : {}),
       },
     ));
   }
@@ -61,13 +63,21 @@ export function createWriting(shared, { setPrompt, rewind }) {
     shared.engineMs += value.ms;
     if (!first) shared.recent.push(value.ms);
     if (shared.recent.length > 64) shared.recent.shift();
-    const ms = stepMs(shared.recent);
     set({
       tokens,
       patterns,
       ...(state.follow ? { cursor: tokens.length - 2, key: null } : {}),
-      ...(ms ? { speed: { ...state.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } } : {}),
     });
+    measureSpeed();
+  }
+
+  /** The mean of the newest steps, computed a few times a second: at full speed it would cost as much as the rest. */
+  function measureSpeed() {
+    const now = performance.now();
+    if (now - speedAt < SPEED_MS) return;
+    speedAt = now;
+    const ms = stepMs(shared.recent);
+    if (ms) set({ speed: { ...state.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } });
   }
 
   /** The generator has come to its end. @param {import('./shared.js').Summary} summary */
@@ -110,6 +120,7 @@ export function createWriting(shared, { setPrompt, rewind }) {
       readMemory();
     }
     take(answer.value, !written);
+    void rows.readShown();
     return true;
   }
 
@@ -164,6 +175,7 @@ export function createWriting(shared, { setPrompt, rewind }) {
     performance.measure('generation', { start, detail: { engineMs: shared.engineMs - before } }); // for a browser's tools
     rested();
     readMemory();
+    void rows.readAtRest();
   }
 
   /** A model that reads is shown by what it makes of its text. */
@@ -182,7 +194,9 @@ export function createWriting(shared, { setPrompt, rewind }) {
     } catch (error) {
       shared.fail(error);
     }
-    if (mine === shared.loops) rested();
+    if (mine !== shared.loops) return;
+    rested();
+    void rows.readAtRest();
   }
 
   /** Stop writing; what is written stays, and Run goes on from it. */

@@ -26,7 +26,7 @@ export function sourceOf(page, scores) {
   const { rows, causal, keys } = inView(page);
   const { stage, stack } = page;
   const { layer, head } = page.head;
-  const known = rows?.length ?? 0;
+  const known = rows?.known(layer) ?? 0;
   const columns = (/** @type {number} */ n) => (stack === 'self' ? n : keys.length);
   const common = { triangular: causal, sums: false, shown: false, later: false };
   if (stage === 'pattern')

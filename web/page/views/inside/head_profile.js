@@ -50,7 +50,7 @@ export class HeadProfile {
       this.#next = 1;
     }
     const sums = this.#sums;
-    for (; this.#next < patterns.length; this.#next++) {
+    for (; this.#next < patterns.known(layer); this.#next++) {
       const row = patterns.row(layer, head, this.#next);
       if (!row) break;
       const own = rowProfile(row, this.#next, ids);

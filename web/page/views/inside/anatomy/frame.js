@@ -38,9 +38,9 @@ const clip = (/** @type {string} */ text, /** @type {number} */ letters) =>
  * @param {State} s
  * @param {number} most
  */
-export function lanesOf({ tokens, patterns, cursor }, most) {
+export function lanesOf({ tokens, patterns, cursor, head, model }, most) {
   if (!tokens.length) return { first: 0, count: 0 };
-  const known = Math.min(tokens.length, Math.max(patterns?.length ?? 0, 1));
+  const known = Math.min(tokens.length, Math.max(patterns?.known(layerOf({ head, model })) ?? 0, 1));
   const last = Math.min(known - 1, Math.max(cursor, most - 1));
   const first = Math.max(0, last - most + 1);
   return { first, count: last - first + 1 };
