@@ -9,7 +9,7 @@ const SMALL = { vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48,
 const WRITTEN = 4;
 const made = (/** @type {any} */ config) =>
   `#made=${encodeURIComponent(JSON.stringify({ ...SMALL, ...config, seed: 3 }))}&prompt=Once upon a ti&seed=3&t=1` +
-  `&written=${WRITTEN}&head=0.1`;
+  `&written=${WRITTEN}&head=0.1${config.kind === 'encoder_decoder' ? '&source=two words' : ''}`;
 
 /** Lines of a view with a gap where a word or number belongs. */
 const gaps = (/** @type {any} */ page) =>
@@ -78,14 +78,15 @@ const stepsOf = (/** @type {any} */ page) =>
  * A visit to a made model.
  * @param {any} config
  * @param {(page: any) => Promise<void>} look
+ * @param {number} [written]  tokens
  */
-async function seen(config, look) {
+async function seen(config, look, written = WRITTEN) {
   const { page, complaints, close } = await visit({ hash: made(config) });
   await page.waitForFunction(
     (/** @type {number} */ n) =>
       /random weights/.test(document.querySelector('.pill')?.textContent ?? '') &&
       document.querySelectorAll('.tok:not(.given)').length === n,
-    WRITTEN,
+    written,
   );
   await readViews(page);
   await look(page);
@@ -182,5 +183,65 @@ test('experts in every second layer: how many of them work on a token, and the l
     assert.ok((await flowOf(page)).includes('SwiGLU, 2 of 6 experts, 24'));
     await openView(page, 'count');
     assert.match(await page.locator('.parameters tfoot').innerText(), /used by one token/);
+  });
+});
+
+test('BERT: an encoder with a head for masked words writes nothing and shows both ways of attention', async () => {
+  const config = {
+    kind: 'encoder',
+    norm: 'layernorm',
+    norm_placement: 'post',
+    final_norm: false,
+    position: 'learned',
+    embed_norm: true,
+    n_token_types: 2,
+    ffn: 'gelu_erf',
+    bias_qkv: true,
+    bias_attn_out: true,
+    bias_ffn: true,
+    bias_head: true,
+    mlm_head: true,
+    pooler: true,
+  };
+  await seen(
+    config,
+    async (page) => {
+      await openView(page, 'inside');
+      assert.match(await openStage(page, /^Embed/), /type/);
+      assert.match(await openStage(page, '4 heads'), /softmax/);
+      assert.match(await openStage(page, 'Head, Pooler'), /\[MASK\][^]*pooler[^]*tanh\(W x₀ \+ b\)/);
+      await openView(page, 'count');
+      assert.match(
+        await page.locator('.parameters').innerText(),
+        /Transform before the head\s+d² \+ 2 · d \+ 32 biases/,
+      );
+    },
+    0,
+  );
+});
+
+test('T5: biases of distances instead of positions, and the factor of the logits in the explanation', async () => {
+  const config = {
+    kind: 'encoder_decoder',
+    n_encoder_layers: 2,
+    position: 'none',
+    relative_buckets: 8,
+    relative_max_distance: 20,
+    scale_scores: false,
+    logit_scale: 32 ** -0.5,
+    ffn: 'relu',
+  };
+  await seen(config, async (page) => {
+    await openView(page, 'inside');
+    assert.match(await openStage(page, /^Head/), /logits = 0\.1768 · E x/);
+    const explain = page.locator('.inspector').getByRole('button', { name: /^Explain the logit/ });
+    await explain.click();
+    await page.locator('.explained p', { hasText: /^= row/ }).waitFor();
+    await quiet(page);
+    const said = await page.locator('.explained').innerText();
+    assert.match(said, /times 0\.1768/);
+    assert.doesNotMatch(said, /\d\.0*[1-9]\d{7}/);
+    await openView(page, 'count');
+    assert.match(await page.locator('.parameters').innerText(), /Bias of distances[^]*buckets · h/);
   });
 });

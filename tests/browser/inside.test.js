@@ -29,6 +29,98 @@ async function open(more = '', how = {}) {
 const idsOf = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
+/**
+ * The words of the anatomy: the smallest type on the screen, words that meet, words that leave the picture.
+ * @param {any} page
+ */
+const wordsOf = (page) =>
+  page.locator('.anatomy-svg').evaluate((/** @type {SVGSVGElement} */ svg) => {
+    const frame = svg.getBoundingClientRect();
+    const unit = frame.width / svg.viewBox.baseVal.width;
+    const words = [...svg.querySelectorAll('text')]
+      .filter((element) => element.textContent?.trim())
+      .map((element) => ({
+        text: element.textContent,
+        size: parseFloat(getComputedStyle(element).fontSize) * unit,
+        box: element.getBoundingClientRect(),
+      }));
+    const meets = (/** @type {DOMRect} */ a, /** @type {DOMRect} */ b) =>
+      Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+      Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4; // of the lines' heights
+    return {
+      least: Math.min(...words.map(({ size }) => size)),
+      met: words.flatMap((one, i) =>
+        words.slice(0, i).flatMap((other) => (meets(one.box, other.box) ? [`${other.text} | ${one.text}`] : [])),
+      ),
+      outside: words
+        .filter(({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1)
+        .map(({ text }) => text),
+      count: words.length,
+    };
+  });
+
+// At 1024 the whole picture was scaled to the width of the card, with type of 7 to 9 px.
+test('on every screen the type of the anatomy has at least 11 px, and its words have room', async () => {
+  const made = (/** @type {any} */ config) =>
+    `#made=${encodeURIComponent(
+      JSON.stringify({
+        ...{ vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96, seed: 3, ...config },
+      }),
+    )}&prompt=Once upon a ti&written=${WRITTEN}`;
+  const models = {
+    shipped: `#model=${FILE}&prompt=Once upon a time&seed=3&written=${WRITTEN}`,
+    'norms of outputs': made({ norm_placement: 'sandwich' }),
+    'cross-attention': `${made({ kind: 'encoder_decoder', n_encoder_layers: 1 })}&source=two words`,
+  };
+  for (const [name, hash] of Object.entries(models)) {
+    const { page, complaints, close } = await visit({ hash });
+    await complete(page, WRITTEN);
+    await openView(page, 'inside');
+    for (const width of [1440, 1280, 1024, 820, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      await quiet(page);
+      const { least, met, outside, count } = await wordsOf(page);
+      const where = `${name}, ${width} px`;
+      assert.ok(count > 20, where);
+      assert.ok(least > 10.99, `${where}: ${least} px`);
+      assert.deepEqual([met, outside], [[], []], where);
+    }
+    assert.deepEqual(complaints, []);
+    await close();
+  }
+});
+
+test('on a phone the lens shows as many positions as have room, each with its probability', async () => {
+  const { page, complaints, close } = await open('', { width: 390, height: 844 });
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.locator('.lens td.n').first().waitFor();
+  await quiet(page);
+  const { wide, room, sideways } = await page.evaluate(() => {
+    const region = /** @type {Element} */ (document.querySelector('.lens-card .scroll'));
+    return {
+      wide: region.scrollWidth,
+      room: region.clientWidth,
+      sideways: document.documentElement.scrollWidth - innerWidth,
+    };
+  });
+  assert.deepEqual([wide <= room, sideways], [true, 0], `${wide} px in ${room} px`);
+  const ids = await idsOf(page);
+  const lens = await model.logitLens(ids.slice(0, -1), { top: 1 });
+  const rows = await page
+    .locator('.lens tbody tr')
+    .evaluateAll((/** @type {Element[]} */ list) =>
+      list.map((row) => [...row.querySelectorAll('td small')].map((cell) => cell.textContent)),
+    );
+  assert.equal(rows.length, model.config.nLayers);
+  assert.deepEqual(
+    rows,
+    lens.map((/** @type {any[][]} */ layer) => layer.slice(-3).map(([best]) => percent(best.probability))),
+  );
+  assert.ok(await page.locator('.lens td small').first().isVisible());
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('what a head looks at on average is what its weights say', async () => {
   const { page, complaints, close } = await open();
   const { layer, head } = { layer: 3, head: 1 };

@@ -65,11 +65,12 @@ function* partsOfEach() {
     }
   }
 }
+const ROOM = { letters: 12, words: 12 };
 const numbersIn = (/** @type {string} */ path) => path.match(/-?[\d.]+/g)?.map(Number) ?? [];
 
 test('every stage has one caption and every number of the layout is finite, in both pictures', () => {
   for (const { name, parts } of partsOfEach()) {
-    for (const picture of [widePicture(parts), tallPicture(parts, 334)]) {
+    for (const picture of [widePicture(parts, 1400), tallPicture(parts, 334)]) {
       const where = `${name}, ${picture.tall ? 'tall' : 'wide'}`;
       assert.deepEqual(picture.captions.map((c) => c.id).sort(), [...parts.stages].sort(), where);
       assert.equal(picture.bars.length, parts.stages.includes('head') ? 10 : 0, where);
@@ -110,7 +111,7 @@ test('the tall picture fits every width of a phone, one stage below the other', 
 /** Both pictures of an architecture with its first layer open. @param {string} name */
 function picturesOf(name) {
   const { parts } = /** @type {any} */ ([...partsOfEach()].find((each) => each.name.startsWith(`${name}, layer`)));
-  return [widePicture(parts), tallPicture(parts, 334)];
+  return [widePicture(parts, 1400), tallPicture(parts, 334)];
 }
 /** Places of strips and norms along the lanes. @param {any} picture */
 function along({ tall, lanes: [lane] }) {
@@ -227,7 +228,7 @@ function textOf(/** @type {number} */ n, /** @type {(q: number, k: number) => nu
 
 test('lanes show the last tokens, and the weights of the token in hand fill its lane', () => {
   const text = textOf(14, (q) => 1 / (q + 1));
-  const frame = frameOf(text, LANES, 12);
+  const frame = frameOf(text, LANES, ROOM);
   assert.equal(frame.first, 5);
   assert.deepEqual(
     frame.lanes.map((lane) => lane.text),
@@ -244,14 +245,14 @@ test('lanes show the last tokens, and the weights of the token in hand fill its 
   assert.ok(
     Math.abs(places[0] - (-8 + 16 * (5.5 / 14))) < 1e-6 && Math.abs(places[8] - (-8 + 16 * (13.5 / 14))) < 1e-6,
   );
-  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, 12).first, 0);
-  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, 12).lanes.length, 9);
+  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, ROOM).first, 0);
+  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, ROOM).lanes.length, 9);
 });
 
 test('the bars are the model’s probabilities, whatever the sampler makes of them', () => {
   const text = textOf(3, (q) => 1 / (q + 1));
   text.logits.set(2, Float32Array.from([0, Math.log(2), Math.log(5), -Infinity]));
-  const bars = frameOf(text, LANES, 12).bars;
+  const bars = frameOf(text, LANES, ROOM).bars;
   assert.deepEqual(
     bars.map((bar) => [bar.id, bar.percent]),
     [

@@ -153,6 +153,19 @@ test('experts are told from the layers that have none', () => {
   );
 });
 
+test('the head for masked words has a row of its own for what stands before its matrix', () => {
+  const given = { ...TINY, kind: 'encoder', mlm_head: true, norm: 'layernorm', bias_head: true };
+  const { rows } = countParameters(given);
+  const groups = byComponent(/** @type {any} */ (rows), camelConfig(completeConfig(given)));
+  assert.deepEqual(
+    groups.slice(-2).map(({ name, count, numbers }) => [name, count, numbers]),
+    [
+      ['Transform before the head', 32 * 32 + 3 * 32, '32² + 2 · 32 + 32 biases'],
+      ['Head', TINY.vocab_size, `${TINY.vocab_size} biases`],
+    ],
+  );
+});
+
 test('only ideas that a model has can be left out, in the words of that model', () => {
   assert.match(ideasIn(PLAIN).scaleScores, /^without ÷ √d: scores are √d times too large/);
   assert.match(

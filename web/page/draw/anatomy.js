@@ -38,6 +38,8 @@
  * @property {number} height
  * @property {boolean} tall
  * @property {number} letters       of a label, at most
+ * @property {number} words         letters of a next token, at most
+ * @property {number} type          least size of type in units of the picture: LEAST_TYPE px of the screen
  * @property {Rect} block
  * @property {Text} blockName
  * @property {Lane[]} lanes
@@ -58,6 +60,9 @@
  * @property {boolean} parallel  the FFN reads the stream that the heads read
  * @property {number} heads
  */
+
+/** Least size of type, px of the screen. */
+export const LEAST_TYPE = 11;
 
 export const KEYS = 8; // tokens of the source on the card of cross-attention
 export const BARS = 10;

@@ -1,7 +1,7 @@
 // anatomy_tall.js - the picture of a forward pass for narrow screens, whose lanes run from top to bottom, in px of the
 // screen. Each stage is a row: its caption over the whole width, below it its values, a strip for each lane.
 import { BAR, CAPTION, GAP, NAME, rowsOf } from './anatomy_rows.js';
-import { BARS, BINS, HUES, KEYS, plus, ribbonDown as ribbon, stackOf } from './anatomy.js';
+import { BARS, BINS, HUES, KEYS, LEAST_TYPE, plus, ribbonDown as ribbon, stackOf } from './anatomy.js';
 
 /** @typedef {import('./anatomy.js').Picture} Picture */
 /** @typedef {import('./anatomy_rows.js').Row} Row */
@@ -44,6 +44,8 @@ export function tallPicture(parts, width) {
     height,
     tall: true,
     letters: Math.floor(pitch / 6.6),
+    words: 12,
+    type: LEAST_TYPE,
     block: {
       x: 1,
       y: top - CAPTION - 6,

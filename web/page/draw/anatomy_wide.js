@@ -1,5 +1,5 @@
 // anatomy_wide.js - the picture of a forward pass whose lanes run from left to right, in units of a viewBox of 1400
-import { BARS, BINS, HUES, KEYS, plus, ribbonAcross as ribbon, stackOf } from './anatomy.js';
+import { BARS, BINS, HUES, KEYS, LEAST_TYPE, plus, ribbonAcross as ribbon, stackOf } from './anatomy.js';
 import {
   BOTTOM,
   CROSS_W,
@@ -20,7 +20,11 @@ export { LANES };
 /** @typedef {import('./anatomy_columns.js').How} How */
 
 const HEIGHT = 470;
-const BAR = 76; // the longest bar of the next token
+const LARGEST_TYPE = 17; // units: with more the captions of neighbouring stages meet
+const LETTER = 0.56; // width of a letter, as a share of the size of type, about
+const WORD = 96; // of a next token
+const BAR = 76; // the longest bar of the next token, at most
+const PERCENT = 6 * 0.62; // width of its number, as a share of the size of type
 /** Height of each strip, and its distance from the lane's middle. @type {Record<string, [number, number]>} */
 const STRIP = {
   embed: [18, -9],
@@ -39,13 +43,17 @@ const valueY = (/** @type {number} */ lane) => 372 + lane * 5.2;
 
 /**
  * @param {Parts} parts
- * @returns {Picture}
+ * @param {number} width  px of the screen
+ * @returns {Picture | null} null where its words would have no room
  */
-export function widePicture(parts) {
+export function widePicture(parts, width) {
   const { stages, placement, parallel, heads } = parts;
   const has = (/** @type {string} */ id) => stages.includes(id);
   const cross = has('cross');
   const { X, more } = columnsOf(parts);
+  const type = Math.ceil((100 * LEAST_TYPE * (1400 + more)) / width) / 100;
+  if (type > LARGEST_TYPE) return null;
+  const longest = Math.min(BAR, 1400 + more - X.bars - 17 - PERCENT * Math.max(11, type));
   const how = { has, placement, parallel, cross, first: has('before') };
   const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
   const last = has('final') ? 'final' : has('more') ? 'more' : 'resid';
@@ -54,7 +62,9 @@ export function widePicture(parts) {
     width: 1400 + more,
     height: HEIGHT,
     tall: false,
-    letters: 12,
+    letters: Math.min(12, Math.floor(X.label / LETTER / Math.max(13, type))),
+    words: Math.min(12, Math.floor(WORD / LETTER / Math.max(13, type))),
+    type,
     block: { x: 186, y: 64, width: end('resid') + 18 - 186, height: BOTTOM - 52 },
     blockName: { x: 200, y: BOTTOM + 2, anchor: 'start' },
     lanes: Array.from({ length: LANES }, (_, i) => laneOf(i, X, how)),
@@ -68,12 +78,15 @@ export function widePicture(parts) {
       radius: 5.2,
     },
     cross: cross ? crossCard(X.cross, heads) : null,
-    captions: stages.map((id) => captionOf(id, X, how)),
+    captions: stages.map((id) => {
+      const caption = captionOf(id, X, how);
+      return { ...caption, sub: { ...caption.sub, y: caption.y + Math.max(17, 1.2 * type) } };
+    }),
     bars: Array.from({ length: has('head') ? BARS : 0 }, (_, i) => {
       const y = Y0 - 14 + i * 31;
       return {
         word: { x: X.bars, y: y + 4.5, anchor: 'end' },
-        bar: { x: X.bars + 9, y: y - 4.5, width: BAR, height: 9 },
+        bar: { x: X.bars + 9, y: y - 4.5, width: longest, height: 9 },
         number: { x: X.bars + 15, y: y + 4 },
       };
     }),

@@ -23,7 +23,7 @@
  */
 
 /**
- * The story models open on the head of their first layer that gathers its weight most on few tokens over a whole story.
+ * The story models open on the head of their first layer that is furthest from uniform, see PatternStore.
  * @type {Shipped[]}
  */
 export const SHIPPED = [
@@ -31,26 +31,26 @@ export const SHIPPED = [
     file: 'weights/stories-1m-q4_0.gguf',
     name: 'stories-1M Q4_0',
     about: 'writes short stories in simple English; small, loads instantly',
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 3 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
     file: 'weights/stories-1m.gguf',
     name: 'stories-1M',
     about: 'the same weights with 8 instead of 4 bits',
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 3 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
     file: 'weights/stories.gguf',
     name: 'stories-5M',
     about: 'the same stories, better told; modern block, Q8_0',
     better: true,
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 0 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
     file: 'weights/stories-gpt2.gguf',
     name: 'stories-GPT-2',
     about: "the same stories on GPT-2's architecture, the size of the small one, to compare",
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 3 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
     file: 'weights/dates/',

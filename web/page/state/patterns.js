@@ -94,20 +94,20 @@ export class PatternStore {
   }
 
   /**
-   * The head of the first layer to show first: the one whose weight is gathered most on few tokens other than the first
-   * and itself.
+   * The head of the first layer to show first: the one whose weights are furthest from uniform, by the bits that the
+   * entropy of a row lacks, on average.
    */
   telling() {
     let best = { layer: 0, head: 0 },
       most = -1;
     for (let head = 0; head < this.nHeads; head++) {
-      let sum = 0;
-      for (let q = 2; q < this.length; q++) {
-        const row = /** @type {Float32Array} */ (this.row(0, head, q)); // q is below the length
-        for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
+      let bits = 0;
+      for (let q = 1; q < this.known(0); q++) {
+        const row = /** @type {Float32Array} */ (this.row(0, head, q)); // q is known
+        for (const weight of row) if (weight > 0) bits += weight * Math.log2(weight * row.length);
       }
-      if (sum > most) {
-        most = sum;
+      if (bits > most) {
+        most = bits;
         best = { layer: 0, head };
       }
     }

@@ -23,6 +23,7 @@ export function componentName({ component, layers, stack, ffn }) {
   if (component === 'relative') return 'Bias of distances';
   if (component === 'types') return 'Token types';
   if (component === 'pooler') return 'Pooler';
+  if (component === 'mlm') return 'Transform before the head';
   const kind = FFN_NAMES[ffn];
   const name =
     (component === 'ffn' && kind && `${kind} FFN`) ||

@@ -35,6 +35,7 @@ const KINDS = [
   [/\.ffn\.(router|experts)\./, 'experts'],
   [/^token_type\./, 'types'],
   [/^pooler\./, 'pooler'],
+  [/^head_(transform|norm)\./, 'mlm'],
 ];
 
 /**
@@ -122,6 +123,9 @@ const factorsOf = (c) => ({
   w: ['d_embed', embedWidth(c), embedWidth(c)],
 });
 
+/** Whether a row is the gain or bias of a norm. @param {Row} row */
+const ofNorm = ({ component, name }) => /norm$/.test(component) || name.startsWith('head_norm.');
+
 /**
  * The terms of a component's count in one block: products of letters and numbers.
  * @param {Row[]} rows
@@ -142,6 +146,7 @@ function termsOf(rows, layers, c) {
     relative: [times(tables, 'b h')],
     types: ['t d'],
     pooler: ['d²'],
+    mlm: ['d²', times(sum(rows.filter(ofNorm), 'count') / c.dModel, 'd')],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     ffn: [`${matrices} d f`],
@@ -162,7 +167,7 @@ function formulaOf(rows, layers, config) {
   const terms = termsOf(rows, layers, config);
   if (!terms) return { formula: `${rows.length} tensors`, numbers: '' };
   const factors = factorsOf(config);
-  const vectors = component === 'norm' || component === 'final_norm' ? [] : rows.filter((r) => r.shape.length === 1);
+  const vectors = rows.filter((row) => row.shape.length === 1 && !ofNorm(row));
   const biases = vectors.reduce((n, row) => n + row.count, 0);
   const value = (/** @type {string} */ term) =>
     term.split(' ').reduce((n, word) => n * (factors[word]?.[2] ?? Number(word)), 1);

@@ -16,6 +16,9 @@ import { blockPoint } from '../../state/points.js';
 /** @typedef {{ token: number, text: string, logit: number, sum: number, parts: Part[] }} Attribution  of the library */
 
 const COLUMNS = 9; // positions in the table, the newest last
+const LEAST = 3;
+const BESIDE = 116; // px of the first and the last column where they are narrowest
+const COLUMN = 64; // px of a position, at least
 const LONGEST = 5; // entries of a list
 const SHOWN = 5e-4; // smaller gaps vanish in three decimals
 
@@ -36,6 +39,9 @@ export function normOf(tensor, position) {
   const d = tensor.shape[tensor.shape.length - 1];
   return Math.sqrt(tensor.data.subarray(position * d, (position + 1) * d).reduce((sum, v) => sum + v * v, 0));
 }
+
+/** How many positions a table has. @param {number} width px */
+export const columnsFor = (width) => Math.max(LEAST, Math.min(COLUMNS, Math.floor((width - BESIDE) / COLUMN)));
 
 /**
  * The last positions of the lens up to the token in hand.

@@ -49,10 +49,10 @@ export function lanesOf({ tokens, patterns, cursor, head, model }, most) {
 /**
  * @param {State} s
  * @param {number} most     lanes
- * @param {number} letters  of a label
+ * @param {{ letters: number, words: number }} room  for labels and next tokens, see Picture
  * @returns {Frame}
  */
-export function frameOf(s, most, letters) {
+export function frameOf(s, most, { letters, words }) {
   const { first, count } = lanesOf(s, most);
   const layer = layerOf(s);
   const own = s.stack === 'self';
@@ -83,7 +83,7 @@ export function frameOf(s, most, letters) {
     lanes,
     ...patternOf(s, layer, first, count),
     cross: crossOf(s, layer, first, count),
-    bars: barsOf(s, letters),
+    bars: barsOf(s, words),
   };
 }
 
@@ -123,7 +123,7 @@ function barsOf(s, letters) {
   const most = Math.max(...candidates.map((c) => c.model), 1e-9);
   return candidates.map(({ id, text, model }) => ({
     id,
-    word: clip(label({ id, text: text || s.words.get(id) || '' }), Math.max(12, letters)),
+    word: clip(label({ id, text: text || s.words.get(id) || '' }), letters),
     share: model / most,
     percent: percent(model),
     on: drawn?.id === id,
