@@ -79,7 +79,8 @@ enum {
     X(int32_t, n_experts, 0, 0, 1 << 10) /* feed-forward layers that a token chooses from; 0: one, without a router */ \
     X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10) /* those that it chooses */            \
     X(int32_t, d_expert, c->n_experts > 0 ? c->d_ff : 0, 0, 1 << 20)            /* d_ff of each of them */             \
-    X(int32_t, norm_expert_weights, 1, 0, 1) /* the weights of the chosen ones are divided by their sum */             \
+    X(int32_t, norm_expert_weights, 1, 0, 1)   /* the weights of the chosen ones are divided by their sum */           \
+    X(int32_t, d_shared_expert, 0, 0, 1 << 20) /* d_ff of one more, which runs for every token; 0: none */             \
     X(int32_t, context_length, 1024, 1, INT32_MAX)                                                                     \
     X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1) /* inside the square root */                         \
@@ -193,6 +194,7 @@ enum {
     X(c->n_experts_used <= c->n_experts, "{n_experts_used} is more than {n_experts}")                                  \
     X(c->n_experts == 0 || c->n_experts_used > 0, "{n_experts_used} must be above 0 with {n_experts}")                 \
     X(c->n_experts == 0 || c->d_expert > 0, "{d_expert} must be above 0 with {n_experts}")                             \
+    X(c->n_experts > 0 || c->d_shared_expert == 0, "{d_shared_expert} needs n_experts above 0")                        \
     X(c->kind == GF_DECODER || c->d_embed == 0, "{d_embed} needs kind decoder")                                        \
     X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_DYNAMIC, "{rope_scaling} needs kind decoder")        \
     X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_LONGROPE, "{rope_scaling} needs kind decoder")       \
@@ -480,6 +482,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_ROUTER, "mlp.hook_router_logits", 'E')          /* layers with experts: before the softmax */               \
     X(GF_P_EXPERT_WEIGHTS, "mlp.hook_expert_weights", 'E') /* the softmax over all experts */                          \
     X(GF_P_EXPERT_CHOICE, "mlp.hook_expert_indices", 'C')  /* the chosen ones, the most probable first */              \
+    X(GF_P_SHARED_GATE, "mlp.hook_shared_gate", '1')       /* of the shared expert, before the sigmoid */              \
     X(GF_P_LN2_POST_SCALE, "ln2_post.hook_scale", '1')                                                                 \
     X(GF_P_LN2_POST, "ln2_post.hook_normalized", 'D')                                                                  \
     X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                                               \

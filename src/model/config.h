@@ -47,9 +47,17 @@ static inline int gf_layer_sparse(const struct gf_config *c, int32_t layer) {
     return c->n_experts > 0 && gf_layer_flag(&c->expert_layers, layer);
 }
 
+/* 1 where a shared expert runs for every token, else 0. It follows the others: expert number n_experts. */
+static inline int32_t gf_shared_experts(const struct gf_config *c) { return c->d_shared_expert > 0; }
+/* The width of an expert. */
+static inline int32_t gf_expert_width(const struct gf_config *c, int32_t expert) {
+    return expert < c->n_experts ? c->d_expert : c->d_shared_expert;
+}
+
 /* The width of the widest feed-forward layer, experts included. */
 static inline int32_t gf_widest_ffn(const struct gf_config *c) {
-    return c->n_experts > 0 && c->d_expert > c->d_ff ? c->d_expert : c->d_ff;
+    const int32_t wide = c->d_shared_expert > c->d_expert ? c->d_shared_expert : c->d_expert;
+    return c->n_experts > 0 && wide > c->d_ff ? wide : c->d_ff;
 }
 
 /* Components of each head that rotate. */

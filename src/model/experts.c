@@ -4,12 +4,14 @@
  *   w_e = p_e, or with norm_expert_weights p_e / (sum of these k)
  *
  * Of equal p the expert with the smaller number comes first. Every expert runs once, over the rows that chose it. A row
- * adds its experts in the order of their numbers, so that its bits do not depend on the other rows.
+ * adds its experts in the order of their numbers, so that its bits do not depend on the other rows. A shared expert is
+ * the last one: every row chooses it, with the weight sigmoid(gate x).
  *
- * Sources: Shazeer et al. 2017; Jiang et al. 2024 (Mixtral); Qwen3 2025. */
+ * Sources: Shazeer et al. 2017; Jiang et al. 2024 (Mixtral); Qwen3 2025; shared experts, Dai et al. 2024 (DeepSeekMoE),
+ * with a gate Yang et al. 2024 (Qwen2-MoE). */
 #include "model/experts.h"
-#include "kernels/kernels.h" /* gf_axpy, gf_scale, gf_softmax */
-#include "model/config.h"    /* gf_ffn_gated */
+#include "kernels/kernels.h" /* gf_axpy, gf_scale, gf_softmax, gf_tanh */
+#include "model/config.h"    /* gf_expert_width, gf_ffn_gated, gf_shared_experts */
 #include "model/ffn.h"       /* gf_ffn_activate */
 #include "model/linear.h"
 #include <string.h>
@@ -31,25 +33,32 @@ static void choose(float *chosen, const float *p, int32_t n, int32_t k) {
 static void route(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
                   const float *x) {
     const struct gf_config *c = p->cfg;
-    const int32_t n = p->n, all = c->n_experts, k = c->n_experts_used;
+    const int32_t n = p->n, all = c->n_experts, k = c->n_experts_used, shared = gf_shared_experts(c), ld = all + shared;
     gf_linear_forward(p, &w->router, b->routed, x, n);
-    gf_tap(p->observe, p->stack, layer, GF_P_ROUTER, b->routed, all, n, all);
-    for (int64_t i = 0; i < n; i++) gf_softmax(b->routed + i * all, b->routed + i * all, all);
-    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_WEIGHTS, b->routed, all, n, all);
+    gf_tap(p->observe, p->stack, layer, GF_P_ROUTER, b->routed, ld, n, all);
+    if (shared) gf_tap(p->observe, p->stack, layer, GF_P_SHARED_GATE, b->routed + all, ld, n, 1);
+    for (int64_t i = 0; i < n; i++) gf_softmax(b->routed + i * ld, b->routed + i * ld, all);
+    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_WEIGHTS, b->routed, ld, n, all);
     for (int64_t i = 0; i < n; i++) {
-        const float *weights = b->routed + i * all;
-        float *chosen = b->chosen + i * k, *shares = b->shares + i * k, sum = 0;
+        const float *weights = b->routed + i * ld;
+        float *chosen = b->chosen + i * (k + shared), *shares = b->shares + i * (k + shared), sum = 0;
         choose(chosen, weights, all, k);
+        if (shared) { /* sigmoid(x) = (1 + tanh(x / 2)) / 2 */
+            chosen[k] = (float)all;
+            shares[k] = 0.5f * weights[all];
+            gf_tanh(shares + k, shares + k, 1);
+            shares[k] = 0.5f * (1 + shares[k]);
+        }
         for (int32_t j = 0; j < k; j++) shares[j] = weights[(int32_t)chosen[j]], sum += shares[j];
         for (int32_t j = 0; c->norm_expert_weights && sum != 0 && j < k; j++) shares[j] /= sum;
     }
-    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_CHOICE, b->chosen, k, n, k);
+    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_CHOICE, b->chosen, k + shared, n, k);
     gf_mark(p->trace, p->stack, layer, GF_OP_ROUTER);
 }
 
 /* The next row from `from` on that chose expert e; n: there is none. *at: the place of the choice in [n, k]. */
 static int32_t next_row(const struct gf_pass *p, const struct gf_bufs *b, int32_t e, int32_t from, int64_t *at) {
-    const int32_t k = p->cfg->n_experts_used;
+    const int32_t k = p->cfg->n_experts_used + gf_shared_experts(p->cfg);
     for (; from < p->n; from++)
         for (*at = (int64_t)from * k; *at < (int64_t)(from + 1) * k; ++*at)
             if (b->chosen[*at] == (float)e) return from;
@@ -59,14 +68,14 @@ static int32_t next_row(const struct gf_pass *p, const struct gf_bufs *b, int32_
 void gf_experts_forward(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
                         const float *x) {
     const struct gf_config *c = p->cfg;
-    const int32_t n = p->n, d = c->d_model, width = c->d_expert, ld = gf_ffn_gated(c) ? 2 * width : width;
+    const int32_t n = p->n, d = c->d_model, gated = gf_ffn_gated(c);
     route(p, layer, w, b, x);
     memset(b->ffn_out, 0, (size_t)n * (size_t)d * sizeof *b->ffn_out);
-    int64_t row0 = 0, at = 0;
-    for (int32_t e = 0; e < c->n_experts; e++) {
+    float *in = b->expert_in, *out = b->expert_out, *pre = b->ffn_pre, *post = b->ffn_post;
+    int64_t at = 0;
+    for (int32_t e = 0; e < c->n_experts + gf_shared_experts(c); e++) {
         const struct gf_ffn *expert = &w->each[e];
-        float *in = b->expert_in + row0 * d, *out = b->expert_out + row0 * d;
-        float *pre = b->ffn_pre + row0 * ld, *post = b->ffn_post + row0 * width;
+        const int32_t width = gf_expert_width(c, e);
         int32_t m = 0;
         for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++)
             memcpy(in + (int64_t)m * d, x + (int64_t)i * d, (size_t)d * sizeof *x);
@@ -74,9 +83,12 @@ void gf_experts_forward(const struct gf_pass *p, int32_t layer, const struct gf_
         gf_linear_forward(p, &expert->up, pre, in, m);
         gf_ffn_activate(p, post, pre, m, width);
         gf_linear_forward(p, &expert->down, out, post, m);
-        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, out += d)
-            gf_axpy(b->ffn_out + (int64_t)i * d, out, b->shares[at], d);
-        if (GF_TRAINS(p)) row0 += m;
+        const float *y = out;
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, y += d)
+            gf_axpy(b->ffn_out + (int64_t)i * d, y, b->shares[at], d);
+        if (!GF_TRAINS(p)) continue;
+        in += (int64_t)m * d, out += (int64_t)m * d;
+        pre += ((int64_t)m * width) << gated, post += (int64_t)m * width;
     }
     gf_mark(p->trace, p->stack, layer, GF_OP_EXPERTS);
 }
@@ -84,10 +96,11 @@ void gf_experts_forward(const struct gf_pass *p, int32_t layer, const struct gf_
 /* g->routed = the gradient of the router's logits, from that of the shares. */
 static void route_backward(const struct gf_pass *p, const struct gf_bufs *b, struct gf_back *g) {
     const struct gf_config *c = p->cfg;
-    const int32_t all = c->n_experts, k = c->n_experts_used;
+    const int32_t all = c->n_experts, k = c->n_experts_used, shared = gf_shared_experts(c);
     for (int64_t i = 0; i < p->n; i++) {
-        const float *weights = b->routed + i * all, *chosen = b->chosen + i * k, *shares = b->shares + i * k;
-        float *dlogits = g->routed + i * all, *dshares = g->shares + i * k, sum = 0, mean = 0, dot = 0;
+        const int64_t row = i * (all + shared), place = i * (k + shared);
+        const float *weights = b->routed + row, *chosen = b->chosen + place, *shares = b->shares + place;
+        float *dlogits = g->routed + row, *dshares = g->shares + place, sum = 0, mean = 0, dot = 0;
         for (int32_t j = 0; j < k; j++) {
             sum += weights[(int32_t)chosen[j]];
             mean += dshares[j] * shares[j];
@@ -97,17 +110,20 @@ static void route_backward(const struct gf_pass *p, const struct gf_bufs *b, str
         for (int32_t j = 0; j < k; j++) dot += dshares[j] * weights[(int32_t)chosen[j]];
         for (int32_t e = 0; e < all; e++) dlogits[e] = -weights[e] * dot;
         for (int32_t j = 0; j < k; j++) dlogits[(int32_t)chosen[j]] += weights[(int32_t)chosen[j]] * dshares[j];
+        if (shared) dlogits[all] = dshares[k] * shares[k] * (1 - shares[k]);
     }
 }
 
 void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, struct gf_experts *dw,
                          const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
     const struct gf_config *c = p->cfg;
-    const int32_t n = p->n, d = c->d_model, width = c->d_expert, ld = gf_ffn_gated(c) ? 2 * width : width;
+    const int32_t n = p->n, d = c->d_model, gated = gf_ffn_gated(c);
+    const float *x_of = b->expert_in, *y_of = b->expert_out, *pre = b->ffn_pre, *post = b->ffn_post;
     memset(g->in, 0, (size_t)n * (size_t)d * sizeof *g->in);
-    int64_t row0 = 0, at = 0;
-    for (int32_t e = 0; e < c->n_experts; e++) {
-        const float *out = b->expert_out + row0 * d;
+    int64_t at = 0;
+    for (int32_t e = 0; e < c->n_experts + gf_shared_experts(c); e++) {
+        const int32_t width = gf_expert_width(c, e);
+        const float *out = y_of;
         int32_t m = 0;
         for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++, out += d) {
             const float *dy = dout + (int64_t)i * d;
@@ -117,14 +133,14 @@ void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, st
             gf_scale(g->expert_out + (int64_t)m * d, dy, b->shares[at], d);
         }
         if (!m) continue;
-        gf_linear_backward(p, &w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out,
-                           b->ffn_post + row0 * width, m);
-        gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, b->ffn_pre + row0 * ld, m, width);
-        gf_linear_backward(p, &w->each[e].up, &dw->each[e].up, g->expert_in, 0, g->ffn_pre, b->expert_in + row0 * d, m);
+        gf_linear_backward(p, &w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out, post, m);
+        gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, pre, m, width);
+        gf_linear_backward(p, &w->each[e].up, &dw->each[e].up, g->expert_in, 0, g->ffn_pre, x_of, m);
         const float *in = g->expert_in;
         for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, in += d)
             gf_add(g->in + (int64_t)i * d, g->in + (int64_t)i * d, in, d);
-        row0 += m;
+        x_of += (int64_t)m * d, y_of += (int64_t)m * d;
+        pre += ((int64_t)m * width) << gated, post += (int64_t)m * width;
     }
     route_backward(p, b, g);
     gf_linear_backward(p, &w->router, &dw->router, g->in, 1, g->routed, x, n);

@@ -46,10 +46,11 @@ struct gf_bufs {
     float *ffn_post; /* [n, d_ff] after the non-linearity (not gated: = ffn_pre) */
     float *ffn_out, *sum2;
     /* Layers with experts. In training expert e's rows of ffn_pre, ffn_post, expert_in and expert_out follow those of
-     * the experts before it, n n_experts_used in all; in a session each expert overwrites the n rows. */
-    float *routed;                 /* [n, n_experts] the router's logits, then their softmax */
-    float *chosen;                 /* [n, n_experts_used] the numbers of the chosen experts */
-    float *shares;                 /* [n, n_experts_used] their weights */
+     * the experts before it, n n_experts_used in all; in a session each expert overwrites the n rows. A shared expert
+     * is the last one, and adds a column to each. */
+    float *routed;                 /* [n, n_experts] the router's logits, then their softmax; the logit of the gate */
+    float *chosen;                 /* [n, n_experts_used] the numbers of the chosen experts; n_experts */
+    float *shares;                 /* [n, n_experts_used] their weights; the sigmoid of the gate */
     float *expert_in, *expert_out; /* [rows, d_model] */
     float *ffn_added, *mean2_post, *rstd2_post;
     float *resid_post; /* [n, d_model] (= resid_pre) */

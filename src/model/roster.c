@@ -161,21 +161,26 @@ static void ffn(struct walk *k, struct gf_ffn *f, int32_t wide) {
     if (c->bias_ffn) vec(k, "down.bias", AT(f, down.b), 0, d, d);
 }
 
-/* The router, then the experts: "blocks.3.ffn.router.weight", "blocks.3.ffn.experts.0.gate.weight". */
+/* The router, the experts, and the shared one with its gate: "blocks.3.ffn.router.weight",
+ * "blocks.3.ffn.experts.0.gate.weight", "blocks.3.ffn.shared_expert.gate.weight", "blocks.3.ffn.shared_gate.weight". */
 static void experts(struct walk *k, struct gf_experts *x) {
     const struct gf_config *c = k->cfg;
-    const int32_t n = c->n_experts, entries = n * (gf_ffn_gated(c) ? 3 : 2);
-    char stem[sizeof k->prefix];
-    mat(k, "router.weight", AT(x, router.w), 0, n, n, c->d_model);
-    if (k->only >= 0 && (k->only < k->at || k->only >= k->at + entries)) {
+    const int32_t n = c->n_experts, routed = n + gf_shared_experts(c), entries = n * (gf_ffn_gated(c) ? 3 : 2);
+    char before[sizeof k->prefix], stem[sizeof k->prefix];
+    memcpy(before, k->prefix, sizeof before);
+    mat(k, "router.weight", AT(x, router.w), 0, n, routed, c->d_model);
+    if (routed > n) mat(k, "shared_gate.weight", AT(x, router.w), n, 1, routed, c->d_model);
+    join(stem, sizeof stem, before, "experts.");
+    if (k->only >= 0 && (k->only < k->at || k->only >= k->at + entries))
         k->at += entries; /* so that finding one entry of a model with thousands of experts is quick */
-        return;
-    }
-    join(stem, sizeof stem, k->prefix, "experts.");
-    for (int32_t e = 0; e < n; e++) {
-        numbered(k->prefix, sizeof k->prefix, stem, e, ".");
-        ffn(k, x ? &x->each[e] : NULL, c->d_expert);
-    }
+    else
+        for (int32_t e = 0; e < n; e++) {
+            numbered(k->prefix, sizeof k->prefix, stem, e, ".");
+            ffn(k, x ? &x->each[e] : NULL, c->d_expert);
+        }
+    if (routed == n) return;
+    join(k->prefix, sizeof k->prefix, before, "shared_expert.");
+    ffn(k, x ? &x->each[n] : NULL, c->d_shared_expert);
 }
 
 /* What stands after the attention: the feed-forward layer, or experts. */
@@ -289,7 +294,8 @@ void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster
 
 int gf_weights_open(struct gf_weights *w, const struct gf_config *c) {
     size_t n = 0;
-    for (int32_t l = 0; l < c->n_layers; l++) n += gf_layer_sparse(c, l) ? (size_t)c->n_experts : 0;
+    const size_t each = (size_t)(c->n_experts + gf_shared_experts(c));
+    for (int32_t l = 0; l < c->n_layers; l++) n += gf_layer_sparse(c, l) ? each : 0;
     w->blocks = calloc((size_t)c->n_layers + 1, sizeof *w->blocks);
     w->encoder_blocks = calloc((size_t)c->n_encoder_layers + 1, sizeof *w->encoder_blocks);
     w->experts = calloc(n + 1, sizeof *w->experts);
@@ -297,7 +303,7 @@ int gf_weights_open(struct gf_weights *w, const struct gf_config *c) {
     n = 0;
     for (int32_t l = 0; l < c->n_layers; l++) {
         w->blocks[l].experts.each = w->experts + n;
-        n += gf_layer_sparse(c, l) ? (size_t)c->n_experts : 0;
+        n += gf_layer_sparse(c, l) ? each : 0;
     }
     return 0;
 }

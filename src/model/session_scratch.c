@@ -13,7 +13,7 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     const struct gf_config *c = &s->model->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
                   gated = gf_ffn_gated(c), d_ff = gf_widest_ffn(c), wide = gated ? 2 * d_ff : d_ff,
-                  experts = c->n_experts, used = c->n_experts_used;
+                  experts = c->n_experts, shared = gf_shared_experts(c), used = c->n_experts_used + shared;
     int32_t widest = d > wq ? d : wq;
     if (d_ff > widest) widest = d_ff;
     if (gf_embed_width(c) > widest) widest = gf_embed_width(c);
@@ -37,7 +37,7 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
         BUF(b->ffn_post, d_ff);
     else
         b->ffn_post = b->ffn_pre;
-    BUF(b->routed, experts);
+    BUF(b->routed, experts + shared);
     BUF(b->chosen, used);
     BUF(b->shares, used);
     BUF(b->expert_in, experts ? d : 0);

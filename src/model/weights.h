@@ -31,8 +31,8 @@ struct gf_ffn {
 };
 
 struct gf_experts {          /* layers with experts only */
-    struct gf_linear router; /* [n_experts, d_model] */
-    struct gf_ffn *each;     /* [n_experts], of width d_expert */
+    struct gf_linear router; /* [n_experts, d_model]; with a shared expert a row more, its gate */
+    struct gf_ffn *each;     /* [n_experts], of width d_expert; then the shared one */
 };
 
 struct gf_block {

@@ -23,15 +23,17 @@ static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, in
     if (carve) *to = gf_arena_take(&g->arena, bytes);
 }
 
-/* The buffers of a layer with experts: a row for each token and each expert that it chooses. */
+/* The buffers of a layer with experts: a row for each token and each expert that works on it. */
 static void plan_experts(struct gf_graph *g, struct gf_bufs *b, int32_t n, int carve) {
     const struct gf_config *c = &g->cfg;
-    const int64_t rows = (int64_t)n * c->n_experts_used;
-    take(g, &b->ffn_pre, rows, gf_ffn_gated(c) ? 2 * c->d_expert : c->d_expert, carve);
-    take(g, &b->ffn_post, rows, c->d_expert, carve);
+    const int32_t shared = gf_shared_experts(c);
+    const int64_t rows = (int64_t)n * (c->n_experts_used + shared),
+                  width = (int64_t)c->n_experts_used * c->d_expert + c->d_shared_expert;
+    take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * width : width, carve);
+    take(g, &b->ffn_post, n, width, carve);
     take(g, &b->expert_in, rows, c->d_model, carve);
     take(g, &b->expert_out, rows, c->d_model, carve);
-    take(g, &b->routed, n, c->n_experts, carve);
+    take(g, &b->routed, n, c->n_experts + shared, carve);
     take(g, &b->chosen, rows, 1, carve);
     take(g, &b->shares, rows, 1, carve);
 }
@@ -107,8 +109,8 @@ static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t 
     take(g, &b->ffn_post, n, gf_widest_ffn(c), carve);
     take(g, &b->expert_in, c->n_experts ? n : 0, d, carve);
     take(g, &b->expert_out, c->n_experts ? n : 0, d, carve);
-    take(g, &b->routed, n, c->n_experts, carve);
-    take(g, &b->shares, n, c->n_experts_used, carve);
+    take(g, &b->routed, n, c->n_experts + gf_shared_experts(c), carve);
+    take(g, &b->shares, n, c->n_experts_used + gf_shared_experts(c), carve);
     if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
     take(g, &b->relative, c->n_heads, gf_relative_width(c), carve);
 }

@@ -42,7 +42,7 @@ const KINDS = [
     norm_placement: 'post',
   },
   { ...small, sliding_window: 5 },
-  { ...small, n_experts: 3, n_experts_used: 2, d_expert: 8, expert_layers: [false, true] },
+  { ...small, n_experts: 3, n_experts_used: 2, d_expert: 8, d_shared_expert: 6, expert_layers: [false, true] },
   { ...small, kind: 'encoder', position: 'sinusoidal' },
   { ...small, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' },
   { ...small, causal: false },

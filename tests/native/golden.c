@@ -68,7 +68,7 @@ struct gf_config test_config(uint64_t *state) {
     c.causal = c.kind != GF_ENCODER, c.rope_original_context = 8192;
     if (c.kind == GF_DECODER && !c.bias_ffn && ANY(2)) {
         c.n_experts = 1 + ANY(5), c.n_experts_used = 1 + ANY(c.n_experts), c.d_expert = 1 + ANY(70);
-        c.norm_expert_weights = ANY(2);
+        c.norm_expert_weights = ANY(2), c.d_shared_expert = ANY(2) * (1 + ANY(40));
         c.expert_layers.n = 2, c.expert_layers.at[ANY(2)] = 1;
     }
     return c;

@@ -494,6 +494,16 @@ static void gradients_of_another_final_norm_match_central_differences(void) {
     VARIANT("final layernorm with bias over rmsnorm", c.final_norm_kind = GF_LAYERNORM, c.bias_norm = 1);
 }
 
+/* The weights are drawn from a seed of their own, as those of the experts above. */
+static void gradients_of_shared_experts_match_central_differences(void) {
+    state = 4;
+    VARIANT("a shared expert, wider than the others", c.n_experts = 3, c.n_experts_used = 2, c.d_expert = 5,
+            c.d_shared_expert = 14, c.norm_expert_weights = 0);
+    VARIANT("a shared expert, narrow, relu, in one of two layers", c.n_layers = 2, c.n_experts = 3,
+            c.n_experts_used = 2, c.d_expert = 8, c.d_shared_expert = 3, c.ffn = GF_RELU,
+            c.expert_layers = flags(2, 1, 0));
+}
+
 int main(void) {
     RUN(gradients_of_decoders_match_central_differences);
     RUN(gradients_of_further_families_match_central_differences);
@@ -503,5 +513,6 @@ int main(void) {
     RUN(gradients_with_two_teachers_match_central_differences);
     RUN(gradients_with_the_own_matrix_product_match_central_differences);
     RUN(gradients_of_another_final_norm_match_central_differences);
+    RUN(gradients_of_shared_experts_match_central_differences);
     return check_end();
 }

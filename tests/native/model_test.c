@@ -533,7 +533,8 @@ static uint64_t count_by_formula(const struct gf_config *c) {
     sum += two * (uint64_t)c->n_encoder_layers * encoder + (uint64_t)c->n_layers * decoder;
     for (int32_t l = 0; c->n_experts && l < c->n_layers; l++) /* a router, and experts instead of the layer */
         if (!c->expert_layers.n || c->expert_layers.at[l % c->expert_layers.n] != 0)
-            sum += (uint64_t)c->n_experts * (d + (gates + 1) * d * (uint64_t)c->d_expert) - ffn;
+            sum += (uint64_t)c->n_experts * (d + (gates + 1) * d * (uint64_t)c->d_expert) - ffn +
+                   (c->d_shared_expert ? d + (gates + 1) * d * (uint64_t)c->d_shared_expert : 0);
     if (c->final_norm) sum += (1 + two) * norm;
     if (c->kind != GF_ENCODER && !c->tie_word_embeddings) sum += v * d;
     return sum + (c->bias_head ? v : 0);

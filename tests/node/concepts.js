@@ -142,6 +142,11 @@ export const CONCEPTS = {
     {},
     { ffn: [/^Experts, 1 of 4\n/], 'ffn@1': [/^SwiGLU\n/] },
   ],
+  'a shared expert': [
+    { n_experts: 4, n_experts_used: 2, d_expert: 24, d_shared_expert: 40 },
+    {},
+    { ffn: [/^Experts, 2 of 4\n/, /One more, 40 wide, works on every token/] },
+  ],
   'another kind of final norm': [
     { norm: 'layernorm', final_norm_kind: 'rmsnorm' },
     {},

@@ -148,7 +148,8 @@ const anyConfig = fc
           'rope_local_theta',
         ];
         if (common) for (const name of [...rare, 'rotary_dim', 'rope_scaling', 'norm_placement']) delete all[name];
-        if (common || alone) for (const name of ['n_experts', 'n_experts_used', 'd_expert']) delete all[name];
+        if (common || alone)
+          for (const name of ['n_experts', 'n_experts_used', 'd_expert', 'd_shared_expert']) delete all[name];
         // where an encoder or a decoder only is tried, fields of encoder-decoders would refuse nearly every case
         if (alone && all.kind !== 'encoder_decoder')
           for (const name of ['n_encoder_layers', 'shared_embedding']) delete all[name];
@@ -294,6 +295,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [{ n_experts: 4, n_experts_used: 5 }, 'n_experts_used 5 is more than n_experts 4'],
       [{ n_experts: 4, n_experts_used: 0 }, 'n_experts_used 0 must be above 0 with n_experts 4'],
       [{ n_experts: 4, d_expert: 0 }, 'd_expert 0 must be above 0 with n_experts 4'],
+      [{ d_shared_expert: 8 }, 'd_shared_expert 8 needs n_experts above 0'],
       [{ ...two, ...dynamic }, 'rope_scaling dynamic needs kind decoder'],
       [{ ...two, ...longrope }, 'rope_scaling longrope needs kind decoder'],
       [{ parallel_residual: true, norm_placement: 'post' }, 'parallel_residual needs norm_placement pre'],
@@ -373,6 +375,7 @@ describe('a recipe and train() build the same model from the same fields', () =>
     'llama3 scaling': { rope_scaling: 'llama3', rope_factor: 8, rope_original_context: 64 },
     'a bias that RMSNorm lacks': { bias_norm: true, final_norm: false },
     'experts in every second layer': { n_experts: 4, n_experts_used: 3, d_expert: 9, expert_layers: [false, true] },
+    'a shared expert': { n_experts: 4, d_shared_expert: 11 },
     'lists, sandwich norms': {
       norm_placement: 'sandwich',
       sliding_window: 4,

@@ -1,6 +1,6 @@
 // experts.test.js - mixture of experts: the router's choice, the weighted sum, files in every spelling, counts, refusals
 //
-// Whole models are compared with Hugging Face's classes in parity.test.js (golden/cases/mixtral and qwen3_moe); prefill,
+// Whole models are compared with Hugging Face's classes in parity.test.js (golden/cases/mixtral and qwen3_moe; qwen2_moe: golden/make_qwen2_moe.py); prefill,
 // decode and captures in invariants.test.js; gradients in gradient_test.c.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ const rowOf = ({ data, shape }, i) => data.subarray(i * shape[1], (i + 1) * shap
 
 // ---- the choice and the sum
 
-for (const name of ['mixtral', 'qwen3_moe'])
+for (const name of ['mixtral', 'qwen2_moe', 'qwen3_moe'])
   test(`${name}: the router's logits are those of Hugging Face, and its softmax and choice follow from them`, async () => {
     const c = openCase(name);
     const model = await load(c.source, { quantize: 'f32' });
@@ -105,6 +105,45 @@ for (const normalised of [true, false])
     model.dispose();
   });
 
+test('a shared expert adds its output, weighted by the sigmoid of its gate, which can be captured and edited', async () => {
+  const model = await create({ ...config, d_shared_expert: 40 }, { seed: 5 });
+  const [gate, out] = [point('shared_gate'), 'blocks.0.hook_mlp_out'];
+  const of = async (edits = []) =>
+    (await model.forward(ids, { edits, capture: [gate, out, point('shared_gate', 1)] })).captured;
+  const all = await of();
+  assert.deepEqual(all[gate].shape, [40, 1]);
+  const [without, half, whole] = [
+    (await of([{ at: gate, set: -200 }]))[out].data,
+    (await of([{ at: gate, set: 0 }]))[out].data,
+    (await of([{ at: gate, set: 200 }]))[out].data,
+  ];
+  assert.ok(
+    distance(
+      half,
+      Float32Array.from(whole, (v, i) => (v + without[i]) / 2),
+    ) < 1e-6,
+  );
+  const share = Array.from(all[gate].data, (v) => 1 / (1 + Math.exp(-v)));
+  const mixed = Float32Array.from(whole, (v, i) => without[i] + share[Math.floor(i / 64)] * (v - without[i]));
+  assert.ok(distance(all[out].data, mixed) < 1e-6);
+  const plain = await create(config, { seed: 5 });
+  const { rows, total, active } = model.parameters;
+  const own = rows.filter(({ name }) => /shared/.test(name));
+  assert.deepEqual(
+    own.filter(({ layer }) => layer === 0).map(({ name, shape }) => [name.replace('blocks.0.ffn.', ''), shape]),
+    [
+      ['shared_gate.weight', [1, 64]],
+      ['shared_expert.gate.weight', [40, 64]],
+      ['shared_expert.up.weight', [40, 64]],
+      ['shared_expert.down.weight', [64, 40]],
+    ],
+  );
+  assert.equal(total - plain.parameters.total, 2 * (64 + 3 * 40 * 64));
+  assert.equal(active - plain.parameters.active, total - plain.parameters.total); // every token uses it
+  plain.dispose();
+  model.dispose();
+});
+
 test('of equally probable experts the one with the smaller number is chosen', async () => {
   const model = await create(config, { seed: 5 });
   const at = point('router_logits');
@@ -164,11 +203,11 @@ test('a layer with experts has the points of the router, and a layer without the
 describe('prefill and decode, builds and threads give the same bits', () => {
   for (const quantize of ['f32', 'f16', 'q8_0', 'q4_0', 'q4_k', 'q5_0', 'q6_k'])
     test(`weights in ${quantize}`, async () => {
-      const wide = { ...config, d_model: 256, d_expert: 256, n_experts: 5 };
+      const wide = { ...config, d_model: 256, d_expert: 256, n_experts: 5, d_shared_expert: 256 };
       const made = { seed: 3, quantize };
       const model = await create(wide, made);
       const rows = model.parameters.rows.filter(({ name }) => name.includes('.ffn.'));
-      assert.ok(rows.every((r) => r.dtype === (r.name.endsWith('router.weight') ? 'f32' : quantize)));
+      assert.ok(rows.every((r) => r.dtype === (/(router|shared_gate)\.weight$/.test(r.name) ? 'f32' : quantize)));
       const { logits } = await model.forward(ids);
       const session = await model.session();
       for (const [i, id] of ids.entries()) assert.ok(sameBits(await session.eval([id]), rowOf(logits, i)), `row ${i}`);

@@ -125,6 +125,7 @@ const models = [
       normPlacement: 'sandwich',
     },
   ],
+  ['Qwen2-MoE', { ...small, biasQkv: true, nExperts: 4, dExpert: 20, dSharedExpert: 28, normExpertWeights: false }],
   ['experts without gates', { ...small, nExperts: 3, nExpertsUsed: 1, ffn: 'gelu_tanh', normPlacement: 'output' }],
   [
     'YaRN',
@@ -159,7 +160,11 @@ const rounded = [
   ],
   ['Gemma 2 in q8_0', { ...gemma2, dModel: 64, dHead: 16, dFf: 64 }, { dtype: 'q8_0' }],
   ['OPT-350m in q8_0', { ...wide, normPlacement: 'post', dEmbed: 32 }, { dtype: 'q8_0' }],
-  ['Mixtral in q8_0', { ...wide, nExperts: 4, dExpert: 64, normPlacement: 'output' }, { dtype: 'q8_0' }],
+  [
+    'Mixtral in q8_0',
+    { ...wide, nExperts: 4, dExpert: 64, dSharedExpert: 32, normPlacement: 'output' },
+    { dtype: 'q8_0' },
+  ],
 ];
 
 describe('every point of every architecture', () => {

@@ -35,6 +35,10 @@ export const MODELS = {
   },
   qwen3: { qk_norm: true, d_head: 32 },
   'llama experts': { n_experts: 4, n_experts_used: 2, rope_pairs: 'adjacent', ...untied },
+  qwen2moe: {
+    bias_qkv: true,
+    ...{ n_experts: 6, n_experts_used: 2, d_expert: 32, norm_expert_weights: false, d_shared_expert: 64 },
+  },
   qwen3moe: { qk_norm: true, n_experts: 8, n_experts_used: 3, d_expert: 32 },
   gpt2: { ...rows, n_kv_heads: 4, position: 'learned' },
   gemma: { ...gemma, score_scale: 0, rope_scaling: 'linear', rope_factor: 2 },

@@ -28,6 +28,7 @@ const families = {
     d_expert: 24,
     expert_layers: [false, true],
   },
+  'a shared expert': { ...modern, n_experts: 5, n_experts_used: 2, d_expert: 24, d_shared_expert: 40 },
   'sliding window, q and k norms': { ...modern, sliding_window: 9, qk_norm: true, rope_pairs: 'adjacent' },
 };
 

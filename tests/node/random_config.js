@@ -75,6 +75,7 @@ export const randomVariant = fc
       unused: fc.integer({ min: 0, max: 3 }),
       d_expert: fc.integer({ min: 1, max: 30 }),
       norm_expert_weights: fc.boolean(),
+      d_shared_expert: fc.integer({ min: 0, max: 30 }),
       expert_layers: fc.array(fc.boolean(), { maxLength: 3 }),
     }),
   )
@@ -83,7 +84,7 @@ export const randomVariant = fc
     ...usual,
     ...c,
     n_experts_used: Math.max(Math.min(c.n_experts, 1), c.n_experts - unused),
-    ...(c.n_experts > 0 && { bias_ffn: false }),
+    ...(c.n_experts > 0 ? { bias_ffn: false } : { d_shared_expert: 0 }),
     ...(c.parallel_residual ? { norm_placement: 'pre' } : { shared_norm: false }),
     ...(c.position === 'learned' && { position_offset: offset }),
   }));

@@ -292,6 +292,7 @@ export async function depth(config, options = {}) {
  * @property {number} nExpertsUsed  those that it chooses
  * @property {number} dExpert  width inside each of them
  * @property {boolean} normExpertWeights  the weights of the chosen ones are divided by their sum
+ * @property {number} dSharedExpert  width of one more, which runs for every token with a weight of its own; 0: none
  * @property {number} contextLength  most positions
  * @property {'layernorm'|'rmsnorm'} norm
  * @property {number} normEps  inside the square root

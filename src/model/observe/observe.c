@@ -44,6 +44,7 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     case GF_P_ROUTER:
     case GF_P_EXPERT_WEIGHTS:
     case GF_P_EXPERT_CHOICE: return gf_layer_sparse(c, layer);
+    case GF_P_SHARED_GATE: return c->d_shared_expert && gf_layer_sparse(c, layer);
     case GF_P_LN_EMBED:
     case GF_P_LN_EMBED_SCALE: return c->embed_norm && c->use_norm;
     case GF_P_LN1_POST:

@@ -20,6 +20,7 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {number} n_experts_used  those that it chooses
  * @property {number} d_expert  width inside each of them
  * @property {boolean} norm_expert_weights  the weights of the chosen ones are divided by their sum
+ * @property {number} d_shared_expert  width of one more, which runs for every token with a weight of its own; 0: none
  * @property {number} context_length  most positions
  * @property {'layernorm'|'rmsnorm'} norm
  * @property {number} norm_eps  inside the square root

@@ -48,6 +48,7 @@ export const FIELDS = {
   n_experts_used: { type: 'whole', least: 0, most: 1024, default: (c) => (c.n_experts < 2 ? c.n_experts : 2) },
   d_expert: { type: 'whole', least: 0, most: 1048576, default: (c) => (c.n_experts > 0 ? c.d_ff : 0) },
   norm_expert_weights: { type: 'flag', default: true },
+  d_shared_expert: { type: 'whole', least: 0, most: 1048576, default: 0 },
   context_length: { type: 'whole', least: 1, most: 2147483647, default: 1024 },
   norm: { type: 'word', words: ['layernorm', 'rmsnorm'], default: 'rmsnorm' },
   norm_eps: { type: 'real', least: 0, most: 1, default: (c) => (c.norm === 'rmsnorm' ? 1e-6 : 1e-5) },
@@ -199,6 +200,7 @@ export const RULES = [
     sentence: '{n_experts_used} must be above 0 with {n_experts}',
   },
   { holds: (c) => c.n_experts === 0 || c.d_expert > 0, sentence: '{d_expert} must be above 0 with {n_experts}' },
+  { holds: (c) => c.n_experts > 0 || c.d_shared_expert === 0, sentence: '{d_shared_expert} needs n_experts above 0' },
   { holds: (c) => c.kind === 'decoder' || c.d_embed === 0, sentence: '{d_embed} needs kind decoder' },
   { holds: (c) => c.kind === 'decoder' || c.rope_scaling !== 'dynamic', sentence: '{rope_scaling} needs kind decoder' },
   {

@@ -34,9 +34,9 @@
  */
 /**
  * Values of model_type that are supported.
- * @typedef {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'mixtral' | 'qwen3_moe' | 'phi3' | 'gemma' | 'gemma2'
- *   | 'gemma3_text' | 'olmo' | 'olmo2' | 'smollm3' | 'granite' | 'stablelm' | 'gpt2' | 'gpt_neo' | 'gptj'
- *   | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt' | 'bloom' | 'bert' | 'roberta' | 'xlm-roberta'
+ * @typedef {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'mixtral' | 'qwen2_moe' | 'qwen3_moe' | 'phi3' | 'gemma'
+ *   | 'gemma2' | 'gemma3_text' | 'olmo' | 'olmo2' | 'smollm3' | 'granite' | 'stablelm' | 'gpt2' | 'gpt_neo'
+ *   | 'gptj' | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt' | 'bloom' | 'bert' | 'roberta' | 'xlm-roberta'
  *   | 'camembert' | 'distilbert' | 'mpnet' | 'marian' | 'bart' | 't5' | 'mt5' | 'rlvr-from-scratch'
  *   | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020'} ModelType
  */

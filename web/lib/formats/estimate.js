@@ -108,7 +108,7 @@ export function estimate(config, options) {
   const width =
     4 * c.d_model +
     (c.n_heads + 2 * c.n_kv_heads) * c.d_head +
-    (isGated(c) ? 2 : 1) * Math.max(c.d_ff, c.d_expert * c.n_experts_used) +
+    (isGated(c) ? 2 : 1) * Math.max(c.d_ff, c.d_expert * c.n_experts_used + c.d_shared_expert) +
     c.n_heads * keys;
   return {
     flopsPerToken2N: 2 * active,

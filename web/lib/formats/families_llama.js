@@ -185,6 +185,29 @@ const qwen3Moe = {
 };
 
 /**
+ * Qwen 2 with experts, and beside them one that runs for every token.
+ * @type {Family}
+ */
+const qwen2Moe = {
+  ...qwen3Moe,
+  keys: { ...qwen3Moe.keys, ...noBias, bias_qkv: 'qkv_bias', d_shared_expert: 'shared_expert_intermediate_size' },
+  base: {
+    ...{ ...qwen3Moe.base, qk_norm: false, bias_qkv: true, n_kv_heads: 16, d_shared_expert: 5632 },
+    ...{ n_experts: 60, n_experts_used: 4, d_expert: 1408 },
+  },
+  reads: [.../** @type {string[]} */ (qwen3Moe.reads), 'max_window_layers'],
+  derive(json, unsupported) {
+    if (json.use_sliding_window) unsupported('use_sliding_window', json.use_sliding_window);
+    return /** @type {any} */ (qwen3Moe).derive(json, unsupported);
+  },
+  names: (config, json, files) => ({
+    ...qwen3Moe.names(config, json, files),
+    'ffn.shared_gate': 'mlp.shared_expert_gate',
+    'ffn.shared_expert.*': 'mlp.shared_expert.*_proj',
+  }),
+};
+
+/**
  * Llama with q, k and v in one tensor, and gate and up in another.
  * @type {Family}
  */
@@ -431,6 +454,7 @@ export const LLAMA_LIKE = {
   qwen2,
   qwen3,
   mixtral,
+  qwen2_moe: qwen2Moe,
   qwen3_moe: qwen3Moe,
   phi3,
   gemma,

@@ -84,6 +84,14 @@ const parallel = {
 export const ARCHITECTURES = {
   llama: { fields: { ...rms, rope_pairs: 'adjacent' }, hasExperts: true }, // with experts: Mixtral
   qwen2: { fields: rms },
+  qwen2moe: {
+    fields: { ...rms, norm_expert_weights: false },
+    hasExperts: true,
+    keys: 'expert_shared_feed_forward_length',
+    derive: (m) => ({
+      d_shared_expert: m.number('expert_shared_feed_forward_length', m.number('feed_forward_length')),
+    }),
+  },
   qwen3: { fields: { ...rms, qk_norm: true } },
   qwen3moe: { fields: { ...rms, qk_norm: true }, hasExperts: true },
   gpt2: {
@@ -236,6 +244,8 @@ export const NAMES = {
   'ffn.experts.gate': 'ffn_gate_exps.weight',
   'ffn.experts.up': 'ffn_up_exps.weight',
   'ffn.experts.down': 'ffn_down_exps.weight',
+  'ffn.shared_gate': 'ffn_gate_inp_shexp',
+  'ffn.shared_expert.*': 'ffn_*_shexp',
   final_norm: 'output_norm',
   head: 'output',
 };

@@ -142,7 +142,8 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
     const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
     const stacked = stackedShape(parts.slice(0, perExpert), layout);
     const expected = byHead || row ? [parts.length, ...parts[0]] : experts ? [experts, ...stacked] : stacked;
-    if (!sameShape(e.shape, expected)) {
+    const isVector = expected.length === 2 && expected[0] === 1 && e.shape.length === 1; // a matrix of one row
+    if (!sameShape(isVector ? [1, ...e.shape] : e.shape, expected)) {
       fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
     }
     if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);

@@ -47,7 +47,11 @@ import { isGated, isSparse, normKind } from './config.js';
 const sizeOf = (c, dim) =>
   dim
     .split(' + ')
-    .reduce((sum, of) => sum + of.split(' × ').reduce((n, f) => n * Number(c[/** @type {keyof Config} */ (f)]), 1), 0);
+    .reduce(
+      (sum, of) =>
+        sum + of.split(' × ').reduce((n, f) => n * Number(f === '1' ? 1 : c[/** @type {keyof Config} */ (f)]), 1),
+      0,
+    );
 
 /**
  * All weights in the engine's order.
@@ -172,7 +176,9 @@ export function* roster(c) {
       if (!c.shared_norm) yield* norm(`${b}.norm${cross ? 3 : 2}`, 'norm', stack, l);
       if (isSparse(c, l)) {
         yield w(`${b}.ffn.router.weight`, 'ffn', stack, l, 'n_experts', 'd_model');
+        if (c.d_shared_expert) yield w(`${b}.ffn.shared_gate.weight`, 'ffn', stack, l, '1', 'd_model');
         for (let e = 0; e < c.n_experts; e++) yield* ffn(`${b}.ffn.experts.${e}`, stack, l, 'd_expert');
+        if (c.d_shared_expert) yield* ffn(`${b}.ffn.shared_expert`, stack, l, 'd_shared_expert');
       } else yield* ffn(`${b}.ffn`, stack, l, 'd_ff');
       if (sandwich) yield* norm(`${b}.norm2_post`, 'norm', stack, l);
     }

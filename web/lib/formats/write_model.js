@@ -36,6 +36,7 @@ const untied = { tie_word_embeddings: false };
 const NEEDS = {
   llama: { bias_head: false },
   qwen2: { ...noBias, bias_qkv: true },
+  qwen2moe: { ...noBias, bias_qkv: true },
   qwen3: { ...noBias, n_experts: 0 },
   qwen3moe: noBias,
   gpt2: allBias,
@@ -287,6 +288,7 @@ function metadataOf(c, architecture) {
   };
   /** @type {Record<string, Value | false | 0 | undefined>} */
   const own = {
+    expert_shared_feed_forward_length: u32(c.d_shared_expert),
     attn_logit_softcapping: f32(c.score_softcap),
     final_logit_softcapping: f32(c.logit_softcap),
     'attention.sliding_window_pattern': window !== null && c.sliding_window > 0 && u32(window),

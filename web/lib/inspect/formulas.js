@@ -75,6 +75,8 @@ export function formula(pass, position, head, index) {
       return activation(pass, position, index);
     case 'mlp.hook_router_logits':
       return product(pass, `${block}.ffn.router`, index, pass.inputOf('ffn', position), position, 'dimension');
+    case 'mlp.hook_shared_gate':
+      return product(pass, `${block}.ffn.shared_gate`, index, pass.inputOf('ffn', position), position, 'dimension');
     case 'mlp.hook_expert_weights': {
       const at = pass.inBlock('mlp.hook_router_logits');
       return shareOf(pass.row(at, position), 'logit of expert', { at, position });

@@ -80,19 +80,13 @@ export function feedForward(pass, position, index) {
     const at = pass.inBlock('mlp.hook_post');
     return product(pass, `${block}.ffn.down`, index, { at, x: pass.row(at, position) }, position, 'neuron');
   }
-  const at = pass.inBlock('mlp.hook_expert_weights');
   const ends = c.norm_expert_weights ? ' divided by the sum of these' : '';
   return {
     how: 'sum',
     formula: `the chosen experts, times their probabilities${ends}`,
-    terms: chosen(pass, position).map(({ expert, probability, share }) => {
-      const [y] = linear(pass, `${block}.ffn.experts.${expert}.down`, neurons(pass, position, expert), [index]);
-      return {
-        name: `expert ${expert}: ${short(y)} × ${short(share)}`,
-        value: y * share,
-        input: probability,
-        from: { at, position, index: expert },
-      };
+    terms: chosen(pass, position).map(({ name, weights, share, ...of }) => {
+      const [y] = linear(pass, `${weights}.down`, neurons(pass, position, weights), [index]);
+      return { ...of, name: `${name}: ${short(y)} × ${short(share)}`, value: y * share };
     }),
   };
 }
@@ -108,36 +102,50 @@ export function feedForwardRow(pass, position) {
   if (!isSparse(c, pass.layer))
     return linear(pass, `${block}.ffn.down`, pass.row(pass.inBlock('mlp.hook_post'), position));
   const sum = new Float64Array(c.d_model);
-  for (const { expert, share } of chosen(pass, position)) {
-    const y = linear(pass, `${block}.ffn.experts.${expert}.down`, neurons(pass, position, expert));
+  for (const { weights, share } of chosen(pass, position)) {
+    const y = linear(pass, `${weights}.down`, neurons(pass, position, weights));
     for (let j = 0; j < sum.length; j++) sum[j] += share * y[j];
   }
   return sum;
 }
 
 /**
- * The experts that a position chose, the most probable first. share: the weight of its output.
+ * The experts that work on a position: those that it chose, the most probable first, and the shared one. share: the
+ * weight of its output; input: the probability or gate that the share is computed from; weights: their prefix.
  * @param {PassValues} pass
  * @param {number} position
- * @returns {{expert: number, probability: number, share: number}[]}
+ * @returns {{name: string, weights: string, share: number, input: number, from: import('./explain.js').Cell}[]}
  */
 function chosen(pass, position) {
-  const weights = pass.row(pass.inBlock('mlp.hook_expert_weights'), position);
+  const { config: c, block } = pass;
+  const at = pass.inBlock('mlp.hook_expert_weights');
+  const p = pass.row(at, position);
   const experts = [...pass.row(pass.inBlock('mlp.hook_expert_indices'), position)];
-  const sum = pass.config.norm_expert_weights ? experts.reduce((a, e) => a + weights[e], 0) || 1 : 1;
-  return experts.map((expert) => ({ expert, probability: weights[expert], share: weights[expert] / sum }));
+  const sum = c.norm_expert_weights ? experts.reduce((a, e) => a + p[e], 0) || 1 : 1;
+  const list = experts.map((e) => ({
+    name: `expert ${e}`,
+    weights: `${block}.ffn.experts.${e}`,
+    share: p[e] / sum,
+    input: p[e],
+    from: { at, position, index: e },
+  }));
+  if (!c.d_shared_expert) return list;
+  const gate = pass.inBlock('mlp.hook_shared_gate');
+  const [input] = pass.row(gate, position);
+  const share = 1 / (1 + Math.exp(-input));
+  const from = { at: gate, position, index: 0 };
+  return [...list, { name: 'the shared expert', weights: `${block}.ffn.shared_expert`, share, input, from }];
 }
 
 /**
  * The neurons of an expert after their activation.
  * @param {PassValues} pass
  * @param {number} position
- * @param {number} expert
- * @returns {Float32Array} [d_expert]
+ * @param {string} name  prefix of its weights
+ * @returns {Float32Array} [width]
  */
-function neurons(pass, position, expert) {
+function neurons(pass, position, name) {
   const { x } = pass.inputOf('ffn', position);
-  const name = `${pass.block}.ffn.experts.${expert}`;
   const up = Float32Array.from(linear(pass, `${name}.up`, x));
   const act = ACTIVATIONS[activationOf(pass.config)];
   if (!isGated(pass.config)) return up.map(act);

@@ -97,6 +97,7 @@ export class PassValues {
       'mlp.hook_router_logits',
       'mlp.hook_expert_weights',
       'mlp.hook_expert_indices',
+      'mlp.hook_shared_gate',
     ];
     const written = this.normed.output ? /^ln1|^hook_attn_out$/ : /^hook_(cross_)?attn_out$/;
     const results = written.test(this.point) ? [`${this.part}.hook_result`] : [];

@@ -3,6 +3,7 @@ import { startTrace, readTrace } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
 import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../formats/config.js';
+import { isExpert } from '../formats/roster.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /**
@@ -155,8 +156,9 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     /** @type {number} */ to,
     /** @type {boolean} */ has,
   ) => 2 * n * from * to + bias(has, n * to);
-  const inner = c.d_expert; // an expert: its matrices, its activation, its part of the sum
-  const expert = 2 * (gated ? 3 : 2) * d * inner + activation * inner + 2 * d;
+  // an expert: its matrices, its activation, its part of the sum
+  const expert = (/** @type {number} */ inner) => inner && 2 * (gated ? 3 : 2) * d * inner + activation * inner + 2 * d;
+  const gates = c.n_experts + Number(c.d_shared_expert > 0);
   /** @type {Record<string, [input: number[], output: number[], flops: number]>} by operation */
   const table = {
     embed: [
@@ -194,8 +196,8 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
     'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], activation * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
-    'ffn.router': [[T, d], [T, c.n_experts], linear(T, d, c.n_experts, false) + 4 * T * c.n_experts],
-    'ffn.experts': [[T, d], [T, d], T * c.n_experts_used * expert],
+    'ffn.router': [[T, d], [T, c.n_experts], linear(T, d, gates, false) + 4 * T * gates],
+    'ffn.experts': [[T, d], [T, d], T * (c.n_experts_used * expert(c.d_expert) + expert(c.d_shared_expert))],
     'ffn.residual': [[T, d], [T, d], added + bias(c.parallel_residual, plain)], // parallel: the sum of both outputs
     final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.final_norm_kind === 'layernorm' ? 7 : 4) * plain],
     pooler: [[d], [d], linear(1, d, d, true) + d],
@@ -211,8 +213,11 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
   const [input, output, flops] = table[op];
   const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
   const rows = weightsOfOperation(model, op, block, inEncoder);
-  const all = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
-  const weights = op === 'ffn.experts' ? all * Math.min(1, (T * c.n_experts_used) / (passes * c.n_experts)) : all;
+  const chosen = Math.min(1, (T * c.n_experts_used) / (passes * c.n_experts)); // of the experts, for each pass
+  const weights = rows.reduce(
+    (n, r) => n + (r.count ? r.memoryBytes * (isExpert(r) ? chosen : 1) : tiedBytes(model, r.tiedTo)),
+    0,
+  );
   const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
   // A lookup reads one row of the table for each position.
   const read = op === 'embed' ? (T * d * weights) / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes;
@@ -266,8 +271,8 @@ function weightsOfOperation(model, op, block, inEncoder) {
     norm2: two && !inEncoder ? /^norm3\./ : /^norm2\./,
     'ffn.up': /^ffn\.(up|gate)\./,
     'ffn.down': /^ffn\.down\./,
-    'ffn.router': /^ffn\.router\./,
-    'ffn.experts': /^ffn\.experts\./,
+    'ffn.router': /^ffn\.(router|shared_gate)\./,
+    'ffn.experts': /^ffn\.(experts|shared_expert)\./,
   };
   const own = two && inEncoder ? 'encoder.' : '';
   // the bias of distances, which all layers share, counts in the first one

@@ -229,7 +229,7 @@ function openModel(engine, config, tensors, { dtype: quantize, kvDtype }, warnin
   const list = engine.roster(config);
   const wanted = list.map((t) => {
     if (t.shape.length === 1 || t.component === 'position' || t.name === 'token_type.weight') return 'f32';
-    const isRouter = t.name.endsWith('.router.weight');
+    const isRouter = /\.(router|shared_gate)\.weight$/.test(t.name);
     if (quantize !== 'keep') return isRouter ? 'f32' : quantize;
     const kept = BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
     return isRouter && BLOCKS[kept][0] > 1 ? 'f32' : kept;

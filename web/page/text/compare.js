@@ -20,6 +20,7 @@ export const FIELD_NAMES = {
   nExperts: 'experts',
   nExpertsUsed: 'experts used',
   dExpert: 'd_ff of an expert',
+  dSharedExpert: 'd_ff of the shared expert',
   expertLayers: 'layers with experts',
   normExpertWeights: 'their weights add to 1',
   contextLength: 'context',

@@ -29,6 +29,7 @@ const NAMES = [
   [/mlp\.hook_pre_linear$/, 'up projection of the neuron'],
   [/mlp\.hook_post$/, 'neuron after activation'],
   [/mlp\.hook_router_logits$/, 'router, expert'],
+  [/mlp\.hook_shared_gate$/, 'gate of the shared expert'],
   [/mlp\.hook_expert_weights$/, 'probability of expert'],
   [/mlp\.hook_expert_indices$/, 'chosen expert, place'],
   [/mlp_out$/, 'output of the FFN'],

@@ -52,5 +52,5 @@ export const widenedAnywhere = (c) =>
 export const expertsStage = (c) => ({
   title: `Experts, ${c.nExpertsUsed} of ${c.nExperts}`,
   formula: 'p = softmax(W_router x), y = Σ w_e FFN_e(x) over the experts e with the largest p',
-  words: `A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again. Their results are added, weighted by these probabilities${c.normExpertWeights ? ' divided by their sum' : ''}.`,
+  words: `A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again. Their results are added, weighted by these probabilities${c.normExpertWeights ? ' divided by their sum' : ''}.${c.dSharedExpert ? ` One more, ${c.dSharedExpert} wide, works on every token; a gate weights its result.` : ''}`,
 });

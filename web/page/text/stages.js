@@ -144,6 +144,7 @@ export const VALUES = {
   router: 'router, before softmax',
   experts: 'probability of each expert',
   chosen: 'experts that were chosen',
+  sharedGate: 'gate of the shared expert',
   stream: 'the stream after the block',
   last: 'the stream after the last block',
   encoded: 'output of the encoder',

@@ -32,7 +32,7 @@ const kindOf = ({ name, component }) => KINDS.find(([pattern]) => pattern.test(n
 /** @type {[RegExp, string][]} */
 const KINDS = [
   [/relative_bias\./, 'relative'],
-  [/\.ffn\.(router|experts)\./, 'experts'],
+  [/\.ffn\.(router|experts|shared_gate|shared_expert)\./, 'experts'],
   [/^token_type\./, 'types'],
   [/^pooler\./, 'pooler'],
   [/^head_(transform|norm)\./, 'mlm'],
@@ -111,6 +111,7 @@ const factorsOf = (c) => ({
   f: ['d_ff', c.dFf, c.dFf],
   m: ['n_experts', c.nExperts, c.nExperts],
   x: ['d_expert', c.dExpert, c.dExpert],
+  s: ['d_shared', c.dSharedExpert, c.dSharedExpert],
   n: c.positionOffset
     ? [
         `(n_ctx + ${c.positionOffset})`,
@@ -150,7 +151,7 @@ function termsOf(rows, layers, c) {
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     ffn: [`${matrices} d f`],
-    experts: ['m d', `${matrices} m d x`],
+    experts: ['m d', `${matrices} m d x`, ...(c.dSharedExpert ? ['d', `${matrices} d s`] : [])],
     norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
   })[kindOf(rows[0])];

@@ -37,6 +37,7 @@ const SPECIAL = {
   nExperts: { least: 0, when: only },
   nExpertsUsed: { when: mixed },
   dExpert: { when: mixed },
+  dSharedExpert: { least: 0, when: mixed },
   expertLayers: { list: 'flags', more: true, when: mixed },
   normExpertWeights: { flag: true, more: true, when: mixed },
   slidingWindow: { least: 0 },

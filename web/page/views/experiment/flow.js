@@ -106,7 +106,7 @@ const embedding = (/** @type {any} */ c, /** @type {any} */ other) => [
 /** Fields that the box of the FFN stands for. */
 const feedForward = (/** @type {any} */ c, /** @type {any} */ other) => [
   ...['ffn', 'dFf', 'biasFfn'],
-  ...(c.nExperts || other.nExperts ? ['nExperts', 'nExpertsUsed', 'dExpert', 'expertLayers'] : []),
+  ...(c.nExperts || other.nExperts ? ['nExperts', 'nExpertsUsed', 'dExpert', 'dSharedExpert', 'expertLayers'] : []),
 ];
 
 /** Fields that the box of attention stands for. */

@@ -56,9 +56,10 @@ export function ffnCost(c) {
 
 /** The router and the experts that one token uses. @param {Config} c */
 export function expertsCost(c) {
-  const { nExperts: all, nExpertsUsed: used, dExpert: wide, dModel: d } = c;
-  const expert = ffnCost({ ...c, dFf: wide, biasFfn: false }) + 2 * d; // and its part of the sum
-  return linear(d, all, false) + 4 * all + used * expert;
+  const { nExpertsUsed: used, dExpert, dSharedExpert: shared, dModel: d } = c;
+  const gates = c.nExperts + (shared ? 1 : 0);
+  const expert = (/** @type {number} */ wide) => ffnCost({ ...c, dFf: wide, biasFfn: false }) + 2 * d; // and its part of the sum
+  return linear(d, gates, false) + 4 * gates + used * expert(dExpert) + when(shared, expert(shared));
 }
 
 /** @param {Config} c */

@@ -123,6 +123,7 @@ function ffnParts(c, layer, n) {
           [`${block}.mlp.hook_expert_weights`, VALUES.experts],
           [`${block}.mlp.hook_expert_indices`, VALUES.chosen],
         ),
+        ...when(experts && c.dSharedExpert > 0, [`${block}.mlp.hook_shared_gate`, VALUES.sharedGate]),
         ...when(!experts, [`${block}.mlp.hook_pre`, VALUES.pre(c)]),
         ...when(!experts && isGated(c), [`${block}.mlp.hook_pre_linear`, VALUES.up]),
         ...when(!experts, [`${block}.mlp.hook_post`, VALUES.post(c)]),
