@@ -53,80 +53,25 @@ export class PassValues {
   }
 
   /**
-   * Names of the points that must be captured: this one, and those from which it is computed.
+   * Names of the points that must be captured: those of its block, or those outside the blocks, and the stream before
+   * and after these. The results of heads and the scores before scaling take much memory, and few points need them.
    * @returns {string[]}
    */
   captureNames() {
-    const at = this.at === 'logits' ? [] : [this.at];
-    const stems = [
-      'hook_resid_pre',
-      'hook_resid_mid',
-      'hook_resid_mid_cross',
-      'hook_attn_out',
-      'hook_cross_attn_out',
-      'hook_mlp_out',
-      'ln1.hook_scale',
-      'ln1.hook_normalized',
-      'ln_cross.hook_scale',
-      'ln_cross.hook_normalized',
-      'ln2.hook_scale',
-      'ln2.hook_normalized',
-      'ln1_post.hook_scale',
-      'ln1_post.hook_normalized',
-      'ln2_post.hook_scale',
-      'ln2_post.hook_normalized',
-      'attn.hook_q',
-      'attn.hook_k',
-      'attn.hook_v',
-      'attn.hook_rot_q',
-      'attn.hook_rot_k',
-      'attn.hook_attn_scores',
-      'attn.hook_attn_scores_scaled',
-      'attn.hook_pattern',
-      'attn.hook_z',
-      'cross_attn.hook_q',
-      'cross_attn.hook_k',
-      'cross_attn.hook_v',
-      'cross_attn.hook_attn_scores',
-      'cross_attn.hook_attn_scores_scaled',
-      'cross_attn.hook_pattern',
-      'cross_attn.hook_z',
-      'mlp.hook_pre',
-      'mlp.hook_pre_linear',
-      'mlp.hook_post',
-      'mlp.hook_router_logits',
-      'mlp.hook_expert_weights',
-      'mlp.hook_expert_indices',
-      'mlp.hook_shared_gate',
-    ];
+    const { block, stackPrefix, names } = this;
+    const isOfWhole = (/** @type {string} */ name) => name.startsWith(stackPrefix) && !/\.\d+\./.test(name);
     const written = this.normed.output ? /^ln1|^hook_attn_out$/ : /^hook_(cross_)?attn_out$/;
-    const results = written.test(this.point) ? [`${this.part}.hook_result`] : [];
-    const before = this.block
-      ? [...stems, ...results].map((n) => this.inBlock(n))
-      : [
-          `${this.stackPrefix}hook_embed`,
-          `${this.stackPrefix}hook_pos_embed`,
-          'hook_token_type_embed',
-          `${this.stackPrefix}embed.ln.hook_scale`,
-          `${this.stackPrefix}embed.ln.hook_normalized`,
-          `${this.stackPrefix}ln_final.hook_scale`,
-          `${this.stackPrefix}ln_final.hook_normalized`,
-          'mlm_head.ln.hook_scale',
-          'mlm_head.ln.hook_normalized',
-          this.lastStream(),
-        ];
-    const first =
-      this.block && this.layer === 0
-        ? ['hook_embed', 'hook_pos_embed', 'hook_token_type_embed', 'embed.ln.hook_normalized'].map(
-            (n) => this.stackPrefix + n,
-          )
-        : this.block
-          ? [`${this.block.replace(/\d+$/, '')}${this.layer - 1}.hook_resid_post`]
-          : [];
-    const encoder = /^cross_attn\.hook_[kv]$/.test(this.point)
-      ? [this.lastStream('encoder'), 'encoder.ln_final.hook_normalized']
-      : [];
-    return [...new Set([...at, ...before, ...first, ...encoder])].filter((n) => this.names.includes(n));
+    const results = written.test(this.point) ? this.inBlock(`${this.part}.hook_result`) : '';
+    const before = block.replace(/\d+$/, () => String(this.layer - 1));
+    const readsEncoder = /^cross_attn\.hook_[kv]$/.test(this.point);
+    return names.filter(
+      (name) =>
+        name === this.at ||
+        name === results ||
+        (block ? name.startsWith(`${block}.`) && !/hook_result$|scores_raw$/.test(name) : name === this.lastStream()) ||
+        (this.layer > 0 ? name === `${before}.hook_resid_post` : isOfWhole(name)) ||
+        (readsEncoder && [this.lastStream('encoder'), 'encoder.ln_final.hook_normalized'].includes(name)),
+    );
   }
 
   /**
