@@ -60,6 +60,7 @@ test('an address opens its view with the text and the chosen token', async () =>
   // the start token, four words and six written tokens
   await quiet(page, () => document.querySelectorAll('.strip .line span').length === 11);
   assert.equal(await shownView(page), 'inside');
+  assert.equal(await page.locator('.strip .line span').first().innerText(), 'start');
   assert.equal(await page.locator('.strip .here').innerText(), ' day'); // after the start token and “One”
   await close();
 });
