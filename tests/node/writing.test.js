@@ -134,6 +134,7 @@ test('at full speed the layers that are shown are captured, and the others read 
   };
   await run.run();
   assert.deepEqual(asked.shift(), [point(1)], 'the layer in hand');
+  assert.ok(state.speed.tokensPerSecond > 0, 'the speed of a text that takes a few ms');
   assert.deepEqual(state.patterns.known(1), state.tokens.length - 1, 'its rows are there at once');
   await same();
   assert.deepEqual(asked.splice(0), [all.filter((layer) => layer !== 1).map(point)], 'one pass for the others');

@@ -68,14 +68,14 @@ export function createWriting(shared, { setPrompt, rewind, rows }) {
       patterns,
       ...(state.follow ? { cursor: tokens.length - 2, key: null } : {}),
     });
+    const now = performance.now();
+    if (now - speedAt < SPEED_MS) return; // for each token it would cost as much as the rest
+    speedAt = now;
     measureSpeed();
   }
 
-  /** The mean of the newest steps, computed a few times a second: at full speed it would cost as much as the rest. */
+  /** The mean time of the newest steps. */
   function measureSpeed() {
-    const now = performance.now();
-    if (now - speedAt < SPEED_MS) return;
-    speedAt = now;
     const ms = stepMs(shared.recent);
     if (ms) set({ speed: { ...state.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } });
   }
@@ -83,6 +83,7 @@ export function createWriting(shared, { setPrompt, rewind, rows }) {
   /** The generator has come to its end. @param {import('./shared.js').Summary} summary */
   function ended(summary) {
     shared.generator = null;
+    measureSpeed();
     set({
       status: 'done',
       stopReason: summary.stopReason,
@@ -100,6 +101,7 @@ export function createWriting(shared, { setPrompt, rewind, rows }) {
     if (written >= state.maxTokens) {
       // counted here: the limit may be moved while a generator is open
       void shared.close();
+      measureSpeed();
       set({ status: 'done', stopReason: 'maxTokens' });
       return false;
     }
@@ -142,7 +144,9 @@ export function createWriting(shared, { setPrompt, rewind, rows }) {
   }
   function rested() {
     shared.running = false;
-    if (state.status === 'running') set({ status: 'paused' });
+    if (state.status !== 'running') return;
+    measureSpeed();
+    set({ status: 'paused' });
   }
 
   /** Write on until something stops it. A text that has ended starts again from its prompt. */

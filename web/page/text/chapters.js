@@ -34,7 +34,7 @@ const positionOf = (c) => {
 /** @param {any} c */
 const activation = (c) =>
   isGated(c)
-    ? `${FFN_NAMES[c.ffn]} multiplies one half of the numbers by a gate computed from the other`
+    ? `${FFN_NAMES[c.ffn]} multiplies each by a gate, which a second matrix computes from the same input`
     : `${FFN_NAMES[c.ffn].split('-')[0]} ${EFFECT[activationOf(c.ffn)]}`;
 
 /** What a sliding window does, where there is one. @param {any} c */
@@ -118,7 +118,7 @@ export const CHAPTERS = [
     title: 'Feed-forward network',
     paragraphs: (c) => [
       `${c.parallelResidual ? 'Beside attention, and from the same stream,' : 'After attention'} each token is worked on alone: ${int(c.dModel)} numbers become ${widenedAnywhere(c)}, ${activation(c)}, and they become ${int(c.dModel)} again.`,
-      'Most of what a model knows about words is stored here.',
+      'Much of what a model knows about words is stored here.',
     ],
     task: {
       words: 'Open the FFN, and switch off its strongest neuron.',

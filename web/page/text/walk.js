@@ -42,7 +42,7 @@ const positionOf = (c) => {
 /** What happens between the two matrices of the FFN. @param {any} c */
 const bend = (c) =>
   isGated(c)
-    ? 'one half decides how much of the other passes'
+    ? 'a second matrix makes a gate for each, which decides how much of it passes'
     : `the activation ${EFFECT[activationOf(c.ffn)].replace('numbers below zero', 'what is below zero')}`;
 
 /** The norm of the first stop, by its place. @type {Record<string, string>} */
