@@ -18,7 +18,7 @@ void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, int32_t dtype, voi
     a->q = carve(&at, tokens * (uint64_t)cols / 4 * (uint64_t)a->unit);
     a->scale = carve(&at, tokens * blocks * 4);
     a->sum = carve(&at, tokens * blocks * 4);
-    a->start = carve(&at, tokens * blocks * 2 * 4);
+    a->start = carve(&at, tokens * blocks * 4 * 4);
 }
 
 /* 32 floats to integers -127..127 in 8 vectors: x / scale to the nearest, scale = max|x| / 127.
@@ -49,30 +49,35 @@ GF_INLINE v128 sum_of_8(const v128 q[8]) {
     return i4_add(low, i4_add(i4_add(q[4], q[5]), i4_add(q[6], q[7])));
 }
 
-/* 32 integers as int8, 4 columns at dst + j * step. */
-static void store_bytes(char *dst, int32_t step, const v128 q[8]) {
+/* 32 integers as int8, 4 columns at dst + j * step; for weights with factors 8, of which 4 are in each half of the
+ * block: 4j .. 4j + 3 and 16 + 4j .. 19 + 4j. */
+static void store_bytes(char *dst, int32_t step, const v128 q[8], int factors) {
     char packed[32];
-    char *to = step == 4 ? dst : packed; /* one token: contiguous */
-    GF_UNROLL
-    for (int i = 0; i < 8; i += 4)
-        v_store(to + 4 * i, b16_narrow(h8_narrow(q[i], q[i + 1]), h8_narrow(q[i + 2], q[i + 3])));
-    for (int j = 0; to == packed && j < 8; j++) memcpy(dst + j * step, packed + 4 * j, 4);
+    v128 a = b16_narrow(h8_narrow(q[0], q[1]), h8_narrow(q[2], q[3]));
+    v128 b = b16_narrow(h8_narrow(q[4], q[5]), h8_narrow(q[6], q[7]));
+    const int32_t part = factors ? 8 : 4;
+    char *to = step == part ? dst : packed; /* one token: contiguous */
+    v_store(to, factors ? v_zip_low(a, b) : a), v_store(to + 16, factors ? v_zip_high(a, b) : b);
+    for (int j = 0; to == packed && !factors && j < 32; j += 4, dst += step) memcpy(dst, packed + j, 4);
+    for (int j = 0; to == packed && factors && j < 32; j += 8, dst += step) memcpy(dst, packed + j, 8);
 }
 
-/* 32 integers for i4_dot, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3. sum [2] = the sums of the even
- * ones of columns 0..15 and 16..31, in lanes. */
-static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 sum[2]) {
+/* 32 integers for i4_dot, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3; for weights with factors 8
+ * columns as above, first x1, x3 of both fours. even [4]: of the same 8 columns, or of columns 8j .. 8j + 7, the even
+ * ones, in lanes. */
+static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 even[4], int factors) {
     char packed[64];
-    char *to = step == 8 ? dst : packed;
-    sum[0] = sum[1] = i4_splat(0);
+    const int32_t part = factors ? 16 : 8;
+    char *to = step == part ? dst : packed;
     GF_UNROLL
-    for (int i = 0; i < 8; i += 2) {
-        v128 even = v_evens(q[i], q[i + 1]), odd = v_odds(q[i], q[i + 1]);
-        v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even, 8), odd));
-        v_store(to + 8 * i, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
-        sum[i / 4] = i4_add(sum[i / 4], even);
+    for (int i = 0; i < 4; i++) {
+        v128 u = factors ? q[i] : q[2 * i], v = factors ? q[i + 4] : q[2 * i + 1], odd = v_odds(u, v);
+        even[i] = v_evens(u, v);
+        v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even[i], 8), odd));
+        v_store(to + 16 * i, factors ? pairs : V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
     }
-    for (int j = 0; to == packed && j < 8; j++) memcpy(dst + j * step, packed + 8 * j, 8);
+    for (int j = 0; to == packed && !factors && j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
+    for (int j = 0; to == packed && factors && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
 }
 
 /* Minus what a sum of stored weights times activations is too large by. sum, evens: of the activations, and of those of
@@ -82,38 +87,48 @@ static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t evens)
     return kind == GF_DOT_I16 ? -128 * evens : kind == GF_DOT_UNSIGNED ? -128 * sum : 0;
 }
 
+/* start [2][lanes][2]: of the first and the second 8 of both 16 columns of a block (struct gf_acts). */
+static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot kind, const v128 q[8],
+                           const v128 even[4]) {
+    for (int p = 0; p < 2; p++, start += 2 * lanes) {
+        v128 evens = kind == GF_DOT_I16 ? i4_add(even[2 * p], even[2 * p + 1]) : i4_splat(0);
+        int32_t e[4];
+        v_store(e, evens);
+        for (int h = 0; h < 2; h++) {
+            int32_t sum = i4_sum(i4_add(q[4 * h + 2 * p], q[4 * h + 2 * p + 1]));
+            start[h] = start_of(dtype, kind, sum, e[2 * h] + e[2 * h + 1]);
+        }
+    }
+}
+
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
-    int32_t blocks = a->cols / GF_QBLOCK, unit = a->unit, step = unit * a->lanes;
     int bytes = gf_dtypes[dtype].bits == 8, factors = gf_dtypes[dtype].has_factors;
     enum gf_dot kind = gf_dot_of(gf_dtypes[dtype].bits);
-    int64_t group_bytes = (int64_t)a->cols / 4 * step;
+    int32_t blocks = a->cols / GF_QBLOCK, part = a->unit * (1 + factors), step = part * a->lanes;
+    int64_t group_bytes = (int64_t)a->cols / 4 * a->unit * a->lanes;
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;
         const float *xr = x + (int64_t)row * ldx;
         int64_t at = (int64_t)g * blocks * a->lanes + t;
         for (int32_t b = 0; b < blocks; b++, at += a->lanes) {
-            v128 q[8], even[2];
+            v128 q[8], even[4];
             float scale = 0;
             GF_UNROLL
             for (int i = 0; i < 8; i++) q[i] = i4_splat(0);
             if (row < n) scale = quantize_block(q, xr + b * GF_QBLOCK);
             int32_t sum = i4_sum(sum_of_8(q));
-            char *to = a->q + g * group_bytes + (int64_t)b * 8 * step + t * unit;
+            char *to = a->q + g * group_bytes + (int64_t)b * 8 * a->unit * a->lanes + t * part;
             if (kind == GF_DOT_I16)
-                store_pairs(to, step, q, even);
+                store_pairs(to, step, q, even, factors);
             else
-                store_bytes(to, step, q);
+                store_bytes(to, step, q, factors);
             a->scale[at] = scale, a->sum[at] = scale * (float)sum;
-            if (!factors) {
-                int32_t evens = kind == GF_DOT_I16 && bytes ? i4_sum(i4_add(even[0], even[1])) : 0;
-                a->start[at] = start_of(dtype, kind, sum, evens);
+            if (factors) {
+                start_factored(a->start + 4 * (at - t) + 2 * t, a->lanes, dtype, kind, q, even);
                 continue;
             }
-            for (int h = 0; h < 2; h++) { /* 16 columns each */
-                v128 half = i4_add(i4_add(q[4 * h], q[4 * h + 1]), i4_add(q[4 * h + 2], q[4 * h + 3]));
-                a->start[2 * (at - t) + h * a->lanes + t] =
-                    start_of(dtype, kind, i4_sum(half), kind == GF_DOT_I16 ? i4_sum(even[h]) : 0);
-            }
+            v128 evens = kind == GF_DOT_I16 ? i4_add(i4_add(even[0], even[1]), i4_add(even[2], even[3])) : i4_splat(0);
+            a->start[at] = start_of(dtype, kind, sum, bytes ? i4_sum(evens) : 0);
         }
     }
 }

@@ -100,8 +100,9 @@ enum gf_layout {
  *   q4_1, q4_k      as q4_0          scale [rows/16][cols/32][2][16]: scales, then minima
  *   q5_0            as q8_0          scale as q8_0
  *   q5_1            as q8_0          scale as q4_1
- *   q6_k            [rows/16][cols/32] of [8][16 rows][4 cols] int8, then the factors of two times 16 columns, [2][16]
- *                   int8             scale [rows/16][cols/256][16]
+ *   q6_k            [rows/16][cols/32] of [2][4][8 rows][2][4 cols] int8, in group g columns 4g .. 4g + 3 and
+ *                   16 + 4g .. 19 + 4g of 8 rows, then the factors of two times 16 columns, [16 rows][2] int8
+ *                   scale [rows/16][cols/256][16]
  *
  * The int8 of columns may be stored XOR 0x80, see gf_kernels_init. */
 #define GF_PANEL   16

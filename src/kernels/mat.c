@@ -53,12 +53,17 @@ static int64_t col_stride(const struct gf_mat *w) { return w->layout == GF_ROWS 
 static uint8_t *panel_block(const struct gf_mat *w, int32_t row, int32_t block) {
     return (uint8_t *)w->data + ((int64_t)(row / GF_PANEL) * (w->cols / GF_QBLOCK) + block) * gf_panel_bytes(w->dtype);
 }
-/* The first byte of a row's part of it, the row's two factors, GF_PANEL apart, and its scale. */
+/* The first byte of a row's part of it, and where columns 4j .. 4j + 3 of 8 bits are from there. The row's two factors,
+ * and its scale. */
 static uint8_t *block_data(const struct gf_mat *w, int32_t row, int32_t block) {
-    return panel_block(w, row, block) + row % GF_PANEL * 4;
+    const int32_t lane = row % GF_PANEL, factors = gf_dtypes[w->dtype].has_factors;
+    return panel_block(w, row, block) + (factors ? lane / 8 * 256 + lane % 8 * 8 : lane * 4);
+}
+static int32_t four_columns(const struct gf_mat *w, int32_t j) {
+    return gf_dtypes[w->dtype].has_factors ? j % 4 * 64 + j / 4 * 4 : j * 64;
 }
 static int8_t *block_factors(const struct gf_mat *w, int32_t row, int32_t block) {
-    return (int8_t *)panel_block(w, row, block) + GF_PANEL * GF_QBLOCK + row % GF_PANEL;
+    return (int8_t *)panel_block(w, row, block) + GF_PANEL * GF_QBLOCK + row % GF_PANEL * 2;
 }
 static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     const int32_t per = gf_scale_blocks(w->dtype);
@@ -72,8 +77,7 @@ static void put_ints(struct gf_mat *w, int32_t row, int32_t block, const struct 
     uint8_t *to = block_data(w, row, block);
     float *scale = block_scale(w, row, block);
     *scale = type->has_factors ? from->d : from->d * (float)from->factor[0];
-    for (int i = 0; i < 2 && type->has_factors; i++)
-        block_factors(w, row, block)[i * GF_PANEL] = (int8_t)from->factor[i];
+    for (int i = 0; i < 2 && type->has_factors; i++) block_factors(w, row, block)[i] = (int8_t)from->factor[i];
     if (type->has_minimum) scale[GF_PANEL] = from->minimum[0];
     if (type->bits == 8) { /* 4 columns at a time */
         const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
@@ -81,7 +85,7 @@ static void put_ints(struct gf_mat *w, int32_t row, int32_t block, const struct 
             uint32_t four;
             memcpy(&four, from->q + 4 * j, 4);
             four ^= flip;
-            memcpy(to + 64 * j, &four, 4);
+            memcpy(to + four_columns(w, j), &four, 4);
         }
         return;
     }
@@ -176,9 +180,9 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
         if (gf_dtypes[w->dtype].bits == 8) {
             float scale[2] = {*s, *s};
             for (int i = 0; i < 2 && gf_dtypes[w->dtype].has_factors; i++)
-                scale[i] *= (float)block_factors(w, row, b)[i * GF_PANEL];
+                scale[i] *= (float)block_factors(w, row, b)[i];
             for (int j = 0; j < 32; j++)
-                y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ (j % 2 ? odd : even)) * scale[j / 16];
+                y[j] = (float)(int8_t)(p[four_columns(w, j / 4) + j % 4] ^ (j % 2 ? odd : even)) * scale[j / 16];
             for (int j = 0; j < 32 && minimum; j++) y[j] += s[GF_PANEL];
             continue;
         }

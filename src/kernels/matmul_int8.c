@@ -3,8 +3,9 @@
  *   y[t][r] = sum over blocks b of  float(sum_k w[r][k] x[t][k]) * (scale_w[r][b] * scale_x[t][b])
  *
  * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19; for types with factors, sums of
- * 16 products of at most 32 * 127 are multiplied by integers up to 128, and two of them stay below 2^24. It is formed
- * for 16 rows x 1 token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane is a row and holds 4 columns of it:
+ * 16 products of at most 32 * 127 are multiplied by integers up to 128, and two of them stay below 2^24. Sums of 8 such
+ * products fit int16, so that one i4_dot multiplies those of both halves of a block by their factors and adds them. The
+ * sum is formed for 16 rows x 1 token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane holds 4 columns of a row:
  *
  *   i4_rdot   one instruction multiplies the 4 columns and adds them to the lane.
  *   i4_dot    (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column are
@@ -51,16 +52,16 @@ GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
     return i4_add(s, i4_add(i4_dot(w, odd), i4_dot(v_and(w, I4(0x00ff00ff)), pairs)));
 }
 
-/* s [4] = 16 rows of `cols` columns of 8 bits times x, plus start: a block, or half of one if the type has factors. The
- * rolled loops update each accumulator once per iteration. */
-GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, int cols, enum gf_dot dot) {
+/* s [4] = 16 rows of a block of 8 bits times x, plus start. The rolled loops update each accumulator once per
+ * iteration. */
+GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
     v128 start = v_splat32(at->start);
     GF_UNROLL
     for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i4_splat(0) : start;
     if (dot == GF_DOT_I16) {
         GF_ROLLED
-        for (const char *end = x + 2 * cols; x < end; x += 8, w += 64) {
+        for (const char *end = x + 2 * GF_QBLOCK; x < end; x += 8, w += 64) {
             v128 odd = v_splat32(x), pairs = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) s[j] = add_pairs(s[j], v_load(w + 16 * j), odd, pairs);
@@ -72,7 +73,7 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, int cols, enum gf_dot 
     else {
         v128 t[4] = {i4_splat(0), i4_splat(0), i4_splat(0), i4_splat(0)};
         GF_ROLLED
-        for (const char *end = x + cols; x < end; x += 8, w += 128) {
+        for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 128) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
@@ -144,49 +145,53 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     at->w = w, at->x = x;
 }
 
-/* The factors of 16 rows, at f, as four vectors. */
-GF_INLINE void load_factors(v128 k[4], const char *f) {
-    v128 low = h8_load8(f), high = h8_load8(f + 8);
-    k[0] = i4_low(low), k[1] = i4_high(low), k[2] = i4_low(high), k[3] = i4_high(high);
+/* t += the products of a vector of weights with factors, 2 rows x 2 halves x 4 columns, and x, twice the same 4 columns
+ * of both halves. */
+GF_INLINE v128 add_halves(v128 t, const char *w, const char *x, enum gf_dot dot) {
+#if GF_RELAXED
+    if (dot != GF_DOT_I16) return i4_rdot(v_splat64(x), v_load(w), t);
+#endif
+    (void)dot;
+    return add_pairs(t, v_load(w), v_splat64(x), v_splat64(x + 8));
 }
 
-/* s, t [4] = 16 rows of the first and the second 16 columns of a block times x, plus starts, for types with factors. */
-GF_INLINE void halves_by_1(v128 s[4], v128 t[4], struct operands *at, enum gf_dot dot) {
-    if (dot == GF_DOT_I16) {
-        bytes_by_1(s, at, GF_QBLOCK / 2, dot);
-        at->start++;
-        bytes_by_1(t, at, GF_QBLOCK / 2, dot);
-    }
-#if GF_RELAXED
-    else {
-        const char *w = at->w, *x = at->x;
-        v128 first = v_splat32(at->start), second = v_splat32(at->start + 1);
-        GF_UNROLL
-        for (int j = 0; j < 4; j++) s[j] = first, t[j] = second;
-        GF_ROLLED
-        for (const char *end = x + 16; x < end; x += 4, w += 64) {
-            v128 k = v_splat32(x), l = v_splat32(x + 16);
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) t[j] = i4_rdot(l, v_load(w + 256 + 16 * j), t[j]);
-        }
-        at->w = w + 256, at->x = x + 16, at->start++;
-    }
-#endif
+/* s += 4 rows of 8 columns of both halves of a block times their factors k (4 rows x 2 halves, int16). t, u: the sums
+ * of 2 rows each, for GF_DOT_I16 256 times too large and without start */
+GF_INLINE v128 add_factored(v128 s, v128 t, v128 u, v128 start, v128 k, enum gf_dot dot) {
+    if (dot == GF_DOT_I16) t = i4_add(i4_shr(t, 8), start), u = i4_add(i4_shr(u, 8), start);
+    return i4_add(s, i4_dot(h8_narrow(t, u), k));
 }
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
 GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
-    v128 t[4], k[4];
-    halves_by_1(s, t, at, dot);
-    load_factors(k, at->w);
+    const int unit = dot == GF_DOT_I16 ? 16 : 8;
+    const char *w = at->w, *factors = w + GF_PANEL * GF_QBLOCK;
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = i4_mul(s[j], k[j]);
-    load_factors(k, at->w + GF_PANEL);
-    GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], i4_mul(t[j], k[j]));
-    at->w += GF_FACTORS;
+    for (int i = 0; i < 4; i += 2, factors += 16) { /* 8 rows */
+        const char *x = at->x;
+        v128 k = h8_load8(factors), l = h8_load8(factors + 8);
+        s[i] = s[i + 1] = i4_splat(0);
+        GF_UNROLL
+        for (int p = 0; p < 2; p++) { /* 8 columns of both halves */
+            v128 start = v_splat64(at->start + 2 * p), t[4];
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) t[j] = dot == GF_DOT_I16 ? i4_splat(0) : start;
+            if (dot == GF_DOT_I16) {
+                GF_UNROLL
+                for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
+                w += 128, x += 2 * unit;
+            } else {
+                GF_ROLLED
+                for (const char *end = x + 2 * unit; x < end; x += unit, w += 64) {
+                    GF_UNROLL
+                    for (int j = 0; j < 4; j++) t[j] = add_halves(t[j], w + 16 * j, x, dot);
+                }
+            }
+            s[i] = add_factored(s[i], t[0], t[1], start, k, dot);
+            s[i + 1] = add_factored(s[i + 1], t[2], t[3], start, l, dot);
+        }
+    }
+    at->w = w + GF_FACTORS, at->x += 4 * unit, at->start += 3;
 }
 
 /* out [16] = 16 rows times 1 token */
@@ -202,7 +207,7 @@ GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dt
             if (gf_dtypes[dtype].has_factors)
                 factored_by_1(s, &at, dot);
             else if (gf_dtypes[dtype].bits == 8)
-                bytes_by_1(s, &at, GF_QBLOCK, dot);
+                bytes_by_1(s, &at, dot);
             else
                 nibbles_by_1(s, &at, dot);
             GF_UNROLL
@@ -231,8 +236,8 @@ static void unpack(char *to, const char *w, int32_t blocks) {
         }
 }
 
-/* s [4 tokens][2] = 8 rows of `cols` columns times 4 tokens, plus starts; w, x and start advance */
-GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot dot) {
+/* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance */
+GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
     int sums_start = dot == GF_DOT_UNSIGNED || dot == GF_DOT_SIGNED;
     GF_UNROLL
@@ -240,7 +245,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot 
     if (dot == GF_DOT_I16) {
         v128 mask = I4(0x00ff00ff);
         GF_ROLLED
-        for (const char *end = x + 8 * cols; x < end; x += 32, w += 64) {
+        for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 32, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16), u_even = v_and(u, mask), v_even = v_and(v, mask);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -255,7 +260,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot 
 #if GF_RELAXED
     else if (dot == GF_DOT_I7) {
         GF_ROLLED
-        for (const char *end = x + 4 * cols; x < end; x += 16, w += 64) {
+        for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -267,7 +272,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot 
         for (int j = 0; j < 8; j++) s[j] = i4_add(i4_dot(s[j], I4(0x00010001)), v_splat32(at->start + j / 2));
     } else {
         GF_ROLLED
-        for (const char *end = x + 4 * cols; x < end; x += 16, w += 64) {
+        for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -280,23 +285,35 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, int cols, enum gf_dot 
     at->w = w, at->x = x, at->start += 4;
 }
 
-/* s [4 tokens][2] = 8 rows, of which the first is `row`, of a block times 4 tokens. w is at the block's columns of that
- * row. */
-GF_INLINE void whole_by_4(v128 s[8], struct operands *at, int row, int dtype, enum gf_dot dot) {
-    if (!gf_dtypes[dtype].has_factors) {
-        block_by_4(s, at, GF_QBLOCK, dot);
-        return;
-    }
-    const char *factors = at->w + GF_PANEL * GF_QBLOCK - 4 * row + row;
+/* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors. w is at the 8 rows, of which the first is
+ * `row`. */
+GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_dot dot) {
+    const int unit = dot == GF_DOT_I16 ? 16 : 8;
+    const char *factors = at->w + GF_PANEL * GF_QBLOCK - 30 * row;
     GF_UNROLL
-    for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
-    for (int h = 0; h < 2; h++, factors += GF_PANEL) {
-        v128 t[8], eight = h8_load8(factors), k[2] = {i4_low(eight), i4_high(eight)};
-        block_by_4(t, at, GF_QBLOCK / 2, dot);
+    for (int i = 0; i < 2; i++, factors += 8) { /* 4 rows */
+        const char *w = at->w + 32 * i, *x = at->x;
+        v128 k = h8_load8(factors);
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_add(s[j], i4_mul(t[j], k[j % 2]));
+        for (int t = 0; t < 4; t++) s[2 * t + i] = i4_splat(0);
+        GF_ROLLED
+        for (int p = 0; p < 16; p += 8) { /* 8 columns of both halves */
+            v128 t[8];
+            GF_UNROLL
+            for (int j = 0; j < 8; j++) t[j] = dot == GF_DOT_I16 ? i4_splat(0) : v_splat64(at->start + p + j / 2 * 2);
+            GF_ROLLED
+            for (const char *end = x + 8 * unit; x < end; x += 4 * unit, w += 64) {
+                GF_UNROLL
+                for (int j = 0; j < 8; j++) t[j] = add_halves(t[j], w + j % 2 * 16, x + j / 2 * unit, dot);
+            }
+            GF_UNROLL
+            for (int j = 0; j < 8; j += 2) {
+                v128 start = v_splat64(at->start + p + j);
+                s[j + i] = add_factored(s[j + i], t[j], t[j + 1], start, k, dot);
+            }
+        }
     }
-    at->w += GF_FACTORS;
+    at->w += GF_PANEL * GF_QBLOCK + GF_FACTORS, at->x += 16 * unit, at->start += 16;
 }
 
 /* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
@@ -304,7 +321,7 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
                          enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */
     int per = gf_scale_blocks(dtype);
-    at.w += 4 * row, at.ws += row, sums += row;
+    at.w += (gf_dtypes[dtype].has_factors ? 32 : 4) * row, at.ws += row, sums += row;
     GF_UNROLL
     for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
@@ -312,7 +329,10 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
         GF_ROLLED
         for (int i = 0; i < per; i++) {
             v128 s[8];
-            whole_by_4(s, &at, row, dtype, dot);
+            if (gf_dtypes[dtype].has_factors)
+                factored_by_4(s, &at, row, dot);
+            else
+                block_by_4(s, &at, dot);
             GF_UNROLL
             for (int j = 0; j < 8; j++) {
                 int t = j / 2;
@@ -337,7 +357,7 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
                           int minimum, int dtype, enum gf_dot dot) {
     char unpacked[CHUNK * 512];
     int32_t blocks = a->cols / GF_QBLOCK, chunk = bits == 8 ? blocks : CHUNK, x_bytes = 32 * a->unit;
-    int32_t per = gf_scale_blocks(dtype), starts = gf_dtypes[dtype].has_factors ? 8 : 4;
+    int32_t per = gf_scale_blocks(dtype), starts = gf_dtypes[dtype].has_factors ? 16 : 4;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
@@ -359,12 +379,7 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
 GF_INLINE void panel(float *out, struct operands at, const struct gf_acts *a, int32_t groups, int32_t dtype,
                      enum gf_dot dot) {
     int32_t blocks = a->cols / GF_QBLOCK, bits = gf_dtypes[dtype].bits, minimum = gf_dtypes[dtype].has_minimum;
-    if (gf_dtypes[dtype].has_factors) {
-        if (a->lanes == 1)
-            panel_by_1(out, at, blocks, GF_Q6_K, dot);
-        else
-            panel_by_4(out, at, a, groups, bits, 0, GF_Q6_K, dot);
-    } else if (a->lanes != 1) {
+    if (a->lanes != 1) {
         panel_by_4(out, at, a, groups, bits, minimum, GF_Q8_0, dot);
     } else if (minimum) {
         panel_by_1(out, at, blocks, GF_Q5_1, dot);
@@ -381,6 +396,25 @@ GF_INLINE void nibbles(float *out, struct operands at, int32_t blocks, int32_t d
         panel_by_1(out, at, blocks, GF_Q4_0, dot);
 }
 
+/* The product of a type with factors: functions of their own, because V8 keeps fewer values in registers where a
+ * function is large. */
+GF_INLINE void factored(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups,
+                        enum gf_dot dot) {
+    if (a->lanes == 1)
+        panel_by_1(out, *at, a->cols / GF_QBLOCK, GF_Q6_K, dot);
+    else
+        panel_by_4(out, *at, a, groups, 8, 0, GF_Q6_K, dot);
+}
+#define FACTORED(name, dot)                                                                                            \
+    static __attribute__((noinline)) void name(float *out, const struct operands *at, const struct gf_acts *a,         \
+                                               int32_t groups) {                                                       \
+        factored(out, at, a, groups, dot);                                                                             \
+    }
+FACTORED(factored_i16, GF_DOT_I16)
+#if GF_RELAXED
+FACTORED(factored_rdot, GF_DOT_SIGNED)
+#endif
+
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups) {
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
     int64_t s = (int64_t)g * blocks * lanes;
@@ -393,8 +427,8 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
                           .ws = w->scale + p * panel_scales,
                           .xs = a->scale + s,
                           .sum = a->sum + s,
-                          .start = a->start + s * (gf_dtypes[dtype].has_factors ? 2 : 1)};
-    int small = lanes == 1 && gf_dtypes[dtype].bits == 4;
+                          .start = a->start + s * (gf_dtypes[dtype].has_factors ? 4 : 1)};
+    int small = lanes == 1 && gf_dtypes[dtype].bits == 4, factors = gf_dtypes[dtype].has_factors;
 #if GF_RELAXED
     /* Signed and unsigned differ in code only for one token and 4 bits. */
     const enum gf_dot dot = gf_dot_of(gf_dtypes[dtype].bits);
@@ -404,6 +438,10 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
         nibbles(out, at, blocks, dtype, GF_DOT_SIGNED);
     else if (small)
         nibbles(out, at, blocks, dtype, GF_DOT_I7);
+    else if (factors && dot == GF_DOT_I16)
+        factored_i16(out, &at, a, groups);
+    else if (factors)
+        factored_rdot(out, &at, a, groups);
     else if (dot == GF_DOT_I7)
         panel(out, at, a, groups, dtype, GF_DOT_I7);
     else if (dot != GF_DOT_I16)
@@ -413,6 +451,8 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
 #else
     if (small)
         nibbles(out, at, blocks, dtype, GF_DOT_I16);
+    else if (factors)
+        factored_i16(out, &at, a, groups);
     else
         panel(out, at, a, groups, dtype, GF_DOT_I16);
 #endif

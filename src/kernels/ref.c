@@ -26,7 +26,8 @@ static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     case GF_Q5_1: return q_int8(w->data, block * 512 + k / 4 * 64 + lane * 4 + k % 4);
     case GF_Q6_K: {
         const int8_t *factors = (const int8_t *)w->data + block * 544 + 512;
-        return q_int8(w->data, block * 544 + k / 4 * 64 + lane * 4 + k % 4) * factors[k / 16 * 16 + lane];
+        int64_t in_block = lane / 8 * 256 + k % 16 / 4 * 64 + lane % 8 * 8 + k / 16 * 4 + k % 4;
+        return q_int8(w->data, block * 544 + in_block) * factors[2 * lane + k / 16];
     }
     default: {
         int byte = ((const uint8_t *)w->data)[block * 256 + k / 8 * 64 + lane * 4 + k % 4];
