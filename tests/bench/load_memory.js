@@ -48,7 +48,7 @@ async function measure(source, options) {
  * @param {string} path
  * @param {number} about  bytes
  */
-function writeQ4K(path, about) {
+export function writeQ4K(path, about) {
   const layer = ((4 * D * D + 3 * D * FF) * 144) / 256;
   const layers = Math.max(1, Math.round((about - (VOCAB * D * 144) / 256) / layer));
   const meta = {
@@ -223,5 +223,6 @@ async function main() {
   }
 }
 
-if (process.argv[2] === '--child') await measure(process.argv[3], JSON.parse(process.argv[4]));
-else await main();
+const isMain = process.argv[1] === fileURLToPath(import.meta.url);
+if (isMain && process.argv[2] === '--child') await measure(process.argv[3], JSON.parse(process.argv[4]));
+else if (isMain) await main();
