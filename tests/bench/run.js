@@ -35,29 +35,37 @@ const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gla
 
 const list = { type: 'string' },
   flag = { type: 'boolean', default: false };
-const { values: given, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    sizes: { ...list, default: '15M' },
-    dtypes: { ...list, default: 'q8_0' },
-    threads: { ...list, default: '1,2' },
-    backends: { ...list, default: 'relaxed,simd' },
-    caches: { ...list, default: 'default' },
-    engines: { ...list, default: 'glassformer,wllama2,wllama3' },
-    contexts: list,
-    repeats: list,
-    isa: list,
-    against: list,
-    'with-node': list,
-    neighbour: flag,
-    quick: flag,
-    cold: flag,
-    cpu: flag,
-    node: flag,
-    drawing: flag,
-    'slow-line': flag,
-    kernels: flag,
-  },
+/** The options of the command line; an unknown one ends the program with a sentence. */
+function commandLine(/** @type {import('node:util').ParseArgsOptionsConfig} */ options) {
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    console.error(
+      `bench: ${/** @type {Error} */ (error).message.split('.')[0]}; tests/bench/README.md lists the options`,
+    );
+    process.exit(2);
+  }
+}
+const { values: given, positionals } = commandLine({
+  sizes: { ...list, default: '15M' },
+  dtypes: { ...list, default: 'q8_0' },
+  threads: { ...list, default: '1,2' },
+  backends: { ...list, default: 'relaxed,simd' },
+  caches: { ...list, default: 'default' },
+  engines: { ...list, default: 'glassformer,wllama2,wllama3' },
+  contexts: list,
+  repeats: list,
+  isa: list,
+  against: list,
+  'with-node': list,
+  neighbour: flag,
+  quick: flag,
+  cold: flag,
+  cpu: flag,
+  node: flag,
+  drawing: flag,
+  'slow-line': flag,
+  kernels: flag,
 });
 const words = (text) => text.split(',').filter(Boolean);
 const sizes = words(given.sizes),
