@@ -60,8 +60,9 @@ test('each chapter can be completed by keyboard, and a wrong answer is not accep
   const ffn = rows.filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0);
   const prompt = 'Once upon a time, a little fox found a';
   const ids = await model.encode(prompt);
+  await page.waitForFunction(() => /head=/.test(location.hash)); // the address is written a moment after the text
   const head = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get('head'));
-  const [layer, h] = (head ?? '4.0').split('.').map(Number);
+  const [layer, h] = head.split('.').map(Number);
   const point = `blocks.${layer}.attn.hook_pattern`;
   const { captured } = await model.forward(ids, { capture: [point] });
   const [, n] = captured[point].shape;

@@ -1048,12 +1048,16 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   await page.locator('.heads').scrollIntoViewIfNeeded();
   await quiet(page);
   const { layer, head } = { layer: 3, head: 5 };
-  const { size, pixels } = await page
-    .locator(`.tile[aria-label="layer ${layer + 1}, head ${head + 1}"] canvas`)
-    .evaluate((c) => ({
-      size: c.width,
-      pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)],
-    }));
+  const tile = page.locator(`.tile[aria-label="layer ${layer + 1}, head ${head + 1}"] canvas`);
+  // the layers that were not shown while the text was written are read when it rests
+  await page.waitForFunction(
+    (c) => c.getContext('2d').getImageData(0, c.height - 1, 1, 1).data[3],
+    await tile.elementHandle(),
+  );
+  const { size, pixels } = await tile.evaluate((c) => ({
+    size: c.width,
+    pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)],
+  }));
   const {
     data,
     shape: [, n],

@@ -273,6 +273,11 @@ describe('files as people have them', () => {
       },
     ],
     [
+      'the bias of the logits as a vector',
+      'marian',
+      (t) => (t['final_logits_bias'].shape = t['final_logits_bias'].shape.slice(1)),
+    ],
+    [
       'no prefix',
       'bart',
       (t) => {
@@ -326,9 +331,9 @@ describe('malformed files and features that are missing', () => {
     ['an unknown gate', 't5', () => {}, { feed_forward_proj: 'gated-tanh' }, 'unsupported', /feed_forward_proj/],
     ['a number as activation', 't5', () => {}, { feed_forward_proj: 7 }, 'bad-config', /ffn is 7|feed_forward_proj/],
     [
-      'a bias of the logits as a vector',
+      'a bias of the logits for one token less',
       'marian',
-      (t) => (t['final_logits_bias'] = zeros(112)),
+      (t) => (t['final_logits_bias'] = zeros(111)),
       {},
       'bad-shape',
       /\[1, 112\]/,

@@ -1,6 +1,8 @@
 // features.js - finds out which WebAssembly features this machine has, and chooses the binary and the number of threads
 import { fail, show } from '../base/errors.js';
 
+/** i32.const 0  i8x16.splat: a vector of zeros */
+const ZERO = [65, 0, 253, 15];
 /**
  * Small modules that are valid only where the binaries are: one function () -> v128 with the instructions that not
  * every browser has. Browsers add instructions one by one: the relaxed module has every relaxed instruction of the
@@ -8,9 +10,12 @@ import { fail, show } from '../base/errors.js';
  */
 export const PROBES = {
   /** i32.const 0  i8x16.splat  i8x16.popcnt */
-  simd: probe([65, 0, 253, 15, 253, 98]),
-  /** i32.const 0  i8x16.splat, three times, then i32x4.relaxed_dot_i8x16_i7x16_add_s (253, 0x113 in LEB128) */
-  relaxed: probe([65, 0, 253, 15, 65, 0, 253, 15, 65, 0, 253, 15, 253, 147, 2]),
+  simd: probe([...ZERO, 253, 98]),
+  /**
+   * i32.const 0  i8x16.splat, twice, then i16x8.relaxed_dot_i8x16_i7x16_s (253, 0x112 in LEB128); twice more, then
+   * i32x4.relaxed_dot_i8x16_i7x16_add_s (253, 0x113)
+   */
+  relaxed: probe([...ZERO, ...ZERO, 253, 146, 2, ...ZERO, ...ZERO, 253, 147, 2]),
 };
 
 /**
