@@ -608,6 +608,7 @@ test('a value of a stage is chosen by mouse and by keyboard, in a model of two s
 
 test('the anatomy follows the loaded architecture and opens its values', async () => {
   const { page, complaints, close } = await open();
+  await page.locator('.stage', { hasText: 'Head, tied' }).first().waitFor();
   const captions = await page.locator('.stage').allTextContents();
   for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Head, tied']) {
     assert.ok(
