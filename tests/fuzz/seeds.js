@@ -269,6 +269,39 @@ const architectures = [
     }),
   },
 ];
+/** T5: two stacks, cross-attention, a bias by distance. */
+const t5Tensors = tensorsOf({
+  'token_embd.weight': [8, 32],
+  'enc.output_norm.weight': [32],
+  'dec.output_norm.weight': [32],
+  ...Object.fromEntries(
+    ['enc', 'dec'].flatMap((stack) => [
+      [`${stack}.blk.0.attn_rel_b.weight`, [8, 2]],
+      ...['attn', ...(stack === 'dec' ? ['cross_attn'] : [])].flatMap((part) => [
+        [`${stack}.blk.0.${part}_norm.weight`, [32]],
+        ...['q', 'k', 'v', 'o'].map((name) => [`${stack}.blk.0.${part}_${name}.weight`, [32, 32]]),
+      ]),
+      [`${stack}.blk.0.ffn_norm.weight`, [32]],
+      [`${stack}.blk.0.ffn_up.weight`, [64, 32]],
+      [`${stack}.blk.0.ffn_down.weight`, [32, 64]],
+    ]),
+  ),
+}).map((t) => (t.name.includes('_rel_b') ? { ...t, type: 'F32' } : t));
+const t5 = {
+  'general.architecture': text('t5'),
+  't5.context_length': u32(16),
+  't5.embedding_length': u32(32),
+  't5.block_count': u32(1),
+  't5.decoder_block_count': u32(1),
+  't5.decoder_start_token_id': u32(0),
+  't5.feed_forward_length': u32(64),
+  't5.attention.head_count': u32(2),
+  't5.attention.key_length': u32(16),
+  't5.attention.value_length': u32(16),
+  't5.attention.layer_norm_rms_epsilon': f32(1e-6),
+  't5.attention.relative_buckets_count': u32(8),
+  ...unigramPieces,
+};
 const expertTensors = [
   ...ggufTensors('Q8_0').filter(({ name }) => !/ffn_(gate|up|down)/.test(name)),
   { name: 'blk.0.ffn_gate_inp.weight', shape: [3, 32], type: 'F32' },
@@ -305,6 +338,7 @@ export const ggufs = [
     }),
     tensors: expertTensors,
   },
+  { meta: Object.entries(t5), tensors: t5Tensors },
 ];
 /**
  * @param {any} gguf

@@ -29,6 +29,7 @@ import { eachLayer, repeating, windowFields } from './families_common.js';
  * @property {boolean} [partial]  a part of each head may be rotated (rope.dimension_count)
  * @property {boolean} [hasExperts]  every layer may have experts (expert_count)
  * @property {boolean} [copiesHead]  converters write a tied embedding twice
+ * @property {RegExp} [skips]  names of tensors that have no effect
  * @property {(m: Metadata) => Record<string, any>} [derive]  fields that are computed from metadata and tensors
  */
 
@@ -67,6 +68,17 @@ function windows(m, fallback, width = 0) {
 const gemmaScale = (m, layers) => ({
   score_scale: (m.layers === layers ? Math.floor(m.dModel / m.heads) : m.dHead) ** -0.5,
 });
+
+/**
+ * T5: RMSNorm before the sublayers, scores without a scale, a bias of the scores by distance, which llama.cpp takes to
+ * be the same from 128 on. A feed-forward layer with a gate has GELU (version 1.1), one without it ReLU.
+ * @param {Metadata} m
+ */
+const t5Fields = (m) => ({
+  ffn: m.has('enc.blk.0.ffn_gate.weight') ? 'geglu_tanh' : 'relu',
+  relative_buckets: m.number('attention.relative_buckets_count'),
+});
+const t5Kind = { norm: 'rmsnorm', position: 'none', scale_scores: false };
 
 /** @type {Architecture} */
 const gemma = {
@@ -207,6 +219,42 @@ export const ARCHITECTURES = {
     names: { 'token_type.weight': 'token_types.weight', norm1: 'attn_output_norm', norm2: 'layer_output_norm' },
     keys: 'pooling_type',
     derive: (m) => ({ n_token_types: m.rows('token_types.weight') }),
+  },
+  t5: {
+    fields: { ...t5Kind, kind: 'encoder_decoder' },
+    names: {
+      encoder: 'enc.blk',
+      decoder: 'dec.blk',
+      'attn.o': 'attn_o',
+      'cross_attn.*': 'cross_attn_*',
+      'decoder.norm2': 'cross_attn_norm',
+      norm3: 'ffn_norm',
+      'encoder.relative_bias': 'enc.blk.0.attn_rel_b',
+      relative_bias: 'dec.blk.0.attn_rel_b',
+      'encoder.final_norm': 'enc.output_norm',
+      final_norm: 'dec.output_norm',
+    },
+    keys: 'decoder_block_count decoder_start_token_id attention.relative_buckets_count',
+    skips: /\.cross_attn_rel_b\.weight$/,
+    derive: (m) => ({
+      ...t5Fields(m),
+      n_layers: m.number('decoder_block_count', m.layers),
+      n_encoder_layers: m.layers,
+      // As in transformers, for a tied head. llama.cpp leaves the factor out, which no greedy choice shows. The first
+      // version is always tied: a head in a file of it is a copy.
+      logit_scale: m.has('enc.blk.0.ffn_gate.weight') && m.has('output.weight') ? 1 : m.dModel ** -0.5,
+    }),
+  },
+  t5encoder: {
+    fields: { ...t5Kind, kind: 'encoder' },
+    names: {
+      blocks: 'enc.blk',
+      'attn.o': 'attn_o',
+      relative_bias: 'enc.blk.0.attn_rel_b',
+      final_norm: 'enc.output_norm',
+    },
+    keys: 'attention.relative_buckets_count pooling_type',
+    derive: t5Fields,
   },
   'command-r': {
     fields: {

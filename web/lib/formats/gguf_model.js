@@ -41,7 +41,8 @@ export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
  * @param {Gguf} gguf
  * @param {string[]} warnings  appended to
  * @param {Record<string, any> | null} [scaling]  rotary fields from the tables of rotary factors (rope_freqs.js)
- * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean, pooling?: Partial<Pooling>}}
+ * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean, pooling?: Partial<Pooling>,
+ *   start?: number}} start: of an encoder-decoder, the token before the first one of every target
  */
 export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const arch = meta.get('general.architecture');
@@ -50,7 +51,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     const supported = Object.keys(ARCHITECTURES).join(', ');
     fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${supported}`);
   }
-  const { fields, names, keys = '', partial, copiesHead, hasExperts, derive } = ARCHITECTURES[arch];
+  const { fields, names, keys = '', partial, copiesHead, hasExperts, skips, derive } = ARCHITECTURES[arch];
   const byName = new Map(entries.map((e) => [e.name, e]));
   const m = metadata(where, arch, meta, byName);
 
@@ -124,6 +125,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const fused = byName.has('blk.0.attn_qkv.weight');
   return {
     config,
+    ...(config.kind === 'encoder_decoder' && { start: startToken(m, meta) }),
     ...(encoder && { pooling: ggufPooling(`${arch}.pooling_type`, m.value('pooling_type')) }),
     places: placesByName(config, {
       ...NAMES,
@@ -133,8 +135,22 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     }),
     isBuffer: ({ name, shape }) =>
       ROPE_TABLE.test(name) ||
+      (skips?.test(name) ?? false) ||
       (tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel),
   };
+}
+
+/**
+ * The token before the first one of every target: T5 takes that of padding.
+ * @param {Metadata} m
+ * @param {Map<string, Value>} meta
+ * @returns {number}
+ */
+function startToken(m, meta) {
+  const padding = /** @type {any} */ (meta.get('tokenizer.ggml.padding_token_id') ?? 0);
+  const start = m.number('decoder_start_token_id', padding);
+  const isToken = Number.isInteger(start) && start >= 0 && start < m.rows('token_embd.weight');
+  return isToken ? start : m.unsupported('decoder_start_token_id', start);
 }
 
 /**

@@ -1,6 +1,6 @@
 // pieces.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the form of a tokenizer.json
 import { Texts, TokenTexts } from './texts.js';
-import { BYTE, NORMAL, sharedFields, pieceModels } from './tokenizer_json.js';
+import { BYTE, NORMAL, UNUSED, sharedFields, pieceModels } from './tokenizer_json.js';
 
 /** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
 
@@ -135,8 +135,13 @@ export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...ba
   return { ...spaceFields(base, prefix, space), model: new SentencePieces(base.texts, base.types, scores, unk) };
 }
 
+/** Put before the text of an unused token of a Unigram vocabulary, which a text must not become. */
+export const UNUSED_MARK = '\0';
+
 /**
- * A SentencePiece vocabulary of the Unigram kind (Kudo 2018) in the form of a tokenizer.json.
+ * A SentencePiece vocabulary of the Unigram kind (Kudo 2018) in the form of a tokenizer.json. The score of an unknown
+ * character lies below that of every ordinary token; llama.cpp's converter gives others, such as the padding of the
+ * vocabulary, scores far below, which do not count.
  * @param {Pieces & {single: boolean, nfkc: boolean}} vocabulary  single: several spaces count as one, and those at the
  *   ends are dropped; nfkc: texts are normalised by SentencePiece's table
  */
@@ -146,11 +151,14 @@ export function unigramJson({ scores, unk, prefix, space = '\u2581', single, nfk
     ...(single ? [{ type: 'Replace', pattern: { Regex: ' {2,}' }, content: ' ' }] : []),
     ...(single ? [{ type: 'Strip', strip_left: true, strip_right: true }] : []),
   ];
-  const texts = base.texts.toArray();
-  return {
-    ...spaceFields(base, prefix, space, before),
-    model: { type: 'Unigram', unk_id: unk, vocab: texts.map((text, id) => [text, scores[id]]), byte_fallback: false },
-  };
+  const { types } = base;
+  const vocab = base.texts
+    .toArray()
+    .map((text, id) => [types[id] === UNUSED ? UNUSED_MARK + text : text, types[id] === NORMAL ? scores[id] : 0]);
+  const { decoder, ...fields } = spaceFields(base, prefix, space, before);
+  const unmark = { type: 'Replace', pattern: { String: UNUSED_MARK }, content: '' };
+  if (Array.prototype.includes.call(types, UNUSED)) decoder.decoders.unshift(unmark);
+  return { ...fields, decoder, model: { type: 'Unigram', unk_id: unk, vocab, byte_fallback: false } };
 }
 
 /**

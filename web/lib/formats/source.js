@@ -279,14 +279,17 @@ export class Opener {
     const scaling = tables.length
       ? await (await import('./rope_freqs.js')).readRopeTables(r.name, readers, tables, gguf.meta)
       : null;
-    const { config, places, isBuffer, pooling } = ggufModel(r.name, gguf, this.warnings, scaling);
+    const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, parts?.names ?? [r.name], this.warnings);
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
       config,
       tensors,
       tokenizer: vocab?.json,
-      special: vocab?.special ?? { bos: null, eos: [], addBos: false },
+      special: {
+        ...(vocab?.special ?? { bos: null, eos: [], addBos: false }),
+        ...(start !== undefined && { bos: start, start: [start] }),
+      },
       chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')),
       pooling,
       readers,

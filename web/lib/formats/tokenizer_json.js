@@ -4,6 +4,7 @@
 export const NORMAL = 1;
 export const CONTROL = 3;
 export const USER_DEFINED = 4;
+export const UNUSED = 5;
 export const BYTE = 6;
 
 /**

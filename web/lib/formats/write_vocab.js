@@ -1,6 +1,6 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../base/errors.js';
-import { BYTE, CONTROL, NORMAL, USER_DEFINED, pieceModels } from './tokenizer_json.js';
+import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from './tokenizer_json.js';
 import { PATTERN_ONLY, SPLITS } from './vocab.js';
 import { bool, f32s, i32s, text, texts, u32 } from './write_gguf.js';
 
@@ -9,7 +9,6 @@ import { bool, f32s, i32s, text, texts, u32 } from './write_gguf.js';
 /** A vocabulary by id, of GGUF's token types. @typedef {{tokens: string[], types: number[]}} Tokens */
 
 const UNKNOWN = 2;
-const UNUSED = 5;
 const GPT2_SPLIT = SPLITS['gpt-2'][0];
 
 /**

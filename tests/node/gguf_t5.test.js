@@ -1,0 +1,297 @@
+// gguf_t5.test.js - T5 as GGUF: files with the names, keys and types of llama.cpp's converter, made from the cases whose
+// numbers transformers computed, and compared with these and with the Hugging Face folder
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fromHalf, toHalf } from '../../web/lib/formats/half.js';
+import { readUnigram, t5Tokenizer } from '../../web/lib/formats/sentencepiece.js';
+import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { Tokenizer, load } from '../../web/lib/index.js';
+import { collect, distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+
+const CASES = ['t5', 't5_v1_1'];
+const pieceFile = join(golden, '../formats/sentencepiece/spiece.model');
+
+/** The converter's names by those of Hugging Face (gguf-py/gguf/tensor_mapping.py). */
+const RENAMED = /** @type {[RegExp, string][]} */ ([
+  [/^shared$/, 'token_embd'],
+  [/^lm_head$/, 'output'],
+  [/^encoder\.final_layer_norm$/, 'enc.output_norm'],
+  [/^decoder\.final_layer_norm$/, 'dec.output_norm'],
+  [/^(enc|dec)oder\.block\.(\d+)\.layer\.0\.SelfAttention\.relative_attention_bias$/, '$1.blk.$2.attn_rel_b'],
+  [/^(enc|dec)oder\.block\.(\d+)\.layer\.0\.SelfAttention\.([qkvo])$/, '$1.blk.$2.attn_$3'],
+  [/^(enc|dec)oder\.block\.(\d+)\.layer\.0\.layer_norm$/, '$1.blk.$2.attn_norm'],
+  [/^decoder\.block\.(\d+)\.layer\.1\.EncDecAttention\.([qkvo])$/, 'dec.blk.$1.cross_attn_$2'],
+  [/^decoder\.block\.(\d+)\.layer\.1\.layer_norm$/, 'dec.blk.$1.cross_attn_norm'],
+  [/^encoder\.block\.(\d+)\.layer\.1\.layer_norm$/, 'enc.blk.$1.ffn_norm'],
+  [/^decoder\.block\.(\d+)\.layer\.2\.layer_norm$/, 'dec.blk.$1.ffn_norm'],
+  [/^(enc|dec)oder\.block\.(\d+)\.layer\.[12]\.DenseReluDense\.wi_0$/, '$1.blk.$2.ffn_gate'],
+  [/^(enc|dec)oder\.block\.(\d+)\.layer\.[12]\.DenseReluDense\.wi(_1)?$/, '$1.blk.$2.ffn_up'],
+  [/^(enc|dec)oder\.block\.(\d+)\.layer\.[12]\.DenseReluDense\.wo$/, '$1.blk.$2.ffn_down'],
+]);
+/** @param {string} name  of Hugging Face */
+function ggufName(name) {
+  const stem = name.replace(/\.weight$/, '');
+  const [from, to] = RENAMED.find(([pattern]) => pattern.test(stem)) ?? assert.fail(name);
+  return `${stem.replace(from, to)}.weight`;
+}
+
+/** The tensors of a case under the converter's names: vectors and norms f32, everything else of one type. */
+const tensorsOf = (/** @type {string} */ name, type = 'F32') =>
+  Object.entries(readTensors(join(golden, name, 'model.safetensors'))).map(([from, { shape, data }]) => ({
+    name: ggufName(from),
+    shape,
+    type: shape.length < 2 ? 'F32' : type,
+    data,
+  }));
+
+/** The keys that the converter writes for a config.json. */
+const metaOf = (/** @type {any} */ c, architecture = 't5') => ({
+  'general.architecture': text(architecture),
+  'general.type': text('model'),
+  [`${architecture}.context_length`]: u32(512),
+  [`${architecture}.embedding_length`]: u32(c.d_model),
+  [`${architecture}.feed_forward_length`]: u32(c.d_ff),
+  [`${architecture}.block_count`]: u32(c.num_layers),
+  ...(architecture === 't5' && {
+    't5.decoder_block_count': u32(c.num_decoder_layers),
+    't5.decoder_start_token_id': u32(c.decoder_start_token_id),
+  }),
+  [`${architecture}.attention.head_count`]: u32(c.num_heads),
+  [`${architecture}.attention.key_length`]: u32(c.d_kv),
+  [`${architecture}.attention.value_length`]: u32(c.d_kv),
+  [`${architecture}.attention.layer_norm_epsilon`]: f32(c.layer_norm_epsilon),
+  [`${architecture}.attention.relative_buckets_count`]: u32(c.relative_attention_num_buckets),
+  [`${architecture}.attention.layer_norm_rms_epsilon`]: f32(c.layer_norm_epsilon),
+  'general.file_type': u32(0),
+  'general.quantization_version': u32(2),
+});
+
+/**
+ * The vocabulary that the converter writes for a spiece.model: padded to the rows of the embedding with unused tokens.
+ * @param {number} size
+ * @param {string[]} [added]  of added_tokens.json, after the pieces
+ */
+function vocabularyOf(size, added = []) {
+  const { texts: pieces, scores, types, prefix, single, nfkc } = readUnigram(readFileSync(pieceFile), 'spiece.model');
+  const all = Array.from({ length: size }, (_, i) => pieces[i] ?? added[i - pieces.length] ?? `[PAD${i}]`);
+  const of = (/** @type {number[]} */ own, user, unused) =>
+    all.map((_, i) => own[i] ?? (i - pieces.length < added.length ? user : unused));
+  return {
+    'tokenizer.ggml.model': text('t5'),
+    'tokenizer.ggml.pre': text('default'),
+    'tokenizer.ggml.tokens': texts(all),
+    'tokenizer.ggml.scores': f32s(of(scores, -1000, -10000)),
+    'tokenizer.ggml.token_type': i32s(of(types, 4, 5)),
+    'tokenizer.ggml.add_space_prefix': bool(prefix),
+    'tokenizer.ggml.remove_extra_whitespaces': bool(single),
+    ...(nfkc && { 'tokenizer.ggml.precompiled_charsmap': { type: 9, of: 0, value: [4, 0, 0, 0, 0, 0, 0, 0] } }),
+    'tokenizer.ggml.eos_token_id': u32(1),
+    'tokenizer.ggml.unknown_token_id': u32(2),
+    'tokenizer.ggml.padding_token_id': u32(0),
+  };
+}
+
+describe('T5 with the layout of llama.cpp’s converter', () => {
+  for (const name of CASES)
+    test(`${name}: the numbers of transformers, and those of the folder bit for bit`, async () => {
+      const c = openCase(name);
+      const folder = await load(c.source, { dtype: 'f32' });
+      const model = await load(writeGguf(metaOf(c.config), tensorsOf(name)), { dtype: 'f32' });
+      assert.deepEqual(model.warnings, []);
+      assert.deepEqual(model.config, folder.config);
+      assert.deepEqual([model.special.bos, model.special.start], [folder.special.bos, folder.special.start]);
+      const capture = ['*hook_resid_pre', '*hook_pattern'];
+      const [ours, theirs] = [model, folder].map((m) => m.forward(c.about.input_ids, { ...c.run, capture }));
+      const { logits, captured } = await ours;
+      assert.ok(distance(logits.data, c.array('logits')) <= 2e-4);
+      assert.ok(sameBits(logits.data, (await theirs).logits.data));
+      for (const [point, { data }] of Object.entries((await theirs).captured))
+        assert.ok(sameBits(captured[point].data, data), point);
+      const greedy = { ...c.run, temperature: 0, maxTokens: 32, ignoreEos: true };
+      assert.deepEqual((await collect(model.generate([], greedy))).ids, c.about.greedy.next);
+      for (const m of [model, folder]) m.dispose();
+    });
+
+  for (const name of CASES)
+    test(`${name} in f16: the model whose matrices were rounded to f16 before`, async () => {
+      const c = openCase(name);
+      const model = await load(writeGguf(metaOf(c.config), tensorsOf(name, 'F16')), { dtype: 'f32' });
+      const file = readTensors(join(c.folder, 'model.safetensors'));
+      for (const { shape, data } of Object.values(file))
+        if (shape.length > 1) data.forEach((x, i) => (data[i] = fromHalf(toHalf(x))));
+      const rounded = await load({ weights: safetensors(file), config: c.config }, { dtype: 'f32' });
+      const { logits } = await model.forward(c.about.input_ids, c.run);
+      assert.ok(sameBits(logits.data, (await rounded.forward(c.about.input_ids, c.run)).logits.data));
+      const kept = await load(writeGguf(metaOf(c.config), tensorsOf(name, 'F16')));
+      assert.equal(kept.parameters.rows.find((r) => r.name === 'decoder.0.cross_attn.q.weight')?.dtype, 'f16');
+      assert.ok(distance((await kept.forward(c.about.input_ids, c.run)).logits.data, logits.data) < 0.02);
+      for (const m of [model, rounded, kept]) m.dispose();
+    });
+
+  test('a text as source gives what it gives with the folder’s tokenizer', async () => {
+    const c = openCase('t5');
+    const spiece = readFileSync(pieceFile);
+    const model = await load(
+      writeGguf({ ...metaOf(c.config), ...vocabularyOf(c.config.vocab_size) }, tensorsOf('t5')),
+      { dtype: 'f32' },
+    );
+    const own = await load(
+      { weights: join(c.folder, 'model.safetensors'), config: c.config, tokenizer: t5Tokenizer(spiece, 'x', 5) },
+      { dtype: 'f32' },
+    );
+    assert.deepEqual(model.special, { ...own.special, start: [0] });
+    for (const source of ['a red ball', 'balls  a'])
+      for (const start of ['', 'a red']) {
+        const options = { source, temperature: 0, maxTokens: 12 };
+        const [a, b] = [model, own].map((m) => collect(m.generate(start, options)));
+        assert.deepEqual((await a).ids, (await b).ids);
+      }
+    for (const m of [model, own]) m.dispose();
+  });
+
+  test('a head that copies the embedding of the first version, and a bias of cross-attention, change nothing', async () => {
+    const c = openCase('t5');
+    const tensors = tensorsOf('t5');
+    const embed = /** @type {any} */ (tensors.find((t) => t.name === 'token_embd.weight'));
+    const bias = {
+      name: 'dec.blk.0.cross_attn_rel_b.weight',
+      shape: [32, 4],
+      type: 'F32',
+      data: new Float32Array(128),
+    };
+    const model = await load(writeGguf(metaOf(c.config), [...tensors, { ...embed, name: 'output.weight' }, bias]), {
+      dtype: 'f32',
+    });
+    const { logits } = await model.forward(c.about.input_ids, c.run);
+    assert.ok(distance(logits.data, c.array('logits')) <= 2e-4);
+    model.dispose();
+  });
+
+  test('without a number of decoder layers and a first token: as many as the encoder has, and that of padding', async () => {
+    const c = openCase('t5_v1_1');
+    const { 't5.decoder_block_count': _, 't5.decoder_start_token_id': __, ...meta } = metaOf(c.config);
+    const n = c.config.num_decoder_layers;
+    const same = tensorsOf('t5_v1_1').filter(({ name }) => Number(/^enc\.blk\.(\d+)/.exec(name)?.[1] ?? 0) < n);
+    const model = await load(writeGguf({ ...meta, 't5.block_count': u32(n) }, same));
+    assert.deepEqual([model.config.nLayers, model.config.nEncoderLayers], [n, n]);
+    assert.deepEqual(model.special, { bos: 0, eos: [], addBos: false, start: [0] });
+    model.dispose();
+  });
+});
+
+test('an encoder alone (t5encoder): the numbers of the encoder in the whole model', async () => {
+  for (const name of CASES) {
+    const c = openCase(name);
+    const tensors = tensorsOf(name).filter((t) => /^(token_embd|enc\.)/.test(t.name));
+    const model = await load(writeGguf(metaOf(c.config, 't5encoder'), tensors), { dtype: 'f32' });
+    const whole = await load(c.source, { dtype: 'f32' });
+    assert.equal(model.config.kind, 'encoder');
+    const { captured: a } = await model.forward(c.about.src_ids, { capture: ['*'] });
+    const { captured: b } = await whole.forward(c.about.input_ids, { ...c.run, capture: ['encoder*'] });
+    let compared = 0;
+    for (const [point, { data }] of Object.entries(b)) {
+      const own = a[point] ?? a[point.replace('encoder.', 'blocks.')] ?? a[point.replace('encoder.', '')];
+      assert.ok(own && sameBits(own.data, data), point);
+      compared++;
+    }
+    assert.ok(compared > 10, `${compared} points`);
+    assert.equal((await model.embed(c.about.src_ids)).data.length, c.config.d_model);
+    for (const m of [model, whole]) m.dispose();
+  }
+});
+
+describe('the vocabulary of a T5 file', () => {
+  const plain = { addSpecialTokens: false };
+  const want = json(join(golden, '../formats/sentencepiece/ids.json'));
+  const strings = [...json(join(golden, '../formats/strings.json')), ...want.texts, '', ' ', '  ', 'a  red\u3000ball '];
+  const tokenizerOf = (/** @type {any} */ meta) => Tokenizer.load(writeGguf(meta, []));
+
+  test('the ids of SentencePiece, and those of the folder for hard texts', async () => {
+    const tokenizer = await tokenizerOf(vocabularyOf(104));
+    const folder = new Tokenizer(t5Tokenizer(readFileSync(pieceFile), 'spiece.model', 5));
+    for (const [i, s] of want.texts.entries()) assert.deepEqual(tokenizer.encode(s), [...want.t5[i], 1], s);
+    for (const s of strings) {
+      const ids = folder.encode(s);
+      assert.deepEqual(tokenizer.encode(s), ids, JSON.stringify(s));
+      assert.deepEqual(tokenizer.encode(s, plain), folder.encode(s, plain));
+      assert.equal(tokenizer.decode(ids), folder.decode(ids));
+      const stream = tokenizer.stream([]);
+      assert.equal(ids.map((id) => stream.push(id)).join('') + stream.end(), tokenizer.decode(ids));
+    }
+    assert.equal(tokenizer.vocabSize, 104);
+  });
+
+  test('tokens of added_tokens.json are found in a text, and the tokens that fill the vocabulary are not', async () => {
+    const extra = ['<extra_id_1>', '<extra_id_0>'];
+    const tokenizer = await tokenizerOf(vocabularyOf(104, extra));
+    const folder = new Tokenizer(t5Tokenizer(readFileSync(pieceFile), 'spiece.model', 2));
+    for (const s of ['a <extra_id_0> ball', '<extra_id_1>', 'red<extra_id_0><extra_id_1>'])
+      assert.deepEqual(tokenizer.encode(s), folder.encode(s), s);
+    const unknown = tokenizer.encode('[PAD50]', plain);
+    assert.ok(!unknown.includes(50), `${unknown}`);
+    assert.equal(tokenizer.decode([4, 50, 5]), `${tokenizer.decode([4])}[PAD50]${tokenizer.idToText(5)}`);
+    assert.equal(tokenizer.idToText(50), '[PAD50]');
+  });
+
+  test('the low score of unused tokens is none that an unknown character counts from', async () => {
+    // x alone is unknown: -12 - 10, then bcd -1, is better than xb -9, c -12, d -12; with -10010 it would not be
+    const tokens = ['<pad>', '</s>', '<unk>', 'xb', 'c', 'd', 'bcd', '[PAD7]'];
+    const meta = {
+      'tokenizer.ggml.model': text('t5'),
+      'tokenizer.ggml.tokens': texts(tokens),
+      'tokenizer.ggml.scores': f32s([0, 0, 0, -9, -12, -12, -1, -10000]),
+      'tokenizer.ggml.token_type': i32s([3, 3, 2, 1, 1, 1, 1, 5]),
+      'tokenizer.ggml.add_space_prefix': bool(false),
+    };
+    assert.deepEqual((await tokenizerOf(meta)).encode('xbcd'), [2, 6, 1]);
+  });
+});
+
+describe('refusals', () => {
+  const c = openCase('t5');
+  /** @param {(tensors: any[]) => any[]} change @param {Record<string, any>} [more] */
+  const changed = (change, more = {}) => load(writeGguf({ ...metaOf(c.config), ...more }, change(tensorsOf('t5'))));
+  const without = (/** @type {string} */ name) => (/** @type {any[]} */ list) => list.filter((t) => t.name !== name);
+  const reshaped = (/** @type {string} */ name, /** @type {number[]} */ shape) => (/** @type {any[]} */ list) =>
+    list.map((t) => (t.name === name ? { ...t, shape, data: new Float32Array(shape[0] * (shape[1] ?? 1)) } : t));
+  const bias = { shape: [32, 4], type: 'F32', data: new Float32Array(128) };
+  for (const [what, change, more, code, words] of /** @type {any[]} */ ([
+    ['no bias of distances', without('enc.blk.0.attn_rel_b.weight'), {}, 'missing-tensor', /enc\.blk\.0\.attn_rel_b/],
+    ['no last norm', without('dec.output_norm.weight'), {}, 'missing-tensor', /dec\.output_norm/],
+    ['no cross-attention', without('dec.blk.1.cross_attn_v.weight'), {}, 'missing-tensor', /dec\.blk\.1\.cross_attn_v/],
+    [
+      'a turned bias',
+      reshaped('dec.blk.0.attn_rel_b.weight', [4, 32]),
+      {},
+      'bad-shape',
+      /\[4, 32\], expected \[32, 4\]/,
+    ],
+    ['a narrow matrix', reshaped('enc.blk.2.attn_o.weight', [24, 31]), {}, 'bad-shape', /enc\.blk\.2\.attn_o/],
+    [
+      'a bias in every layer (UMT5)',
+      (/** @type {any[]} */ list) => [...list, { ...bias, name: 'enc.blk.1.attn_rel_b.weight' }],
+      {},
+      'unknown-tensor',
+      /enc\.blk\.1\.attn_rel_b/,
+    ],
+    ['a key of other models', (x) => x, { 't5.logit_scale': f32(2) }, 'unsupported', /t5\.logit_scale 2/],
+    ['two buckets', (x) => x, { 't5.attention.relative_buckets_count': u32(2) }, 'bad-config', /below 4/],
+    [
+      'a first token beyond the table',
+      (x) => x,
+      { 't5.decoder_start_token_id': u32(104) },
+      'unsupported',
+      /start.* 104/,
+    ],
+    ['more decoder layers', (x) => x, { 't5.decoder_block_count': u32(3) }, 'missing-tensor', /dec\.blk\.2/],
+    ['a bucket count as text', (x) => x, { 't5.attention.relative_buckets_count': text('x') }, 'bad-config', /buckets/],
+  ]))
+    test(what, () => refused(changed(change, more), code, words));
+
+  test('without a number of buckets', () => {
+    const { 't5.attention.relative_buckets_count': _, ...meta } = metaOf(c.config);
+    return refused(load(writeGguf(meta, tensorsOf('t5'))), 'bad-config', /relative_buckets_count is missing/);
+  });
+});
