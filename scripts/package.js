@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
 import { binaries, entries } from './entries.js';
+import { splitWorker } from './split_worker.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
 const lib = join(top, 'web/lib'),
@@ -52,25 +53,23 @@ const common = {
 };
 
 /**
- * A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every
- * engine runs it once. The entry is the worker itself: esbuild would drop the only import of web/lib/worker.js,
- * because package.json lists no module of the source tree under sideEffects.
- * @param {'worker'|'train_worker'} name
+ * The trainer's worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it
+ * and every engine runs it once. The entry is the worker itself: esbuild would drop the only import of
+ * web/lib/train_worker.js, because package.json lists no module of the source tree under sideEffects.
  */
-async function worker(name) {
-  const entry = { worker: 'worker/worker.js', train_worker: 'train/train_worker.js' }[name];
-  const file = join(part, `${name}.js`);
+async function trainWorker() {
+  const file = join(part, 'train_worker.js');
   await build({
     ...common,
-    entryPoints: [join(lib, entry)],
+    entryPoints: [join(lib, 'train/train_worker.js')],
     outfile: file,
     format: 'iife',
     minify: true,
     banner: { js: '"use strict";' },
   });
   const text = readFileSync(file, 'utf8');
-  if (/\bimport\s*\(|import\.meta|\bexport\s*\{/.test(text)) throw new Error(`${name}.js is not self-contained`);
-  if (text.length < 1000) throw new Error(`${name}.js is empty`);
+  if (/\bimport\s*\(|import\.meta|\bexport\s*\{/.test(text)) throw new Error('train_worker.js is not self-contained');
+  if (text.length < 1000) throw new Error('train_worker.js is empty');
   return text;
 }
 
@@ -82,7 +81,7 @@ const packed = (name) =>
   deflateRawSync(readFileSync(join(lib, 'wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
 
 /**
- * @param {'worker'|'engine'|'train'} name
+ * @param {'worker'|'worker_more'|'engine'|'train'} name
  * @param {import('../web/lib/files.js').Embedded} copies
  */
 function writeEmbedded(name, copies) {
@@ -118,9 +117,17 @@ async function pack() {
   mkdirSync(join(part, 'wasm'), { recursive: true });
   for (const name of binaries) copyFileSync(join(lib, 'wasm', name), join(part, 'wasm', name));
 
-  writeEmbedded('worker', { worker: await worker('worker') });
+  const { core, more } = await splitWorker(common, lib);
+  writeFileSync(join(part, 'worker.js'), core);
+  writeFileSync(join(part, 'worker_more.js'), more);
+  writeFileSync(
+    join(part, 'worker_whole.js'),
+    "// worker_whole.js - the worker with its second script: the export glassformer/worker\nimport './worker.js';\nimport './worker_more.js';\n",
+  );
+  writeEmbedded('worker', { worker: core });
+  writeEmbedded('worker_more', { worker: more });
   writeEmbedded('engine', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
-  writeEmbedded('train', { worker: await worker('train_worker'), wasm: { train: packed('train') } });
+  writeEmbedded('train', { worker: await trainWorker(), wasm: { train: packed('train') } });
 
   const esm = { ...common, format: /** @type {const} */ ('esm') };
   // Not minified, in chunks: for Node and for bundlers, which minify. Chunks are in the folder of the entries, because

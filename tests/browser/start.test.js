@@ -17,7 +17,7 @@ const config = { d_model: 16, n_layers: 1, n_heads: 2 },
 const types = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
 /** @type {import('node:http').Server & {url?: string}} */
 let server;
-let browser, expected, losses;
+let browser, expected, losses, width;
 /**
  * The server's answer for a path, and its headers for the page; set by each test.
  * @type {{answer: (path: string) => number | string | undefined, headers: Record<string, string>}}
@@ -59,6 +59,7 @@ before(async () => {
   const model = await load(join(top, file));
   expected = [];
   for await (const { id } of model.generate([1, 2, 3], options)) expected.push(id);
+  width = model.config.dModel ?? model.config.d_model;
   model.dispose();
   losses = [];
   const run = train(config, text, { steps: 2 });
@@ -101,6 +102,14 @@ async function visit(how, given = '{}') {
           result.ids = [];
           for await (const { id } of model.generate([1, 2, 3], options)) result.ids.push(id);
           result.backend = model.backend;
+          const forward = () => model.forward([1, 2, 3], { capture: ['blocks.0.hook_resid_post'] });
+          const [{ captured }] = await Promise.all([forward(), forward()]).catch((error) => {
+            result.forward = failure(error);
+            return [{ captured: {} }];
+          });
+          result.captured = captured['blocks.0.hook_resid_post']?.shape;
+          result.after = [];
+          for await (const { id } of model.generate([1, 2, 3], options)) result.after.push(id);
           model.dispose();
         } catch (error) {
           result.load = failure(error);
@@ -124,10 +133,9 @@ async function visit(how, given = '{}') {
 
 /** @param {Awaited<ReturnType<typeof visit>>} result */
 function works(result) {
-  assert.deepEqual(
-    { ids: result.ids, losses: result.losses, load: result.load, train: result.train },
-    { ids: expected, losses, load: undefined, train: undefined },
-  );
+  const { ids, losses: trained, captured, load, train, forward } = result;
+  assert.deepEqual({ load, train, forward }, { load: undefined, train: undefined, forward: undefined });
+  assert.deepEqual({ ids, losses: trained, captured }, { ids: expected, losses, captured: [3, width] });
 }
 
 test("the package's files are requested once each, and no embedded copy is fetched", async () => {
@@ -136,13 +144,16 @@ test("the package's files are requested once each, and no embedded copy is fetch
     asked.filter((path) => /embedded/.test(path)),
     [],
   );
-  const files = asked.filter((path) => /worker\.js$|\.wasm$/.test(path));
+  const files = asked.filter((path) => /worker(?:_more)?\.js$|\.wasm$/.test(path));
   assert.deepEqual(files.map((path) => path.split('/').pop()).sort(), [
     'glassformer-relaxed.wasm',
     'glassformer-train.wasm',
     'train_worker.js',
     'worker.js',
+    'worker_more.js',
   ]);
+  const early = await visit({ answer: (path) => (path.endsWith('_more.js') ? 404 : undefined) }, '{}');
+  assert.deepEqual(early.ids, expected, 'loading and generating need no second script');
 });
 
 for (const [what, answer] of /** @type {[string, number | string][]} */ ([
@@ -165,6 +176,22 @@ test('without the embedded copy, a missing file is named with its address and wh
       message,
       /dist\/(?:train_)?worker\.js could not be started: the server answers with status 404.*Serve the package's dist\/(?:train_)?worker\.js/,
     );
+  }
+});
+
+test('a missing second script of the worker is named with its address, and the model stays usable', async () => {
+  for (const [answer, why] of /** @type {[number | string, RegExp][]} */ ([
+    [404, /could not be loaded: /],
+    ['<!doctype html><title>App</title>', /could not be loaded: /],
+  ])) {
+    const result = await visit({ answer: (path) => (path.endsWith('/worker_more.js') ? answer : undefined) });
+    assert.deepEqual([result.forward.code, result.forward.ours], ['worker', true]);
+    assert.match(result.forward.message, why);
+    assert.match(
+      result.forward.message,
+      /^http.*\/dist\/worker_more\.js, the second script.*Serve the package's dist\/worker_more/,
+    );
+    assert.deepEqual(result.after, expected);
   }
 });
 

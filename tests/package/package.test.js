@@ -2,7 +2,7 @@
 // that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -76,6 +76,13 @@ test('the tarball contains the library, its binaries, its types, the licence, an
       ),
   );
   assert.deepEqual(strange, []);
+});
+
+test('no script that a bundler copies is as large as 244 KiB, from which webpack warns', () => {
+  for (const name of entries.filter((each) => /^(?:embedded_|worker|train_worker).*\.js$/.test(each))) {
+    const { size } = statSync(join(project, 'node_modules/glassformer/dist', name));
+    assert.ok(size < 244 * 1024, `${name} has ${size} bytes`);
+  }
 });
 
 test('publint reports no problem', async () => {

@@ -6,7 +6,7 @@
 /** @typedef {keyof typeof ADDRESSES} File */
 /** @typedef {'worker'|'train_worker'} WorkerFile */
 /**
- * Embedded copies. worker: text of the worker; wasm: base64 of a raw deflate stream.
+ * Embedded copies. worker: text of the worker, or of its second script; wasm: base64 of a raw deflate stream.
  * @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded
  */
 
@@ -16,6 +16,7 @@
  */
 const ADDRESSES = {
   worker: () => new URL('./worker.js', import.meta.url),
+  worker_more: () => new URL('./worker_more.js', import.meta.url),
   train_worker: () => new URL('./train_worker.js', import.meta.url),
   simd: () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
   'simd-threads': () => new URL('./wasm/glassformer-simd-threads.wasm', import.meta.url),
@@ -47,9 +48,10 @@ export function addressOf(file) {
   }
 }
 
-/** @type {Record<'worker'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
+/** @type {Record<'worker'|'worker_more'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
 const COPIES = {
   worker: () => import('./embedded/worker.js'),
+  worker_more: () => import('./embedded/worker_more.js'),
   engine: () => import('./embedded/engine.js'),
   train: () => import('./embedded/train.js'),
 };
@@ -73,12 +75,14 @@ export function useEmbedded() {
 }
 
 /**
- * The text of a worker embedded in the package.
+ * The text of a worker embedded in the package, all of its scripts in one.
  * @param {WorkerFile} file
  * @returns {Promise<string | null>} null without a copy
  */
 export async function embeddedWorker(file) {
-  return (await copyOf(file === 'worker' ? 'worker' : 'train'))?.worker ?? null;
+  const parts = /** @type {const} */ (file === 'worker' ? ['worker', 'worker_more'] : ['train']);
+  const texts = (await Promise.all(parts.map(copyOf))).map((copy) => copy?.worker);
+  return texts.includes(undefined) ? null : texts.join('');
 }
 
 /**

@@ -398,7 +398,8 @@ export async function depth(config, options = {}) {
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
  *   (default in browsers); false: the calling thread (default in Node); the address of a copy of its file
- *   dist/worker.js; or a function that starts a worker which imports 'glassformer/worker'
+ *   dist/worker.js with dist/worker_more.js beside it; or a function that starts a worker which imports
+ *   'glassformer/worker'
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  the engine's binary, instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch] makes the requests for the model's files; called in the calling thread;
  *   default: the global one

@@ -8,6 +8,7 @@ import { fail, show } from '../base/errors.js';
 import { allocate } from './allocate.js';
 import { EngineSession, words } from './session.js';
 import { sharedMemory, whyNoThreads } from './features.js';
+import { startHelpers, threadCount } from './threads.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
@@ -292,7 +293,7 @@ export class Engine {
    * @param {(port: MessagePort) => void} [onHelper]  receives the port of each helper (threads.js)
    * @param {string} [file]  address of the worker's file; default: that of this worker
    */
-  async startThreads(threads, onHelper, file = globalThis.location?.href) {
+  startThreads(threads, onHelper, file = globalThis.location?.href) {
     if (!this.#module || this.#pool) return;
     const module = this.#module;
     const { memory, x } = this;
@@ -300,7 +301,6 @@ export class Engine {
       this.#threads = 'one thread: the address of the worker file is unknown';
       return;
     }
-    const { startHelpers, threadCount } = await import('./threads.js');
     const n = threads ?? threadCount(x.gf_abi_model_bytes(this.model));
     if (n === 1) {
       this.#threads = 'one thread: enough for this model';

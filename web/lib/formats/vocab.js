@@ -4,6 +4,7 @@
 // tokens with scores, no merges), like llama2.c's tokenizer.bin, or a SentencePiece Unigram ("t5"). The second merges
 // the neighbours whose union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
 import { fail, show } from '../base/errors.js';
+import { sentencePieceJson, unigramJson } from './pieces.js';
 import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';
 import { Texts, TokenTexts } from './texts.js';
 
@@ -145,7 +146,6 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   for (let i = 0; !areNumbers && i < scores.length; i++)
     if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
   const unk = id('unknown', usual.unknown ?? null) ?? 0;
-  const { sentencePieceJson, unigramJson } = await import('./pieces.js');
   const pieces = { ...base, scores, unk, prefix: get('add_space_prefix') !== false };
   if (kind === 'llama') return { json: sentencePieceJson(pieces), special };
   const single = get('remove_extra_whitespaces') === true;

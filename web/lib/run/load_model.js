@@ -73,7 +73,7 @@ export async function loadModel(
     checkContext(options.contextLength, checkpoint.config, warnings);
     const config = applySwitches(checkpoint.config, options.switches);
     openModel(engine, config, checkpoint.tensors, options, warnings);
-    await engine.startThreads(options.threads, onHelper, helper);
+    engine.startThreads(options.threads, onHelper, helper);
     const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
@@ -105,7 +105,7 @@ export async function createModel(config, options, { signal, onProgress, onHelpe
     const warnings = [];
     checkContext(rest.contextLength, config, warnings);
     openModel(engine, config, null, { dtype }, warnings);
-    await engine.startThreads(rest.threads, onHelper, helper);
+    engine.startThreads(rest.threads, onHelper, helper);
     engine.randomize(checkedSeed(seed), INITIAL_STD);
     return new LoadedModel(engine, null, null, rest, warnings);
   } catch (error) {

@@ -21,12 +21,19 @@ export const port = parent
 export let watched;
 
 /**
+ * The owner's first message. more: address of worker_more.js (more.js).
+ * @type {{hello: true, more?: string} | undefined}
+ */
+export let greeting;
+
+/**
  * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js).
  * @param {(data: any) => void} receive
  */
 export function listen(receive) {
   port.onmessage = (/** @type {{data: any}} */ { data }) => {
     if (!data.hello) return receive(data);
+    greeting = data;
     port.postMessage({ ready: true });
     if (!parent) watched = holdLock();
   };

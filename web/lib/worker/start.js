@@ -28,7 +28,7 @@ export async function startWorker(file, option = true, signal) {
     const worker = await Promise.resolve()
       .then(option)
       .catch((error) => fail('worker', `the function given as worker failed: ${messageOf(error)}`, error));
-    return { worker: await firstAnswer(worker, signal), address: null };
+    return { worker: await firstAnswer(worker, signal, moreAddress(file)), address: null };
   }
   const own = typeof option === 'boolean';
   const address = own ? addressOf(file) : absolute(option);
@@ -36,7 +36,8 @@ export async function startWorker(file, option = true, signal) {
   let cause;
   if (address !== null) {
     try {
-      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal), address };
+      const more = own ? moreAddress(file) : undefined;
+      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, more), address };
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;
@@ -55,6 +56,12 @@ export async function startWorker(file, option = true, signal) {
 }
 
 /**
+ * The address of the worker's second script (more.js).
+ * @param {WorkerFile} file
+ */
+const moreAddress = (file) => (file === 'worker' ? (addressOf('worker_more') ?? undefined) : undefined);
+
+/**
  * An absolute address, relative to the page.
  * @param {string | URL} address
  */
@@ -70,9 +77,10 @@ function absolute(address) {
  * Wait until a worker has run its script and answers. Its first message is a reply to `{ hello }`.
  * @param {Worker} worker
  * @param {AbortSignal} [signal]
+ * @param {string} [more]  address of worker_more.js; default: beside the worker's own file
  * @returns {Promise<Worker>}
  */
-function firstAnswer(worker, signal) {
+function firstAnswer(worker, signal, more) {
   if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') {
     fail('bad-option', `the function given as worker returned ${show(worker)}, expected a Worker`);
   }
@@ -107,7 +115,7 @@ function firstAnswer(worker, signal) {
       });
     }
     // It is also sent after an abort: a thread of Node must not be ended before it has answered (base/spawn.js).
-    worker.postMessage({ hello: true });
+    worker.postMessage({ hello: true, more });
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
   });

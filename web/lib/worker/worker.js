@@ -1,5 +1,6 @@
 // worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
 import { createModel, loadModel } from '../run/load_model.js';
+import { prefetchedFetch } from './prefetched.js';
 import { listen, port, post, postError, watched } from './port.js';
 import { help } from '../engine/thread.js';
 
@@ -71,7 +72,7 @@ async function open(id, call, method, args, hooks) {
       call.deliver = resolve;
     }),
     helper: hooks.helper,
-    prefetchedFetch: hooks.prefetched && (await import('./prefetched.js')).prefetchedFetch(hooks.prefetched),
+    prefetchedFetch: hooks.prefetched && prefetchedFetch(hooks.prefetched),
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
     onHelper: (helperPort) => port.postMessage({ helperPort }, [helperPort]),
     fetch: hooks.fetch ? (await import('./relay.js')).relayedFetch(send) : undefined,

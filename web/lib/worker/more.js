@@ -1,0 +1,65 @@
+// more.js - loads worker_more.js, the second script of the package's worker, at the first call that needs it
+//
+// worker.js of the package can load and run a GGUF file. Its `import()` of other modules is a call of
+// `glassformerMore.load` (scripts/split_worker.js). glassformer/worker and embedded copies run both scripts at
+// once. The source tree does not use this file.
+import { GlassformerError, messageOf } from '../base/errors.js';
+import { greeting } from './port.js';
+
+/**
+ * What the two scripts share. core: modules of worker.js that worker_more.js uses; modules: those of worker_more.js, by
+ * path; null before it was loaded.
+ */
+const shared = {
+  /** @type {Record<string, object>} */
+  core: {},
+  /** @type {Record<string, object> | null} */
+  modules: null,
+  /**
+   * A module of worker_more.js.
+   * @param {string} path  relative to web/lib
+   */
+  async load(path) {
+    if (!shared.modules) await (loading ??= fetchScript().finally(() => (loading = null)));
+    return /** @type {Record<string, object>} */ (shared.modules)[path];
+  },
+};
+/** @type {Promise<void> | null} */
+let loading = null;
+/** @type {any} */ (globalThis).glassformerMore = shared;
+
+/**
+ * Run worker_more.js.
+ * @throws {GlassformerError} `worker`
+ */
+async function fetchScript() {
+  // The owner knows the address that a bundler gave to the file; other copies lie beside worker.js.
+  const address = greeting?.more ?? new URL('worker_more.js', globalThis.location?.href).href;
+  try {
+    runClassic(address) || (await import(/* webpackIgnore: true */ /* @vite-ignore */ address));
+    if (!shared.modules) throw new Error('it is another file');
+  } catch (error) {
+    throw new GlassformerError(
+      'worker',
+      `${address}, the second script of the worker, could not be loaded: ${messageOf(error)}. ` +
+        "Serve the package's dist/worker_more.js at that address",
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Run a script in a classic worker, which needs no CORS headers. A module worker throws a TypeError, as Node without
+ * the function does.
+ * @param {string} address
+ * @returns {boolean} false: this is no classic worker
+ */
+function runClassic(address) {
+  try {
+    /** @type {any} */ (globalThis).importScripts(address);
+    return true;
+  } catch (error) {
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
+}
