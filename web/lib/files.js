@@ -80,7 +80,8 @@ export function useEmbedded() {
  * @returns {Promise<string | null>} null without a copy
  */
 export async function embeddedWorker(file) {
-  const parts = /** @type {const} */ (file === 'worker' ? ['worker', 'worker_more'] : ['train']);
+  /** @type {(keyof typeof COPIES)[]} */
+  const parts = file === 'worker' ? ['worker', 'worker_more'] : ['train'];
   const texts = (await Promise.all(parts.map(copyOf))).map((copy) => copy?.worker);
   return texts.includes(undefined) ? null : texts.join('');
 }
