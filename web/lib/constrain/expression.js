@@ -9,8 +9,14 @@
  * - any: one of these expressions
  * - each: the expression, `least` to `most` times
  * - rule: what the rule of this name says
+ * - states: what leads from the first of these states to an accepting one
  * @typedef {{text: string} | {chars: [number, number][]} | {all: Expression[]} | {any: Expression[]} |
- *   {each: Expression, least: number, most: number} | {rule: string}} Expression
+ *   {each: Expression, least: number, most: number} | {rule: string} | {states: StateExpression[]}} Expression
+ */
+/**
+ * A state of a finite automaton: its edges, which read an expression; the states that follow without reading; whether
+ * the text may end here. States are numbers in the list.
+ * @typedef {{edges: [Expression, number][], free: number[], accepting: boolean}} StateExpression
  */
 /**
  * Rules by name; a text follows `root`.

@@ -4,16 +4,19 @@
 //   name  ::= [A-Z] [a-z]{1,9} | "Ada"   ranges of characters, alternatives, repetition: * + ? {n} {n,} {n,m}
 //   # a comment
 //
-// Texts and ranges take \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH; `.` is any character; [^...] any other one. Line
-// breaks are spaces: a rule ends where the next one begins.
+// Names consist of letters, digits, hyphens and underscores. Texts and ranges take \n \r \t \\ \" \[ \] \xHH
+// \uHHHH \UHHHHHHHH; `.` is any character; [^...] any other one. Line breaks are spaces: a rule ends where the next one
+// begins.
 import { fail, show } from '../base/errors.js';
 import { MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
 
 /** @typedef {import('./expression.js').Expression} Expression */
 
 const SPACE = /(?:\s|#[^\n]*)*/y;
-const NAME = /[A-Za-z][\w-]*/y;
+const NAME = /[\w-]+/y;
 const COUNTS = /\{\s*(\d{1,6})\s*(?:(,)\s*(\d{1,6})?\s*)?\}/y;
+/** A token by its text or number, or any other one. */
+const TOKEN = /!?<[^>\n]*>/y;
 /** Deepest nesting of groups. */
 const MAX_DEPTH = 64;
 /** @type {Record<string, string>} */
@@ -107,6 +110,8 @@ class Reader {
     if (this.skip('"')) return this.literal();
     if (this.skip('[')) return this.range();
     if (this.skip('.')) return { chars: [[0, MAX_POINT]] };
+    const token = this.match(TOKEN);
+    if (token) fail('unsupported', `grammar: tokens of the vocabulary such as ${show(token[0])} are not supported`);
     if (this.skip('(')) {
       const inner = this.alternatives();
       return this.skip(')') ? inner : this.refuse('")"');

@@ -2,34 +2,35 @@
 //
 // Every text of the grammar is valid under the schema; the grammar leaves some valid texts out. The properties of an
 // object come in the schema's order, and no others than those; numbers have at most 15 digits before and behind the
-// point; between the tokens of JSON there is at most one space, or a line break with up to 20 blanks. A keyword that is
-// not supported is refused by name.
+// point; with limits, 15 in all and no exponent; strings with a pattern or a format have as few escapes as possible
+// (strings.js, formats.js); between the tokens of JSON there is at most one space, or a line break with up to 20
+// blanks. A keyword that is not supported is refused by name.
 import { fail, show } from '../base/errors.js';
 import { chars, choice, complement, repeat, sequence, text } from './expression.js';
 import { LARGEST, integers } from './integers.js';
+import {
+  ANNOTATIONS,
+  checkKeywords,
+  countsOf,
+  fits,
+  hasType,
+  rangeOf,
+  typesOf,
+  valuesOf,
+  KEYWORDS,
+  TYPES,
+} from './keywords.js';
+import { merged, textsOf } from './merge.js';
+import { numbers } from './numbers.js';
+import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @typedef {import('./expression.js').Expression} Expression */
 /** @typedef {Record<string, any>} Schema */
 
-/** Keywords that say nothing about which values are valid. */
-const ANNOTATIONS = new Set(
-  (
-    '$schema $id $comment $anchor $defs definitions title description default examples deprecated ' +
-    'readOnly writeOnly'
-  ).split(' '),
-);
-/** Keywords of a type; without `type`, they say which one is meant. */
-const KEYWORDS = /** @type {Record<string, string[]>} */ ({
-  object: ['properties', 'required', 'additionalProperties'],
-  array: ['items', 'minItems', 'maxItems'],
-  string: ['minLength', 'maxLength'],
-  integer: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
-  number: [],
-  boolean: [],
-  null: [],
-});
-const TYPES = Object.keys(KEYWORDS);
-const SUPPORTED = new Set([...ANNOTATIONS, ...Object.values(KEYWORDS).flat(), 'type', 'enum', 'const']);
+/** Keywords with schemas for the same value. */
+const COMBINING = ['$ref', 'allOf', 'anyOf', 'oneOf'];
+/** Longest chain of references. */
+const MAX_DEPTH = 64;
 
 const digit = chars('0-9');
 const hex = chars('0-9', 'a-f', 'A-F');
@@ -94,6 +95,12 @@ function list(open, close, item, least, most) {
 class Compiler {
   /** @type {Map<string, Expression>} */
   rules = new Map(SHARED);
+  /** The schema of each rule of a part. @type {Map<string, any>} */
+  #sources = new Map();
+  /** Rules of schemas that are put together from several, by these. @type {Map<string, string>} */
+  #combined = new Map();
+  /** Rules of one character. @type {Map<string, string>} */
+  #characters = new Map();
 
   /** @param {Schema | boolean} root */
   constructor(root) {
@@ -101,17 +108,20 @@ class Compiler {
   }
 
   /**
-   * The name of the rule of a part of the schema.
-   * @param {string} at  JSON pointer
-   * @returns {string}
+   * The rule of a part. Compiling it as a rule of its own keeps its states in one place.
+   * @param {any} schema
+   * @param {string} at  where it is; also the rule's name, if no other schema has it
+   * @returns {{rule: string}}
    */
-  ruleAt(at) {
-    const name = `#${at}`;
-    if (!this.rules.has(name)) {
+  part(schema, at) {
+    let name = at;
+    for (let n = 2; this.#sources.has(name) && this.#sources.get(name) !== schema; n++) name = `${at} (${n})`;
+    if (!this.#sources.has(name)) {
+      this.#sources.set(name, schema);
       this.rules.set(name, text('')); // a part that refers to itself finds it
-      this.rules.set(name, this.compile(this.find(at), name));
+      this.rules.set(name, this.compile(schema, at));
     }
-    return name;
+    return { rule: name };
   }
 
   /**
@@ -130,35 +140,21 @@ class Compiler {
   }
 
   /**
-   * The schema that a schema refers to, or itself.
-   * @param {any} schema
-   * @param {string} at
-   */
-  resolved(schema, at) {
-    for (let hops = 0; schema?.$ref !== undefined; hops++) {
-      if (hops > 64) fail('bad-option', `json: ${at} refers to itself`);
-      schema = this.find(this.target(schema, at));
-    }
-    return schema;
-  }
-
-  /**
    * The pointer in `$ref`.
-   * @param {Schema} schema
+   * @param {any} ref
    * @param {string} at
    * @returns {string}
    */
-  target({ $ref, ...rest }, at) {
-    refuseOthers(rest, new Set(), at, 'beside $ref ');
-    if (typeof $ref !== 'string' || !/^#(\/|$)/.test($ref))
+  target(ref, at) {
+    if (typeof ref !== 'string' || !/^#(\/|$)/.test(ref))
       return fail(
         'unsupported',
-        `json: ${at}: $ref is ${show($ref)}, expected a part of the schema, as in "#/$defs/name"`,
+        `json: ${at}: $ref is ${show(ref)}, expected a part of the schema, as in "#/$defs/name"`,
       );
     try {
-      return decodeURIComponent($ref.slice(1));
+      return decodeURIComponent(ref.slice(1));
     } catch (error) {
-      return fail('bad-option', `json: ${at}: $ref is ${show($ref)}, which is no address`, error);
+      return fail('bad-option', `json: ${at}: $ref is ${show(ref)}, which is no address`, error);
     }
   }
 
@@ -169,47 +165,110 @@ class Compiler {
    */
   compile(schema, at) {
     if (schema === true) return rule('value');
-    if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
-      return fail('bad-option', `json: ${at} is ${show(schema)}, expected a schema that accepts something`);
-    if (schema.$ref !== undefined) return rule(this.ruleAt(this.target(schema, at)));
-    for (const key of ['anyOf', 'oneOf']) if (schema[key] !== undefined) return this.alternatives(schema, key, at);
-    refuseOthers(schema, SUPPORTED, at, '');
-    const types = typesOf(schema, at);
-    const values = valuesOf(schema, at);
-    if (values) {
-      const fitting = values.filter((value) => types.some((type) => hasType(value, type)));
-      if (!fitting.length)
-        fail('bad-option', `json: ${at}: no value of enum or const has the type ${types.join(' or ')}`);
-      return choice(...fitting.map((value) => text(JSON.stringify(value))));
+    checkSchema(schema, at);
+    const [key, ...others] = significant(schema);
+    if (!others.length && key === '$ref') {
+      const pointer = this.target(schema.$ref, at);
+      return this.part(this.find(pointer), `#${pointer}`);
     }
-    return choice(...types.map((type) => this.ofType(type, schema, at)));
+    if (!others.length && (key === 'anyOf' || key === 'oneOf')) return this.alternatives(schema[key], key, at);
+    if (COMBINING.some((name) => schema[name] !== undefined)) return this.combined(schema, at);
+    return this.keywords(schema, at);
   }
 
   /**
+   * A schema whose keywords are neither references nor other schemas for the same value.
    * @param {Schema} schema
+   * @param {string} at
+   * @returns {Expression}
+   */
+  keywords(schema, at) {
+    checkKeywords(schema, at);
+    const types = typesOf(schema);
+    const values = valuesOf(schema);
+    if (!values) return choice(...types.map((type) => this.ofType(type, schema, at)));
+    const ofType = values.filter((value) => types.some((type) => hasType(value, type)));
+    if (!ofType.length) fail('bad-option', `json: ${at}: no value of enum or const has the type ${types.join(' or ')}`);
+    const fitting = ofType.filter((value) => fits(value, schema, at));
+    if (!fitting.length) fail('bad-option', `json: ${at}: no value of enum or const fits the other keywords`);
+    return choice(...fitting.map((value) => text(JSON.stringify(value))));
+  }
+
+  /**
+   * The schemas that a value must fit all, each with keywords only, or with anyOf or oneOf only.
+   * @param {any} schema
+   * @param {string} at
+   * @param {number} [depth]
+   * @returns {Schema[]}
+   */
+  flat(schema, at, depth = 0) {
+    if (schema === true) return [];
+    checkSchema(schema, at);
+    if (depth > MAX_DEPTH) fail('bad-option', `json: ${at} refers to itself`);
+    const own = significant(schema).filter((key) => !COMBINING.includes(key));
+    const parts = own.length ? [Object.fromEntries(own.map((key) => [key, schema[key]]))] : [];
+    if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref, at)), at, depth + 1));
+    if (schema.allOf !== undefined)
+      for (const [i, one] of listOf(schema.allOf, 'allOf', at).entries())
+        parts.push(...this.flat(one, `${at}/allOf/${i}`, depth + 1));
+    for (const key of ['anyOf', 'oneOf'])
+      if (schema[key] !== undefined) parts.push({ [key]: listOf(schema[key], key, at) });
+    return [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
+  }
+
+  /**
+   * A schema with references or other schemas for the same value beside its keywords.
+   * @param {Schema} schema
+   * @param {string} at
+   * @returns {Expression}
+   */
+  combined(schema, at) {
+    const parts = this.flat(schema, at);
+    const key = JSON.stringify(parts);
+    const known = this.#combined.get(key);
+    if (known !== undefined) return rule(known);
+    const name = `${this.#combined.size} parts of ${at}`;
+    this.#combined.set(key, name);
+    const choices = parts.find(isChoice);
+    if (!choices) this.rules.set(name, this.keywords(this.together(parts, at), at));
+    else {
+      const others = parts.filter((part) => part !== choices);
+      const [[kind, list]] = Object.entries(choices);
+      const each = list.map((/** @type {any} */ one) => (others.length ? { allOf: [...others, one] } : one));
+      this.rules.set(name, this.alternatives(each, kind, at));
+    }
+    return rule(name);
+  }
+
+  /**
+   * One schema for several, which have keywords only.
+   * @param {Schema[]} parts
+   * @param {string} at
+   * @returns {Schema}
+   */
+  together(parts, at) {
+    for (const part of parts) checkKeywords(part, at);
+    return parts.reduce((a, b) => merged(a, b, at), {});
+  }
+
+  /**
+   * @param {any} given  the value of anyOf or oneOf
    * @param {string} key  anyOf or oneOf
    * @param {string} at
    * @returns {Expression}
    */
-  alternatives(schema, key, at) {
-    const { [key]: parts, ...rest } = schema;
-    refuseOthers(rest, new Set(), at, `beside ${key} `);
-    if (!Array.isArray(parts) || !parts.length)
-      fail('bad-option', `json: ${at}: ${key} is ${show(parts)}, expected schemas`);
+  alternatives(given, key, at) {
+    const parts = listOf(given, key, at);
     if (key === 'oneOf')
-      parts.forEach((/** @type {any} */ part, /** @type {number} */ i) => {
-        const other = parts.findIndex(
-          (/** @type {any} */ b, /** @type {number} */ k) => k < i && !this.disjoint(part, b, at),
-        );
+      parts.forEach((part, i) => {
+        const other = parts.findIndex((b, k) => k < i && !this.disjoint(part, b, at));
         if (other >= 0)
           fail(
             'unsupported',
             `json: ${at}: a value may fit ${other} and ${i} of oneOf, which must exclude each other; use anyOf`,
           );
       });
-    return choice(
-      ...parts.map((/** @type {any} */ part, /** @type {number} */ i) => this.compile(part, `${at}/${key}/${i}`)),
-    );
+    return choice(...parts.map((part, i) => this.compile(part, `${at}/${key}/${i}`)));
   }
 
   /**
@@ -220,31 +279,30 @@ class Compiler {
    * @returns {boolean}
    */
   disjoint(a, b, at) {
-    const [x, y] = [this.resolved(a, at), this.resolved(b, at)];
-    for (const s of [x, y])
-      if (s === null || typeof s !== 'object' || s.anyOf !== undefined || s.oneOf !== undefined) return false;
-    const [left, right] = [valuesOf(x, at), valuesOf(y, at)];
-    if (left && right) {
-      const texts = new Set(left.map((value) => JSON.stringify(value)));
-      return !right.some((value) => texts.has(JSON.stringify(value)));
+    const [left, right] = [a, b].map((schema) => this.flat(schema, at));
+    if ([...left, ...right].some(isChoice)) return false;
+    const [x, y] = [left, right].map((parts) => this.together(parts, at));
+    const [some, others] = [valuesOf(x), valuesOf(y)];
+    if (some && others) {
+      const texts = new Set(some.map((value) => JSON.stringify(value)));
+      return !others.some((value) => texts.has(JSON.stringify(value)));
     }
-    const values = left ?? right;
+    const values = some ?? others;
     if (values) {
-      const types = typesOf(left ? y : x, at);
+      const types = typesOf(some ? y : x);
       return !values.some((value) => types.some((type) => hasType(value, type)));
     }
-    const types = typesOf(y, at).flatMap((type) => (type === 'number' ? [type, 'integer'] : type));
-    const common = typesOf(x, at).filter(
+    const types = typesOf(y).flatMap((type) => (type === 'number' ? [type, 'integer'] : type));
+    const common = typesOf(x).filter(
       (type) => types.includes(type) || (type === 'number' && types.includes('integer')),
     );
     if (!common.length) return true;
     if (common.some((type) => type !== 'object')) return false;
-    return (Array.isArray(x.required) ? x.required : []).some(
-      (/** @type {any} */ name) =>
-        Array.isArray(y.required) &&
-        y.required.includes(name) &&
-        x.properties?.[name] !== undefined &&
-        y.properties?.[name] !== undefined &&
+    return (x.required ?? []).some(
+      (/** @type {string} */ name) =>
+        y.required?.includes(name) &&
+        Object.hasOwn(x.properties ?? {}, name) &&
+        Object.hasOwn(y.properties ?? {}, name) &&
         this.disjoint(x.properties[name], y.properties[name], at),
     );
   }
@@ -256,28 +314,76 @@ class Compiler {
    * @returns {Expression}
    */
   ofType(type, schema, at) {
-    const given = KEYWORDS[type].some((key) => schema[key] !== undefined);
-    if (type === 'number' && KEYWORDS.integer.some((key) => schema[key] !== undefined)) {
-      const key = KEYWORDS.integer.find((name) => schema[name] !== undefined);
-      fail('unsupported', `json: ${at}: ${key} is supported for integers only, not for the type number`);
-    }
-    if (!given) return rule(type);
+    if (type === 'string') return this.string(schema, at);
+    if (!KEYWORDS[type].some((key) => schema[key] !== undefined)) return rule(type);
     if (type === 'object') return this.object(schema, at);
-    if (type === 'integer') return integerRange(schema, at);
-    const [least, most] = counts(schema, type === 'array' ? 'Items' : 'Length', at);
-    if (type === 'string') return sequence(text('"'), repeat(rule('character'), least, most), text('"'));
-    return list('[', ']', this.part(schema.items ?? true, `${at}/items`), least, most);
+    if (type === 'array') return this.array(schema, at);
+    const range = rangeOf(schema, type === 'integer');
+    if (type === 'integer' && range.of === undefined) return integerRange(range, at);
+    const refuse = () =>
+      fail('unsupported', `json: ${at}: multiples of ${range.of} need too many states: use a smaller multipleOf`);
+    return (
+      numbers(range, refuse) ??
+      fail('bad-option', `json: ${at}: there is no ${type} of at most 15 digits that fits its limits`)
+    );
   }
 
   /**
-   * The rule of a part. Compiling it as a rule of its own keeps its states in one place.
-   * @param {any} schema
+   * @param {Schema} schema
    * @param {string} at
    * @returns {Expression}
    */
-  part(schema, at) {
-    if (!this.rules.has(at)) this.rules.set(at, this.compile(schema, at));
-    return rule(at);
+  string(schema, at) {
+    const [least, most] = countsOf(schema, 'Length', at);
+    const patterns = patternsOf(textsOf(schema), at);
+    if (patterns.length) return patternString(patterns, least, most, at, (ranges) => this.characters(ranges));
+    if (least === 0 && most === Infinity) return rule('string');
+    return sequence(text('"'), repeat(rule('character'), least, most), text('"'));
+  }
+
+  /**
+   * One character of these, with its escape. Sets with characters of several bytes are rules.
+   * @param {[number, number][]} ranges
+   * @returns {Expression}
+   */
+  characters(ranges) {
+    const written = writtenChars(ranges);
+    if ('chars' in written && written.chars.every(([, high]) => high < 0x80)) return written;
+    const key = ranges.join(' ');
+    const known = this.#characters.get(key);
+    if (known !== undefined) return rule(known);
+    const name = `characters ${this.#characters.size}`;
+    this.#characters.set(key, name);
+    this.rules.set(name, written);
+    return rule(name);
+  }
+
+  /**
+   * @param {Schema} schema
+   * @param {string} at
+   * @returns {Expression}
+   */
+  array({ prefixItems = [], items = true, ...counts }, at) {
+    let [least, most] = countsOf(counts, 'Items', at);
+    const excluded = prefixItems.indexOf(false);
+    const allowed = excluded >= 0 ? excluded : items === false ? prefixItems.length : Infinity;
+    if (least > allowed) fail('bad-option', `json: ${at}: minItems is ${least}, but its items are at most ${allowed}`);
+    most = Math.min(most, allowed);
+    const item = () => this.part(items, `${at}/items`);
+    if (!prefixItems.length) return list('[', ']', most ? item() : text(''), least, most);
+    const first = prefixItems
+      .slice(0, most)
+      .map((/** @type {any} */ one, /** @type {number} */ i) => this.part(one, `${at}/prefixItems/${i}`));
+    const space = rule('space');
+    const more = (/** @type {Expression} */ one) => sequence(space, text(','), space, one);
+    // What follows after so many items; built from the last one.
+    let rest = text('');
+    if (most > first.length) rest = repeat(more(item()), Math.max(0, least - first.length), most - first.length);
+    for (let i = first.length - 1; i >= 0; i--) {
+      const some = sequence(i ? more(first[i]) : first[i], rest);
+      rest = i >= least ? choice(text(''), some) : some;
+    }
+    return sequence(text('['), space, rest, space, text(']'));
   }
 
   /**
@@ -286,12 +392,8 @@ class Compiler {
    * @returns {Expression}
    */
   object({ properties = {}, required = [], additionalProperties: others = true }, at) {
-    if (typeof properties !== 'object' || properties === null || Array.isArray(properties))
-      fail('bad-option', `json: ${at}: properties is ${show(properties)}, expected schemas by name`);
-    if (!Array.isArray(required) || !required.every((name) => typeof name === 'string'))
-      fail('bad-option', `json: ${at}: required is ${show(required)}, expected a list of names`);
     const names = Object.keys(properties);
-    const additional = required.filter((name) => !names.includes(name));
+    const additional = required.filter((/** @type {string} */ name) => !names.includes(name));
     if (additional.length && others === false)
       fail('bad-option', `json: ${at}: ${show(additional[0])} is required, but is no property`);
     const member = (/** @type {string} */ name, /** @type {Expression} */ value) =>
@@ -304,7 +406,7 @@ class Compiler {
     }
     const members = [
       ...names.map((name) => ({ member: member(name, value(name)), isRequired: required.includes(name) })),
-      ...additional.map((name) => ({
+      ...additional.map((/** @type {string} */ name) => ({
         member: member(name, others === true ? rule('value') : this.part(others, `${at}/additionalProperties`)),
         isRequired: true,
       })),
@@ -327,103 +429,52 @@ class Compiler {
   }
 }
 
-/**
- * Throws for the first keyword that is neither an annotation nor one of these.
- * @param {Schema} schema
- * @param {Set<string>} supported
- * @param {string} at
- * @param {string} where
- */
-function refuseOthers(schema, supported, at, where) {
-  for (const key of Object.keys(schema))
-    if (schema[key] !== undefined && !supported.has(key) && !ANNOTATIONS.has(key))
-      fail('unsupported', `json: ${at}: ${where}the keyword ${show(key)} is not supported`);
-}
-
 /** @param {string} name */
 const pointerPart = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
 
 /**
- * The types of a schema: those that it names, or the type whose keywords it has, or all.
- * @param {Schema} schema
+ * Throws for what is no schema, or accepts nothing.
+ * @param {any} schema
  * @param {string} at
+ */
+function checkSchema(schema, at) {
+  if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
+    fail('bad-option', `json: ${at} is ${show(schema)}, expected a schema that accepts something`);
+}
+
+/**
+ * The keywords of a schema that say something about values.
+ * @param {Schema} schema
  * @returns {string[]}
  */
-function typesOf(schema, at) {
-  const { type } = schema;
-  if (type === undefined) {
-    if (schema.enum !== undefined || schema.const !== undefined) return TYPES;
-    const meant = TYPES.filter((name) => KEYWORDS[name].some((key) => schema[key] !== undefined));
-    return meant.length ? meant : TYPES.filter((name) => name !== 'integer');
-  }
-  const types = [type].flat();
-  const wrong = types.find((name) => !TYPES.includes(name));
-  if (!types.length || wrong !== undefined)
-    fail('bad-option', `json: ${at}: type is ${show(wrong ?? type)}, expected one of ${TYPES.join(', ')}`);
-  return types;
-}
+const significant = (schema) => Object.keys(schema).filter((key) => schema[key] !== undefined && !ANNOTATIONS.has(key));
+
+/** @param {Schema} schema */
+const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !== undefined;
 
 /**
- * The values that a schema lists; null: it lists none.
- * @param {Schema} schema
+ * @param {any} parts
+ * @param {string} key  allOf, anyOf or oneOf
  * @param {string} at
- * @returns {any[] | null}
+ * @returns {any[]}
  */
-function valuesOf(schema, at) {
-  if (schema.const !== undefined && schema.enum === undefined) return [schema.const];
-  if (schema.enum === undefined) return null;
-  if (!Array.isArray(schema.enum) || !schema.enum.length)
-    fail('bad-option', `json: ${at}: enum is ${show(schema.enum)}, expected a list of values`);
-  const same = (/** @type {any} */ value) => JSON.stringify(value) === JSON.stringify(schema.const);
-  return schema.const === undefined ? schema.enum : schema.enum.filter(same);
-}
+const listOf = (parts, key, at) =>
+  Array.isArray(parts) && parts.length
+    ? parts
+    : fail('bad-option', `json: ${at}: ${key} is ${show(parts)}, expected schemas`);
 
 /**
- * @param {any} value
- * @param {string} type
- */
-function hasType(value, type) {
-  if (type === 'null') return value === null;
-  if (type === 'array') return Array.isArray(value);
-  if (type === 'object') return value !== null && typeof value === 'object' && !Array.isArray(value);
-  return type === 'integer' ? Number.isInteger(value) : typeof value === type;
-}
-
-/**
- * minItems and maxItems, or minLength and maxLength.
- * @param {Schema} schema
- * @param {string} what
- * @param {string} at
- * @returns {[number, number]}
- */
-function counts(schema, what, at) {
-  const [least, most] = [schema[`min${what}`] ?? 0, schema[`max${what}`] ?? Infinity];
-  for (const [key, n] of [
-    [`min${what}`, least],
-    [`max${what}`, most],
-  ])
-    if (n !== Infinity && !(Number.isSafeInteger(n) && n >= 0))
-      fail('bad-option', `json: ${at}: ${key} is ${show(n)}, expected a whole number from 0 up`);
-  if (least > most) fail('bad-option', `json: ${at}: min${what} is ${least}, more than max${what}, which is ${most}`);
-  return [least, most];
-}
-
-/**
- * The integers of a schema with limits.
- * @param {Schema} schema
+ * The integers between limits.
+ * @param {import('./numbers.js').Range} range
  * @param {string} at
  * @returns {Expression}
  */
-function integerRange(schema, at) {
-  for (const key of KEYWORDS.integer)
-    if (schema[key] !== undefined && !Number.isFinite(schema[key]))
-      fail('bad-option', `json: ${at}: ${key} is ${show(schema[key])}, expected a number`);
-  const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;
-  const low = Math.max(Math.ceil(minimum), Math.floor(exclusiveMinimum) + 1);
-  const high = Math.min(Math.floor(maximum), Math.ceil(exclusiveMaximum) - 1);
-  if (!(low <= high)) fail('bad-option', `json: ${at}: there is no integer between its limits`);
-  if (low > LARGEST || high < -LARGEST) fail('unsupported', `json: ${at}: its integers have more than 15 digits`);
-  return integers(low, high);
+function integerRange({ low, high, aboveLow, belowHigh }, at) {
+  const least = aboveLow ? Math.floor(low) + 1 : Math.ceil(low);
+  const most = belowHigh ? Math.ceil(high) - 1 : Math.floor(high);
+  if (!(least <= most)) fail('bad-option', `json: ${at}: there is no integer between its limits`);
+  if (least > LARGEST || most < -LARGEST) fail('unsupported', `json: ${at}: its integers have more than 15 digits`);
+  return integers(least, most);
 }
 
 /**
@@ -433,6 +484,6 @@ function integerRange(schema, at) {
  */
 export function schemaGrammar(schema) {
   const compiler = new Compiler(schema);
-  const root = compiler.ruleAt('');
+  const { rule: root } = compiler.part(schema, '#');
   return { rules: compiler.rules, root };
 }

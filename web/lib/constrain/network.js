@@ -97,7 +97,22 @@ class Compiler {
         at = next;
       }
       if (!e.all.length) this.#nodes[from].free.push(to);
-    } else this.#repeat(e, from, to);
+    } else if ('states' in e) this.#states(e.states, from, to);
+    else this.#repeat(e, from, to);
+  }
+
+  /**
+   * @param {import('./expression.js').StateExpression[]} states
+   * @param {number} from
+   * @param {number} to
+   */
+  #states(states, from, to) {
+    const nodes = states.map(() => this.#node());
+    this.#nodes[from].free.push(nodes[0]); // not `from` itself: edges may lead back to the first state
+    states.forEach(({ edges, free, accepting }, i) => {
+      for (const [one, next] of edges) this.#add(one, nodes[i], nodes[next]);
+      this.#nodes[nodes[i]].free.push(...free.map((next) => nodes[next]), ...(accepting ? [to] : []));
+    });
   }
 
   /**

@@ -1,0 +1,146 @@
+// merge.js - schemas of which a value must fit all, as one schema
+import { fail, show } from '../base/errors.js';
+
+/** @typedef {Record<string | symbol, any>} Schema */
+
+/** Key of the other patterns and formats of a merged schema. No JSON has it. */
+export const FURTHER = Symbol('further patterns and formats');
+
+/** Keywords of which the larger, or the smaller, holds for both. */
+const LARGER = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'];
+const SMALLER = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'];
+
+/**
+ * The schema of the values that fit both of two. Their keywords have the right types, except pattern and format.
+ * @param {Schema} a
+ * @param {Schema} b
+ * @param {string} at
+ * @returns {Schema}
+ */
+export function merged(a, b, at) {
+  const out = { ...a, ...b };
+  for (const [keys, choose] of /** @type {[string[], (a: number, b: number) => number][]} */ ([
+    [LARGER, Math.max],
+    [SMALLER, Math.min],
+  ]))
+    for (const key of keys) if (a[key] !== undefined && b[key] !== undefined) out[key] = choose(a[key], b[key]);
+  if (a.type !== undefined && b.type !== undefined) out.type = commonTypes([a.type].flat(), [b.type].flat(), at);
+  if (a.required && b.required) out.required = [...new Set([...a.required, ...b.required])];
+  if (a.multipleOf !== undefined && b.multipleOf !== undefined)
+    out.multipleOf = commonMultiple(a.multipleOf, b.multipleOf, at);
+  if (hasText(a) && hasText(b)) {
+    delete out.pattern;
+    delete out.format;
+    out[FURTHER] = [...textsOf(a), ...textsOf(b)];
+  }
+  mergeValues(a, b, out, at);
+  mergeProperties(a, b, out, at);
+  mergeItems(a, b, out);
+  return out;
+}
+
+/**
+ * A schema for values that fit several.
+ * @param {any[]} schemas
+ * @returns {any}
+ */
+function both(...schemas) {
+  if (schemas.includes(false)) return false;
+  const parts = schemas.filter((schema) => schema !== undefined && schema !== true);
+  return parts.length > 1 ? { allOf: parts } : (parts[0] ?? true);
+}
+
+/** @param {Schema} schema */
+const hasText = (schema) => textsOf(schema).length > 0;
+
+/**
+ * The patterns and formats of a schema.
+ * @param {Schema} schema
+ * @returns {{pattern?: any, format?: any}[]}
+ */
+export const textsOf = ({ [FURTHER]: further = [], pattern, format }) =>
+  pattern === undefined && format === undefined ? further : [...further, { pattern, format }];
+
+/**
+ * @param {string[]} a
+ * @param {string[]} b
+ * @param {string} at
+ */
+function commonTypes(a, b, at) {
+  const fits = (/** @type {string} */ type, /** @type {string[]} */ types) =>
+    types.includes(type) || (type === 'integer' && types.includes('number'));
+  const types = [...new Set([...a.filter((type) => fits(type, b)), ...b.filter((type) => fits(type, a))])];
+  return types.length
+    ? types
+    : fail('bad-option', `json: ${at}: no value has both the type ${a.join(' or ')} and the type ${b.join(' or ')}`);
+}
+
+/**
+ * The least common multiple of two numbers, of which one is a multiple of the other or both are whole.
+ * @param {number} a
+ * @param {number} b
+ * @param {string} at
+ * @returns {number}
+ */
+function commonMultiple(a, b, at) {
+  if (a === b) return a;
+  if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b))
+    return fail('unsupported', `json: ${at}: multiples of both ${a} and ${b} are not supported, only of whole numbers`);
+  let [x, y] = [a, b];
+  while (y) [x, y] = [y, x % y];
+  return (a / x) * b;
+}
+
+/**
+ * enum and const: the values of both.
+ * @param {Schema} a
+ * @param {Schema} b
+ * @param {Schema} out
+ * @param {string} at
+ */
+function mergeValues(a, b, out, at) {
+  const lists = [a, b].flatMap((schema) => [schema.enum, schema.const === undefined ? undefined : [schema.const]]);
+  const [first, ...others] = lists.filter((list) => list !== undefined);
+  if (!others.length) return;
+  const texts = others.map((list) => new Set(list.map((/** @type {any} */ value) => JSON.stringify(value))));
+  delete out.const;
+  out.enum = first.filter((/** @type {any} */ value) => texts.every((set) => set.has(JSON.stringify(value))));
+  if (!out.enum.length) fail('bad-option', `json: ${at}: no value is in all its lists of values (enum, const)`);
+}
+
+/**
+ * @param {Schema} a
+ * @param {Schema} b
+ * @param {Schema} out
+ * @param {string} at
+ */
+function mergeProperties(a, b, out, at) {
+  if (a.additionalProperties !== undefined && b.additionalProperties !== undefined)
+    out.additionalProperties = both(a.additionalProperties, b.additionalProperties);
+  const names = new Set([a, b].flatMap(({ properties = {} }) => Object.keys(properties)));
+  if (!names.size) return;
+  out.properties = Object.create(null);
+  for (const name of names) {
+    const parts = [a, b].map(({ properties = {}, additionalProperties = true }) =>
+      Object.hasOwn(properties, name) ? properties[name] : additionalProperties,
+    );
+    const part = both(...parts);
+    if (part !== false) out.properties[name] = part;
+    else if (out.required?.includes(name))
+      fail('bad-option', `json: ${at}: ${show(name)} is required, but is no property of all its parts`);
+  }
+  // What is left out above is no additional property either.
+  if (Object.keys(out.properties).length < names.size) out.additionalProperties = false;
+}
+
+/**
+ * @param {Schema} a
+ * @param {Schema} b
+ * @param {Schema} out
+ */
+function mergeItems(a, b, out) {
+  if (a.items !== undefined && b.items !== undefined) out.items = both(a.items, b.items);
+  const [x, y] = [a.prefixItems ?? [], b.prefixItems ?? []];
+  const length = Math.max(x.length, y.length);
+  if (length) out.prefixItems = Array.from({ length }, (_, i) => both(x[i] ?? a.items, y[i] ?? b.items));
+}

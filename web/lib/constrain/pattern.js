@@ -1,0 +1,296 @@
+// pattern.js - patterns as machines over code points
+//
+// A pattern may match anywhere in a text: the machine reads any characters before and behind it. ^ and $ are edges that
+// can be followed at the beginning, or after which nothing can be read.
+import { complement } from './expression.js';
+import { explore, minimized, trimmed } from './machine.js';
+
+/** @typedef {import('./machine.js').Machine} Machine */
+/** @typedef {import('./regex.js').Pattern} Pattern */
+/** @typedef {import('./regex.js').Ranges} Ranges */
+/**
+ * A state of a pattern: edges that read a set of characters, that read nothing, that need the beginning or the end.
+ * @typedef {{edges: [set: number, to: number][], free: number[], begin: number[], end: number[]}} PatternState
+ */
+
+/** Most states before ^, $ and the choices are resolved. */
+const MAX_PATTERN_STATES = 20_000;
+/** Most states of a deterministic machine, and most work for it, in edges. With more, it stays nondeterministic. */
+const MAX_DETERMINISTIC = 2_000;
+const MAX_EDGES = 1_000_000;
+/** Most states of a machine that is made smaller: this takes time with their square. */
+const MAX_MINIMIZED = 250;
+/** The surrogates, which no UTF-8 has. */
+const FIRST_SURROGATE = 0xd800;
+const LAST_SURROGATE = 0xdfff;
+
+/** All characters. @type {Ranges} */
+const ANY = complement([[FIRST_SURROGATE, LAST_SURROGATE]]);
+
+/** Sets of characters, and the symbols that they consist of: sets of characters that are in the same of them. */
+export class Alphabet {
+  /** @type {Map<string, number>} */
+  #ids = new Map();
+  /** @type {Ranges[]} */
+  #sets = [];
+  /** The symbols of each set. @type {number[][]} */
+  symbols = [];
+  /** The characters of each symbol. @type {Ranges[]} */
+  ranges = [];
+
+  /**
+   * The number of a set.
+   * @param {Ranges} ranges
+   * @returns {number}
+   */
+  set(ranges) {
+    const key = ranges.join(' ');
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
+    this.#ids.set(key, this.#sets.length);
+    return this.#sets.push(ranges) - 1;
+  }
+
+  /** Find the symbols of all sets. */
+  split() {
+    /** Where sets begin and end. @type {Map<number, [begin: number[], end: number[]]>} */
+    const changes = new Map();
+    const at = (/** @type {number} */ point) => {
+      const found = changes.get(point) ?? [[], []];
+      changes.set(point, found);
+      return found;
+    };
+    this.#sets.forEach((ranges, set) => {
+      for (const [low, high] of joined(ranges)) {
+        at(low)[0].push(set);
+        at(high + 1)[1].push(set);
+      }
+    });
+    at(FIRST_SURROGATE);
+    at(LAST_SURROGATE + 1);
+    /** @type {Map<string, number>} */
+    const symbols = new Map();
+    /** @type {Set<number>} */
+    const open = new Set();
+    this.symbols = this.#sets.map(() => []);
+    const points = [...changes.keys()].sort((a, b) => a - b);
+    points.forEach((point, i) => {
+      const [begin, end] = at(point);
+      for (const set of end) open.delete(set);
+      for (const set of begin) open.add(set);
+      if (!open.size || point === FIRST_SURROGATE) return;
+      const own = [...open].sort((a, b) => a - b);
+      const key = own.join();
+      const symbol = symbols.get(key) ?? this.ranges.push([]) - 1;
+      if (!symbols.has(key)) for (const set of own) this.symbols[set].push(symbol);
+      symbols.set(key, symbol);
+      this.ranges[symbol].push([point, points[i + 1] - 1]);
+    });
+  }
+
+  /**
+   * The characters of several symbols, in order.
+   * @param {number[]} symbols
+   * @returns {Ranges}
+   */
+  union(symbols) {
+    return joined(symbols.flatMap((symbol) => this.ranges[symbol]));
+  }
+}
+
+/**
+ * The same characters in order, in ranges that do not touch.
+ * @param {Ranges} ranges
+ * @returns {Ranges}
+ */
+function joined(ranges) {
+  /** @type {Ranges} */
+  const out = [];
+  for (const [low, high] of [...ranges].sort((a, b) => a[0] - b[0])) {
+    const last = out.at(-1);
+    if (last && low <= last[1] + 1) last[1] = Math.max(last[1], high);
+    else out.push([low, high]);
+  }
+  return out;
+}
+
+/** The states of one pattern. State 0 is the first one; after `last`, any characters follow. */
+class Builder {
+  /** @type {PatternState[]} */
+  states = [];
+
+  /** @param {Alphabet} alphabet */
+  constructor(alphabet) {
+    this.alphabet = alphabet;
+  }
+
+  /** A new state, by its number; there may be more than MAX_PATTERN_STATES, which the caller sees. */
+  state() {
+    return this.states.push({ edges: [], free: [], begin: [], end: [] }) - 1;
+  }
+
+  /**
+   * Add what leads from one state to another.
+   * @param {Pattern} e
+   * @param {number} from
+   * @param {number} to
+   */
+  add(e, from, to) {
+    if (this.states.length > MAX_PATTERN_STATES) return;
+    if ('chars' in e) this.states[from].edges.push([this.alphabet.set(e.chars), to]);
+    else if ('anchor' in e) this.states[from][e.anchor].push(to);
+    else if ('any' in e) for (const one of e.any) this.add(one, from, to);
+    else if ('all' in e) {
+      let at = from;
+      e.all.forEach((one, i) => {
+        const next = i === e.all.length - 1 ? to : this.state();
+        this.add(one, at, next);
+        at = next;
+      });
+      if (!e.all.length) this.states[from].free.push(to);
+    } else this.repeat(e, from, to);
+  }
+
+  /**
+   * @param {{each: Pattern, least: number, most: number}} e
+   * @param {number} from
+   * @param {number} to
+   */
+  repeat({ each, least, most }, from, to) {
+    let at = from;
+    const further = (/** @type {number} */ next) => {
+      this.add(each, at, next);
+      at = next;
+      return this.states.length <= MAX_PATTERN_STATES;
+    };
+    for (let i = 0; i < least && further(this.state()); i++);
+    if (most === Infinity) {
+      const loop = this.state();
+      this.states[at].free.push(loop);
+      at = loop;
+      further(loop);
+    } else
+      for (let i = least; i < most; i++) {
+        this.states[at].free.push(to);
+        if (!further(this.state())) break;
+      }
+    this.states[at].free.push(to);
+  }
+}
+
+/**
+ * The states of a pattern that may match anywhere: from state 0 to state 1; null: there are too many.
+ * @param {Pattern} pattern
+ * @param {Alphabet} alphabet  gets the sets of the pattern
+ * @returns {PatternState[] | null}
+ */
+export function patternStates(pattern, alphabet) {
+  const builder = new Builder(alphabet);
+  for (const end of [builder.state(), builder.state()]) builder.states[end].edges.push([alphabet.set(ANY), end]);
+  builder.add(pattern, 0, 1);
+  return builder.states.length > MAX_PATTERN_STATES ? null : builder.states;
+}
+
+/**
+ * The states that follow some states without a character.
+ * @param {PatternState[]} states
+ * @param {Iterable<number>} from
+ * @param {('free' | 'begin' | 'end')[]} kinds  of edges that are followed
+ * @returns {Set<number>}
+ */
+function closure(states, from, kinds) {
+  const found = new Set(from);
+  for (const state of found) for (const kind of kinds) for (const to of states[state][kind]) found.add(to);
+  return found;
+}
+
+/**
+ * The machine of the texts in which a pattern is found; null: there is no such text.
+ * @param {PatternState[]} states  of patternStates
+ * @param {Alphabet} alphabet  split
+ * @returns {Machine | null}
+ */
+export function patternMachine(states, alphabet) {
+  /** The states from which the pattern's end is reached where the text ends. */
+  const ending = new Set([1]);
+  /** @type {number[][]} */
+  const sources = states.map(() => []);
+  states.forEach(({ free, end }, from) => {
+    for (const to of [...free, ...end]) sources[to].push(from);
+  });
+  for (const state of ending) for (const from of sources[state]) ending.add(from);
+  const start = {
+    states: [...closure(states, [0], ['free', 'begin'])].sort((a, b) => a - b),
+    accepting: closure(states, [0], ['free', 'begin', 'end']).has(1),
+  };
+  const machine = deterministic(states, alphabet, ending, start);
+  if (!machine) return trimmed(nondeterministic(states, alphabet, ending, start));
+  const all = trimmed(machine);
+  return all && all.length <= MAX_MINIMIZED ? minimized(all) : all;
+}
+
+/** @typedef {{states: number[], accepting: boolean}} Subset  states that a text may be in */
+
+/**
+ * @param {PatternState[]} states
+ * @param {Alphabet} alphabet
+ * @param {Set<number>} ending
+ * @param {Subset} start
+ * @returns {Machine | null}
+ */
+function deterministic(states, { symbols }, ending, start) {
+  let work = 0;
+  /** @param {Iterable<number>} targets @returns {Subset} */
+  const subset = (targets) => {
+    const found = closure(states, targets, ['free']);
+    work += found.size;
+    // After the pattern's end everything is accepted: the other states add nothing.
+    if (found.has(1)) return { states: [1], accepting: true };
+    const own = [...found].sort((a, b) => a - b);
+    return { states: own, accepting: own.some((state) => ending.has(state)) };
+  };
+  return explore(
+    start.states.includes(1) ? { states: [1], accepting: true } : start,
+    ({ states: own, accepting }) => `${accepting} ${own}`,
+    ({ states: own, accepting }) => {
+      /** @type {Map<number, Set<number>>} */
+      const targets = new Map();
+      for (const state of own)
+        for (const [set, to] of states[state].edges)
+          for (const symbol of symbols[set]) {
+            work++;
+            const known = targets.get(symbol);
+            if (known) known.add(to);
+            else targets.set(symbol, new Set([to]));
+          }
+      /** Subsets by their targets, which several symbols share. @type {Map<string, Subset>} */
+      const known = new Map();
+      const edges = [...targets].map(([symbol, own]) => {
+        const key = [...own].join();
+        const found = known.get(key) ?? subset(own);
+        known.set(key, found);
+        return /** @type {[number, Subset]} */ ([symbol, found]);
+      });
+      return work > MAX_EDGES ? null : { edges, accepting };
+    },
+    MAX_DETERMINISTIC,
+  );
+}
+
+/**
+ * @param {PatternState[]} states
+ * @param {Alphabet} alphabet
+ * @param {Set<number>} ending
+ * @param {Subset} start
+ * @returns {Machine}
+ */
+const nondeterministic = (states, { symbols }, ending, start) => [
+  { edges: [], free: start.states.map((state) => state + 1), accepting: start.accepting },
+  ...states.map(({ edges, free }, state) => ({
+    edges: edges.flatMap(([set, to]) =>
+      symbols[set].map((symbol) => /** @type {[number, number]} */ ([symbol, to + 1])),
+    ),
+    free: free.map((to) => to + 1),
+    accepting: ending.has(state),
+  })),
+];

@@ -1,0 +1,149 @@
+// strings.js - the strings that fit the keywords of a schema, as they are written in JSON
+//
+// A string with a pattern or a format is written as JSON.stringify writes it: no character is escaped that need not be,
+// and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
+import { fail, show } from '../base/errors.js';
+import { choice, sequence, text } from './expression.js';
+import { FORMAT_NAMES, formatPatterns } from './formats.js';
+import { counted, intersection, statesOf, trimmed } from './machine.js';
+import { Alphabet, patternMachine, patternStates } from './pattern.js';
+import { readPattern } from './regex.js';
+
+/** @typedef {import('./expression.js').Expression} Expression */
+/** @typedef {import('./machine.js').Machine} Machine */
+/** @typedef {import('./regex.js').Ranges} Ranges */
+/** The pattern and the format of a schema; both may be missing. @typedef {{pattern?: any, format?: any}} Keywords */
+
+/** Compiled patterns that are kept, since each generation compiles its schema. */
+const MAX_KEPT = 64;
+/**
+ * The newest machines with their characters, by patterns and lengths.
+ * @type {Map<string, {machine: Machine, alphabet: Alphabet}>}
+ */
+const kept = new Map();
+
+/**
+ * The patterns of keywords, which a string must fit all.
+ * @param {Keywords[]} keywords
+ * @param {string} at
+ * @returns {string[]}
+ */
+export function patternsOf(keywords, at) {
+  const patterns = keywords.flatMap(({ pattern, format }) => {
+    if (pattern !== undefined && typeof pattern !== 'string')
+      fail('bad-option', `json: ${at}: pattern is ${show(pattern)}, expected a regular expression as text`);
+    if (format !== undefined && typeof format !== 'string')
+      fail('bad-option', `json: ${at}: format is ${show(format)}, expected the name of a format`);
+    const own =
+      format === undefined
+        ? []
+        : (formatPatterns(format) ??
+          fail(
+            'unsupported',
+            `json: ${at}: the format ${show(format)} is not supported; supported are ${FORMAT_NAMES.join(', ')}`,
+          ));
+    return pattern === undefined ? own : [pattern, ...own];
+  });
+  return [...new Set(patterns)];
+}
+
+/**
+ * Strings that fit all patterns and have `least` to `most` characters, with their quotes.
+ * @param {string[]} patterns
+ * @param {number} least
+ * @param {number} most
+ * @param {string} at
+ * @param {(ranges: Ranges) => Expression} oneOf  one character of these, as it is written in JSON
+ * @returns {Expression}
+ */
+export function patternString(patterns, least, most, at, oneOf) {
+  const key = JSON.stringify([patterns, least, String(most)]);
+  const found = kept.get(key) ?? compile(patterns, least, most, at);
+  kept.delete(key);
+  kept.set(key, found); // the newest is the last
+  if (kept.size > MAX_KEPT) kept.delete(/** @type {string} */ (kept.keys().next().value));
+  const { machine, alphabet } = found;
+  /** @type {Map<string, Expression>} */
+  const expressions = new Map();
+  const charsOf = (/** @type {number[]} */ symbols) => {
+    const own = symbols.join();
+    const expression = expressions.get(own) ?? oneOf(alphabet.union(symbols));
+    expressions.set(own, expression);
+    return expression;
+  };
+  return sequence(text('"'), statesOf(machine, charsOf), text('"'));
+}
+
+/**
+ * @param {string[]} patterns
+ * @param {number} least
+ * @param {number} most
+ * @param {string} at
+ */
+function compile(patterns, least, most, at) {
+  const tooLarge = (/** @type {string} */ what) =>
+    fail('unsupported', `json: ${at}: ${what} needs too many states: make its repetitions or lengths smaller`);
+  const none = () => fail('bad-option', `json: ${at}: no string fits its pattern, format and length`);
+  const alphabet = new Alphabet();
+  const all = patterns.map(
+    (pattern) =>
+      patternStates(readPattern(pattern, `json: ${at}`), alphabet) ?? tooLarge(`the pattern ${show(pattern)}`),
+  );
+  alphabet.split();
+  const machines = all.map((states) => patternMachine(states, alphabet) ?? none());
+  const together = () => tooLarge('what its patterns, format and length allow together');
+  let machine = machines[0];
+  for (const one of machines.slice(1)) machine = trimmed(intersection(machine, one) ?? together()) ?? none();
+  machine = trimmed(counted(machine, least, most) ?? together()) ?? none();
+  return { machine, alphabet };
+}
+
+/** Short escapes of JSON. */
+const SHORT = new Map(
+  [...'"\\\b\f\n\r\t'].map((c) => [/** @type {number} */ (c.codePointAt(0)), JSON.stringify(c).slice(1, -1)]),
+);
+
+/**
+ * One character of these, as JSON.stringify writes it.
+ * @param {Ranges} ranges
+ * @returns {Expression}
+ */
+export function writtenChars(ranges) {
+  /** @type {Ranges} */
+  const plain = [];
+  const escaped = [];
+  for (const [low, high] of ranges) {
+    let from = low;
+    for (const point of [...Array(0x20).keys(), 0x22, 0x5c]) {
+      if (point < low || point > high) continue;
+      if (point > from) plain.push([from, point - 1]);
+      from = point + 1;
+      escaped.push(text(SHORT.get(point) ?? `\\u${point.toString(16).padStart(4, '0')}`));
+    }
+    if (from <= high) plain.push([from, high]);
+  }
+  return escaped.length ? choice({ chars: plain }, ...escaped) : { chars: plain };
+}
+
+/**
+ * Whether a string fits patterns, as JavaScript's regular expressions decide it.
+ * @param {string} value
+ * @param {string[]} patterns
+ * @param {string} at
+ * @returns {boolean}
+ */
+export const fitsPatterns = (value, patterns, at) => patterns.every((pattern) => regExp(pattern, at).test(value));
+
+/**
+ * @param {string} pattern
+ * @param {string} at
+ */
+function regExp(pattern, at) {
+  for (const flags of ['u', ''])
+    try {
+      return new RegExp(pattern, flags);
+    } catch {
+      // the flag u forbids some forms
+    }
+  return fail('bad-option', `json: ${at}: the pattern ${show(pattern)} is no regular expression`);
+}
