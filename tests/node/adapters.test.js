@@ -4,56 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { withAdapters } from '../../web/lib/formats/merge_adapters.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
-import {
-  collect,
-  golden,
-  json,
-  numbers,
-  readTensors,
-  refused,
-  safetensors,
-  sameBits,
-  serve,
-  stories,
-} from './helpers.js';
+import { collect, golden, json, numbers, readTensors, refused, safetensors, sameBits, serve } from './helpers.js';
+import { adapter } from './lora.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-adapters-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-
-const matrix = (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ seed) => ({
-  shape: [rows, cols],
-  data: Float32Array.from(numbers(rows * cols, 2001, seed), (x) => (x - 1000) / 4000),
-});
-
-/**
- * An adapter of some modules. `modules`: [in, out] by name.
- * @returns {{weights: Buffer, config: any, pairs: Record<string, {a: any, b: any}>}}
- */
-function adapter(modules, { r = 4, alpha = 6, seed = 1, extra = {} } = {}) {
-  const pairs = Object.fromEntries(
-    Object.entries(modules).map(([name, [cols, rows]], i) => [
-      name,
-      { a: matrix(r, cols, seed + 2 * i), b: matrix(rows, r, seed + 2 * i + 1) },
-    ]),
-  );
-  const tensors = Object.fromEntries(
-    Object.entries(pairs).flatMap(([name, { a, b }]) => [
-      [`base_model.model.${name}.lora_A.weight`, a],
-      [`base_model.model.${name}.lora_B.weight`, b],
-    ]),
-  );
-  const config = {
-    peft_type: 'LORA',
-    r,
-    lora_alpha: alpha,
-    bias: 'none',
-    target_modules: ['x'],
-    rank_pattern: {},
-    ...extra,
-  };
-  return { weights: safetensors(tensors), config, pairs };
-}
 
 /** A checkpoint whose tensors have the products added, by the definition. */
 function merged(name, tensor, added, transposed) {
@@ -260,7 +217,7 @@ describe('refusals', () => {
     }
   });
 
-  test('wrong options, and a GGUF', async () => {
+  test('wrong options, and a checkpoint of llama2.c', async () => {
     const { weights, config } = good;
     for (const adapters of [
       5,
@@ -280,10 +237,9 @@ describe('refusals', () => {
     await refused(load(source, { adapters: [{ source: new Response(weights) }] }), 'bad-option', /not a Response/);
     await refused(load(source, { adapters: [{ source: weights }] }), 'bad-argument', /needs \{ weights, config \}/);
     await refused(load(source, { adapters: [{ source: join(folder, 'none.safetensors') }] }), 'not-found');
-    await refused(
-      load(stories, { adapters: [{ source: { weights, config } }] }),
-      'unsupported',
-      /safetensors and PyTorch checkpoints only, this one is a gguf/,
-    );
+    assert.throws(() => withAdapters(/** @type {any} */ ({ format: 'llama2c' }), []), {
+      code: 'unsupported',
+      message: /safetensors, PyTorch and GGUF checkpoints, this one is a llama2c/,
+    });
   });
 });

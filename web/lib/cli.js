@@ -42,7 +42,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
       --json-schema FILE the text is JSON that is valid under this schema
       --grammar FILE     the text follows this grammar (GBNF)
       --beams N          beam search with N beams, without drawing tokens
-      --lora SOURCE      a LoRA adapter: a folder of PEFT, or hf:owner/name; may be repeated
+      --lora SOURCE      a LoRA adapter: a folder of PEFT, a GGUF, or hf:owner/name; may be repeated
       --pooling KIND     with embed: how the vectors of the tokens become one (default: as the model says)
       --dtype DTYPE      keep (default), f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k (also --quantize)
       --kv-dtype DTYPE   f32, f16 or q8_0 (default: q8_0 for quantised models, else f32)

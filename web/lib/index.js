@@ -408,9 +408,10 @@ export async function depth(config, options = {}) {
  * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
  *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
- * @property {{source: Source, scale?: number}[]} [adapters] LoRA adapters of a safetensors checkpoint, in the form of
- *   PEFT: a folder with adapter_config.json and adapter_model.safetensors, or { weights, config }. Each is multiplied
- *   by its scale, default 1, and added to the weights in f32, before they are stored as `dtype`
+ * @property {{source: Source, scale?: number}[]} [adapters] LoRA adapters of a safetensors, PyTorch or GGUF checkpoint:
+ *   a folder of PEFT with adapter_config.json and adapter_model.safetensors, { weights, config }, or a GGUF of
+ *   llama.cpp. Each is multiplied by its scale, default 1, and added to the weights in f32, before they are stored as
+ *   `dtype`
  * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
  *   same fields in its configuration
  * @property {Record<string, any>} [config] keys of the configuration that replace those of the checkpoint's files, or

@@ -1,12 +1,16 @@
-// adapters.js - reads LoRA adapters in the form of PEFT; the caller's side, which posts them to merge_adapters.js
+// adapters.js - reads LoRA adapters in the form of PEFT or of llama.cpp; the caller's side, which posts them to
+// merge_adapters.js
+import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { isBytes } from '../base/values.js';
-import { decodeFloats } from './half.js';
+import { dequantize } from './dequantize.js';
+import { readGguf } from './gguf.js';
+import { ARCHITECTURES } from './gguf_archs.js';
 import { shapeText } from './plan.js';
 import { readSafetensors } from './safetensors.js';
 import { Opener } from './source.js';
 
-/** @typedef {{source: any, scale: number}} AdapterInput  source: an address, a folder, or { weights, config } */
+/** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
 /** @typedef {import('./merge_adapters.js').Delta} Delta */
 /** @typedef {import('./merge_adapters.js').Matrix} Matrix */
 
@@ -50,38 +54,15 @@ export async function readAdapters(adapters, options) {
 async function readAdapter(source, scale, what, options) {
   const opener = new Opener(options);
   try {
+    const file = await singleFile(opener, source);
+    const first = file === null ? null : await opener.reader(opener.resolve(file));
+    if (first && new TextDecoder('latin1').decode(await first.peek(4)) === 'GGUF')
+      return await readGgufAdapter(first, scale, what);
     const { config, weights } = await filesOf(opener, source, what);
     const factor = scale * factorOf(config, what);
-    const r = await opener.reader(opener.resolve(weights));
-    const entries = (await readSafetensors(r, 0)).sort((a, b) => a.offset - b.offset);
-    /** @type {Map<string, {A?: Matrix, B?: Matrix}>} */
-    const pairs = new Map();
-    for (const { name, dtype, shape, offset, bytes } of entries) {
-      const at = `${what}: ${r.name}: ${name}`;
-      const parts = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/.exec(name);
-      if (!parts)
-        return fail('unsupported', `${at}: expected names such as base_model.model...lora_A.weight and lora_B.weight`);
-      if (shape.length !== 2) fail('bad-shape', `${at}: shape ${shapeText(shape)}, expected a matrix`);
-      if (!['f32', 'f16', 'bf16'].includes(dtype))
-        fail('unknown-dtype', `${at}: stored as ${dtype}, expected f32, f16 or bf16`);
-      const [, module, side] = parts;
-      const pair = pairs.get(module) ?? {};
-      pairs.set(module, pair);
-      const key = /** @type {'A' | 'B'} */ (side);
-      if (pair[key]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
-      await r.skip(offset - r.pos);
-      const data = new Float32Array(shape[0] * shape[1]);
-      decodeFloats(await r.take(bytes, name), dtype, data, 0);
-      pair[key] = { shape, data };
-    }
-    if (!pairs.size) fail('missing-tensor', `${what}: ${r.name}: there are no tensors`);
-    return [...pairs].map(([name, { A: a, B: b }]) => {
-      if (!a || !b) return fail('missing-tensor', `${what}: ${r.name}: ${name} has no lora_${a ? 'B' : 'A'}`);
-      if (a.shape[0] !== b.shape[1])
-        fail(
-          'bad-shape',
-          `${what}: ${name}: lora_A is ${shapeText(a.shape)} and lora_B ${shapeText(b.shape)}, their ranks differ`,
-        );
+    const r = first ?? (await opener.reader(opener.resolve(weights)));
+    const pairs = await readPairs(r, await readSafetensors(r, 0), what, peftName);
+    return pairs.map(([name, a, b]) => {
       if (a.shape[0] !== config.r)
         fail('bad-shape', `${what}: ${name}: lora_A has ${a.shape[0]} rows, r is ${config.r} in adapter_config.json`);
       return { name, where: what, a, b, factor };
@@ -89,6 +70,115 @@ async function readAdapter(source, scale, what, options) {
   } finally {
     opener.close();
   }
+}
+
+/**
+ * The one file that a source is, or that its weights are; null for a folder.
+ * @param {Opener} opener
+ * @param {any} source
+ * @returns {Promise<import('./source.js').Bytes | null>}
+ */
+async function singleFile(opener, source) {
+  const file = isBytes(source)
+    ? source
+    : 'length' in source
+      ? source.length === 1
+        ? source[0]
+        : null
+      : source.weights;
+  return isBytes(file) && !(await opener.folderOf(file)) ? file : null;
+}
+
+/**
+ * Module and side of a tensor in a file of PEFT.
+ * @param {string} name
+ * @param {string} at  for messages
+ * @returns {[string, 'A' | 'B']}
+ */
+function peftName(name, at) {
+  const parts = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/.exec(name);
+  if (!parts)
+    return fail('unsupported', `${at}: expected names such as base_model.model...lora_A.weight and lora_B.weight`);
+  return [parts[1], /** @type {'A' | 'B'} */ (parts[2])];
+}
+
+/**
+ * The matrices of an adapter.
+ * @param {import('./bytes.js').ByteReader} r
+ * @param {import('./plan.js').Entry[]} entries
+ * @param {string} what  for messages
+ * @param {(name: string, at: string) => [string, 'A' | 'B']} split  module and side of a tensor
+ * @returns {Promise<[name: string, a: Matrix, b: Matrix][]>}
+ */
+async function readPairs(r, entries, what, split) {
+  /** @type {Map<string, {A?: Matrix, B?: Matrix}>} */
+  const pairs = new Map();
+  for (const { name, dtype, shape, offset, bytes } of entries.sort((a, b) => a.offset - b.offset)) {
+    const at = `${what}: ${r.name}: ${name}`;
+    const [module, side] = split(name, at);
+    if (shape.length !== 2) fail('bad-shape', `${at}: shape ${shapeText(shape)}, expected a matrix`);
+    if (!isDtype(dtype)) return fail('unknown-dtype', `${at}: stored as ${dtype}, expected one of ${DTYPES}`);
+    const pair = pairs.get(module) ?? {};
+    pairs.set(module, pair);
+    if (pair[side]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
+    await r.skip(offset - r.pos);
+    const data = new Float32Array(shape[0] * shape[1]);
+    dequantize(await r.take(bytes, name), dtype, data, 0);
+    pair[side] = { shape, data };
+  }
+  if (!pairs.size) fail('missing-tensor', `${what}: ${r.name}: there are no tensors`);
+  return [...pairs].map(([name, { A: a, B: b }]) => {
+    if (!a || !b) return fail('missing-tensor', `${what}: ${r.name}: ${name} has no lora_${a ? 'B' : 'A'}`);
+    if (a.shape[0] !== b.shape[1])
+      fail(
+        'bad-shape',
+        `${what}: ${name}: lora_A is ${shapeText(a.shape)} and lora_B ${shapeText(b.shape)}, their ranks differ`,
+      );
+    return [name, a, b];
+  });
+}
+
+/**
+ * The products of an adapter of llama.cpp: a GGUF with tensors such as blk.0.attn_q.weight.lora_a.
+ * @param {import('./bytes.js').ByteReader} r
+ * @param {number} scale
+ * @param {string} what  for messages
+ * @returns {Promise<Delta[]>}
+ */
+async function readGgufAdapter(r, scale, what) {
+  const { meta, entries } = await readGguf(r, 0);
+  const at = `${what}: ${r.name}`;
+  for (const [key, expected] of [
+    ['general.type', 'adapter'],
+    ['adapter.type', 'lora'],
+  ])
+    if (meta.get(key) !== expected)
+      fail('unsupported', `${at}: ${key} is ${show(meta.get(key))}, expected ${show(expected)}`);
+  for (const key of meta.keys()) if (key.startsWith('adapter.alora.')) fail('unsupported', `${at}: ${key}`);
+  const architecture = meta.get('general.architecture');
+  if (typeof architecture !== 'string' || !Object.hasOwn(ARCHITECTURES, architecture))
+    return fail('unsupported', `${at}: the architecture ${show(architecture)} is not supported`);
+  const alpha = meta.get('adapter.lora.alpha') ?? 0;
+  if (typeof alpha !== 'number' || !Number.isFinite(alpha))
+    return fail('bad-config', `${at}: adapter.lora.alpha is ${show(alpha)}, expected a number`);
+  const pairs = await readPairs(r, entries, what, ggufName);
+  return pairs.map(([name, a, b]) => {
+    const factor = alpha ? (scale * alpha) / a.shape[0] : scale; // as in llama.cpp
+    return { name, where: what, a, b, factor, architecture };
+  });
+}
+
+/**
+ * Tensor and side of a tensor in an adapter of llama.cpp.
+ * @param {string} name
+ * @param {string} at  for messages
+ * @returns {[string, 'A' | 'B']}
+ */
+function ggufName(name, at) {
+  const parts = /^(.+\.weight)\.lora_([ab])$/.exec(name);
+  if (!parts) return fail('unsupported', `${at}: expected names such as blk.0.attn_q.weight.lora_a and .lora_b`);
+  if (parts[1] === 'token_embd.weight') fail('unsupported', `${at}: adapters of the embedding are not supported`);
+  return [parts[1], parts[2] === 'a' ? 'A' : 'B'];
 }
 
 /**
@@ -111,7 +201,10 @@ async function filesOf(opener, source, what) {
     const config = files ? files.get(NAMES[0]) : source.config;
     const weights = files ? files.get(NAMES[1]) : source.weights;
     if (config === undefined || !isBytes(weights))
-      return fail('bad-argument', `${what}: expected a folder, or { weights, config } with one safetensors file`);
+      return fail(
+        'bad-argument',
+        `${what}: expected a folder, a GGUF, or { weights, config } with one safetensors file`,
+      );
     return { config: await json(config), weights };
   }
   const folder = await opener.folderOf(source);

@@ -277,7 +277,7 @@ export const ARCHITECTURES = {
 };
 
 /** Tensor names of most architectures. @type {Names} */
-export const NAMES = {
+const NAMES = {
   embed: 'token_embd',
   embed_norm: 'token_embd_norm',
   position: 'position_embd',
@@ -304,3 +304,15 @@ export const EXPERTS_ONE_BY_ONE = {
   'ffn.experts.up': 'ffn_up.#.weight',
   'ffn.experts.down': 'ffn_down.#.weight',
 };
+
+/**
+ * Tensor names of an architecture.
+ * @param {string} architecture
+ * @param {boolean} fused  whether q, k and v are one tensor
+ * @returns {Names}
+ */
+export const namesOf = (architecture, fused) => ({
+  ...NAMES,
+  ...ARCHITECTURES[architecture].names,
+  'attn.*': fused ? 'attn_qkv' : 'attn_*',
+});

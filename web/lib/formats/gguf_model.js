@@ -6,7 +6,7 @@
 import { completeConfig } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { contextLength } from './families_common.js';
-import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, NAMES } from './gguf_archs.js';
+import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, namesOf } from './gguf_archs.js';
 import { placesByName } from './plan.js';
 import { ggufPooling } from './sentence.js';
 import { Texts } from './texts.js';
@@ -51,7 +51,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     const supported = Object.keys(ARCHITECTURES).join(', ');
     fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${supported}`);
   }
-  const { fields, names, keys = '', partial, copiesHead, hasExperts, skips, derive } = ARCHITECTURES[arch];
+  const { fields, keys = '', partial, copiesHead, hasExperts, skips, derive } = ARCHITECTURES[arch];
   const byName = new Map(entries.map((e) => [e.name, e]));
   const m = metadata(where, arch, meta, byName);
 
@@ -128,9 +128,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     ...(config.kind === 'encoder_decoder' && { start: startToken(m, meta) }),
     ...(encoder && { pooling: ggufPooling(`${arch}.pooling_type`, m.value('pooling_type')) }),
     places: placesByName(config, {
-      ...NAMES,
-      ...names,
-      'attn.*': fused ? 'attn_qkv' : 'attn_*',
+      ...namesOf(arch, fused),
       ...(byName.has('blk.0.ffn_gate.0.weight') && EXPERTS_ONE_BY_ONE),
     }),
     isBuffer: ({ name, shape }) =>

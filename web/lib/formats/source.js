@@ -72,6 +72,7 @@ import { ggufTokenizer } from './vocab.js';
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('./detect.js').Format} format
+ * @property {string} [architecture]  of a GGUF
  * @property {TensorSource[]} tensors  in the order of `stream`, except of PyTorch files, whose order is found while
  *   they are read; they cover every weight of the roster once
  * @property {number | null} totalBytes of the weight files; null where it is unknown
@@ -82,6 +83,7 @@ import { ggufTokenizer } from './vocab.js';
  * What a format's reader returns.
  * @typedef {object} Parsed
  * @property {Config} config
+ * @property {string} [architecture]  of a GGUF
  * @property {TensorSource[]} tensors
  * @property {Special} special
  * @property {string | null} chatTemplate
@@ -284,6 +286,7 @@ export class Opener {
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
       config,
+      architecture: String(gguf.meta.get('general.architecture')),
       tensors,
       tokenizer: vocab?.json,
       special: {

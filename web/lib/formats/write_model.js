@@ -4,10 +4,11 @@
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
 import { isSparse, layerFlag, rotaryDim, scoreScale, windowOf } from './config.js';
 import { fail, show } from '../base/errors.js';
-import { ARCHITECTURES, NAMES } from './gguf_archs.js';
+import { ARCHITECTURES, namesOf } from './gguf_archs.js';
 import { ggufModel } from './gguf_model.js';
 import { placesByName } from './plan.js';
 import { ropeTableFields } from './rope_freqs.js';
+import { rowsForOtherPairs } from './rope_rows.js';
 import { roster } from './roster.js';
 import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
 
@@ -77,7 +78,8 @@ export async function* writeModel(config, weight, { type = 'F32', architecture, 
     const parts = [];
     for (const name of t.covers) {
       const data = await weight(name);
-      parts.push(layout.permute ? permuted(config, name, data) : data);
+      const cols = /\.[qk]\.weight$/.test(name) ? config.d_model : 1;
+      parts.push(layout.permute ? rowsForOtherPairs(config, config.rope_pairs, name, data, cols) : data);
     }
     const data = t.table ?? concatenated(parts);
     yield encode(t.type, data);
@@ -145,13 +147,9 @@ const rank = ({ differences, layout }) =>
  * @returns {{layout: Layout, differences: string[]}} the second: in what the result differs from the model
  */
 function attempt(config, architecture) {
-  const { fields, names } = ARCHITECTURES[architecture];
-  const fused = FUSED.includes(architecture);
+  const { fields } = ARCHITECTURES[architecture];
   const target = { ...config, rope_pairs: fields.rope_pairs ?? config.rope_pairs };
-  const tensors = [
-    ...ropeTables(config),
-    ...tensorsOf(target, { ...NAMES, ...names, 'attn.*': fused ? 'attn_qkv' : 'attn_*' }),
-  ];
+  const tensors = [...ropeTables(config), ...tensorsOf(target, namesOf(architecture, FUSED.includes(architecture)))];
   const meta = metadataOf(target, architecture);
   const layout = { architecture, meta, tensors, permute: target.rope_pairs !== config.rope_pairs };
   const values = new Map(Object.entries(meta).map(([key, v]) => [key, v.type === 6 ? Math.fround(v.value) : v.value]));
@@ -378,27 +376,4 @@ function ropeTables(c) {
     return 1 / ((1 - smooth) / c.rope_factor + smooth);
   });
   return [table('rope_freqs.weight', divisors)];
-}
-
-/**
- * A weight for rotation of the other pairs: the rotated components of each head of q and k change their order, from
- * first halves, second halves to neighbours, or back. Other weights are returned as they are.
- * @param {Config} c  of the model as it is
- * @param {string} name  in the roster
- * @param {Float32Array} data
- */
-function permuted(c, name, data) {
-  if (!/\.attn\.[qk](_norm(\.\d+)?)?\.\w+$/.test(name)) return data;
-  const [width, rotated] = [c.d_head, rotaryDim(c)];
-  const cols = /\.[qk]\.weight$/.test(name) ? c.d_model : 1;
-  const out = new Float32Array(data.length);
-  for (let row = 0; row < data.length / cols; row++) {
-    const i = row % width;
-    const half = rotated / 2;
-    const toNeighbours = i < half ? 2 * i : 2 * (i - half) + 1;
-    const toHalves = i % 2 ? half + (i - 1) / 2 : i / 2;
-    const to = i >= rotated ? i : c.rope_pairs === 'half' ? toNeighbours : toHalves;
-    out.set(data.subarray(row * cols, (row + 1) * cols), (row - i + to) * cols);
-  }
-  return out;
 }

@@ -66,7 +66,11 @@ export async function loadModel(
   let engine;
   try {
     if (options.adapters?.length)
-      checkpoint = (await import('../formats/merge_adapters.js')).withAdapters(checkpoint, options.adapters);
+      checkpoint = (await import('../formats/merge_adapters.js')).withAdapters(
+        checkpoint,
+        options.adapters,
+        options.dtype === 'keep',
+      );
     const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
     engine = await starting;
     const warnings = [...checkpoint.warnings];
