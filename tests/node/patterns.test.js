@@ -92,7 +92,7 @@ const inClass = fc.oneof(
     '\\u{d000}-\\u{f000}',
   ),
 );
-const { pattern } = fc.letrec((tie) => ({
+const { pattern: plain } = fc.letrec((tie) => ({
   atom: fc.oneof(
     { depthSize: 'small' },
     literal,
@@ -126,6 +126,17 @@ const { pattern } = fc.letrec((tie) => ({
     { weight: 1, arbitrary: fc.array(tie('sequence'), { minLength: 2, maxLength: 3 }).map((all) => all.join('|')) },
   ),
 }));
+
+const ahead = fc.tuple(fc.constantFrom('(?=', '(?!'), plain).map(([open, inner]) => `${open}${inner})`);
+const pattern = fc.oneof(
+  { weight: 4, arbitrary: plain },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.array(ahead, { minLength: 1, maxLength: 2 }), plain)
+      .map(([all, rest]) => `^${all.join('')}(?:${rest})`),
+  },
+);
 
 describe('patterns', () => {
   test('a string is read exactly if the regular expression finds the pattern in it, and it has so many characters', () => {
@@ -187,6 +198,28 @@ describe('patterns', () => {
       ['1999-02-31', false],
     ]))
       assert.equal(reads(years, JSON.stringify(text)), fine, text);
+  });
+
+  test('conditions for passwords and the patterns of Zod with lookaheads', () => {
+    const email =
+      "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$";
+    for (const [source, values] of /** @type {[string, string[]][]} */ ([
+      [
+        '^(?=.*[A-Z])(?=.*\\d)(?!.*\\s).{8,12}$',
+        ['Abcdefg1', 'abcdefg1', 'Abcdefgh', 'Abc efg1', 'Abcdef1', 'ABCDEFGH12345'],
+      ],
+      [email, ['ada@x.org', '.ada@x.org', 'a..da@x.org', 'a.da@x.y.org', 'ada.@x.org', 'ada@x', "o'hara+1@a-b.co"]],
+    ])) {
+      const automaton = automatonOf({ type: 'string', pattern: source });
+      const found = values.filter((one) => reads(automaton, JSON.stringify(one)));
+      assert.ok(found.length && found.length < values.length, source);
+      assert.deepEqual(
+        found,
+        values.filter((one) => new RegExp(source).test(one)),
+        source,
+      );
+    }
+    assert.ok(reads(automatonOf({ format: 'email', pattern: email }), '"ada@example.org"'));
   });
 
   test('forms that only the flag u forbids are read as JavaScript reads them without it', () => {
@@ -259,10 +292,16 @@ describe('patterns', () => {
     for (const [source, words, code] of /** @type {[string, RegExp, string][]} */ ([
       [
         'ab(?=c)',
-        /the pattern "ab\(\?=c\)" has a lookahead \(\?=, which is not supported, at character 3/,
+        /the pattern "ab\(\?=c\)" has a lookahead \(\?=, which is supported only behind \^ at the beginning, at character 3/,
         'unsupported',
       ],
       ['(?!c)', /a lookahead \(\?!.* at character 1/, 'unsupported'],
+      ['^(a(?!c))', /a lookahead \(\?!.* at character 4/, 'unsupported'],
+      ['^(?=(?=a))', /a lookahead \(\?=.* at character 5/, 'unsupported'],
+      ['^(?=a)a|b', /a lookahead in one of several alternatives, which ends at character 8/, 'unsupported'],
+      ['^(?=a)*', /a quantifier that follows nothing repeatable at character 7/, 'bad-option'],
+      ['^(?=a', /opens a group that is not closed at character 2/, 'bad-option'],
+      ['^(?![^]*a.{20}$)', /needs too many states/, 'unsupported'],
       ['a(?<=c)', /a lookbehind \(\?<=.* at character 2/, 'unsupported'],
       ['a(?<!c)', /a lookbehind \(\?<!.* at character 2/, 'unsupported'],
       ['(a)\\1', /a reference to a group \\1.* at character 4/, 'unsupported'],

@@ -205,12 +205,14 @@ function closure(states, from, kinds) {
 }
 
 /**
- * The machine of the texts in which a pattern is found; null: there is no such text.
+ * The machine of the texts in which a pattern is found, or is not found; null: there is no such text.
  * @param {PatternState[]} states  of patternStates
+ * @param {boolean} isNegative
  * @param {Alphabet} alphabet  split
+ * @param {() => never} refuse  called when texts without the pattern need too many states
  * @returns {Machine | null}
  */
-export function patternMachine(states, alphabet) {
+export function patternMachine(states, isNegative, alphabet, refuse) {
   /** The states from which the pattern's end is reached where the text ends. */
   const ending = new Set([1]);
   /** @type {number[][]} */
@@ -223,8 +225,10 @@ export function patternMachine(states, alphabet) {
     states: [...closure(states, [0], ['free', 'begin'])].sort((a, b) => a - b),
     accepting: closure(states, [0], ['free', 'begin', 'end']).has(1),
   };
-  const machine = deterministic(states, alphabet, ending, start);
-  if (!machine) return trimmed(nondeterministic(states, alphabet, ending, start));
+  let machine = deterministic(states, alphabet, ending, start);
+  if (!machine) return isNegative ? refuse() : trimmed(nondeterministic(states, alphabet, ending, start));
+  // Each of its states reads every symbol, since a pattern may begin anywhere.
+  if (isNegative) machine = machine.map((state) => ({ ...state, accepting: !state.accepting }));
   const all = trimmed(machine);
   return all && all.length <= MAX_MINIMIZED ? minimized(all) : all;
 }

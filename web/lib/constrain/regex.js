@@ -2,8 +2,9 @@
 //
 // A pattern matches code points, as with the flag u. Forms that the flag u forbids and that have one meaning without it
 // are read too: a hyphen at the side of \w in a class, { } ] as characters, a backslash before any punctuation. What
-// makes a language irregular, or depends on both sides of a place, is refused by its name: lookaround, references to
-// groups, \b. A lazy quantifier accepts the same texts as a greedy one.
+// makes a language irregular, or depends on both sides of a place, is refused by its name: references to groups, \b,
+// lookaround, except lookaheads between ^ and the rest of a pattern, each of which is a condition for the whole text. A
+// lazy quantifier accepts the same texts as a greedy one.
 import { fail, show } from '../base/errors.js';
 import { MAX_POINT, complement } from './expression.js';
 
@@ -14,6 +15,7 @@ import { MAX_POINT, complement } from './expression.js';
  * @typedef {{chars: Ranges} | {all: Pattern[]} | {any: Pattern[]} | {each: Pattern, least: number, most: number} |
  *   {anchor: 'begin' | 'end'}} Pattern
  */
+/** What a text must have, or must not have. @typedef {{pattern: Pattern, isNegative: boolean}} Condition */
 
 const COUNTS = /\{(\d+)(?:(,)(\d*))?\}/y;
 const GROUP_NAME = /\?<[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*>/uy;
@@ -61,10 +63,10 @@ const CLASSES = {
 };
 /** @type {Record<string, number>} */
 const CONTROLS = { f: 0x0c, n: 0x0a, r: 0x0d, t: 0x09, v: 0x0b };
-/** Forms that are refused, by what they begin with. @type {[string, string][]} */
+/** Forms that are refused, by what they begin with. @type {[form: string, name: string, how?: string][]} */
 const REFUSED = [
-  ['(?=', 'a lookahead'],
-  ['(?!', 'a lookahead'],
+  ['(?=', 'a lookahead', 'supported only behind ^ at the beginning'],
+  ['(?!', 'a lookahead', 'supported only behind ^ at the beginning'],
   ['(?<=', 'a lookbehind'],
   ['(?<!', 'a lookbehind'],
   ['\\b', 'a word boundary'],
@@ -122,33 +124,64 @@ class Reader {
     return found;
   }
 
-  /** @returns {Pattern} */
+  /**
+   * What a text must have or must not have: the lookaheads behind a first ^, then the pattern.
+   * @returns {Condition[]}
+   */
   whole() {
-    const pattern = this.alternatives();
-    return this.at < this.source.length ? this.refuse('closes a group that was not opened') : pattern;
+    const conditions = [];
+    /** @type {Pattern} */
+    let pattern;
+    if (/^\^\(\?[=!]/.test(this.source)) {
+      this.skip('^');
+      for (let one; (one = this.ahead());) conditions.push(one);
+      pattern = { all: [{ anchor: 'begin' }, this.sequence()] };
+      if (this.next === '|') this.refuse('has a lookahead in one of several alternatives, which ends', 'unsupported');
+    } else pattern = this.alternatives();
+    if (this.next) this.refuse('closes a group that was not opened');
+    return [...conditions, { pattern, isNegative: false }];
+  }
+
+  /**
+   * A lookahead here, at the beginning of a text; null: there is none.
+   * @returns {Condition | null}
+   */
+  ahead() {
+    const from = this.at;
+    const isNegative = this.skip('(?!');
+    if (!isNegative && !this.skip('(?=')) return null;
+    const inner = this.alternatives();
+    if (!this.skip(')')) {
+      this.at = from;
+      this.refuse('opens a group that is not closed');
+    }
+    return { pattern: { all: [{ anchor: 'begin' }, inner] }, isNegative };
   }
 
   /** @returns {Pattern} */
   alternatives() {
     if (++this.depth > MAX_DEPTH) this.refuse(`has more than ${MAX_DEPTH} groups inside each other`);
     const any = [];
-    do {
-      /** @type {Pattern[]} */
-      const all = [];
-      while (this.next && this.next !== '|' && this.next !== ')') all.push(this.term());
-      any.push(all.length === 1 ? all[0] : { all });
-    } while (this.skip('|'));
+    do any.push(this.sequence());
+    while (this.skip('|'));
     this.depth--;
     return any.length === 1 ? any[0] : { any };
+  }
+
+  /** @returns {Pattern} */
+  sequence() {
+    /** @type {Pattern[]} */
+    const all = [];
+    while (this.next && this.next !== '|' && this.next !== ')') all.push(this.term());
+    return all.length === 1 ? all[0] : { all };
   }
 
   /** @returns {Pattern} */
   term() {
     if (this.skip('^')) return { anchor: 'begin' };
     if (this.skip('$')) return { anchor: 'end' };
-    for (const [form, name] of REFUSED)
-      if (this.source.startsWith(form, this.at))
-        this.refuse(`has ${name} ${form}, which is not supported,`, 'unsupported');
+    for (const [form, name, how = 'not supported'] of REFUSED)
+      if (this.source.startsWith(form, this.at)) this.refuse(`has ${name} ${form}, which is ${how},`, 'unsupported');
     return this.repeated(this.atom());
   }
 
@@ -344,6 +377,6 @@ function property(name) {
  * Reads a pattern.
  * @param {string} source
  * @param {string} where  of the schema, for messages
- * @returns {Pattern}
+ * @returns {Condition[]} all of which hold
  */
 export const readPattern = (source, where) => new Reader(source, where).whole();

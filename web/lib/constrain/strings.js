@@ -85,12 +85,15 @@ function compile(patterns, least, most, at) {
     fail('unsupported', `json: ${at}: ${what} needs too many states: make its repetitions or lengths smaller`);
   const none = () => fail('bad-option', `json: ${at}: no string fits its pattern, format and length`);
   const alphabet = new Alphabet();
-  const all = patterns.map(
-    (pattern) =>
-      patternStates(readPattern(pattern, `json: ${at}`), alphabet) ?? tooLarge(`the pattern ${show(pattern)}`),
-  );
+  const all = patterns.flatMap((source) => {
+    const refuse = () => tooLarge(`the pattern ${show(source)}`);
+    return readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
+      const states = patternStates(pattern, alphabet) ?? refuse();
+      return () => patternMachine(states, isNegative, alphabet, refuse) ?? none();
+    });
+  });
   alphabet.split();
-  const machines = all.map((states) => patternMachine(states, alphabet) ?? none());
+  const machines = all.map((machine) => machine());
   const together = () => tooLarge('what its patterns, format and length allow together');
   let machine = machines[0];
   for (const one of machines.slice(1)) machine = trimmed(intersection(machine, one) ?? together()) ?? none();
