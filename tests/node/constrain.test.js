@@ -259,6 +259,190 @@ describe('JSON schemas', () => {
     );
   });
 
+  test('numbers between limits and multiples: exactly these, among decimals of at most 15 digits', () => {
+    const decimal = fc
+      .tuple(fc.integer({ min: -1200, max: 1200 }), fc.nat(4))
+      .map(([n, places]) => Number((n / 10 ** places).toFixed(places)));
+    const limits = fc
+      .tuple(
+        decimal,
+        fc.nat(3000),
+        fc.constantFrom('minimum', 'exclusiveMinimum', ''),
+        fc.constantFrom('maximum', 'exclusiveMaximum', ''),
+      )
+      .map(([low, width, from, to]) => ({
+        ...(from && { [from]: low }),
+        ...(to && { [to]: (low * 1e4 + width ** 2) / 1e4 }),
+      }));
+    const divisor = fc.constantFrom(undefined, undefined, 1, 3, 7, 100, 0.5, 0.01, 0.25, 1.5, 360);
+    const near = fc.tuple(decimal, fc.constantFrom('', '0', '1', '9', '00000000001'));
+    const seen = { yes: 0, no: 0 };
+    fc.assert(
+      fc.property(
+        limits,
+        divisor,
+        fc.boolean(),
+        fc.array(near, { minLength: 20, maxLength: 20 }),
+        (given, of, isInteger, all) => {
+          const json = { type: isInteger ? 'integer' : 'number', ...given, ...(of && { multipleOf: of }) };
+          if (!Object.keys(given).length && !of) return;
+          let automaton = null;
+          try {
+            automaton = schemaAutomaton(json);
+          } catch (error) {
+            assert.match(error.message, /there is no (integer|number)/);
+          }
+          const places = of === undefined ? 15 : (String(of).split('.')[1] ?? '').length;
+          const edges = Object.values(given).map((limit) => [limit, '']);
+          for (const [base, more] of [...all, ...edges, ...edges.map(([limit]) => [limit, '1'])]) {
+            const text = !more ? String(base) : `${base}${String(base).includes('.') ? '' : '.'}${more}`;
+            const [, fraction = ''] = text.split('.');
+            const fine =
+              isValid(Number(text), json) &&
+              (!isInteger || !text.includes('.')) &&
+              fraction.length <= places &&
+              !(text.startsWith('-') && Number(text) === 0);
+            assert.equal(!!automaton && reads(automaton, text), fine, `${JSON.stringify(json)}: ${text}`);
+            seen[fine ? 'yes' : 'no']++;
+          }
+          for (const text of ['', '-', '.5', '1.', '01', '-0', '1e2', '+1', '--1', '1.5.5'])
+            assert.ok(!automaton || !reads(automaton, text), text);
+        },
+      ),
+      { numRuns: 400 },
+    );
+    assert.ok(seen.yes > 250 && seen.no > 1000, JSON.stringify(seen));
+    const money = schemaAutomaton({ type: 'number', minimum: 0, multipleOf: 0.01 });
+    for (const text of ['0', '19.99', '0.1', '12.50', '9999999999999.99']) assert.ok(reads(money, text), text);
+    for (const text of ['-1', '0.001', '99999999999999.99', '1e1']) assert.ok(!reads(money, text), text);
+  });
+
+  /** Schemas that others often have values in common with. */
+  const condition = fc.oneof(
+    schema,
+    fc.constantFrom(
+      {},
+      { minLength: 1, maxLength: 4 },
+      { pattern: '[^a]' },
+      { type: ['string', 'number', 'array', 'object', 'boolean'] },
+      { minimum: -50.5, multipleOf: 0.5 },
+      { maxItems: 2 },
+      { required: ['b'] },
+      { anyOf: [{ type: ['string', 'null'] }, { type: ['object', 'array', 'number', 'boolean'] }] },
+      { properties: { e: { type: 'null' } } },
+    ),
+    schema.map((part) => ({ properties: { a: part } })),
+    schema.map((part) => ({ prefixItems: [true, part] })),
+    schema.map((part) => ({ items: { anyOf: [part, { type: 'integer' }] } })),
+    schema.map((part) => ({ type: 'object', additionalProperties: part, required: ['c'] })),
+  );
+
+  test('all of several schemas: any random text is valid under each of them, or they are refused', () => {
+    const seen = { compiled: 0, refused: 0 };
+    fc.assert(
+      fc.property(
+        schema,
+        fc.array(condition, { minLength: 1, maxLength: 2 }),
+        fc.nat(2 ** 31),
+        (first, others, seed) => {
+          const allOf = [first, ...others];
+          const random = numbersOf(seed);
+          try {
+            compiled({ json: { allOf } });
+          } catch (error) {
+            assert.ok(error instanceof GlassformerError, error.stack);
+            seen.refused++;
+            return;
+          }
+          seen.compiled++;
+          for (let i = 0; i < 3; i++) {
+            const { text } = randomText(models[i], { json: { allOf } }, random);
+            assert.ok(isValid(JSON.parse(text), { allOf }), text);
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+    assert.ok(seen.compiled > 80 && seen.refused > 50, JSON.stringify(seen));
+  });
+
+  test('several schemas for one value: texts that are read, and texts that are not', () => {
+    const cases = /** @type {[any, string[], string[]][]} */ ([
+      [
+        {
+          $defs: { base: { properties: { id: { type: 'integer' } }, required: ['id'] } },
+          allOf: [{ $ref: '#/$defs/base' }],
+          properties: { id: { minimum: 5 }, name: { type: 'string' } },
+          description: 'own keywords, a reference and an annotation',
+        },
+        ['{"id":5}', '{"id":7,"name":"x"}'],
+        ['{"id":4}', '{"name":"x"}', '{"id":5.5}'],
+      ],
+      [
+        {
+          type: 'object',
+          properties: { a: { const: 1 }, b: { const: 2 } },
+          anyOf: [{ required: ['a'] }, { required: ['b'] }],
+        },
+        ['{"a":1}', '{"b":2}', '{"a":1,"b":2}'],
+        ['{}', '{"a":2}'],
+      ],
+      [
+        { properties: { a: true }, allOf: [{ properties: { b: { const: 1 } }, additionalProperties: false }] },
+        ['{}', '{"b":1}'],
+        ['{"a":1}', '{"a":1,"b":1}'],
+      ],
+      [
+        { $defs: { list: { type: 'array' } }, $ref: '#/$defs/list', items: { const: 1 }, maxItems: 2 },
+        ['[]', '[1]', '[1,1]'],
+        ['[2]', '[1,1,1]'],
+      ],
+      [
+        { prefixItems: [{ const: 'a' }, { type: 'integer' }], items: { type: 'null' }, minItems: 1, maxItems: 3 },
+        ['["a"]', '["a", 2]', '["a",2,null]'],
+        ['[]', '[2]', '["a",null]', '["a",2,null,null]', '["a",2,3]'],
+      ],
+      [
+        { prefixItems: [{ const: 'a' }, { const: 'b' }], items: false },
+        ['[]', '["a"]', '["a","b"]'],
+        ['["b"]', '["a","b","c"]', '["a",]'],
+      ],
+      [
+        {
+          allOf: [
+            { prefixItems: [{ const: 1 }], minItems: 2 },
+            { items: { enum: [1, 2] }, maxItems: 2 },
+          ],
+        },
+        ['[1,1]', '[1,2]'],
+        ['[1]', '[2,1]', '[1,3]', '[1,1,1]'],
+      ],
+      [{ items: false }, ['[]', '[ ]'], ['[1]']],
+      [{ minimum: 2, maximum: 3 }, ['2', '2.5', '3.0'], ['1', '3.1', '"2"']],
+      [
+        { type: ['string', 'null'], oneOf: [{ format: 'date' }, { const: 'never' }] },
+        ['"2024-02-29"', '"never"', 'null'],
+        ['"2023-02-29"', '""'],
+      ],
+    ]);
+    for (const [given, good, bad] of cases) {
+      const automaton = schemaAutomaton(given);
+      for (const text of good) {
+        assert.ok(isValid(JSON.parse(text), given), text);
+        assert.ok(reads(automaton, text), `${JSON.stringify(given)}: ${text}`);
+      }
+      for (const text of bad) assert.ok(!reads(automaton, text), `${JSON.stringify(given)}: ${text}`);
+    }
+    // Parts that contain themselves are compiled once.
+    const $defs = {
+      a: { allOf: [{ $ref: '#/$defs/b' }, { properties: { x: { $ref: '#/$defs/a' } } }] },
+      b: { type: 'object', properties: { x: { $ref: '#/$defs/b' }, y: { const: 1 } } },
+    };
+    const recursive = schemaAutomaton({ $defs, $ref: '#/$defs/a' });
+    for (const text of ['{}', '{"x":{"x":{"y":1}},"y":1}']) assert.ok(reads(recursive, text), text);
+    assert.ok(!reads(recursive, '{"x":{"x":{"y":2}}}'));
+  });
+
   test('what is not supported is refused by name', async () => {
     for (const [given, words, code] of /** @type {[any, RegExp, string][]} */ ([
       [{ properties: { a: { not: {} } } }, /#\/properties\/a: the keyword "not"/, 'unsupported'],
@@ -530,6 +714,39 @@ describe('generation', () => {
       assert.equal(summary.text, text);
       seen.add(text);
     }
+    assert.ok(seen.size > 20);
+  });
+
+  test('patterns, formats, tuples and merged schemas: any seed gives valid JSON', async () => {
+    const order = {
+      $defs: { money: { type: 'number', minimum: 0, maximum: 999.99, multipleOf: 0.01 } },
+      type: 'object',
+      allOf: [{ properties: { id: { type: 'string', pattern: '^[A-Z]{3}-\\d{4}$' } }, required: ['id'] }],
+      properties: {
+        day: { type: 'string', format: 'date' },
+        at: { type: 'string', format: 'date-time' },
+        mail: { type: 'string', format: 'email', maxLength: 20 },
+        price: { $ref: '#/$defs/money', description: 'in euros' },
+        size: {
+          type: 'array',
+          prefixItems: [{ type: 'integer', multipleOf: 5, minimum: 5, maximum: 50 }, { enum: ['cm', 'in'] }],
+          items: false,
+          minItems: 2,
+        },
+        note: { type: 'string', pattern: 'a', minLength: 2, maxLength: 12 },
+      },
+      required: ['day', 'at', 'mail', 'price', 'size', 'note'],
+    };
+    const seen = new Set();
+    for (let seed = 0; seed < 12; seed++)
+      for (const temperature of [1, 1e4]) {
+        const { text, summary } = await collect(
+          model.generate('Once', { json: order, temperature, seed, maxTokens: 400 }),
+        );
+        assert.ok(['grammar', 'eos'].includes(summary.stopReason), `${summary.stopReason} ${text}`);
+        assert.ok(isValid(JSON.parse(text), order), text);
+        seen.add(text);
+      }
     assert.ok(seen.size > 20);
   });
 

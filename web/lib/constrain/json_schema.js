@@ -289,8 +289,13 @@ class Compiler {
     }
     const values = some ?? others;
     if (values) {
-      const types = typesOf(some ? y : x);
-      return !values.some((value) => types.some((type) => hasType(value, type)));
+      const other = some ? y : x;
+      const types = typesOf(other);
+      return !values.some(
+        (value) =>
+          types.some((type) => hasType(value, type)) &&
+          ((typeof value === 'object' && value !== null) || fits(value, other, at)),
+      );
     }
     const types = typesOf(y).flatMap((type) => (type === 'number' ? [type, 'integer'] : type));
     const common = typesOf(x).filter(
