@@ -113,7 +113,10 @@ export default defineConfig({
     alias: [
       { find: /^glassformer$/, replacement: join(here, 'dist/index.js') },
       // the page has its files beside it: no copies
-      { find: /^\.\/embedded_((?:worker|worker_more|engine|train)\.js)$/, replacement: join(here, 'web/lib/embedded/$1') },
+      {
+        find: /^\.\/embedded_((?:worker|worker_more|engine|train)\.js)$/,
+        replacement: join(here, 'web/lib/embedded/$1'),
+      },
     ],
   },
   server: { host: '127.0.0.1', fs: { allow: [here] } },
