@@ -4,34 +4,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { snake } from '../../web/lib/formats/config.js';
 import { dequantize } from '../../web/lib/formats/dequantize.js';
 import { withAdapters } from '../../web/lib/formats/merge_adapters.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { text, f32, f32s, writeGguf } from '../../web/lib/formats/write_gguf.js';
-import { writeModel } from '../../web/lib/formats/write_model.js';
 import { GlassformerError, create, load } from '../../web/lib/index.js';
 import { distance, golden, numbers, openCase, readTensors, refused, sameBits, stories, top } from './helpers.js';
 import { adapter, matrix } from './lora.js';
+import { ggufOf, weightOf } from './written.js';
 import { metaOf, tensorsOf } from './t5_gguf.js';
-
-/** A weight as f32, row after row. */
-async function weightOf(/** @type {any} */ model, /** @type {string} */ name) {
-  const { shape } = model.parameters.rows.find((row) => row.name === name);
-  if (shape.length === 1) return model.weight(name);
-  const out = new Float32Array(shape[0] * shape[1]);
-  for (let i = 0; i < shape[0]; i++) out.set(await model.weight(name, i), i * shape[1]);
-  return out;
-}
-
-/** A model as the bytes of a GGUF. */
-async function ggufOf(/** @type {any} */ model, /** @type {any} */ options = {}) {
-  const config = Object.fromEntries(Object.entries(model.config).map(([key, value]) => [snake(key), value]));
-  const chunks = [];
-  for await (const chunk of writeModel(/** @type {any} */ (config), (name) => weightOf(model, name), options))
-    chunks.push(chunk);
-  return new Uint8Array(Buffer.concat(chunks));
-}
 
 /** Modules of a folder that PEFT can adapt: all matrices of the blocks, as [in, out]. */
 function modulesOf(/** @type {string} */ name) {

@@ -265,7 +265,9 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
     const special = { bos: null, eos: [] };
     const [bpe, , unigram] = tokenizers;
     for (const [json, words] of /** @type {[any, RegExp][]} */ ([
-      [unigram, /its model is "Unigram", expected BPE/],
+      [unigram, /its normalizer is "NFKC", expected SentencePiece's table/],
+      [{ ...unigram, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],
+      [{ model: { type: 'WordPiece' } }, /its model is "WordPiece", expected BPE or Unigram/],
       [bpe, /its normalizer is "Sequence", expected none/],
       [{ ...bpe, normalizer: null }, /its split patterns .* have no name in llama\.cpp/],
       [{ ...bpe, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],

@@ -1,15 +1,23 @@
 // gguf_t5.test.js - T5 as GGUF: files with the names, keys and types of llama.cpp's converter, made from the cases whose
 // numbers transformers computed, and compared with these and with the Hugging Face folder
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { convert } from '../../web/lib/cli_convert.js';
+import { ByteReader } from '../../web/lib/formats/bytes.js';
+import { readGguf } from '../../web/lib/formats/gguf.js';
 import { fromHalf, toHalf } from '../../web/lib/formats/half.js';
 import { t5Tokenizer } from '../../web/lib/formats/sentencepiece.js';
+import { Texts } from '../../web/lib/formats/texts.js';
+import { ggufTokenizer } from '../../web/lib/formats/vocab.js';
 import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { vocabularyMeta } from '../../web/lib/formats/write_vocab.js';
 import { Tokenizer, load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
 import { metaOf, pieceFile, tensorsOf, vocabularyOf } from './t5_gguf.js';
+import { ggufOf } from './written.js';
 
 const CASES = ['t5', 't5_v1_1'];
 
@@ -141,6 +149,9 @@ describe('the vocabulary of a T5 file', () => {
       assert.equal(ids.map((id) => stream.push(id)).join('') + stream.end(), tokenizer.decode(ids));
     }
     assert.equal(tokenizer.vocabSize, 104);
+    // as in SentencePiece: spaces alone are nothing, and a line end is a character
+    for (const s of ['', ' ', '   ']) assert.deepEqual(tokenizer.encode(s), [1]);
+    assert.deepEqual(tokenizer.encode(' \n '), [3, 2, 1]);
   });
 
   test('tokens of added_tokens.json are found in a text, and the tokens that fill the vocabulary are not', async () => {
@@ -166,6 +177,131 @@ describe('the vocabulary of a T5 file', () => {
       'tokenizer.ggml.add_space_prefix': bool(false),
     };
     assert.deepEqual((await tokenizerOf(meta)).encode('xbcd'), [2, 6, 1]);
+  });
+});
+
+describe('T5 written as GGUF', () => {
+  for (const name of CASES)
+    test(`${name}: the names and types of llama.cpp’s converter, and the same numbers when it is read again`, async () => {
+      const c = openCase(name);
+      const model = await load(c.source, { dtype: 'f32' });
+      for (const type of ['F32', 'F16', 'Q8_0']) {
+        const bytes = await ggufOf(model, { type, meta: { 't5.decoder_start_token_id': u32(0) } });
+        const r = new ByteReader(
+          (async function* () {
+            yield bytes;
+          })(),
+          { name: 'x', total: bytes.length },
+        );
+        const { meta, entries } = await readGguf(r, 0);
+        const shapes = (/** @type {any[]} */ list) => list.map((e) => `${e.name} ${e.shape}`).sort();
+        assert.deepEqual(shapes(entries), shapes(tensorsOf(name)));
+        for (const e of entries)
+          if (/norm|rel_b/.test(e.name)) assert.equal(e.dtype, 'f32', e.name);
+          else if (type === 'F16') assert.equal(e.dtype, 'f16', e.name);
+        for (const [key, { value }] of Object.entries(metaOf(c.config)))
+          if (key.startsWith('t5.') && !/(key|value)_length|layer_norm_epsilon/.test(key))
+            assert.equal(meta.get(key), typeof value === 'number' ? Math.fround(value) : value, key);
+        const again = await load(bytes, { dtype: 'f32' });
+        assert.deepEqual(again.special.start, [0]);
+        const [a, b] = [await model.forward(c.about.input_ids, c.run), await again.forward(c.about.input_ids, c.run)];
+        const off = distance(a.logits.data, b.logits.data);
+        if (type === 'F32') assert.equal(off, 0);
+        const most = a.logits.data.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
+        assert.ok(off < most / 10, `${type}: ${off} of ${most}`);
+        again.dispose();
+      }
+      model.dispose();
+    });
+
+  test('a distance that llama.cpp has not, and sequences with another start, are refused', async () => {
+    const c = openCase('t5');
+    for (const [field, value] of [
+      ['relative_attention_max_distance', 64],
+      ['feed_forward_proj', 'silu'],
+      ['scale_decoder_outputs', false],
+    ]) {
+      const config = { ...c.config, [field]: value };
+      const model = await load({ weights: join(c.folder, 'model.safetensors'), config }, { dtype: 'f32' });
+      await refused(ggufOf(model), 'unsupported', /nearest, t5, has (relative_max_distance|ffn|logit_scale)/);
+      model.dispose();
+    }
+    for (const name of ['marian', 'bart']) {
+      const model = await load(openCase(name).source, { dtype: 'f32' });
+      await refused(ggufOf(model), 'unsupported', /nearest, t5, /);
+      model.dispose();
+    }
+  });
+
+  const table = new Uint8Array(300).map((_, i) => (i * 7) % 256);
+  const spiece = () => readFileSync(pieceFile);
+  /** A tokenizer.json as T5's checkpoints have it. */
+  const published = () => {
+    const unigram = json(join(golden, '../formats/unigram.json'));
+    const [metaspace] = [unigram.pre_tokenizer];
+    return {
+      ...unigram,
+      normalizer: { type: 'Precompiled', precompiled_charsmap: Buffer.from(table).toString('base64') },
+      pre_tokenizer: { type: 'Sequence', pretokenizers: [{ type: 'WhitespaceSplit' }, metaspace] },
+    };
+  };
+  const strings = [
+    ...json(join(golden, '../formats/strings.json')),
+    'a red ball',
+    '',
+    ' ',
+    'a  red',
+    'ball <extra_id_1>s',
+  ];
+  for (const [name, open] of /** @type {[string, () => any][]} */ ([
+    ['a spiece.model', () => t5Tokenizer(spiece(), 'x', 3)],
+    ['a tokenizer.json of a published checkpoint', published],
+  ]))
+    test(`the vocabulary of ${name}: the same ids when it is read again`, async () => {
+      const before = open();
+      const meta = vocabularyMeta(before, { bos: null, eos: [1] }, 40);
+      const after = await Tokenizer.load(writeGguf(meta, []));
+      const first = new Tokenizer(before);
+      for (const s of strings) {
+        assert.deepEqual(after.encode(s), first.encode(s), JSON.stringify(s));
+      }
+      assert.equal(after.vocabSize, 40);
+      assert.equal(meta['tokenizer.ggml.model'].value, 't5');
+      assert.deepEqual(
+        [meta['tokenizer.ggml.add_eos_token'].value, meta['tokenizer.ggml.eos_token_id'].value],
+        [true, 1],
+      );
+      assert.equal(meta['tokenizer.ggml.unknown_token_id'].value, 2);
+      assert.equal(meta['tokenizer.ggml.token_type'].value[2], 2);
+      assert.ok(!('tokenizer.ggml.bos_token_id' in meta));
+      const charsmap = meta['tokenizer.ggml.precompiled_charsmap']?.value;
+      if (name.includes('published')) assert.deepEqual(charsmap, [...table]);
+      // a file made of what was read from a GGUF has the same keys
+      const values = Object.entries(meta).map(([key, { of, value }]) => [key, of === 8 ? Texts.from(value) : value]);
+      const read = await ggufTokenizer('x', new Map(/** @type {any} */ (values)));
+      assert.deepEqual(vocabularyMeta(/** @type {any} */ (read).json, { bos: null, eos: [1] }, 40), meta);
+    });
+
+  test('convert writes a folder as GGUF, with its vocabulary', async () => {
+    const c = openCase('t5');
+    const folder = mkdtempSync(join(tmpdir(), 'glassformer-t5-'));
+    try {
+      cpSync(join(c.folder, 'config.json'), join(folder, 'config.json'));
+      cpSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
+      cpSync(pieceFile, join(folder, 'spiece.model'));
+      writeFileSync(join(folder, 'tokenizer_config.json'), '{"extra_ids": 5}');
+      const out = join(folder, 'out.gguf');
+      await convert(`${folder}/`, out, { type: 'F32', vocabulary: true, options: {} });
+      const [a, b] = [await load(`${folder}/`), await load(out)];
+      assert.deepEqual(b.warnings, []);
+      assert.deepEqual(b.special, { ...a.special, start: [0] });
+      const options = { source: 'a red ball <extra_id_0>', temperature: 0, maxTokens: 10 };
+      assert.deepEqual((await collect(b.generate('', options))).ids, (await collect(a.generate('', options))).ids);
+      assert.deepEqual(await b.encode(options.source), await a.encode(options.source));
+      for (const m of [a, b]) m.dispose();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

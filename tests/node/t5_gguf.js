@@ -69,7 +69,7 @@ export const metaOf = (/** @type {any} */ c, architecture = 't5') => ({
  * @param {string[]} [added]  of added_tokens.json, after the pieces
  */
 export function vocabularyOf(size, added = []) {
-  const { texts: pieces, scores, types, prefix, single, nfkc } = readUnigram(readFileSync(pieceFile), 'spiece.model');
+  const { texts: pieces, scores, types, prefix, single } = readUnigram(readFileSync(pieceFile), 'spiece.model');
   const all = Array.from({ length: size }, (_, i) => pieces[i] ?? added[i - pieces.length] ?? `[PAD${i}]`);
   const of = (/** @type {number[]} */ own, user, unused) =>
     all.map((_, i) => own[i] ?? (i - pieces.length < added.length ? user : unused));
@@ -81,7 +81,6 @@ export function vocabularyOf(size, added = []) {
     'tokenizer.ggml.token_type': i32s(of(types, 4, 5)),
     'tokenizer.ggml.add_space_prefix': bool(prefix),
     'tokenizer.ggml.remove_extra_whitespaces': bool(single),
-    ...(nfkc && { 'tokenizer.ggml.precompiled_charsmap': { type: 9, of: 0, value: [4, 0, 0, 0, 0, 0, 0, 0] } }),
     'tokenizer.ggml.eos_token_id': u32(1),
     'tokenizer.ggml.unknown_token_id': u32(2),
     'tokenizer.ggml.padding_token_id': u32(0),

@@ -42,6 +42,7 @@ export async function convert(source, out, { type, vocabulary, options }) {
       'general.name': text(source.replace(/\/$/, '').replace(/^.*[/\\]/, '') || 'model'),
       'general.file_type': u32(FILE_TYPES[chosen]),
       'general.quantization_version': u32(2),
+      ...startOf(model),
       ...(vocabulary && (await vocabularyOf(model))),
     };
     const config = /** @type {any} */ (configOf(model.config));
@@ -55,6 +56,15 @@ export async function convert(source, out, { type, vocabulary, options }) {
 }
 
 /**
+ * The key of the token that begins every target of an encoder-decoder.
+ * @param {import('./index.js').Model} model
+ * @returns {Record<string, import('./formats/write_gguf.js').Value>}
+ */
+const startOf = ({ config, special: { bos } }) =>
+  config.kind === 'encoder_decoder' && bos !== null ? { 't5.decoder_start_token_id': u32(bos) } : {};
+
+/**
+ * The metadata of a model's vocabulary. What an encoder-decoder calls its first token begins its targets only.
  * @param {import('./index.js').Model} model
  * @returns {Promise<Record<string, any>>}
  */
@@ -62,7 +72,8 @@ async function vocabularyOf({ tokenizer, special, config, chatTemplate }) {
   if (!tokenizer) return {};
   const json = JSON.parse((await tokenizer).toText());
   if (json.model.type === PIECES) json.model = SentencePieces.fromJSON(json.model);
-  return vocabularyMeta(json, special, config.vocabSize, chatTemplate);
+  const ids = config.kind === 'encoder_decoder' ? { ...special, bos: null } : special;
+  return vocabularyMeta(json, ids, config.vocabSize, chatTemplate);
 }
 
 /**

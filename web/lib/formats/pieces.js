@@ -135,6 +135,26 @@ export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...ba
   return { ...spaceFields(base, prefix, space), model: new SentencePieces(base.texts, base.types, scores, unk) };
 }
 
+/**
+ * Bytes as base64, the form in which a tokenizer.json holds them.
+ * @param {Uint8Array} bytes
+ */
+function base64(bytes) {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text);
+}
+
+/** The start of a text that is not empty. */
+export const NOT_EMPTY = '\\A(?!\\z)';
+
+/**
+ * A step that replaces what matches a pattern.
+ * @param {{Regex?: string, String?: string}} pattern
+ * @param {string} content
+ */
+const replacing = (pattern, content) => ({ type: 'Replace', pattern, content });
+
 /** Put before the text of an unused token of a Unigram vocabulary, which a text must not become. */
 export const UNUSED_MARK = '\0';
 
@@ -142,22 +162,22 @@ export const UNUSED_MARK = '\0';
  * A SentencePiece vocabulary of the Unigram kind (Kudo 2018) in the form of a tokenizer.json. The score of an unknown
  * character lies below that of every ordinary token; llama.cpp's converter gives others, such as the padding of the
  * vocabulary, scores far below, which do not count.
- * @param {Pieces & {single: boolean, nfkc: boolean}} vocabulary  single: several spaces count as one, and those at the
- *   ends are dropped; nfkc: texts are normalised by SentencePiece's table
+ * @param {Pieces & {single: boolean, charsmap: Uint8Array | null}} vocabulary  single: several spaces count as one, and
+ *   those at the ends are dropped; charsmap: SentencePiece's table by which texts are normalised, null where there is
+ *   none. The tokenizers library normalises by its own rules (NFKC); a written GGUF gets the table
  */
-export function unigramJson({ scores, unk, prefix, space = '\u2581', single, nfkc, ...base }) {
+export function unigramJson({ scores, unk, prefix, space = '\u2581', single, charsmap, ...base }) {
   const before = [
-    ...(nfkc ? [{ type: 'Precompiled' }] : []),
-    ...(single ? [{ type: 'Replace', pattern: { Regex: ' {2,}' }, content: ' ' }] : []),
-    ...(single ? [{ type: 'Strip', strip_left: true, strip_right: true }] : []),
+    ...(charsmap ? [{ type: 'Precompiled', precompiled_charsmap: base64(charsmap) }] : []),
+    ...(single ? [replacing({ Regex: ' {2,}' }, ' '), replacing({ Regex: '\\A | \\z' }, '')] : []),
   ];
   const { types } = base;
   const vocab = base.texts
     .toArray()
     .map((text, id) => [types[id] === UNUSED ? UNUSED_MARK + text : text, types[id] === NORMAL ? scores[id] : 0]);
-  const { decoder, ...fields } = spaceFields(base, prefix, space, before);
-  const unmark = { type: 'Replace', pattern: { String: UNUSED_MARK }, content: '' };
-  if (Array.prototype.includes.call(types, UNUSED)) decoder.decoders.unshift(unmark);
+  const mark = single ? replacing({ Regex: NOT_EMPTY }, space) : undefined; // none for a text of spaces alone
+  const { decoder, ...fields } = spaceFields(base, prefix, space, before, mark);
+  if (Array.prototype.includes.call(types, UNUSED)) decoder.decoders.unshift(replacing({ String: UNUSED_MARK }, ''));
   return { ...fields, decoder, model: { type: 'Unigram', unk_id: unk, vocab, byte_fallback: false } };
 }
 
@@ -167,25 +187,22 @@ export function unigramJson({ scores, unk, prefix, space = '\u2581', single, nfk
  * @param {boolean} prefix
  * @param {string} space
  * @param {object[]} [before]  normalizers before those of spaces
+ * @param {object} [mark]  the normalizer that puts a space before a text
  */
-const spaceFields = (base, prefix, space, before = []) => ({
+const spaceFields = (base, prefix, space, before = [], mark = { type: 'Prepend', prepend: space }) => ({
   ...sharedFields(base),
   normalizer: {
     type: 'Sequence',
-    normalizers: [
-      ...before,
-      ...(prefix ? [{ type: 'Prepend', prepend: space }] : []),
-      { type: 'Replace', pattern: { String: ' ' }, content: space },
-    ],
+    normalizers: [...before, ...(prefix ? [mark] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }],
   },
   pre_tokenizer: null,
   decoder: {
     type: 'Sequence',
-    decoders: [
+    decoders: /** @type {object[]} */ ([
       { type: 'Replace', pattern: { String: space }, content: ' ' },
       { type: 'ByteFallback' },
       { type: 'Fuse' },
       ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
-    ],
+    ]),
   },
 });

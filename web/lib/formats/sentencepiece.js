@@ -22,7 +22,7 @@ const FOREIGN = 100;
  * @property {number[]} types    numbered as in GGUF
  * @property {boolean} prefix    a space is put before every text
  * @property {boolean} single    several spaces count as one, and those at the ends are dropped
- * @property {boolean} nfkc      texts are normalised by a table
+ * @property {Uint8Array | null} charsmap  the table by which texts are normalised
  */
 /**
  * A field of a message: its number, and its value or the place of its bytes.
@@ -70,7 +70,7 @@ export function readUnigram(bytes, name) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   /** @type {Unigram} */
-  const out = { texts: [], scores: [], types: [], prefix: true, single: true, nfkc: false };
+  const out = { texts: [], scores: [], types: [], prefix: true, single: true, charsmap: null };
   let kind = 1;
   /** @type {Record<string, (f: Field) => void>} by message and field */
   const read = {
@@ -78,7 +78,7 @@ export function readUnigram(bytes, name) {
     '1 2': ({ from }) => (out.scores[out.scores.length - 1] = view.getFloat32(from, true)),
     '1 3': ({ value }) => (out.types[out.types.length - 1] = value),
     '2 3': ({ value }) => (kind = value),
-    '3 2': ({ from, to }) => (out.nfkc = to > from),
+    '3 2': ({ from, to }) => (out.charsmap = to > from ? bytes.slice(from, to) : null),
     '3 3': ({ value }) => (out.prefix = value !== 0),
     '3 4': ({ value }) => (out.single = value !== 0),
   };

@@ -149,7 +149,9 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const pieces = { ...base, scores, unk, prefix: get('add_space_prefix') !== false };
   if (kind === 'llama') return { json: sentencePieceJson(pieces), special };
   const single = get('remove_extra_whitespaces') === true;
-  return { json: unigramJson({ ...pieces, single, nfkc: get('precompiled_charsmap') !== undefined }), special };
+  const table = get('precompiled_charsmap');
+  const charsmap = isList(table) && table.length > 0 ? Uint8Array.from(/** @type {any} */ (table), Number) : null;
+  return { json: unigramJson({ ...pieces, single, charsmap }), special };
 }
 
 /**

@@ -56,6 +56,11 @@ export const i32s = (value) => ({ type: 9, of: 5, value });
  * @returns {Value}
  */
 export const f32s = (value) => ({ type: 9, of: 6, value });
+/**
+ * @param {number[]} value
+ * @returns {Value}
+ */
+export const u8s = (value) => ({ type: 9, of: 0, value });
 
 /** A growing byte buffer. */
 class ByteWriter {
@@ -108,6 +113,7 @@ class ByteWriter {
     else if (type === 7) this.room(1).setUint8(0, x ? 1 : 0);
     else if (type === 6) this.room(4).setFloat32(0, x, true);
     else if (type === 5) this.room(4).setInt32(0, x, true);
+    else if (type === 0) this.room(1).setUint8(0, x);
     else this.u32(x);
   }
 

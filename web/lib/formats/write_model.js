@@ -55,6 +55,7 @@ const NEEDS = {
   granite: { bias_head: false },
   smollm3: { bias_head: false },
   bloom: allBias,
+  t5: noBias,
 };
 /** The architectures whose files have q, k and v in one tensor. */
 const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
@@ -94,7 +95,7 @@ export async function* writeModel(config, weight, { type = 'F32', architecture, 
  * @returns {Type}
  */
 function typeOf({ name, shape, covers }, type) {
-  if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_(norm|inp)\.\w+$/.test(name))
+  if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_(norm|inp|rel_b)\.\w+$/.test(name))
     return 'F32';
   return type.startsWith('Q') && /** @type {number} */ (shape.at(-1)) % 32 ? 'F16' : type;
 }
@@ -118,10 +119,13 @@ function concatenated(parts) {
  * @returns {Layout}
  */
 export function ggufLayout(config, wanted) {
-  if (config.kind !== 'decoder') fail('unsupported', `kind ${config.kind} cannot be written as GGUF, expected decoder`);
+  if (config.kind === 'encoder') fail('unsupported', 'kind encoder cannot be written as GGUF, expected decoder');
   if (wanted !== undefined && !Object.hasOwn(ARCHITECTURES, wanted))
     fail('unsupported', `the architecture ${show(wanted)} is not known, expected one of ${Object.keys(ARCHITECTURES)}`);
-  const names = wanted === undefined ? Object.keys(ARCHITECTURES) : [wanted];
+  const ofKind = Object.keys(ARCHITECTURES).filter(
+    (name) => (ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind,
+  );
+  const names = wanted === undefined ? ofKind : [wanted];
   const candidates = names.map((name) => attempt(config, name));
   // First those that need no other order of rows. Phi-3 has Llama's structure under other tensor names.
   candidates.sort((a, b) => rank(a) - rank(b));
@@ -267,7 +271,7 @@ function metadataOf(c, architecture) {
     vocab_size: u32(c.vocab_size),
     context_length: u32(c.context_length),
     embedding_length: u32(c.d_model),
-    block_count: u32(c.n_layers),
+    block_count: u32(c.kind === 'encoder_decoder' ? c.n_encoder_layers : c.n_layers),
     feed_forward_length: u32(everySparse(c) && architecture === 'llama' ? c.d_expert : c.d_ff), // Mixtral has no other
     expert_count: c.n_experts && u32(c.n_experts),
     expert_used_count: c.n_experts && u32(c.n_experts_used),
@@ -296,6 +300,8 @@ function metadataOf(c, architecture) {
     embedding_scale: f32(c.embedding_scale),
     residual_scale: f32(c.residual_scale),
     'attention.scale': c.score_scale && f32(c.score_scale),
+    decoder_block_count: u32(c.n_layers),
+    'attention.relative_buckets_count': u32(c.relative_buckets),
     logit_scale: f32(architecture === 'granite' ? 1 / c.logit_scale : c.logit_scale),
   };
   for (const key of keys.split(' ')) values[key] = own[key] ?? false;

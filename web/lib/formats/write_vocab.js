@@ -1,14 +1,17 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../base/errors.js';
 import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from './tokenizer_json.js';
+import { NOT_EMPTY, UNUSED_MARK } from './pieces.js';
 import { PATTERN_ONLY, SPLITS } from './vocab.js';
-import { bool, f32s, i32s, text, texts, u32 } from './write_gguf.js';
+import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
 /** @typedef {import('./write_gguf.js').Value} Value */
 /** A vocabulary by id, of GGUF's token types. @typedef {{tokens: string[], types: number[]}} Tokens */
 
 const UNKNOWN = 2;
+/** The score of a token that no text has, as in llama.cpp's converter. */
+const UNUSED_SCORE = -10000;
 const GPT2_SPLIT = SPLITS['gpt-2'][0];
 
 /**
@@ -23,16 +26,18 @@ export function vocabularyMeta(json, special, size, chatTemplate = null) {
   const { model } = json;
   const written = pieceModels.has(model)
     ? pieces(model, json)
-    : model?.type !== 'BPE' && !(model?.merges && !model.type)
-      ? unsupported(`its model is ${show(model?.type)}, expected BPE`)
-      : model.byte_fallback
-        ? byteFallback(json)
-        : byteLevel(json);
+    : model?.type === 'Unigram'
+      ? unigram(json)
+      : model?.type !== 'BPE' && !(model?.merges && !model.type)
+        ? unsupported(`its model is ${show(model?.type)}, expected BPE or Unigram`)
+        : model.byte_fallback
+          ? byteFallback(json)
+          : byteLevel(json);
   const { kind, tokens, types, scores, more } = written;
   for (let id = tokens.length; id < size; id++) {
     tokens[id] = `[PAD${id}]`;
     types[id] = UNUSED;
-    scores?.push(0);
+    scores?.push(kind === 't5' ? UNUSED_SCORE : 0);
   }
   const [eos, eot] = special.eos;
   const around = json.post_processor ? ends(json.post_processor) : [];
@@ -82,7 +87,8 @@ function ends(processor) {
  */
 function hasPrefix({ normalizer, pre_tokenizer: pre }) {
   const all = normalizer?.normalizers ?? [normalizer];
-  return all.some((/** @type {Json} */ n) => n?.type === 'Prepend') || (pre?.prepend_scheme ?? 'never') !== 'never';
+  const isMark = (/** @type {Json} */ n) => n?.type === 'Prepend' || n?.pattern?.Regex === NOT_EMPTY;
+  return all.some(isMark) || (pre?.prepend_scheme ?? 'never') !== 'never';
 }
 
 /**
@@ -142,6 +148,68 @@ function byteFallback(json) {
     add_space_prefix: bool(hasPrefix(json)),
   };
   return { kind: 'llama', tokens, types, scores, more };
+}
+
+/**
+ * A vocabulary of the kind Unigram, as T5 has it. Unused tokens get the score that llama.cpp's converter gives them.
+ * @param {Json} json
+ */
+function unigram(json) {
+  const { model, normalizer, pre_tokenizer: pre, added_tokens: added = [] } = json;
+  /** @type {string[]} */
+  const tokens = model.vocab.map((/** @type {[string, number]} */ [token]) => token);
+  const scores = model.vocab.map((/** @type {[string, number]} */ [, score]) => score);
+  /** @type {number[]} */
+  const types = tokens.map((token) => (token.startsWith(UNUSED_MARK) ? UNUSED : NORMAL));
+  for (const { id, content, special } of added) {
+    tokens[id] = content;
+    types[id] = special ? CONTROL : USER_DEFINED;
+    scores[id] ??= 0;
+  }
+  for (let id = 0; id < tokens.length; id++) {
+    tokens[id] = tokens[id]?.replace(UNUSED_MARK, '') ?? `[PAD${id}]`;
+    types[id] ??= UNUSED;
+    if (types[id] === UNUSED) scores[id] = UNUSED_SCORE;
+  }
+  types[model.unk_id] = UNKNOWN;
+  const { charsmap, single } = normalizing([normalizer?.normalizers ?? normalizer ?? []].flat());
+  const splitting = [pre?.pretokenizers ?? pre ?? []].flat();
+  for (const { type } of splitting)
+    if (type !== 'Metaspace' && type !== 'WhitespaceSplit') unsupported(`its step ${show(type)} of splitting`);
+  const marks = splitting.find(({ type }) => type === 'Metaspace');
+  const isMarked =
+    marks && (marks.prepend_scheme ?? (marks.add_prefix_space === false ? 'never' : 'always')) !== 'never';
+  const padding = tokens.indexOf('<pad>');
+  const more = {
+    unknown_token_id: u32(model.unk_id),
+    ...(padding >= 0 && { padding_token_id: u32(padding) }),
+    add_space_prefix: bool(isMarked || hasPrefix(json)),
+    remove_extra_whitespaces: bool(single || splitting.some(({ type }) => type === 'WhitespaceSplit')),
+    ...(charsmap && { precompiled_charsmap: u8s(charsmap) }),
+    pre: text('default'),
+  };
+  return { kind: 't5', tokens, types, scores, more };
+}
+
+/**
+ * What the normalizers of a Unigram vocabulary do.
+ * @param {Json[]} steps
+ * @returns {{charsmap: number[] | null, single: boolean}} charsmap: SentencePiece's table; single: several spaces count
+ *   as one
+ */
+function normalizing(steps) {
+  /** @type {number[] | null} */
+  let charsmap = null;
+  let single = false;
+  for (const step of steps) {
+    const pattern = step.pattern?.Regex ?? step.pattern?.String;
+    if (step.type === 'Precompiled' && typeof step.precompiled_charsmap === 'string')
+      charsmap = Array.from(atob(step.precompiled_charsmap), (c) => c.charCodeAt(0));
+    else if (step.type === 'Replace' && pattern === ' {2,}') single = true;
+    else if (!['Prepend', 'Strip'].includes(step.type) && ![' ', '\\A | \\z', NOT_EMPTY].includes(pattern))
+      unsupported(`its normalizer is ${show(step.type)}, expected SentencePiece's table`);
+  }
+  return { charsmap, single };
 }
 
 /**

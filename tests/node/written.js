@@ -1,0 +1,21 @@
+// written.js - a loaded model as the bytes of a GGUF
+import { snake } from '../../web/lib/formats/config.js';
+import { writeModel } from '../../web/lib/formats/write_model.js';
+
+/** A weight as f32, row after row. */
+export async function weightOf(/** @type {any} */ model, /** @type {string} */ name) {
+  const { shape } = model.parameters.rows.find((row) => row.name === name);
+  if (shape.length === 1) return model.weight(name);
+  const out = new Float32Array(shape[0] * shape[1]);
+  for (let i = 0; i < shape[0]; i++) out.set(await model.weight(name, i), i * shape[1]);
+  return out;
+}
+
+/** A model as the bytes of a GGUF. */
+export async function ggufOf(/** @type {any} */ model, /** @type {any} */ options = {}) {
+  const config = Object.fromEntries(Object.entries(model.config).map(([key, value]) => [snake(key), value]));
+  const chunks = [];
+  for await (const chunk of writeModel(/** @type {any} */ (config), (name) => weightOf(model, name), options))
+    chunks.push(chunk);
+  return new Uint8Array(Buffer.concat(chunks));
+}
