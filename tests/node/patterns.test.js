@@ -339,6 +339,8 @@ describe('patterns', () => {
       [{ pattern: '^a{5}$', maxLength: 4 }, /no string fits its pattern, format and length/],
       [{ pattern: '^\\w+$', maxLength: 1e6 }, /allow together needs too many states/],
       [{ format: 'iri' }, /the format "iri" is not supported; supported are date, time, /],
+      [{ type: 'integer', format: 'uint7' }, /the format "uint7" is not supported; supported are date, time, /],
+      [{ type: 'string', format: 'int64' }, /the format "int64" is not one of strings, which are date, /],
       [{ format: 'toString' }, /the format "toString" is not supported/],
       [{ format: ['date'] }, /format is \["date"\], expected the name of a format/],
       [{ format: 'uuid', pattern: 'x' }, /no string fits its pattern, format and length/],

@@ -1,4 +1,4 @@
-// formats.js - the formats of strings, as patterns of which a text must fit all
+// formats.js - the formats of strings, as patterns of which a text must fit all, and those of numbers
 //
 // Each leaves out texts that few programs write or that checkers disagree about:
 // - date: years 0000 to 9999 (RFC 3339), 29 February only in leap years
@@ -63,8 +63,16 @@ const FORMATS = {
   ],
 };
 
-/** The formats that are supported. */
+/** The formats of strings that are supported. */
 export const FORMAT_NAMES = Object.keys(FORMATS);
+
+/** The formats of numbers, which OpenAPI defines, with their limits. @type {Map<string, [number, number]>} */
+export const NUMBER_FORMATS = new Map([
+  ['int32', [-(2 ** 31), 2 ** 31 - 1]],
+  ['int64', [-Infinity, Infinity]], // no number here has more than 15 digits
+  ['float', [-Infinity, Infinity]],
+  ['double', [-Infinity, Infinity]],
+]);
 
 /**
  * The patterns of a format; null: it is not supported.

@@ -320,10 +320,19 @@ class Compiler {
    */
   ofType(type, schema, at) {
     if (type === 'string') return this.string(schema, at);
+    if (type === 'number' || type === 'integer') return this.number(rangeOf(schema, type === 'integer'), type, at);
     if (!KEYWORDS[type].some((key) => schema[key] !== undefined)) return rule(type);
-    if (type === 'object') return this.object(schema, at);
-    if (type === 'array') return this.array(schema, at);
-    const range = rangeOf(schema, type === 'integer');
+    return type === 'object' ? this.object(schema, at) : this.array(schema, at);
+  }
+
+  /**
+   * @param {import('./numbers.js').Range} range
+   * @param {string} type
+   * @param {string} at
+   * @returns {Expression}
+   */
+  number(range, type, at) {
+    if (range.low === -Infinity && range.high === Infinity && range.of === undefined) return rule(type);
     if (type === 'integer' && range.of === undefined) return integerRange(range, at);
     const refuse = () =>
       fail('unsupported', `json: ${at}: multiples of ${range.of} need too many states: use a smaller multipleOf`);

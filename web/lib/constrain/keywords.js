@@ -1,5 +1,6 @@
 // keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
 import { fail, show } from '../base/errors.js';
+import { FORMAT_NAMES, NUMBER_FORMATS } from './formats.js';
 import { textsOf } from './merge.js';
 import { isMultiple } from './numbers.js';
 import { fitsPatterns, patternsOf } from './strings.js';
@@ -30,7 +31,7 @@ const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems'];
 
 /**
  * Throws for the first keyword that is not supported, or whose value has the wrong type. The schemas in it are not
- * checked, nor pattern and format.
+ * checked, nor is the pattern.
  * @param {Schema} schema
  * @param {string} at
  */
@@ -51,12 +52,26 @@ export function checkKeywords(schema, at) {
       wrong(key, 'a list of names');
     else if (key === 'properties' && (typeof value !== 'object' || value === null || Array.isArray(value)))
       wrong(key, 'schemas by name');
+    else if (key === 'format') checkFormat(value, at);
     else if (key === 'type') {
       const types = [value].flat();
       const other = types.find((name) => !TYPES.includes(name));
       if (!types.length || other !== undefined) wrong(key, `one of ${TYPES.join(', ')}`, other ?? value);
     }
   }
+}
+
+/**
+ * Throws for a format that no type has. One of another type says nothing about a value.
+ * @param {any} format
+ * @param {string} at
+ */
+function checkFormat(format, at) {
+  if (typeof format !== 'string')
+    fail('bad-option', `json: ${at}: format is ${show(format)}, expected the name of a format`);
+  const names = [...FORMAT_NAMES, ...NUMBER_FORMATS.keys()];
+  if (!names.includes(format))
+    fail('unsupported', `json: ${at}: the format ${show(format)} is not supported; supported are ${names.join(', ')}`);
 }
 
 /**
@@ -119,7 +134,9 @@ export function countsOf(schema, what, at) {
  */
 export function rangeOf(schema, isInteger) {
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;
-  const [low, high] = [Math.max(minimum, exclusiveMinimum), Math.min(maximum, exclusiveMaximum)];
+  const formats = textsOf(schema).map(({ format }) => NUMBER_FORMATS.get(format) ?? [-Infinity, Infinity]);
+  const low = Math.max(minimum, exclusiveMinimum, ...formats.map(([least]) => least));
+  const high = Math.min(maximum, exclusiveMaximum, ...formats.map(([, most]) => most));
   return {
     isInteger,
     low,

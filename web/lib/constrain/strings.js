@@ -14,8 +14,8 @@ import { readPattern } from './regex.js';
 /** @typedef {import('./regex.js').Ranges} Ranges */
 /** The pattern and the format of a schema; both may be missing. @typedef {{pattern?: any, format?: any}} Keywords */
 
-/** Compiled patterns that are kept, since each generation compiles its schema. */
-const MAX_KEPT = 64;
+/** States of compiled patterns that are kept, since each generation compiles its schema. */
+const MAX_KEPT = 100_000;
 /**
  * The newest machines with their characters, by patterns and lengths.
  * @type {Map<string, {machine: Machine, alphabet: Alphabet}>}
@@ -32,19 +32,20 @@ export function patternsOf(keywords, at) {
   const patterns = keywords.flatMap(({ pattern, format }) => {
     if (pattern !== undefined && typeof pattern !== 'string')
       fail('bad-option', `json: ${at}: pattern is ${show(pattern)}, expected a regular expression as text`);
-    if (format !== undefined && typeof format !== 'string')
-      fail('bad-option', `json: ${at}: format is ${show(format)}, expected the name of a format`);
-    const own =
-      format === undefined
-        ? []
-        : (formatPatterns(format) ??
-          fail(
-            'unsupported',
-            `json: ${at}: the format ${show(format)} is not supported; supported are ${FORMAT_NAMES.join(', ')}`,
-          ));
+    const own = format === undefined ? [] : (formatPatterns(format) ?? refuseFormat(format, at));
     return pattern === undefined ? own : [pattern, ...own];
   });
   return [...new Set(patterns)];
+}
+
+/**
+ * @param {string} format
+ * @param {string} at
+ * @returns {never}
+ */
+function refuseFormat(format, at) {
+  const names = FORMAT_NAMES.join(', ');
+  return fail('unsupported', `json: ${at}: the format ${show(format)} is not one of strings, which are ${names}`);
 }
 
 /**
@@ -61,7 +62,13 @@ export function patternString(patterns, least, most, at, oneOf) {
   const found = kept.get(key) ?? compile(patterns, least, most, at);
   kept.delete(key);
   kept.set(key, found); // the newest is the last
-  if (kept.size > MAX_KEPT) kept.delete(/** @type {string} */ (kept.keys().next().value));
+  let states = 0;
+  for (const { machine } of kept.values()) states += machine.length;
+  for (const [oldest, { machine }] of kept) {
+    if (states <= MAX_KEPT) break;
+    kept.delete(oldest);
+    states -= machine.length;
+  }
   const { machine, alphabet } = found;
   /** @type {Map<string, Expression>} */
   const expressions = new Map();
