@@ -13,7 +13,8 @@ static void *carve(char **at, uint64_t bytes) {
 void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, int32_t dtype, void *scratch) {
     char *at = scratch;
     a->lanes = n == 1 ? 1 : 4, a->groups = (n + a->lanes - 1) / a->lanes, a->cols = cols;
-    a->unit = gf_dot_of(gf_dtypes[dtype].bits) == GF_DOT_I16 ? 8 : 4;
+    enum gf_dot kind = gf_dot_of(gf_dtypes[dtype].bits);
+    a->unit = kind == GF_DOT_I16 || kind == GF_DOT_ABS ? 8 : 4;
     uint64_t tokens = (uint64_t)a->lanes * (uint64_t)a->groups, blocks = (uint64_t)cols / GF_QBLOCK;
     a->q = carve(&at, tokens * (uint64_t)cols / 4 * (uint64_t)a->unit);
     a->scale = carve(&at, tokens * blocks * 4);
@@ -80,20 +81,40 @@ static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 even[4], 
     for (int j = 0; to == packed && factors && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
 }
 
-/* Minus what a sum of stored weights times activations is too large by. sum, evens: of the activations, and of those of
- * even columns. */
-static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t evens) {
+/* 32 integers for GF_DOT_ABS, 4 columns at dst + j * step: |x|, then 0 or -1, the sign of x; for weights with factors 8
+ * columns as above, first |x| of both fours. negative [4]: the sum of -x of the negative ones of the same 8 columns, or
+ * of columns 8j .. 8j + 7, in two lanes for each four. */
+static void store_abs(char *dst, int32_t step, const v128 q[8], v128 negative[4], int factors) {
+    char packed[64];
+    const int32_t part = factors ? 16 : 8;
+    char *to = step == part ? dst : packed;
+    GF_UNROLL
+    for (int i = 0; i < 4; i++) {
+        v128 u = factors ? q[i] : q[2 * i], v = factors ? q[i + 4] : q[2 * i + 1];
+        v128 u_sign = i4_shr(u, 31), v_sign = i4_shr(v, 31), zero = i4_splat(0);
+        negative[i] = i4_sub(zero, i4_add_pairs(v_and(u, u_sign), v_and(v, v_sign)));
+        v128 size = h8_narrow(i4_sub(v_xor(u, u_sign), u_sign), i4_sub(v_xor(v, v_sign), v_sign));
+        v128 bytes = b16_narrow(size, h8_narrow(u_sign, v_sign));
+        v_store(to + 16 * i, factors ? bytes : V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
+    }
+    for (int j = 0; to == packed && !factors && j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
+    for (int j = 0; to == packed && factors && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
+}
+
+/* Minus what a sum of stored weights times activations is too large by. sum: of the activations; part: for GF_DOT_I16 of
+ * those of even columns, for GF_DOT_ABS of the magnitudes of negative ones, whose weights w become -w - 1. */
+static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t part) {
     if (gf_dtypes[dtype].bits != 8) return -gf_dtypes[dtype].zero * sum;
-    return kind == GF_DOT_I16 ? -128 * evens : kind == GF_DOT_UNSIGNED ? -128 * sum : 0;
+    if (kind == GF_DOT_UNSIGNED) return -128 * sum;
+    return GF_RELAXED ? part : -128 * part;
 }
 
 /* start [2][lanes][2]: of the first and the second 8 of both 16 columns of a block (struct gf_acts). */
 static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot kind, const v128 q[8],
-                           const v128 even[4]) {
+                           const v128 parts[4]) {
     for (int p = 0; p < 2; p++, start += 2 * lanes) {
-        v128 evens = kind == GF_DOT_I16 ? i4_add(even[2 * p], even[2 * p + 1]) : i4_splat(0);
         int32_t e[4];
-        v_store(e, evens);
+        v_store(e, i4_add(parts[2 * p], parts[2 * p + 1]));
         for (int h = 0; h < 2; h++) {
             int32_t sum = i4_sum(i4_add(q[4 * h + 2 * p], q[4 * h + 2 * p + 1]));
             start[h] = start_of(dtype, kind, sum, e[2 * h] + e[2 * h + 1]);
@@ -102,7 +123,7 @@ static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot
 }
 
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
-    int bytes = gf_dtypes[dtype].bits == 8, factors = gf_dtypes[dtype].has_factors;
+    int factors = gf_dtypes[dtype].has_factors;
     enum gf_dot kind = gf_dot_of(gf_dtypes[dtype].bits);
     int32_t blocks = a->cols / GF_QBLOCK, part = a->unit * (1 + factors), step = part * a->lanes;
     int64_t group_bytes = (int64_t)a->cols / 4 * a->unit * a->lanes;
@@ -111,24 +132,27 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int
         const float *xr = x + (int64_t)row * ldx;
         int64_t at = (int64_t)g * blocks * a->lanes + t;
         for (int32_t b = 0; b < blocks; b++, at += a->lanes) {
-            v128 q[8], even[4];
+            v128 q[8], parts[4];
             float scale = 0;
             GF_UNROLL
-            for (int i = 0; i < 8; i++) q[i] = i4_splat(0);
+            for (int i = 0; i < 8; i++) q[i] = i4_splat(0), parts[i / 2] = q[i];
             if (row < n) scale = quantize_block(q, xr + b * GF_QBLOCK);
             int32_t sum = i4_sum(sum_of_8(q));
             char *to = a->q + g * group_bytes + (int64_t)b * 8 * a->unit * a->lanes + t * part;
-            if (kind == GF_DOT_I16)
-                store_pairs(to, step, q, even, factors);
-            else
+            const int in_parts = !GF_RELAXED || kind == GF_DOT_ABS;
+            if (!in_parts)
                 store_bytes(to, step, q, factors);
+            else if (GF_RELAXED)
+                store_abs(to, step, q, parts, factors);
+            else
+                store_pairs(to, step, q, parts, factors);
             a->scale[at] = scale, a->sum[at] = scale * (float)sum;
             if (factors) {
-                start_factored(a->start + 4 * (at - t) + 2 * t, a->lanes, dtype, kind, q, even);
+                start_factored(a->start + 4 * (at - t) + 2 * t, a->lanes, dtype, kind, q, parts);
                 continue;
             }
-            v128 evens = kind == GF_DOT_I16 ? i4_add(i4_add(even[0], even[1]), i4_add(even[2], even[3])) : i4_splat(0);
-            a->start[at] = start_of(dtype, kind, sum, bytes ? i4_sum(evens) : 0);
+            v128 all = i4_add(i4_add(parts[0], parts[1]), i4_add(parts[2], parts[3]));
+            a->start[at] = start_of(dtype, kind, sum, i4_sum(all));
         }
     }
 }

@@ -150,11 +150,12 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
 /* ---- scores, q8 keys --------------------------------------------------------------------------------------------- */
 
 /* Columns c .. c + n of a query, quantised, padded to a multiple of 16, into units of 4 columns: 4 int8, or for
- * GF_DOT_I16 4 int16, x1, x3, 256 x0 - x1, 256 x2 - x3 (matmul_int8.c). Returns the amount by which keys that are
- * stored as w + 128 increase a sum. */
+ * GF_DOT_I16 4 int16, x1, x3, 256 x0 - x1, 256 x2 - x3, or for GF_DOT_ABS |x|, then 0 or -1, the sign of x
+ * (matmul_int8.c). Returns the amount by which keys that are stored as w + 128, or inverted as -w - 1, increase a
+ * sum. */
 static int32_t query_columns(char *units, const float *q, int32_t c, int32_t n, int32_t d_head, float inverse) {
     const enum gf_dot kind = gf_dot_kind();
-    v128 sum = i4_splat(0), sum_even = sum;
+    v128 sum = i4_splat(0), part = sum; /* of even columns, or of the magnitudes of negative ones */
     for (int32_t i = 0; i < n; i += 16) {
         v128 x[4];
         GF_UNROLL
@@ -163,25 +164,34 @@ static int32_t query_columns(char *units, const float *q, int32_t c, int32_t n, 
             x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : i4_splat(0);
             sum = i4_add(sum, x[j]);
         }
-        if (kind != GF_DOT_I16) {
+        if (kind != GF_DOT_I16 && kind != GF_DOT_ABS) {
             v_store(units + i, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
             continue;
         }
         GF_UNROLL
         for (int j = 0; j < 4; j += 2) {
+#if GF_RELAXED
+            v128 a = i4_shr(x[j], 31), b = i4_shr(x[j + 1], 31);
+            part = i4_sub(i4_sub(part, v_and(x[j], a)), v_and(x[j + 1], b));
+            v128 size = h8_narrow(i4_sub(v_xor(x[j], a), a), i4_sub(v_xor(x[j + 1], b), b));
+            v128 bytes = b16_narrow(size, h8_narrow(a, b));
+            v_store(units + 2 * i + 8 * j, V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
+#else
             v128 even = v_evens(x[j], x[j + 1]), odd = v_odds(x[j], x[j + 1]);
             v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even, 8), odd));
             v_store(units + 2 * i + 8 * j, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
-            sum_even = i4_add(sum_even, even);
+            part = i4_add(part, even);
+#endif
         }
     }
-    return kind == GF_DOT_I16 ? 128 * i4_sum(sum_even) : kind == GF_DOT_UNSIGNED ? 128 * i4_sum(sum) : 0;
+    if (kind == GF_DOT_ABS) return -i4_sum(part);
+    return kind == GF_DOT_I16 ? 128 * i4_sum(part) : kind == GF_DOT_UNSIGNED ? 128 * i4_sum(sum) : 0;
 }
 
 /* a [64] += keys [groups][64][4 components] times one query's components, as exact integers; a lane is a key */
 static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t groups) {
-    if (gf_dot_kind() == GF_DOT_I16) {
-        v128 mask = I4(0x00ff00ff);
+    const enum gf_dot kind = gf_dot_kind();
+    if (kind == GF_DOT_I16 || kind == GF_DOT_ABS) {
         GF_ROLLED
         for (int at = 0; at < GF_KV_BLOCK; at += 16, a += 16) {
             const char *p = keys + 4 * at, *x = units;
@@ -190,15 +200,19 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
             for (int i = 0; i < 4; i++) s[i] = i4_splat(0);
             GF_ROLLED
             for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK, x += 8) {
-                v128 odd = v_splat32(x), pairs = v_splat32(x + 4);
+                v128 u = v_splat32(x), v = v_splat32(x + 4);
                 GF_UNROLL
                 for (int i = 0; i < 4; i++) {
                     v128 k = v_load(p + 16 * i);
-                    s[i] = i4_add(s[i], i4_add(i4_dot(k, odd), i4_dot(v_and(k, mask), pairs)));
+#if GF_RELAXED
+                    s[i] = i4_add(s[i], i4_dot(h8_rdot(v_xor(k, v), u), I4(0x00010001)));
+#else
+                    s[i] = i4_add(s[i], i4_add(i4_dot(k, u), i4_dot(v_and(k, I4(0x00ff00ff)), v)));
+#endif
                 }
             }
             GF_UNROLL
-            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_shr(s[i], 8)));
+            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_shr(s[i], GF_RELAXED ? 0 : 8)));
         }
         return;
     }

@@ -3,10 +3,10 @@
 #include "kernels/simd.h" /* GF_RELAXED */
 
 #if GF_RELAXED
-static enum gf_dot dot_kind = GF_DOT_I16;
+static enum gf_dot dot_kind = GF_DOT_ABS;
 
 enum gf_dot gf_dot_kind(void) { return dot_kind; }
-enum gf_dot gf_dot_of(int32_t bits) { return bits == 4 && dot_kind == GF_DOT_I16 ? GF_DOT_I7 : dot_kind; }
+enum gf_dot gf_dot_of(int32_t bits) { return bits == 4 && dot_kind == GF_DOT_ABS ? GF_DOT_I7 : dot_kind; }
 void gf_dot_use(enum gf_dot kind) { dot_kind = kind; }
 #else
 enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }

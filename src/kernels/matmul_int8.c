@@ -13,6 +13,10 @@
  *               256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
  *             two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
  *             factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
+ *   h8_rdot   (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w = |x| (w with the
+ *             sign of x). A weight with all bits inverted is -w - 1, so the sum also gets |x| for every negative x. Two
+ *             products stay within 2 * 127 * 128 < 2^15; i4_dot with ones adds the two lanes of a row. For 6 bits, four
+ *             such sums fit a lane.
  *   h8_rdot   (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
  *             of a block, whose sum stays below 16 * 15 * 127 < 2^15; i4_dot with ones adds the two lanes of a row.
  *
@@ -20,6 +24,9 @@
  * starts at -128 times the sum of the activations of those columns (acts.c). */
 #include "kernels/shared.h"
 #include "kernels/simd.h"
+
+/* GF_DOT_I16, GF_DOT_ABS: 4 activations are stored in two parts of 4 bytes. */
+GF_INLINE int in_parts(enum gf_dot dot) { return dot == GF_DOT_I16 || dot == GF_DOT_ABS; }
 
 /* ---- products, one token ----------------------------------------------------------------------------------------- */
 
@@ -34,7 +41,7 @@ struct operands {
 /* With one token the relaxed dot waits for the weights, which come from a far cache level or from memory. Processors
  * prefetch within a page of 4 KB, so the first access to each page is slow: reading one byte two pages ahead starts it
  * early (25.2 instead of 22.6 GB/s from L3). It is a plain load, because WebAssembly has no prefetch, and the processor
- * may have to wait for it. GF_DOT_I16 is limited by its arithmetic and gains nothing. 4-bit weights take so long for
+ * may have to wait for it. Kinds in parts are limited by their arithmetic and gain nothing. 4-bit weights take so long for
  * each byte that the processor prefetches early enough; the reads would cost them a fifth of their speed. */
 #define AHEAD 8192
 GF_INLINE void touch(const char *p) { (void)*(const volatile char *)p; }
@@ -51,6 +58,13 @@ GF_INLINE v128 add_block(v128 f, v128 s, int minimum, const float *ws, const flo
 GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
     return i4_add(s, i4_add(i4_dot(w, odd), i4_dot(v_and(w, I4(0x00ff00ff)), pairs)));
 }
+
+#if GF_RELAXED
+/* s += the products of 4 rows x 4 columns; size, sign: of 4 columns of x */
+GF_INLINE v128 add_abs(v128 s, v128 w, v128 size, v128 sign) {
+    return i4_add(s, i4_dot(h8_rdot(v_xor(w, sign), size), I4(0x00010001)));
+}
+#endif
 
 /* s [4] = 16 rows of a block of 8 bits times x, plus start. The rolled loops update each accumulator once per
  * iteration. */
@@ -70,7 +84,14 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
         for (int j = 0; j < 4; j++) s[j] = i4_add(i4_shr(s[j], 8), start);
     }
 #if GF_RELAXED
-    else {
+    else if (dot == GF_DOT_ABS) {
+        GF_ROLLED
+        for (const char *end = x + 2 * GF_QBLOCK; x < end; x += 8, w += 64) {
+            v128 size = v_splat32(x), sign = v_splat32(x + 4);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) s[j] = add_abs(s[j], v_load(w + 16 * j), size, sign);
+        }
+    } else {
         v128 t[4] = {i4_splat(0), i4_splat(0), i4_splat(0), i4_splat(0)};
         GF_ROLLED
         for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 128) {
@@ -149,6 +170,7 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
  * of both halves. */
 GF_INLINE v128 add_halves(v128 t, const char *w, const char *x, enum gf_dot dot) {
 #if GF_RELAXED
+    if (dot == GF_DOT_ABS) return h8_add(t, h8_rdot(v_xor(v_load(w), v_splat64(x + 8)), v_splat64(x)));
     if (dot != GF_DOT_I16) return i4_rdot(v_splat64(x), v_load(w), t);
 #endif
     (void)dot;
@@ -156,15 +178,17 @@ GF_INLINE v128 add_halves(v128 t, const char *w, const char *x, enum gf_dot dot)
 }
 
 /* s += 4 rows of 8 columns of both halves of a block times their factors k (4 rows x 2 halves, int16). t, u: the sums
- * of 2 rows each, for GF_DOT_I16 256 times too large and without start */
+ * of 2 rows each; for GF_DOT_I16 256 times too large, for GF_DOT_ABS in two int16, and for both without start */
 GF_INLINE v128 add_factored(v128 s, v128 t, v128 u, v128 start, v128 k, enum gf_dot dot) {
     if (dot == GF_DOT_I16) t = i4_add(i4_shr(t, 8), start), u = i4_add(i4_shr(u, 8), start);
+    v128 one = I4(0x00010001);
+    if (dot == GF_DOT_ABS) t = i4_add(i4_dot(t, one), start), u = i4_add(i4_dot(u, one), start);
     return i4_add(s, i4_dot(h8_narrow(t, u), k));
 }
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
 GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
-    const int unit = dot == GF_DOT_I16 ? 16 : 8;
+    const int unit = in_parts(dot) ? 16 : 8;
     const char *w = at->w, *factors = w + GF_PANEL * GF_QBLOCK;
     GF_UNROLL
     for (int i = 0; i < 4; i += 2, factors += 16) { /* 8 rows */
@@ -175,7 +199,7 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
         for (int p = 0; p < 2; p++) { /* 8 columns of both halves */
             v128 start = v_splat64(at->start + 2 * p), t[4];
             GF_UNROLL
-            for (int j = 0; j < 4; j++) t[j] = dot == GF_DOT_I16 ? i4_splat(0) : start;
+            for (int j = 0; j < 4; j++) t[j] = in_parts(dot) ? i4_splat(0) : start;
             if (dot == GF_DOT_I16) {
                 GF_UNROLL
                 for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
@@ -197,7 +221,7 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 /* out [16] = 16 rows times 1 token */
 GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
-    int per = gf_scale_blocks(dtype), reads_ahead = dot != GF_DOT_I16 && gf_dtypes[dtype].bits == 8;
+    int per = gf_scale_blocks(dtype), reads_ahead = !in_parts(dot) && gf_dtypes[dtype].bits == 8;
     GF_ROLLED
     for (; blocks > 0; blocks -= per) {
         GF_ROLLED
@@ -239,7 +263,7 @@ static void unpack(char *to, const char *w, int32_t blocks) {
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance */
 GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
-    int sums_start = dot == GF_DOT_UNSIGNED || dot == GF_DOT_SIGNED;
+    int sums_start = dot != GF_DOT_I16 && dot != GF_DOT_I7;
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = sums_start ? v_splat32(at->start + j / 2) : i4_splat(0);
     if (dot == GF_DOT_I16) {
@@ -258,7 +282,17 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
         for (int j = 0; j < 8; j++) s[j] = i4_add(i4_shr(s[j], 8), v_splat32(at->start + j / 2));
     }
 #if GF_RELAXED
-    else if (dot == GF_DOT_I7) {
+    else if (dot == GF_DOT_ABS) {
+        GF_ROLLED
+        for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 32, w += 64) {
+            v128 u = v_load(w), v = v_load(w + 16);
+            GF_UNROLL
+            for (int t = 0; t < 4; t++) {
+                v128 size = v_splat32(x + 8 * t), sign = v_splat32(x + 8 * t + 4);
+                s[2 * t] = add_abs(s[2 * t], u, size, sign), s[2 * t + 1] = add_abs(s[2 * t + 1], v, size, sign);
+            }
+        }
+    } else if (dot == GF_DOT_I7) {
         GF_ROLLED
         for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
@@ -288,7 +322,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors. w is at the 8 rows, of which the first is
  * `row`. */
 GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_dot dot) {
-    const int unit = dot == GF_DOT_I16 ? 16 : 8;
+    const int unit = in_parts(dot) ? 16 : 8;
     const char *factors = at->w + GF_PANEL * GF_QBLOCK - 30 * row;
     GF_UNROLL
     for (int i = 0; i < 2; i++, factors += 8) { /* 4 rows */
@@ -300,7 +334,7 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_do
         for (int p = 0; p < 16; p += 8) { /* 8 columns of both halves */
             v128 t[8];
             GF_UNROLL
-            for (int j = 0; j < 8; j++) t[j] = dot == GF_DOT_I16 ? i4_splat(0) : v_splat64(at->start + p + j / 2 * 2);
+            for (int j = 0; j < 8; j++) t[j] = in_parts(dot) ? i4_splat(0) : v_splat64(at->start + p + j / 2 * 2);
             GF_ROLLED
             for (const char *end = x + 8 * unit; x < end; x += 4 * unit, w += 64) {
                 GF_UNROLL
@@ -410,9 +444,11 @@ GF_INLINE void factored(float *out, const struct operands *at, const struct gf_a
                                                int32_t groups) {                                                       \
         factored(out, at, a, groups, dot);                                                                             \
     }
-FACTORED(factored_i16, GF_DOT_I16)
 #if GF_RELAXED
+FACTORED(factored_abs, GF_DOT_ABS)
 FACTORED(factored_rdot, GF_DOT_SIGNED)
+#else
+FACTORED(factored_i16, GF_DOT_I16)
 #endif
 
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups) {
@@ -438,16 +474,16 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
         nibbles(out, at, blocks, dtype, GF_DOT_SIGNED);
     else if (small)
         nibbles(out, at, blocks, dtype, GF_DOT_I7);
-    else if (factors && dot == GF_DOT_I16)
-        factored_i16(out, &at, a, groups);
+    else if (factors && dot == GF_DOT_ABS)
+        factored_abs(out, &at, a, groups);
     else if (factors)
         factored_rdot(out, &at, a, groups);
     else if (dot == GF_DOT_I7)
         panel(out, at, a, groups, dtype, GF_DOT_I7);
-    else if (dot != GF_DOT_I16)
+    else if (dot != GF_DOT_ABS)
         panel(out, at, a, groups, dtype, GF_DOT_SIGNED);
     else
-        panel(out, at, a, groups, dtype, GF_DOT_I16);
+        panel(out, at, a, groups, dtype, GF_DOT_ABS);
 #else
     if (small)
         nibbles(out, at, blocks, dtype, GF_DOT_I16);

@@ -242,7 +242,7 @@ GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, con
     int wide = 4 / m;
     int32_t d = 0;
 #if GF_RELAXED
-    if (!u->negative && gf_dot_kind() != GF_DOT_I16) {
+    if (!u->negative && gf_dot_kind() != GF_DOT_ABS) {
         for (; d + 4 * wide <= d_head; d += 4 * wide) mix_narrow(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
         for (; d + 4 <= d_head; d += 4) mix_narrow(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
     }

@@ -1,7 +1,7 @@
 /* probe.c - gf_kernels_init: chooses the kind of int8 products (dot.h) that this machine computes exactly.
  *
  * Three products show whether i4_rdot reads its second operand as signed or unsigned. Then all int8 kernels are run on
- * a few numbers and must give the same bits as with GF_DOT_I16, because Node 20 (V8 11.3, relaxed SIMD behind a flag)
+ * a few numbers and must give the same bits as with GF_DOT_ABS, because Node 20 (V8 11.3, relaxed SIMD behind a flag)
  * compiles some of them wrongly in its baseline compiler. A new int8 kernel needs a call in take_sample. */
 #include "kernels/dot.h"
 #include "kernels/kernels.h"
@@ -20,7 +20,7 @@ static enum gf_dot operand_kind(void) {
     int32_t p = product(a[0], b[0]), q = product(a[1], b[1]), r = product(a[2], b[2]);
     if (p == 4 * 127 * 255 && q == 4 * -128 * 255 && r == 4 * 128) return GF_DOT_UNSIGNED;
     if (p == 4 * -127 && q == 4 * 128 && r == 4 * -128) return GF_DOT_SIGNED;
-    return GF_DOT_I16;
+    return GF_DOT_ABS;
 }
 
 #define COLS   256
@@ -69,11 +69,11 @@ void gf_kernels_init(void) {
     struct sample relaxed, exact;
     enum gf_dot kind = operand_kind();
     known = 1;
-    if (kind == GF_DOT_I16) return;
+    if (kind == GF_DOT_ABS) return;
     take_sample(&exact);
     gf_dot_use(kind);
     take_sample(&relaxed);
-    if (memcmp(&relaxed, &exact, sizeof exact) != 0) gf_dot_use(GF_DOT_I16);
+    if (memcmp(&relaxed, &exact, sizeof exact) != 0) gf_dot_use(GF_DOT_ABS);
 }
 
 const char *gf_kernels_name(void) {
