@@ -13,10 +13,10 @@
  *               256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
  *             two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
  *             factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
- *   h8_rdot   (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w = |x| (w with the
- *             sign of x). A weight with all bits inverted is -w - 1, so the sum also gets |x| for every negative x. Two
- *             products stay within 2 * 127 * 128 < 2^15; i4_dot with ones adds the two lanes of a row. For 6 bits, four
- *             such sums fit a lane.
+ *   h8_rdot   (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w is |x| times
+ *             w with the sign of x. A weight with all bits inverted is -w - 1, so the sum also gets |x| for every
+ *             negative x. Two products stay within 2 * 127 * 128 < 2^15; i4_dot with ones adds the two lanes of a row.
+ *             For 6 bits, four such sums fit a lane.
  *   h8_rdot   (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
  *             of a block, whose sum stays below 16 * 15 * 127 < 2^15; i4_dot with ones adds the two lanes of a row.
  *
@@ -41,8 +41,8 @@ struct operands {
 /* With one token the relaxed dot waits for the weights, which come from a far cache level or from memory. Processors
  * prefetch within a page of 4 KB, so the first access to each page is slow: reading one byte two pages ahead starts it
  * early (25.2 instead of 22.6 GB/s from L3). It is a plain load, because WebAssembly has no prefetch, and the processor
- * may have to wait for it. Kinds in parts are limited by their arithmetic and gain nothing. 4-bit weights take so long for
- * each byte that the processor prefetches early enough; the reads would cost them a fifth of their speed. */
+ * may have to wait for it. Kinds in parts are limited by their arithmetic and gain nothing. 4-bit weights take so long
+ * for each byte that the processor prefetches early enough; the reads would cost them a fifth of their speed. */
 #define AHEAD 8192
 GF_INLINE void touch(const char *p) { (void)*(const volatile char *)p; }
 
