@@ -11,7 +11,6 @@ export const entries = [
   'cli.js',
   'worker.js',
   'worker_more.js',
-  'worker_whole.js',
   'train_worker.js',
   'embedded_worker.js',
   'embedded_worker_more.js',

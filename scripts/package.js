@@ -120,10 +120,6 @@ async function pack() {
   const { core, more } = await splitWorker(common, lib);
   writeFileSync(join(part, 'worker.js'), core);
   writeFileSync(join(part, 'worker_more.js'), more);
-  writeFileSync(
-    join(part, 'worker_whole.js'),
-    "// worker_whole.js - the worker with its second script: the export glassformer/worker\nimport './worker.js';\nimport './worker_more.js';\n",
-  );
   writeEmbedded('worker', { worker: core });
   writeEmbedded('worker_more', { worker: more });
   writeEmbedded('engine', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });

@@ -1,8 +1,8 @@
 // more.js - loads worker_more.js, the second script of the package's worker, at the first call that needs it
 //
 // worker.js of the package can load and run a GGUF file. Its `import()` of other modules is a call of
-// `glassformerMore.load` (scripts/split_worker.js). glassformer/worker and embedded copies run both scripts at
-// once. The source tree does not use this file.
+// `glassformerMore.load` (scripts/split_worker.js). Embedded copies, and workers that import
+// glassformer/worker_more too, run both scripts at once. The source tree does not use this file.
 import { GlassformerError, messageOf } from '../base/errors.js';
 import { greeting } from './port.js';
 
@@ -42,7 +42,7 @@ async function fetchScript() {
     throw new GlassformerError(
       'worker',
       `${address}, the second script of the worker, could not be loaded: ${messageOf(error)}. ` +
-        "Serve the package's dist/worker_more.js at that address",
+        "Serve the package's dist/worker_more.js at that address, or let the worker's file import glassformer/worker_more",
       { cause: error },
     );
   }
