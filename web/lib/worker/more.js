@@ -42,7 +42,7 @@ async function fetchScript() {
     throw new GlassformerError(
       'worker',
       `${address}, the second script of the worker, could not be loaded: ${messageOf(error)}. ` +
-        "Serve the package's dist/worker_more.js at that address, or let the worker's file import glassformer/worker_more",
+        "Serve the package's dist/worker_more.js at that address, or let your worker import glassformer/worker_more",
       { cause: error },
     );
   }
