@@ -122,8 +122,9 @@ async function readPairs(r, entries, what, split) {
     pairs.set(module, pair);
     if (pair[side]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
     await r.skip(offset - r.pos);
+    const stored = await r.take(bytes, name); // before the allocation: a file may end early
     const data = new Float32Array(shape[0] * shape[1]);
-    dequantize(await r.take(bytes, name), dtype, data, 0);
+    dequantize(stored, dtype, data, 0);
     pair[side] = { shape, data };
   }
   if (!pairs.size) fail('missing-tensor', `${what}: ${r.name}: there are no tensors`);
