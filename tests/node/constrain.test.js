@@ -464,7 +464,7 @@ describe('JSON schemas', () => {
         'bad-option',
       ],
       [{ allOf: [{ enum: [1, 2] }, { const: 3 }] }, /no value is in all its lists/, 'bad-option'],
-      [{ allOf: [{ multipleOf: 0.5 }, { multipleOf: 2 }] }, /multiples of both 0.5 and 2/, 'unsupported'],
+      [{ allOf: [{ multipleOf: 0.5 }, { multipleOf: 0.75 }] }, /multiples of both 0.5 and 0.75/, 'unsupported'],
       [
         {
           allOf: [

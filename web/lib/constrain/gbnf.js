@@ -128,7 +128,9 @@ class Reader {
    * @returns {Expression}
    */
   repeated(item) {
-    for (this.match(SPACE); ; this.match(SPACE)) {
+    for (let n = 0; ; n++) {
+      this.match(SPACE);
+      if (n > MAX_DEPTH) this.refuse(`at most ${MAX_DEPTH} repetitions of one item`);
       if (this.skip('*')) item = repeat(item, 0, Infinity);
       else if (this.skip('+')) item = repeat(item, 1, Infinity);
       else if (this.skip('?')) item = repeat(item, 0, 1);

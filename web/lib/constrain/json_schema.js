@@ -29,8 +29,12 @@ import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** Keywords with schemas for the same value. */
 const COMBINING = ['$ref', 'allOf', 'anyOf', 'oneOf'];
-/** Longest chain of references. */
-const MAX_DEPTH = 64;
+/** Deepest nesting of schemas, by containment or reference. */
+const MAX_DEPTH = 256;
+/** Most schemas that are put together from several, as each choice of allOf with each other one is. */
+const MAX_COMBINED = 2_000;
+/** Most pairs of schemas that are compared for oneOf. */
+const MAX_PAIRS = 300_000;
 
 const digit = chars('0-9');
 const hex = chars('0-9', 'a-f', 'A-F');
@@ -97,8 +101,15 @@ class Compiler {
   rules = new Map(SHARED);
   /** The schema of each rule of a part. @type {Map<string, any>} */
   #sources = new Map();
-  /** Rules of schemas that are put together from several, by these. @type {Map<string, string>} */
+  /** Rules of schemas that are put together from several, by the number of these. @type {Map<number, string>} */
   #combined = new Map();
+  /** What `flat` gives for each schema; null: while it is computed. @type {Map<object, Schema[] | null>} */
+  #flat = new Map();
+  /** Lists of schemas that `flat` gives, numbered. @type {Map<string, number>} */
+  #numbers = new Map();
+  /** Whether two such lists exclude each other, by their numbers. @type {Map<string, boolean>} */
+  #disjoint = new Map();
+  #depth = 0;
   /** Rules of one character. @type {Map<string, string>} */
   #characters = new Map();
 
@@ -166,6 +177,18 @@ class Compiler {
   compile(schema, at) {
     if (schema === true) return rule('value');
     checkSchema(schema, at);
+    if (++this.#depth > MAX_DEPTH) tooDeep(at);
+    const expression = this.expression(schema, at);
+    this.#depth--;
+    return expression;
+  }
+
+  /**
+   * @param {Schema} schema
+   * @param {string} at
+   * @returns {Expression}
+   */
+  expression(schema, at) {
     const [key, ...others] = significant(schema);
     if (!others.length && key === '$ref') {
       const pointer = this.target(schema.$ref, at);
@@ -204,7 +227,11 @@ class Compiler {
   flat(schema, at, depth = 0) {
     if (schema === true) return [];
     checkSchema(schema, at);
-    if (depth > MAX_DEPTH) fail('bad-option', `json: ${at} refers to itself`);
+    const known = this.#flat.get(schema);
+    if (known === null) fail('bad-option', `json: ${at} refers to itself`);
+    if (known) return known;
+    if (depth > MAX_DEPTH) tooDeep(at);
+    this.#flat.set(schema, null);
     const own = significant(schema).filter((key) => !COMBINING.includes(key));
     const parts = own.length ? [Object.fromEntries(own.map((key) => [key, schema[key]]))] : [];
     if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref, at)), at, depth + 1));
@@ -213,7 +240,20 @@ class Compiler {
         parts.push(...this.flat(one, `${at}/allOf/${i}`, depth + 1));
     for (const key of ['anyOf', 'oneOf'])
       if (schema[key] !== undefined) parts.push({ [key]: listOf(schema[key], key, at) });
-    return [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
+    const all = [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
+    this.#flat.set(schema, all);
+    return all;
+  }
+
+  /**
+   * The number of a list that `flat` gave.
+   * @param {Schema[]} parts
+   */
+  numberOf(parts) {
+    const key = JSON.stringify(parts);
+    const number = this.#numbers.get(key) ?? this.#numbers.size;
+    this.#numbers.set(key, number);
+    return number;
   }
 
   /**
@@ -224,9 +264,11 @@ class Compiler {
    */
   combined(schema, at) {
     const parts = this.flat(schema, at);
-    const key = JSON.stringify(parts);
+    const key = this.numberOf(parts);
     const known = this.#combined.get(key);
     if (known !== undefined) return rule(known);
+    if (this.#combined.size >= MAX_COMBINED)
+      fail('unsupported', `json: ${at}: allOf combines anyOf or oneOf to more than ${MAX_COMBINED} schemas`);
     const name = `${this.#combined.size} parts of ${at}`;
     this.#combined.set(key, name);
     const choices = parts.find(isChoice);
@@ -276,12 +318,33 @@ class Compiler {
    * @param {any} a
    * @param {any} b
    * @param {string} at
+   * @param {number} [depth]
    * @returns {boolean}
    */
-  disjoint(a, b, at) {
+  disjoint(a, b, at, depth = 0) {
     const [left, right] = [a, b].map((schema) => this.flat(schema, at));
-    if ([...left, ...right].some(isChoice)) return false;
+    if (depth > MAX_DEPTH || [...left, ...right].some(isChoice)) return false;
+    const key = `${this.numberOf(left)} ${this.numberOf(right)}`;
+    const known = this.#disjoint.get(key);
+    if (known !== undefined) return known;
+    if (this.#disjoint.size >= MAX_PAIRS)
+      fail('unsupported', `json: ${at}: oneOf needs more than ${MAX_PAIRS} comparisons of its schemas; use anyOf`);
+    this.#disjoint.set(key, false); // where they refer to themselves, nothing shows that they exclude each other
     const [x, y] = [left, right].map((parts) => this.together(parts, at));
+    const isDisjoint = this.exclude(x, y, at, depth);
+    this.#disjoint.set(key, isDisjoint);
+    return isDisjoint;
+  }
+
+  /**
+   * `disjoint` of two schemas that have keywords only.
+   * @param {Schema} x
+   * @param {Schema} y
+   * @param {string} at
+   * @param {number} depth
+   * @returns {boolean}
+   */
+  exclude(x, y, at, depth) {
     const [some, others] = [valuesOf(x), valuesOf(y)];
     if (some && others) {
       const texts = new Set(some.map((value) => JSON.stringify(value)));
@@ -308,7 +371,7 @@ class Compiler {
         y.required?.includes(name) &&
         Object.hasOwn(x.properties ?? {}, name) &&
         Object.hasOwn(y.properties ?? {}, name) &&
-        this.disjoint(x.properties[name], y.properties[name], at),
+        this.disjoint(x.properties[name], y.properties[name], at, depth + 1),
     );
   }
 
@@ -394,7 +457,9 @@ class Compiler {
     let rest = text('');
     if (most > first.length) rest = repeat(more(item()), Math.max(0, least - first.length), most - first.length);
     for (let i = first.length - 1; i >= 0; i--) {
-      const some = sequence(i ? more(first[i]) : first[i], rest);
+      const name = `items from ${i + 1} of ${at}`; // a rule, so that a long list is not nested deeply
+      this.rules.set(name, rest);
+      const some = sequence(i ? more(first[i]) : first[i], rule(name));
       rest = i >= least ? choice(text(''), some) : some;
     }
     return sequence(text('['), space, rest, space, text(']'));
@@ -427,8 +492,8 @@ class Compiler {
     ];
     // `first[i]`: the members from i on, when none was written; `later[i]`: when one was. Built from the last one.
     const space = rule('space');
-    /** @type {Expression} */
-    let first = text('');
+    /** @type {Expression[]} */
+    let first = [text('')];
     /** @type {Expression} */
     let later = text('');
     members.reverse().forEach(({ member: one, isRequired }, i) => {
@@ -437,9 +502,10 @@ class Compiler {
       const begun = sequence(one, rule(rest));
       const continued = sequence(space, text(','), space, one, rule(rest));
       later = isRequired ? continued : choice(continued, rule(rest));
-      first = isRequired ? begun : choice(begun, first);
+      if (isRequired) first = [];
+      first.push(begun);
     });
-    return sequence(text('{'), space, first, space, text('}'));
+    return sequence(text('{'), space, { any: first }, space, text('}'));
   }
 }
 
@@ -455,6 +521,13 @@ function checkSchema(schema, at) {
   if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
     fail('bad-option', `json: ${at} is ${show(schema)}, expected a schema that accepts something`);
 }
+
+/**
+ * @param {string} at
+ * @returns {never}
+ */
+const tooDeep = (at) =>
+  fail('bad-option', `json: ${at.slice(0, 80)}... has more than ${MAX_DEPTH} schemas inside each other`);
 
 /**
  * The keywords of a schema that say something about values.

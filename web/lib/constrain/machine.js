@@ -10,12 +10,13 @@
  */
 /** A machine begins in its state 0. @typedef {MachineState[]} Machine */
 
-/** Most states of a machine. */
-export const MAX_STATES = 50_000;
+/** Most states of a machine, and most edges. */
+const MAX_STATES = 50_000;
+const MAX_EDGES = 2_000_000;
 
 /**
- * The machine whose states are found by following edges from a first one; null: there are more than `limit`, or `visit`
- * gave up.
+ * The machine whose states are found by following edges from a first one; null: there are more than `limit`, more than
+ * MAX_EDGES edges, or `visit` gave up.
  * @template T
  * @param {T} start
  * @param {(state: T) => string | number} keyOf  equal for the same state
@@ -37,9 +38,10 @@ export function explore(start, keyOf, visit, limit = MAX_STATES) {
   };
   /** @type {Machine} */
   const machine = [];
+  let edges = 0;
   for (const state of queue) {
     const found = queue.length <= limit ? visit(state) : null;
-    if (!found) return null;
+    if (!found || (edges += found.edges.length) > MAX_EDGES) return null;
     machine.push({
       edges: found.edges.map(([symbol, to]) => [symbol, placeOf(to)]),
       free: (found.free ?? []).map(placeOf),

@@ -1,5 +1,6 @@
 // merge.js - schemas of which a value must fit all, as one schema
 import { fail, show } from '../base/errors.js';
+import { isMultiple } from './numbers.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
 
@@ -83,7 +84,8 @@ function commonTypes(a, b, at) {
  * @returns {number}
  */
 function commonMultiple(a, b, at) {
-  if (a === b) return a;
+  if (isMultiple(a, b)) return a;
+  if (isMultiple(b, a)) return b;
   if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b))
     return fail('unsupported', `json: ${at}: multiples of both ${a} and ${b} are not supported, only of whole numbers`);
   let [x, y] = [a, b];

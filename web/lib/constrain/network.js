@@ -170,39 +170,75 @@ class Compiler {
    * @param {string} root
    */
   #checkRules(root) {
-    /** Rules that may be empty, and rules that end. @type {Set<string>[]} */
-    const [empty, ending] = [new Set(), new Set()];
-    for (const [found, readsBytes] of /** @type {[Set<string>, boolean][]} */ ([
-      [empty, false],
-      [ending, true],
-    ])) {
-      for (let before = -1; before < found.size;) {
-        before = found.size;
-        for (const [name, { start, end }] of this.#rules)
-          if (!found.has(name) && this.#reached(start, found, readsBytes).has(end)) found.add(name);
+    const ending = this.#passable(true);
+    const needed = new Set([root]);
+    for (const name of needed) {
+      if (!ending.has(name)) fail('bad-option', `${this.#what}: ${ruleText(name)} never ends`);
+      for (const called of this.#called(name, ending, true)) needed.add(called);
+    }
+    const empty = this.#passable(false);
+    /** Rules that were visited; true: which begin with the one that is visited now. @type {Map<string, boolean>} */
+    const visited = new Map();
+    /** Those rules, with the rules that may begin them and are not visited yet. @type {[string, string[]][]} */
+    const open = [];
+    const visit = (/** @type {string} */ name) => {
+      if (visited.get(name)) fail('bad-option', `${this.#what}: ${ruleText(name)} begins with itself (left recursion)`);
+      if (visited.has(name)) return;
+      visited.set(name, true);
+      open.push([name, this.#called(name, empty, false)]);
+    };
+    for (const first of this.#rules.keys()) {
+      visit(first);
+      while (open.length) {
+        const [name, rest] = open[open.length - 1];
+        const next = rest.pop();
+        if (next !== undefined) visit(next);
+        else visited.set(name, !open.pop());
       }
     }
-    /** @type {Map<string, boolean>} true: being visited */
-    const visited = new Map();
-    const queue = [root];
+  }
+
+  /**
+   * The rules whose end is reached.
+   * @param {boolean} readsBytes  false: without reading, so that the rule may be empty
+   * @returns {Set<string>}
+   */
+  #passable(readsBytes) {
+    /** Rules by those that they call. @type {Map<string, string[]>} */
+    const callers = new Map();
+    const all = new Set(this.#rules.keys());
+    for (const name of all)
+      for (const called of this.#called(name, all, true)) {
+        const known = callers.get(called);
+        if (known) known.push(name);
+        else callers.set(called, [name]);
+      }
+    /** @type {Set<string>} */
+    const found = new Set();
+    const queue = all;
     for (const name of queue) {
-      if (visited.has(name)) continue;
-      visited.set(name, false);
-      if (!ending.has(name)) fail('bad-option', `${this.#what}: ${ruleText(name)} never ends`);
-      for (const node of this.#reached(this.#rule(name).start, ending, true))
-        queue.push(...this.#nodes[node].calls.map(([start]) => this.#nameAt(start)));
+      queue.delete(name); // it is put into the queue again when a rule is found that it calls
+      const { start, end } = this.#rule(name);
+      if (found.has(name) || !this.#reached(start, found, readsBytes).has(end)) continue;
+      found.add(name);
+      for (const caller of callers.get(name) ?? []) queue.add(caller);
     }
-    visited.clear();
-    const visit = (/** @type {string} */ name) => {
-      const open = visited.get(name);
-      if (open) fail('bad-option', `${this.#what}: ${ruleText(name)} begins with itself (left recursion)`);
-      if (open === false) return;
-      visited.set(name, true);
-      for (const node of this.#reached(this.#rule(name).start, empty, false))
-        for (const [start] of this.#nodes[node].calls) visit(this.#nameAt(start));
-      visited.set(name, false);
-    };
-    for (const name of this.#rules.keys()) visit(name);
+    return found;
+  }
+
+  /**
+   * The rules that are called inside a rule. The parameters are those of #reached.
+   * @param {string} name
+   * @param {Set<string>} passable
+   * @param {boolean} readsBytes
+   * @returns {string[]}
+   */
+  #called(name, passable, readsBytes) {
+    /** @type {Set<string>} */
+    const called = new Set();
+    for (const node of this.#reached(this.#rule(name).start, passable, readsBytes))
+      for (const [start] of this.#nodes[node].calls) called.add(this.#nameAt(start));
+    return [...called];
   }
 
   /** @param {number} start  first node of a rule */

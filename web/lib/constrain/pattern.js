@@ -13,8 +13,9 @@ import { explore, minimized, trimmed } from './machine.js';
  * @typedef {{edges: [set: number, to: number][], free: number[], begin: number[], end: number[]}} PatternState
  */
 
-/** Most states before ^, $ and the choices are resolved. */
+/** Most states, and most edges, before ^, $ and the choices are resolved. */
 const MAX_PATTERN_STATES = 20_000;
+const MAX_PATTERN_EDGES = 100_000;
 /** Most states of a deterministic machine, and most work for it, in edges. With more, it stays nondeterministic. */
 const MAX_DETERMINISTIC = 2_000;
 const MAX_EDGES = 1_000_000;
@@ -31,6 +32,8 @@ const ANY = complement([[FIRST_SURROGATE, LAST_SURROGATE]]);
 export class Alphabet {
   /** @type {Map<string, number>} */
   #ids = new Map();
+  /** The numbers of sets by the object, which a repetition gives many times. @type {Map<Ranges, number>} */
+  #given = new Map();
   /** @type {Ranges[]} */
   #sets = [];
   /** The symbols of each set. @type {number[][]} */
@@ -44,11 +47,22 @@ export class Alphabet {
    * @returns {number}
    */
   set(ranges) {
+    const given = this.#given.get(ranges);
+    if (given !== undefined) return given;
     const key = ranges.join(' ');
-    const known = this.#ids.get(key);
-    if (known !== undefined) return known;
-    this.#ids.set(key, this.#sets.length);
-    return this.#sets.push(ranges) - 1;
+    const set = this.#ids.get(key) ?? this.#sets.push(ranges) - 1;
+    this.#ids.set(key, set);
+    this.#given.set(ranges, set);
+    return set;
+  }
+
+  /**
+   * Whether a set has a character.
+   * @param {number} set
+   * @param {number} point
+   */
+  has(set, point) {
+    return this.#sets[set].some(([low, high]) => point >= low && point <= high);
   }
 
   /** Find the symbols of all sets. */
@@ -118,13 +132,19 @@ function joined(ranges) {
 class Builder {
   /** @type {PatternState[]} */
   states = [];
+  edges = 0;
 
   /** @param {Alphabet} alphabet */
   constructor(alphabet) {
     this.alphabet = alphabet;
   }
 
-  /** A new state, by its number; there may be more than MAX_PATTERN_STATES, which the caller sees. */
+  /** Whether there are too many states or edges. */
+  get isFull() {
+    return this.states.length > MAX_PATTERN_STATES || this.edges > MAX_PATTERN_EDGES;
+  }
+
+  /** A new state, by its number. */
   state() {
     return this.states.push({ edges: [], free: [], begin: [], end: [] }) - 1;
   }
@@ -136,7 +156,8 @@ class Builder {
    * @param {number} to
    */
   add(e, from, to) {
-    if (this.states.length > MAX_PATTERN_STATES) return;
+    if (this.isFull) return;
+    this.edges++;
     if ('chars' in e) this.states[from].edges.push([this.alphabet.set(e.chars), to]);
     else if ('anchor' in e) this.states[from][e.anchor].push(to);
     else if ('any' in e) for (const one of e.any) this.add(one, from, to);
@@ -161,7 +182,7 @@ class Builder {
     const further = (/** @type {number} */ next) => {
       this.add(each, at, next);
       at = next;
-      return this.states.length <= MAX_PATTERN_STATES;
+      return !this.isFull;
     };
     for (let i = 0; i < least && further(this.state()); i++);
     if (most === Infinity) {
@@ -188,7 +209,7 @@ export function patternStates(pattern, alphabet) {
   const builder = new Builder(alphabet);
   for (const end of [builder.state(), builder.state()]) builder.states[end].edges.push([alphabet.set(ANY), end]);
   builder.add(pattern, 0, 1);
-  return builder.states.length > MAX_PATTERN_STATES ? null : builder.states;
+  return builder.isFull ? null : builder.states;
 }
 
 /**
@@ -209,7 +230,7 @@ function closure(states, from, kinds) {
  * @param {PatternState[]} states  of patternStates
  * @param {boolean} isNegative
  * @param {Alphabet} alphabet  split
- * @param {() => never} refuse  called when texts without the pattern need too many states
+ * @param {() => never} refuse  called when the machine needs too many states or edges
  * @returns {Machine | null}
  */
 export function patternMachine(states, isNegative, alphabet, refuse) {
@@ -226,11 +247,34 @@ export function patternMachine(states, isNegative, alphabet, refuse) {
     accepting: closure(states, [0], ['free', 'begin', 'end']).has(1),
   };
   let machine = deterministic(states, alphabet, ending, start);
-  if (!machine) return isNegative ? refuse() : trimmed(nondeterministic(states, alphabet, ending, start));
+  if (!machine) {
+    const edges = states.reduce((n, own) => own.edges.reduce((sum, [set]) => sum + alphabet.symbols[set].length, n), 0);
+    if (isNegative || edges > MAX_EDGES) refuse();
+    return trimmed(nondeterministic(states, alphabet, ending, start));
+  }
   // Each of its states reads every symbol, since a pattern may begin anywhere.
   if (isNegative) machine = machine.map((state) => ({ ...state, accepting: !state.accepting }));
   const all = trimmed(machine);
   return all && all.length <= MAX_MINIMIZED ? minimized(all) : all;
+}
+
+/**
+ * Whether a pattern is found in a text. The time grows with the product of their lengths, for any pattern.
+ * @param {PatternState[]} states  of patternStates
+ * @param {Alphabet} alphabet
+ * @param {string} text
+ * @returns {boolean}
+ */
+export function isFound(states, alphabet, text) {
+  let own = closure(states, [0], text ? ['free', 'begin'] : ['free', 'begin', 'end']);
+  const points = Array.from(text, (c) => /** @type {number} */ (c.codePointAt(0)));
+  points.forEach((point, i) => {
+    const targets = [...own].flatMap((state) =>
+      states[state].edges.filter(([set]) => alphabet.has(set, point)).map(([, to]) => to),
+    );
+    own = closure(states, targets, i < points.length - 1 ? ['free'] : ['free', 'end']);
+  });
+  return own.has(1);
 }
 
 /** @typedef {{states: number[], accepting: boolean}} Subset  states that a text may be in */
@@ -260,13 +304,15 @@ function deterministic(states, { symbols }, ending, start) {
       /** @type {Map<number, Set<number>>} */
       const targets = new Map();
       for (const state of own)
-        for (const [set, to] of states[state].edges)
+        for (const [set, to] of states[state].edges) {
+          work += symbols[set].length;
+          if (work > MAX_EDGES) return null;
           for (const symbol of symbols[set]) {
-            work++;
             const known = targets.get(symbol);
             if (known) known.add(to);
             else targets.set(symbol, new Set([to]));
           }
+        }
       /** Subsets by their targets, which several symbols share. @type {Map<string, Subset>} */
       const known = new Map();
       const edges = [...targets].map(([symbol, own]) => {

@@ -6,7 +6,7 @@ import { fail, show } from '../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { FORMAT_NAMES, formatPatterns } from './formats.js';
 import { counted, intersection, statesOf, trimmed } from './machine.js';
-import { Alphabet, patternMachine, patternStates } from './pattern.js';
+import { Alphabet, isFound, patternMachine, patternStates } from './pattern.js';
 import { readPattern } from './regex.js';
 
 /** @typedef {import('./expression.js').Expression} Expression */
@@ -88,12 +88,10 @@ export function patternString(patterns, least, most, at, oneOf) {
  * @param {string} at
  */
 function compile(patterns, least, most, at) {
-  const tooLarge = (/** @type {string} */ what) =>
-    fail('unsupported', `json: ${at}: ${what} needs too many states: make its repetitions or lengths smaller`);
   const none = () => fail('bad-option', `json: ${at}: no string fits its pattern, format and length`);
   const alphabet = new Alphabet();
   const all = patterns.flatMap((source) => {
-    const refuse = () => tooLarge(`the pattern ${show(source)}`);
+    const refuse = () => tooLarge(`the pattern ${show(source)}`, at);
     return readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
       const states = patternStates(pattern, alphabet) ?? refuse();
       return () => patternMachine(states, isNegative, alphabet, refuse) ?? none();
@@ -101,12 +99,20 @@ function compile(patterns, least, most, at) {
   });
   alphabet.split();
   const machines = all.map((machine) => machine());
-  const together = () => tooLarge('what its patterns, format and length allow together');
+  const together = () => tooLarge('what its patterns, format and length allow together', at);
   let machine = machines[0];
   for (const one of machines.slice(1)) machine = trimmed(intersection(machine, one) ?? together()) ?? none();
   machine = trimmed(counted(machine, least, most) ?? together()) ?? none();
   return { machine, alphabet };
 }
+
+/**
+ * @param {string} what
+ * @param {string} at
+ * @returns {never}
+ */
+const tooLarge = (what, at) =>
+  fail('unsupported', `json: ${at}: ${what} needs too many states: make its repetitions or lengths smaller`);
 
 /** Short escapes of JSON. */
 const SHORT = new Map(
@@ -135,25 +141,35 @@ export function writtenChars(ranges) {
   return escaped.length ? choice({ chars: plain }, ...escaped) : { chars: plain };
 }
 
+/** Most patterns of listed values that are kept. */
+const MAX_CONDITIONS = 64;
+/** What each of the newest patterns says. @type {Map<string, ((value: string) => boolean)[]>} */
+const conditions = new Map();
+
 /**
- * Whether a string fits patterns, as JavaScript's regular expressions decide it.
+ * The conditions of a pattern.
+ * @param {string} source
+ * @param {string} at
+ */
+function conditionsOf(source, at) {
+  const known = conditions.get(source);
+  if (known) return known;
+  const all = readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
+    const alphabet = new Alphabet();
+    const states = patternStates(pattern, alphabet) ?? tooLarge(`the pattern ${show(source)}`, at);
+    return (/** @type {string} */ value) => isFound(states, alphabet, value) !== isNegative;
+  });
+  if (conditions.size >= MAX_CONDITIONS) conditions.clear();
+  conditions.set(source, all);
+  return all;
+}
+
+/**
+ * Whether a string fits patterns. JavaScript's own regular expressions may take time exponential in its length.
  * @param {string} value
  * @param {string[]} patterns
  * @param {string} at
  * @returns {boolean}
  */
-export const fitsPatterns = (value, patterns, at) => patterns.every((pattern) => regExp(pattern, at).test(value));
-
-/**
- * @param {string} pattern
- * @param {string} at
- */
-function regExp(pattern, at) {
-  for (const flags of ['u', ''])
-    try {
-      return new RegExp(pattern, flags);
-    } catch {
-      // the flag u forbids some forms
-    }
-  return fail('bad-option', `json: ${at}: the pattern ${show(pattern)} is no regular expression`);
-}
+export const fitsPatterns = (value, patterns, at) =>
+  patterns.every((source) => conditionsOf(source, at).every((fits) => fits(value)));
