@@ -282,6 +282,16 @@ describe('T5 written as GGUF', () => {
       assert.deepEqual(vocabularyMeta(/** @type {any} */ (read).json, { bos: null, eos: [1] }, 40), meta);
     });
 
+  test('a vocabulary that a GGUF cannot have is refused', () => {
+    const write = (/** @type {any} */ changed) => () =>
+      vocabularyMeta({ ...published(), ...changed }, { bos: null, eos: [1] }, 40);
+    const { model } = published();
+    const unsupported = (/** @type {RegExp} */ message) => ({ code: 'unsupported', message });
+    assert.throws(write({ model: { ...model, unk_id: null } }), unsupported(/its unk_id is null, expected the token/));
+    const normalizer = { type: 'Precompiled', precompiled_charsmap: '?' };
+    assert.throws(write({ normalizer }), unsupported(/its table of characters is "\?", expected base64/));
+  });
+
   test('convert writes a folder as GGUF, with its vocabulary', async () => {
     const c = openCase('t5');
     const folder = mkdtempSync(join(tmpdir(), 'glassformer-t5-'));

@@ -156,6 +156,8 @@ function byteFallback(json) {
  */
 function unigram(json) {
   const { model, normalizer, pre_tokenizer: pre, added_tokens: added = [] } = json;
+  if (!Number.isInteger(model.unk_id))
+    unsupported(`its unk_id is ${show(model.unk_id)}, expected the token for unknown characters`);
   /** @type {string[]} */
   const tokens = model.vocab.map((/** @type {[string, number]} */ [token]) => token);
   const scores = model.vocab.map((/** @type {[string, number]} */ [, score]) => score);
@@ -204,12 +206,24 @@ function normalizing(steps) {
   for (const step of steps) {
     const pattern = step.pattern?.Regex ?? step.pattern?.String;
     if (step.type === 'Precompiled' && typeof step.precompiled_charsmap === 'string')
-      charsmap = Array.from(atob(step.precompiled_charsmap), (c) => c.charCodeAt(0));
+      charsmap = bytesOf(step.precompiled_charsmap);
     else if (step.type === 'Replace' && pattern === ' {2,}') single = true;
     else if (!['Prepend', 'Strip'].includes(step.type) && ![' ', '\\A | \\z', NOT_EMPTY].includes(pattern))
       unsupported(`its normalizer is ${show(step.type)}, expected SentencePiece's table`);
   }
   return { charsmap, single };
+}
+
+/**
+ * The bytes of a text in base64.
+ * @param {string} base64
+ */
+function bytesOf(base64) {
+  try {
+    return Array.from(atob(base64), (c) => c.charCodeAt(0));
+  } catch {
+    return unsupported(`its table of characters is ${show(base64)}, expected base64`);
+  }
 }
 
 /**
