@@ -1,6 +1,7 @@
 // patterns.test.js - the keywords pattern and format: the automaton agrees with JavaScript's regular expressions
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import vm from 'node:vm';
 import fc from 'fast-check';
 import { GlassformerError } from '../../web/lib/index.js';
 import { Automaton } from '../../web/lib/constrain/automaton.js';
@@ -127,6 +128,24 @@ const { pattern: plain } = fc.letrec((tie) => ({
   ),
 }));
 
+/**
+ * Whether JavaScript's regular expression finds a pattern in a text; null: not within a second. It takes time
+ * exponential in the length of a text for some patterns, such as (?:a|){1,}, which stopped one run in five.
+ */
+const found = (() => {
+  const context = vm.createContext({});
+  const script = new vm.Script("new RegExp(source, 'u').test(text)");
+  return (/** @type {string} */ source, /** @type {string} */ text) => {
+    Object.assign(context, { source, text });
+    try {
+      return /** @type {boolean} */ (script.runInContext(context, { timeout: 1000 }));
+    } catch (error) {
+      if (/** @type {any} */ (error).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+      return null;
+    }
+  };
+})();
+
 const ahead = fc.tuple(fc.constantFrom('(?=', '(?!'), plain).map(([open, inner]) => `${open}${inner})`);
 const pattern = fc.oneof(
   { weight: 4, arbitrary: plain },
@@ -155,8 +174,8 @@ describe('patterns', () => {
           const automaton = automatonOrNone({ type: 'string', pattern: source, ...lengths });
           const { minLength = 0, maxLength = Infinity } = lengths;
           const expression = new RegExp(source, 'u');
-          const fits = (/** @type {string} */ one) =>
-            expression.test(one) && [...one].length >= minLength && [...one].length <= maxLength;
+          const hasLength = (/** @type {string} */ one) => [...one].length >= minLength && [...one].length <= maxLength;
+          const fits = (/** @type {string} */ one) => expression.test(one) && hasLength(one);
           for (const one of values) {
             const fine = fits(one);
             seen[automaton ? (fine ? 'yes' : 'no') : 'none']++;
@@ -166,7 +185,7 @@ describe('patterns', () => {
           for (let i = 0; automaton && i < 4; i++) {
             const text = randomText(automaton, random);
             const one = JSON.parse(text);
-            assert.ok(fits(one), text);
+            assert.ok(hasLength(one) && found(source, one) !== false, text);
             assert.equal(text, JSON.stringify(one));
           }
         },
