@@ -155,7 +155,9 @@ async function readGgufAdapter(r, scale, what) {
   ])
     if (meta.get(key) !== expected)
       fail('unsupported', `${at}: ${key} is ${show(meta.get(key))}, expected ${show(expected)}`);
-  for (const key of meta.keys()) if (key.startsWith('adapter.alora.')) fail('unsupported', `${at}: ${key}`);
+  for (const key of meta.keys())
+    if (key.startsWith('adapter.alora.'))
+      fail('unsupported', `${at}: found ${key}, expected an adapter without invocation tokens (aLoRA)`);
   const architecture = meta.get('general.architecture');
   if (typeof architecture !== 'string' || !Object.hasOwn(ARCHITECTURES, architecture))
     return fail('unsupported', `${at}: the architecture ${show(architecture)} is not supported`);
