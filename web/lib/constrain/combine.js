@@ -1,0 +1,215 @@
+// combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
+import { fail, show } from '../base/errors.js';
+import { ANNOTATIONS, checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
+import { merged } from './merge.js';
+
+/** @typedef {Record<string, any>} Schema */
+
+/** Keywords with schemas for the same value. */
+export const COMBINING = ['$ref', 'allOf', 'anyOf', 'oneOf'];
+/** Deepest nesting of schemas, by containment or reference. */
+export const MAX_DEPTH = 256;
+/** Most schemas that are put together from several, as each choice of allOf with each other one is. */
+export const MAX_COMBINED = 2_000;
+/** Most pairs of schemas that are compared for oneOf. */
+const MAX_PAIRS = 300_000;
+
+/**
+ * Throws for what is no schema, or accepts nothing.
+ * @param {any} schema
+ * @param {string} at
+ */
+export function checkSchema(schema, at) {
+  if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
+    fail('bad-option', `json: ${at} is ${show(schema)}, expected a schema that accepts something`);
+}
+
+/**
+ * @param {string} at
+ * @returns {never}
+ */
+export const tooDeep = (at) =>
+  fail('bad-option', `json: ${at.slice(0, 80)}... has more than ${MAX_DEPTH} schemas inside each other`);
+
+/**
+ * The keywords of a schema that say something about values.
+ * @param {Schema} schema
+ * @returns {string[]}
+ */
+export const significant = (schema) =>
+  Object.keys(schema).filter((key) => schema[key] !== undefined && !ANNOTATIONS.has(key));
+
+/** @param {Schema} schema */
+export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !== undefined;
+
+/**
+ * @param {any} parts
+ * @param {string} key  allOf, anyOf or oneOf
+ * @param {string} at
+ * @returns {any[]}
+ */
+export const listOf = (parts, key, at) =>
+  Array.isArray(parts) && parts.length
+    ? parts
+    : fail('bad-option', `json: ${at}: ${key} is ${show(parts)}, expected schemas`);
+
+/** Puts the parts of one schema together. It knows what it has found before. */
+export class Combiner {
+  /** What `flat` gives for each schema; null: while it is computed. @type {Map<object, Schema[] | null>} */
+  #flat = new Map();
+  /** Lists of schemas that `flat` gives, numbered. @type {Map<string, number>} */
+  #numbers = new Map();
+  /** Whether two such lists exclude each other, by their numbers. @type {Map<string, boolean>} */
+  #disjoint = new Map();
+
+  /** @param {Schema | boolean} root  the whole schema, for references */
+  constructor(root) {
+    this.root = root;
+  }
+
+  /**
+   * @param {string} pointer
+   * @returns {Schema | boolean}
+   */
+  find(pointer) {
+    let part = /** @type {any} */ (this.root);
+    for (const key of pointer.split('/').slice(1)) {
+      const own = key.replace(/~1/g, '/').replace(/~0/g, '~');
+      if (part === null || typeof part !== 'object' || !Object.hasOwn(part, own))
+        fail('bad-option', `json: there is no #${pointer}`);
+      part = part[own];
+    }
+    return part;
+  }
+
+  /**
+   * The pointer in `$ref`.
+   * @param {any} ref
+   * @param {string} at
+   * @returns {string}
+   */
+  target(ref, at) {
+    if (typeof ref !== 'string' || !/^#(\/|$)/.test(ref))
+      return fail(
+        'unsupported',
+        `json: ${at}: $ref is ${show(ref)}, expected a part of the schema, as in "#/$defs/name"`,
+      );
+    try {
+      return decodeURIComponent(ref.slice(1));
+    } catch (error) {
+      return fail('bad-option', `json: ${at}: $ref is ${show(ref)}, which is no address`, error);
+    }
+  }
+
+  /**
+   * The schemas that a value must fit all, each with keywords only, or with anyOf or oneOf only.
+   * @param {any} schema
+   * @param {string} at
+   * @param {number} [depth]
+   * @returns {Schema[]}
+   */
+  flat(schema, at, depth = 0) {
+    if (schema === true) return [];
+    checkSchema(schema, at);
+    const known = this.#flat.get(schema);
+    if (known === null) fail('bad-option', `json: ${at} refers to itself`);
+    if (known) return known;
+    if (depth > MAX_DEPTH) tooDeep(at);
+    this.#flat.set(schema, null);
+    const own = significant(schema).filter((key) => !COMBINING.includes(key));
+    const parts = own.length ? [Object.fromEntries(own.map((key) => [key, schema[key]]))] : [];
+    if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref, at)), at, depth + 1));
+    if (schema.allOf !== undefined)
+      for (const [i, one] of listOf(schema.allOf, 'allOf', at).entries())
+        parts.push(...this.flat(one, `${at}/allOf/${i}`, depth + 1));
+    for (const key of ['anyOf', 'oneOf'])
+      if (schema[key] !== undefined) parts.push({ [key]: listOf(schema[key], key, at) });
+    const all = [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
+    this.#flat.set(schema, all);
+    return all;
+  }
+
+  /**
+   * The number of a list that `flat` gave.
+   * @param {Schema[]} parts
+   */
+  numberOf(parts) {
+    const key = JSON.stringify(parts);
+    const number = this.#numbers.get(key) ?? this.#numbers.size;
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  /**
+   * One schema for several, which have keywords only.
+   * @param {Schema[]} parts
+   * @param {string} at
+   * @returns {Schema}
+   */
+  together(parts, at) {
+    for (const part of parts) checkKeywords(part, at);
+    return parts.reduce((a, b) => merged(a, b, at), {});
+  }
+
+  /**
+   * Whether no value fits both of two schemas, as far as their types, values and required properties show.
+   * @param {any} a
+   * @param {any} b
+   * @param {string} at
+   * @param {number} [depth]
+   * @returns {boolean}
+   */
+  disjoint(a, b, at, depth = 0) {
+    const [left, right] = [a, b].map((schema) => this.flat(schema, at));
+    if (depth > MAX_DEPTH || [...left, ...right].some(isChoice)) return false;
+    const key = `${this.numberOf(left)} ${this.numberOf(right)}`;
+    const known = this.#disjoint.get(key);
+    if (known !== undefined) return known;
+    if (this.#disjoint.size >= MAX_PAIRS)
+      fail('unsupported', `json: ${at}: oneOf needs more than ${MAX_PAIRS} comparisons of its schemas; use anyOf`);
+    this.#disjoint.set(key, false); // where they refer to themselves, nothing shows that they exclude each other
+    const [x, y] = [left, right].map((parts) => this.together(parts, at));
+    const isDisjoint = this.exclude(x, y, at, depth);
+    this.#disjoint.set(key, isDisjoint);
+    return isDisjoint;
+  }
+
+  /**
+   * `disjoint` of two schemas that have keywords only.
+   * @param {Schema} x
+   * @param {Schema} y
+   * @param {string} at
+   * @param {number} depth
+   * @returns {boolean}
+   */
+  exclude(x, y, at, depth) {
+    const [some, others] = [valuesOf(x), valuesOf(y)];
+    if (some && others) {
+      const texts = new Set(some.map((value) => JSON.stringify(value)));
+      return !others.some((value) => texts.has(JSON.stringify(value)));
+    }
+    const values = some ?? others;
+    if (values) {
+      const other = some ? y : x;
+      const types = typesOf(other);
+      return !values.some(
+        (value) =>
+          types.some((type) => hasType(value, type)) &&
+          ((typeof value === 'object' && value !== null) || fits(value, other, at)),
+      );
+    }
+    const types = typesOf(y).flatMap((type) => (type === 'number' ? [type, 'integer'] : type));
+    const common = typesOf(x).filter(
+      (type) => types.includes(type) || (type === 'number' && types.includes('integer')),
+    );
+    if (!common.length) return true;
+    if (common.some((type) => type !== 'object')) return false;
+    return (x.required ?? []).some(
+      (/** @type {string} */ name) =>
+        y.required?.includes(name) &&
+        Object.hasOwn(x.properties ?? {}, name) &&
+        Object.hasOwn(y.properties ?? {}, name) &&
+        this.disjoint(x.properties[name], y.properties[name], at, depth + 1),
+    );
+  }
+}
