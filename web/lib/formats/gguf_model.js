@@ -51,53 +51,101 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     const supported = Object.keys(ARCHITECTURES).join(', ');
     fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${supported}`);
   }
-  const { fields, keys = '', partial, copiesHead, hasExperts, skips, derive } = ARCHITECTURES[arch];
+  const { fields, copiesHead, skips } = ARCHITECTURES[arch];
   const byName = new Map(entries.map((e) => [e.name, e]));
   const m = metadata(where, arch, meta, byName);
-
   const embed = byName.get('token_embd.weight') ?? fail('missing-tensor', `${where}: token_embd.weight is missing`);
+  const rows = embed.shape[0];
   const tokens = meta.get('tokenizer.ggml.tokens');
-  if ((Array.isArray(tokens) || tokens instanceof Texts) && tokens.length !== embed.shape[0]) {
-    fail(
-      'bad-tokenizer',
-      `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${embed.shape[0]} rows`,
-    );
-  }
-  if (m.number('vocab_size', embed.shape[0]) !== embed.shape[0]) {
-    fail(
-      'bad-shape',
-      `${where}: token_embd.weight has ${embed.shape[0]} rows, ${arch}.vocab_size is ${m.number('vocab_size')}`,
-    );
-  }
-  const { dModel, dHead } = m;
-  const rotates = fields.position === 'rope';
-  const rotary = rotates ? m.number('rope.dimension_count', dHead) : dHead;
-  if (m.number('attention.value_length', dHead) !== dHead)
-    m.unsupported('attention.value_length', m.number('attention.value_length'));
-  if (rotary !== dHead && !partial) m.unsupported('rope.dimension_count', rotary);
-  const experts = m.number('expert_count', 0);
-  if (experts && !hasExperts) m.unsupported('expert_count', experts);
-  const encoder = fields.kind === 'encoder';
-  if (m.flag('attention.causal', !encoder) === encoder) m.unsupported('attention.causal', encoder);
-  const own = keys.split(' ');
-  for (const [key, value] of meta) {
-    const rest = key.slice(arch.length + 1);
-    if (key.startsWith(`${arch}.`) && !KEYS.test(rest) && !own.includes(rest)) m.unsupported(rest, value);
-  }
+  if ((Array.isArray(tokens) || tokens instanceof Texts) && tokens.length !== rows)
+    fail('bad-tokenizer', `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${rows} rows`);
+  if (m.number('vocab_size', rows) !== rows)
+    fail('bad-shape', `${where}: token_embd.weight has ${rows} rows, ${arch}.vocab_size is ${m.number('vocab_size')}`);
+  checkKeys(m, arch, meta);
   // A copy of the tied embedding is skipped; in another dtype it is a head of its own.
   const head = byName.get('output.weight');
   const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
   /** @type {Record<string, any>} */
-  const given = {
+  const given = { ...configuration(m, arch, scaling), tie_word_embeddings: tied, ...ARCHITECTURES[arch].derive?.(m) };
+  if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
+  const config = completeConfig(given, where);
+  const encoder = fields.kind === 'encoder';
+  if (head && tied && !encoder) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
+  return {
+    config,
+    ...(config.kind === 'encoder_decoder' && { start: startToken(m, meta) }),
+    ...(encoder && { pooling: ggufPooling(`${arch}.pooling_type`, m.value('pooling_type')) }),
+    places: placesByName(config, {
+      ...namesOf(arch, m.has('blk.0.attn_qkv.weight')),
+      ...(m.has('blk.0.ffn_gate.0.weight') && EXPERTS_ONE_BY_ONE),
+    }),
+    isBuffer: ({ name, shape }) =>
+      ROPE_TABLE.test(name) ||
+      (skips?.test(name) ?? false) ||
+      (tied &&
+        name === 'output.weight' &&
+        shape.length === 2 &&
+        shape[0] === config.vocab_size &&
+        shape[1] === m.dModel),
+  };
+}
+
+/**
+ * Throws for a key, or the value of one, that changes the logits in a way that the engine does not compute.
+ * @param {Metadata} m
+ * @param {string} arch
+ * @param {Map<string, Value>} meta
+ */
+function checkKeys(m, arch, meta) {
+  const { fields, keys = '', partial, hasExperts } = ARCHITECTURES[arch];
+  const expect = (/** @type {string} */ key, /** @type {any} */ value, /** @type {boolean} */ isSupported) => {
+    if (!isSupported) m.unsupported(key, value);
+  };
+  const value = m.number('attention.value_length', m.dHead);
+  expect('attention.value_length', value, value === m.dHead);
+  const rotary = rotaryOf(m, arch);
+  expect('rope.dimension_count', rotary, rotary === m.dHead || partial === true);
+  const experts = m.number('expert_count', 0);
+  expect('expert_count', experts, !experts || hasExperts === true);
+  const encoder = fields.kind === 'encoder';
+  expect('attention.causal', encoder, m.flag('attention.causal', !encoder) !== encoder);
+  const own = keys.split(' ');
+  for (const [key, each] of meta) {
+    const rest = key.slice(arch.length + 1);
+    if (key.startsWith(`${arch}.`) && !KEYS.test(rest)) expect(rest, each, own.includes(rest));
+  }
+}
+
+/**
+ * Components of a head that are rotated.
+ * @param {Metadata} m
+ * @param {string} arch
+ * @returns {number}
+ */
+const rotaryOf = (m, arch) =>
+  ARCHITECTURES[arch].fields.position === 'rope' ? m.number('rope.dimension_count', m.dHead) : m.dHead;
+
+/**
+ * The fields of the configuration that every architecture's metadata has.
+ * @param {Metadata} m
+ * @param {string} arch
+ * @param {Record<string, any> | null} scaling  as for ggufModel
+ * @returns {Record<string, any>}
+ */
+function configuration(m, arch, scaling) {
+  const { fields } = ARCHITECTURES[arch];
+  const experts = m.number('expert_count', 0);
+  const rotary = rotaryOf(m, arch);
+  return {
     kind: 'decoder',
     final_norm: true,
     ...fields,
-    vocab_size: embed.shape[0],
-    d_model: dModel,
+    vocab_size: m.rows('token_embd.weight'),
+    d_model: m.dModel,
     n_layers: m.layers,
     n_heads: m.heads,
     n_kv_heads: m.number('attention.head_count_kv', m.heads),
-    d_head: dHead,
+    d_head: m.dHead,
     d_ff: m.number('feed_forward_length'),
     ...(experts && {
       n_experts: experts,
@@ -106,35 +154,16 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     }),
     context_length: m.number('context_length'),
     norm_eps: m.number(`attention.layer_norm_${fields.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`),
-    ...(rotates && {
+    ...(fields.position === 'rope' && {
       rope_theta: m.number('rope.freq_base', 10000),
-      rotary_dim: rotary === dHead ? 0 : rotary,
+      rotary_dim: rotary === m.dHead ? 0 : rotary,
       ...(scaling ?? ropeScaling(m)),
     }),
-    bias_qkv: byName.has('blk.0.attn_q.bias') || byName.has('blk.0.attn_qkv.bias'),
-    bias_attn_out: byName.has('blk.0.attn_output.bias'),
-    bias_ffn: byName.has('blk.0.ffn_up.bias'),
-    bias_head: byName.has('output.bias'),
+    bias_qkv: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'),
+    bias_attn_out: m.has('blk.0.attn_output.bias'),
+    bias_ffn: m.has('blk.0.ffn_up.bias'),
+    bias_head: m.has('output.bias'),
     sliding_window: m.number('attention.sliding_window', 0),
-    tie_word_embeddings: tied,
-    ...derive?.(m),
-  };
-  if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
-  const config = completeConfig(given, where);
-  if (head && tied && !encoder) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
-  const fused = byName.has('blk.0.attn_qkv.weight');
-  return {
-    config,
-    ...(config.kind === 'encoder_decoder' && { start: startToken(m, meta) }),
-    ...(encoder && { pooling: ggufPooling(`${arch}.pooling_type`, m.value('pooling_type')) }),
-    places: placesByName(config, {
-      ...namesOf(arch, fused),
-      ...(byName.has('blk.0.ffn_gate.0.weight') && EXPERTS_ONE_BY_ONE),
-    }),
-    isBuffer: ({ name, shape }) =>
-      ROPE_TABLE.test(name) ||
-      (skips?.test(name) ?? false) ||
-      (tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel),
   };
 }
 

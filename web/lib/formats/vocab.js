@@ -138,13 +138,7 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? end : null };
   const special = { bos, eos: [...new Set(ends)], addBos };
   if (kind === 'gpt2') return { json: mergesJson(base, get('merges'), pre, whole, where, warnings), special };
-  const list = get('scores');
-  if (!isList(list) || list.length !== tokens.length)
-    refuse(`tokenizer.ggml.scores has ${list?.length ?? 0} entries for ${tokens.length} tokens`);
-  const scores = /** @type {ArrayLike<number>} */ (list);
-  const areNumbers = list instanceof Float32Array && !list.includes(NaN);
-  for (let i = 0; !areNumbers && i < scores.length; i++)
-    if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
+  const scores = scoresOf(get('scores'), tokens.length, refuse);
   const unk = id('unknown', usual.unknown ?? null) ?? 0;
   const pieces = { ...base, scores, unk, prefix: get('add_space_prefix') !== false };
   if (kind === 'llama') return { json: sentencePieceJson(pieces), special };
@@ -152,6 +146,23 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const table = get('precompiled_charsmap');
   const charsmap = isList(table) && table.length > 0 ? Uint8Array.from(/** @type {any} */ (table), Number) : null;
   return { json: unigramJson({ ...pieces, single, charsmap }), special };
+}
+
+/**
+ * The scores of a vocabulary, checked.
+ * @param {any} list
+ * @param {number} n  tokens
+ * @param {(why: string) => never} refuse
+ * @returns {ArrayLike<number>}
+ */
+function scoresOf(list, n, refuse) {
+  if (!isList(list) || list.length !== n)
+    refuse(`tokenizer.ggml.scores has ${list?.length ?? 0} entries for ${n} tokens`);
+  const scores = /** @type {ArrayLike<number>} */ (list);
+  const areNumbers = list instanceof Float32Array && !list.includes(NaN);
+  for (let i = 0; !areNumbers && i < n; i++)
+    if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
+  return scores;
 }
 
 /**
