@@ -148,7 +148,7 @@ async function buildCore(options, lib, core, used) {
   });
   return only(outputFiles)
     .replace(DYNAMIC, 'globalThis.glassformerMore.load("$2")')
-    .replace(/\bimport\((\w+)\)/, 'import(/* webpackIgnore: true */ /* @vite-ignore */ $1)');
+    .replace(/\bimport\((\w+)\)/g, 'import(/* webpackIgnore: true */ /* @vite-ignore */ $1)');
 }
 
 /**

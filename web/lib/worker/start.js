@@ -36,7 +36,8 @@ export async function startWorker(file, option = true, signal) {
   let cause;
   if (address !== null) {
     try {
-      const more = own ? moreAddress(file) : undefined;
+      // A copy has its second script beside it; a thread of Node does not know where it is, and takes the package's.
+      const more = own || typeof Worker === 'undefined' ? moreAddress(file) : undefined;
       return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, more), address };
     } catch (error) {
       signal?.throwIfAborted();
