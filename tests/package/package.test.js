@@ -208,6 +208,23 @@ model.dispose();
   assert.deepEqual(JSON.parse(output('node', ['module.js'], project)), expected);
 });
 
+test("a copy of the worker's file captures, in Node", { skip: noModel }, () => {
+  write(
+    join(project, 'copied.js'),
+    `
+import { copyFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { load } from 'glassformer';
+copyFileSync('node_modules/glassformer/dist/worker.js', 'my-worker.cjs');
+const model = await load(${JSON.stringify(model)}, { worker: resolve('my-worker.cjs') });
+const { captured } = await model.forward([1, 2, 3], { capture: ['blocks.0.hook_resid_post'] });
+console.log(JSON.stringify(captured['blocks.0.hook_resid_post'].shape[0]));
+model.dispose();
+`,
+  );
+  assert.equal(JSON.parse(output('node', ['copied.js'], project)), 3);
+});
+
 test('the command line generates text', { skip: noModel }, () => {
   const text = output(
     'node',
