@@ -87,6 +87,9 @@ const { schema } = fc.letrec((tie) => {
           additionalProperties: required % 2 === 0,
         })),
       tie('schema').map((additionalProperties) => ({ type: 'object', additionalProperties })),
+      fc
+        .constantFrom({ type: 'string' }, { pattern: '^[a-c]"?$' }, { enum: ['a', 'ü"'] }, { minLength: 2 }, false)
+        .map((propertyNames) => ({ type: 'object', propertyNames, additionalProperties: { type: 'null' } })),
       fc.array(tie('schema'), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
       range.map(([minimum, maximum]) => ({
         type: 'number',
@@ -330,6 +333,7 @@ describe('JSON schemas', () => {
       { required: ['b'] },
       { anyOf: [{ type: ['string', 'null'] }, { type: ['object', 'array', 'number', 'boolean'] }] },
       { properties: { e: { type: 'null' } } },
+      { propertyNames: { maxLength: 1, pattern: '[^a]' } },
     ),
     schema.map((part) => ({ properties: { a: part } })),
     schema.map((part) => ({ prefixItems: [true, part] })),
@@ -418,6 +422,9 @@ describe('JSON schemas', () => {
         ['[1]', '[2,1]', '[1,3]', '[1,1,1]'],
       ],
       [{ type: 'integer', format: 'int32' }, ['0', '2147483647', '-2147483648'], ['2147483648', '-2147483649', '1.5']],
+      [{ format: 'int32' }, ['0', '2147483647'], ['2147483648', '1.5', '"0"']],
+      [{ type: 'number', format: 'int64' }, ['0', '-123456789012345'], ['1.5', '"0"']],
+      [{ format: 'double', maximum: 2 }, ['0', '1.5'], ['2.5', '"0"']],
       [
         {
           allOf: [
@@ -429,6 +436,33 @@ describe('JSON schemas', () => {
         ['2147483648'],
       ],
       [{ items: false }, ['[]', '[ ]'], ['[1]']],
+      [
+        // what Zod writes for z.record, with a schema for its keys
+        { type: 'object', propertyNames: { type: 'string', minLength: 2 }, additionalProperties: { type: 'number' } },
+        ['{}', '{"ab":1}', '{"ab":1, "cd":2.5}'],
+        ['{"a":1}', '{"ab":"x"}'],
+      ],
+      [
+        { propertyNames: { anyOf: [{ const: 'x' }, { pattern: '^y\\d$' }] }, additionalProperties: { type: 'null' } },
+        ['{}', '{"x":null}', '{"y1":null, "x":null}'],
+        ['{"y":null}', '{"x":1}'],
+      ],
+      [
+        { properties: { a: { const: 1 }, bc: { const: 2 } }, propertyNames: { maxLength: 1 } },
+        ['{}', '{"a":1}'],
+        ['{"bc":2}', '{"a":1,"bc":2}'],
+      ],
+      [{ propertyNames: false }, ['{}'], ['{"a":1}']],
+      [
+        { allOf: [{ propertyNames: { pattern: 'a' } }, { propertyNames: { pattern: 'b' } }] },
+        ['{"ab":1}', '{"xbya":{}}'],
+        ['{"a":1}', '{"b":1}'],
+      ],
+      [
+        { oneOf: [{ type: 'null' }, { type: 'boolean' }], discriminator: { propertyName: 'x' }, example: 1 },
+        ['null', 'true'],
+        ['0'],
+      ],
       [{ minimum: 2, maximum: 3 }, ['2', '2.5', '3.0'], ['1', '3.1', '"2"']],
       [
         { type: ['string', 'null'], oneOf: [{ format: 'date' }, { const: 'never' }] },
@@ -497,6 +531,21 @@ describe('JSON schemas', () => {
       [{ minLength: 5, maxLength: 2 }, /minLength is 5, more than maxLength/, 'bad-option'],
       [{ type: 'integer', minimum: 2, maximum: 1 }, /no integer between/, 'bad-option'],
       [{ required: ['a'], additionalProperties: false }, /"a" is required/, 'bad-option'],
+      [
+        { required: ['ab'], propertyNames: { maxLength: 1 } },
+        /"ab" is required, but does not fit propertyNames/,
+        'bad-option',
+      ],
+      [
+        { properties: { a: {} }, propertyNames: { anyOf: [{ const: 'a' }] } },
+        /propertyNames: anyOf and oneOf are not supported beside properties/,
+        'unsupported',
+      ],
+      [
+        { enum: [{ a: 1 }], propertyNames: { maxLength: 1 } },
+        /propertyNames is not supported beside an enum/,
+        'unsupported',
+      ],
       [
         { $defs: { a: { properties: { b: { $ref: '#/$defs/a' } }, required: ['b'] } }, $ref: '#/$defs/a' },
         /never ends/,
@@ -608,7 +657,7 @@ describe('input of any kind', () => {
   const keyword = fc.constantFrom(
     ...['type', 'properties', 'required', 'items', 'enum', 'const', 'anyOf', 'oneOf', '$ref', '$defs', 'minItems'],
     ...['maxItems', 'minLength', 'maxLength', 'minimum', 'maximum', 'additionalProperties', 'pattern', '__proto__', ''],
-    ...['allOf', 'prefixItems', 'multipleOf', 'exclusiveMinimum', 'format', 'title'],
+    ...['allOf', 'prefixItems', 'multipleOf', 'exclusiveMinimum', 'format', 'title', 'propertyNames'],
   );
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(

@@ -96,7 +96,8 @@ export function isValid(value, schema, root = schema) {
   if (kind === 'object') {
     if (!(schema.required ?? []).every((/** @type {string} */ name) => Object.hasOwn(value, name))) return false;
     return Object.entries(value).every(([name, item]) => {
-      const { properties = {}, additionalProperties: others = true } = schema;
+      const { properties = {}, additionalProperties: others = true, propertyNames = true } = schema;
+      if (!isValid(name, propertyNames, root)) return false;
       return isValid(item, Object.hasOwn(properties, name) ? properties[name] : others, root);
     });
   }

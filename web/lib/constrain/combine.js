@@ -152,6 +152,22 @@ export class Combiner {
   }
 
   /**
+   * Whether a schema accepts a string.
+   * @param {any} schema  may be false
+   * @param {string} value
+   * @param {string} at
+   * @returns {boolean}
+   */
+  accepts(schema, value, at) {
+    if (typeof schema === 'boolean') return schema;
+    const parts = this.flat(schema, at);
+    if (parts.some(isChoice))
+      fail('unsupported', `json: ${at}: anyOf and oneOf are not supported beside properties and required`);
+    const one = this.together(parts, at);
+    return typesOf(one).includes('string') && (valuesOf(one)?.includes(value) ?? true) && fits(value, one, at);
+  }
+
+  /**
    * Whether no value fits both of two schemas, as far as their types, values and required properties show.
    * @param {any} a
    * @param {any} b

@@ -66,12 +66,15 @@ const FORMATS = {
 /** The formats of strings that are supported. */
 export const FORMAT_NAMES = Object.keys(FORMATS);
 
-/** The formats of numbers, which OpenAPI defines, with their limits. @type {Map<string, [number, number]>} */
+/**
+ * The formats of numbers, which OpenAPI defines, with what each adds to a range.
+ * @type {Map<string, {low: number, high: number, isInteger: boolean}>}
+ */
 export const NUMBER_FORMATS = new Map([
-  ['int32', [-(2 ** 31), 2 ** 31 - 1]],
-  ['int64', [-Infinity, Infinity]], // no number here has more than 15 digits
-  ['float', [-Infinity, Infinity]],
-  ['double', [-Infinity, Infinity]],
+  ['int32', { low: -(2 ** 31), high: 2 ** 31 - 1, isInteger: true }],
+  ['int64', { low: -Infinity, high: Infinity, isInteger: true }], // no number here has more than 15 digits
+  ['float', { low: -Infinity, high: Infinity, isInteger: false }],
+  ['double', { low: -Infinity, high: Infinity, isInteger: false }],
 ]);
 
 /**

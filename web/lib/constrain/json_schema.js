@@ -223,20 +223,20 @@ class Compiler {
    */
   ofType(type, schema, at) {
     if (type === 'string') return this.string(schema, at);
-    if (type === 'number' || type === 'integer') return this.number(rangeOf(schema, type === 'integer'), type, at);
+    if (type === 'number' || type === 'integer') return this.number(rangeOf(schema, type === 'integer'), at);
     if (!KEYWORDS[type].some((key) => schema[key] !== undefined)) return rule(type);
     return type === 'object' ? this.object(schema, at) : this.array(schema, at);
   }
 
   /**
    * @param {import('./numbers.js').Range} range
-   * @param {string} type
    * @param {string} at
    * @returns {Expression}
    */
-  number(range, type, at) {
+  number(range, at) {
+    const type = range.isInteger ? 'integer' : 'number';
     if (range.low === -Infinity && range.high === Infinity && range.of === undefined) return rule(type);
-    if (type === 'integer' && range.of === undefined) return integerRange(range, at);
+    if (range.isInteger && range.of === undefined) return integerRange(range, at);
     const refuse = () =>
       fail('unsupported', `json: ${at}: multiples of ${range.of} need too many states: use a smaller multipleOf`);
     return (
@@ -310,8 +310,12 @@ class Compiler {
    * @param {string} at
    * @returns {Expression}
    */
-  object({ properties = {}, required = [], additionalProperties: others = true }, at) {
-    const names = Object.keys(properties);
+  object({ properties = {}, required = [], additionalProperties: others = true, propertyNames = true }, at) {
+    const isName = (/** @type {string} */ name) => this.#combiner.accepts(propertyNames, name, `${at}/propertyNames`);
+    const excluded = required.find((/** @type {string} */ name) => !isName(name));
+    if (excluded !== undefined)
+      fail('bad-option', `json: ${at}: ${show(excluded)} is required, but does not fit propertyNames`);
+    const names = Object.keys(properties).filter(isName);
     const additional = required.filter((/** @type {string} */ name) => !names.includes(name));
     if (additional.length && others === false)
       fail('bad-option', `json: ${at}: ${show(additional[0])} is required, but is no property`);
@@ -319,9 +323,13 @@ class Compiler {
       sequence(text(JSON.stringify(name)), rule('space'), text(':'), rule('space'), value);
     const value = (/** @type {string} */ name) => this.part(properties[name], `${at}/properties/${pointerPart(name)}`);
     if (!names.length && !additional.length) {
-      if (others === false) return sequence(text('{'), rule('space'), text('}'));
+      if (others === false || propertyNames === false) return sequence(text('{'), rule('space'), text('}'));
+      const key =
+        propertyNames === true
+          ? rule('string')
+          : this.part({ allOf: [propertyNames, { type: 'string' }] }, `${at}/propertyNames`);
       const any = this.part(others, `${at}/additionalProperties`);
-      return list('{', '}', sequence(rule('string'), rule('space'), text(':'), rule('space'), any), 0, Infinity);
+      return list('{', '}', sequence(key, rule('space'), text(':'), rule('space'), any), 0, Infinity);
     }
     const members = [
       ...names.map((name) => ({ member: member(name, value(name)), isRequired: required.includes(name) })),

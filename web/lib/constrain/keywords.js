@@ -7,17 +7,17 @@ import { fitsPatterns, patternsOf } from './strings.js';
 
 /** @typedef {Record<string, any>} Schema */
 
-/** Keywords that say nothing about which values are valid. */
+/** Keywords that say nothing about which values are valid: of JSON Schema, then of OpenAPI. */
 export const ANNOTATIONS = new Set(
   (
     '$schema $id $comment $anchor $vocabulary $defs definitions title description default examples deprecated ' +
-    'readOnly writeOnly contentEncoding contentMediaType contentSchema'
+    'readOnly writeOnly contentEncoding contentMediaType contentSchema discriminator example externalDocs xml'
   ).split(' '),
 );
 const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
 /** Keywords of a type; without `type`, they say which one is meant. */
 export const KEYWORDS = /** @type {Record<string, string[]>} */ ({
-  object: ['properties', 'required', 'additionalProperties'],
+  object: ['properties', 'required', 'additionalProperties', 'propertyNames'],
   array: ['items', 'prefixItems', 'minItems', 'maxItems'],
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   integer: NUMBERS,
@@ -83,9 +83,12 @@ export function typesOf(schema) {
   if (schema.type !== undefined) return [schema.type].flat();
   if (schema.enum !== undefined || schema.const !== undefined) return TYPES;
   const any = TYPES.filter((name) => name !== 'integer'); // each integer is a number
+  const ofText = textsOf(schema).flatMap(({ pattern, format }) => [
+    ...(pattern === undefined ? [] : ['string']),
+    ...(format === undefined ? [] : [NUMBER_FORMATS.has(format) ? 'number' : 'string']),
+  ]);
   const meant = any.filter(
-    (name) =>
-      KEYWORDS[name].some((key) => schema[key] !== undefined) || (name === 'string' && textsOf(schema).length > 0),
+    (name) => ofText.includes(name) || KEYWORDS[name].some((key) => key !== 'format' && schema[key] !== undefined),
   );
   return meant.length ? meant : any;
 }
@@ -127,18 +130,18 @@ export function countsOf(schema, what, at) {
 }
 
 /**
- * The limits of numbers.
+ * Which numbers a schema means.
  * @param {Schema} schema  checked
- * @param {boolean} isInteger
+ * @param {boolean} isInteger  whether their type says so; the format may as well
  * @returns {import('./numbers.js').Range}
  */
 export function rangeOf(schema, isInteger) {
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;
-  const formats = textsOf(schema).map(({ format }) => NUMBER_FORMATS.get(format) ?? [-Infinity, Infinity]);
-  const low = Math.max(minimum, exclusiveMinimum, ...formats.map(([least]) => least));
-  const high = Math.min(maximum, exclusiveMaximum, ...formats.map(([, most]) => most));
+  const formats = textsOf(schema).flatMap(({ format }) => NUMBER_FORMATS.get(format) ?? []);
+  const low = Math.max(minimum, exclusiveMinimum, ...formats.map((format) => format.low));
+  const high = Math.min(maximum, exclusiveMaximum, ...formats.map((format) => format.high));
   return {
-    isInteger,
+    isInteger: isInteger || formats.some((format) => format.isInteger),
     low,
     high,
     aboveLow: exclusiveMinimum === low,
@@ -156,8 +159,8 @@ export function rangeOf(schema, isInteger) {
  */
 export function fits(value, schema, at) {
   if (typeof value === 'number') {
-    const { low, high, aboveLow, belowHigh, of } = rangeOf(schema, false);
-    const isInside = aboveLow ? value > low : value >= low;
+    const { low, high, aboveLow, belowHigh, of, isInteger } = rangeOf(schema, false);
+    const isInside = (aboveLow ? value > low : value >= low) && (!isInteger || Number.isInteger(value));
     return isInside && (belowHigh ? value < high : value <= high) && (of === undefined || isMultiple(value, of));
   }
   if (typeof value === 'string') {
@@ -166,7 +169,9 @@ export function fits(value, schema, at) {
     return length >= least && length <= most && fitsPatterns(value, patternsOf(textsOf(schema), at), at);
   }
   if (value === null || typeof value === 'boolean') return true;
-  const inside = Array.isArray(value) ? ['items', 'prefixItems'] : ['properties', 'additionalProperties'];
+  const inside = Array.isArray(value)
+    ? ['items', 'prefixItems']
+    : ['properties', 'additionalProperties', 'propertyNames'];
   const key = inside.find((name) => schema[name] !== undefined && schema[name] !== true);
   if (key)
     fail('unsupported', `json: ${at}: ${key} is not supported beside an enum or const that lists ${show(value)}`);

@@ -119,6 +119,8 @@ function mergeValues(a, b, out, at) {
 function mergeProperties(a, b, out, at) {
   if (a.additionalProperties !== undefined && b.additionalProperties !== undefined)
     out.additionalProperties = both(a.additionalProperties, b.additionalProperties);
+  if (a.propertyNames !== undefined && b.propertyNames !== undefined)
+    out.propertyNames = both(a.propertyNames, b.propertyNames);
   const names = new Set([a, b].flatMap(({ properties = {} }) => Object.keys(properties)));
   if (!names.size) return;
   out.properties = Object.create(null);
