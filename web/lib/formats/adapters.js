@@ -218,7 +218,10 @@ async function filesOf(opener, source, what) {
     return { config: await json(config), weights };
   }
   if (typeof source !== 'string' && !(source instanceof URL))
-    return fail('bad-argument', `${what}: a safetensors file needs { weights, config }, or a folder`);
+    return fail(
+      'bad-argument',
+      `${what}: these bytes are not GGUF, and a safetensors file needs { weights, config }, or a folder`,
+    );
   return { config: await json(String(source).replace(/[^/\\]*$/, NAMES[0])), weights: source };
 }
 
