@@ -8,12 +8,11 @@ import { GlassformerError, Tokenizer, load } from '../../web/lib/index.js';
 import { Automaton } from '../../web/lib/constrain/automaton.js';
 import { compiled } from '../../web/lib/constrain/compile.js';
 import { constraintOf } from '../../web/lib/constrain/constraint.js';
-import { readGbnf } from '../../web/lib/constrain/gbnf.js';
 import { integers } from '../../web/lib/constrain/integers.js';
-import { schemaGrammar } from '../../web/lib/constrain/json_schema.js';
 import { networkOf } from '../../web/lib/constrain/network.js';
 import { utf8Sequences } from '../../web/lib/constrain/utf8.js';
 import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
+import { grammarAutomaton, reads, schemaAutomaton } from './automata.js';
 import { collect, json, refused, stories, top } from './helpers.js';
 import { isValid } from './json_validity.js';
 
@@ -39,14 +38,6 @@ before(async () => {
 after(() => model.dispose());
 
 const utf8 = new TextEncoder();
-/** Whether an automaton reads a text to its end. */
-const reads = (/** @type {Automaton} */ automaton, /** @type {string} */ text) => {
-  let state = automaton.start;
-  for (const byte of utf8.encode(text)) if (!(state = /** @type {any} */ (automaton.step(state, byte)))) return false;
-  return state.accepting;
-};
-const gbnf = (/** @type {string} */ source) => new Automaton(networkOf(readGbnf(source), 'grammar'));
-const schemaAutomaton = (/** @type {any} */ schema) => new Automaton(networkOf(schemaGrammar(schema), 'json'));
 
 const { schema } = fc.letrec((tie) => {
   const count = fc.nat(3);
@@ -587,7 +578,7 @@ describe('grammars', () => {
       ['root ::= ("a"*)* "b"', ['b', 'aaab'], ['a']],
     ]);
     for (const [source, good, bad] of cases) {
-      const automaton = gbnf(source);
+      const automaton = grammarAutomaton(source);
       for (const text of good) assert.ok(reads(automaton, text), `${source}: ${JSON.stringify(text)}`);
       for (const text of bad) assert.ok(!reads(automaton, text), `${source}: ${JSON.stringify(text)}`);
     }
@@ -730,7 +721,7 @@ describe('tokens', () => {
     const source = 'root ::= ("the" " "? | [a-m]+ "é" | "😀"){1,4} "."';
     for (const one of models) {
       const { ids, bytes, offsets } = one.vocabulary;
-      const automaton = gbnf(source);
+      const automaton = grammarAutomaton(source);
       const random = numbersOf(7);
       const constraint = constraintOf(one, compiled({ grammar: source }), [ids[0]]);
       let state = automaton.start;

@@ -4,23 +4,15 @@ import { describe, test } from 'node:test';
 import vm from 'node:vm';
 import fc from 'fast-check';
 import { GlassformerError } from '../../web/lib/index.js';
-import { Automaton } from '../../web/lib/constrain/automaton.js';
 import { compiled } from '../../web/lib/constrain/compile.js';
 import { formatPatterns } from '../../web/lib/constrain/formats.js';
+import { grammarAutomaton, reads, schemaAutomaton } from './automata.js';
 import { FORMATS } from './json_validity.js';
 
-const utf8 = new TextEncoder();
-const automatonOf = (/** @type {any} */ json) => new Automaton(compiled({ json }).network);
-/** Whether an automaton reads a text to its end. */
-const reads = (/** @type {Automaton} */ automaton, /** @type {string} */ text) => {
-  let state = automaton.start;
-  for (const byte of utf8.encode(text)) if (!(state = /** @type {any} */ (automaton.step(state, byte)))) return false;
-  return state.accepting;
-};
 /** The automaton of a schema; null: it is refused because no text fits it. */
 const automatonOrNone = (/** @type {any} */ json) => {
   try {
-    return automatonOf(json);
+    return schemaAutomaton(json);
   } catch (error) {
     if (!/no string fits/.test(/** @type {Error} */ (error).message)) throw error;
     return null;
@@ -29,7 +21,7 @@ const automatonOrNone = (/** @type {any} */ json) => {
 
 /**
  * A random text of an automaton: random bytes, and after 60 of them the shortest way to an end.
- * @param {Automaton} automaton
+ * @param {import('../../web/lib/constrain/automaton.js').Automaton} automaton
  * @param {() => number} random  from 0 to 1
  */
 function randomText(automaton, random) {
@@ -208,7 +200,7 @@ describe('patterns', () => {
       }),
       { numRuns: 200 },
     );
-    const years = automatonOf({ format: 'date', pattern: '^19|^2000', maxLength: 10, allOf: [{ pattern: '1$' }] });
+    const years = schemaAutomaton({ format: 'date', pattern: '^19|^2000', maxLength: 10, allOf: [{ pattern: '1$' }] });
     for (const [text, fine] of /** @type {[string, boolean][]} */ ([
       ['1999-12-31', true],
       ['2000-01-01', true],
@@ -229,7 +221,7 @@ describe('patterns', () => {
       ],
       [email, ['ada@x.org', '.ada@x.org', 'a..da@x.org', 'a.da@x.y.org', 'ada.@x.org', 'ada@x', "o'hara+1@a-b.co"]],
     ])) {
-      const automaton = automatonOf({ type: 'string', pattern: source });
+      const automaton = schemaAutomaton({ type: 'string', pattern: source });
       const found = values.filter((one) => reads(automaton, JSON.stringify(one)));
       assert.ok(found.length && found.length < values.length, source);
       assert.deepEqual(
@@ -238,7 +230,7 @@ describe('patterns', () => {
         source,
       );
     }
-    assert.ok(reads(automatonOf({ format: 'email', pattern: email }), '"ada@example.org"'));
+    assert.ok(reads(schemaAutomaton({ format: 'email', pattern: email }), '"ada@example.org"'));
   });
 
   test('forms that only the flag u forbids are read as JavaScript reads them without it', () => {
@@ -254,7 +246,7 @@ describe('patterns', () => {
       '[\\_]',
     ]) {
       assert.throws(() => new RegExp(source, 'u'), source);
-      const automaton = automatonOf({ pattern: source });
+      const automaton = schemaAutomaton({ pattern: source });
       for (const one of values)
         assert.equal(reads(automaton, JSON.stringify(one)), new RegExp(source).test(one), `${source}: ${one}`);
     }
@@ -282,7 +274,7 @@ describe('patterns', () => {
           }
         let automaton = null;
         try {
-          automaton = automatonOf({ pattern: source });
+          automaton = schemaAutomaton({ pattern: source });
         } catch (error) {
           assert.ok(error instanceof GlassformerError, /** @type {Error} */ (error).stack);
           if (error.code === 'unsupported') {
@@ -348,7 +340,7 @@ describe('patterns', () => {
       [`a{${'9'.repeat(400)}}`, /needs too many states/, 'unsupported'],
     ]))
       assert.throws(
-        () => automatonOf({ properties: { a: { pattern: source } } }),
+        () => schemaAutomaton({ properties: { a: { pattern: source } } }),
         (/** @type {any} */ error) =>
           error.code === code && words.test(error.message) && error.message.startsWith('json: #/properties/a: '),
         source,
@@ -366,7 +358,7 @@ describe('patterns', () => {
       [{ enum: ['a'], pattern: '(' }, /the pattern "\(" opens a group that is not closed at character 1/],
       [{ enum: ['a', 'b'], pattern: 'c' }, /no value of enum or const fits the other keywords/],
     ]))
-      assert.throws(() => automatonOf(schema), words);
+      assert.throws(() => schemaAutomaton(schema), words);
   });
 
   test('repetitions need few states, and a pattern that needs many stays nondeterministic', () => {
@@ -386,7 +378,7 @@ describe('patterns', () => {
       [{ format: 'uri', maxLength: 100 }, 6000],
     ]))
       assert.ok(nodes(schema) - base < most, `${JSON.stringify(schema)}: ${nodes(schema) - base}`);
-    const late = automatonOf({ pattern: '^[^]*a[^]{20}$', maxLength: 60 });
+    const late = schemaAutomaton({ pattern: '^[^]*a[^]{20}$', maxLength: 60 });
     for (const one of [
       'a'.repeat(60),
       'a'.repeat(61),
@@ -408,7 +400,7 @@ describe('patterns', () => {
       [{ allOf: [{ enum: ['a', 'b', 'c'] }, { enum: ['c', 'b'] }, { pattern: 'b' }] }, ['b']],
     ]);
     for (const [schema, want] of cases) {
-      const automaton = automatonOf(schema);
+      const automaton = schemaAutomaton(schema);
       for (const one of schema.enum ?? ['a', 'b', 'c'])
         assert.equal(
           reads(automaton, JSON.stringify(one)),
@@ -543,7 +535,7 @@ const EXAMPLES = {
 describe('formats', () => {
   for (const [format, [good, bad]] of Object.entries(EXAMPLES))
     test(`${format}: texts that are read, texts that are not, random texts and their neighbours`, () => {
-      const automaton = automatonOf({ type: 'string', format });
+      const automaton = schemaAutomaton({ type: 'string', format });
       for (const text of good) assert.ok(reads(automaton, JSON.stringify(text)), text);
       for (const text of good) assert.ok(FORMATS[format](text), text);
       for (const text of bad) assert.ok(!reads(automaton, JSON.stringify(text)), text);
@@ -595,7 +587,7 @@ const numbered = (/** @type {number} */ n, /** @type {(i: number) => any} */ one
 // Each of these took minutes, gigabytes or the whole stack.
 describe('small schemas and grammars that mean much work', () => {
   test('a listed value is compared with a pattern in linear time', () => {
-    const automaton = automatonOf({ enum: ['aa', 'a'.repeat(40) + '!', ''], pattern: '^(a+)+$' });
+    const automaton = schemaAutomaton({ enum: ['aa', 'a'.repeat(40) + '!', ''], pattern: '^(a+)+$' });
     assert.ok(reads(automaton, '"aa"'));
     assert.ok(!reads(automaton, `"${'a'.repeat(40)}!"`));
     assert.ok(!reads(automaton, '""'));
@@ -606,7 +598,7 @@ describe('small schemas and grammars that mean much work', () => {
       ['^(?!a)', ['', '\u{1f600}']],
       ['^.$', ['\u{1f600}']],
     ])) {
-      const own = automatonOf({ enum: ['', 'ab', '\u{1f600}'], pattern });
+      const own = schemaAutomaton({ enum: ['', 'ab', '\u{1f600}'], pattern });
       for (const value of ['', 'ab', '\u{1f600}'])
         assert.equal(reads(own, JSON.stringify(value)), fitting.includes(value));
     }
@@ -630,7 +622,7 @@ describe('small schemas and grammars that mean much work', () => {
     const $defs = Object.fromEntries(
       numbered(60, (i) => [`a${i}`, { allOf: [{ $ref: `#/$defs/a${i + 1}` }, { $ref: `#/$defs/a${i + 1}` }] }]),
     );
-    const automaton = automatonOf({ $defs: { ...$defs, a60: { const: 1 } }, $ref: '#/$defs/a0' });
+    const automaton = schemaAutomaton({ $defs: { ...$defs, a60: { const: 1 } }, $ref: '#/$defs/a0' });
     assert.ok(reads(automaton, '1') && !reads(automaton, '2'));
     const one = (/** @type {number} */ i) => ({ required: ['a'], properties: { a: { $ref: `#/oneOf/${i}` } } });
     assert.match(refusal({ json: { oneOf: [one(0), one(1)] } }).message, /must exclude each other/);
@@ -646,7 +638,7 @@ describe('small schemas and grammars that mean much work', () => {
   });
 
   test('a multiple of the other divisor is the common one', () => {
-    const automaton = automatonOf({ allOf: [{ multipleOf: 0.5 }, { multipleOf: 1.5 }, { type: 'number' }] });
+    const automaton = schemaAutomaton({ allOf: [{ multipleOf: 0.5 }, { multipleOf: 1.5 }, { type: 'number' }] });
     assert.ok(reads(automaton, '4.5') && !reads(automaton, '4') && !reads(automaton, '0.5'));
   });
 
@@ -659,12 +651,12 @@ describe('small schemas and grammars that mean much work', () => {
       /at most 64 repetitions of one item/,
     );
     const names = numbered(5000, (i) => `p${i}`);
-    const automaton = automatonOf({ properties: Object.fromEntries(names.map((name) => [name, { const: 1 }])) });
+    const automaton = schemaAutomaton({ properties: Object.fromEntries(names.map((name) => [name, { const: 1 }])) });
     assert.ok(reads(automaton, '{"p7":1,"p4999":1}') && !reads(automaton, '{"p8":1,"p7":1}') && reads(automaton, '{}'));
-    const list = automatonOf({ prefixItems: numbered(5000, (i) => ({ const: i % 2 })), minItems: 2 });
+    const list = schemaAutomaton({ prefixItems: numbered(5000, (i) => ({ const: i % 2 })), minItems: 2 });
     assert.ok(reads(list, '[0,1]') && reads(list, '[0,1,0]') && !reads(list, '[0]') && !reads(list, '[0,1,1]'));
     const rules = numbered(10_000, (i) => `${i ? `r${i}` : 'root'} ::= "x" r${i + 1}`);
-    const { network } = compiled({ grammar: [...rules, 'r10000 ::= "y"'].join('\n') });
-    assert.ok(reads(new Automaton(network), `${'x'.repeat(10_000)}y`));
+    const chain = grammarAutomaton([...rules, 'r10000 ::= "y"'].join('\n'));
+    assert.ok(reads(chain, `${'x'.repeat(10_000)}y`));
   });
 });

@@ -1,0 +1,22 @@
+// automata.js - the automata of schemas and grammars, and whether they read a text
+import { Automaton } from '../../web/lib/constrain/automaton.js';
+import { compiled } from '../../web/lib/constrain/compile.js';
+
+const utf8 = new TextEncoder();
+
+/**
+ * Whether an automaton reads a text to its end.
+ * @param {Automaton} automaton
+ * @param {string} text
+ * @returns {boolean}
+ */
+export function reads(automaton, text) {
+  let state = automaton.start;
+  for (const byte of utf8.encode(text)) if (!(state = /** @type {any} */ (automaton.step(state, byte)))) return false;
+  return state.accepting;
+}
+
+/** The automaton of a JSON schema. */
+export const schemaAutomaton = (/** @type {any} */ json) => new Automaton(compiled({ json }).network);
+/** The automaton of a grammar in GBNF. */
+export const grammarAutomaton = (/** @type {string} */ grammar) => new Automaton(compiled({ grammar }).network);
