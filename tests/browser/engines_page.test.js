@@ -280,7 +280,10 @@ for (const engine of ENGINES) {
                 await until(page, () => document.querySelector('.attention') !== null);
                 await show(page, '.attention');
                 await until(page, PANELS.inside['.attention']);
-                if (device === 'desktop') await headsAreDrawn(page, theme);
+                if (device === 'desktop') {
+                  await headsAreDrawn(page, theme);
+                  await until(page, PANELS.inside['.lens-card']);
+                }
               }
               let png = await page.screenshot();
               for (let again = 0; png.length <= 30_000 && again < 10; again++) {
