@@ -20,7 +20,7 @@ import { roster } from '../../web/lib/formats/roster.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { encode, f32, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { writeSafetensors } from '../../web/lib/formats/write_safetensors.js';
-import { load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/index.js';
 import { golden, json, noShared, numbers, refused, shared, stories, top } from './helpers.js';
 
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
@@ -945,6 +945,33 @@ test('every spelling of a configuration of Hugging Face gives the same model', (
     }
   }
   assert.ok(n > 50, `${n} spellings`);
+});
+
+test('any value in place of one in a configuration of Hugging Face is read or refused', () => {
+  const spellings = json(join(top, 'tests/golden/formats/family_configs.json'));
+  const values = [null, true, -1, 0.5, 1e300, 'x', {}, [], [null], [[[], 1e300]], [[['global'], 1e300]]];
+  /** Places in a JSON value. @type {(value: any, path?: string[]) => string[][]} */
+  const places = (value, path = []) =>
+    value !== null && typeof value === 'object'
+      ? Object.keys(value).flatMap((key) => [[...path, key], ...places(value[key], [...path, key])])
+      : [];
+  let refusals = 0;
+  for (const [name, all] of Object.entries(spellings))
+    for (const given of Object.values(all))
+      for (const path of places(given))
+        for (const value of values) {
+          const changed = structuredClone(given);
+          const last = /** @type {string} */ (path.at(-1));
+          path.slice(0, -1).reduce((part, key) => part[key], changed)[last] = value;
+          try {
+            readHfConfig(changed);
+          } catch (error) {
+            const where = `${name}: ${path.join('.')} = ${JSON.stringify(value)}: ${error.stack}`;
+            assert.ok(error instanceof GlassformerError && error.code !== 'internal', where);
+            refusals++;
+          }
+        }
+  assert.ok(refusals > 5000, `${refusals} refusals`);
 });
 
 // ---- where files come from

@@ -440,6 +440,32 @@ describe('options and objects', () => {
     }
   });
 
+  test('files whose JSON is nested deeply are refused', async () => {
+    const folder = new URL('../golden/cases/llama_1tok/', import.meta.url);
+    const given = JSON.parse(readFileSync(new URL('config.json', folder), 'utf8'));
+    const weights = new File([readFileSync(new URL('model.safetensors', folder))], 'model.safetensors');
+    const nested = (/** @type {number} */ n) => '['.repeat(n) + ']'.repeat(n);
+    const withValue = (/** @type {string} */ key, /** @type {string} */ json) =>
+      JSON.stringify({ ...given, [key]: '@' }).replace('"@"', json);
+    const opened = (/** @type {string} */ name, /** @type {string} */ text) =>
+      load([
+        weights,
+        ...(name === 'config.json' ? [] : [new File([JSON.stringify(given)], 'config.json')]),
+        new File([text], name),
+      ]);
+    for (const key of ['model_type', 'architectures', 'hidden_size', 'something else'])
+      for (const levels of [64, 1e5]) {
+        const error = await refusal(() => opened('config.json', withValue(key, nested(levels))));
+        assert.equal(error.code, 'bad-file');
+        assert.match(error.message, /config\.json: its lists and objects are nested deeper than 64/);
+      }
+    for (const name of ['generation_config.json', 'tokenizer_config.json', 'tokenizer.json'])
+      assert.match((await refusal(() => opened(name, nested(1e5)))).message, new RegExp(`${name}: its lists`));
+    // 64 levels with the object around them, and brackets inside a text
+    for (const json of [nested(63), JSON.stringify(`\\"${'['.repeat(100)}`)])
+      (await opened('config.json', withValue('something else', json))).dispose();
+  });
+
   test('the same object at many places is not taken as circular', async () => {
     const message = { role: 'user', content: 'a' };
     assert.equal(

@@ -131,6 +131,9 @@ export function repeating(flags) {
   return flags.slice(0, n);
 }
 
+/** Most layers of a model, as FIELDS of config_fields.js has it. */
+export const MAX_LAYERS = 4096;
+
 /**
  * One value for each layer.
  * @template T
@@ -139,7 +142,9 @@ export function repeating(flags) {
  * @returns {T[]}
  */
 export const eachLayer = (layers, of) =>
-  Array.from({ length: Number.isInteger(layers) && Number(layers) <= 4096 ? Number(layers) : 0 }, (_, l) => of(l));
+  Array.from({ length: Number.isInteger(layers) && Number(layers) <= MAX_LAYERS ? Number(layers) : 0 }, (_, l) =>
+    of(l),
+  );
 
 /**
  * Which layers have a sliding window: as layer_types says, or by the rule of the family.

@@ -1,5 +1,5 @@
 // families_gpt.js - the families with a plain feed-forward layer and LayerNorm: GPT-2 and those that followed it
-import { SIZE_KEYS, GPT2_KEYS, activation, eachLayer, repeating, ropeFields } from './families_common.js';
+import { SIZE_KEYS, GPT2_KEYS, MAX_LAYERS, activation, eachLayer, repeating, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 
 /** @typedef {import('./families_common.js').Family} Family */
@@ -38,6 +38,22 @@ const gpt2 = {
 };
 
 /**
+ * The kind of each layer in GPT-Neo's attention_types, a list of [kinds of layers, how often]. What is no such list
+ * has fewer kinds than layers, or others than 'global' and 'local'.
+ * @param {any} types
+ * @returns {any[]} at most one more than MAX_LAYERS
+ */
+function kindsOfLayers(types) {
+  const kinds = [];
+  for (const entry of Array.isArray(types) ? types : []) {
+    const [pattern, times] = Array.isArray(entry) ? entry : [];
+    for (let i = 0; i < times && i < MAX_LAYERS; i++)
+      for (const kind of Array.isArray(pattern) ? pattern : [pattern]) if (kinds.push(kind) > MAX_LAYERS) return kinds;
+  }
+  return kinds;
+}
+
+/**
  * GPT-Neo: scores are not scaled, and some layers have a window.
  * @type {Family}
  */
@@ -63,9 +79,7 @@ const gptNeo = {
   reads: ['attention_types', 'attention_layers', 'window_size', 'activation_function'],
   derive(json, unsupported) {
     const types = json.attention_types ?? [[['global', 'local'], 12]];
-    const kinds = Array.isArray(types)
-      ? types.flatMap(([pattern, n]) => Array.from({ length: Math.min(Number(n), 4096) || 0 }, () => pattern).flat())
-      : [];
+    const kinds = kindsOfLayers(types);
     if (kinds.length !== json.num_layers || !kinds.every((kind) => kind === 'global' || kind === 'local'))
       unsupported('attention_types', types);
     return {

@@ -11,6 +11,7 @@ import { isBytes, failNotASource } from '../base/values.js';
 import { detectFormat } from './detect.js';
 import { readGguf } from './gguf.js';
 import { ROPE_TABLE, ggufModel } from './gguf_model.js';
+import { parseJson } from './json.js';
 import { failWebPage, localPath, nodeFiles, openBytes } from './open_file.js';
 import { planTensors } from './plan.js';
 import { pieceModels } from './tokenizer_json.js';
@@ -545,18 +546,4 @@ function fileFolder(files) {
     get: (file) => byName.get(file) ?? null,
     list: async () => [...byName.keys()].filter((name) => typeof name === 'string'),
   };
-}
-
-/**
- * The content of a JSON file.
- * @param {Uint8Array} bytes
- * @param {string} name  of the file, for messages
- * @returns {any}
- */
-function parseJson(bytes, name) {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (e) {
-    return fail('bad-file', `${name}: this is not JSON (${e instanceof Error ? e.message : e})`, e);
-  }
 }
