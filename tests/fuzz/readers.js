@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
+import { jsonCopy } from '../../web/lib/base/values.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/formats/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
@@ -277,6 +278,7 @@ async function runCase(c, r) {
   const [source, options] = sourceOf(c, way);
   try {
     if (c.kind.startsWith('tokenizer')) return useTokenizer(await openTokenizer(source, options));
+    if (options.config) options.config = jsonCopy(options.config, 'config'); // as load does
     const checkpoint = await openCheckpoint(source, options);
     await checkpoint.stream({ begin() {}, write() {}, end() {} });
     if (checkpoint.tokenizer) useTokenizer(checkpoint.tokenizer);

@@ -47,7 +47,7 @@ function kindsOfLayers(types) {
   const kinds = [];
   for (const entry of Array.isArray(types) ? types : []) {
     const [pattern, times] = Array.isArray(entry) ? entry : [];
-    for (let i = 0; i < times && i < MAX_LAYERS; i++)
+    for (let i = 0; typeof times === 'number' && i < Math.min(times, MAX_LAYERS); i++)
       for (const kind of Array.isArray(pattern) ? pattern : [pattern]) if (kinds.push(kind) > MAX_LAYERS) return kinds;
   }
   return kinds;

@@ -193,7 +193,7 @@ const t5 = {
   derive(json, unsupported, files) {
     const hasHead = files?.has('lm_head.weight');
     const { scale_decoder_outputs: scaled, tie_word_embeddings: tied = json.model_type === 't5' || !hasHead } = json;
-    const [kind, ...rest] = String(json.feed_forward_proj ?? 'relu').split('-');
+    const [kind, ...rest] = (typeof json.feed_forward_proj === 'string' ? json.feed_forward_proj : 'relu').split('-');
     const isGated = kind === 'gated' && rest.length > 0;
     const act = isGated ? rest.join('-') : json.feed_forward_proj;
     return {

@@ -148,7 +148,7 @@ async function sentencePieces(opener, folder, { model_type: type }, settings, re
  * @returns {Promise<object | null>}
  */
 async function vocabTxt(opener, folder, config, tokenizerConfig) {
-  if (!/^(distil)?bert$|^mpnet$/.test(String(config?.model_type))) return null;
+  if (!['bert', 'distilbert', 'mpnet'].includes(config?.model_type)) return null;
   const text = await opener.optionalText(folder.get('vocab.txt'));
   return text === null
     ? null

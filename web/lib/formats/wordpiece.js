@@ -87,7 +87,7 @@ export function vocabTxtJson(text, config, where) {
       lowercase: c.do_lower_case !== false,
       stripAccents: typeof c.strip_accents === 'boolean' ? c.strip_accents : null,
       chinese: c.tokenize_chinese_chars !== false,
-      separators: /^MPNet/.test(String(c.tokenizer_class)) ? 2 : 1,
+      separators: typeof c.tokenizer_class === 'string' && c.tokenizer_class.startsWith('MPNet') ? 2 : 1,
     },
     where,
   );
