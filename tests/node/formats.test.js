@@ -949,7 +949,8 @@ test('every spelling of a configuration of Hugging Face gives the same model', (
 
 test('any value in place of one in a configuration of Hugging Face is read or refused', () => {
   const spellings = json(join(top, 'tests/golden/formats/family_configs.json'));
-  const values = [null, true, -1, 0.5, 1e300, 'x', {}, [], [null], [[[], 1e300]], [[['global'], 1e300]]];
+  const odd = [{ toString: 1, valueOf: 1 }, [{ toString: 1 }]];
+  const values = [null, true, -1, 0.5, 1e300, 'x', {}, [], [null], [[[], 1e300]], [[['global'], 1e300]], ...odd];
   /** Places in a JSON value. @type {(value: any, path?: string[]) => string[][]} */
   const places = (value, path = []) =>
     value !== null && typeof value === 'object'

@@ -47,7 +47,8 @@ function kindsOfLayers(types) {
   const kinds = [];
   for (const entry of Array.isArray(types) ? types : []) {
     const [pattern, times] = Array.isArray(entry) ? entry : [];
-    for (let i = 0; typeof times === 'number' && i < Math.min(times, MAX_LAYERS); i++)
+    const most = typeof times === 'number' ? Math.min(times, MAX_LAYERS) : 0;
+    for (let i = 0; i < most; i++)
       for (const kind of Array.isArray(pattern) ? pattern : [pattern]) if (kinds.push(kind) > MAX_LAYERS) return kinds;
   }
   return kinds;

@@ -4,6 +4,7 @@
 // warnings.
 import { completeConfig, isField, tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
+import { LIMITS } from '../base/values.js';
 import { FAMILIES } from './families.js';
 import { contextLength, conventionsOf } from './families_common.js';
 import { placesByName } from './plan.js';
@@ -95,6 +96,21 @@ const UNSUPPORTED_KEYS = {
 };
 
 /**
+ * Refuses values that JavaScript cannot convert to a text or a number: an object with a conversion of its own, a deeply
+ * nested list.
+ * @param {any} value
+ * @param {string} where
+ * @param {number} [depth]  levels around it
+ */
+function checkConversions(value, where, depth = 0) {
+  if (value === null || typeof value !== 'object') return;
+  if (depth >= LIMITS.depth) fail('bad-config', `${where}: nested deeper than ${LIMITS.depth}`);
+  for (const key of ['toString', 'valueOf'])
+    if (Object.hasOwn(value, key)) fail('bad-config', `${where}: there is no key ${show(key)}`);
+  for (const part of Object.values(value)) checkConversions(part, where, depth + 1);
+}
+
+/**
  * Reads a parsed config.json.
  * @param {Json} json
  * @param {string} [where]  file name, for messages
@@ -105,6 +121,7 @@ const UNSUPPORTED_KEYS = {
 export function readHfConfig(json, where = 'config.json', tensors) {
   if (json === null || typeof json !== 'object' || Array.isArray(json))
     fail('bad-config', `${where}: expected an object, found ${show(json)}`);
+  checkConversions(json, where);
   const type = json.model_type;
   if (typeof type !== 'string')
     fail('bad-config', `${where}: model_type is ${type === undefined ? 'missing' : show(type)}`);
