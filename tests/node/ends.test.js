@@ -11,7 +11,8 @@ const wasm = (name) => new URL(`../../web/lib/wasm/glassformer-${name}.wasm`, im
 // ---- ways to end
 
 // The library starts its threads with the Worker of node:worker_threads, which is replaced here: the tests can
-// terminate these threads, and run code in them before the package's.
+// terminate these threads, and run code in them before the package's. A silent thread still computes, but none of its
+// messages is delivered: what is pending stays pending until the thread ends, however fast it is.
 const threads = process.getBuiltinModule('node:worker_threads');
 const { Worker } = threads;
 let started = [],
@@ -20,7 +21,11 @@ before(() => {
   threads.Worker = class extends Worker {
     constructor(file, given) {
       super(file, { ...given, ...options });
+      this.isSilent = false;
       started.push(this);
+    }
+    emit(name, ...values) {
+      return !(this.isSilent && name === 'message') && super.emit(name, ...values);
     }
   };
 });
@@ -31,6 +36,13 @@ afterEach(() => {
 after(() => {
   threads.Worker = Worker;
 });
+
+/** The thread started last, silent from now on. */
+const silenced = () => Object.assign(started.at(-1), { isSilent: true });
+/** Resolve when the thread with this index has been started. */
+const isStarted = async (index) => {
+  while (started.length <= index) await new Promise((resolve) => setTimeout(resolve, 1));
+};
 
 /**
  * Options of a worker that runs this code first.
@@ -134,9 +146,9 @@ describe("the engine's worker", () => {
 
   test('a worker that is terminated from outside rejects all calls', async () => {
     const { model, session } = await begin();
-    const ending = started.at(-1).terminate(); // first, so that a fast worker cannot answer the calls
+    const thread = silenced();
     const pending = busy(model, session);
-    await ending;
+    await thread.terminate();
     await assertModelEnded(model, session, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
     const again = await begin();
     await assertGenerates(again.model);
@@ -161,9 +173,7 @@ describe("the engine's worker", () => {
   });
 
   test('a worker that is terminated while it loads rejects the load', async () => {
-    const loading = load(stories, { worker: true });
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    await started.at(-1).terminate();
+    const loading = load(stories, { worker: true, onProgress: () => void silenced().terminate() }); // at its first report
     await refused(loading, 'worker', /exit code/);
   });
 
@@ -331,9 +341,9 @@ describe("the trainer's worker", () => {
   test('a worker that is terminated from outside fails training; a new run works', async () => {
     const run = await begin();
     for (let queued = 0; queued < 20; queued++) await run.next();
-    const ending = started.at(-1).terminate(); // first, so that a fast worker cannot answer the calls
+    const thread = silenced();
     const pending = [run.checkpoint(), run.files()];
-    await ending;
+    await thread.terminate();
     await assertRunEnded(run, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
     await (await begin()).dispose();
   });
@@ -341,8 +351,8 @@ describe("the trainer's worker", () => {
   test('a worker that is terminated before it starts rejects the run', async () => {
     const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text),
       first = run.next();
-    while (!started.length) await new Promise((resolve) => setTimeout(resolve, 1));
-    await started.at(-1).terminate();
+    await isStarted(0);
+    await silenced().terminate();
     await refused(first, 'worker', /exit code/);
     await run.dispose();
   });
@@ -369,8 +379,8 @@ describe("the trainer's worker", () => {
     await refused(depth({ n_layers: 2, d_model: 16, n_heads: 2 }), 'crashed', /unreachable/);
     options = {};
     const measuring = depth({ n_layers: 40, d_model: 64, n_heads: 2 }, { tokens: 4096 });
-    while (started.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
-    await started.at(-1).terminate();
+    await isStarted(1);
+    await silenced().terminate();
     await refused(measuring, 'worker', /exit code/);
   });
 });
