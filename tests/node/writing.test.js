@@ -36,7 +36,7 @@ function made(patch = {}) {
     if (p.error) errors.push(p.error);
   };
   all.push(state);
-  const store = /** @type {any} */ ({ state, set, watch() {} });
+  const store = /** @type {any} */ ({ state, set, subscribe() {} });
   return { state, store, errors, run: createRun(store) };
 }
 
@@ -667,7 +667,7 @@ test('the page does not change its address before a model is loaded', async (t) 
   const { state, store, run } = made();
   /** @type {any} */
   let heard;
-  store.watch = (/** @type {any} */ _, /** @type {any} */ told) => {
+  store.subscribe = (/** @type {string} */ _, /** @type {() => void} */ told) => {
     heard = told;
   };
   /** @type {string[]} */
@@ -680,11 +680,11 @@ test('the page does not change its address before a model is loaded', async (t) 
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'weights/stories-1m.gguf' });
     assert.equal(state.status, 'empty');
-    heard(state);
+    heard();
     t.mock.timers.tick(1000);
     assert.deepEqual(put, []);
     await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
-    heard(state);
+    heard();
     t.mock.timers.tick(1000);
     assert.equal(put.length, 1);
     assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');

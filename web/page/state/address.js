@@ -178,40 +178,42 @@ export function heedAddress() {
   });
 }
 
+/** What an address holds, and what says that the page rests. */
+const KEPT = /** @type {const} */ ([
+  'status',
+  'prompt',
+  'source',
+  'stack',
+  'sampler',
+  'head',
+  'cursor',
+  'sourceCursor',
+  'key',
+  'stage',
+  'zoom',
+  'off',
+  'openStage',
+  'tokens',
+  'model',
+  'view',
+  'chapter',
+  'assignment',
+]);
+
 /**
  * Keep the address current while the page rests; one whose model did not come stays, to be opened again.
  * @param {import('./store.js').Store} store
  */
-export function keepAddress(store) {
+export function keepAddress({ state, subscribe }) {
   /** @type {any} */
   let timer;
-  store.watch(
-    [
-      'status',
-      'prompt',
-      'source',
-      'stack',
-      'sampler',
-      'head',
-      'cursor',
-      'sourceCursor',
-      'key',
-      'stage',
-      'zoom',
-      'off',
-      'openStage',
-      'tokens',
-      'model',
-      'view',
-      'chapter',
-      'assignment',
-    ],
-    (s) => {
-      clearTimeout(timer);
-      if (!s.model || s.status === 'running') return;
-      timer = setTimeout(() => {
-        if (!leaving) history.replaceState(OWN_ENTRY, '', addressOf(s));
-      }, 300);
-    },
-  );
+  const write = () => {
+    clearTimeout(timer);
+    if (!state.model || state.status === 'running') return;
+    timer = setTimeout(() => {
+      if (!leaving) history.replaceState(OWN_ENTRY, '', addressOf(state));
+    }, 300);
+  };
+  for (const key of KEPT) subscribe(key, write);
+  write();
 }

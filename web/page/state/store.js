@@ -1,7 +1,7 @@
-// store.js - the one state of the page: read by every panel, written through `set`.
+// store.js - the one state of the page: read by every component, written through `set`.
 //
-// A panel watches the keys it draws. Changes made in one turn are folded into one repaint, on the next animation
-// frame, so a thousand tokens a second cost a panel at most one drawing per frame.
+// Changes made in one turn of the event loop are announced together, in the next animation frame: a thousand tokens a
+// second cost a component at most one drawing per frame.
 
 /**
  * @typedef {object} Token
@@ -82,17 +82,9 @@
 const FAST_MS = 45; // at full speed: between two frames drawn, at least
 const FAST_SHARE = 4; // and so many times what a frame takes, so that most of the machine is left to the engine
 const FAST_MOST = 400;
-const FRAME_MS = 6; // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
 
 /** @param {State} state */
 export function createStore(state) {
-  /**
-   * @typedef
-   *   {{ keys: string[], paint: (s: State) => any, every: number, root: Element | null, far: boolean, at: number, waiting: any }}
-   *   Watcher
-   */
-  /** @type {Watcher[]} */
-  const watchers = [];
   /** Callbacks of components, by the key that they read. @type {Map<string, Set<() => void>>} */
   const subscribers = new Map();
   const changed = new Set();
@@ -101,46 +93,17 @@ export function createStore(state) {
   let timer = 0; // at full speed: until the next frame
   let cost = 0; // ms that the last frames took, layout and painting included
 
-  /** Watchers that have something to draw, who has waited longest first. @type {Set<Watcher>} */
-  const due = new Set();
+  const painted = new MessageChannel();
+  painted.port1.onmessage = ({ data }) => {
+    cost += (performance.now() - data - cost) / 2;
+  };
 
-  /** What is far from being seen stays due until it comes near. */
-  const sight = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries)
-        for (const w of watchers) if (w.root === target) w.far = !isIntersecting;
-      plan();
-    },
-    { rootMargin: '50%' },
-  );
-
-  function flush() {
+  function announce() {
     frame = 0;
-    const now = performance.now();
-    painted.port2.postMessage(now); // heard when the browser has drawn this frame
-    // Of a panel one watcher builds what another fills: with a new model or stack all that is due is drawn in the order
-    // of `watch`.
-    const rebuilt = changed.has('model') || changed.has('stack'),
-      waited = new Set(due);
-    if (rebuilt) due.clear();
-    for (const w of watchers) if (w.keys.some((k) => changed.has(k)) || (rebuilt && waited.has(w))) due.add(w);
-    for (const key of changed) for (const update of subscribers.get(key) ?? []) update();
+    painted.port2.postMessage(performance.now()); // received when the browser has drawn this frame
+    const keys = [...changed];
     changed.clear();
-    /** @type {Watcher[]} */
-    const unfinished = [];
-    for (const w of due) {
-      if (w.far) continue;
-      if (performance.now() - now > FRAME_MS) break;
-      due.delete(w);
-      if (state.status === 'running' && now - w.at < w.every * (state.pace === 'fast' ? 3 : 1)) {
-        later(w);
-        continue;
-      }
-      w.at = now;
-      if (w.paint(state) === 'more') unfinished.push(w);
-    }
-    for (const w of unfinished) due.add(w);
-    if (changed.size || [...due].some((w) => !w.far)) plan();
+    for (const key of keys) for (const update of subscribers.get(key) ?? []) update();
   }
 
   function plan() {
@@ -149,37 +112,22 @@ export function createStore(state) {
     clearTimeout(timer);
     timer = 0;
     if (!fast) {
-      frame = requestAnimationFrame(flush);
+      frame = requestAnimationFrame(announce);
       return;
     }
     // At full speed every frame drawn is a token not written.
     timer = setTimeout(
       () => {
         timer = 0;
-        frame = requestAnimationFrame(flush);
+        frame = requestAnimationFrame(announce);
       },
       Math.min(FAST_MOST, Math.max(FAST_MS, FAST_SHARE * cost)),
     );
   }
 
-  const painted = new MessageChannel();
-  painted.port1.onmessage = ({ data }) => {
-    cost += (performance.now() - data - cost) / 2;
-  };
-
-  /** A picture that is dear to draw waits its turn while tokens stream. */
-  function later(w) {
-    if (w.waiting) return;
-    w.waiting = setTimeout(() => {
-      w.waiting = 0;
-      due.add(w);
-      plan();
-    }, w.every);
-  }
-
   return {
     state,
-    /** Write some keys and plan a repaint. A value that is changed in place is set to itself to announce it.
+    /** Write some keys and announce them in the next frame. A value that is changed in place is set to itself.
      * @param {Partial<State>} patch */
     set(patch) {
       Object.assign(state, patch);
@@ -196,17 +144,6 @@ export function createStore(state) {
       const list = subscribers.get(key) ?? new Set();
       subscribers.set(key, list.add(update));
       return () => list.delete(update);
-    },
-    /** Paint once soon, then in each frame in which one of the keys was set; while text streams, at most every so many ms.
-     * With a `root`, only while that is in view or near it. Who answers 'more' is called again soon.
-     * @param {(keyof State)[]} keys
-     * @param {(s: State) => any} paint
-     * @param {{ every?: number, root?: Element | null }} [options] ms */
-    watch(keys, paint, { every = 0, root = null } = {}) {
-      watchers.push({ keys, paint, every, root, far: root !== null, at: -Infinity, waiting: 0 });
-      if (root) sight.observe(root);
-      changed.add(keys[0]);
-      plan();
     },
   };
 }
