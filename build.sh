@@ -49,7 +49,7 @@ npm_packages() {
 wasm() {
   npm_packages
   local inputs
-  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/config_fields.js)
+  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/c_tables.js scripts/config_fields.js)
   # shellcheck disable=SC2086
   if changed wasm $inputs || ! node scripts/compile.js --have wasm || [ ! -f build/stamps/toolchain ]; then
     local key=$sum

@@ -147,7 +147,7 @@ function generate() {
       notDocumented: false,
       unusedMergeModuleWith: false,
     },
-    intentionallyNotExported: ['Camel', 'Common', 'Bytes'],
+    intentionallyNotExported: ['Common', 'Bytes'],
   };
   copyTypes();
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['entry.ts'] }));

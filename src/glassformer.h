@@ -59,97 +59,116 @@ enum {
  * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, and GF_GIVEN. An enumerated field is compared with
  * its own enumerators only. */
 
-/* X(C type, name, default, least, most): every field, in the order in which defaults are filled in. default: an
- * expression over the fields before it, or GF_NO_DEFAULT: the field must be given. Flags are 0 or 1. */
+/* X(C type, name, default, least, most, meaning): every field, in the order in which defaults are filled in. default:
+ * an expression over the fields before it, or GF_NO_DEFAULT: the field must be given. Flags are 0 or 1, in JavaScript
+ * and in the meanings false or true. */
 #define GF_CONFIG_FIELDS(X)                                                                                            \
-    X(int32_t, kind, GF_DECODER, 0, 2)                                                                                 \
-    X(int32_t, vocab_size, GF_NO_DEFAULT, 1, 1 << 22)                                                                  \
-    X(int32_t, d_model, GF_NO_DEFAULT, 1, 1 << 16)                                                                     \
-    X(int32_t, n_layers, GF_NO_DEFAULT, 1, 1 << 12) /* decoder blocks; encoder blocks of an 'encoder' */               \
-    X(int32_t, n_encoder_layers, c->kind == GF_ENCODER_DECODER ? c->n_layers : 0, 0, 1 << 12)                          \
-    X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12)                                                                     \
-    X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12)                                                                     \
-    X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12) /* by rule without remainder */                \
-    X(int32_t, ffn, GF_SWIGLU, 0, 7)                                                                                   \
+    X(int32_t, kind, GF_DECODER, 0, 2, "which stacks there are")                                                       \
+    X(int32_t, vocab_size, GF_NO_DEFAULT, 1, 1 << 22, "tokens")                                                        \
+    X(int32_t, d_model, GF_NO_DEFAULT, 1, 1 << 16, "width of the residual stream")                                     \
+    X(int32_t, n_layers, GF_NO_DEFAULT, 1, 1 << 12, "decoder blocks; of an encoder its blocks")                        \
+    X(int32_t, n_encoder_layers, c->kind == GF_ENCODER_DECODER ? c->n_layers : 0, 0, 1 << 12,                          \
+      "blocks of an encoder-decoder's encoder, else 0")                                                                \
+    X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12, "query heads")                                                      \
+    X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12, "key and value heads; fewer than n_heads: grouped queries")         \
+    X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12, "width of a head")                             \
+    X(int32_t, ffn, GF_SWIGLU, 0, 7, "activation; those with glu have a gate matrix too")                              \
     X(int32_t, d_ff,                                                                                                   \
       c->ffn == GF_SWIGLU || c->ffn == GF_REGLU || c->ffn == GF_GEGLU_ERF || c->ffn == GF_GEGLU_TANH                   \
           ? 64 * GF_CEIL_DIV(8 * c->d_model, 192)                                                                      \
           : 4 * c->d_model,                                                                                            \
-      1, 1 << 20)                                                                                                      \
-    X(int32_t, n_experts, 0, 0, 1 << 10) /* feed-forward layers that a token chooses from; 0: one, without a router */ \
-    X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10) /* those that it chooses */            \
-    X(int32_t, d_expert, c->n_experts > 0 ? c->d_ff : 0, 0, 1 << 20)            /* d_ff of each of them */             \
-    X(int32_t, norm_expert_weights, 1, 0, 1)   /* the weights of the chosen ones are divided by their sum */           \
-    X(int32_t, d_shared_expert, 0, 0, 1 << 20) /* d_ff of one more, which runs for every token; 0: none */             \
-    X(int32_t, context_length, 1024, 1, INT32_MAX)                                                                     \
-    X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
-    X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1) /* inside the square root */                         \
-    X(int32_t, norm_placement, GF_PRE_NORM, 0, 3)                                                                      \
-    X(int32_t, final_norm, c->norm_placement != GF_POST_NORM, 0, 1)                                                    \
-    X(int32_t, final_norm_kind, c->norm, 0, 1)                                                                         \
-    X(float, final_norm_eps, 0, 0, 1)      /* 0: norm_eps */                                                           \
-    X(int32_t, norm_gain, 1, 0, 1)         /* 0: norms have no weights at all (OLMo) */                                \
-    X(int32_t, embed_norm, 0, 0, 1)        /* a norm of the embedding, before the first block (BLOOM) */               \
-    X(int32_t, parallel_residual, 0, 0, 1) /* attention and feed-forward layer read the same stream (GPT-J) */         \
-    X(int32_t, shared_norm, 0, 0, 1)       /* and the same norm of it: there is no norm2 */                            \
-    X(int32_t, qk_norm, 0, 0, 1)           /* a norm of q and k before the rotation (Qwen3) */                         \
-    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1)                                                                      \
-    X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, 2)                                                                       \
-    X(int32_t, position, GF_POS_ROPE, 0, 4)                                                                            \
-    X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, 1)                                                             \
-    X(int32_t, position_offset, 0, 0, 1024)  /* rows of a learned table before that of position 0 (OPT) */             \
-    X(int32_t, relative_buckets, 0, 0, 1024) /* of distances, with a learned bias of the scores (T5); 0: none */       \
-    X(int32_t, relative_max_distance, 128, 1, 65536) /* from here on all are in the last bucket */                     \
-    X(int32_t, position_pad_id, -1, -1, 1 << 22)     /* tokens of this id are not counted (RoBERTa); -1: none */       \
-    X(int32_t, n_token_types, 0, 0, 1 << 16)         /* rows of a table that is added by the type of a token (BERT) */ \
-    X(float, rope_theta, 10000, 1e-6, 1e12)                                                                            \
-    X(float, rope_local_theta, 0, 0, 1e12) /* of layers with a window; 0: the same */                                  \
-    X(int32_t, rotary_dim, 0, 0, 1 << 12)  /* components of each head that rotate, the first ones; 0: all */           \
-    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1)                                                                         \
-    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 5)                                                               \
-    X(float, rope_factor, 1, 1e-6, 1e6)                                                                                \
-    X(float, rope_low_freq_factor, 1, 1e-6, 1e6)                                                                       \
-    X(float, rope_high_freq_factor, 4, 1e-6, 1e6)                                                                      \
-    X(int32_t, rope_original_context, 0, 0, INT32_MAX)                                                                 \
-    X(float, rope_beta_fast, 32, 1e-6, 1e6)                                                                            \
-    X(float, rope_beta_slow, 1, 1e-6, 1e6)                                                                             \
-    X(int32_t, rope_truncate, 1, 0, 1)            /* of yarn: the ends of its ramp are whole pairs */                  \
-    X(float, rope_attention_factor, 1, 1e-6, 1e6) /* of cosines and sines */                                           \
-    X(int32_t, bias_qkv, 0, 0, 1)                                                                                      \
-    X(int32_t, bias_qk_norm, 0, 0, 1)                                                                                  \
-    X(int32_t, bias_attn_out, 0, 0, 1)                                                                                 \
-    X(int32_t, bias_ffn, 0, 0, 1)                                                                                      \
-    X(int32_t, bias_norm, (c->norm == GF_LAYERNORM || c->final_norm_kind == GF_LAYERNORM) && c->norm_gain, 0, 1)       \
-    X(int32_t, bias_head, 0, 0, 1)                                                                                     \
-    X(int32_t, sliding_window, 0, 0, INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all */                    \
-    X(int32_t, pooler, 0, 0, 1)   /* encoders: tanh of a linear layer on the state of the first position (BERT) */     \
-    X(int32_t, mlm_head, 0, 0, 1) /* encoders: a layer with ffn's activation, a norm and a head (BERT's MLM) */        \
-    X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER || c->mlm_head, 0, 1)                                        \
-    X(int32_t, d_embed, 0, 0, 1 << 16) /* width of an embedding that is projected to d_model (OPT); 0: d_model */      \
-    X(float, embedding_scale, 1, 1e-6, 1e6)                                                                            \
-    X(float, residual_scale, 1, 1e-6, 1e6) /* of what a sublayer adds to the stream */                                 \
-    X(float, score_scale, 0, 0, 1e6)       /* 0: 1 / sqrt(d_head) */                                                   \
-    X(float, logit_scale, 1, 1e-9, 1e6)                                                                                \
-    X(float, score_softcap, 0, 0, 1e6) /* a score s becomes cap tanh(s / cap), before the mask; 0: as it is */         \
-    X(float, logit_softcap, 0, 0, 1e6)                                                                                 \
-    X(float, clip_qkv, 0, 0, 1e6)                   /* q, k and v are limited to -clip .. clip; 0: as they are */      \
-    X(int32_t, shared_embedding, 1, 0, 1)           /* one table for encoder and decoder */                            \
-    X(int32_t, causal, c->kind != GF_ENCODER, 0, 1) /* from here: switches for teaching */                             \
-    X(int32_t, scale_scores, 1, 0, 1)                                                                                  \
-    X(int32_t, use_position, 1, 0, 1)                                                                                  \
-    X(int32_t, use_residual, 1, 0, 1)                                                                                  \
-    X(int32_t, use_norm, 1, 0, 1)                                                                                      \
-    X(int32_t, use_final_norm, 1, 0, 1)
+      1, 1 << 20, "width inside the feed-forward layer")                                                               \
+    X(int32_t, n_experts, 0, 0, 1 << 10,                                                                               \
+      "feed-forward layers of a block that a token chooses from; 0: one, without a router")                            \
+    X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10, "those that it chooses")               \
+    X(int32_t, d_expert, c->n_experts > 0 ? c->d_ff : 0, 0, 1 << 20, "width inside each of them")                      \
+    X(int32_t, norm_expert_weights, 1, 0, 1, "the weights of the chosen ones are divided by their sum")                \
+    X(int32_t, d_shared_expert, 0, 0, 1 << 20,                                                                         \
+      "width of one more, which runs for every token with a weight of its own; 0: none")                               \
+    X(int32_t, context_length, 1024, 1, INT32_MAX, "most positions")                                                   \
+    X(int32_t, norm, GF_RMSNORM, 0, 1, "kind of the norms")                                                            \
+    X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1, "inside the square root of the norms")               \
+    X(int32_t, norm_placement, GF_PRE_NORM, 0, 3,                                                                      \
+      "norm before each sublayer, after its residual sum, before it and on its output, or on its output alone")        \
+    X(int32_t, final_norm, c->norm_placement != GF_POST_NORM, 0, 1, "a norm before the head")                          \
+    X(int32_t, final_norm_kind, c->norm, 0, 1, "of the norm before the head; the others are of the kind `norm`")       \
+    X(float, final_norm_eps, 0, 0, 1, "of that norm; 0: norm_eps")                                                     \
+    X(int32_t, norm_gain, 1, 0, 1, "false: norms have no weights (OLMo)")                                              \
+    X(int32_t, embed_norm, 0, 0, 1, "a norm of the embedding, before the first block (BLOOM)")                         \
+    X(int32_t, parallel_residual, 0, 0, 1, "attention and feed-forward layer read the same residual stream (GPT-J)")   \
+    X(int32_t, shared_norm, 0, 0, 1, "and the same norm of it: there is no norm2")                                     \
+    X(int32_t, qk_norm, 0, 0, 1, "a norm of q and k before the rotation (Qwen3)")                                      \
+    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1, "of that norm")                                                      \
+    X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, 2,                                                                       \
+      "of each head with one gain for all, of each head with its own gain, or of all heads as one vector")             \
+    X(int32_t, position, GF_POS_ROPE, 0, 4, "kind of position encoding")                                               \
+    X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, 1,                                                             \
+      "sines and cosines in turn, or all sines before all cosines")                                                    \
+    X(int32_t, position_offset, 0, 0, 1024, "rows of a learned table before that of position 0 (OPT)")                 \
+    X(int32_t, relative_buckets, 0, 0, 1024,                                                                           \
+      "of distances between query and key, each with a learned bias for each head (T5); 0: none")                      \
+    X(int32_t, relative_max_distance, 128, 1, 65536, "the distance from which on all are in the last bucket")          \
+    X(int32_t, position_pad_id, -1, -1, 1 << 22,                                                                       \
+      "tokens of this id are no positions and read the row before that of position 0 (RoBERTa); -1: none")             \
+    X(int32_t, n_token_types, 0, 0, 1 << 16,                                                                           \
+      "rows of a table that is added by the type of a token (BERT); 0: there is none")                                 \
+    X(float, rope_theta, 10000, 1e-6, 1e12, "base of the rotary frequencies")                                          \
+    X(float, rope_local_theta, 0, 0, 1e12,                                                                             \
+      "the same in layers with a window; 0: no other, and scaled as in all layers")                                    \
+    X(int32_t, rotary_dim, 0, 0, 1 << 12, "components of each head that are rotated, the first ones; 0: all")          \
+    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1,                                                                         \
+      "which components are rotated together: i and i plus half their number, or neighbours")                          \
+    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 5, "of the frequencies, for longer sequences")                   \
+    X(float, rope_factor, 1, 1e-6, 1e6, "of rope_scaling")                                                             \
+    X(float, rope_low_freq_factor, 1, 1e-6, 1e6, "of llama3 scaling")                                                  \
+    X(float, rope_high_freq_factor, 4, 1e-6, 1e6, "of llama3 scaling")                                                 \
+    X(int32_t, rope_original_context, 0, 0, INT32_MAX,                                                                 \
+      "of llama3, yarn, dynamic and longrope: positions the model was made for")                                       \
+    X(float, rope_beta_fast, 32, 1e-6, 1e6, "of yarn: pairs with at least so many turns keep their frequency")         \
+    X(float, rope_beta_slow, 1, 1e-6, 1e6, "of yarn: pairs with at most so many turns are divided by rope_factor")     \
+    X(int32_t, rope_truncate, 1, 0, 1, "of yarn: the ends of its ramp are whole pairs")                                \
+    X(float, rope_attention_factor, 1, 1e-6, 1e6, "of cosines and sines")                                              \
+    X(int32_t, bias_qkv, 0, 0, 1, "of the projections to q, k and v")                                                  \
+    X(int32_t, bias_qk_norm, 0, 0, 1, "of the norm of q and k")                                                        \
+    X(int32_t, bias_attn_out, 0, 0, 1, "of attention's output projection")                                             \
+    X(int32_t, bias_ffn, 0, 0, 1, "of the feed-forward layer")                                                         \
+    X(int32_t, bias_norm, (c->norm == GF_LAYERNORM || c->final_norm_kind == GF_LAYERNORM) && c->norm_gain, 0, 1,       \
+      "of the norms; only layernorm has one")                                                                          \
+    X(int32_t, bias_head, 0, 0, 1, "of the head")                                                                      \
+    X(int32_t, sliding_window, 0, 0, INT32_MAX, "keys that a query sees, itself included; 0: all before it")           \
+    X(int32_t, pooler, 0, 0, 1, "encoders: tanh of a linear layer on the state of the first position (BERT)")          \
+    X(int32_t, mlm_head, 0, 0, 1,                                                                                      \
+      "encoders: logits of each position, from a linear layer, the activation in `ffn` and a norm before the head; "   \
+      "false: an encoder has no logits")                                                                               \
+    X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER || c->mlm_head, 0, 1,                                        \
+      "the head uses the embedding's matrix")                                                                          \
+    X(int32_t, d_embed, 0, 0, 1 << 16,                                                                                 \
+      "width of an embedding that is projected to d_model (OPT); 0: it has d_model and is not")                        \
+    X(float, embedding_scale, 1, 1e-6, 1e6, "factor of the embedding")                                                 \
+    X(float, residual_scale, 1, 1e-6, 1e6, "factor of what a sublayer adds to the residual stream")                    \
+    X(float, score_scale, 0, 0, 1e6, "factor of the scores; 0: 1 / sqrt(d_head)")                                      \
+    X(float, logit_scale, 1, 1e-9, 1e6, "factor of the logits")                                                        \
+    X(float, score_softcap, 0, 0, 1e6, "c: a score s becomes c tanh(s / c), before the mask; 0: it stays")             \
+    X(float, logit_softcap, 0, 0, 1e6, "the same of the logits")                                                       \
+    X(float, clip_qkv, 0, 0, 1e6, "c: q, k and v are limited to -c .. c; 0: they are not")                             \
+    X(int32_t, shared_embedding, 1, 0, 1, "encoder-decoders: one table for both stacks")                               \
+    X(int32_t, causal, c->kind != GF_ENCODER, 0, 1, "false: every query sees every key")                               \
+    X(int32_t, scale_scores, 1, 0, 1, "false: scores are q.k itself")                                                  \
+    X(int32_t, use_position, 1, 0, 1, "false: no positions")                                                           \
+    X(int32_t, use_residual, 1, 0, 1, "false: no residual sums")                                                       \
+    X(int32_t, use_norm, 1, 0, 1, "false: no norms inside the blocks")                                                 \
+    X(int32_t, use_final_norm, 1, 0, 1, "false: no norm before the head")
 
-/* X(name, least, most): the fields that are lists, of up to GF_LIST_MOST values; empty unless given. Flags from 0 to 1
- * are true or false. A list of flags repeats over the layers: that of layer l is entry l modulo its length; an empty
- * one means all layers. */
+/* X(name, least, most, meaning): the fields that are lists, of up to GF_LIST_MOST values; empty unless given. Flags
+ * from 0 to 1 are true or false. A list of flags repeats over the layers: that of layer l is entry l modulo its length;
+ * an empty one means all layers. */
 #define GF_CONFIG_LISTS(X)                                                                                             \
-    X(window_layers, 0, 1)           /* which layers have the sliding window */                                        \
-    X(rope_layers, 0, 1)             /* which layers rotate q and k */                                                 \
-    X(expert_layers, 0, 1)           /* which layers have experts; the others one feed-forward layer */                \
-    X(rope_short_factors, 1e-6, 1e6) /* of longrope: divisors of the frequencies, one for each pair, for sequences */  \
-    X(rope_long_factors, 1e-6, 1e6)  /* of up to rope_original_context positions, and for longer ones */
+    X(window_layers, 0, 1, "which layers have the window: layer l entry l modulo the length; []: all")                 \
+    X(rope_layers, 0, 1, "which layers rotate q and k, likewise")                                                      \
+    X(expert_layers, 0, 1, "which layers have experts, likewise; the others have one feed-forward layer")              \
+    X(rope_short_factors, 1e-6, 1e6,                                                                                   \
+      "of longrope: divisors of the frequencies, one a pair, up to rope_original_context positions")                   \
+    X(rope_long_factors, 1e-6, 1e6, "of longrope: the same in longer sequences")
 
 /* X(condition, flag): where the condition holds the architecture has no such part, and the flag becomes 0 whatever was
  * given. */

@@ -280,32 +280,6 @@ test('the fields of a configuration in JavaScript are those of src/glassformer.h
   assert.equal(read(TARGET), await expectedText(), 'after a change of the header: node scripts/config_fields.js');
 });
 
-/** Name and type of each @property of a JSDoc typedef. */
-function propertiesOf(file, typedef) {
-  const text = read(file);
-  const block = new RegExp(`@typedef \\{object\\} ${typedef}\\b[\\s\\S]*?\\*/`).exec(text);
-  assert.ok(block, `${file} has a typedef ${typedef}`);
-  return Object.fromEntries(
-    [...block[0].matchAll(/@property \{([^}]*)\} \[?(\w+)/g)].map(([, type, name]) => [name, type]),
-  );
-}
-
-test('the typedefs of a configuration list every field with its type', async () => {
-  const { FIELDS } = await import('../web/lib/formats/config_fields.js');
-  const { camel } = await import('../web/lib/formats/config.js');
-  const typeOf = ({ type, words }) =>
-    type === 'word'
-      ? words.map((word) => `'${word}'`).join('|')
-      : ({ flag: 'boolean', flags: 'boolean[]', reals: 'number[]' }[type] ?? 'number');
-  const expected = Object.entries(FIELDS).map(([name, field]) => [name, typeOf(field)]);
-  const sorted = (entries) => Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-  assert.deepEqual(sorted(Object.entries(propertiesOf('web/lib/formats/config.js', 'Config'))), sorted(expected));
-  assert.deepEqual(
-    sorted(Object.entries(propertiesOf('web/lib/index.js', 'Config'))),
-    sorted(expected.map(([name, type]) => [camel(name), type])),
-  );
-});
-
 test('the type of model_type lists every model family', async () => {
   const { FAMILIES } = await import('../web/lib/formats/families.js');
   const typedef = /@typedef \{([^}]*)\} ModelType/.exec(read('web/lib/formats/config_input.js'))[1];

@@ -13,10 +13,10 @@ struct field {
     double least, most;
 };
 #define IS_FLOAT(t) _Generic((t)0, int32_t : 0, float : 1)
-#define FIELD_ROW(type, name, initial, least, most)                                                                    \
+#define FIELD_ROW(type, name, initial, least, most, meaning)                                                           \
     {#name, offsetof(struct gf_config, name), IS_FLOAT(type), 0, least, most},
 /* A list of flags has the range 0 .. 1; other lists hold floats. */
-#define LIST_ROW(name, least, most) {#name, offsetof(struct gf_config, name), (most) != 1, 1, least, most},
+#define LIST_ROW(name, least, most, meaning) {#name, offsetof(struct gf_config, name), (most) != 1, 1, least, most},
 static const struct field fields[] = {GF_CONFIG_FIELDS(FIELD_ROW) GF_CONFIG_LISTS(LIST_ROW)};
 struct choice {
     int32_t field;

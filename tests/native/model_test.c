@@ -813,7 +813,8 @@ static void impossible_configurations_are_refused(void) {
     CHECK(isnan(gf_config_get(&c, -1)) && isnan(gf_config_get(&c, 10000)));
 
     /* gf_config_get returns the value that was set: an integer unchanged, a float rounded, also at its limits. */
-#define FIELD_LIMITS(type, name, standard, least, most) {#name, _Generic((type)0, int32_t : 0, float : 1), least, most},
+#define FIELD_LIMITS(type, name, standard, least, most, meaning)                                                       \
+    {#name, _Generic((type)0, int32_t : 0, float : 1), least, most},
     static const struct {
         const char *name;
         int is_float;

@@ -2,7 +2,190 @@
 //
 // Made from src/glassformer.h by scripts/config_fields.js, which ./build.sh wasm runs. Do not edit it.
 
-/** @typedef {import('./config.js').Config} Config */
+/**
+ * A complete configuration.
+ * @typedef {object} Config
+ * @property {'decoder'|'encoder'|'encoder_decoder'} kind  which stacks there are
+ * @property {number} vocab_size  tokens
+ * @property {number} d_model  width of the residual stream
+ * @property {number} n_layers  decoder blocks; of an encoder its blocks
+ * @property {number} n_encoder_layers  blocks of an encoder-decoder's encoder, else 0
+ * @property {number} n_heads  query heads
+ * @property {number} n_kv_heads  key and value heads; fewer than n_heads: grouped queries
+ * @property {number} d_head  width of a head
+ * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'|'silu'|'reglu'|'geglu_erf'|'geglu_tanh'} ffn  activation; those
+ *   with glu have a gate matrix too
+ * @property {number} d_ff  width inside the feed-forward layer
+ * @property {number} n_experts  feed-forward layers of a block that a token chooses from; 0: one, without a router
+ * @property {number} n_experts_used  those that it chooses
+ * @property {number} d_expert  width inside each of them
+ * @property {boolean} norm_expert_weights  the weights of the chosen ones are divided by their sum
+ * @property {number} d_shared_expert  width of one more, which runs for every token with a weight of its own; 0: none
+ * @property {number} context_length  most positions
+ * @property {'layernorm'|'rmsnorm'} norm  kind of the norms
+ * @property {number} norm_eps  inside the square root of the norms
+ * @property {'pre'|'post'|'sandwich'|'output'} norm_placement  norm before each sublayer, after its residual sum,
+ *   before it and on its output, or on its output alone
+ * @property {boolean} final_norm  a norm before the head
+ * @property {'layernorm'|'rmsnorm'} final_norm_kind  of the norm before the head; the others are of the kind `norm`
+ * @property {number} final_norm_eps  of that norm; 0: norm_eps
+ * @property {boolean} norm_gain  false: norms have no weights (OLMo)
+ * @property {boolean} embed_norm  a norm of the embedding, before the first block (BLOOM)
+ * @property {boolean} parallel_residual  attention and feed-forward layer read the same residual stream (GPT-J)
+ * @property {boolean} shared_norm  and the same norm of it: there is no norm2
+ * @property {boolean} qk_norm  a norm of q and k before the rotation (Qwen3)
+ * @property {'rmsnorm'|'layernorm'} qk_norm_kind  of that norm
+ * @property {'head'|'each_head'|'projection'} qk_norm_span  of each head with one gain for all, of each head with its
+ *   own gain, or of all heads as one vector
+ * @property {'none'|'sinusoidal'|'learned'|'rope'|'alibi'} position  kind of position encoding
+ * @property {'adjacent'|'half'} sinusoid_pairs  sines and cosines in turn, or all sines before all cosines
+ * @property {number} position_offset  rows of a learned table before that of position 0 (OPT)
+ * @property {number} relative_buckets  of distances between query and key, each with a learned bias for each head
+ *   (T5); 0: none
+ * @property {number} relative_max_distance  the distance from which on all are in the last bucket
+ * @property {number} position_pad_id  tokens of this id are no positions and read the row before that of position 0
+ *   (RoBERTa); -1: none
+ * @property {number} n_token_types  rows of a table that is added by the type of a token (BERT); 0: there is none
+ * @property {number} rope_theta  base of the rotary frequencies
+ * @property {number} rope_local_theta  the same in layers with a window; 0: no other, and scaled as in all layers
+ * @property {number} rotary_dim  components of each head that are rotated, the first ones; 0: all
+ * @property {'half'|'adjacent'} rope_pairs  which components are rotated together: i and i plus half their number, or
+ *   neighbours
+ * @property {'none'|'linear'|'llama3'|'yarn'|'dynamic'|'longrope'} rope_scaling  of the frequencies, for longer
+ *   sequences
+ * @property {number} rope_factor  of rope_scaling
+ * @property {number} rope_low_freq_factor  of llama3 scaling
+ * @property {number} rope_high_freq_factor  of llama3 scaling
+ * @property {number} rope_original_context  of llama3, yarn, dynamic and longrope: positions the model was made for
+ * @property {number} rope_beta_fast  of yarn: pairs with at least so many turns keep their frequency
+ * @property {number} rope_beta_slow  of yarn: pairs with at most so many turns are divided by rope_factor
+ * @property {boolean} rope_truncate  of yarn: the ends of its ramp are whole pairs
+ * @property {number} rope_attention_factor  of cosines and sines
+ * @property {boolean} bias_qkv  of the projections to q, k and v
+ * @property {boolean} bias_qk_norm  of the norm of q and k
+ * @property {boolean} bias_attn_out  of attention's output projection
+ * @property {boolean} bias_ffn  of the feed-forward layer
+ * @property {boolean} bias_norm  of the norms; only layernorm has one
+ * @property {boolean} bias_head  of the head
+ * @property {number} sliding_window  keys that a query sees, itself included; 0: all before it
+ * @property {boolean} pooler  encoders: tanh of a linear layer on the state of the first position (BERT)
+ * @property {boolean} mlm_head  encoders: logits of each position, from a linear layer, the activation in `ffn` and a
+ *   norm before the head; false: an encoder has no logits
+ * @property {boolean} tie_word_embeddings  the head uses the embedding's matrix
+ * @property {number} d_embed  width of an embedding that is projected to d_model (OPT); 0: it has d_model and is not
+ * @property {number} embedding_scale  factor of the embedding
+ * @property {number} residual_scale  factor of what a sublayer adds to the residual stream
+ * @property {number} score_scale  factor of the scores; 0: 1 / sqrt(d_head)
+ * @property {number} logit_scale  factor of the logits
+ * @property {number} score_softcap  c: a score s becomes c tanh(s / c), before the mask; 0: it stays
+ * @property {number} logit_softcap  the same of the logits
+ * @property {number} clip_qkv  c: q, k and v are limited to -c .. c; 0: they are not
+ * @property {boolean} shared_embedding  encoder-decoders: one table for both stacks
+ * @property {boolean} causal  false: every query sees every key
+ * @property {boolean} scale_scores  false: scores are q.k itself
+ * @property {boolean} use_position  false: no positions
+ * @property {boolean} use_residual  false: no residual sums
+ * @property {boolean} use_norm  false: no norms inside the blocks
+ * @property {boolean} use_final_norm  false: no norm before the head
+ * @property {boolean[]} window_layers  which layers have the window: layer l entry l modulo the length; []: all
+ * @property {boolean[]} rope_layers  which layers rotate q and k, likewise
+ * @property {boolean[]} expert_layers  which layers have experts, likewise; the others have one feed-forward layer
+ * @property {number[]} rope_short_factors  of longrope: divisors of the frequencies, one a pair, up to
+ *   rope_original_context positions
+ * @property {number[]} rope_long_factors  of longrope: the same in longer sequences
+ */
+/**
+ * Our own fields, camelCase.
+ * @typedef {object} CamelConfig
+ * @property {'decoder'|'encoder'|'encoder_decoder'} kind  which stacks there are
+ * @property {number} vocabSize  tokens
+ * @property {number} dModel  width of the residual stream
+ * @property {number} nLayers  decoder blocks; of an encoder its blocks
+ * @property {number} nEncoderLayers  blocks of an encoder-decoder's encoder, else 0
+ * @property {number} nHeads  query heads
+ * @property {number} nKvHeads  key and value heads; fewer than nHeads: grouped queries
+ * @property {number} dHead  width of a head
+ * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'|'silu'|'reglu'|'geglu_erf'|'geglu_tanh'} ffn  activation; those
+ *   with glu have a gate matrix too
+ * @property {number} dFf  width inside the feed-forward layer
+ * @property {number} nExperts  feed-forward layers of a block that a token chooses from; 0: one, without a router
+ * @property {number} nExpertsUsed  those that it chooses
+ * @property {number} dExpert  width inside each of them
+ * @property {boolean} normExpertWeights  the weights of the chosen ones are divided by their sum
+ * @property {number} dSharedExpert  width of one more, which runs for every token with a weight of its own; 0: none
+ * @property {number} contextLength  most positions
+ * @property {'layernorm'|'rmsnorm'} norm  kind of the norms
+ * @property {number} normEps  inside the square root of the norms
+ * @property {'pre'|'post'|'sandwich'|'output'} normPlacement  norm before each sublayer, after its residual sum,
+ *   before it and on its output, or on its output alone
+ * @property {boolean} finalNorm  a norm before the head
+ * @property {'layernorm'|'rmsnorm'} finalNormKind  of the norm before the head; the others are of the kind `norm`
+ * @property {number} finalNormEps  of that norm; 0: normEps
+ * @property {boolean} normGain  false: norms have no weights (OLMo)
+ * @property {boolean} embedNorm  a norm of the embedding, before the first block (BLOOM)
+ * @property {boolean} parallelResidual  attention and feed-forward layer read the same residual stream (GPT-J)
+ * @property {boolean} sharedNorm  and the same norm of it: there is no norm2
+ * @property {boolean} qkNorm  a norm of q and k before the rotation (Qwen3)
+ * @property {'rmsnorm'|'layernorm'} qkNormKind  of that norm
+ * @property {'head'|'each_head'|'projection'} qkNormSpan  of each head with one gain for all, of each head with its
+ *   own gain, or of all heads as one vector
+ * @property {'none'|'sinusoidal'|'learned'|'rope'|'alibi'} position  kind of position encoding
+ * @property {'adjacent'|'half'} sinusoidPairs  sines and cosines in turn, or all sines before all cosines
+ * @property {number} positionOffset  rows of a learned table before that of position 0 (OPT)
+ * @property {number} relativeBuckets  of distances between query and key, each with a learned bias for each head
+ *   (T5); 0: none
+ * @property {number} relativeMaxDistance  the distance from which on all are in the last bucket
+ * @property {number} positionPadId  tokens of this id are no positions and read the row before that of position 0
+ *   (RoBERTa); -1: none
+ * @property {number} nTokenTypes  rows of a table that is added by the type of a token (BERT); 0: there is none
+ * @property {number} ropeTheta  base of the rotary frequencies
+ * @property {number} ropeLocalTheta  the same in layers with a window; 0: no other, and scaled as in all layers
+ * @property {number} rotaryDim  components of each head that are rotated, the first ones; 0: all
+ * @property {'half'|'adjacent'} ropePairs  which components are rotated together: i and i plus half their number, or
+ *   neighbours
+ * @property {'none'|'linear'|'llama3'|'yarn'|'dynamic'|'longrope'} ropeScaling  of the frequencies, for longer
+ *   sequences
+ * @property {number} ropeFactor  of ropeScaling
+ * @property {number} ropeLowFreqFactor  of llama3 scaling
+ * @property {number} ropeHighFreqFactor  of llama3 scaling
+ * @property {number} ropeOriginalContext  of llama3, yarn, dynamic and longrope: positions the model was made for
+ * @property {number} ropeBetaFast  of yarn: pairs with at least so many turns keep their frequency
+ * @property {number} ropeBetaSlow  of yarn: pairs with at most so many turns are divided by ropeFactor
+ * @property {boolean} ropeTruncate  of yarn: the ends of its ramp are whole pairs
+ * @property {number} ropeAttentionFactor  of cosines and sines
+ * @property {boolean} biasQkv  of the projections to q, k and v
+ * @property {boolean} biasQkNorm  of the norm of q and k
+ * @property {boolean} biasAttnOut  of attention's output projection
+ * @property {boolean} biasFfn  of the feed-forward layer
+ * @property {boolean} biasNorm  of the norms; only layernorm has one
+ * @property {boolean} biasHead  of the head
+ * @property {number} slidingWindow  keys that a query sees, itself included; 0: all before it
+ * @property {boolean} pooler  encoders: tanh of a linear layer on the state of the first position (BERT)
+ * @property {boolean} mlmHead  encoders: logits of each position, from a linear layer, the activation in `ffn` and a
+ *   norm before the head; false: an encoder has no logits
+ * @property {boolean} tieWordEmbeddings  the head uses the embedding's matrix
+ * @property {number} dEmbed  width of an embedding that is projected to dModel (OPT); 0: it has dModel and is not
+ * @property {number} embeddingScale  factor of the embedding
+ * @property {number} residualScale  factor of what a sublayer adds to the residual stream
+ * @property {number} scoreScale  factor of the scores; 0: 1 / sqrt(dHead)
+ * @property {number} logitScale  factor of the logits
+ * @property {number} scoreSoftcap  c: a score s becomes c tanh(s / c), before the mask; 0: it stays
+ * @property {number} logitSoftcap  the same of the logits
+ * @property {number} clipQkv  c: q, k and v are limited to -c .. c; 0: they are not
+ * @property {boolean} sharedEmbedding  encoder-decoders: one table for both stacks
+ * @property {boolean} causal  false: every query sees every key
+ * @property {boolean} scaleScores  false: scores are q.k itself
+ * @property {boolean} usePosition  false: no positions
+ * @property {boolean} useResidual  false: no residual sums
+ * @property {boolean} useNorm  false: no norms inside the blocks
+ * @property {boolean} useFinalNorm  false: no norm before the head
+ * @property {boolean[]} windowLayers  which layers have the window: layer l entry l modulo the length; []: all
+ * @property {boolean[]} ropeLayers  which layers rotate q and k, likewise
+ * @property {boolean[]} expertLayers  which layers have experts, likewise; the others have one feed-forward layer
+ * @property {number[]} ropeShortFactors  of longrope: divisors of the frequencies, one a pair, up to
+ *   ropeOriginalContext positions
+ * @property {number[]} ropeLongFactors  of longrope: the same in longer sequences
+ */
 /**
  * type: one of words, true or false, a whole number, any number, or a list of up to `entries` of these. default: the
  * value, or what computes it from the fields before it; without one the field must be given.

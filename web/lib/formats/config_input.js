@@ -1,11 +1,6 @@
 // config_input.js - types only: the configurations that callers may pass, for completion in editors
 
-/** @typedef {import('./config.js').Config} Fields */
-/**
- * d_model -> dModel
- * @template {string} S
- * @typedef {S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S} Camel
- */
+/** @typedef {import('./config_fields.js').Config} Fields */
 /**
  * Token ids of a config.json: one, several or none.
  * @typedef {number | number[] | null} TokenIds
@@ -30,7 +25,7 @@
  */
 /**
  * Our own fields in camelCase, as Model.config has them.
- * @typedef {{[K in keyof Fields as Camel<K>]?: Fields[K]}} OwnConfigCamel
+ * @typedef {Partial<import('./config_fields.js').CamelConfig>} OwnConfigCamel
  */
 /**
  * Values of model_type that are supported.

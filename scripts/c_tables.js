@@ -1,0 +1,130 @@
+// c_tables.js - reads the X-macros of C sources as text and translates their expressions into JavaScript
+//
+// An expression uses only what means the same in both languages: c->field, enumerators, numbers without suffix,
+// + - * % ! && || ?:, comparisons, parentheses, GF_CEIL_DIV(a, b) and GF_GIVEN(field). What cannot be translated is an
+// error that names it.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const top = fileURLToPath(new URL('..', import.meta.url));
+export const HEADER = 'src/glassformer.h';
+
+/**
+ * A C source without its comments.
+ * @param {string} file
+ */
+const source = (file) => readFileSync(join(top, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, ' ');
+
+/**
+ * The arguments of a macro call, split at the commas outside parentheses and strings.
+ * @param {string} text what follows the opening parenthesis
+ * @returns {{args: string[], end: number}} end: behind the closing parenthesis
+ */
+function argumentsOf(text) {
+  const args = [''];
+  let depth = 0,
+    quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === '"' && text[i - 1] !== '\\') quoted = !quoted;
+    if (!quoted && char === ')' && depth-- === 0) return { args: args.map((arg) => arg.trim()), end: i + 1 };
+    if (!quoted && char === '(') depth++;
+    if (!quoted && !depth && char === ',') args.push('');
+    else args[args.length - 1] += char;
+  }
+  throw new Error(`a row without its closing parenthesis: ${text.slice(0, 80)}`);
+}
+
+/**
+ * The rows of an X-macro.
+ * @param {string} file
+ * @param {string} macro
+ * @returns {string[][]}
+ */
+export function rowsOf(file, macro) {
+  const found = new RegExp(`#define ${macro}\\((\\w)\\)((?:[^\\n]*\\\\\\n)*[^\\n]*)`).exec(source(file));
+  if (!found) throw new Error(`${file} has no ${macro}`);
+  const body = found[2].replace(/\\\n/g, ' '),
+    rows = [];
+  for (let at = 0, next; (next = body.indexOf(`${found[1]}(`, at)) >= 0;) {
+    const { args, end } = argumentsOf(body.slice(next + 2));
+    rows.push(args);
+    at = next + 2 + end;
+  }
+  return rows;
+}
+
+/**
+ * A string literal of C, its pieces joined.
+ * @param {string} text
+ * @returns {string}
+ */
+export const literal = (text) =>
+  [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((piece) => JSON.parse(`"${piece[1]}"`)).join('');
+
+/**
+ * A limit: a number, a shift, INT32_MAX or the name of a constant of the header.
+ * @param {string} text
+ * @returns {number}
+ */
+export function limit(text) {
+  if (text === 'INT32_MAX') return 2 ** 31 - 1;
+  const constant = new RegExp(`#define ${text} (\\S+)`).exec(source(HEADER))?.[1] ?? text,
+    shift = /^(\d+) << (\d+)$/.exec(constant),
+    value = shift ? Number(shift[1]) * 2 ** Number(shift[2]) : Number(constant);
+  if (Number.isNaN(value)) throw new Error(`the limit ${text} is no number`);
+  return value;
+}
+
+/** The rows of the scalar fields of a configuration, and of its lists. */
+export const fieldRows = rowsOf(HEADER, 'GF_CONFIG_FIELDS'),
+  listRows = rowsOf(HEADER, 'GF_CONFIG_LISTS');
+/** The words of each enumerated field. */
+export const words = new Map(rowsOf(HEADER, 'GF_ENUMS').map(([field, ...names]) => [field, names.map(literal)]));
+
+const floats = new Set(fieldRows.filter(([type]) => type === 'float').map(([, name]) => name));
+/** The place of every enumerator in its enumeration. @type {Map<string, number>} */
+const places = new Map();
+for (const [, list] of `${source(HEADER)}\n${source('src/kernels/kernels.h')}`.matchAll(/enum \w*\s*\{([^{}()]*)\}/g))
+  list.split(',').forEach((entry, place) => {
+    const [name, value = place] = entry.split('=');
+    places.set(name.trim(), Number(value));
+  });
+
+/**
+ * The word of an enumerator, as a JavaScript literal; undefined when `text` is no enumerator.
+ * @param {string} field
+ * @param {string} text
+ */
+export const word = (field, text) => {
+  const found = words.get(field)?.[places.get(text) ?? -1];
+  return found && JSON.stringify(found);
+};
+
+const KNOWN = new RegExp(
+  String.raw`\bc\.(?:${[...fieldRows.map(([, name]) => name), ...listRows.map(([name]) => `${name}(?:\\.length)?`)].join('|')})\b|Math\.(?:ceil|fround)|Object\.hasOwn\(given, '\w+'\)|"\w+"|\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\) / \(|[-+*%!<>=&|?:,()\s]`,
+  'g',
+);
+
+/**
+ * Translates an expression.
+ * @param {string} text in C
+ * @returns {string} in JavaScript
+ */
+export function expression(text) {
+  const out = text
+    .replace(/c->(\w+) (==|!=) (GF_[A-Z0-9_]+)/g, (_, field, sign, value) => {
+      const found = word(field, value);
+      if (!found) throw new Error(`${value} is no value of ${field}`);
+      return `c.${field} ${sign}= ${found}`;
+    })
+    .replace(/([^=!])(==|!=) /g, '$1$2= ')
+    .replace(/GF_GIVEN\((\w+)\)/g, "Object.hasOwn(given, '$1')")
+    .replace(/GF_CEIL_DIV\(([^(),]*), ([^(),]*)\)/g, 'Math.ceil(($1) / ($2))')
+    .replace(/c->(\w+)\.n\b/g, 'c.$1.length')
+    .replace(/c->(\w+)/g, (_, field) => (floats.has(field) ? `Math.fround(c.${field})` : `c.${field}`));
+  const rest = out.replace(KNOWN, '');
+  if (rest) throw new Error(`${rest} in ${text} has no translation into JavaScript`);
+  return out;
+}
