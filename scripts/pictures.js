@@ -1,7 +1,7 @@
-// pictures.js - takes the pictures of the built page in docs/: each view, or those that are named, light and dark, from
-// a phone to a desktop. The README shows write-1440-light.png.
+// pictures.js - takes pictures of the built page into build/pictures: each view, or those that are named, light and
+// dark, from a phone to a desktop. The README shows write-1440-light.png as docs/page.png.
 //
-//   node scripts/pictures.js [VIEW ...]
+//   ./build.sh page && node scripts/pictures.js [VIEW ...]
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { VIEWS } from '../web/page/state/views.js';
@@ -9,13 +9,14 @@ import { launch } from './chromium.js';
 import { serve } from './serve.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
+const folder = `${top}build/pictures`;
 const named = process.argv.slice(2);
 const WIDTHS = [1440, 1024, 820, 390];
 const HASH = '#model=weights/stories.gguf&prompt=Once+upon+a+time,+a+little+fox+found+a&written=58&head=2.3';
 
 const server = await serve(`${top}site`, { isolate: false });
 const browser = await launch();
-mkdirSync(`${top}docs/pictures`, { recursive: true });
+mkdirSync(folder, { recursive: true });
 for (const width of WIDTHS)
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const height = width === 390 ? 844 : 900;
@@ -29,7 +30,7 @@ for (const width of WIDTHS)
       await page.locator(`[data-opens="${id}"]`).click();
       await page.locator(`#view-${id}`).waitFor();
       await page.waitForTimeout(2500); // measured numbers arrive
-      await page.screenshot({ path: `${top}docs/pictures/${id}-${width}-${colorScheme}.png` });
+      await page.screenshot({ path: `${folder}/${id}-${width}-${colorScheme}.png` });
     }
     await context.close();
   }

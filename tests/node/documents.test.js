@@ -1,18 +1,22 @@
-// documents.test.js - links, pictures and generated tables of the documents match this tree
+// documents.test.js - links, pictures and generated tables of the documents match this tree, and their lines are short
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { withTable } from '../../scripts/readme.js';
+import { withTable } from '../bundlers/table.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(top, 'README.md'), 'utf8'),
-  { repository } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+const read = (/** @type {string} */ file) => readFileSync(join(top, file), 'utf8');
+const readme = read('README.md'),
+  { repository } = JSON.parse(read('package.json'));
+const written = readdirSync(join(top, 'docs'))
+  .filter((name) => name.endsWith('.md') && name !== 'api.md')
+  .map((name) => `docs/${name}`);
 
 test("pictures in the README and in the model card exist in this tree and have the repository's address", () => {
   const address = `${repository.url.replace(/^git\+|\.git$/g, '')}/raw/main/`;
-  const cards = [readme, readFileSync(join(top, 'weights/stories-1m.md'), 'utf8')];
+  const cards = [readme, read('weights/stories-1m.md')];
   const pictures = cards.flatMap((text) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, target]) => target));
   assert.ok(pictures.length >= 2);
   for (const target of pictures) {
@@ -49,13 +53,13 @@ test('links between the documents lead to existing files and headings', () => {
     'CONTRIBUTING.md',
     'SECURITY.md',
     'CHANGELOG.md',
-    'docs/hosting.md',
-    'docs/release.md',
     'docs/api.md',
     'weights/README.md',
+    'tests/bench/README.md',
+    ...written,
   ]) {
     const file = join(top, name),
-      text = readFileSync(file, 'utf8')
+      text = read(name)
         .replace(/^```[\s\S]*?^```$/gm, '')
         .replace(/`[^`\n]*`/g, '');
     for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -68,6 +72,18 @@ test('links between the documents lead to existing files and headings', () => {
   assert.deepEqual(wrong, []);
 });
 
-test("the README's bundler table is generated from the fixtures of tests/bundlers", () => {
-  assert.equal(readme, withTable(readme), 'run node scripts/readme.js');
+test('the README has at most 180 lines, and no line of it or of docs/ is longer than 160 columns', () => {
+  assert.ok(readme.split('\n').length - 1 <= 180);
+  // rows of the tables that TypeDoc writes into docs/api.md cannot be broken
+  const long = ['README.md', ...written].flatMap((name) =>
+    read(name)
+      .split('\n')
+      .flatMap((line, i) => (line.length > 160 ? [`${name}:${i + 1} has ${line.length} columns`] : [])),
+  );
+  assert.deepEqual(long, []);
+});
+
+test('the table in docs/bundlers.md is generated from the fixtures of tests/bundlers', () => {
+  const document = read('docs/bundlers.md');
+  assert.equal(document, withTable(document), 'run node tests/bundlers/table.js');
 });

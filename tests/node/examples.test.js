@@ -1,8 +1,8 @@
 // examples.test.js - every example of the documentation runs: the @example blocks of the public calls' JSDoc and the
-// JavaScript blocks of the README, beside the shipped models. A comment behind a console.log is the output that
+// JavaScript blocks of the README and of docs/, beside the shipped models. A comment behind a console.log is the output that
 // is expected, unless the comment has a colon.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A Llama's tensors under the names of the README's example. */
+/** A Llama's tensors under the names of the example in docs/own-checkpoints.md. */
 function ownNames() {
   const names = {
     'model.embed_tokens': 'tokens',
@@ -188,7 +188,7 @@ test('every public call has a description, and those that take arguments an exam
 });
 
 /**
- * A server that answers the hf: addresses of the README with one small model, which has a byte tokenizer and a chat
+ * A server that answers the hf: addresses of the documents with one small model, which has a byte tokenizer and a chat
  * template.
  */
 async function hub() {
@@ -249,29 +249,44 @@ const CALLS = [
   'Tokenizer',
   'GlassformerError',
 ];
-const readme = readFileSync(join(top, 'README.md'), 'utf8');
-for (const [i, [, code]] of [...readme.matchAll(/^```js\n([\s\S]*?)^```$/gm)].entries()) {
-  test(`README.md: JavaScript block ${i + 1}: ${code.split('\n')[0].slice(0, 70)}`, async () => {
-    const imported = [...code.matchAll(/import \{([^}]*)\}/g)].flatMap(([, names]) =>
-      names.split(',').map((name) => name.trim()),
+/** The README and the documents that people write; the examples of docs/api.md are those of the JSDoc. */
+const DOCUMENTS = [
+  'README.md',
+  ...readdirSync(join(top, 'docs'))
+    .filter((name) => name.endsWith('.md') && name !== 'api.md')
+    .map((name) => `docs/${name}`),
+];
+
+/**
+ * Run a JavaScript block of a document. Public calls that it does not import, and the model, are provided.
+ * @param {string} code
+ */
+async function runBlock(code) {
+  const imported = [...code.matchAll(/import \{([^}]*)\}/g)].flatMap(([, names]) =>
+    names.split(',').map((name) => name.trim()),
+  );
+  const model = /\bmodel\b/.test(code) && !/\b(?:const|let|using) model\b/.test(code);
+  const names = CALLS.filter(
+    (name) => (new RegExp(`\\b${name}\\b`).test(code) || (model && name === 'load')) && !imported.includes(name),
+  );
+  const hubServer = /load\('hf:/.test(code) ? await hub() : null;
+  try {
+    await run(
+      code.replace(/steps: 500/, 'steps: 5'),
+      `import { ${names.join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`,
     );
-    const model = /\bmodel\b/.test(code) && !/\b(?:const|let|using) model\b/.test(code);
-    const names = CALLS.filter(
-      (name) => (new RegExp(`\\b${name}\\b`).test(code) || (model && name === 'load')) && !imported.includes(name),
-    );
-    const hubServer = /load\('hf:/.test(code) ? await hub() : null;
-    try {
-      await run(
-        code.replace(/steps: 500/, 'steps: 5'),
-        `import { ${names.join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`,
+    if (hubServer)
+      assert.ok(
+        hubServer.requests.some((path) => path.endsWith('model.safetensors')),
+        hubServer.requests.join(' '),
       );
-      if (hubServer)
-        assert.ok(
-          hubServer.requests.some((path) => path.endsWith('model.safetensors')),
-          hubServer.requests.join(' '),
-        );
-    } finally {
-      hubServer?.close();
-    }
-  });
+  } finally {
+    hubServer?.close();
+  }
+}
+
+for (const document of DOCUMENTS) {
+  const blocks = [...readFileSync(join(top, document), 'utf8').matchAll(/^```js\n([\s\S]*?)^```$/gm)];
+  for (const [i, [, code]] of blocks.entries())
+    test(`${document}: JavaScript block ${i + 1}: ${code.split('\n')[0].slice(0, 70)}`, () => runBlock(code));
 }
