@@ -134,7 +134,12 @@ prepare_group() {
     find_emcc
     run_step 'the same tests as WebAssembly' "$fix_line" compile_with_emcc wasm-test
     ;;
-  node) package; native ;;   # pages import the package, tests run the trainer. Not &&, which would hide a failure
+  node)   # pages import the package, tests run the trainer and src/reference. Not &&, which would hide a failure
+    package
+    native
+    find_emcc
+    run_step 'the reference decoder, WebAssembly' "$fix_line" compile_with_emcc reference
+    ;;
   browser) page; find_chromium; find_firefox; find_webkit ;;
   package) page; find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;

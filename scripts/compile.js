@@ -157,6 +157,17 @@ const targets = {
     },
   ],
 
+  // src/reference with the engine and a call for tests/node/reference.test.js.
+  reference: () => [
+    {
+      out: 'build/reference/glassformer-reference.wasm',
+      sources: [...engine(), ...boundary().filter((file) => !trains(file)), 'tests/native/reference/call.c'],
+      cc: 'emcc',
+      compile: runs(wasmVariants.simd),
+      link: ['-O1', ...wasmVariants.simd, ...wasmLink, exporting('exports.txt', 'test_reference_logits')],
+    },
+  ],
+
   native: () =>
     programs().map((file) => ({
       out: `build/native/glassformer-${basename(file, '.c')}`,
@@ -254,13 +265,13 @@ function hasOpenblas() {
   return hasOpenblas.found;
 }
 
-/** The linker's option that exports the functions of one of the lists in src/wasm. */
-function exporting(list) {
+/** The linker's option that exports the functions of one of the lists in src/wasm, and others. */
+function exporting(list, ...others) {
   const names = readFileSync(`src/wasm/${list}`, 'utf8')
     .split('\n')
     .map((line) => line.replace(/#.*/, '').trim())
     .filter(Boolean);
-  return `-sEXPORTED_FUNCTIONS=${names.map((name) => `_${name}`).join(',')}`;
+  return `-sEXPORTED_FUNCTIONS=${[...names, ...others].map((name) => `_${name}`).join(',')}`;
 }
 
 /** A file and everything it includes by a quoted name, found beside it or on the -I path. */
