@@ -68,18 +68,11 @@ export async function explain(model, input, options, { signal } = {}) {
   else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
   const { ids, types } = model.typedIds(input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
-  const pass = new PassValues(model, names, at, ids, sourceIds);
-  pass.types = types;
-  const capture = pass.captureNames();
-  const { captured, logits } = await forwardOne(
-    model,
-    ids,
-    { source, sourceMask, types, capture },
-    new Yielder(signal),
-  );
+  const pass = new PassValues(model, names, at, { ids, types }, sourceIds);
+  const observed = { source, sourceMask, types, capture: pass.captureNames() };
+  const { captured, logits } = await forwardOne(model, ids, observed, new Yielder(signal));
   pass.captured = captured;
-  const tensor = at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at];
-  return explainCell(pass, tensor, options);
+  return explainCell(pass, at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at], options);
 }
 
 /**
@@ -96,15 +89,14 @@ function explainCell(pass, { data, shape }, cell) {
     ? [shape[1], shape[0], shape[2]]
     : hasHeads
       ? shape
-      : [shape[0], 0, shape[1]];
+      : [shape[0], 1, shape[1]];
   const position = numberInRange('position', cell.position ?? positions - 1, 0, positions - 1, true);
   if (!hasHeads && cell.head !== undefined) fail('bad-option', `${pass.at} has no heads`);
-  const head = hasHeads ? numberInRange('head', cell.head ?? 0, 0, heads - 1, true) : undefined;
+  const head = numberInRange('head', cell.head ?? 0, 0, heads - 1, true);
   const index = numberInRange('index', cell.index ?? 0, 0, width - 1, true);
-  const value = isScores
-    ? data[(Number(head) * positions + position) * width + index]
-    : data[(position * Math.max(1, heads) + (head ?? 0)) * width + index];
-  const derivation = formula(pass, position, head ?? 0, index);
+  const value = data[(isScores ? head * positions + position : position * heads + head) * width + index];
+  Object.assign(pass, { position, head, index });
+  const derivation = formula(pass);
   return {
     at: pass.at,
     position,

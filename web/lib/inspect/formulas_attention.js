@@ -1,26 +1,28 @@
 // formulas_attention.js - the formulas of attention: scores, pattern, mixed values and what the heads write
 import { alibi, relativeBias } from './formulas_position.js';
 import { BLOCK, asHalf, asInt8, patternUnits } from './rounding.js';
-import { linear, product, shareOf, short, term } from './terms.js';
+import { biasTerms, factor, linear, product, roundedFor, shareOf, short, term } from './terms.js';
 import { weight } from './weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */
 /** @typedef {import('./terms.js').Derivation} Derivation */
+/** @typedef {import('./terms.js').Formula} Formula */
+
+/** @type {Derivation} */
+const MASKED = { how: 'masked', formula: 'this position does not see that key', terms: [] };
 
 /**
  * A value of q, k or v, before the norms of q and k.
  * @param {PassValues} pass
  * @param {'q'|'k'|'v'} which
- * @param {number} position
- * @param {number} row  of the projection
  * @returns {Derivation}
  */
-export function projection(pass, which, position, row) {
-  const { block, part } = pass;
-  const most = pass.cross ? 0 : pass.config.clip_qkv;
-  const input = pass.cross && which !== 'q' ? pass.encoderOutput(position) : pass.inputOf(part, position);
-  const found = product(pass, `${block}.${part}.${which}`, row, input, position, 'dimension');
+export function projection(pass, which) {
+  const { config: c, block, part, cross } = pass;
+  const most = cross ? 0 : c.clip_qkv;
+  const input = cross && which !== 'q' ? pass.encoderOutput() : pass.inputOf(part);
+  const found = product(pass, `${block}.${part}.${which}`, pass.head * c.d_head + pass.index, input);
   if (!most) return found;
   const sum = found.terms.reduce((a, t) => a + t.value, 0);
   const limited = Math.min(most, Math.max(-most, sum));
@@ -34,80 +36,72 @@ export function projection(pass, which, position, row) {
 
 /**
  * A score of attention, before or after its scaling, soft cap and mask.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} head
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function score(pass, position, head, index) {
-  const { config: c, point } = pass;
-  if (pass.scoreRow(pass.at, head, position)[index] === -Infinity)
-    return { how: 'masked', formula: 'this position does not see that key', terms: [] };
+export function score(pass) {
+  const { config: c, point, index } = pass;
+  if (pass.scoreRow(pass.at)[index] === -Infinity) return MASKED;
   const isLast = point.endsWith('scores');
-  const distance = index - position;
-  const biases = isLast && !pass.cross && c.use_position ? distanceBiases(pass, distance, head) : [];
+  const biases = isLast && !pass.cross && c.use_position ? distanceBiases(pass) : [];
   const ends = biases.length ? ' + the bias of their distance' : '';
-  if (isLast && c.score_softcap) return cappedScore(pass, position, head, index, biases, ends);
-  const group = pass.kvHead(head);
-  const q = pass.scoreVector('q', position, head);
-  const k = pass.scoreVector('k', index, group);
+  if (isLast && c.score_softcap) return cappedScore(pass, biases, ends);
   const [divisor, scale] =
     point.endsWith('raw') || !c.scale_scores
       ? [1, '']
       : c.score_scale
         ? [1 / c.score_scale, ` × ${short(c.score_scale)}`]
         : [Math.sqrt(c.d_head), ' / √d_head'];
-  // An int8 cache also rounds the query.
-  const roundedQ = pass.cacheType === 'q8' ? asInt8(q.x).rounded : null;
-  const roundedK = pass.cacheType === 'q8' ? asInt8(k.x).rounded : pass.cacheType === 'f16' ? asHalf(k.x) : null;
-  /** @type {Term[]} */
-  const products = Array.from(q.x, (v, i) => ({
-    name: `q ${i} × k ${i}`,
-    value: (roundedQ ?? q.x)[i] * (roundedK ?? k.x)[i],
-    input: v,
-    ...(roundedQ && { rounded: roundedQ[i] }),
-    from: { at: q.at, position, head, index: i },
-    times: {
-      from: { at: k.at, position: index, head: group, index: i },
-      input: k.x[i],
-      ...(roundedK && { rounded: roundedK[i] }),
-    },
-  }));
   return {
     how: 'sum',
     formula: `q · k${scale}${ends}`,
     divisor,
-    terms: [...products, ...biases.map((bias) => ({ ...bias, value: bias.value * divisor }))],
+    terms: [...scoreProducts(pass), ...biases.map((bias) => ({ ...bias, value: bias.value * divisor }))],
   };
+}
+
+/**
+ * The products of the dimensions of a query and a key.
+ * @param {PassValues} pass
+ * @returns {Term[]}
+ */
+function scoreProducts(pass) {
+  const { position, head, index, kvHead, cacheType } = pass;
+  const q = pass.scoreVector('q', position, head);
+  const k = pass.scoreVector('k', index, kvHead);
+  // An int8 cache also rounds the query.
+  const roundedQ = cacheType === 'q8' ? asInt8(q.x).rounded : null;
+  const roundedK = cacheType === 'q8' ? asInt8(k.x).rounded : cacheType === 'f16' ? asHalf(k.x) : null;
+  return Array.from(q.x, (v, i) => ({
+    name: `q ${i} × k ${i}`,
+    value: (roundedQ ?? q.x)[i] * (roundedK ?? k.x)[i],
+    ...factor(v, roundedQ?.[i]),
+    from: { at: q.at, position, head, index: i },
+    times: { ...factor(k.x[i], roundedK?.[i]), from: { at: k.at, position: index, head: kvHead, index: i } },
+  }));
 }
 
 /**
  * What positions add to a score.
  * @param {PassValues} pass
- * @param {number} distance  key position minus query position
- * @param {number} head
  * @returns {Term[]}
  */
-const distanceBiases = (pass, distance, head) => [
-  ...(pass.config.position === 'alibi' ? [alibi(pass, distance, head)] : []),
-  ...(pass.config.relative_buckets ? [relativeBias(pass, distance, head)] : []),
+const distanceBiases = (pass) => [
+  ...(pass.config.position === 'alibi' ? [alibi(pass)] : []),
+  ...(pass.config.relative_buckets ? [relativeBias(pass)] : []),
 ];
 
 /**
  * A score after its soft cap (Gemma 2).
  * @param {PassValues} pass
- * @param {number} position
- * @param {number} head
- * @param {number} index
  * @param {Term[]} biases  what is added after the cap
  * @param {string} ends    the same in words
  * @returns {Derivation}
  */
-function cappedScore(pass, position, head, index, biases, ends) {
+function cappedScore(pass, biases, ends) {
+  const { position, head, index } = pass;
   const cap = pass.config.score_softcap;
   const at = pass.inBlock(`${pass.part}.hook_attn_scores_scaled`);
-  const input = pass.scoreRow(at, head, position)[index];
+  const input = pass.scoreRow(at)[index];
   const name = `${short(cap)} tanh(scaled score / ${short(cap)})`;
   const value = cap * Math.tanh(input / cap);
   return {
@@ -119,56 +113,36 @@ function cappedScore(pass, position, head, index, biases, ends) {
 
 /**
  * A weight of the attention pattern: softmax of a row of scores.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} head
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function patternWeight(pass, position, head, index) {
+export function patternWeight(pass) {
+  const { position, head, index } = pass;
   const at = pass.inBlock(`${pass.part}.hook_attn_scores`);
-  const scores = pass.scoreRow(at, head, position);
-  if (scores[index] === -Infinity) return { how: 'masked', formula: 'this position does not see that key', terms: [] };
-  return shareOf(scores, 'score of key', { at, position, head });
+  const scores = pass.scoreRow(at);
+  return scores[index] === -Infinity ? MASKED : shareOf(scores, 'score of key', { at, position, head });
 }
 
 /**
  * A value of z: the values of all keys, weighted by the pattern.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} head
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function mixture(pass, position, head, index) {
-  const { part } = pass;
-  const group = pass.kvHead(head);
+export function mixture(pass) {
+  const { part, position, head, index, kvHead } = pass;
   const at = pass.inBlock(`${part}.hook_pattern`);
-  const v = pass.inBlock(`${part}.hook_v`);
-  const pattern = pass.scoreRow(at, head, position);
-  const { weights, values } = mixed(
-    pass,
-    pattern,
-    Array.from(pattern, (_, k) => pass.row(v, k, group)),
-  );
+  const atV = pass.inBlock(`${part}.hook_v`);
+  const pattern = pass.scoreRow(at);
+  const vectors = Array.from(pattern, (_, k) => pass.row(atV, k, kvHead));
+  const { weights, values } = mixed(pass, pattern, vectors);
   return {
     how: 'sum',
     formula: 'the values, weighted by the pattern',
-    terms: Array.from(pattern, (p, k) => {
-      const value = values ? values[k][index] : pass.row(v, k, group)[index];
-      return {
-        name: `key ${k}`,
-        value: (weights ?? pattern)[k] * value,
-        input: p,
-        ...(weights && { rounded: weights[k] }),
-        from: { at, position, head, index: k },
-        times: {
-          from: { at: v, position: k, head: group, index },
-          input: pass.row(v, k, group)[index],
-          ...(values && { rounded: value }),
-        },
-      };
-    }),
+    terms: Array.from(pattern, (p, k) => ({
+      name: `key ${k}`,
+      value: (weights ?? pattern)[k] * (values ?? vectors)[k][index],
+      ...factor(p, weights?.[k]),
+      from: { at, position, head, index: k },
+      times: { ...factor(vectors[k][index], values?.[k][index]), from: { at: atV, position: k, head: kvHead, index } },
+    })),
   };
 }
 
@@ -183,76 +157,52 @@ function mixed(pass, pattern, vectors) {
   if (pass.cacheType === 'f32') return { weights: null, values: null };
   if (pass.cacheType === 'f16') return { weights: null, values: vectors.map(asHalf) };
   const values = vectors.map((vector) => asInt8(vector));
-  return {
-    weights: patternUnits(
-      pattern,
-      values.map(({ scales }) => scales[0]),
-    ),
-    values: values.map(({ rounded }) => rounded),
-  };
+  const scales = values.map((value) => value.scales[0]);
+  return { weights: patternUnits(pattern, scales), values: values.map(({ rounded }) => rounded) };
 }
 
 /**
  * A head's contribution to the output of attention.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} head
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function headResult(pass, position, head, index) {
-  const { config: c, model, block, part } = pass;
+export function headResult(pass) {
+  const { config: c, block, part, position, head, index } = pass;
+  const name = `${block}.${part}.o.weight`;
   const at = pass.inBlock(`${part}.hook_z`);
   const z = pass.row(at, position, head);
-  const w = weight(model, `${block}.${part}.o.weight`, index);
+  const w = weight(pass.model, name, index);
   const from = head * c.d_head;
-  const rounded = pass.isQuantised(`${block}.${part}.o.weight`) ? roundedResult(pass, z, from) : null;
+  // The engine multiplies a row whose other heads are 0.
+  const row = new Float32Array(c.n_heads * c.d_head);
+  row.set(z, from);
+  const rounded = roundedFor(pass, name, row)?.subarray(from);
   return {
     how: 'sum',
-    formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`,
+    formula: `row ${index} of ${name}, this head's columns`,
     terms: Array.from(z, (v, i) => ({
       name: `z ${i}`,
-      value: (rounded ? rounded[i] : v) * w[from + i],
-      input: v,
-      ...(rounded && { rounded: rounded[i] }),
+      value: (rounded?.[i] ?? v) * w[from + i],
+      ...factor(v, rounded?.[i]),
       from: { at, position, head, index: i },
-      weight: { name: `${block}.${part}.o.weight`, row: index, column: from + i, value: w[from + i] },
+      weight: { name, row: index, column: from + i, value: w[from + i] },
     })),
   };
-}
-
-/**
- * z of one head as the engine multiplies it for the head's own result: rounded in a row whose other heads are 0.
- * @param {PassValues} pass
- * @param {ArrayLike<number>} z
- * @param {number} from  first column of the head
- */
-function roundedResult(pass, z, from) {
-  const row = new Float32Array(pass.config.n_heads * pass.config.d_head);
-  row.set(z, from);
-  return asInt8(row, BLOCK).rounded.subarray(from, from + z.length);
 }
 
 /**
  * The contribution of each head to the output of attention. Where heads share a block of rounded activations, their
  * own results have other scales and do not add up to the output.
  * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
  * @returns {number[]}
  */
-function headContributions(pass, position, index) {
-  const { config: c, block, part } = pass;
+function headContributions(pass) {
+  const { config: c, block, part, position, index } = pass;
   const name = `${block}.${part}.o.weight`;
   const heads = Array.from({ length: c.n_heads }, (_, h) => h);
-  if (!pass.isQuantised(name) || c.d_head % BLOCK === 0)
+  const rounded = roundedFor(pass, name, pass.wholeRow(pass.inBlock(`${part}.hook_z`)));
+  if (!rounded || c.d_head % BLOCK === 0)
     return heads.map((h) => pass.row(pass.inBlock(`${part}.hook_result`), position, h)[index]);
   const w = weight(pass.model, name, index);
-  const z = heads.map((h) => pass.row(pass.inBlock(`${part}.hook_z`), position, h));
-  const { rounded } = asInt8(
-    z.flatMap((row) => [...row]),
-    BLOCK,
-  );
   return heads.map((h) => {
     let sum = 0;
     for (let i = h * c.d_head; i < (h + 1) * c.d_head; i++) sum += rounded[i] * w[i];
@@ -263,31 +213,18 @@ function headContributions(pass, position, index) {
 /**
  * All of what attention computes at a position.
  * @param {PassValues} pass
- * @param {number} position
  * @returns {Float64Array} [d_model]
  */
-export const attentionRow = (pass, position) =>
-  linear(pass, `${pass.block}.${pass.part}.o`, pass.wholeRow(pass.inBlock(`${pass.part}.hook_z`), position));
+export const attentionRow = (pass) =>
+  linear(pass, `${pass.block}.${pass.part}.o`, pass.wholeRow(pass.inBlock(`${pass.part}.hook_z`)));
 
 /**
  * What attention computes: the sum of its heads.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function sumOfHeads(pass, position, index) {
-  const { config: c, block, part } = pass;
-  const at = pass.inBlock(`${part}.hook_result`);
-  const bias = pass.weights(`${block}.${part}.o.bias`, index + 1)[index];
-  const terms = headContributions(pass, position, index).map((value, h) =>
-    term(pass, position, index, at, value, `head ${h}`, { head: h }),
-  );
-  return {
-    how: 'sum',
-    formula: c.bias_attn_out ? 'the heads, plus the bias' : 'the heads',
-    terms: c.bias_attn_out
-      ? [...terms, { name: 'bias', value: bias, weight: { name: `${block}.${part}.o.bias`, row: index, value: bias } }]
-      : terms,
-  };
+export function sumOfHeads(pass) {
+  const at = pass.inBlock(`${pass.part}.hook_result`);
+  const heads = headContributions(pass).map((value, head) => term(pass, at, { name: `head ${head}`, value, head }));
+  const bias = biasTerms(pass, `${pass.block}.${pass.part}.o`, pass.index);
+  return { how: 'sum', formula: bias.length ? 'the heads, plus the bias' : 'the heads', terms: [...heads, ...bias] };
 }

@@ -1,10 +1,10 @@
 // formulas_ffn.js - the formulas of the feed-forward layer
-import { linear, product, short, term } from './terms.js';
+import { linear, product, shareOf, short, term } from './terms.js';
 import { isGated, isSparse } from '../formats/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./explain.js').Term} Term */
 /** @typedef {import('./terms.js').Derivation} Derivation */
+/** @typedef {import('./terms.js').Formula} Formula */
 
 /** Activation functions by their name in the configuration. */
 export const ACTIVATIONS = {
@@ -37,55 +37,56 @@ function erf(x) {
 
 /**
  * A neuron after the activation function.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function activation(pass, position, index) {
+export function activation(pass) {
   const { config: c } = pass;
-  const pre = term(
-    pass,
-    position,
-    index,
-    pass.inBlock('mlp.hook_pre'),
-    pass.row(pass.inBlock('mlp.hook_pre'), position)[index],
-  );
+  const pre = term(pass, pass.inBlock('mlp.hook_pre'));
   const gate = GATES[c.ffn];
   if (!gate) return { how: 'activation', formula: c.ffn, terms: [pre] };
-  const up = term(
-    pass,
-    position,
-    index,
-    pass.inBlock('mlp.hook_pre_linear'),
-    pass.row(pass.inBlock('mlp.hook_pre_linear'), position)[index],
-  );
   return {
     how: 'product',
     formula: `${gate}(gate) × up`,
-    terms: [{ ...pre, name: `${gate}(gate)`, input: pre.value, value: ACTIVATIONS[gate](pre.value) }, up],
+    terms: [
+      { ...pre, name: `${gate}(gate)`, input: pre.value, value: ACTIVATIONS[gate](pre.value) },
+      term(pass, pass.inBlock('mlp.hook_pre_linear')),
+    ],
   };
 }
 
 /**
- * What the feed-forward layer computes, or the experts in its place.
+ * A neuron before the activation function, or another row of a matrix that reads the input of the layer.
  * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
+ * @param {string} name  of the matrix in the layer
  * @returns {Derivation}
  */
-export function feedForward(pass, position, index) {
-  const { config: c, block } = pass;
+export const inputProduct = (pass, name) => product(pass, `${pass.block}.ffn.${name}`, pass.index, pass.inputOf('ffn'));
+
+/**
+ * The probability of an expert.
+ * @type {Formula}
+ */
+export function expertWeight(pass) {
+  const at = pass.inBlock('mlp.hook_router_logits');
+  return shareOf(pass.row(at), 'logit of expert', { at, position: pass.position });
+}
+
+/**
+ * What the feed-forward layer computes, or the experts in its place.
+ * @type {Formula}
+ */
+export function feedForward(pass) {
+  const { config: c, block, index } = pass;
   if (!isSparse(c, pass.layer)) {
     const at = pass.inBlock('mlp.hook_post');
-    return product(pass, `${block}.ffn.down`, index, { at, x: pass.row(at, position) }, position, 'neuron');
+    return product(pass, `${block}.ffn.down`, index, { at, x: pass.row(at) }, 'neuron');
   }
   const ends = c.norm_expert_weights ? ' divided by the sum of these' : '';
   return {
     how: 'sum',
     formula: `the chosen experts, times their probabilities${ends}`,
-    terms: chosen(pass, position).map(({ name, weights, share, ...of }) => {
-      const [y] = linear(pass, `${weights}.down`, neurons(pass, position, weights), [index]);
+    terms: chosen(pass).map(({ name, weights, share, ...of }) => {
+      const [y] = linear(pass, `${weights}.down`, neurons(pass, weights), [index]);
       return { ...of, name: `${name}: ${short(y)} × ${short(share)}`, value: y * share };
     }),
   };
@@ -94,16 +95,14 @@ export function feedForward(pass, position, index) {
 /**
  * All of what the feed-forward layer computes at a position.
  * @param {PassValues} pass
- * @param {number} position
  * @returns {Float64Array} [d_model]
  */
-export function feedForwardRow(pass, position) {
+export function feedForwardRow(pass) {
   const { config: c, block } = pass;
-  if (!isSparse(c, pass.layer))
-    return linear(pass, `${block}.ffn.down`, pass.row(pass.inBlock('mlp.hook_post'), position));
+  if (!isSparse(c, pass.layer)) return linear(pass, `${block}.ffn.down`, pass.row(pass.inBlock('mlp.hook_post')));
   const sum = new Float64Array(c.d_model);
-  for (const { weights, share } of chosen(pass, position)) {
-    const y = linear(pass, `${weights}.down`, neurons(pass, position, weights));
+  for (const { weights, share } of chosen(pass)) {
+    const y = linear(pass, `${weights}.down`, neurons(pass, weights));
     for (let j = 0; j < sum.length; j++) sum[j] += share * y[j];
   }
   return sum;
@@ -113,14 +112,13 @@ export function feedForwardRow(pass, position) {
  * The experts that work on a position: those that it chose, the most probable first, and the shared one. share: the
  * weight of its output; input: the probability or gate that the share is computed from; weights: their prefix.
  * @param {PassValues} pass
- * @param {number} position
  * @returns {{name: string, weights: string, share: number, input: number, from: import('./explain.js').Cell}[]}
  */
-function chosen(pass, position) {
-  const { config: c, block } = pass;
+function chosen(pass) {
+  const { config: c, block, position } = pass;
   const at = pass.inBlock('mlp.hook_expert_weights');
-  const p = pass.row(at, position);
-  const experts = [...pass.row(pass.inBlock('mlp.hook_expert_indices'), position)];
+  const p = pass.row(at);
+  const experts = [...pass.row(pass.inBlock('mlp.hook_expert_indices'))];
   const sum = c.norm_expert_weights ? experts.reduce((a, e) => a + p[e], 0) || 1 : 1;
   const list = experts.map((e) => ({
     name: `expert ${e}`,
@@ -131,7 +129,7 @@ function chosen(pass, position) {
   }));
   if (!c.d_shared_expert) return list;
   const gate = pass.inBlock('mlp.hook_shared_gate');
-  const [input] = pass.row(gate, position);
+  const [input] = pass.row(gate);
   const share = 1 / (1 + Math.exp(-input));
   const from = { at: gate, position, index: 0 };
   return [...list, { name: 'the shared expert', weights: `${block}.ffn.shared_expert`, share, input, from }];
@@ -140,12 +138,11 @@ function chosen(pass, position) {
 /**
  * The neurons of an expert after their activation.
  * @param {PassValues} pass
- * @param {number} position
  * @param {string} name  prefix of its weights
  * @returns {Float32Array} [width]
  */
-function neurons(pass, position, name) {
-  const { x } = pass.inputOf('ffn', position);
+function neurons(pass, name) {
+  const { x } = pass.inputOf('ffn');
   const up = Float32Array.from(linear(pass, `${name}.up`, x));
   const act = ACTIVATIONS[activationOf(pass.config)];
   if (!isGated(pass.config)) return up.map(act);
@@ -154,15 +151,13 @@ function neurons(pass, position, name) {
 
 /**
  * A place in the list of the chosen experts, the most probable first.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function choice(pass, position, index) {
+export function choice(pass) {
+  const { position, index } = pass;
   const at = pass.inBlock('mlp.hook_expert_weights');
-  const expert = pass.row(pass.at, position)[index];
-  const input = pass.row(at, position)[expert];
+  const expert = pass.row(pass.at)[index];
+  const input = pass.row(at)[expert];
   return {
     how: 'sum',
     formula: `the expert whose probability is number ${index + 1} from the largest`,
@@ -173,8 +168,7 @@ export function choice(pass, position, index) {
 /**
  * The row of the layer before the head of a masked language model: the activation of W h + b.
  * @param {PassValues} pass
- * @param {number} position
  * @returns {Float64Array} [d_model]
  */
-export const transformed = (pass, position) =>
-  linear(pass, 'head_transform', pass.hidden(position).x).map(ACTIVATIONS[activationOf(pass.config)]);
+export const transformed = (pass) =>
+  linear(pass, 'head_transform', pass.hidden().x).map(ACTIVATIONS[activationOf(pass.config)]);

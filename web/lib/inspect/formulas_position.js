@@ -1,30 +1,23 @@
 // formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
-import { short } from './terms.js';
+import { short, tableValue } from './terms.js';
 import { weight } from './weight.js';
 import { rotaryDim, windowOf } from '../formats/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */
 /** @typedef {import('./terms.js').Derivation} Derivation */
+/** @typedef {import('./terms.js').Formula} Formula */
+/** @typedef {import('../formats/config.js').Config} Config */
 
 /**
  * A value of the position embedding: learned, or the sinusoid of Vaswani 2017, section 3.5.
- * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
- * @returns {Derivation}
+ * @type {Formula}
  */
-export function positionEmbedding(pass, position, index) {
-  const { config: c, model } = pass;
+export function positionEmbedding(pass) {
+  const { config: c, position, index } = pass;
   if (c.position === 'learned') {
-    const name = `${pass.stackPrefix === 'encoder.' ? 'encoder.' : ''}position.weight`;
-    const row = c.position_offset + countedPosition(pass, position);
-    const value = weight(model, name, row)[index];
-    return {
-      how: 'given',
-      formula: `row ${row} of ${name}`,
-      terms: [{ name: `position ${row - c.position_offset}`, value, weight: { name, row, column: index, value } }],
-    };
+    const counted = countedPosition(pass);
+    return tableValue(pass, `${pass.weightPrefix}position.weight`, c.position_offset + counted, `position ${counted}`);
   }
   const sines = Math.ceil(c.d_model / 2);
   const [pair, isCosine] =
@@ -41,61 +34,53 @@ export function positionEmbedding(pass, position, index) {
 /**
  * The number of tokens before one of them that count as positions; -1 for a token that does not.
  * @param {PassValues} pass
- * @param {number} position
  */
-function countedPosition(pass, position) {
-  const pad = pass.config.position_pad_id;
-  if (pass.ids[position] === pad) return -1;
-  return position - pass.ids.slice(0, position).filter((id) => id === pad).length;
+function countedPosition({ config: { position_pad_id: pad }, ids, position }) {
+  return ids[position] === pad ? -1 : position - ids.slice(0, position).filter((id) => id === pad).length;
 }
 
 /**
  * q or k after RoPE: each pair of dimensions is rotated by position × frequency (Su et al. 2021).
  * @param {PassValues} pass
  * @param {'q'|'k'} which
- * @param {number} position
- * @param {number} head
- * @param {number} index
  * @returns {Derivation}
  */
-export function rotation(pass, which, position, head, index) {
-  const { config: c } = pass;
+export function rotation(pass, which) {
+  const { config: c, position, head, index } = pass;
   const size = rotaryDim(c);
-  const half = size / 2;
   const at = pass.inBlock(`attn.hook_${which}`);
   const x = pass.headNormed(which, position, head);
-  const part = (/** @type {string} */ name, /** @type {number} */ i, /** @type {number} */ factor) => ({
+  const part = (/** @type {number} */ i, /** @type {string} */ name, /** @type {number} */ by) => ({
     name: `${which} ${i}${name}`,
-    value: x[i] * factor,
+    value: x[i] * by,
     input: x[i],
     from: { at, position, head, index: i },
   });
   if (index >= size)
-    return { how: 'sum', formula: `only the first ${size} dimensions rotate`, terms: [part('', index, 1)] };
-  const pair = c.rope_pairs === 'half' ? index % half : index >> 1;
-  const second = c.rope_pairs === 'half' ? index >= half : index % 2 === 1;
-  const other = c.rope_pairs === 'half' ? (index + half) % size : index ^ 1;
+    return { how: 'sum', formula: `only the first ${size} dimensions rotate`, terms: [part(index, '', 1)] };
+  const half = size / 2;
+  const [pair, isSecond, other] =
+    c.rope_pairs === 'half'
+      ? [index % half, index >= half, (index + half) % size]
+      : [index >> 1, index % 2 === 1, index ^ 1];
   const local = c.rope_local_theta > 0 && windowOf(c, pass.layer) > 0;
   const turn = local ? c.rope_local_theta ** ((-2 * pair) / size) : frequency(c, pair, pass.ids.length);
-  const factor = local ? 1 : c.rope_attention_factor;
-  const ends = factor === 1 ? '' : `, times ${short(factor)}`;
+  const scale = local ? 1 : c.rope_attention_factor;
+  const ends = scale === 1 ? '' : `, times ${short(scale)}`;
   const angle = position * turn;
   return {
     how: 'sum',
     formula: `pair ${pair} rotated by ${position} × ${turn.toPrecision(4)} radians${ends}`,
     terms: [
-      part(' × cos', index, factor * Math.cos(angle)),
-      {
-        ...part('', other, factor * Math.sin(angle) * (second ? 1 : -1)),
-        name: `${which} ${other} × ${second ? '' : '−'}sin`,
-      },
+      part(index, ' × cos', scale * Math.cos(angle)),
+      part(other, isSecond ? ' × sin' : ' × −sin', scale * Math.sin(angle) * (isSecond ? 1 : -1)),
     ],
   };
 }
 
 /**
  * The frequency of a pair, with the configuration's scaling. Sources: src/model/position.c.
- * @param {import('../formats/config.js').Config} c
+ * @param {Config} c
  * @param {number} pair
  * @param {number} length  of the sequence
  * @returns {number} radians per position
@@ -128,7 +113,7 @@ function frequency(c, pair, length) {
 
 /**
  * A frequency, divided by the factor in part.
- * @param {import('../formats/config.js').Config} c
+ * @param {Config} c
  * @param {number} plain
  * @param {number} share  0: as it is, 1: divided
  */
@@ -137,7 +122,7 @@ const mixedFrequency = (c, plain, share) => plain * (1 - share) + (plain / c.rop
 /**
  * How far a pair is on YaRN's ramp (Peng et al. 2023), from the pairs that turn often in the original context, 0, to
  * those that turn seldom, 1.
- * @param {import('../formats/config.js').Config} c
+ * @param {Config} c
  * @param {number} pair
  */
 function yarnRamp(c, pair) {
@@ -153,11 +138,10 @@ function yarnRamp(c, pair) {
 /**
  * ALiBi's bias of a score (Press et al. 2022): the distance times the head's slope.
  * @param {PassValues} pass
- * @param {number} distance  key position minus query position
- * @param {number} head
  * @returns {Term}
  */
-export function alibi({ config: c }, distance, head) {
+export function alibi({ config: c, position, head, index }) {
+  const distance = index - position;
   const power = 2 ** Math.floor(Math.log2(c.n_heads));
   const slope = 2 ** (head < power ? (-8 * (head + 1)) / power : (-4 * (2 * (head - power) + 1)) / power);
   return { name: `distance ${distance} × slope`, value: -slope * Math.abs(distance), input: distance };
@@ -166,22 +150,20 @@ export function alibi({ config: c }, distance, head) {
 /**
  * The relative position bias of a score.
  * @param {PassValues} pass
- * @param {number} distance  key position minus query position
- * @param {number} head
  * @returns {Term}
  */
-export function relativeBias(pass, distance, head) {
-  const encodes = pass.config.kind === 'encoder' || pass.stackPrefix === 'encoder.';
-  const name = `${pass.stackPrefix === 'encoder.' ? 'encoder.' : ''}relative_bias.weight`;
-  const row = relativeBucket(pass.config, encodes, distance);
-  const value = weight(pass.model, name, row)[head];
+export function relativeBias({ config: c, model, weightPrefix, encodes, position, head, index }) {
+  const distance = index - position;
+  const name = `${weightPrefix}relative_bias.weight`;
+  const row = relativeBucket(c, encodes, distance);
+  const value = weight(model, name, row)[head];
   return { name: `distance ${distance}`, value, weight: { name, row, column: head, value } };
 }
 
 /**
  * The bucket of a distance in a table of relative position biases (Raffel et al. 2020): half of the buckets are for one
  * distance each, the others grow in width by a constant factor.
- * @param {import('../formats/config.js').Config} c
+ * @param {Config} c
  * @param {boolean} twoSided  an encoder's: keys after the query have the upper half
  * @param {number} distance  key position minus query position
  */

@@ -4,21 +4,31 @@
 import { BLOCKS } from '../base/blocks.js';
 import { weight } from './weight.js';
 import { FIELDS } from '../formats/config_fields.js';
-import { fail } from '../base/errors.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @typedef {'attn'|'cross_attn'|'ffn'} Sublayer */
 
-/** One point of a model, and the values of a pass from which it is computed. */
+/** One point of a model, a value of it, and the values of a pass from which that is computed. */
 export class PassValues {
+  /**
+   * The coordinates of the value, and the values of the points of `captureNames`: set after the pass. head: 0 for
+   * points without heads.
+   */
+  position = 0;
+  head = 0;
+  index = 0;
+  /** @type {Record<string, Tensor>} */
+  captured = {};
+
   /**
    * @param {LoadedModel} model
    * @param {string[]} names  of all points of the model
    * @param {string} at       name of the point, or 'logits'
-   * @param {number[]} ids
+   * @param {{ids: number[], types: ArrayLike<number> | null}} input  types: of the tokens of an encoder; null: all 0
    * @param {number[]} source  [] without an encoder-decoder
    */
-  constructor(model, names, at, ids, source) {
+  constructor(model, names, at, { ids, types }, source) {
     this.model = model;
     this.config = inFloats(model.config);
     this.names = names;
@@ -32,16 +42,17 @@ export class PassValues {
      */
     this.stackPrefix =
       this.config.kind === 'encoder_decoder' ? `${at === 'logits' ? 'decoder' : at.split('.')[0]}.` : '';
+    /** Prefix of the weights of its stack outside the blocks. */
+    this.weightPrefix = this.stackPrefix === 'encoder.' ? 'encoder.' : '';
+    /** Whether the point belongs to an encoder. */
+    this.encodes = this.config.kind === 'encoder' || this.stackPrefix === 'encoder.';
     this.point = point ?? at.slice(at === 'logits' ? 0 : this.stackPrefix.length);
     /** Whether the point belongs to cross-attention. */
     this.cross = this.point.includes('cross');
     /** Whether its block has cross-attention. */
     this.hasCross = this.stackPrefix === 'decoder.';
     this.ids = this.stackPrefix === 'encoder.' ? source : ids;
-    /** @type {ArrayLike<number> | null} types of the tokens of an encoder; null: all 0. Set by the caller */
-    this.types = null;
-    /** @type {Record<string, Tensor>} the values of the points of `captureNames`, set by the caller after the pass */
-    this.captured = {};
+    this.types = types;
   }
 
   /**
@@ -89,11 +100,11 @@ export class PassValues {
   /**
    * A row of a captured point, or of one head in it.
    * @param {string} name
-   * @param {number} position
+   * @param {number} [position]  default: that of the value
    * @param {number} [head]
    * @returns {Float32Array}
    */
-  row(name, position, head) {
+  row(name, position = this.position, head) {
     const { data, shape } = this.captured[name];
     const width = /** @type {number} */ (shape.at(-1));
     const at = (head === undefined ? position : position * shape[1] + head) * width;
@@ -103,38 +114,41 @@ export class PassValues {
   /**
    * A row of a captured point with heads, all heads together.
    * @param {string} name
-   * @param {number} position
+   * @param {number} [position]
    * @returns {Float32Array}
    */
-  wholeRow(name, position) {
+  wholeRow(name, position = this.position) {
     const { data, shape } = this.captured[name];
     const width = shape[1] * shape[2];
     return data.subarray(position * width, (position + 1) * width);
   }
 
   /**
-   * A row of scores or of a pattern.
+   * The row of scores or of a pattern of the value's head and position.
    * @param {string} name
-   * @param {number} head
-   * @param {number} position  of the query
    * @returns {Float32Array} [key]
    */
-  scoreRow(name, head, position) {
-    const {
-      data,
-      shape: [, n, m],
-    } = this.captured[name];
-    return data.subarray((head * n + position) * m, (head * n + position + 1) * m);
+  scoreRow(name) {
+    const { data, shape } = this.captured[name];
+    const row = this.head * shape[1] + this.position;
+    return data.subarray(row * shape[2], (row + 1) * shape[2]);
+  }
+
+  /**
+   * Whether the model has a weight.
+   * @param {string} name
+   */
+  hasWeight(name) {
+    return this.model.table.rows.some((r) => r.name === name);
   }
 
   /**
    * A vector of weights; zeros where the architecture does not have it.
    * @param {string} name
    * @param {number} n  its length
-   * @param {number} [row]
    */
-  weights(name, n, row = 0) {
-    return this.model.table.rows.some((r) => r.name === name) ? weight(this.model, name, row) : new Float32Array(n);
+  weights(name, n) {
+    return this.hasWeight(name) ? weight(this.model, name) : new Float32Array(n);
   }
 
   /**
@@ -158,8 +172,7 @@ export class PassValues {
 
   /** The type of the cache of the point's attention: f32, f16 or q8. An encoder keeps none and rounds nothing. */
   get cacheType() {
-    const encodes = this.config.kind === 'encoder' || this.stackPrefix === 'encoder.';
-    return encodes ? 'f32' : this.model.kvDtype;
+    return this.encodes ? 'f32' : this.model.kvDtype;
   }
 
   /** Name of the point's attention in weights. */
@@ -167,12 +180,9 @@ export class PassValues {
     return this.cross ? 'cross_attn' : 'attn';
   }
 
-  /**
-   * The head of keys and values that a query head reads.
-   * @param {number} head
-   */
-  kvHead(head) {
-    return Math.floor(head / (this.config.n_heads / this.config.n_kv_heads));
+  /** The head of keys and values that the value's head reads. */
+  get kvHead() {
+    return Math.floor(this.head / (this.config.n_heads / this.config.n_kv_heads));
   }
 
   /** Where a sublayer has norms. With `use_norm` false nowhere. */
@@ -200,7 +210,7 @@ export class PassValues {
   /**
    * The sublayer that a norm belongs to.
    * @param {string} ln  name of the norm in points
-   * @returns {'attn'|'cross_attn'|'ffn'}
+   * @returns {Sublayer}
    */
   sublayerOf(ln) {
     return ln === 'ln_cross' ? 'cross_attn' : ln.startsWith('ln1') ? 'attn' : 'ffn';
@@ -208,7 +218,7 @@ export class PassValues {
 
   /**
    * The norm of a sublayer's output, in points and in weights.
-   * @param {'attn'|'cross_attn'|'ffn'} sublayer
+   * @param {Sublayer} sublayer
    */
   outputNorm(sublayer) {
     const [ln, norm] = this.norms[sublayer];
@@ -216,39 +226,33 @@ export class PassValues {
   }
 
   /**
-   * What a sublayer reads at a position, and the point that it comes from.
-   * @param {'attn'|'cross_attn'|'ffn'} sublayer
-   * @param {number} position
+   * What a sublayer reads at the value's position, and the point that it comes from.
+   * @param {Sublayer} sublayer
    * @returns {{at: string, x: ArrayLike<number>}} x: [d_model]
    */
-  inputOf(sublayer, position) {
+  inputOf(sublayer) {
     const [ln, norm, stream] = this.norms[sublayer];
     const at = this.inBlock(this.normed.input ? `${ln}.hook_normalized` : stream);
-    const x = this.row(at, position);
+    const x = this.row(at);
     return { at, x: this.normed.input ? this.withGain(`${this.block}.${norm}`, x) : x };
   }
 
   /**
    * The input of a norm where it is a point, or the sum of a sublayer's output and the stream before it.
    * @param {string} ln  name of the norm
-   * @param {number} position
    * @returns {{at: string | null, x: Float64Array}} at: null for a sum; x: [d_model]
    */
-  normInput(ln, position) {
-    if (ln === 'ln_final')
-      return {
-        at: this.lastStream(),
-        x: Float64Array.from(this.row(this.lastStream(), position), (v, j) => v + this.addedPositions(position)[j]),
-      };
+  normInput(ln) {
+    if (ln === 'ln_final') return this.finalStream();
     if (ln === 'embed') {
-      const rows = this.embeddingParts().map((name) => this.row(name, position));
+      const rows = this.embeddingParts().map((name) => this.row(name));
       return { at: null, x: Float64Array.from(rows[0], (v, j) => rows.slice(1).reduce((sum, row) => sum + row[j], v)) };
     }
     const [, , stream, out] = this.norms[this.sublayerOf(ln)];
     const at = this.inBlock(stream);
-    const x = this.row(at, position);
+    const x = this.row(at);
     if (!this.normed.sum) return { at, x: Float64Array.from(x) };
-    const added = this.row(this.inBlock(out), position);
+    const added = this.row(this.inBlock(out));
     return { at: null, x: Float64Array.from(added, (v, j) => v + (this.config.use_residual ? x[j] : 0)) };
   }
 
@@ -260,15 +264,15 @@ export class PassValues {
   }
 
   /**
-   * The position embedding that the final norm must add to the token embedding, in a model without blocks; else zeros.
-   * @param {number} position
-   * @returns {ArrayLike<number>} [d_model]
+   * The stream after the last block. In a model without blocks it is the token embedding plus the position embedding.
+   * @returns {{at: string, x: Float64Array}} x: [d_model]
    */
-  addedPositions(position) {
+  finalStream() {
+    const at = this.lastStream();
     const name = `${this.stackPrefix}hook_pos_embed`;
-    return !this.config.n_layers && this.captured[name]
-      ? this.row(name, position)
-      : new Float32Array(this.config.d_model);
+    const isSum = !this.config.n_layers && this.captured[name];
+    const added = isSum ? this.row(name) : new Float32Array(this.config.d_model);
+    return { at, x: Float64Array.from(this.row(at), (v, j) => v + added[j]) };
   }
 
   /**
@@ -279,11 +283,9 @@ export class PassValues {
    * @returns {{at: string, x: ArrayLike<number>}}
    */
   scoreVector(which, position, head) {
-    const part = this.cross ? 'cross_attn' : 'attn';
-    const rotated = this.inBlock(`${part}.hook_rot_${which}`);
-    const plain = this.inBlock(`${part}.hook_${which}`);
+    const rotated = this.inBlock(`attn.hook_rot_${which}`);
     if (!this.cross && this.captured[rotated]) return { at: rotated, x: this.row(rotated, position, head) };
-    return { at: plain, x: this.headNormed(which, position, head) };
+    return { at: this.inBlock(`${this.part}.hook_${which}`), x: this.headNormed(which, position, head) };
   }
 
   /**
@@ -295,7 +297,7 @@ export class PassValues {
    */
   headNormed(which, position, head) {
     const { config: c } = this;
-    const at = this.inBlock(`${this.cross ? 'cross_attn' : 'attn'}.hook_${which}`);
+    const at = this.inBlock(`${this.part}.hook_${which}`);
     const x = this.row(at, position, head);
     if (!c.qk_norm || this.cross) return x;
     const whole = c.qk_norm_span === 'projection';
@@ -311,29 +313,24 @@ export class PassValues {
 
   /**
    * What the head reads: the stream after the last block, and its norm where there is one.
-   * @param {number} position
    * @returns {{at: string, x: ArrayLike<number>}} x: [d_model]
    */
-  hidden(position) {
+  hidden() {
     const { config: c } = this;
     if (c.final_norm && c.use_final_norm) {
       const at = `${this.stackPrefix}ln_final.hook_normalized`;
-      return { at, x: this.withGain('final_norm', this.row(at, position)) };
+      return { at, x: this.withGain('final_norm', this.row(at)) };
     }
-    const at = this.lastStream();
-    const plus = this.addedPositions(position);
-    return { at, x: Float32Array.from(this.row(at, position), (v, j) => v + plus[j]) };
+    const { at, x } = this.finalStream();
+    return { at, x: Float32Array.from(x) };
   }
 
-  /**
-   * The input of the keys and values of cross-attention, which is the encoder's output.
-   * @param {number} position
-   */
-  encoderOutput(position) {
+  /** The input of the keys and values of cross-attention, which is the encoder's output. */
+  encoderOutput() {
     const normal = 'encoder.ln_final.hook_normalized';
     const last = this.lastStream('encoder');
-    if (!this.captured[normal]) return { at: last, x: this.row(last, position) };
-    return { at: normal, x: this.withGain('encoder.final_norm', this.row(normal, position)) };
+    if (!this.captured[normal]) return { at: last, x: this.row(last) };
+    return { at: normal, x: this.withGain('encoder.final_norm', this.row(normal)) };
   }
 }
 

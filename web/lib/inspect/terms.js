@@ -4,26 +4,38 @@ import { weight } from './weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */
+/** @typedef {import('./explain.js').Cell} Cell */
 /**
- * The formula of one value.
+ * What a value is computed from.
  * @typedef {Pick<import('./explain.js').Explanation, 'how' | 'formula' | 'terms'> & {divisor?: number,
  *   cap?: number}} Derivation
  */
+/**
+ * The formula of the values of a point.
+ * @typedef {(pass: PassValues) => Derivation} Formula
+ */
+/**
+ * The input of a product. at: its point; null where it is none.
+ * @typedef {{at: string | null, x: ArrayLike<number>}} Input
+ */
 
 /**
- * A term that is the value of another point, at the same position and index unless `cell` says otherwise.
+ * A term that is the value of another point, at the same position and index unless the options say otherwise.
  * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
  * @param {string} at
- * @param {number} value
- * @param {string} [name]
- * @param {{head?: number}} [cell]
+ * @param {{name?: string, value?: number, head?: number}} [options]
  * @returns {Term}
  */
-export function term(pass, position, index, at, value, name = at, cell = {}) {
-  return { name, value, from: { at, position, index, ...cell } };
+export function term(pass, at, { name = at, value = pass.row(at)[pass.index], ...head } = {}) {
+  return { name, value, from: { at, position: pass.position, index: pass.index, ...head } };
 }
+
+/**
+ * A value that is multiplied.
+ * @param {number} input
+ * @param {number | undefined} rounded  the number that the engine multiplies in its place, where it rounds
+ */
+export const factor = (input, rounded) => ({ input, ...(rounded !== undefined && { rounded }) });
 
 /**
  * A number of the configuration in words.
@@ -34,44 +46,75 @@ export const short = (x) => String(Number(x.toPrecision(4)));
 /**
  * A formula times a factor of the configuration.
  * @param {Derivation} found
- * @param {number} factor
+ * @param {number} by
  * @returns {Derivation}
  */
-export const times = (found, factor) =>
-  factor === 1 ? found : { ...found, divisor: 1 / factor, formula: `${found.formula}, times ${short(factor)}` };
+export const times = (found, by) =>
+  by === 1 ? found : { ...found, divisor: 1 / by, formula: `${found.formula}, times ${short(by)}` };
+
+/**
+ * The inputs of a matrix of weights as the engine multiplies them; null where it takes them as they are.
+ * @param {PassValues} pass
+ * @param {string} name  of the weight
+ * @param {ArrayLike<number>} x
+ */
+export const roundedFor = (pass, name, x) => (pass.isQuantised(name) ? asInt8(x, BLOCK).rounded : null);
+
+/**
+ * The bias of a layer as a list of terms: empty where it has none.
+ * @param {PassValues} pass
+ * @param {string} name  of the layer, without `.bias`
+ * @param {number} row
+ * @returns {Term[]}
+ */
+export function biasTerms(pass, name, row) {
+  if (!pass.hasWeight(`${name}.bias`)) return [];
+  const value = weight(pass.model, `${name}.bias`)[row];
+  return [{ name: 'bias', value, weight: { name: `${name}.bias`, row, value } }];
+}
+
+/**
+ * A value of a table of weights.
+ * @param {PassValues} pass
+ * @param {string} name  of the table
+ * @param {number} row
+ * @param {string} what  name of the row
+ * @param {number} [scale]
+ * @returns {Derivation}
+ */
+export function tableValue({ model, index }, name, row, what, scale = 1) {
+  const value = weight(model, name, row)[index];
+  return {
+    how: 'given',
+    formula: `row ${row} of ${name}`,
+    terms: [{ name: what, value: value * scale, weight: { name, row, column: index, value } }],
+  };
+}
 
 /**
  * One row of W x + b.
  * @param {PassValues} pass
  * @param {string} name  of the layer, whose weights are name.weight and name.bias
  * @param {number} row
- * @param {{at: string | null, x: ArrayLike<number>, head?: boolean}} from  its input, at null where that is no point;
- *   head: whether it is divided into heads
- * @param {number} position
- * @param {string} what  name of an index of the input: dimension, neuron
+ * @param {Input} input
+ * @param {string} [what]  name of an index of the input
  * @returns {Derivation}
  */
-export function product(pass, name, row, { at, x, head }, position, what) {
+export function product(pass, name, row, { at, x }, what = 'dimension') {
   const w = weight(pass.model, `${name}.weight`, row);
-  const size = pass.config.d_head;
-  const rounded = pass.isQuantised(`${name}.weight`) ? asInt8(x, BLOCK).rounded : null;
-  /** @type {Term[]} */
+  const rounded = roundedFor(pass, `${name}.weight`, x);
   const terms = Array.from(x, (v, j) => ({
     name: `${what} ${j}`,
-    value: (rounded ? rounded[j] : v) * w[j],
-    input: v,
-    ...(rounded && { rounded: rounded[j] }),
+    value: (rounded?.[j] ?? v) * w[j],
+    ...factor(v, rounded?.[j]),
+    ...(at && { from: { at, position: pass.position, index: j } }),
     weight: { name: `${name}.weight`, row, column: j, value: w[j] },
-    ...(at && { from: { at, position, ...(head ? { head: Math.floor(j / size), index: j % size } : { index: j }) } }),
   }));
-  const bias = pass.model.table.rows.some((r) => r.name === `${name}.bias`)
-    ? weight(pass.model, `${name}.bias`)[row]
-    : null;
-  if (bias !== null) terms.push({ name: 'bias', value: bias, weight: { name: `${name}.bias`, row, value: bias } });
+  const bias = biasTerms(pass, name, row);
   return {
-    how: /** @type {const} */ ('sum'),
-    formula: `row ${row} of ${name}.weight times its input${bias === null ? '' : ', plus the bias'}`,
-    terms,
+    how: 'sum',
+    formula: `row ${row} of ${name}.weight times its input${bias.length ? ', plus the bias' : ''}`,
+    terms: [...terms, ...bias],
   };
 }
 
@@ -85,7 +128,7 @@ export function product(pass, name, row, { at, x, head }, position, what) {
  */
 export function linear(pass, name, x, rows) {
   const [out] = /** @type {any} */ (pass.model.table.rows.find((r) => r.name === `${name}.weight`)).shape;
-  const v = pass.isQuantised(`${name}.weight`) ? asInt8(x, BLOCK).rounded : x;
+  const v = roundedFor(pass, `${name}.weight`, x) ?? x;
   const bias = pass.weights(`${name}.bias`, out);
   return Float64Array.from(rows ?? Array(out).keys(), (row) => {
     const w = weight(pass.model, `${name}.weight`, row);
@@ -98,34 +141,24 @@ export function linear(pass, name, x, rows) {
 /**
  * The terms of the sum of the stream and of what sublayers add to it.
  * @param {PassValues} pass
- * @param {string[]} stream  point of the stream before the sublayers
- * @param {string[]} outs    points of what the sublayers add
- * @param {number} position
- * @param {number} index
+ * @param {string} stream  point of the stream before the sublayers
+ * @param {string[]} outs  points of what the sublayers add
  * @returns {Term[]}
  */
-export const residualTerms = (pass, stream, outs, position, index) =>
-  [...(pass.config.use_residual ? stream : []), ...outs].map((name) => {
-    const at = pass.inBlock(name);
-    return term(pass, position, index, at, pass.row(at, position)[index], name);
-  });
+export const residualTerms = (pass, stream, outs) =>
+  [...(pass.config.use_residual ? [stream] : []), ...outs].map((name) => term(pass, pass.inBlock(name), { name }));
 
 /**
  * The terms of the sum at the beginning of the stack.
  * @param {PassValues} pass
- * @param {number} position
- * @param {number} index
- * @returns {Term[]}
  */
-export function embeddingTerms(pass, position, index) {
-  return pass.embeddingParts().map((n) => term(pass, position, index, n, pass.row(n, position)[index]));
-}
+export const embeddingTerms = (pass) => pass.embeddingParts().map((name) => term(pass, name));
 
 /**
  * A share of a row's softmax.
  * @param {ArrayLike<number>} row
  * @param {string} what  name of its entries
- * @param {{at: string, position: number, head?: number}} from  where the row was captured
+ * @param {Cell} from    where the row was captured
  * @returns {Derivation}
  */
 export function shareOf(row, what, from) {
