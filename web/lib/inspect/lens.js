@@ -57,7 +57,7 @@ function blocksPrefix(model, call) {
 export async function logitLens(model, input, options, { signal } = {}) {
   const { top = 5, source, sourceMask } = options;
   const stack = blocksPrefix(model, 'logitLens');
-  const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
+  const { n_layers: layers, vocab_size: v } = model.config;
   numberInRange('top', top, 1, v, true);
   const yielder = new Yielder(signal);
   const { ids, types } = model.typedIds(input, 'input', options);
@@ -71,20 +71,17 @@ export async function logitLens(model, input, options, { signal } = {}) {
   /** @type {LensToken[][][]} */
   const out = [];
   for (let l = 0; l < layers; l++) {
-    const stream = captured[point(l)].data;
     const edits = ids.map((_, position) => ({
       at: point(layers - 1),
       position,
-      set: stream.subarray(position * d, (position + 1) * d),
+      set: rowAt(captured[point(l)], position),
     }));
-    const { data } =
-      l === layers - 1
-        ? /** @type {Tensor} */ (logits)
-        : /** @type {Tensor} */ ((await forwardOne(model, ids, { source, sourceMask, types, edits }, yielder)).logits);
+    const isLast = l === layers - 1;
+    const own = isLast ? logits : (await forwardOne(model, ids, { source, sourceMask, types, edits }, yielder)).logits;
     out.push(
       ids.map((_, i) =>
         model.engine
-          .top(data.subarray(i * v, (i + 1) * v), top)
+          .top(rowAt(/** @type {Tensor} */ (own), i), top)
           .map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob, probability: Math.exp(logprob) })),
       ),
     );
@@ -104,6 +101,12 @@ function undivided(c) {
   return c.d_embed && c.d_embed !== c.d_model ? 'a projection of the embedding (d_embed)' : '';
 }
 
+/** @typedef {Omit<Part, 'value'> & {vector: Float64Array}} VectorPart a part of the stream */
+
+/** Points that are read of the blocks, and those outside. */
+const OF_BLOCKS = /\.((cross_)?attn\.hook_result|hook_mlp_out|(ln1|ln_cross|ln2)\.hook_scale)$/;
+const OUTSIDE = /^(decoder\.)?(hook_embed|hook_pos_embed|embed\.ln\.hook_scale|ln_final\.hook_scale)$/;
+
 /**
  * Decomposes one logit into the contributions of embedding, heads, feed-forward layers and biases. The scale of every
  * norm is fixed at its value in this pass, which makes the norm linear.
@@ -118,132 +121,120 @@ export async function attribution(model, input, options, { signal } = {}) {
   const { source, sourceMask } = options;
   const stack = blocksPrefix(model, 'attribution');
   const c = model.config;
-  const part = undivided(c);
-  if (part) fail('unsupported', `attribution cannot divide a logit where there is ${part}, which this model has`);
+  const lacking = undivided(c);
+  if (lacking) fail('unsupported', `attribution cannot divide a logit where there is ${lacking}, which this model has`);
   const ids = model.ids(input, 'input', options.addSpecialTokens);
   const position = numberInRange('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
-  const whole = c.kind === 'encoder_decoder' ? 'decoder.' : '';
-  const names = [
-    'attn.hook_result',
-    'cross_attn.hook_result',
-    'hook_mlp_out',
-    'hook_attn_out',
-    'ln1.hook_scale',
-    'ln_cross.hook_scale',
-    'ln2.hook_scale',
-  ];
-  const all = (await model.points()).names.filter(
-    (n) => n.startsWith(`${stack}.`) && names.some((m) => n.endsWith(`.${m}`)),
-  );
-  const outside = (await model.points()).names.filter((n) =>
-    ['hook_embed', 'hook_pos_embed', 'embed.ln.hook_scale', 'ln_final.hook_scale'].some((m) => n === whole + m),
-  );
+  const names = (await model.points()).names;
+  const capture = names.filter((n) => (n.startsWith(`${stack}.`) && OF_BLOCKS.test(n)) || OUTSIDE.test(n));
   // With causal attention, later positions cannot influence this one and are not computed.
-  const { logits, captured } = await forwardOne(
-    model,
-    c.causal ? ids.slice(0, position + 1) : ids,
-    { source, sourceMask, capture: [...all, ...outside] },
-    new Yielder(signal),
-  );
-  const { data } = /** @type {Tensor} */ (logits);
-  const row = data.subarray(position * c.vocab_size, (position + 1) * c.vocab_size);
+  const read = c.causal ? ids.slice(0, position + 1) : ids;
+  const { logits, captured } = await forwardOne(model, read, { source, sourceMask, capture }, new Yielder(signal));
+  const row = rowAt(/** @type {Tensor} */ (logits), position);
   const token = tokenOf(model, options.token ?? model.engine.top(row, 1)[0].id);
-
-  /** @type {{name: string, kind: Part['kind'], layer: number | null, head: number | null, vector: Float64Array}[]} */
-  let parts = [];
-  const d = c.d_model;
-  /**
-   * @param {Part['kind']} kind
-   * @param {string} name
-   * @param {ArrayLike<number> | null} vector
-   * @param {number | null} [layer]
-   * @param {number | null} [head]
-   */
-  const add = (kind, name, vector, layer = null, head = null) => {
-    if (vector) parts.push({ name, kind, layer, head, vector: Float64Array.from(vector) });
-  };
-  /**
-   * The row of this position in a captured tensor, or the part of one head in it.
-   * @param {string} name
-   * @param {number} [head]
-   */
-  const at = (name, head) => {
-    const t = captured[name];
-    const width = t.shape.slice(1).reduce((a, b) => a * b, 1);
-    const from = position * width + (head ?? 0) * d;
-    return t.data.subarray(from, from + (head === undefined ? width : d));
-  };
-  /**
-   * Apply a norm to all parts. With its scale fixed it is a linear map.
-   * @param {string} name
-   * @param {string} point  where its scale was captured
-   * @param {number | null} layer
-   */
-  const norm = (name, point, layer) => {
-    const gain = c.norm_gain ? weight(model, `${name}.weight`) : null;
-    const isLayerNorm = (name.endsWith('final_norm') ? c.final_norm_kind : c.norm) === 'layernorm';
-    const bias = isLayerNorm && c.bias_norm ? weight(model, `${name}.bias`) : null;
-    const [scale] = at(point);
-    for (const { vector } of parts) {
-      const mean = isLayerNorm ? vector.reduce((a, b) => a + b, 0) / d : 0;
-      for (let j = 0; j < d; j++) vector[j] = ((vector[j] - mean) / scale) * (gain ? gain[j] : 1);
-    }
-    add('bias', `${name}.bias`, bias, layer);
-  };
-
-  add('embedding', 'embed', at(`${whole}hook_embed`));
-  if (captured[`${whole}hook_pos_embed`]) add('position', 'pos_embed', at(`${whole}hook_pos_embed`));
-  if (c.embed_norm && c.use_norm) norm('embed_norm', `${whole}embed.ln.hook_scale`, null);
-  const post = c.norm_placement === 'post';
-  const cross = c.kind === 'encoder_decoder';
-  for (let l = 0; l < c.n_layers; l++) {
-    const b = `${stack}.${l}`;
-    const sublayer = (/** @type {() => void} */ own, /** @type {string} */ normName, /** @type {string} */ scale) => {
-      if (!c.use_residual) parts = [];
-      own();
-      if (post && c.use_norm) norm(`${b}.${normName}`, `${b}.${scale}`, l);
-    };
-    const attend = (/** @type {string} */ which) => () => {
-      for (let h = 0; h < c.n_heads; h++)
-        add('head', `${b}.${which}.head.${h}`, at(`${b}.${which}.hook_result`, h), l, h);
-      if (c.bias_attn_out) add('bias', `${b}.${which}.o.bias`, weight(model, `${b}.${which}.o.bias`), l);
-    };
-    sublayer(attend('attn'), 'norm1', 'ln1.hook_scale');
-    if (cross) sublayer(attend('cross_attn'), 'norm2', 'ln_cross.hook_scale');
-    sublayer(
-      () => {
-        const out = Float64Array.from(at(`${b}.hook_mlp_out`));
-        const bias = c.bias_ffn ? weight(model, `${b}.ffn.down.bias`) : null;
-        if (bias) for (let j = 0; j < d; j++) out[j] -= bias[j];
-        add('ffn', `${b}.ffn`, out, l);
-        add('bias', `${b}.ffn.down.bias`, bias, l);
-      },
-      cross ? 'norm3' : 'norm2',
-      'ln2.hook_scale',
-    );
-  }
-  if (c.final_norm && c.use_final_norm) norm('final_norm', `${whole}ln_final.hook_scale`, null);
   const direction = weight(model, 'head.weight', token);
-  const terms = parts.map(({ vector, ...part }) => ({
+  const parts = streamParts(model, stack, captured, position).map(({ vector, ...part }) => ({
     ...part,
     value: c.logit_scale * vector.reduce((sum, x, j) => sum + x * direction[j], 0),
   }));
-  if (c.bias_head)
-    terms.push({
-      name: 'head.bias',
-      kind: 'bias',
-      layer: null,
-      head: null,
-      value: c.logit_scale * weight(model, 'head.bias')[token],
-    });
+  if (c.bias_head) {
+    const value = c.logit_scale * weight(model, 'head.bias')[token];
+    parts.push({ name: 'head.bias', kind: 'bias', layer: null, head: null, value });
+  }
   return {
     token,
     text: model.tokenText(token),
     position,
     logit: row[token],
-    sum: terms.reduce((n, p) => n + p.value, 0),
-    parts: terms,
+    sum: parts.reduce((n, p) => n + p.value, 0),
+    parts,
   };
+}
+
+/**
+ * The row of a position in a tensor.
+ * @param {Tensor} tensor
+ * @param {number} position
+ */
+function rowAt({ data, shape }, position) {
+  const width = shape.slice(1).reduce((a, b) => a * b, 1);
+  return data.subarray(position * width, (position + 1) * width);
+}
+
+/**
+ * The parts of what the head reads at a position.
+ * @param {LoadedModel} model
+ * @param {string} stack  prefix of the names of blocks
+ * @param {Record<string, Tensor>} captured
+ * @param {number} position
+ * @returns {VectorPart[]}
+ */
+function streamParts(model, stack, captured, position) {
+  const { config: c } = model;
+  const cross = c.kind === 'encoder_decoder';
+  const whole = cross ? 'decoder.' : '';
+  /** @type {VectorPart[]} */
+  let parts = [];
+  const at = (/** @type {string} */ point) => rowAt(captured[point], position);
+  /** @type {(kind: Part['kind'], name: string, x: ArrayLike<number>, layer?: number | null, head?: number) => void} */
+  const add = (kind, name, x, layer = null, head) =>
+    parts.push({ name, kind, layer, head: head ?? null, vector: Float64Array.from(x) });
+  /** @type {(name: string, ln: string, layer: number | null) => void} */
+  const norm = (name, ln, layer) => {
+    const bias = applyNorm(model, name, at(`${ln}.hook_scale`)[0], parts);
+    if (bias) add('bias', `${name}.bias`, bias, layer);
+  };
+  add('embedding', 'embed', at(`${whole}hook_embed`));
+  if (captured[`${whole}hook_pos_embed`]) add('position', 'pos_embed', at(`${whole}hook_pos_embed`));
+  if (c.embed_norm && c.use_norm) norm('embed_norm', `${whole}embed.ln`, null);
+  for (let l = 0; l < c.n_layers; l++) {
+    const block = `${stack}.${l}`;
+    /** @type {(name: string, ln: string, addOwn: () => void) => void} */
+    const sublayer = (name, ln, addOwn) => {
+      if (!c.use_residual) parts = [];
+      addOwn();
+      if (c.norm_placement === 'post' && c.use_norm) norm(`${block}.${name}`, `${block}.${ln}`, l);
+    };
+    const attend = (/** @type {string} */ name) => () => {
+      const results = at(`${name}.hook_result`);
+      for (let h = 0; h < c.n_heads; h++)
+        add('head', `${name}.head.${h}`, results.subarray(h * c.d_model, (h + 1) * c.d_model), l, h);
+      if (c.bias_attn_out) add('bias', `${name}.o.bias`, weight(model, `${name}.o.bias`), l);
+    };
+    sublayer('norm1', 'ln1', attend(`${block}.attn`));
+    if (cross) sublayer('norm2', 'ln_cross', attend(`${block}.cross_attn`));
+    sublayer(cross ? 'norm3' : 'norm2', 'ln2', () => {
+      const bias = c.bias_ffn ? weight(model, `${block}.ffn.down.bias`) : null;
+      add(
+        'ffn',
+        `${block}.ffn`,
+        Float64Array.from(at(`${block}.hook_mlp_out`), (x, j) => x - (bias?.[j] ?? 0)),
+        l,
+      );
+      if (bias) add('bias', `${block}.ffn.down.bias`, bias, l);
+    });
+  }
+  if (c.final_norm && c.use_final_norm) norm('final_norm', `${whole}ln_final`, null);
+  return parts;
+}
+
+/**
+ * Applies a norm to each part. With its scale fixed it is a linear map.
+ * @param {LoadedModel} model
+ * @param {string} name
+ * @param {number} scale
+ * @param {VectorPart[]} parts  changed
+ * @returns {Float32Array | null} its bias
+ */
+function applyNorm(model, name, scale, parts) {
+  const { config: c } = model;
+  const gain = c.norm_gain ? weight(model, `${name}.weight`) : null;
+  const isLayerNorm = (name === 'final_norm' ? c.final_norm_kind : c.norm) === 'layernorm';
+  for (const { vector } of parts) {
+    const mean = isLayerNorm ? vector.reduce((a, b) => a + b, 0) / vector.length : 0;
+    for (let j = 0; j < vector.length; j++) vector[j] = ((vector[j] - mean) / scale) * (gain?.[j] ?? 1);
+  }
+  return isLayerNorm && c.bias_norm ? weight(model, `${name}.bias`) : null;
 }
 
 /**

@@ -6,6 +6,7 @@ import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../formats/
 import { isExpert } from '../formats/roster.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/** @typedef {import('../formats/config.js').Config} Config */
 /**
  * One operation of a pass over T positions.
  * @typedef {object} TraceRow
@@ -24,9 +25,10 @@ import { isExpert } from '../formats/roster.js';
  */
 
 /**
- * Measured times by operation.
- * @typedef {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} Times
+ * Measured time of an operation, summed over passes.
+ * @typedef {{op: string, stack: number, layer: number, ms: number, passes: number}} Time
  */
+/** @typedef {Map<string, Time>} Times by operation */
 
 /** With a longer tick of the clock, most operations of a pass would measure as 0. */
 const FINE_MS = 0.2;
@@ -34,6 +36,70 @@ const FINE_MS = 0.2;
 const REPEAT_MS = 400;
 /** Most further passes. */
 const MAX_REPEATS = 400;
+
+/**
+ * Runs one pass and measures its operations.
+ * @param {LoadedModel} model
+ * @param {any} input  text or ids
+ * @param {Record<string, any>} options
+ * @param {import('../run/loaded_model.js').Hooks} hooks
+ * @returns {Promise<TraceRow[]>} in the order of the computation
+ */
+export async function trace(model, input, options, { signal } = {}) {
+  const yielder = new Yielder(signal);
+  const { ids, types } = model.typedIds(input, 'input', options);
+  model.checkLength(ids.length, 'input');
+  const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
+  const inputs = { ids, types, source, sourceMask: options.sourceMask };
+  /** @type {Times} */
+  const sums = new Map();
+  await measurePass(model, inputs, yielder, sums);
+  if (clockTick() > FINE_MS) await averageTimes((repeated) => measurePass(model, inputs, yielder, repeated), sums);
+  return [...sums.values()].map((time) => traceRow(model, time, ids.length, source?.length ?? 0));
+}
+
+/**
+ * Runs one pass and adds its times to the sums.
+ * @param {LoadedModel} model
+ * @param {{ids: number[], types: ArrayLike<number> | null, source?: number[], sourceMask?: any}} inputs
+ * @param {Yielder} yielder
+ * @param {Times} sums
+ */
+async function measurePass(model, { ids, types, source, sourceMask }, yielder, sums) {
+  const { kind, mlm_head: hasHead, vocab_size: v } = model.config;
+  const sequence = await model.openSequence();
+  const { session } = sequence;
+  try {
+    startTrace(session);
+    await sequence.encodeSource({ source, sourceMask }, yielder);
+    if (source) addTimes(sums, session);
+    if (kind === 'encoder') {
+      sequence.encodeOnly(ids, null, types);
+      if (hasHead) session.logits(0, ids.length, v);
+      addTimes(sums, session);
+    } else {
+      await sequence.prefill(ids, yielder, (_, n) => {
+        session.logits(0, n, v);
+        addTimes(sums, session);
+      });
+    }
+  } finally {
+    sequence.close();
+  }
+}
+
+/**
+ * Adds the times of the last call of the engine to the sums.
+ * @param {Times} sums
+ * @param {import('../engine/session.js').EngineSession} session
+ */
+function addTimes(sums, session) {
+  for (const t of readTrace(session)) {
+    const key = `${t.stack} ${t.layer} ${t.op}`;
+    const { ms, passes } = sums.get(key) ?? { ms: 0, passes: 0 };
+    sums.set(key, { ...t, ms: ms + t.ms, passes: passes + 1 });
+  }
+}
 
 /**
  * Replaces the times of one pass by their means over further passes.
@@ -53,242 +119,212 @@ async function averageTimes(pass, sums) {
 }
 
 /**
- * Runs one pass and measures its operations.
- * @param {LoadedModel} model
- * @param {any} input  text or ids
- * @param {Record<string, any>} options
- * @param {import('../run/loaded_model.js').Hooks} hooks
- * @returns {Promise<TraceRow[]>} in the order of the computation
- */
-export async function trace(model, input, options, { signal } = {}) {
-  const { config: c } = model;
-  const yielder = new Yielder(signal);
-  const encoder = c.kind === 'encoder';
-  const { ids, types } = model.typedIds(input, 'input', options);
-  model.checkLength(ids.length, 'input');
-  const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
-  /**
-   * One pass, whose times are added to the sums.
-   * @param {Times} sums
-   */
-  const pass = async (sums) => {
-    const sequence = await model.openSequence();
-    const gather = () => {
-      for (const t of readTrace(sequence.session)) {
-        const key = `${t.stack} ${t.layer} ${t.op}`;
-        const known = sums.get(key);
-        if (known) {
-          known.ms += t.ms;
-          known.passes++;
-        } else sums.set(key, { ...t, passes: 1 });
-      }
-    };
-    try {
-      startTrace(sequence.session);
-      await sequence.encodeSource({ source, sourceMask: options.sourceMask }, yielder);
-      if (source) gather();
-      if (encoder) {
-        sequence.encodeOnly(ids, null, types);
-        if (c.mlm_head) sequence.session.logits(0, ids.length, c.vocab_size);
-        gather();
-      } else {
-        await sequence.prefill(ids, yielder, (_, n) => {
-          sequence.session.logits(0, n, c.vocab_size);
-          gather();
-        });
-      }
-    } finally {
-      sequence.close();
-    }
-  };
-  /** @type {Times} */
-  const sums = new Map();
-  await pass(sums);
-  if (clockTick() > FINE_MS) await averageTimes(pass, sums);
-  return [...sums.values()].map((t) => traceRow(model, t, ids.length, source?.length ?? 0));
-}
-
-/**
  * The number of pairs of a query and a key to which it attends.
- * @param {LoadedModel} model
+ * @param {Config} c
  * @param {number} layer
  * @param {number} queries
  * @param {boolean} causal
  */
-function attentionPairs(model, layer, queries, causal) {
-  const window = windowOf(model.config, Math.max(0, layer)) || Infinity;
+function attentionPairs(c, layer, queries, causal) {
+  const window = windowOf(c, Math.max(0, layer)) || Infinity;
   let sum = 0;
   for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
   return sum;
 }
 
 /**
+ * FLOPs of what only some models have.
+ * @param {boolean} has
+ * @param {number} flops
+ */
+const when = (has, flops) => (has ? flops : 0);
+
+/**
+ * FLOPs of a linear layer.
+ * @param {number} n  positions
+ * @param {number} from
+ * @param {number} to
+ * @param {boolean} bias  whether it has one
+ */
+const linear = (n, from, to, bias) => 2 * n * from * to + when(bias, n * to);
+
+/**
+ * FLOPs of a norm, for each value.
+ * @param {string} kind
+ */
+const normFlops = (kind) => (kind === 'layernorm' ? 7 : 4);
+
+/**
+ * FLOPs of the activation, for each value.
+ * @param {Config} c
+ * @param {boolean} [gated]  whether it is multiplied by another value
+ */
+const activationFlops = ({ ffn }, gated = false) => (ffn === 'relu' ? 1 : gated ? 5 : 8);
+
+/**
+ * FLOPs of an expert for one token: its matrices, its activation, its part of the sum.
+ * @param {Config} c
+ * @param {number} inner  its width
+ */
+const expert = (c, inner) =>
+  inner && 2 * (isGated(c) ? 3 : 2) * c.d_model * inner + activationFlops(c, isGated(c)) * inner + 2 * c.d_model;
+
+/**
+ * Shapes of input and output, and FLOPs, by operation.
+ * @param {Config} c
+ * @param {number} layer  -1 outside the blocks
+ * @param {number} T  positions of the stack's input
+ * @param {number} S  positions of the source
+ * @param {boolean} causal
+ * @returns {Record<string, [input: number[], output: number[], flops: number]>}
+ */
+function costs(c, layer, T, S, causal) {
+  const { d_model: d, d_ff: inner, vocab_size: v, n_experts_used: used } = c;
+  const heads = c.n_heads * c.d_head;
+  const kv = c.n_kv_heads * c.d_head;
+  const wide = isGated(c) ? 2 * inner : inner;
+  const gates = c.n_experts + Number(c.d_shared_expert > 0);
+  const stream = [T, d];
+  const q = [T, c.n_heads, c.d_head];
+  const qk = [T, c.n_heads + c.n_kv_heads, c.d_head];
+  const normed = Number(c.use_norm) * normFlops(c.norm) * T * d;
+  const added = (Number(c.use_residual) + Number(c.residual_scale !== 1)) * T * d;
+  return {
+    embed: [[T], stream, embedFlops(c, T) + when(c.embed_norm, normed)],
+    norm1: [stream, stream, normed],
+    'attn.qkv': [
+      stream,
+      [T, heads + 2 * kv],
+      linear(T, d, heads + 2 * kv, c.bias_qkv) + when(c.qk_norm, 4 * T * (heads + kv)),
+    ],
+    'attn.rope': [qk, qk, when(layer >= 0 && isRotated(c, layer), 3 * T * qk[1] * rotaryDim(c))],
+    'attn.attend': [q, q, 4 * heads * attentionPairs(c, layer, T, causal)],
+    'attn.o': [[T, heads], stream, linear(T, heads, d, c.bias_attn_out)],
+    'attn.residual': [stream, stream, added],
+    norm_cross: [stream, stream, normed],
+    'cross_attn.q': [stream, [T, heads], linear(T, d, heads, c.bias_qkv)],
+    'cross_attn.kv': [[S, d], [S, 2, c.n_kv_heads, c.d_head], linear(S, d, 2 * kv, c.bias_qkv)],
+    'cross_attn.attend': [q, q, 4 * heads * T * S],
+    'cross_attn.o': [[T, heads], stream, linear(T, heads, d, c.bias_attn_out)],
+    'cross_attn.residual': [stream, stream, added],
+    norm1_post: [stream, stream, normed],
+    norm2: [stream, stream, normed],
+    norm2_post: [stream, stream, normed],
+    'ffn.up': [stream, [T, wide], linear(T, d, wide, c.bias_ffn)],
+    'ffn.act': [[T, wide], [T, inner], activationFlops(c, isGated(c)) * T * inner],
+    'ffn.down': [[T, inner], stream, linear(T, inner, d, c.bias_ffn)],
+    'ffn.router': [stream, [T, c.n_experts], linear(T, d, gates, false) + 4 * T * gates],
+    'ffn.experts': [stream, stream, T * (used * expert(c, c.d_expert) + expert(c, c.d_shared_expert))],
+    'ffn.residual': [stream, stream, added + when(c.parallel_residual, T * d)], // parallel: the sum of both outputs
+    final_norm: [stream, stream, Number(c.use_final_norm) * normFlops(c.final_norm_kind) * T * d],
+    pooler: [[d], [d], linear(1, d, d, true) + d],
+    head_transform: [stream, stream, linear(T, d, d, true) + activationFlops(c) * T * d + normed],
+    head: [stream, [T, v], headFlops(c, T)],
+  };
+}
+
+/**
+ * FLOPs of the embedding of T tokens, without its norm.
+ * @param {Config} c
+ * @param {number} T
+ */
+function embedFlops(c, T) {
+  const width = embedWidth(c);
+  return (
+    when(c.embedding_scale !== 1, T * width) +
+    when(c.d_embed > 0, 2 * T * width * c.d_model) +
+    when(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'), T * c.d_model) +
+    when(c.n_token_types > 0, T * c.d_model)
+  );
+}
+
+/**
+ * FLOPs of the logits of T positions.
+ * @param {Config} c
+ * @param {number} T
+ */
+function headFlops(c, T) {
+  const width = embedWidth(c);
+  const projection = when(c.d_embed > 0, 2 * T * c.d_model * width);
+  const changes = Number(c.logit_scale !== 1) + 3 * Number(c.logit_softcap > 0);
+  return linear(T, width, c.vocab_size, c.bias_head) + projection + T * c.vocab_size * changes;
+}
+
+/**
+ * Weights of operations by the beginning of their names in the block or stack. Those of any other operation begin with
+ * the operation's own name.
+ * @type {Record<string, RegExp>}
+ */
+const WEIGHTS = {
+  'attn.qkv': /^attn\.[qkv](_norm)?\./,
+  norm_cross: /^norm2\./,
+  'cross_attn.kv': /^cross_attn\.[kv]\./,
+  'ffn.up': /^ffn\.(up|gate)\./,
+  'ffn.router': /^ffn\.(router|shared_gate)\./,
+  'ffn.experts': /^ffn\.(experts|shared_expert)\./,
+  embed: /^(embed(_project|_norm)?|position|token_type)\./,
+  head_transform: /^head_(transform|norm)\./,
+  head: /^head(_project)?\./,
+};
+
+/**
+ * The rows of the parameter table that an operation uses.
+ * @param {LoadedModel} model
+ * @param {Time} time
+ * @param {string} own     prefix of the weights of its stack outside the blocks
+ * @param {string} prefix  prefix of the weights of its block, or the same as `own`
+ */
+function weightsOf({ config: c, table: { rows } }, { op, layer, stack }, own, prefix) {
+  // the bias of distances, which all layers share, counts in the first one
+  if (op === 'attn.attend' && layer === 0) return rows.filter((r) => r.name === `${own}relative_bias.weight`);
+  const name = op === 'norm2' && c.kind === 'encoder_decoder' && stack === 0 ? 'norm3' : op;
+  const isOwn = (/** @type {string} */ weight) => WEIGHTS[op]?.test(weight) ?? weight.startsWith(`${name}.`);
+  return rows.filter(
+    (r) => (r.layer ?? -1) === layer && r.name.startsWith(prefix) && isOwn(r.name.slice(prefix.length)),
+  );
+}
+
+/** @param {number[]} shape */
+const size = (shape) => shape.reduce((a, b) => a * b, 1);
+
+/**
  * One row of the trace: shapes and cost of an operation, computed from the configuration.
  * @param {LoadedModel} model
- * @param {{op: string, stack: number, layer: number, ms: number, passes: number}} t
+ * @param {Time} time
  * @param {number} positions  of the input
  * @param {number} source     positions of the source
  * @returns {TraceRow}
  */
-function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
+function traceRow(model, time, positions, source) {
+  const { op, layer, ms, passes } = time;
   const { config: c } = model;
+  const stack = time.stack === 1 ? 'encoder' : 'decoder';
   const two = c.kind === 'encoder_decoder';
-  const inEncoder = stack === 1;
-  const T = two && inEncoder ? source : positions;
-  const d = c.d_model;
-  const wide = c.d_ff;
-  const q = [c.n_heads, c.d_head];
-  const k = [c.n_kv_heads, c.d_head];
-  const heads = c.n_heads * c.d_head;
-  const kv = c.n_kv_heads * c.d_head;
-  const gated = isGated(c);
-  const activation = c.ffn === 'relu' ? 1 : gated ? 5 : 8;
-  const wideEmbed = embedWidth(c);
-  const plain = T * d;
-  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain;
-  const summed = Number(c.use_residual) + Number(c.residual_scale !== 1);
-  const added = summed * plain;
-  const seen = op.startsWith('cross') ? T * source : attentionPairs(model, layer, T, c.causal && !inEncoder);
-  const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
-  const linear = (
-    /** @type {number} */ n,
-    /** @type {number} */ from,
-    /** @type {number} */ to,
-    /** @type {boolean} */ has,
-  ) => 2 * n * from * to + bias(has, n * to);
-  // an expert: its matrices, its activation, its part of the sum
-  const expert = (/** @type {number} */ inner) => inner && 2 * (gated ? 3 : 2) * d * inner + activation * inner + 2 * d;
-  const gates = c.n_experts + Number(c.d_shared_expert > 0);
-  /** @type {Record<string, [input: number[], output: number[], flops: number]>} by operation */
-  const table = {
-    embed: [
-      [T],
-      [T, d],
-      bias(c.embedding_scale !== 1, T * wideEmbed) +
-        bias(c.d_embed > 0, 2 * T * wideEmbed * d) +
-        bias(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'), plain) +
-        bias(c.n_token_types > 0, plain) +
-        bias(c.embed_norm, normed),
-    ],
-    norm1: [[T, d], [T, d], normed],
-    'attn.qkv': [
-      [T, d],
-      [T, heads + 2 * kv],
-      linear(T, d, heads + 2 * kv, c.bias_qkv) + bias(c.qk_norm, 4 * T * (heads + kv)),
-    ],
-    'attn.rope': [
-      [T, c.n_heads + c.n_kv_heads, c.d_head],
-      [T, c.n_heads + c.n_kv_heads, c.d_head],
-      bias(layer >= 0 && isRotated(c, layer), 3 * T * (c.n_heads + c.n_kv_heads) * rotaryDim(c)),
-    ],
-    'attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
-    'attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
-    'attn.residual': [[T, d], [T, d], added],
-    norm_cross: [[T, d], [T, d], normed],
-    'cross_attn.q': [[T, d], [T, heads], linear(T, d, heads, c.bias_qkv)],
-    'cross_attn.kv': [[source, d], [source, 2, ...k], linear(source, d, 2 * kv, c.bias_qkv)],
-    'cross_attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
-    'cross_attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
-    'cross_attn.residual': [[T, d], [T, d], added],
-    norm1_post: [[T, d], [T, d], normed],
-    norm2: [[T, d], [T, d], normed],
-    norm2_post: [[T, d], [T, d], normed],
-    'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
-    'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], activation * T * wide],
-    'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
-    'ffn.router': [[T, d], [T, c.n_experts], linear(T, d, gates, false) + 4 * T * gates],
-    'ffn.experts': [[T, d], [T, d], T * (c.n_experts_used * expert(c.d_expert) + expert(c.d_shared_expert))],
-    'ffn.residual': [[T, d], [T, d], added + bias(c.parallel_residual, plain)], // parallel: the sum of both outputs
-    final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.final_norm_kind === 'layernorm' ? 7 : 4) * plain],
-    pooler: [[d], [d], linear(1, d, d, true) + d],
-    head_transform: [[T, d], [T, d], linear(T, d, d, true) + (c.ffn === 'relu' ? 1 : 8) * plain + normed],
-    head: [
-      [T, d],
-      [T, c.vocab_size],
-      linear(T, wideEmbed, c.vocab_size, c.bias_head) +
-        bias(c.d_embed > 0, 2 * T * d * wideEmbed) +
-        T * c.vocab_size * (Number(c.logit_scale !== 1) + 3 * Number(c.logit_softcap > 0)),
-    ],
-  };
-  const [input, output, flops] = table[op];
-  const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
-  const rows = weightsOfOperation(model, op, block, inEncoder);
+  const T = two && stack === 'encoder' ? source : positions;
+  const [input, output, flops] = costs(c, layer, T, source, c.causal && stack === 'decoder')[op];
+  const own = two && stack === 'encoder' ? 'encoder.' : '';
+  const block = layer < 0 ? '' : `${two ? stack : 'blocks'}.${layer}.`;
+  const rows = weightsOf(model, time, own, block || own);
   const chosen = Math.min(1, (T * c.n_experts_used) / (passes * c.n_experts)); // of the experts, for each pass
+  const tiedBytes = (/** @type {string | null} */ to) => model.table.rows.find((r) => r.name === to)?.memoryBytes ?? 0;
   const weights = rows.reduce(
-    (n, r) => n + (r.count ? r.memoryBytes * (isExpert(r) ? chosen : 1) : tiedBytes(model, r.tiedTo)),
+    (n, r) => n + (r.count ? r.memoryBytes * (isExpert(r) ? chosen : 1) : tiedBytes(r.tiedTo)),
     0,
   );
-  const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
   // A lookup reads one row of the table for each position.
-  const read = op === 'embed' ? (T * d * weights) / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes;
+  const read = op === 'embed' ? (T * c.d_model * weights) / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes;
+  const keys = op === 'cross_attn.attend' ? source : op === 'attn.attend' ? T : 0;
+  const cached = 2 * c.n_kv_heads * c.d_head * keys;
   return {
-    name: (layer < 0 && two ? (inEncoder ? 'encoder.' : 'decoder.') : block) + op,
+    name: (layer < 0 && two ? `${stack}.` : block) + op,
     op,
-    stack: inEncoder ? 'encoder' : 'decoder',
+    stack,
     layer: layer < 0 ? null : layer,
     in: input,
     out: output,
     parameters: rows.reduce((n, r) => n + r.count, 0),
     flops,
-    bytes: Math.round(
-      read +
-        4 * (size(input) + size(output) + (op.endsWith('attend') ? 2 * kv * (op.startsWith('cross') ? source : T) : 0)),
-    ),
+    bytes: Math.round(read + 4 * (size(input) + size(output) + cached)),
     ms,
   };
-}
-
-/**
- * The bytes of the weight that a tied head shares.
- * @param {LoadedModel} model
- * @param {string | null} name  of this weight
- */
-function tiedBytes(model, name) {
-  return model.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0;
-}
-
-/**
- * The rows of the parameter table that an operation uses.
- * @param {LoadedModel} model
- * @param {string} op
- * @param {string} block
- * @param {boolean} inEncoder
- */
-function weightsOfOperation(model, op, block, inEncoder) {
-  const { config: c } = model;
-  const two = c.kind === 'encoder_decoder';
-  /** @type {Record<string, RegExp>} */
-  const parts = {
-    norm1: /^norm1\./,
-    norm1_post: /^norm1_post\./,
-    norm2_post: /^norm2_post\./,
-    'attn.qkv': /^attn\.[qkv](_norm)?\./,
-    'attn.o': /^attn\.o\./,
-    norm_cross: /^norm2\./,
-    'cross_attn.q': /^cross_attn\.q\./,
-    'cross_attn.kv': /^cross_attn\.[kv]\./,
-    'cross_attn.o': /^cross_attn\.o\./,
-    norm2: two && !inEncoder ? /^norm3\./ : /^norm2\./,
-    'ffn.up': /^ffn\.(up|gate)\./,
-    'ffn.down': /^ffn\.down\./,
-    'ffn.router': /^ffn\.(router|shared_gate)\./,
-    'ffn.experts': /^ffn\.(experts|shared_expert)\./,
-  };
-  const own = two && inEncoder ? 'encoder.' : '';
-  // the bias of distances, which all layers share, counts in the first one
-  if (op === 'attn.attend' && block.endsWith('.0.'))
-    return model.table.rows.filter((r) => r.name === `${own}relative_bias.weight`);
-  if (block)
-    return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
-  /** @type {Record<string, RegExp>} */
-  const whole = {
-    embed: /^(embed(_project|_norm)?|position|token_type)\./,
-    final_norm: /^final_norm\./,
-    pooler: /^pooler\./,
-    head_transform: /^head_(transform|norm)\./,
-    head: /^head(_project)?\./,
-  };
-  return model.table.rows.filter(
-    (r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)),
-  );
 }
