@@ -62,7 +62,7 @@ wasm() {
   fi
 }
 
-package() {
+dist() {
   wasm
   # shellcheck disable=SC2046
   if changed package scripts/package.js scripts/entries.js package-lock.json $(find web/lib -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
@@ -71,6 +71,10 @@ package() {
     run_step 'package' "$fix_line" node scripts/package.js
     remember package "$key"
   fi
+}
+
+package() {
+  dist
   # shellcheck disable=SC2046
   if changed types scripts/types.js tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
@@ -86,14 +90,24 @@ native() {
   run_step "native engine ($CC)" "$fix_line" node scripts/compile.js native
 }
 
-page() {
-  package
+site() {
+  dist
   # shellcheck disable=SC2046
-  if changed page vite.config.js svelte.config.js scripts/precompress.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
+  if changed site vite.config.js svelte.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
     local key=$sum
-    forget page
+    forget site
     run_step 'page' 'The bundler names the file above: fix it and run the command again.' node_modules/.bin/vite build
-    remember page "$key"
+    remember site "$key"
+  fi
+}
+
+page() {
+  site
+  if changed compressed build/stamps/site scripts/precompress.js || [ ! -f site/index.html.br ]; then
+    local key=$sum
+    forget compressed
+    run_step 'compressed copies of the page' "$fix_line" node scripts/precompress.js site
+    remember compressed "$key"
   fi
 }
 
@@ -103,7 +117,7 @@ docs() {
 }
 
 demo() {
-  page
+  site
   unlock
   exec node scripts/serve.js site --open "$@"
 }
@@ -141,7 +155,7 @@ prepare_group() {
     run_step 'the reference decoder, WebAssembly' "$fix_line" compile_with_emcc reference
     ;;
   browser) page; find_chromium; find_firefox; find_webkit ;;
-  package) page; find_chromium ;;
+  package) package; page; find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
   esac
 }

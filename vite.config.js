@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
-import { precompress } from './scripts/precompress.js';
 import { SHIPPED } from './web/page/state/models.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -75,23 +74,10 @@ function headOfBuiltPage() {
   };
 }
 
-/** Copies in Brotli and gzip beside the built files. */
-function precompressed() {
-  return {
-    name: 'precompressed',
-    apply: 'build',
-    closeBundle: {
-      sequential: true,
-      order: 'post',
-      handler: async () => void (await precompress(join(here, 'site'))),
-    },
-  };
-}
-
 export default defineConfig({
   root: join(here, 'web/page'),
   base: './',
-  plugins: [svelte(), shippedWeights(), headOfBuiltPage(), precompressed()],
+  plugins: [svelte(), shippedWeights(), headOfBuiltPage()],
   build: {
     outDir: join(here, 'site'),
     emptyOutDir: true,

@@ -2,8 +2,6 @@
 // files (serve.js, nginx, Apache; docs/hosting.md)
 //
 //   node scripts/precompress.js FOLDER
-//
-// vite.config.js calls `precompress` after each build of the page.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,22 +39,28 @@ export async function precompress(folder) {
     .filter((entry) => entry.isFile() && EXTENSIONS.has(extname(entry.name)))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-  const written = [];
-  for (const file of files) {
-    const bytes = readFileSync(file);
-    if (bytes.length < SMALLEST) continue;
-    /** @type {{file: string, size: number} & Record<string, any>} */
-    const row = { file, size: bytes.length };
-    // gzip first: it is fast, and where it saves almost nothing Brotli does not save much either
-    for (const extension of /** @type {const} */ (['.gz', '.br'])) {
-      const copy = await encoders[extension](bytes);
-      if (copy.length > WORTHWHILE * bytes.length) break;
-      writeFileSync(file + extension, copy);
-      row[extension.slice(1)] = copy.length;
-    }
-    if (row.gz) written.push(row);
+  const rows = await Promise.all(files.map(copiesOf));
+  return rows.filter(({ gz }) => gz);
+}
+
+/**
+ * Write the copies of one file that are worth it.
+ * @param {string} file
+ * @returns {Promise<{file: string, size: number, br?: number, gz?: number}>}
+ */
+async function copiesOf(file) {
+  const bytes = readFileSync(file);
+  /** @type {{file: string, size: number} & Record<string, any>} */
+  const row = { file, size: bytes.length };
+  if (bytes.length < SMALLEST) return row;
+  // gzip first: it is fast, and where it saves almost nothing Brotli does not save much either
+  for (const extension of /** @type {const} */ (['.gz', '.br'])) {
+    const copy = await encoders[extension](bytes);
+    if (copy.length > WORTHWHILE * bytes.length) break;
+    writeFileSync(file + extension, copy);
+    row[extension.slice(1)] = copy.length;
   }
-  return written;
+  return row;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
