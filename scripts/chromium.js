@@ -9,11 +9,16 @@ const apps = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
-/** The browser's path: $CHROMIUM, or the first of the usual names; null when there is none. */
-export function findChromium() {
-  if (process.env.CHROMIUM) return process.env.CHROMIUM;
+/**
+ * A program's path: the first of the names on PATH, or of the further paths, that can be executed; null when there is
+ * none.
+ * @param {string[]} names
+ * @param {string[]} [paths]
+ * @returns {string | null}
+ */
+export function findProgram(names, paths = []) {
   const folders = (process.env.PATH ?? '').split(delimiter);
-  const candidates = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...apps];
+  const candidates = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...paths];
   return (
     candidates.find((path) => {
       try {
@@ -25,6 +30,9 @@ export function findChromium() {
     }) ?? null
   );
 }
+
+/** The browser's path: $CHROMIUM, or the first of the usual names; null when there is none. */
+export const findChromium = () => process.env.CHROMIUM || findProgram(names, apps);
 
 // No sandbox, because root in a container cannot use it; no service that connects to other hosts.
 const flags = [

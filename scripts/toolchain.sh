@@ -202,12 +202,12 @@ find_chromium() {
 find_firefox() { find_test_browser firefox Firefox firefox-esr; }
 find_webkit() { find_test_browser webkit WebKit webkit2gtk-driver xvfb; }
 
-# find_test_browser ENGINE NAME PACKAGE...: install a browser that scripts/browsers.js does not find, with apt as root.
+# find_test_browser ENGINE NAME PACKAGE...: install a browser that tests/browser/drivers/browsers.js does not find, with apt as root.
 find_test_browser() {
   local engine=$1 name=$2
   shift 2
-  node scripts/browsers.js "$engine" >/dev/null && return 0
+  node tests/browser/drivers/browsers.js "$engine" >/dev/null && return 0
   # a subshell: run_step would end this script
   (apt_install "$name" "$@") || true
-  node scripts/browsers.js "$engine" || say "$name's tests are skipped"
+  node tests/browser/drivers/browsers.js "$engine" || say "$name's tests are skipped"
 }

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
-import { relaxedSimd } from '../scripts/node-flags.js';
+import { relaxedSimd } from './node-flags.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const top = join(here, '..');

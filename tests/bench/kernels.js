@@ -1,8 +1,10 @@
-// kernels.js - runs the compiled kernel benchmark for several instruction sets, or for two checkouts, in turn, and
-// prints the best figure of each row side by side
-import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+// kernels.js - runs the compiled kernel benchmark: as compiled; or for several instruction sets or two checkouts, in
+// turn, and prints the best figure of each row side by side
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { report } from '../../scripts/sizes.js';
+import { relaxedSimd } from '../node-flags.js';
 import { ISAS, v8Flags } from './isa.js';
 import { printTable } from './tables.js';
 
@@ -24,6 +26,25 @@ export function figuresOf(output) {
     figures.set(label, { value: Number(at[1]), unit: at[2].trim() });
   }
   return figures;
+}
+
+/**
+ * Run the benchmarks in build/bench one after the other, native and as WebAssembly under Node, then print the download
+ * sizes.
+ * @param {string} folder  build/bench
+ * @param {string[]} filter
+ */
+export async function printKernels(folder, filter) {
+  for (const name of readdirSync(folder, { recursive: true }).map(String)) {
+    const file = join(folder, name);
+    if (!statSync(file).isFile()) continue;
+    console.log(`\n== ${name}`);
+    const [program, ...args] = name.endsWith('.cjs') ? [process.execPath, ...relaxedSimd, file] : [file];
+    const { status } = spawnSync(program, [...args, ...filter], { stdio: 'inherit' });
+    if (status !== 0) process.exit(1);
+  }
+  console.log('\n== sizes');
+  await report();
 }
 
 /**

@@ -17,13 +17,13 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
-import { relaxedSimd } from '../../scripts/node-flags.js';
+import { relaxedSimd } from '../node-flags.js';
 import { serve } from '../../scripts/serve.js';
 import { cpuBetween, rendererUse, untilIdle } from './browser_use.js';
 import { measureDrawing } from './drawing.js';
 import { ONNXRUNTIME, fetchNode, fetchPackage } from './fetch.js';
 import { ISAS, missing, v8Flags } from './isa.js';
-import { compareKernels } from './kernels.js';
+import { compareKernels, printKernels } from './kernels.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
 import { ONNX_TYPES, onnxFile } from './onnx.js';
 import { measureSlowLine } from './slow_line.js';
@@ -490,7 +490,7 @@ async function inNode() {
 /** The kernels: as compiled, or side by side with --isa and --against. */
 async function kernels() {
   if (!given.isa && !against) {
-    execFileSync(process.execPath, [join(top, 'scripts/bench.js'), ...positionals], { stdio: 'inherit', cwd: top });
+    await printKernels(join(top, 'build/bench'), positionals);
     return;
   }
   const { node, flags } = otherNode();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from '../../scripts/browsers.js';
+import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
 import { load } from '../../web/lib/index.js';
 import { serveCut } from '../node/cut_server.js';
 import { golden } from '../node/helpers.js';
@@ -31,7 +31,7 @@ async function idsOf(model) {
 /**
  * Token ids that the page generates while every connection breaks after some bytes, or the code and message of the
  * error.
- * @param {import('../../scripts/browsers.js').Page} page
+ * @param {import('./drivers/browsers.js').Page} page
  * @param {string} url
  * @param {Record<string, any>} options
  * @returns {Promise<any>}

@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from '../../scripts/browsers.js';
+import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
 import { PROBES } from '../../web/lib/engine/features.js';
 import * as library from '../../web/lib/index.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { MODELS, QUESTIONS, ask, trains } from './engines/programme.js';
 
-/** @typedef {import('../../scripts/browsers.js').Browser} Browser */
-/** @typedef {import('../../scripts/browsers.js').Page} Page */
+/** @typedef {import('./drivers/browsers.js').Browser} Browser */
+/** @typedef {import('./drivers/browsers.js').Page} Page */
 
 const STORIES = readFileSync(`${top}tests/golden/text/stories.txt`, 'utf8'),
   SMALL = 'stories-1m.gguf';

@@ -4,12 +4,12 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from '../../scripts/browsers.js';
+import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
 import { load } from '../../web/lib/index.js';
 import { servePage, top } from './engines/fixture.js';
 
-/** @typedef {import('../../scripts/browsers.js').Browser} Browser */
-/** @typedef {import('../../scripts/browsers.js').Page} Page */
+/** @typedef {import('./drivers/browsers.js').Browser} Browser */
+/** @typedef {import('./drivers/browsers.js').Page} Page */
 
 const SCREENS = `${top}build/screens`;
 const PROMPT = 'Once upon a time, there was a little';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { relaxedSimd } from '../../scripts/node-flags.js';
+import { relaxedSimd } from '../node-flags.js';
 import { load } from '../../web/lib/index.js';
 import { axe, browser, complete, openView, otherWords, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startGroup } from '../../scripts/processes.js';
+import { startGroup } from '../browser/drivers/processes.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url)),
   top = join(here, '../..');

@@ -7,7 +7,7 @@ import { ISAS, missing, probe } from '../bench/isa.js';
 import { figuresOf } from '../bench/kernels.js';
 import { measureSpeeds } from '../bench/speeds.js';
 import { tablesOf } from '../bench/tables.js';
-import { relaxedSimd } from '../../scripts/node-flags.js';
+import { relaxedSimd } from '../node-flags.js';
 
 test('a row of the kernel benchmark gives its name and the figure to compare', () => {
   const rows = figuresOf(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterEach, describe, test } from 'node:test';
-import { relaxedInstructions, simdInstructions } from '../../scripts/opcodes.js';
+import { relaxedInstructions, simdInstructions } from './opcodes.js';
 import { PROBES, whyOneThread } from '../../web/lib/engine/features.js';
 import { load } from '../../web/lib/index.js';
 

@@ -1,9 +1,9 @@
 // browsers.js - one interface to Chromium, Firefox and WebKit, for tests that run in all three
 //
-// node scripts/browsers.js ENGINE prints why a browser engine cannot be used on this machine and exits with status 1;
+// node tests/browser/drivers/browsers.js ENGINE prints why a browser engine cannot be used on this machine and exits with status 1;
 // prints nothing where it can be used
 import { fileURLToPath } from 'node:url';
-import { launch as launchChromium, findChromium } from './chromium.js';
+import { launch as launchChromium, findChromium } from '../../../scripts/chromium.js';
 import { findFirefox, launchFirefox } from './firefox.js';
 import { findWebKit, launchWebKit } from './webkit.js';
 

@@ -1,6 +1,6 @@
 // opcodes.js - lists the SIMD instructions of a WebAssembly binary
 //
-//   node scripts/opcodes.js FILE.wasm...    prints the relaxed SIMD instructions of each file
+//   node tests/node/opcodes.js FILE.wasm...    prints the relaxed SIMD instructions of each file
 //
 // Decodes every function body to its end, so that constants are not taken for instructions. Encodings: WebAssembly core
 // specification 3.0, section "Binary Format", and the threads proposal.

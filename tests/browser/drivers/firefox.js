@@ -1,30 +1,12 @@
 // firefox.js - starts the system's Firefox for the browser tests: puppeteer-core, WebDriver BiDi, headless
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import puppeteer from 'puppeteer-core';
+import { findProgram } from '../../../scripts/chromium.js';
 
 const names = ['firefox-esr', 'firefox'];
 const apps = ['/Applications/Firefox.app/Contents/MacOS/firefox'];
 
-/**
- * The browser's path: $FIREFOX, or the first of the usual names; null when there is none.
- * @returns {string | null}
- */
-export function findFirefox() {
-  if (process.env.FIREFOX) return process.env.FIREFOX;
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const candidates = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...apps];
-  return (
-    candidates.find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    }) ?? null
-  );
-}
+/** The browser's path: $FIREFOX, or the first of the usual names; null when there is none. */
+export const findFirefox = () => process.env.FIREFOX || findProgram(names, apps);
 
 /** Timers of background pages run as often as those of the page in front. */
 const preferences = { 'dom.min_background_timeout_value': 4, 'dom.timeout.enable_budget_timer_throttling': false };
