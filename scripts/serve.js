@@ -72,6 +72,79 @@ const isolation = {
 };
 
 /**
+ * The file that a URL means; null where there is none, or where it is outside its folder.
+ * @param {{path: string, root: string}[]} mounts
+ * @param {string} url
+ * @returns {{file: string, size: number, changed: number} | null}
+ */
+function findFile(mounts, url) {
+  try {
+    const path = decodeURIComponent(new URL(url, 'http://localhost').pathname);
+    const mount = mounts.find((each) => path.startsWith(each.path));
+    if (!mount) return null;
+    const file = join(mount.root, path.slice(mount.path.length), path.endsWith('/') ? 'index.html' : '');
+    const real = realpathSync(file),
+      found = statSync(real);
+    if (!real.startsWith(mount.root + sep) || !found.isFile()) return null;
+    return { file: real, size: found.size, changed: found.mtimeMs };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The bytes that a Range header asks for: first and last, and the status of the answer. Without the header, or where
+ * If-Range names another version, all bytes.
+ * @param {import('node:http').IncomingHttpHeaders} asked
+ * @param {string} etag
+ * @param {number} size
+ */
+function rangeOf(asked, etag, size) {
+  const whole = { start: 0, end: size - 1, status: 200 };
+  const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(asked.range ?? '') ?? [];
+  if ((asked['if-range'] ?? etag) !== etag || (!from && !to)) return whole;
+  const start = from ? Number(from) : Math.max(0, size - Number(to)),
+    end = from && to ? Math.min(size - 1, Number(to)) : size - 1;
+  return { start, end, status: start > end ? 416 : 206 };
+}
+
+/**
+ * Answer with a file, its compressed copy, or a range of it; with 304 where the client has it.
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ * @param {{file: string, size: number, changed: number}} found
+ * @param {Record<string, any>} headers
+ */
+function sendFile(request, response, { file, size, changed }, headers) {
+  const asked = request.headers,
+    copies = copiesOf(file);
+  if (copies.length) headers.Vary = 'Accept-Encoding';
+  // a range counts bytes of the file itself, so that a client can join ranges with or without an encoding
+  const copy =
+    asked.range === undefined && copies.find(({ coding }) => accepts(String(asked['accept-encoding'] ?? ''), coding));
+  if (copy) ({ file, size } = copy);
+  headers.ETag = `"${[size, changed].map((n) => Math.round(n).toString(36)).join('-')}${copy ? `-${copy.coding}` : ''}"`;
+  const known = String(asked['if-none-match'] ?? '').split(/\s*,\s*/);
+  if (known.some((each) => each === '*' || each.replace(/^W\//, '') === headers.ETag)) {
+    response.writeHead(304, headers);
+    return response.end();
+  }
+  if (copy) headers['Content-Encoding'] = copy.coding;
+  const { start, end, status } = rangeOf(asked, headers.ETag, size);
+  if (status === 416) {
+    response.writeHead(416, { ...headers, 'Content-Range': `bytes */${size}` });
+    return response.end();
+  }
+  if (status === 206) headers['Content-Range'] = `bytes ${start}-${end}/${size}`;
+  headers['Content-Length'] = end - start + 1;
+  response.writeHead(status, headers);
+  if (request.method === 'HEAD' || size === 0) return response.end();
+  createReadStream(file, { start, end, highWaterMark: 1 << 20 })
+    .on('error', () => response.destroy())
+    .pipe(response);
+}
+
+/**
  * @typedef {object} ServeOptions
  * @property {number} [port]  0: any free one
  * @property {string} [base]  the path under which the folder appears, to test a sub-path
@@ -109,66 +182,12 @@ export async function serve(
       response.end(`${text}\n`);
     };
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD');
-    let root, file, size, changed;
-    try {
-      const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
-      const mount = mounts.find((each) => path.startsWith(each.path));
-      if (!mount) return refuse(404, 'not found');
-      root = mount.root;
-      file = join(root, path.slice(mount.path.length));
-      if (path.endsWith('/')) file = join(file, 'index.html');
-      file = realpathSync(file);
-      const found = statSync(file);
-      if (!file.startsWith(root + sep) || !found.isFile()) return refuse(404, 'not found');
-      size = found.size;
-      changed = found.mtimeMs;
-    } catch {
-      return refuse(404, 'not found');
-    }
-    headers['Content-Type'] = types[extname(file)] ?? 'application/octet-stream';
-    if (head && extname(file) === '.html') {
-      response.writeHead(200, headers);
-      return response.end(readFileSync(file, 'utf8').replace('<head>', () => `<head>${head}`));
-    }
-    const copies = copiesOf(file);
-    if (copies.length) headers.Vary = 'Accept-Encoding';
-    // a range counts bytes of the file itself, so that a client can join ranges with or without an encoding
-    const copy =
-      request.headers.range === undefined &&
-      copies.find(({ coding }) => accepts(String(request.headers['accept-encoding'] ?? ''), coding));
-    if (copy) {
-      headers['Content-Encoding'] = copy.coding;
-      ({ file, size } = copy);
-    }
-    const etag = `"${[size, changed].map((n) => Math.round(n).toString(36)).join('-')}${copy ? `-${copy.coding}` : ''}"`;
-    headers.ETag = etag;
-    const known = String(request.headers['if-none-match'] ?? '').split(/\s*,\s*/);
-    if (known.some((each) => each === '*' || each.replace(/^W\//, '') === etag)) {
-      delete headers['Content-Encoding'];
-      response.writeHead(304, headers);
-      return response.end();
-    }
-    let start = 0,
-      end = size - 1,
-      status = 200;
-    const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');
-    const isSame = (request.headers['if-range'] ?? etag) === etag; // otherwise the whole file is sent
-    if (isSame && range && (range[1] || range[2])) {
-      start = range[1] ? Number(range[1]) : Math.max(0, size - Number(range[2]));
-      if (range[1] && range[2]) end = Math.min(end, Number(range[2]));
-      if (start > end) {
-        response.writeHead(416, { ...headers, 'Content-Range': `bytes */${size}` });
-        return response.end();
-      }
-      status = 206;
-      headers['Content-Range'] = `bytes ${start}-${end}/${size}`;
-    }
-    headers['Content-Length'] = end - start + 1;
-    response.writeHead(status, headers);
-    if (request.method === 'HEAD' || size === 0) return response.end();
-    createReadStream(file, { start, end, highWaterMark: 1 << 20 })
-      .on('error', () => response.destroy())
-      .pipe(response);
+    const found = findFile(mounts, request.url);
+    if (!found) return refuse(404, 'not found');
+    headers['Content-Type'] = types[extname(found.file)] ?? 'application/octet-stream';
+    if (!head || extname(found.file) !== '.html') return sendFile(request, response, found, headers);
+    response.writeHead(200, headers);
+    response.end(readFileSync(found.file, 'utf8').replace('<head>', () => `<head>${head}`));
   });
   await new Promise((done, failed) => {
     server.once('error', failed);
