@@ -168,16 +168,32 @@ const slug = (heading) =>
     .replace(/ /g, '-');
 
 /**
- * Adds a list of contents, removes headings without information, and corrects links to the addresses that GitHub gives
+ * Removes what says nothing: headings above a table or an example, type declarations of plain objects, rules between
+ * sections, and returned types that the signature above has. Result and errors become a sentence each.
+ * @param {string} markdown
+ */
+function compact(markdown) {
+  return markdown
+    .replace(/<a id="[\w-]+"><\/a> /g, '')
+    .replace(/^#+ (?:Implements|Implementation of|Overrides|Extends)\n\n(?:[^#\n].*\n\n?)*/gm, '')
+    .replace(/^#+ (?:Get Signature|Parameters|Properties|Examples?|Type Declaration)\n\n/gm, '')
+    .replace(/^#+ Returns\n\n(.+)\n\n(?!#|\||\*\*\*$|```)(?=\S)/gm, 'Returns $1: ')
+    .replace(/^#+ Returns\n\n(.*\]\(.*)$/gm, 'Returns $1.')
+    .replace(/^#+ Returns\n\n.+\n\n/gm, '')
+    .replace(/^#+ Throws\n\n/gm, 'Throws ')
+    .replace(/^```ts\ntype \w+ = object;\n```\n\n/gm, '')
+    .replace(/^\*\*\*\n\n/gm, '')
+    .replace(/\n{3,}/g, '\n\n')
+    .trimEnd();
+}
+
+/**
+ * Adds a list of contents and corrects links to the addresses that GitHub gives
  * the headings: the plugin numbers repeated ones in another order.
  * @param {string} introduction @param {string} markdown
  */
 function finished(introduction, markdown) {
-  const body = markdown
-    .replace(/^#+ Get Signature\n\n/gm, '')
-    .replace(/<a id="[\w-]+"><\/a> /g, '')
-    .replace(/\n{3,}/g, '\n\n')
-    .trimEnd();
+  const body = compact(markdown);
   /** @type {Map<string, number>} */
   const seen = new Map();
   /** @type {Map<string, string>} */
