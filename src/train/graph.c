@@ -298,6 +298,7 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
                    const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught,
                    float *row_loss) {
     const struct gf_config *c = &g->cfg;
+    const int32_t *taught_targets = batch->taught ? batch->taught : batch->targets;
     double loss = 0;
     for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
         const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
@@ -311,7 +312,7 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
             struct gf_graph *other = teacher->graph;
             gf_head_forward(&taught[k].decoder, teacher->w, other->logits, other->projected,
                             other->hidden + (int64_t)i * other->cfg.d_model, n);
-            gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size, scale * teacher->share);
+            gf_distil(g->logits, other->logits, taught_targets + i, n, c->vocab_size, scale * teacher->share);
         }
         if (dw)
             gf_head_backward(p, w, dw, g->dhidden + at, g->logits, g->capped, g->projected, g->dprojected,

@@ -35,6 +35,7 @@ static const struct option options[] = {
     {"muon", AT(options.optim.muon), INT, 0, 1},
     {"muon_lr", AT(options.optim.muon_lr), FLOAT, 0, 1e3},
     {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
+    {"repeat_share", AT(repeat_share), FLOAT, 0, 1},
     {"teacher_share", AT(teacher_share), FLOAT, 0, 1},
     {"validate_every", AT(validate_every), INT32, 0, INT32_MAX},
     {"sample_every", AT(sample_every), INT32, 0, INT32_MAX},

@@ -13,6 +13,7 @@ struct gf_recipe {
     char name[64], groups[256], tokenizer[256], data_sha256[65];
     char teacher[256];                                      /* the recipe of the models that --teacher names */
     float teacher_share;                                    /* of all of them together */
+    float repeat_share;                                     /* of the windows of stories (text/repeat.h) */
     int32_t pairs;                                          /* task = pairs */
     int32_t validate_every, sample_every, checkpoint_every; /* steps */
 };

@@ -185,6 +185,13 @@ static int32_t open_groups(struct run *r) {
     return status;
 }
 
+static int32_t set_repeats(struct run *r) {
+    if (r->recipe.pairs && r->recipe.repeat_share > 0)
+        return gf_fail(&r->err, GF_ERR_CONFIG, "repeat_share = repeats passages of stories, but this corpus has pairs");
+    r->data.repeat_share = r->recipe.repeat_share;
+    return GF_OK;
+}
+
 /* Put the path before the sentence of an error. Returns status. */
 static int32_t about_file(struct run *r, const char *path, int32_t status) {
     char text[sizeof r->err.text];
@@ -264,6 +271,7 @@ static int32_t open_run(struct run *r) {
     if (status == GF_OK) status = open_vocabulary(r);
     if (status == GF_OK) status = open_data(r, &r->data, r->data_path, p->options.seed);
     if (status == GF_OK) status = open_groups(r);
+    if (status == GF_OK) status = set_repeats(r);
     if (status == GF_OK && r->valid_path) status = open_data(r, &r->valid, r->valid_path, 0);
     r->pool = gf_pool_open(r->threads);
     if (status == GF_OK)

@@ -1,5 +1,5 @@
-/* train_text_test.c - src/train/text: vocabularies, pieces, epochs, windows, pairs, word replacements. For each test
- * there was a planted fault that no other native test detected. */
+/* train_text_test.c - src/train/text: vocabularies, pieces, epochs, windows, pairs, repeated passages, word
+ * replacements. For each test there was a planted fault that no other native test detected. */
 #include "base/rng.h"
 #include "check.h"
 #include "train/files/tokenizer_json.h"
@@ -200,6 +200,78 @@ static void only_the_target_of_a_pair_is_predicted(void) {
     gf_bpe_close(&b);
 }
 
+/* One window of at most 32 tokens. */
+struct window {
+    int32_t n, n_targets, ids[32], targets[32], taught[32];
+};
+
+/* The first windows of the corpus in training order, each from a seek to its position. */
+static void take_windows(struct gf_data *d, float share, struct window *to, int32_t most) {
+    struct gf_batch_buffer buffer;
+    int64_t text = 0, window = 0;
+    CHECK_INT(gf_batch_open(&buffer, 32, 1), 0);
+    d->repeat_share = share;
+    for (int32_t i = 0; i < most; i++) {
+        CHECK_INT(gf_data_seek(d, 0, text, window), 0);
+        CHECK_INT(gf_data_fill(d, &buffer), 0);
+        text = d->next, window = d->window;
+        to[i] = (struct window){.n = buffer.b.n, .n_targets = buffer.n_targets};
+        memcpy(to[i].ids, buffer.ids, (size_t)buffer.b.n * sizeof(int32_t));
+        memcpy(to[i].targets, buffer.targets, (size_t)buffer.b.n * sizeof(int32_t));
+        memcpy(to[i].taught, buffer.taught, (size_t)buffer.b.n * sizeof(int32_t));
+    }
+    gf_batch_close(&buffer);
+}
+
+/* A repeated window: after the separator a passage, the plain window's or random, and the passage again. Only tokens
+ * that the text or the first copy predicts are targets, and teachers take part in the text only. Returns whether the passage is random. */
+static int check_repeated(const struct window *w, const struct window *plain, int32_t vocab_size) {
+    const int32_t passage = (w->n - 1) / 2;
+    const int random = memcmp(w->ids, plain->ids, (size_t)(passage + 1) * sizeof(int32_t)) != 0;
+    CHECK_INT(w->ids[0], plain->ids[0]);
+    for (int32_t i = 1; i <= passage; i++) CHECK(w->ids[i] >= 1 && w->ids[i] < vocab_size);
+    for (int32_t i = passage + 1; i < w->n; i++) CHECK_INT(w->ids[i], w->ids[i - passage]);
+    for (int32_t i = 0; i < w->n; i++) {
+        const int32_t next = i + 1 < w->n ? w->ids[i + 1] : w->ids[w->n - passage];
+        CHECK_INT(w->targets[i], i == passage || (i < passage && random) ? -1 : next);
+        CHECK_INT(w->taught[i], i < passage ? w->targets[i] : -1);
+    }
+    CHECK_INT(w->n_targets, random ? w->n - 1 - passage : w->n - 1);
+    return random;
+}
+
+static void a_share_of_the_windows_repeats_a_passage(void) {
+    enum { N = 2000 };
+    static struct window plain[N], mixed[N], again[N];
+    struct gf_bpe b;
+    struct gf_data d;
+    size_t n;
+    int32_t repeated = 0, random = 0, changes = 0, last = 0;
+    char *text = gf_synthetic_stories(5, 600, &n);
+    CHECK_INT(gf_bpe_train(&b, text, n, 260, &err), GF_OK);
+    CHECK_INT(gf_data_open(&d, text, n, 0, &b, 32, 9, &err), GF_OK);
+    take_windows(&d, 0, plain, N);
+    take_windows(&d, 0.25f, mixed, N);
+    take_windows(&d, 0.25f, again, N);
+    CHECK_BITS(mixed, again, sizeof mixed);
+    for (int32_t i = 0; i < N; i++) {
+        CHECK_INT(plain[i].n, mixed[i].n);
+        CHECK_INT(plain[i].n_targets, plain[i].n);
+        CHECK_BITS(plain[i].taught, plain[i].targets, sizeof plain[i].taught);
+        const int32_t before = repeated;
+        repeated += plain[i].n >= 8 && memcmp(&plain[i], &mixed[i], sizeof plain[i]) != 0;
+        changes += last != repeated - before;
+        last = repeated - before;
+        if (!last) continue;
+        random += check_repeated(&mixed[i], &plain[i], b.vocab_size);
+    }
+    CHECK(repeated > N * 0.2 && repeated < N * 0.3);
+    CHECK(changes > N * 0.33 && changes < N * 0.42); /* 2 x 0.25 x 0.75: the windows of a text are independent */
+    CHECK(random > repeated * 0.4 && random < repeated * 0.6);
+    gf_data_close(&d);
+    gf_bpe_close(&b);
+}
+
 /* Two words never get the same replacement, and a word after "an" is replaced by one that begins with a vowel. */
 static void different_words_get_different_replacements(void) {
     static const char text[] = "Lily Tim an owl Ben a dog", all[] = "Lily Tim Ben Mia Sam owl dog ant cat";
@@ -232,6 +304,7 @@ int main(void) {
     RUN(each_epoch_has_its_own_order);
     RUN(the_last_window_ends_with_the_text);
     RUN(only_the_target_of_a_pair_is_predicted);
+    RUN(a_share_of_the_windows_repeats_a_passage);
     RUN(different_words_get_different_replacements);
     return check_end();
 }

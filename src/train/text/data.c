@@ -2,6 +2,7 @@
 #include "train/text/data.h"
 #include "base/rng.h"
 #include "train/sha256.h"
+#include "train/text/repeat.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,14 +90,15 @@ int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
     memset(r, 0, sizeof *r);
     r->rows = rows;
     r->seqs = seqs;
-    int32_t **lists[] = {&r->ids, &r->targets, &r->source_ids, &r->lengths, &r->source_lengths};
-    for (int i = 0; i < 5; i++) {
-        *lists[i] = calloc((size_t)(i < 3 ? rows : seqs) + 1, sizeof **lists[i]);
+    int32_t **lists[] = {&r->ids, &r->targets, &r->taught, &r->source_ids, &r->lengths, &r->source_lengths};
+    for (int i = 0; i < 6; i++) {
+        *lists[i] = calloc((size_t)(i < 4 ? rows : seqs) + 1, sizeof **lists[i]);
         if (!*lists[i]) return gf_batch_close(r), -1;
     }
     r->b = (struct gf_batch){.lengths = r->lengths,
                              .ids = r->ids,
                              .targets = r->targets,
+                             .taught = r->taught,
                              .source_lengths = r->source_lengths,
                              .source_ids = r->source_ids};
     return 0;
@@ -105,6 +107,7 @@ int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
 void gf_batch_close(struct gf_batch_buffer *r) {
     free(r->ids);
     free(r->targets);
+    free(r->taught);
     free(r->lengths);
     free(r->source_ids);
     free(r->source_lengths);
@@ -154,6 +157,7 @@ static int append_window(struct gf_data *d, struct gf_batch_buffer *r, int64_t w
     if (b->n_seqs == r->seqs || n > r->rows - b->n || d->n_source > r->rows - b->n_source) return 0;
     memcpy(r->ids + b->n, d->ids + from, (size_t)n * sizeof *d->ids);
     memcpy(r->targets + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
+    memcpy(r->taught + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
     memcpy(r->source_ids + b->n_source, d->source, (size_t)d->n_source * sizeof *d->source);
     r->source_lengths[b->n_seqs] = d->n_source;
     r->lengths[b->n_seqs++] = n;
@@ -167,6 +171,15 @@ static int append_window(struct gf_data *d, struct gf_batch_buffer *r, int64_t w
 static void clear(struct gf_batch_buffer *r) {
     r->b.n = r->b.n_seqs = r->b.n_source = r->n_targets = 0;
     r->bytes = 0;
+}
+
+/* Repeat a passage in the last window of the batch, with the probability repeat_share. */
+static void repeat_last(struct gf_data *d, struct gf_batch_buffer *r) {
+    const int32_t n = r->lengths[r->b.n_seqs - 1], at = r->b.n - n;
+    struct gf_rng rng;
+    gf_rng_seed(&rng, ~(d->seed + (uint64_t)d->loaded * 0x9e3779b97f4a7c15u) + (uint64_t)d->window);
+    if (gf_rng_uniform(&rng) >= (double)d->repeat_share) return;
+    r->n_targets += gf_repeat(r->ids + at, r->targets + at, r->taught + at, n, d->bpe->vocab_size, &rng) - n;
 }
 
 /* Order the texts of the epoch by a Fisher-Yates shuffle. */
@@ -213,6 +226,7 @@ int gf_data_fill(struct gf_data *d, struct gf_batch_buffer *r) {
         if (load_next(d)) return -1;
         int last;
         if (!append_window(d, r, d->window, &last)) return 0;
+        repeat_last(d, r);
         if (!last) {
             d->window++;
             continue;

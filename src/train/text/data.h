@@ -23,6 +23,7 @@ struct gf_data {
     int pairs;
     struct gf_bpe *bpe;
     struct gf_swap *swap; /* word replacements; NULL: none */
+    float repeat_share;   /* of the windows of gf_data_fill that repeat a passage (repeat.h); 0: none */
     int32_t context;
     uint64_t seed;
     /* The position of the next sequence, which a checkpoint contains: window `window` of text order[next] */
@@ -48,7 +49,7 @@ void gf_data_close(struct gf_data *d);
 struct gf_batch_buffer {
     struct gf_batch b;
     int32_t rows, seqs; /* capacity: tokens, sequences */
-    int32_t *ids, *targets, *lengths, *source_ids, *source_lengths;
+    int32_t *ids, *targets, *taught, *lengths, *source_ids, *source_lengths;
     int32_t n_targets; /* targets that are not -1 */
     int64_t bytes;     /* of predicted text that starts in this batch; set by gf_data_in_order */
 };
