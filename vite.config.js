@@ -100,7 +100,7 @@ export default defineConfig({
       { find: /^glassformer$/, replacement: join(here, 'dist/index.js') },
       // the page has its files beside it: no copies
       {
-        find: /^\.\/embedded_((?:worker|worker_more|engine|train)\.js)$/,
+        find: /^\.\/(embedded_(?:worker|worker_more|engine|train)\.js)$/,
         replacement: join(here, 'web/lib/embedded/$1'),
       },
     ],

@@ -1,4 +1,4 @@
-// config_fields.js - makes web/lib/formats/config_fields.js from the tables of src/glassformer.h
+// config_fields.js - makes web/lib/config/config_fields.js from the tables of src/glassformer.h
 //
 //   node scripts/config_fields.js      writes it; ./build.sh wasm runs this first
 import { writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import prettier from 'prettier';
 import { HEADER, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
-export const TARGET = 'web/lib/formats/config_fields.js';
+export const TARGET = 'web/lib/config/config_fields.js';
 
 /**
  * @typedef {object} Row a field

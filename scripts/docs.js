@@ -33,15 +33,15 @@ const FURTHER = [
     'ExplainExtras',
     'SessionOptions',
   ],
-  ['formats/estimate', 'EstimateOptions'],
-  ['inspect/lens', 'Part'],
+  ['estimate', 'EstimateOptions'],
+  ['inspect/logit_lens', 'Part'],
   ['inspect/explain', 'Term'],
   ['run/loaded_model', 'Placement', 'LoadedRow'],
   ['tokenizer', 'TextStream'],
-  ['formats/source', 'OpenOptions'],
-  ['formats/roster', 'Component'],
-  ['formats/weight_names', 'NameInFile', 'Rename'],
-  ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'HfConfig', 'HfFields', 'ModelType', 'Fields'],
+  ['checkpoint/source', 'OpenOptions'],
+  ['config/roster', 'Component'],
+  ['huggingface/weight_names', 'NameInFile', 'Rename'],
+  ['config/config_input', 'OwnConfig', 'OwnConfigCamel', 'HfConfig', 'HfFields', 'ModelType', 'Fields'],
 ];
 
 const INTRODUCTION = `# API reference

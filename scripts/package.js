@@ -25,7 +25,7 @@ const lib = join(top, 'web/lib'),
   part = join(top, 'build/dist-part');
 
 /**
- * Resolves web/lib/embedded/NAME.js to dist/embedded_NAME.js, a separate file that an application fetches only when it
+ * Resolves web/lib/embedded/embedded_NAME.js to dist/embedded_NAME.js, a separate file that an application fetches only when it
  * needs it; for inline.js the copies are bundled.
  * @param {boolean} external
  * @returns {import('esbuild').Plugin}
@@ -33,8 +33,8 @@ const lib = join(top, 'web/lib'),
 const embedded = (external) => ({
   name: 'embedded',
   setup: (b) =>
-    b.onResolve({ filter: /\/embedded\/\w+\.js$/ }, ({ path }) => {
-      const file = path.replace('embedded/', 'embedded_');
+    b.onResolve({ filter: /\/embedded\/embedded_\w+\.js$/ }, ({ path }) => {
+      const file = path.replace('embedded/', '');
       return external ? { path: file, external } : { path: join(part, file) };
     }),
 });
@@ -88,7 +88,7 @@ function writeEmbedded(name, copies) {
   const file = `embedded_${name}.js`;
   writeFileSync(
     join(part, file),
-    `// ${file} - see web/lib/embedded/${name}.js\nexport const embedded = ${JSON.stringify(copies)};\n`,
+    `// ${file} - see web/lib/embedded/${file}\nexport const embedded = ${JSON.stringify(copies)};\n`,
   );
 }
 
@@ -131,7 +131,8 @@ async function pack() {
   const { metafile } = await build({
     ...esm,
     metafile: true,
-    entryPoints: [join(lib, 'index.js'), join(lib, 'cli.js')],
+    entryPoints: [join(lib, 'index.js'), join(lib, 'cli/cli.js')],
+    entryNames: '[name]',
     outdir: part,
     splitting: true,
     chunkNames: 'chunk-[hash]',

@@ -52,6 +52,24 @@ test('C files include only headers of the folders below them', () => {
   assert.deepEqual(wrong, []);
 });
 
+/**
+ * Circles in a graph.
+ * @param {Map<string, string[]>} needs
+ * @returns {string[]}
+ */
+function circles(needs) {
+  const seen = new Set(),
+    found = [];
+  const visit = (/** @type {string} */ name, /** @type {string[]} */ path) => {
+    if (path.includes(name)) return void found.push([...path.slice(path.indexOf(name)), name].join(' -> '));
+    if (seen.has(name)) return;
+    seen.add(name);
+    for (const other of needs.get(name) ?? []) visit(other, [...path, name]);
+  };
+  for (const name of needs.keys()) visit(name, []);
+  return found;
+}
+
 test('no two C modules include each other', () => {
   const module = (/** @type {string} */ file) => file.replace(/\.[ch]$/, ''); // a header and its source are one
   const needs = new Map();
@@ -61,17 +79,8 @@ test('no two C modules include each other', () => {
       .filter((other) => other !== module(file));
     needs.set(module(file), [...(needs.get(module(file)) ?? []), ...others]);
   }
-  const seen = new Set(),
-    cycles = [];
-  const visit = (/** @type {string} */ name, /** @type {string[]} */ path) => {
-    if (path.includes(name)) return void cycles.push([...path.slice(path.indexOf(name)), name].join(' -> '));
-    if (seen.has(name)) return;
-    seen.add(name);
-    for (const other of needs.get(name) ?? []) visit(other, [...path, name]);
-  };
-  for (const name of needs.keys()) visit(name, []);
   assert.ok([...needs.values()].flat().length > 100);
-  assert.deepEqual(cycles, []);
+  assert.deepEqual(circles(needs), []);
 });
 
 const imports = (file) =>
@@ -124,74 +133,82 @@ test('no file of the page is longer than 250 lines', () => {
   assert.deepEqual(long, []);
 });
 
-// The rows of CONTRIBUTING's table on web/lib: `| `part` | what belongs in it | files | may import |`. The files of a
-// part, and the parts, are in the order in which they may import each other: each imports only what is listed before
-// it.
-const quoted = (cell) => [...cell.matchAll(/`([^`]+)`/g)].map((found) => found[1]);
-const parts = read('CONTRIBUTING.md')
-  .split('### Parts of `web/lib`')[1]
-  .split('\n#')[0]
-  .split('\n')
-  .filter((line) => line.startsWith('| `'))
-  .map((line) => {
-    const [name, , list, below] = line
-      .split('|')
-      .slice(1)
-      .map((cell) => cell.trim());
-    const [part] = quoted(name);
-    return { part, files: quoted(list).map((file) => (part.endsWith('/') ? part : '') + file), below: quoted(below) };
-  });
-const partOf = (file) => parts.find((each) => each.files.includes(file));
+// The structure of web/lib: layout.json. `core` and `extras` list, for each folder or file of the root, what its files
+// may import, in an order in which each part imports only those before it. `lazy` lists, for each module of an extra
+// that the core uses, the only file of the core that imports it, with `import()`.
+/** @type {{core: Record<string, string[]>, extras: Record<string, string[]>, lazy: Record<string, string>, twice: string[]}} */
+const layout = JSON.parse(read('tests/layout.json'));
+const parts = { ...layout.core, ...layout.extras };
+const partOf = (file) => file.split('/')[0];
 /** Every import, dynamic ones too, without those in comments and types. */
 const arrows = files('web/lib', /\.js$/).flatMap((file) => {
   const code = read(file)
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/(^|\s)\/\/.*$/gm, '');
-  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)].map((found) => [
-    file.replace('web/lib/', ''),
-    posix.join(dirname(file), found[1]).replace('web/lib/', ''),
-  ]);
+  return [...code.matchAll(/(?:\bfrom|\bimport)\s*(\(?)\s*'(\.[^']+)'/g)].map(([, bracket, name]) => ({
+    from: file.replace('web/lib/', ''),
+    to: posix.join(dirname(file), name).replace('web/lib/', ''),
+    lazy: bracket === '(',
+  }));
 });
 
-test('CONTRIBUTING lists every file of web/lib in exactly one part', () => {
-  const named = parts.flatMap((each) => each.files);
-  assert.deepEqual(
-    [...named].sort(),
-    files('web/lib', /\.js$/)
-      .map((file) => file.replace('web/lib/', ''))
-      .sort(),
-  );
-  for (const { part, below } of parts) {
+test('tests/layout.json lists each folder of web/lib and each file of its root, and each folder has a README', () => {
+  const found = files('web/lib', /\.js$/).map((file) => partOf(file.replace('web/lib/', '')));
+  assert.deepEqual(Object.keys(parts).sort(), [...new Set(found)].sort());
+  const names = Object.keys(parts);
+  for (const [part, below] of Object.entries(parts)) {
     for (const other of below)
-      assert.ok(
-        parts.findIndex((each) => each.part === other) < parts.findIndex((each) => each.part === part),
-        `${part} may import ${other}, which stands below it in the table`,
-      );
-    if (part.endsWith('/'))
+      assert.ok(names.indexOf(other) < names.indexOf(part), `${part} may import ${other}, which stands after it`);
+    if (!part.endsWith('.js'))
       assert.match(
-        read(`web/lib/${part}README.md`),
-        new RegExp(`^# ${part}\n\n\\S`),
-        `web/lib/${part}README.md says what belongs in the folder`,
+        read(`web/lib/${part}/README.md`),
+        new RegExp(`^# ${part}/\n\n\\S`),
+        `web/lib/${part}/README.md says what belongs in the folder`,
       );
   }
 });
 
-test('files of web/lib import only what CONTRIBUTING allows for their part, in its order', () => {
+test('files of web/lib import only the parts that tests/layout.json allows', () => {
   assert.ok(arrows.length > 150, `${arrows.length} imports found`);
-  const wrong = arrows.filter(([from, to]) => {
-    const [own, other] = [partOf(from), partOf(to)];
-    if (!own || !other) return true;
-    return own === other ? own.files.indexOf(to) >= own.files.indexOf(from) : !own.below.includes(other.part);
-  });
+  const between = arrows.filter(({ from, to }) => partOf(from) !== partOf(to) && !layout.lazy[to]?.includes(from));
+  const wrong = between.filter(({ from, to }) => !parts[partOf(from)]?.includes(partOf(to)));
   assert.deepEqual(
-    wrong.map((arrow) => arrow.join(' imports ')),
+    wrong.map(({ from, to }) => `${from} imports ${to}`),
     [],
   );
-  const used = new Set(arrows.map(([from, to]) => `${partOf(from)?.part} ${partOf(to)?.part}`));
-  const unused = parts.flatMap(({ part, below }) =>
+  const used = new Set(between.map(({ from, to }) => `${partOf(from)} ${partOf(to)}`));
+  const unused = Object.entries(parts).flatMap(([part, below]) =>
     below.filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part} imports nothing of ${other}`),
   );
   assert.deepEqual(unused, []);
+});
+
+test('the core imports an extra with import() only, each of its modules in one file', () => {
+  const isExtra = (file) => partOf(file) in layout.extras;
+  const found = arrows.filter(({ from, to }) => !isExtra(from) && isExtra(to));
+  assert.deepEqual(
+    found.filter(({ from, lazy }) => !lazy && from !== 'train_worker.js'),
+    [],
+  );
+  assert.deepEqual(Object.fromEntries(found.map(({ from, to }) => [to, from])), layout.lazy);
+});
+
+test('no files of web/lib import each other in a circle', () => {
+  const needs = new Map();
+  for (const { from, to } of arrows) needs.set(from, [...(needs.get(from) ?? []), to]);
+  assert.deepEqual(circles(needs), []);
+});
+
+test('each name of a file stands once in web/', () => {
+  // A worker's entry point has the name of the module that it runs. `twice` lists names that are still doubled.
+  const allowed = ['README.md', 'index.js', 'worker.js', 'train_worker.js', ...layout.twice];
+  const names = files('web', /\.\w+$/)
+    .filter((file) => !file.startsWith('web/lib/wasm/'))
+    .map((file) => basename(file));
+  assert.deepEqual(
+    names.filter((name, i) => names.indexOf(name) !== i && !allowed.includes(name)),
+    [],
+  );
 });
 
 test('imported packages are the declared ones', () => {
@@ -282,8 +299,8 @@ test('the fields of a configuration in JavaScript are those of src/glassformer.h
 });
 
 test('the type of model_type lists every model family', async () => {
-  const { FAMILIES } = await import('../web/lib/formats/families.js');
-  const typedef = /@typedef \{([^}]*)\} ModelType/.exec(read('web/lib/formats/config_input.js'))[1];
+  const { FAMILIES } = await import('../web/lib/huggingface/families_all.js');
+  const typedef = /@typedef \{([^}]*)\} ModelType/.exec(read('web/lib/config/config_input.js'))[1];
   assert.deepEqual([...typedef.matchAll(/'([^']*)'/g)].map(([, name]) => name).sort(), Object.keys(FAMILIES).sort());
 });
 
@@ -392,7 +409,7 @@ const forbidden = [
   [
     'bundlers give a bare process a polyfill, or refuse it: globalThis.process',
     /(?<![.\w$])process\??\.\w|typeof process\b/,
-    /^web\/lib\/(?!cli(_chat)?\.js)/,
+    /^web\/lib\/(?!cli\/)/,
   ],
   ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],

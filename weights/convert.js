@@ -8,9 +8,9 @@
 // split pattern, which GGUF calls "gpt-2".
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { fromBfloat, fromHalf } from '../web/lib/formats/half.js';
-import { openCheckpoint } from '../web/lib/formats/source.js';
-import { bool, f32, i32s, text, texts, u32, writeGguf } from '../web/lib/formats/write_gguf.js';
+import { fromBfloat, fromHalf } from '../web/lib/bytes/half.js';
+import { openCheckpoint } from '../web/lib/checkpoint/source.js';
+import { bool, f32, i32s, text, texts, u32, writeGguf } from '../web/lib/convert/write_gguf.js';
 
 /** llama.cpp's numbers for general.file_type. @type {Record<string, number>} */
 const FILE_TYPE = { F32: 0, F16: 1, Q8_0: 7 };
@@ -70,7 +70,7 @@ console.log(`${out}: ${bytes.length} bytes, ${[...weights.values()].reduce((n, w
 
 /**
  * Every weight as f32, by its name in the roster.
- * @param {import('../web/lib/formats/source.js').Checkpoint} checkpoint
+ * @param {import('../web/lib/checkpoint/source.js').Checkpoint} checkpoint
  */
 async function collect(checkpoint) {
   /** @type {Map<string, Float32Array>} */
@@ -97,9 +97,9 @@ async function collect(checkpoint) {
   return all;
 }
 
-/** @returns {import('../web/lib/formats/write_gguf.js').Tensor[]} in llama.cpp's order */
+/** @returns {import('../web/lib/convert/write_gguf.js').Tensor[]} in llama.cpp's order */
 function tensors() {
-  /** @type {import('../web/lib/formats/write_gguf.js').Tensor[]} */
+  /** @type {import('../web/lib/convert/write_gguf.js').Tensor[]} */
   const list = [];
   /**
    * @param {string} name

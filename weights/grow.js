@@ -11,9 +11,9 @@
 // Weights that read new dimensions keep LARGE's random values, so they get gradients from the first step. Tokens are
 // matched by their text; the embedding of a token that SMALL lacks is the mean of the tokens that spell it in SMALL.
 import { readFile, writeFile } from 'node:fs/promises';
-import { ByteReader } from '../web/lib/formats/bytes.js';
-import { readGguf } from '../web/lib/formats/gguf.js';
-import { fromHalf } from '../web/lib/formats/half.js';
+import { ByteReader } from '../web/lib/bytes/bytes.js';
+import { readGguf } from '../web/lib/gguf/gguf.js';
+import { fromHalf } from '../web/lib/bytes/half.js';
 
 const [smallFile, largeFile] = process.argv.slice(2);
 if (!smallFile || !largeFile) {

@@ -12,7 +12,7 @@
 // Norms stay F32. Metadata, tokenizer included, is copied byte by byte, except general.file_type.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { fromHalf, toHalf } from '../web/lib/formats/half.js';
+import { fromHalf, toHalf } from '../web/lib/bytes/half.js';
 import { load } from '../web/lib/index.js';
 
 const ALIGNMENT = 32,

@@ -12,7 +12,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { f32, ggufHeader, text, u32 } from '../../web/lib/formats/write_gguf.js';
+import { f32, ggufHeader, text, u32 } from '../../web/lib/convert/write_gguf.js';
 import { load } from '../../web/lib/index.js';
 import { archive, op, pickle, tensorOps } from '../node/torch_file.js';
 

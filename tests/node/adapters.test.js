@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { withAdapters } from '../../web/lib/formats/merge_adapters.js';
+import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { collect, golden, json, numbers, readTensors, refused, safetensors, sameBits, serve } from './helpers.js';
 import { adapter } from './lora.js';

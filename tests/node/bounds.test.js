@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { distribution, addEdit, tensorRow } from '../../web/lib/engine/probe.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { completeConfig } from '../../web/lib/formats/config.js';
-import { encode } from '../../web/lib/formats/write_gguf.js';
+import { completeConfig } from '../../web/lib/config/config.js';
+import { encode } from '../../web/lib/convert/write_gguf.js';
 import { numbers } from './helpers.js';
 
 const GUARD = 1 << 16,

@@ -7,12 +7,12 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli_progress.js';
+import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
 import { countParameters, load, train } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, json, randomTensor, safetensors, sameBits, stories, top } from './helpers.js';
 
-const CLI = join(top, 'web/lib/cli.js');
+const CLI = join(top, 'web/lib/cli/cli.js');
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -90,7 +90,7 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
 
 test('a closed pipe, and an interrupt while the model loads, end the process without an error message', async () => {
   const start = (/** @type {string[]} */ ...args) => {
-    const child = spawn(process.execPath, [join(top, 'web/lib/cli.js'), ...args], {
+    const child = spawn(process.execPath, [join(top, 'web/lib/cli/cli.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let said = '';
@@ -117,7 +117,7 @@ test('a closed pipe, and an interrupt while the model loads, end the process wit
 });
 
 test('the file is executable and names its interpreter', () => {
-  assert.match(readFileSync(join(top, 'web/lib/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
+  assert.match(readFileSync(join(top, 'web/lib/cli/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
 });
 
 test('the prompt - and a pipe read standard input, without its last line break', async () => {

@@ -4,8 +4,8 @@
 // that readers of model families set, and that the families of invariants.test.js lack.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { completeConfig } from '../../web/lib/formats/config.js';
-import { roster } from '../../web/lib/formats/roster.js';
+import { completeConfig } from '../../web/lib/config/config.js';
+import { roster } from '../../web/lib/config/roster.js';
 import { load } from '../../web/lib/index.js';
 import { numbers, safetensors, sameBits } from './helpers.js';
 

@@ -12,12 +12,12 @@ import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { engineModule, trainerModule } from '../../web/lib/engine/binary.js';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { completeConfig } from '../../web/lib/formats/config.js';
-import { FIELDS, RULES, UNUSED } from '../../web/lib/formats/config_fields.js';
-import { readConfig } from '../../web/lib/formats/huggingface.js';
+import { completeConfig } from '../../web/lib/config/config.js';
+import { FIELDS, RULES, UNUSED } from '../../web/lib/config/config_fields.js';
+import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { PRESETS, train } from '../../web/lib/index.js';
-import { presetConfig } from '../../web/lib/formats/presets.js';
-import { openCheckpoint } from '../../web/lib/formats/source.js';
+import { presetConfig } from '../../web/lib/config/presets.js';
+import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Trainer } from '../../web/lib/train/trainer.js';
 import { gpt2Recipe, top } from './helpers.js';
 

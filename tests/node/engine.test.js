@@ -7,9 +7,9 @@ import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
-import { completeConfig } from '../../web/lib/formats/config.js';
+import { completeConfig } from '../../web/lib/config/config.js';
 import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
-import { parameterTable } from '../../web/lib/formats/roster.js';
+import { parameterTable } from '../../web/lib/config/roster.js';
 import { collect, numbers, stories, top } from './helpers.js';
 
 const region = (model, name) => model.memory.regions.find((r) => r.name === name);

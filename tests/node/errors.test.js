@@ -1053,7 +1053,7 @@ test('values in messages are shortened, without reading all of a large one', () 
 // ---- the command line
 
 describe('the command line', () => {
-  const cli = join(top, 'web/lib/cli.js'),
+  const cli = join(top, 'web/lib/cli/cli.js'),
     folder = mkdtempSync(join(tmpdir(), 'glassformer-errors-'));
   after(() => rmSync(folder, { recursive: true }));
   const runs = (...args) => spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8' });

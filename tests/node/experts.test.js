@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { f32, text, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
-import { completeConfig } from '../../web/lib/formats/config.js';
-import { ggufLayout, writeModel } from '../../web/lib/formats/write_model.js';
+import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { completeConfig } from '../../web/lib/config/config.js';
+import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
 import { countParameters, create, estimate, load, train } from '../../web/lib/index.js';
 import { OPERATIONS, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 import {

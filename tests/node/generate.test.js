@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EngineSession } from '../../web/lib/engine/session.js';
+import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { create, load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, openCase, stories, top } from './helpers.js';
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
-import { fromHalf } from '../../web/lib/formats/half.js';
+import { fromHalf } from '../../web/lib/bytes/half.js';
 import { load } from '../../web/lib/index.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));

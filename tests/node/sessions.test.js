@@ -5,7 +5,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { EngineSession } from '../../web/lib/engine/session.js';
+import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { create, load } from '../../web/lib/index.js';
 import { collect, limited, numbers, openCase, refused, sameBits, stories } from './helpers.js';
 

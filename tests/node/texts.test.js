@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ByteReader } from '../../web/lib/formats/bytes.js';
-import { readGguf } from '../../web/lib/formats/gguf.js';
-import { reusedChunks } from '../../web/lib/formats/open_file.js';
-import { Texts, TokenTexts } from '../../web/lib/formats/texts.js';
-import { f32s, texts, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { ByteReader } from '../../web/lib/bytes/bytes.js';
+import { readGguf } from '../../web/lib/gguf/gguf.js';
+import { reusedChunks } from '../../web/lib/bytes/open_file.js';
+import { Texts, TokenTexts } from '../../web/lib/tokenizers/texts.js';
+import { f32s, texts, writeGguf } from '../../web/lib/convert/write_gguf.js';
 import { refused } from './helpers.js';
 
 /** The names that idsByText gave before: the definition of TokenTexts. */

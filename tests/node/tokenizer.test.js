@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { StepBuffer } from '../../web/lib/run/generate.js';
-import { openCheckpoint } from '../../web/lib/formats/source.js';
+import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { Texts } from '../../web/lib/formats/texts.js';
-import { ggufTokenizer } from '../../web/lib/formats/vocab.js';
-import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { Texts } from '../../web/lib/tokenizers/texts.js';
+import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
+import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { json, noShared, refused, shared, stories, top } from './helpers.js';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
-import { holdOut } from '../../web/lib/train/train.js';
+import { holdOut } from '../../web/lib/train/training_run.js';
 import { depthInDouble } from './gradients.js';
 import { collect, gpt2Recipe, stories, top } from './helpers.js';
 import { randomConfig } from './random_config.js';

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { chatPrompt } from '../../web/lib/chat.js';
+import { chatPrompt } from '../../web/lib/tokenizers/chat_prompt.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 

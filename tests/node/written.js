@@ -1,6 +1,6 @@
 // written.js - a loaded model as the bytes of a GGUF
-import { snake } from '../../web/lib/formats/config.js';
-import { writeModel } from '../../web/lib/formats/write_model.js';
+import { snake } from '../../web/lib/config/config.js';
+import { writeModel } from '../../web/lib/convert/write_model.js';
 
 /** A weight as f32, row after row. */
 export async function weightOf(/** @type {any} */ model, /** @type {string} */ name) {

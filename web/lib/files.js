@@ -50,10 +50,10 @@ export function addressOf(file) {
 
 /** @type {Record<'worker'|'worker_more'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
 const COPIES = {
-  worker: () => import('./embedded/worker.js'),
-  worker_more: () => import('./embedded/worker_more.js'),
-  engine: () => import('./embedded/engine.js'),
-  train: () => import('./embedded/train.js'),
+  worker: () => import('./embedded/embedded_worker.js'),
+  worker_more: () => import('./embedded/embedded_worker_more.js'),
+  engine: () => import('./embedded/embedded_engine.js'),
+  train: () => import('./embedded/embedded_train.js'),
 };
 
 /**

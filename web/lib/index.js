@@ -15,16 +15,16 @@ export { Session } from './session.js';
 export { Training } from './training.js';
 export { Tokenizer } from './tokenizer.js';
 export { CODES, GlassformerError } from './base/errors.js';
-export { LIMITS } from './base/values.js';
-export { PRESETS } from './formats/presets.js';
+export { LIMITS } from './base/checks.js';
+export { PRESETS } from './config/presets.js';
 
 import { fail, guarded, guardedAsync } from './base/errors.js';
-import { addressed } from './base/values.js';
-import { camelConfig } from './formats/config.js';
-import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
+import { addressed } from './base/checks.js';
+import { camelConfig } from './config/config.js';
+import { configOf, countParameters as count, estimate as estimated } from './estimate.js';
 import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
-import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/loading.js';
+import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/load_options.js';
 import { Model } from './model_handle.js';
 import { prefetch, prefetchable } from './worker/prefetch.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
@@ -114,7 +114,7 @@ export function countParameters(config) {
  * counts as the head.
  * Attention adds 4 x d_head for each head and key: scores and their weighted sum.
  * @param {ConfigInput} config
- * @param {import('./formats/estimate.js').EstimateOptions} options
+ * @param {import('./estimate.js').EstimateOptions} options
  * @returns {Estimate}
  * @throws {GlassformerError} `bad-config`, `bad-argument`, `bad-option`
  * @example
@@ -154,7 +154,7 @@ async function open(method, what, options) {
     remote = started ? new WorkerModel(started) : new LocalModel();
     if (rest.adapters?.length) {
       const [{ readAdapters }, { loadFetch }] = await Promise.all([
-        import('./formats/adapters.js'),
+        import('./adapters/adapters.js'),
         import('./download/requests.js'),
       ]);
       const { hfEndpoint } = rest;
@@ -200,7 +200,8 @@ async function open(method, what, options) {
  */
 export function train(config, data, options = {}) {
   return new Training(
-    async (begun) => (await guardedAsync(() => import('./train/train.js'))).startTraining(config, data, options, begun),
+    async (begun) =>
+      (await guardedAsync(() => import('./train/training_run.js'))).startTraining(config, data, options, begun),
     load,
   );
 }
@@ -220,7 +221,7 @@ export function train(config, data, options = {}) {
  * console.log(layers.length, layers[0].weights > 0);                      // 4 true
  */
 export async function depth(config, options = {}) {
-  return (await guardedAsync(() => import('./train/train.js'))).depth(config, options);
+  return (await guardedAsync(() => import('./train/training_run.js'))).depth(config, options);
 }
 
 // ---- types of options and results
@@ -236,14 +237,14 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./inspect/capture.js').Edit} Edit */
 /** @typedef {import('./run/generate.js').Step} Step */
 /** @typedef {import('./run/generate.js').Summary} Summary */
-/** @typedef {import('./formats/roster.js').ParameterRow} ParameterRow */
-/** @typedef {import('./formats/roster.js').ParameterTable} ParameterTable */
-/** @typedef {import('./formats/estimate.js').Estimate} Estimate */
+/** @typedef {import('./config/roster.js').ParameterRow} ParameterRow */
+/** @typedef {import('./config/roster.js').ParameterTable} ParameterTable */
+/** @typedef {import('./estimate.js').Estimate} Estimate */
 /** @typedef {import('./run/loaded_model.js').LoadedTable} LoadedTable */
 /** @typedef {import('./run/loaded_model.js').Progress} Progress */
 /** @typedef {import('./run/loaded_model.js').Pooling} Pooling */
-/** @typedef {import('./inspect/lens.js').LensToken} LensToken */
-/** @typedef {import('./inspect/lens.js').Attribution} Attribution */
+/** @typedef {import('./inspect/logit_lens.js').LensToken} LensToken */
+/** @typedef {import('./inspect/logit_lens.js').Attribution} Attribution */
 /** @typedef {import('./inspect/explain.js').Cell} Cell */
 /** @typedef {import('./inspect/explain.js').Explanation} Explanation */
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
@@ -271,12 +272,12 @@ export async function depth(config, options = {}) {
  * @typedef {{seed?: number} & Omit<LoadOptions, DownloadOption>} CreateOptions
  */
 /** @typedef {import('./base/errors.js').ErrorCode} ErrorCode */
-/** @typedef {import('./formats/presets.js').Preset} Preset */
+/** @typedef {import('./config/presets.js').Preset} Preset */
 /**
- * @typedef {import('./formats/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
+ * @typedef {import('./config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
  *   own fields, or a preset's name
  */
-/** @typedef {import('./formats/config_fields.js').CamelConfig} Config our own fields, camelCase */
+/** @typedef {import('./config/config_fields.js').CamelConfig} Config our own fields, camelCase */
 /**
  * Parts of the architecture; false removes the part.
  * @typedef {object} Switches

@@ -9,9 +9,9 @@ import {
   checkedMessages,
 } from './input/arguments.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
-import { LIMITS, number, checkedText } from './base/values.js';
+import { LIMITS, number, checkedText } from './base/checks.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
-import { ConstrainingRemote } from './constraining.js';
+import { ConstrainingRemote } from './worker/constraining_remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { FreeingRemote } from './worker/freeing.js';
 
@@ -349,7 +349,7 @@ export class Model {
     }
     const list = checkedMessages(messages);
     const prompt = await guardedAsync(async () =>
-      (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
+      (await import('./tokenizers/chat_prompt.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
     );
     const own = { ...rest, addSpecialTokens: false };
     if (session !== undefined) return yield* generateWhole(session, prompt, own, hooks);

@@ -3,7 +3,7 @@
 import { GlassformerError, refusal } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { callOptions, checkedInput } from './input/arguments.js';
-import { number } from './base/values.js';
+import { number } from './base/checks.js';
 
 /** @typedef {import('./index.js').Ids} Ids */
 /** @typedef {import('./index.js').Step} Step */

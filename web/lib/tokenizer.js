@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
 //
-// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (formats/vocab.js). This file adds
-// checks that the library lacks, lossless decoding, and a stream that withholds incomplete characters.
+// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (tokenizers/vocab.js). This file
+// adds checks that the library lacks, lossless decoding, and a stream that withholds incomplete characters.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, guardedAsync, messageOf, show } from './base/errors.js';
 import {
@@ -18,9 +18,9 @@ import {
   signal,
   checkedText,
   word,
-} from './base/values.js';
-import { openTokenizer } from './formats/source.js';
-import { pieceModels } from './formats/tokenizer_json.js';
+} from './base/checks.js';
+import { openTokenizer } from './checkpoint/source.js';
+import { pieceModels } from './tokenizers/tokenizer_json.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
 const MAX_ID = 1 << 22;
@@ -39,7 +39,7 @@ export class Tokenizer {
   #json;
   /**
    * The SentencePiece vocabulary; null: of another kind.
-   * @type {import('./formats/pieces.js').SentencePieces | null}
+   * @type {import('./tokenizers/pieces.js').SentencePieces | null}
    */
   #pieceModel;
   /**
@@ -95,9 +95,9 @@ export class Tokenizer {
 
   /**
    * Read a tokenizer without its model.
-   * @param {import('./formats/source.js').Bytes | import('./base/streamed.js').Streamed | object} file tokenizer.json,
-   *   a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
-   * @param {import('./formats/source.js').OpenOptions} [options]
+   * @param {import('./checkpoint/source.js').Bytes | import('./base/streamed.js').Streamed | object} file
+   *   tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
+   * @param {import('./checkpoint/source.js').OpenOptions} [options]
    * @returns {Promise<Tokenizer>}
    * @throws {GlassformerError} `bad-tokenizer`, `not-found`, `network`, `unsupported`
    * @example

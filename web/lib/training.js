@@ -1,14 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// training.js - the public class Training; train/train.js starts the run
+// training.js - the public class Training; train/training_run.js starts the run
 import { fail } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
-import { loadOptions } from './input/loading.js';
+import { loadOptions } from './input/load_options.js';
 
 /** @typedef {import('./index.js').LoadOptions} LoadOptions */
 /** @typedef {import('./index.js').Model} Model */
 /** @typedef {import('./index.js').Config} Config */
 /** @typedef {import('./index.js').ParameterTable} ParameterTable */
-/** @typedef {import('./train/train.js').TrainingRun} TrainingRun */
+/** @typedef {import('./train/training_run.js').TrainingRun} TrainingRun */
 /** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
 
@@ -31,7 +31,7 @@ import { loadOptions } from './input/loading.js';
 export class Training {
   #opening;
   #load;
-  /** @type {{run: import('./train/train.js').TrainingRun | null, disposed: boolean}} */
+  /** @type {{run: import('./train/training_run.js').TrainingRun | null, disposed: boolean}} */
   #now = { run: null, disposed: false };
 
   /**

@@ -21,7 +21,7 @@ import { chars, choice, complement, repeat, sequence, text } from './expression.
 import { LARGEST, integers } from './integers.js';
 import { checkKeywords, countsOf, fits, hasType, rangeOf, typesOf, valuesOf, KEYWORDS, TYPES } from './keywords.js';
 import { textsOf } from './merge.js';
-import { numbers } from './numbers.js';
+import { numbers } from './number_ranges.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @typedef {import('./expression.js').Expression} Expression */
@@ -229,7 +229,7 @@ class Compiler {
   }
 
   /**
-   * @param {import('./numbers.js').Range} range
+   * @param {import('./number_ranges.js').Range} range
    * @param {string} at
    * @returns {Expression}
    */
@@ -362,7 +362,7 @@ const pointerPart = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
 
 /**
  * The integers between limits.
- * @param {import('./numbers.js').Range} range
+ * @param {import('./number_ranges.js').Range} range
  * @param {string} at
  * @returns {Expression}
  */

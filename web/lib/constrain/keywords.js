@@ -2,7 +2,7 @@
 import { fail, show } from '../base/errors.js';
 import { FORMAT_NAMES, NUMBER_FORMATS } from './formats.js';
 import { textsOf } from './merge.js';
-import { isMultiple } from './numbers.js';
+import { isMultiple } from './number_ranges.js';
 import { fitsPatterns, patternsOf } from './strings.js';
 
 /** @typedef {Record<string, any>} Schema */
@@ -133,7 +133,7 @@ export function countsOf(schema, what, at) {
  * Which numbers a schema means.
  * @param {Schema} schema  checked
  * @param {boolean} isInteger  whether their type says so; the format may as well
- * @returns {import('./numbers.js').Range}
+ * @returns {import('./number_ranges.js').Range}
  */
 export function rangeOf(schema, isInteger) {
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;

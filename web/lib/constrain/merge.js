@@ -1,6 +1,6 @@
 // merge.js - schemas of which a value must fit all, as one schema
 import { fail, show } from '../base/errors.js';
-import { isMultiple } from './numbers.js';
+import { isMultiple } from './number_ranges.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
 

@@ -1,7 +1,7 @@
 // requests.js - the fetch of one load: sends the caller's headers to the origin of the source only, and resumes
 // interrupted downloads
 import { fail, show } from '../base/errors.js';
-import { Opener } from '../formats/source.js';
+import { Opener } from '../checkpoint/source.js';
 import { headerToken } from '../input/headers.js';
 import { withResume } from './resume.js';
 
@@ -14,7 +14,7 @@ const inNode = !!globalThis.process?.versions?.node;
 
 /**
  * The fetch of one load.
- * @param {any} source  as checked by input/loading.js
+ * @param {any} source  as checked by input/load_options.js
  * @param {{headers?: HeaderPairs, token?: string, hfEndpoint?: string}} options
  * @param {typeof globalThis.fetch} [fetch]  the caller's
  * @returns {typeof globalThis.fetch}

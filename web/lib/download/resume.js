@@ -3,9 +3,9 @@
 // A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without
 // a validator, or with a content encoding, are not resumed.
 import { GlassformerError, fail } from '../base/errors.js';
-import { checkedResponse, checkedChunk } from '../base/values.js';
-import { END } from '../formats/bytes.js';
-import { chunksByResponse, reusedChunks, streamChunks } from '../formats/open_file.js';
+import { checkedResponse, checkedChunk } from '../base/checks.js';
+import { END } from '../bytes/bytes.js';
+import { chunksByResponse, reusedChunks, streamChunks } from '../bytes/open_file.js';
 
 /** Most requests in succession without a new byte. */
 const ATTEMPTS = 5;

@@ -6,7 +6,7 @@
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { allocate } from './allocate.js';
-import { EngineSession, words } from './session.js';
+import { EngineSession, words } from './engine_session.js';
 import { sharedMemory, whyNoThreads } from './features.js';
 import { startHelpers, threadCount } from './threads.js';
 

@@ -4,7 +4,7 @@
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('./session.js').EngineSession} EngineSession */
+/** @typedef {import('./engine_session.js').EngineSession} EngineSession */
 /**
  * A point. stack: 0 decoder, 1 encoder; layer: -1 outside the blocks; point: index into schema.points.
  * @typedef {{stack: number, layer: number, point: number}} Place

@@ -1,6 +1,6 @@
 // arguments.js - checks the types and sizes of the arguments and options of a model's calls
 //
-// The values are read with base/values.js. Ranges of sampling options are checked in options.js.
+// The values are read with base/checks.js. Ranges of sampling options are checked in options.js.
 import { fail, show } from '../base/errors.js';
 import { failContextFull, numberInRange as inRange, isSequence } from './options.js';
 import {
@@ -18,9 +18,9 @@ import {
   signal,
   checkedText,
   word,
-} from '../base/values.js';
+} from '../base/checks.js';
 
-/** @typedef {import('../base/values.js').OptionCheck} OptionCheck */
+/** @typedef {import('../base/checks.js').OptionCheck} OptionCheck */
 /**
  * The limits of one model.
  * @typedef {object} Limits

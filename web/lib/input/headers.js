@@ -2,7 +2,7 @@
 //
 // No message quotes a value, because it may be a secret.
 import { fail, show } from '../base/errors.js';
-import { LIMITS, entriesOf } from '../base/values.js';
+import { LIMITS, entriesOf } from '../base/checks.js';
 
 /** @typedef {[name: string, value: string][]} HeaderPairs */
 

@@ -34,7 +34,7 @@ export function failContextFull(what, n, most) {
 }
 
 /** The configuration field of each part that the option `switches` of load can leave out. */
-const SWITCHES = /** @type {Record<string, keyof import('../formats/config.js').Config>} */ ({
+const SWITCHES = /** @type {Record<string, keyof import('../config/config.js').Config>} */ ({
   causal: 'causal',
   scaleScores: 'scale_scores',
   usePosition: 'use_position',
@@ -45,9 +45,9 @@ const SWITCHES = /** @type {Record<string, keyof import('../formats/config.js').
 
 /**
  * A copy of a configuration in which the fields of disabled parts are false.
- * @param {import('../formats/config.js').Config} config
+ * @param {import('../config/config.js').Config} config
  * @param {Record<string, boolean>} [switches]  the option of load
- * @returns {import('../formats/config.js').Config}
+ * @returns {import('../config/config.js').Config}
  */
 export function applySwitches(config, switches = {}) {
   const off = Object.entries(switches).filter(([, on]) => on === false);

@@ -4,12 +4,12 @@
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { setCapture, readCapture, addEdit } from '../engine/probe.js';
 import { fail, show } from '../base/errors.js';
-import { LIMITS } from '../base/values.js';
+import { LIMITS } from '../base/checks.js';
 
 /** @typedef {import('../engine/engine.js').Engine} Engine */
-/** @typedef {import('../engine/session.js').EngineSession} EngineSession */
+/** @typedef {import('../engine/engine_session.js').EngineSession} EngineSession */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 /**
  * One point of a model.
  * @typedef {object} Point

@@ -3,7 +3,7 @@
 // Each term names its weight and the cell that its input comes from (`from`). Explaining that cell in turn leads from
 // any value back to the embedding.
 import { forwardOne } from './forward.js';
-import { formula } from './formulas.js';
+import { formula } from './point_formula.js';
 import { ACTIVATIONS } from './formulas_ffn.js';
 import { PassValues } from './pass_values.js';
 import { Yielder } from '../base/event_loop.js';

@@ -1,6 +1,6 @@
 // formulas_ffn.js - the formulas of the feed-forward layer
 import { linear, product, shareOf, short, term } from './terms.js';
-import { isGated, isSparse } from '../formats/config.js';
+import { isGated, isSparse } from '../config/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./terms.js').Derivation} Derivation */

@@ -1,13 +1,13 @@
 // formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
 import { short, tableValue } from './terms.js';
 import { weight } from './weight.js';
-import { rotaryDim, windowOf } from '../formats/config.js';
+import { rotaryDim, windowOf } from '../config/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */
 /** @typedef {import('./terms.js').Derivation} Derivation */
 /** @typedef {import('./terms.js').Formula} Formula */
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 
 /**
  * A value of the position embedding: learned, or the sinusoid of Vaswani 2017, section 3.5.

@@ -6,7 +6,7 @@ import { checkPenalties, checkedSampling } from '../input/options.js';
 export { explain } from './explain.js';
 export { embed } from './embed.js';
 export { forward } from './forward.js';
-export { attribution, logitLens } from './lens.js';
+export { attribution, logitLens } from './logit_lens.js';
 export { trace } from './trace.js';
 export { weight } from './weight.js';
 

@@ -2,11 +2,11 @@
 import { startTrace, readTrace } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
-import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../formats/config.js';
-import { isExpert } from '../formats/roster.js';
+import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../config/config.js';
+import { isExpert } from '../config/roster.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 /**
  * One operation of a pass over T positions.
  * @typedef {object} TraceRow
@@ -91,7 +91,7 @@ async function measurePass(model, { ids, types, source, sourceMask }, yielder, s
 /**
  * Adds the times of the last call of the engine to the sums.
  * @param {Times} sums
- * @param {import('../engine/session.js').EngineSession} session
+ * @param {import('../engine/engine_session.js').EngineSession} session
  */
 function addTimes(sums, session) {
   for (const t of readTrace(session)) {

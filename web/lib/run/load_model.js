@@ -8,12 +8,12 @@ import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
-import { openCheckpoint } from '../formats/source.js';
+import { openCheckpoint } from '../checkpoint/source.js';
 import { loadFetch } from '../download/requests.js';
 import { transferRate } from '../download/rate.js';
 import { Tokenizer } from '../tokenizer.js';
 
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 /** @typedef {import('./loaded_model.js').Hooks} Hooks */
 /** @typedef {import('./loaded_model.js').Progress} Progress */
 
@@ -22,7 +22,7 @@ const INITIAL_STD = 0.02;
 
 /**
  * Loads a checkpoint into a new engine.
- * @param {any} source  as checked by input/loading.js
+ * @param {any} source  as checked by input/load_options.js
  * @param {Record<string, any>} options
  * @param {Hooks} hooks
  */
@@ -42,7 +42,7 @@ export async function loadModel(
   const isPlatformFetch = fetch === undefined && !isStored;
   fetch = loadFetch(source, options, fetch ?? prefetchedFetch);
   if (isStored) {
-    const { storedFetch } = await import('../download/store.js');
+    const { storedFetch } = await import('../download/model_store.js');
     const onHit = () => {
       fromCache = true;
     };
@@ -66,7 +66,7 @@ export async function loadModel(
   let engine;
   try {
     if (options.adapters?.length)
-      checkpoint = (await import('../formats/merge_adapters.js')).withAdapters(
+      checkpoint = (await import('../adapters/merge_adapters.js')).withAdapters(
         checkpoint,
         options.adapters,
         options.dtype === 'keep',
@@ -222,7 +222,7 @@ function progressReporter(onProgress) {
  * cannot have the requested dtype.
  * @param {Engine} engine
  * @param {Config} config
- * @param {import('../formats/plan.js').TensorSource[] | null} tensors  of the checkpoint
+ * @param {import('../config/plan.js').TensorSource[] | null} tensors  of the checkpoint
  * @param {Record<string, any>} options  dtype: of the matrices; keep: as stored
  * @param {string[]} warnings  appended to
  */
@@ -283,7 +283,7 @@ function conversions(opened, stored) {
 /**
  * Copy the checkpoint's tensors into the engine while they arrive.
  * @param {Engine} engine
- * @param {import('../formats/source.js').Checkpoint} checkpoint
+ * @param {import('../checkpoint/source.js').Checkpoint} checkpoint
  * @param {AbortSignal | undefined} signal
  * @param {(bytes: number) => void} onBytes
  */
@@ -304,7 +304,7 @@ async function loadTensors(engine, checkpoint, signal, onBytes) {
     }
   };
   await checkpoint.stream({
-    begin(/** @type {import('../formats/plan.js').TensorSource} */ t) {
+    begin(/** @type {import('../config/plan.js').TensorSource} */ t) {
       name = t.name;
       const first = place.get(t.covers[0]);
       if (first === undefined) tensor = null;

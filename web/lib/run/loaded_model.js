@@ -6,11 +6,11 @@ import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
 import { failContextFull, checkedGeneration, isSequenceList, checkSingleMask } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
-import { camelConfig } from '../formats/config.js';
-import { checkedIds } from '../base/values.js';
-import { parameterTable } from '../formats/roster.js';
+import { camelConfig } from '../config/config.js';
+import { checkedIds } from '../base/checks.js';
+import { parameterTable } from '../config/roster.js';
 
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('../tokenizer.js').Tokenizer} Tokenizer */
 /** @typedef {import('../constrain/vocabulary.js').Vocabulary} Vocabulary */
@@ -21,7 +21,7 @@ import { parameterTable } from '../formats/roster.js';
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {import('../formats/weight_names.js').Rename} [rename]  load: the option `names`, where it is a function
+ * @property {import('../huggingface/weight_names.js').Rename} [rename]  load: the option `names`, if it is a function
  * @property {(port: MessagePort) => void} [onHelper] load and create: receives the port of each helper thread, see
  *   threads.js
  * @property {string} [helper]  address of the worker's file, which helper threads run too
@@ -66,7 +66,7 @@ export class LoadedModel {
 
   /**
    * @param {Engine} engine  with a sealed model
-   * @param {import('../formats/source.js').Checkpoint | null} checkpoint
+   * @param {import('../checkpoint/source.js').Checkpoint | null} checkpoint
    * @param {Tokenizer | null} tokenizer
    * @param {Record<string, any>} options
    * @param {string[]} warnings
@@ -382,8 +382,8 @@ export class LoadedModel {
  * @property {number} address      of its first byte in linear memory
  * @property {number} memoryBytes  reserved bytes, with rows padded to 16 and the scales of quantised types in f32
  */
-/** @typedef {import('../formats/roster.js').ParameterTable} ParameterTable */
-/** @typedef {import('../formats/roster.js').ParameterRow & Placement} LoadedRow */
+/** @typedef {import('../config/roster.js').ParameterTable} ParameterTable */
+/** @typedef {import('../config/roster.js').ParameterRow & Placement} LoadedRow */
 /** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
 
 /**

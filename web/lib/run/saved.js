@@ -5,7 +5,7 @@
 // 64 positions as gf_session_save writes them; the SHA-256 of all bytes before it. A description is the configuration
 // as JSON, the type of the cache and the types of the weights, each in a line.
 import { fail } from '../base/errors.js';
-import { checkedIds } from '../base/values.js';
+import { checkedIds } from '../base/checks.js';
 import { Sha256 } from '../download/sha256.js';
 import { failContextFull } from '../input/options.js';
 

@@ -3,7 +3,7 @@ import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../engine/session.js').EngineSession} EngineSession */
+/** @typedef {import('../engine/engine_session.js').EngineSession} EngineSession */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 /** @typedef {import('../base/event_loop.js').Yielder} Yielder */
 

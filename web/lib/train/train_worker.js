@@ -1,14 +1,14 @@
-// train_worker.js - the worker's side of a training run: answers the messages of train.js
+// train_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
 import { Trainer } from './trainer.js';
 import { listen, post, postError, watched } from '../worker/port.js';
-import { camelConfig } from '../formats/config.js';
+import { camelConfig } from '../config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
-import { parameterTable } from '../formats/roster.js';
+import { parameterTable } from '../config/roster.js';
 
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 /**
- * The arguments of a training run, checked by train.js.
+ * The arguments of a training run, checked by training_run.js.
  * @typedef {object} Order
  * @property {Config} config             vocab_size: the largest size of a learnt vocabulary
  * @property {Record<string, number>} options  of the trainer, by their names in C
@@ -55,7 +55,7 @@ function requireTrainer() {
   return trainer ?? fail('bad-state', 'the run did not start');
 }
 
-/** The methods that train.js calls by messages. */
+/** The methods that training_run.js calls by messages. */
 const calls = {
   /**
    * Start the run.

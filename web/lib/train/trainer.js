@@ -5,7 +5,7 @@
 import { GlassformerError, fail } from '../base/errors.js';
 import { allocate } from '../engine/allocate.js';
 
-/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../config/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Schema} Schema */
 
 /** The files of a run by their number in src/wasm/train_abi.c. */

@@ -2,7 +2,7 @@
 //
 // The caller's side makes the request, and the worker's side reads the body by messages.
 import { packError, unpackError } from '../base/failure.js';
-import { checkedResponse, checkedChunk } from '../base/values.js';
+import { checkedResponse, checkedChunk } from '../base/checks.js';
 
 /**
  * The caller's side: make a request for a worker.

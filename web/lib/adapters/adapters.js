@@ -1,0 +1,246 @@
+// adapters.js - reads LoRA adapters in the form of PEFT or of llama.cpp; the caller's side, which posts them to
+// merge_adapters.js
+import { DTYPES, isDtype } from '../base/blocks.js';
+import { fail, show } from '../base/errors.js';
+import { isBytes } from '../base/checks.js';
+import { dequantize } from './dequantize.js';
+import { readGguf } from '../gguf/gguf.js';
+import { ARCHITECTURES } from '../gguf/gguf_archs.js';
+import { shapeText } from '../config/plan.js';
+import { readSafetensors } from '../huggingface/safetensors.js';
+import { Opener } from '../checkpoint/source.js';
+
+/** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
+/** @typedef {import('./merge_adapters.js').Delta} Delta */
+/** @typedef {import('./merge_adapters.js').Matrix} Matrix */
+
+/** Fields of adapter_config.json whose effect is not computed here, and their values without effect. */
+const UNSUPPORTED = /** @type {[string, any[]][]} */ ([
+  ['use_dora', [false, null]],
+  ['bias', ['none', null]],
+  ['lora_bias', [false, null]],
+  ['rank_pattern', [null]],
+  ['alpha_pattern', [null]],
+  ['modules_to_save', [null]],
+  ['target_parameters', [null]],
+  ['trainable_token_indices', [null]],
+  ['megatron_config', [null]],
+  ['layer_replication', [null]],
+  ['alora_invocation_tokens', [null]],
+]);
+
+/**
+ * Reads adapters.
+ * @param {AdapterInput[]} adapters
+ * @param {import('../checkpoint/source.js').OpenOptions} options
+ * @returns {Promise<Delta[]>}
+ */
+export async function readAdapters(adapters, options) {
+  /** @type {Delta[]} */
+  const deltas = [];
+  for (const [i, { source, scale }] of adapters.entries())
+    deltas.push(...(await readAdapter(source, scale, `adapter ${i}`, options)));
+  return deltas;
+}
+
+/**
+ * The products of one adapter.
+ * @param {any} source
+ * @param {number} scale
+ * @param {string} what  for messages
+ * @param {import('../checkpoint/source.js').OpenOptions} options
+ * @returns {Promise<Delta[]>}
+ */
+async function readAdapter(source, scale, what, options) {
+  const opener = new Opener(options);
+  try {
+    const file = await singleFile(opener, source);
+    const first = file === null ? null : await opener.reader(opener.resolve(file));
+    if (first && new TextDecoder('latin1').decode(await first.peek(4)) === 'GGUF')
+      return await readGgufAdapter(first, scale, what);
+    const { config, weights } = await filesOf(opener, source, what);
+    const factor = scale * factorOf(config, what);
+    const r = first ?? (await opener.reader(opener.resolve(weights)));
+    const pairs = await readPairs(r, await readSafetensors(r, 0), what, peftName);
+    return pairs.map(([name, a, b]) => {
+      if (a.shape[0] !== config.r)
+        fail('bad-shape', `${what}: ${name}: lora_A has ${a.shape[0]} rows, r is ${config.r} in adapter_config.json`);
+      return { name, where: what, a, b, factor };
+    });
+  } finally {
+    opener.close();
+  }
+}
+
+/**
+ * The one file that a source is, or that its weights are; null for a folder.
+ * @param {Opener} opener
+ * @param {any} source
+ * @returns {Promise<import('../checkpoint/source.js').Bytes | null>}
+ */
+async function singleFile(opener, source) {
+  const file = isBytes(source)
+    ? source
+    : 'length' in source
+      ? source.length === 1
+        ? source[0]
+        : null
+      : source.weights;
+  return isBytes(file) && !(await opener.folderOf(file)) ? file : null;
+}
+
+/**
+ * Module and side of a tensor in a file of PEFT.
+ * @param {string} name
+ * @param {string} at  for messages
+ * @returns {[string, 'A' | 'B']}
+ */
+function peftName(name, at) {
+  const parts = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/.exec(name);
+  if (!parts)
+    return fail('unsupported', `${at}: expected names such as base_model.model...lora_A.weight and lora_B.weight`);
+  return [parts[1], /** @type {'A' | 'B'} */ (parts[2])];
+}
+
+/**
+ * The matrices of an adapter.
+ * @param {import('../bytes/bytes.js').ByteReader} r
+ * @param {import('../config/plan.js').Entry[]} entries
+ * @param {string} what  for messages
+ * @param {(name: string, at: string) => [string, 'A' | 'B']} split  module and side of a tensor
+ * @returns {Promise<[name: string, a: Matrix, b: Matrix][]>}
+ */
+async function readPairs(r, entries, what, split) {
+  /** @type {Map<string, {A?: Matrix, B?: Matrix}>} */
+  const pairs = new Map();
+  for (const { name, dtype, shape, offset, bytes } of entries.sort((a, b) => a.offset - b.offset)) {
+    const at = `${what}: ${r.name}: ${name}`;
+    const [module, side] = split(name, at);
+    if (shape.length !== 2) fail('bad-shape', `${at}: shape ${shapeText(shape)}, expected a matrix`);
+    if (!isDtype(dtype)) return fail('unknown-dtype', `${at}: stored as ${dtype}, expected one of ${DTYPES}`);
+    const pair = pairs.get(module) ?? {};
+    pairs.set(module, pair);
+    if (pair[side]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
+    await r.skip(offset - r.pos);
+    const stored = await r.take(bytes, name); // before the allocation: a file may end early
+    const data = new Float32Array(shape[0] * shape[1]);
+    dequantize(stored, dtype, data, 0);
+    pair[side] = { shape, data };
+  }
+  if (!pairs.size) fail('missing-tensor', `${what}: ${r.name}: there are no tensors`);
+  return [...pairs].map(([name, { A: a, B: b }]) => {
+    if (!a || !b) return fail('missing-tensor', `${what}: ${r.name}: ${name} has no lora_${a ? 'B' : 'A'}`);
+    if (a.shape[0] !== b.shape[1])
+      fail(
+        'bad-shape',
+        `${what}: ${name}: lora_A is ${shapeText(a.shape)} and lora_B ${shapeText(b.shape)}, their ranks differ`,
+      );
+    return [name, a, b];
+  });
+}
+
+/**
+ * The products of an adapter of llama.cpp: a GGUF with tensors such as blk.0.attn_q.weight.lora_a.
+ * @param {import('../bytes/bytes.js').ByteReader} r
+ * @param {number} scale
+ * @param {string} what  for messages
+ * @returns {Promise<Delta[]>}
+ */
+async function readGgufAdapter(r, scale, what) {
+  const { meta, entries } = await readGguf(r, 0);
+  const at = `${what}: ${r.name}`;
+  for (const [key, expected] of [
+    ['general.type', 'adapter'],
+    ['adapter.type', 'lora'],
+  ])
+    if (meta.get(key) !== expected)
+      fail('unsupported', `${at}: ${key} is ${show(meta.get(key))}, expected ${show(expected)}`);
+  for (const key of meta.keys())
+    if (key.startsWith('adapter.alora.'))
+      fail('unsupported', `${at}: found ${key}, expected an adapter without invocation tokens (aLoRA)`);
+  const architecture = meta.get('general.architecture');
+  if (typeof architecture !== 'string' || !Object.hasOwn(ARCHITECTURES, architecture))
+    return fail('unsupported', `${at}: the architecture ${show(architecture)} is not supported`);
+  const alpha = meta.get('adapter.lora.alpha') ?? 0;
+  if (typeof alpha !== 'number' || !Number.isFinite(alpha))
+    return fail('bad-config', `${at}: adapter.lora.alpha is ${show(alpha)}, expected a number`);
+  const pairs = await readPairs(r, entries, what, ggufName);
+  return pairs.map(([name, a, b]) => {
+    const factor = alpha ? (scale * alpha) / a.shape[0] : scale; // as in llama.cpp
+    return { name, where: what, a, b, factor, architecture };
+  });
+}
+
+/**
+ * Tensor and side of a tensor in an adapter of llama.cpp.
+ * @param {string} name
+ * @param {string} at  for messages
+ * @returns {[string, 'A' | 'B']}
+ */
+function ggufName(name, at) {
+  const parts = /^(.+\.weight)\.lora_([ab])$/.exec(name);
+  if (!parts) return fail('unsupported', `${at}: expected names such as blk.0.attn_q.weight.lora_a and .lora_b`);
+  if (parts[1] === 'token_embd.weight') fail('unsupported', `${at}: adapters of the embedding are not supported`);
+  return [parts[1], parts[2] === 'a' ? 'A' : 'B'];
+}
+
+/**
+ * Configuration and weights of an adapter.
+ * @param {Opener} opener
+ * @param {any} source
+ * @param {string} what
+ * @returns {Promise<{config: Record<string, any>, weights: any}>}
+ */
+async function filesOf(opener, source, what) {
+  const NAMES = ['adapter_config.json', 'adapter_model.safetensors'];
+  const json = async (/** @type {any} */ file) => {
+    const config = isBytes(file) ? await opener.json(file) : file;
+    if (config === null || typeof config !== 'object' || Array.isArray(config))
+      fail('bad-config', `${what}: adapter_config.json is ${show(config)}, expected an object`);
+    return config;
+  };
+  if (!isBytes(source)) {
+    const files = 'length' in source ? new Map(Array.from(source, (f) => [f.name, f])) : null;
+    const config = files ? files.get(NAMES[0]) : source.config;
+    const weights = files ? files.get(NAMES[1]) : source.weights;
+    if (config === undefined || !isBytes(weights))
+      return fail(
+        'bad-argument',
+        `${what}: expected a folder, a GGUF, or { weights, config } with one safetensors file`,
+      );
+    return { config: await json(config), weights };
+  }
+  const folder = await opener.folderOf(source);
+  if (folder) {
+    const [config, weights] = NAMES.map((name) => folder.get(name));
+    if (config === null || weights === null)
+      return fail('not-found', `${what}: ${folder.name}: there is no ${config === null ? NAMES[0] : NAMES[1]}`);
+    return { config: await json(config), weights };
+  }
+  if (typeof source !== 'string' && !(source instanceof URL))
+    return fail(
+      'bad-argument',
+      `${what}: these bytes are not GGUF, and a safetensors file needs { weights, config }, or a folder`,
+    );
+  return { config: await json(String(source).replace(/[^/\\]*$/, NAMES[0])), weights: source };
+}
+
+/**
+ * lora_alpha / r of a configuration, checked.
+ * @param {Record<string, any>} config
+ * @param {string} what
+ * @returns {number}
+ */
+function factorOf(config, what) {
+  const { peft_type: type, r, lora_alpha: alpha = r, use_rslora: rooted = false } = config;
+  const at = `${what}: adapter_config.json`;
+  if (type !== 'LORA') fail('unsupported', `${at}: peft_type is ${show(type)}, expected "LORA"`);
+  for (const [name, harmless] of UNSUPPORTED) {
+    const value = config[name] ?? null;
+    const isEmpty = typeof value === 'object' && value !== null && !Object.keys(value).length;
+    if (!isEmpty && !harmless.includes(value)) fail('unsupported', `${at}: ${name} ${show(value)} is not supported`);
+  }
+  if (!Number.isInteger(r) || r < 1) fail('bad-config', `${at}: r is ${show(r)}, expected a whole number from 1 up`);
+  if (!Number.isFinite(alpha)) fail('bad-config', `${at}: lora_alpha is ${show(alpha)}, expected a number`);
+  return alpha / (rooted === true ? Math.sqrt(r) : r);
+}

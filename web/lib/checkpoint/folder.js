@@ -1,0 +1,311 @@
+// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files
+// of torch.save, in one file or in shards
+import { chatTemplate } from '../tokenizers/chat_template.js';
+import { tokenIds } from '../config/config.js';
+import { fail, show } from '../base/errors.js';
+import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
+import { MAX_OPEN_FILES } from '../bytes/bytes.js';
+import { partsAmong } from '../gguf/gguf_parts.js';
+import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
+import { isBytes } from '../base/checks.js';
+
+/** @typedef {import('./source.js').Opener} Opener */
+/** @typedef {import('./source.js').Bytes} Bytes */
+/** @typedef {import('./source.js').Checkpoint} Checkpoint */
+/** @typedef {import('./source.js').Folder} Folder */
+/** @typedef {import('./source.js').Overrides} Overrides */
+/** @typedef {import('./source.js').Parsed} Parsed */
+/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
+
+/**
+ * Opens a folder in the layout of Hugging Face, or one that holds a single GGUF.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {Overrides} overrides
+ * @returns {Promise<Checkpoint>}
+ */
+export async function openFolder(opener, folder, overrides) {
+  const config = overrides.config ?? (await opener.optionalJson(folder.get('config.json')));
+  if (!config) {
+    const names = weightFilesAmong(await folder.list());
+    const files = names.flatMap((name) => folder.get(name) ?? []);
+    if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
+    const tokenizer = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json'))) ?? undefined;
+    return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
+  }
+  /** @type {Error[]} */
+  const refusals = [];
+  const { files, map } = await weightFiles(opener, folder, refusals);
+  const generation = await unlessForbidden(refusals, opener.optionalJson(folder.get('generation_config.json')));
+  const tokenizerConfig = await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer_config.json')));
+  const template =
+    tokenizerConfig?.chat_template ??
+    (await unlessForbidden(refusals, opener.optionalText(folder.get('chat_template.jinja'))));
+  const tokenizer =
+    overrides.tokenizer ??
+    (await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer.json')))) ??
+    (await unlessForbidden(refusals, vocabTxt(opener, folder, config, tokenizerConfig))) ??
+    (await sentencePieces(opener, folder, config, tokenizerConfig, refusals));
+  warn(opener, refusals);
+  const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
+  if (checkpoint.config.kind === 'encoder') {
+    const { readPooling } = await import('../config/sentence.js');
+    checkpoint.pooling = (await unlessForbidden([], readPooling(opener, folder))) ?? undefined;
+  }
+  const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
+  checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
+  if (generation && checkpoint.config.kind === 'encoder_decoder')
+    Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
+  checkpoint.chatTemplate = chatTemplate(template);
+  if (checkpoint.chatTemplate) {
+    const { bos_token: bos, eos_token: eosToken } = tokenizerConfig ?? {};
+    checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };
+  }
+  return checkpoint;
+}
+
+/** Files of weights with an index beside them, where there are several. */
+const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
+
+/**
+ * The weight files of a folder, the first kind of which there is one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {Error[]} refusals
+ * @returns {Promise<{files: (Bytes | ByteReader)[], map: Record<string, string>}>} map: file name by tensor
+ */
+async function weightFiles(opener, folder, refusals) {
+  for (const name of WEIGHTS) {
+    const whole = await unlessForbidden(refusals, opener.optionalReader(folder.get(name), true));
+    if (whole) return { files: [whole], map: {} };
+    const index = await unlessForbidden(refusals, opener.optionalJson(folder.get(`${name}.index.json`)));
+    if (!index) continue;
+    const map = weightMap(index, `${name}.index.json`);
+    const files = [...new Set(Object.values(map))]
+      .sort()
+      .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
+    return { files, map };
+  }
+  const [only] = weightFilesAmong(await folder.list());
+  const file = only === undefined ? null : folder.get(only);
+  if (file) return { files: [file], map: {} };
+  if (refusals.length) throw refusals[0];
+  return fail(
+    'not-found',
+    `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor one of them with .index.json`,
+  );
+}
+
+/**
+ * The weight files in a folder without a config.json: a GGUF, its parts, or one file of tensors.
+ * @param {string[]} names  of all files
+ * @returns {string[]} [] where there are none, or several models
+ */
+function weightFilesAmong(names) {
+  for (const endings of [['.gguf'], ['.safetensors'], ['.pt', '.pth', '.ckpt', '.bin']]) {
+    const found = names.filter((name) => endings.some((ending) => name.endsWith(ending)));
+    if (found.length === 1) return found;
+    if (found.length) return partsAmong(found);
+  }
+  return [];
+}
+
+/**
+ * The tokenizer of T5 and Marian checkpoints without a tokenizer.json, from their SentencePiece model; undefined for
+ * other families. Without such a file a warning says what is missing.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  of the model
+ * @param {any} settings  tokenizer_config.json, or null
+ * @param {Error[]} refusals  see unlessForbidden
+ */
+async function sentencePieces(opener, folder, { model_type: type }, settings, refusals) {
+  const file = type === 'marian' ? 'source.spm' : 'spiece.model';
+  if (!['t5', 'mt5', 'marian'].includes(type)) return undefined;
+  const reader = await unlessForbidden(refusals, opener.optionalReader(folder.get(file)));
+  const bytes = reader && (await opener.readAll(reader));
+  const vocab =
+    bytes && type === 'marian' && (await unlessForbidden(refusals, opener.optionalJson(folder.get('vocab.json'))));
+  if (bytes && vocab !== null) {
+    const { marianTokenizer, t5Tokenizer } = await import('../tokenizers/sentencepiece.js');
+    return type === 'marian'
+      ? marianTokenizer(bytes, vocab, folder.name)
+      : t5Tokenizer(bytes, `${folder.name}: ${file}`, settings?.extra_ids);
+  }
+  opener.warnings.push(
+    `${folder.name}: there is no tokenizer.json and no ${file}${type === 'marian' ? ' with a vocab.json' : ''}: ` +
+      'the model takes token ids; for text, pass a tokenizer.json as { weights, config, tokenizer }',
+  );
+  return undefined;
+}
+
+/**
+ * The tokenizer in the vocab.txt of a folder without a tokenizer.json; null without one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  config.json; families that have such a file are asked for it
+ * @param {any} tokenizerConfig  tokenizer_config.json, or null
+ * @returns {Promise<object | null>}
+ */
+async function vocabTxt(opener, folder, config, tokenizerConfig) {
+  if (!['bert', 'distilbert', 'mpnet'].includes(config?.model_type)) return null;
+  const text = await opener.optionalText(folder.get('vocab.txt'));
+  return text === null
+    ? null
+    : (await import('../tokenizers/wordpiece.js')).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
+}
+
+/**
+ * The text of a special token in tokenizer_config.json, which is a string, an object with a `content`, or null.
+ * @param {any} token
+ * @returns {string | undefined}
+ */
+function tokenText(token) {
+  const text = token === null ? '' : (token?.content ?? token);
+  return typeof text === 'string' ? text : undefined;
+}
+
+/**
+ * The result of reading an optional file; null when the server answers 403. S3 answers 403 for a missing file when its
+ * files may not be listed.
+ * @template T
+ * @param {Error[]} refusals  the 403 error is appended
+ * @param {Promise<T>} promise
+ * @returns {Promise<T | null>}
+ */
+async function unlessForbidden(refusals, promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    if (/** @type {any} */ (error)?.cause !== 403) throw error;
+    refusals.push(/** @type {Error} */ (error));
+    return null;
+  }
+}
+
+/**
+ * Adds a warning for each optional file that the server refused.
+ * @param {Opener} opener
+ * @param {Error[]} refusals
+ */
+function warn(opener, refusals) {
+  opener.warnings.push(...refusals.map(({ message }) => `${message}; the model was read without this file`));
+}
+
+/**
+ * Opens one or several files of tensors: safetensors, or those of torch.save.
+ * @param {Opener} opener
+ * @param {'safetensors' | 'pytorch'} format
+ * @param {ByteReader} first  of the first file
+ * @param {(Bytes | ByteReader)[]} files
+ * @param {Overrides} overrides  config null: there is none
+ * @param {Record<string, string>} map  file name by tensor; empty without an index
+ * @returns {Promise<Parsed>}
+ */
+export async function openStateDict(opener, format, first, files, overrides, map) {
+  const { options, warnings } = opener;
+  let json = await configOf(opener, format, files[0], overrides);
+  // refuses before the headers of all files are fetched
+  if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config });
+  const names = [];
+  const entries = [];
+  /** @type {(() => Promise<ByteReader>)[]} */
+  const readers = [];
+  /** @type {Record<string, any> | null} */
+  let own = null;
+  const torch = format === 'pytorch' ? await import('../pytorch/pytorch.js') : null;
+  /** @type {import('../pytorch/pytorch.js').TorchFile[]} */
+  const archives = [];
+  for (const [i, file] of files.entries()) {
+    const r = i === 0 ? first : await opener.reader(/** @type {Bytes} */ (file), true);
+    names.push(r.name);
+    if (torch) {
+      archives[i] = await torch.readTorch(r);
+      own ??= archives[i].config;
+      entries.push(...torch.torchEntries(archives[i].dict, i, r.name));
+    } else entries.push(...(await readSafetensors(r, i)));
+    if (i < MAX_OPEN_FILES) {
+      readers.push(async () => r);
+      continue;
+    }
+    opener.release(r);
+    readers.push(async () => {
+      const again = await opener.reader(/** @type {Bytes} */ (file), true, false);
+      if (torch) archives[i] = await torch.readTorch(again);
+      return again;
+    });
+  }
+  checkShards(map, entries, names);
+  if (json === undefined) {
+    json = await siblingConfig(opener, files[0], overrides);
+    if (own) json = null;
+  }
+  const { modelOf, renameByMap } = await import('../huggingface/state_dict.js');
+  const rename = options.names ? renameByMap(options.names) : options.rename;
+  const given = { ...own, ...options.config };
+  const model = await modelOf(entries, { json, given, files: names, rename, warnings });
+  return {
+    ...model,
+    chatTemplate: null,
+    readers,
+    ...(torch && { deliver: (i, _, tensors, give) => torch.deliverTorch(archives[i], tensors, give) }),
+  };
+}
+
+/**
+ * The configuration that the caller gave, or that is beside a safetensors file.
+ * @param {Opener} opener
+ * @param {'safetensors' | 'pytorch'} format
+ * @param {Bytes | ByteReader} file
+ * @param {Overrides} overrides  changed: gets a tokenizer beside the file
+ * @returns {Promise<any>} undefined where it is not known whether there is one, null where there is none
+ */
+async function configOf(opener, format, file, overrides) {
+  const { config } = overrides;
+  if (config !== undefined) return isBytes(config) ? opener.json(config) : config;
+  return format === 'safetensors' ? siblingConfig(opener, file, overrides, true) : undefined;
+}
+
+/**
+ * The config.json beside a file of weights.
+ * @param {Opener} opener
+ * @param {Bytes | ByteReader} file
+ * @param {Overrides} overrides  changed: gets a tokenizer beside the file
+ * @param {boolean} [expected]  whether a server that answers 403 is an error
+ * @returns {Promise<any>} null where there is none
+ */
+async function siblingConfig(opener, file, overrides, expected = false) {
+  if (typeof file !== 'string' && !(file instanceof URL)) return null;
+  /** @type {Error[]} */
+  const refusals = [];
+  const found = opener.optionalJson(sibling(file, 'config.json'));
+  const json = await (expected ? found : unlessForbidden(refusals, found));
+  overrides.tokenizer ??=
+    (await unlessForbidden(refusals, opener.optionalJson(sibling(file, 'tokenizer.json')))) ?? undefined;
+  warn(opener, refusals);
+  return json;
+}
+
+/**
+ * The file name of each tensor, from the JSON of an index.
+ * @param {any} index
+ * @param {string} name  of the index, for messages
+ * @returns {Record<string, string>}
+ */
+function weightMap(index, name) {
+  const map = index?.weight_map;
+  if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', `${name}: weight_map is missing`);
+  for (const file of Object.values(map)) {
+    if (typeof file !== 'string' || !/^[\w.-]{1,255}$/.test(file))
+      fail('bad-file', `${name}: ${show(file)} is not a file beside it`);
+  }
+  if (!Object.keys(map).length) fail('bad-file', `${name}: weight_map is empty`);
+  return map;
+}
+
+/**
+ * The address of another file in the same folder.
+ * @param {string | URL} at  address of a file
+ * @param {string} file  name of the other
+ */
+const sibling = (at, file) => String(at).replace(/[^/\\]*$/, file);

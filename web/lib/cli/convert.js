@@ -1,0 +1,152 @@
+// convert.js - writes a loaded model as a GGUF file: the commands convert and quantize
+import { open, rename, rm } from 'node:fs/promises';
+import { GlassformerError, Tokenizer, load } from '../index.js';
+import { configOf } from '../estimate.js';
+import { PIECES, SentencePieces } from '../tokenizers/pieces.js';
+import { text, u32 } from '../convert/write_gguf.js';
+import { writeModel } from '../convert/write_model.js';
+import { vocabularyMeta } from '../convert/write_vocab.js';
+
+/** Types that can be written, with llama.cpp's numbers for a whole file. @type {Record<string, number>} */
+export const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
+/** Texts that the old and the new tokenizer must split alike. */
+const SAMPLES = [
+  'Once upon a time',
+  ' two  spaces,\n\nlines\tand 12345 numbers',
+  'größe, naïve, 漢字 и 😀!',
+  "I'll don't we've",
+];
+
+/**
+ * Write a checkpoint as GGUF.
+ * @param {string} source  what load takes
+ * @param {string} out  path of the file
+ * @param {{type: string, vocabulary: boolean, options: import('../index.js').LoadOptions}} o  type: of the matrices;
+ *   vocabulary: whether the tokenizer is written
+ * @returns {Promise<{bytes: number, type: string}>}
+ */
+export async function convert(source, out, { type, vocabulary, options }) {
+  const chosen = type.toUpperCase();
+  if (!Object.hasOwn(FILE_TYPES, chosen))
+    throw new GlassformerError(
+      'bad-option',
+      `--type is "${type}", expected one of ${Object.keys(FILE_TYPES).join(', ')}`,
+    );
+  let model = await load(source, options);
+  try {
+    if (model.warnings.some((warning) => warning.includes('rounded to its steps'))) {
+      model.dispose(); // the file's own values, not those of the type in memory
+      model = await load(source, { ...options, dtype: 'f32' });
+    }
+    const meta = {
+      'general.name': text(source.replace(/\/$/, '').replace(/^.*[/\\]/, '') || 'model'),
+      'general.file_type': u32(FILE_TYPES[chosen]),
+      'general.quantization_version': u32(2),
+      ...startOf(model),
+      ...(vocabulary && (await vocabularyOf(model))),
+    };
+    const config = /** @type {any} */ (configOf(model.config));
+    const chunks = writeModel(config, (name) => weightOf(model, name), { type: /** @type {any} */ (chosen), meta });
+    const bytes = await writeFile(out, chunks);
+    if (vocabulary && model.tokenizer) await compareTokenizers(out, /** @type {any} */ (await model.tokenizer));
+    return { bytes, type: chosen };
+  } finally {
+    model.dispose();
+  }
+}
+
+/**
+ * The key of the token that begins every target of an encoder-decoder.
+ * @param {import('../index.js').Model} model
+ * @returns {Record<string, import('../convert/write_gguf.js').Value>}
+ */
+const startOf = ({ config, special: { bos } }) =>
+  config.kind === 'encoder_decoder' && bos !== null ? { 't5.decoder_start_token_id': u32(bos) } : {};
+
+/**
+ * The metadata of a model's vocabulary. What an encoder-decoder calls its first token begins its targets only.
+ * @param {import('../index.js').Model} model
+ * @returns {Promise<Record<string, any>>}
+ */
+async function vocabularyOf({ tokenizer, special, config, chatTemplate }) {
+  if (!tokenizer) return {};
+  const json = JSON.parse((await tokenizer).toText());
+  if (json.model.type === PIECES) json.model = SentencePieces.fromJSON(json.model);
+  const ids = config.kind === 'encoder_decoder' ? { ...special, bos: null } : special;
+  return vocabularyMeta(json, ids, config.vocabSize, chatTemplate);
+}
+
+/**
+ * A weight as f32, row after row.
+ * @param {import('../index.js').Model} model
+ * @param {string} name  in the roster
+ */
+async function weightOf(model, name) {
+  const { shape } = /** @type {any} */ (model.parameters.rows.find((row) => row.name === name));
+  const [rows, cols] = shape.length === 1 ? [1, shape[0]] : shape;
+  const data = new Float32Array(rows * cols);
+  for (let row = 0; row < rows; row++) data.set(await model.weight(name, row), row * cols);
+  return data;
+}
+
+/**
+ * Write the chunks under another name first, so that a failure leaves no part of a file.
+ * @param {string} out
+ * @param {AsyncIterable<Uint8Array>} chunks
+ * @returns {Promise<number>} bytes
+ */
+async function writeFile(out, chunks) {
+  const part = `${out}.part`;
+  const unwritable = (/** @type {unknown} */ error) =>
+    /** @type {any} */ (error)?.syscall
+      ? new GlassformerError('storage', `${out} cannot be written: ${/** @type {Error} */ (error).message}`)
+      : error;
+  const file = await open(part, 'w').catch((error) => {
+    throw unwritable(error);
+  });
+  let bytes = 0;
+  try {
+    for await (const chunk of chunks) {
+      for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten;
+      bytes += chunk.length;
+    }
+    await file.close();
+    await rename(part, out);
+    return bytes;
+  } catch (error) {
+    await file.close().catch(() => {});
+    await rm(part, { force: true });
+    throw unwritable(error);
+  }
+}
+
+/**
+ * Throw when the tokenizer of the file splits a text in another way than the one it was made from.
+ * @param {string} out
+ * @param {import('../index.js').Tokenizer} before
+ */
+async function compareTokenizers(out, before) {
+  const after = await Tokenizer.load(out);
+  for (const sample of SAMPLES) {
+    const [a, b] = [before, after].map((tokenizer) => idsOf(tokenizer, sample));
+    if (a === b) continue;
+    await rm(out, { force: true });
+    throw new GlassformerError(
+      'unsupported',
+      `the tokenizer cannot be written as GGUF: ${JSON.stringify(sample)} would become ${b}, not ${a}; ` +
+        '--no-tokenizer leaves it out',
+    );
+  }
+}
+
+/**
+ * @param {import('../index.js').Tokenizer} tokenizer
+ * @param {string} sample
+ */
+function idsOf(tokenizer, sample) {
+  try {
+    return tokenizer.encode(sample).join(' ');
+  } catch (error) {
+    return /** @type {Error} */ (error).message;
+  }
+}

@@ -1,0 +1,258 @@
+// plan.js - assigns the tensors of a file to the weights of a configuration
+//
+// A reader passes the tensors of its header and a mapping of names. Every tensor is compared with the roster before any
+// data is read: none may be missing, duplicated or left over, and every shape must match.
+import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
+import { fail, show } from '../base/errors.js';
+import { roster } from './roster.js';
+
+/** @typedef {import('../base/blocks.js').Dtype} Dtype */
+/**
+ * A tensor of a file, and the weights that it fills.
+ * @typedef {object} TensorSource
+ * @property {string} name       in the file, for messages
+ * @property {string[]} covers   names of these weights in the roster, stacked by rows in this order; []: to be skipped
+ * @property {Dtype} dtype
+ * @property {'rows'|'cols'|'heads'} layout  cols: stored [in, out]; heads: the weights' rows of head 0 follow each
+ *   other, then those of head 1, ...
+ * @property {number[]} shape    as stored, outermost first
+ * @property {number} file       index into the files
+ * @property {number} offset     in bytes from the start of the file
+ * @property {number} bytes      in the file
+ * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
+ * @property {Dtype} [minusOne]  stored in this type as the weight minus 1, delivered as f32 with the 1 added (Gemma)
+ * @property {import('../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ */
+/** @typedef {{groupSize: number}} Int8Blocks */
+/**
+ * A tensor as a header lists it.
+ * @typedef {object} Entry
+ * @property {string} name
+ * @property {string} dtype      a Dtype, or the file's name of a type that the engine lacks
+ * @property {number[]} shape    outermost first
+ * @property {number} file       index into the files
+ * @property {number} offset     in bytes from the start of the file
+ * @property {number} bytes
+ * @property {import('../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ */
+/**
+ * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor
+ * has a first axis of so many experts, whose weights follow each other in `covers`.
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean, experts?: number}}
+ *   Place
+ */
+/**
+ * Names of tensors in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q',
+ * 'ffn.up'.
+ *
+ * - `*` stands for the last part: 'attn.*': 'self_attn.*_proj' names q, k, v and o.
+ * - Weights with the same name in the file are stacked in one tensor.
+ * - 'blocks', 'encoder' and 'decoder' name the stacks.
+ * - '' is a prefix of all names, except of those that begin with '/'.
+ * - 'decoder.attn.*' is for one stack only, 'embed.weight' for one tensor with its ending.
+ * - 'ffn.experts.gate', '.up' and '.down' name the matrices of experts, with their ending: '#' stands for the expert's
+ *   number; without it one tensor holds all experts, along its first axis.
+ * @typedef {Record<string, string>} Names
+ */
+/**
+ * How a framework stores tensors. cols: matrices of blocks are [in, out]; gamma: norms have .gamma and .beta instead of
+ * .weight and .bias; heads: q, k and v are one tensor, head by head; minusOne: norms are stored as their gain minus 1;
+ * biasRow: the bias of the head is a matrix of one row.
+ * @typedef {{cols?: boolean, gamma?: boolean, heads?: boolean, minusOne?: boolean, biasRow?: boolean}} Conventions
+ */
+
+/** The norm of q or k of a single head: those of all heads may be the rows of one tensor. */
+const GAIN_OF_HEAD = /_norm\.\d+\.(weight|bias)$/;
+
+/**
+ * A shape in messages: [768, 2304].
+ * @param {number[]} shape
+ */
+export const shapeText = (shape) => `[${shape.join(', ')}]`;
+
+/**
+ * Every weight of a configuration under the name that a file gives it.
+ * @param {import('./config.js').Config} config
+ * @param {Names} names
+ * @param {Conventions} [conventions]
+ * @returns {Map<string, Place>} by name in the file
+ */
+export function placesByName(config, names, { cols, gamma, heads, minusOne, biasRow } = {}) {
+  /** @type {Map<string, Place>} */
+  const places = new Map();
+  for (const { name, shape } of roster(config)) {
+    const [, stack, layer, part, end] = /** @type {RegExpExecArray} */ (/^(?:(\w+)\.(\d+)\.)?(.+)(\.\w+)$/.exec(name));
+    const dot = part.lastIndexOf('.') + 1;
+    const any = `${part.slice(0, dot)}*`;
+    const isNorm = /(^|[._])norm\d?(_post)?(\.\d+)?$/.test(part);
+    const ending = gamma && isNorm ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
+    const [, expert, matrix] = /^ffn\.experts\.(\d+)\.(\w+)$/.exec(part) ?? [];
+    const ofExperts = names[`ffn.experts.${matrix}`];
+    const stem = names[`${stack}.${part}`] ?? names[part] ?? names[`${stack}.${any}`] ?? names[any] ?? part;
+    const local = ofExperts?.replace('#', expert) ?? names[name] ?? stem.replace('*', part.slice(dot)) + ending;
+    const fileName =
+      local[0] === '/'
+        ? local.slice(1)
+        : `${names[''] ?? ''}${stack ? `${names[stack] ?? stack}.${layer}.` : ''}${local}`;
+    const isFused = heads && /^attn\.[qkv]$/.test(part);
+    const place = places.get(fileName) ?? {
+      covers: [],
+      layout: cols && stack && shape.length === 2 ? 'cols' : isFused ? 'heads' : 'rows',
+      ...(minusOne && isNorm && { minusOne }),
+      ...(biasRow && name === 'head.bias' && { row: true }),
+      ...(ofExperts && !ofExperts.includes('#') && { experts: config.n_experts }),
+    };
+    place.covers.push(name);
+    places.set(fileName, place);
+  }
+  return places;
+}
+
+/**
+ * Compares the tensors of a header with the roster and assigns them to its weights.
+ * @param {import('./config.js').Config} config
+ * @param {Entry[]} entries
+ * @param {Map<string, Place>} places  by name in the file
+ * @param {(entry: Entry) => boolean} isBuffer  whether a tensor is a buffer of a framework, which is skipped
+ * @param {string[]} files  names, for messages
+ * @param {string[]} warnings  appended to
+ * @returns {TensorSource[]} in file order
+ */
+export function planTensors(config, entries, places, isBuffer, files, warnings) {
+  /** @type {Map<string, number[]>} */
+  const shapes = new Map();
+  for (const w of roster(config)) shapes.set(w.name, w.shape);
+  /** @type {Map<string, string>} roster name -> name in the file */
+  const filled = new Map();
+  /** @type {TensorSource[]} */
+  const plan = [];
+  for (const e of entries) {
+    const at = `${files[e.file]}: ${e.name.length > 100 ? `${e.name.slice(0, 97)}...` : e.name}`;
+    const place = places.get(e.name);
+    if (!place) {
+      if (e.shape.length === 0 || e.shape.includes(0)) warnings.push(`${at}: not a weight of this model, skipped`);
+      else if (!isBuffer(e))
+        fail('unknown-tensor', `${at}: the model has no place for this tensor of shape ${shapeText(e.shape)}`);
+      plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
+      continue;
+    }
+    const { covers, layout = 'rows', minusOne, row, experts } = place;
+    const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
+    const perExpert = parts.length / (experts ?? 1);
+    const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
+    const stacked = stackedShape(parts.slice(0, perExpert), layout);
+    const expected = byHead || row ? [parts.length, ...parts[0]] : experts ? [experts, ...stacked] : stacked;
+    const isVector = expected.length === 2 && expected[0] === 1 && e.shape.length === 1; // a matrix of one row
+    if (!sameShape(isVector ? [1, ...e.shape] : e.shape, expected)) {
+      fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
+    }
+    if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);
+    for (const name of covers) {
+      const other = filled.get(name);
+      if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
+      filled.set(name, e.name);
+    }
+    if (minusOne && BLOCKS[e.dtype][0] > 1) fail('unknown-dtype', `${at}: a norm is stored as ${e.dtype}`);
+    const tensor = { ...e, dtype: e.dtype, covers, layout };
+    if (experts) plan.push(...eachExpert(tensor, experts, perExpert));
+    else plan.push({ ...tensor, ...(minusOne && { dtype: 'f32', minusOne: e.dtype }) });
+  }
+  if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
+  return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
+}
+
+/**
+ * The parts of a tensor that holds experts along its first axis, one for each expert.
+ * @param {TensorSource} tensor
+ * @param {number} experts
+ * @param {number} perExpert  weights of each
+ * @returns {TensorSource[]}
+ */
+function eachExpert(tensor, experts, perExpert) {
+  const bytes = tensor.bytes / experts;
+  return Array.from({ length: experts }, (_, i) => ({
+    ...tensor,
+    name: `${tensor.name}[${i}]`,
+    covers: tensor.covers.slice(i * perExpert, (i + 1) * perExpert),
+    shape: tensor.shape.slice(1),
+    offset: tensor.offset + i * bytes,
+    bytes,
+  }));
+}
+
+/**
+ * Throws unless the tensors follow each other without overlap, and with only the padding of their alignment between
+ * them.
+ * @param {string} where  file name, for messages
+ * @param {Entry[]} entries
+ * @param {number} start  where the first tensor must begin, in bytes
+ * @param {number} [alignment]  in bytes
+ * @returns {number} the end of the last tensor
+ */
+export function checkTiling(where, entries, start, alignment = 1) {
+  let next = start;
+  let end = start;
+  for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
+    if (e.offset !== next) {
+      const position = e.offset < next ? 'inside the tensor before it' : 'after bytes of no tensor';
+      fail('overlap', `${where}: ${show(e.name)} begins at byte ${e.offset}, ${position}; expected ${next}`);
+    }
+    end = e.offset + e.bytes;
+    next = align(end, alignment);
+  }
+  return end;
+}
+
+/**
+ * The next multiple of `alignment` from n on.
+ * @param {number} n
+ * @param {number} alignment
+ */
+export const align = (n, alignment) => Math.ceil(n / alignment) * alignment;
+
+/**
+ * Whether a tensor has the shape of a weight. It may have more dimensions of 1 before it, as a table of positions that
+ * is added to a batch.
+ * @param {number[]} shape
+ * @param {number[]} expected
+ */
+const sameShape = (shape, expected) => {
+  const more = shape.length - expected.length;
+  return more >= 0 && shape.every((n, i) => n === (i < more ? 1 : expected[i - more]));
+};
+
+/**
+ * The shape of a tensor in which weights are stacked by rows.
+ * @param {number[][]} shapes  of the weights
+ * @param {NonNullable<Place['layout']>} layout
+ * @returns {number[]}
+ */
+function stackedShape(shapes, layout) {
+  const rows = shapes.reduce((n, s) => n + s[0], 0);
+  const whole = [rows, ...shapes[0].slice(1)];
+  return layout === 'cols' ? whole.reverse() : whole;
+}
+
+/**
+ * Throws the error for weights that no tensor fills.
+ * @param {Map<string, number[]>} shapes  of all weights, by name
+ * @param {Map<string, string>} filled    name in the file by name of the weight
+ * @param {Map<string, Place>} places     by name in the file
+ * @param {string[]} files                names, for messages
+ * @returns {never}
+ */
+function failMissing(shapes, filled, places, files) {
+  const names = [...shapes.keys()].filter((name) => !filled.has(name));
+  /** @type {string | undefined} */
+  let stored;
+  for (const [name, { covers }] of places)
+    if (covers.includes(names[0])) {
+      stored = name;
+      break;
+    }
+  const others = names.length > 1 ? ` (and ${names.length - 1} more weights)` : '';
+  return fail(
+    'missing-tensor',
+    `${files.length === 1 ? files[0] : 'the checkpoint'}: ${stored ?? names[0]} is missing${others}`,
+  );
+}

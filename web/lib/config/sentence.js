@@ -1,0 +1,84 @@
+// sentence.js - how an encoder's states become one vector, from the files of sentence-transformers or from a GGUF
+//
+// modules.json lists the steps of a pipeline: the transformer, 1_Pooling, 2_Normalize. A step or a kind of pooling that
+// the engine lacks is noted, and Model.embed names it.
+import { show } from '../base/errors.js';
+
+/** @typedef {import('../checkpoint/source.js').Opener} Opener */
+/** @typedef {import('../checkpoint/source.js').Folder} Folder */
+/**
+ * @typedef {object} Pooling
+ * @property {'mean'|'cls'|'last'|'pooler'|null} pooling
+ * @property {boolean} normalize
+ * @property {number | null} maxTokens  most tokens of a text that is truncated
+ * @property {string | null} lacks      what the files prescribe and embed lacks
+ */
+
+/** Kinds of pooling by their flag in 1_Pooling/config.json. @type {Record<string, Pooling['pooling']>} */
+const FLAGS = {
+  pooling_mode_cls_token: 'cls',
+  pooling_mode_mean_tokens: 'mean',
+  pooling_mode_lasttoken: 'last',
+};
+/** The same by the newer key pooling_mode. @type {Record<string, Pooling['pooling']>} */
+const MODES = { cls: 'cls', mean: 'mean', lasttoken: 'last' };
+
+/**
+ * The kind of pooling in a 1_Pooling/config.json.
+ * @param {any} json
+ * @returns {Pick<Pooling, 'pooling' | 'lacks'>}
+ */
+function poolingOf(json) {
+  const flags = Object.keys(json ?? {}).filter((key) => /^pooling_mode_/.test(key) && json[key] === true);
+  const mode = json?.pooling_mode;
+  const kind =
+    typeof mode === 'string' && Object.hasOwn(MODES, mode)
+      ? MODES[mode]
+      : mode === undefined && flags.length === 1 && Object.hasOwn(FLAGS, flags[0])
+        ? FLAGS[flags[0]]
+        : null;
+  return { pooling: kind, lacks: kind ? null : mode === undefined ? flags.join(' with ') || 'no pooling' : show(mode) };
+}
+
+/**
+ * How the files of sentence-transformers in a folder make one vector; without them nothing is returned.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @returns {Promise<Partial<Pooling> | undefined>}
+ */
+export async function readPooling(opener, folder) {
+  const modules = await opener.optionalJson(folder.get('modules.json'));
+  if (!Array.isArray(modules)) return undefined;
+  const limit = (await opener.optionalJson(folder.get('sentence_bert_config.json')))?.max_seq_length;
+  /** @type {Pooling} */
+  const found = {
+    pooling: 'mean',
+    normalize: false,
+    maxTokens: Number.isInteger(limit) && limit > 0 ? limit : null,
+    lacks: null,
+  };
+  for (const module of modules) {
+    const { type, path } = module ?? {};
+    const kind = String(type).split('.').pop();
+    if (kind === 'Normalize') found.normalize = true;
+    else if (kind === 'Pooling' && /^[\w.-]{1,255}$/.test(String(path)))
+      Object.assign(found, poolingOf(await opener.optionalJson(folder.get(`${path}/config.json`))));
+    else if (kind !== 'Transformer') found.lacks = `the module ${show(type)}`;
+  }
+  return found.lacks === null ? found : { ...found, pooling: null };
+}
+
+/** Kinds of pooling by their number in GGUF. @type {(Pooling['pooling'] | undefined)[]} */
+const NUMBERS = [undefined, 'mean', 'cls', 'last'];
+
+/**
+ * The pooling of a GGUF, whose vectors llama.cpp normalises.
+ * @param {string} key  of the type
+ * @param {unknown} type  0: none
+ * @returns {Partial<Pooling>}
+ */
+export function ggufPooling(key, type) {
+  if (type === undefined || type === 0) return { normalize: true };
+  const pooling = NUMBERS[Number(type)] ?? null;
+  return { pooling, normalize: true, lacks: pooling ? null : `${key} ${show(type)}` };
+}

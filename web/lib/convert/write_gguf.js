@@ -1,0 +1,292 @@
+// write_gguf.js - writes GGUF version 3, for conversion and tests; loading does not need it
+import { toBfloat, toHalf } from '../bytes/half.js';
+
+/**
+ * A value of the metadata with its value type; `of` is the type of the elements of an array.
+ * @typedef {{type: number, value: any, of?: number}} Value
+ */
+/**
+ * A tensor; its shape is outermost first. Numbers are written as one of the types that `encode` knows; bytes are
+ * written unchanged, in any type.
+ * @typedef {object} Tensor
+ * @property {string} name
+ * @property {number[]} shape
+ * @property {keyof typeof TYPE} type
+ * @property {Float32Array | Uint8Array} data
+ */
+
+/** Numbers of ggml's tensor types. */
+const TYPE = {
+  ...{ F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q5_0: 6, Q5_1: 7, Q8_0: 8, Q2_K: 10, Q3_K: 11, Q4_K: 12, Q5_K: 13, Q6_K: 14 },
+  ...{ IQ4_NL: 20, IQ4_XS: 23, BF16: 30, MXFP4: 39 },
+};
+
+/**
+ * @param {number} value
+ * @returns {Value}
+ */
+export const u32 = (value) => ({ type: 4, value });
+/**
+ * @param {number} value
+ * @returns {Value}
+ */
+export const f32 = (value) => ({ type: 6, value });
+/**
+ * @param {boolean} value
+ * @returns {Value}
+ */
+export const bool = (value) => ({ type: 7, value });
+/**
+ * @param {string} value
+ * @returns {Value}
+ */
+export const text = (value) => ({ type: 8, value });
+/**
+ * @param {string[]} value
+ * @returns {Value}
+ */
+export const texts = (value) => ({ type: 9, of: 8, value });
+/**
+ * @param {number[]} value
+ * @returns {Value}
+ */
+export const i32s = (value) => ({ type: 9, of: 5, value });
+/**
+ * @param {number[]} value
+ * @returns {Value}
+ */
+export const f32s = (value) => ({ type: 9, of: 6, value });
+/**
+ * @param {number[]} value
+ * @returns {Value}
+ */
+export const u8s = (value) => ({ type: 9, of: 0, value });
+
+/** A growing byte buffer. */
+class ByteWriter {
+  bytes = new Uint8Array(1 << 16);
+  length = 0;
+
+  /**
+   * Append n zero bytes.
+   * @param {number} n
+   * @returns {DataView} of these bytes, valid until the next call
+   */
+  room(n) {
+    if (this.length + n > this.bytes.length) {
+      const larger = new Uint8Array(Math.max(2 * this.bytes.length, this.length + n));
+      larger.set(this.bytes.subarray(0, this.length));
+      this.bytes = larger;
+    }
+    this.length += n;
+    return new DataView(this.bytes.buffer, this.length - n, n);
+  }
+
+  /** @param {number} n */
+  u32(n) {
+    this.room(4).setUint32(0, n, true);
+  }
+  /** @param {number} n */
+  u64(n) {
+    this.room(8).setBigUint64(0, BigInt(n), true);
+  }
+
+  /** @param {Uint8Array} b */
+  put(b) {
+    const v = this.room(b.length);
+    new Uint8Array(v.buffer, v.byteOffset, b.length).set(b);
+  }
+
+  /** @param {string} s */
+  text(s) {
+    const b = new TextEncoder().encode(s);
+    this.u64(b.length);
+    this.put(b);
+  }
+
+  /**
+   * @param {number} type
+   * @param {any} x
+   */
+  scalar(type, x) {
+    if (type === 8) this.text(x);
+    else if (type === 7) this.room(1).setUint8(0, x ? 1 : 0);
+    else if (type === 6) this.room(4).setFloat32(0, x, true);
+    else if (type === 5) this.room(4).setInt32(0, x, true);
+    else if (type === 0) this.room(1).setUint8(0, x);
+    else this.u32(x);
+  }
+
+  /**
+   * Append zeros up to a multiple of `to` bytes.
+   * @param {number} to
+   */
+  pad(to) {
+    this.room(Math.ceil(this.length / to) * to - this.length);
+  }
+
+  finish() {
+    return this.bytes.slice(0, this.length);
+  }
+}
+
+/**
+ * Scalars of a block, and its bytes, of the types that `encode` knows.
+ * @type {Partial<Record<keyof typeof TYPE, number[]>>}
+ */
+const SIZES = { F32: [1, 4], F16: [1, 2], BF16: [1, 2], Q8_0: [32, 34], Q4_0: [32, 18], Q4_1: [32, 20] };
+
+/**
+ * The header of a GGUF file, and the bytes of padding that follow each tensor.
+ * @param {Record<string, Value>} meta
+ * @param {{name: string, shape: number[], type: keyof typeof TYPE, bytes?: number}[]} tensors  bytes: of its data,
+ *   where `encode` does not know the type
+ * @param {number} [alignment]  in bytes
+ * @returns {{header: Uint8Array, padding: number[]}}
+ */
+export function ggufHeader(meta, tensors, alignment = 32) {
+  const out = new ByteWriter();
+  out.put(new TextEncoder().encode('GGUF'));
+  out.u32(3);
+  out.u64(tensors.length);
+  out.u64(Object.keys(meta).length);
+  for (const [key, { type, of, value }] of Object.entries(meta)) {
+    out.text(key);
+    out.u32(type);
+    if (of === undefined) {
+      out.scalar(type, value);
+      continue;
+    }
+    out.u32(of);
+    out.u64(value.length);
+    for (const x of value) out.scalar(of, x);
+  }
+  let offset = 0;
+  const padding = tensors.map(({ name, shape, type, bytes: given }) => {
+    out.text(name);
+    out.u32(shape.length);
+    for (const n of [...shape].reverse()) out.u64(n);
+    out.u32(TYPE[type]);
+    out.u64(offset);
+    const [scalars, size] = SIZES[type] ?? [1, 0];
+    const bytes = given ?? (shape.reduce((a, b) => a * b, 1) / scalars) * size;
+    const end = Math.ceil((offset + bytes) / alignment) * alignment;
+    const gap = end - offset - bytes;
+    offset = end;
+    return gap;
+  });
+  out.pad(alignment);
+  return { header: out.finish(), padding };
+}
+
+/**
+ * The bytes of a GGUF file.
+ * @param {Record<string, Value>} meta
+ * @param {Tensor[]} tensors
+ * @param {number} [alignment]  in bytes
+ * @returns {Uint8Array}
+ */
+export function writeGguf(meta, tensors, alignment = 32) {
+  const blobs = tensors.map(({ type, data }) => (data instanceof Uint8Array ? data : encode(type, data)));
+  const { header, padding } = ggufHeader(
+    meta,
+    tensors.map((t, i) => ({ ...t, bytes: blobs[i].length })),
+    alignment,
+  );
+  const out = new ByteWriter();
+  out.put(header);
+  blobs.forEach((b, i) => {
+    out.put(b);
+    out.room(padding[i]);
+  });
+  return out.finish();
+}
+
+/**
+ * Scalars as a tensor type stores them. The block types round as ggml's reference does.
+ * @param {Tensor['type']} type
+ * @param {Float32Array} x for block types a multiple of 32
+ * @returns {Uint8Array}
+ */
+export function encode(type, x) {
+  switch (type) {
+    case 'F32':
+      return new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
+    case 'F16':
+      return new Uint8Array(Uint16Array.from(x, toHalf).buffer);
+    case 'BF16':
+      return new Uint8Array(Uint16Array.from(x, toBfloat).buffer);
+    case 'Q8_0':
+      return blocks(x, 34, q8);
+    case 'Q4_0':
+      return blocks(x, 18, q4);
+    case 'Q4_1':
+      return blocks(x, 20, q41);
+    default:
+      throw new RangeError(`numbers cannot be written as ${type}`);
+  }
+}
+
+/**
+ * Blocks of 32 numbers.
+ * @param {Float32Array} x
+ * @param {number} size  bytes of a block
+ * @param {(v: DataView, x: Float32Array) => void} pack  writes one block
+ */
+function blocks(x, size, pack) {
+  if (x.length % 32) throw new RangeError(`${x.length} numbers are no whole blocks of 32`);
+  const out = new Uint8Array((x.length / 32) * size);
+  for (let b = 0; b < x.length / 32; b++)
+    pack(new DataView(out.buffer, b * size, size), x.subarray(32 * b, 32 * b + 32));
+  return out;
+}
+
+const fround = Math.fround;
+/**
+ * Rounds half away from zero, like C's roundf.
+ * @param {number} v
+ */
+const round = (v) => Math.sign(v) * Math.floor(Math.abs(v) + 0.5);
+
+/**
+ * Writes a q8_0 block: f16 d | 32 x i8; x = d q
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
+function q8(v, x) {
+  const d = fround(x.reduce((m, y) => Math.max(m, Math.abs(y)), 0) / 127);
+  const inverse = d ? fround(1 / d) : 0;
+  v.setUint16(0, toHalf(d), true);
+  for (let i = 0; i < 32; i++) v.setInt8(2 + i, round(fround(x[i] * inverse)));
+}
+
+/**
+ * Writes a q4_0 block: f16 d | 16 bytes, the low nibbles are the first half, the high ones the second; x = d (q - 8)
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
+function q4(v, x) {
+  const most = x.reduce((m, y) => (Math.abs(y) > Math.abs(m) ? y : m), 0);
+  const d = fround(most / -8);
+  const inverse = d ? fround(1 / d) : 0;
+  /** @param {number} y */
+  const q = (y) => Math.min(15, Math.floor(fround(fround(y * inverse) + 8.5)));
+  v.setUint16(0, toHalf(d), true);
+  for (let i = 0; i < 16; i++) v.setUint8(2 + i, q(x[i]) | (q(x[i + 16]) << 4));
+}
+
+/**
+ * Writes a q4_1 block: f16 d | f16 m | 16 bytes as above; x = d q + m
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
+function q41(v, x) {
+  const min = x.reduce((a, b) => Math.min(a, b), Infinity);
+  const d = fround(fround(x.reduce((a, b) => Math.max(a, b), -Infinity) - min) / 15);
+  const inverse = d ? fround(1 / d) : 0;
+  /** @param {number} y */
+  const q = (y) => Math.min(15, Math.floor(fround(fround(fround(y - min) * inverse) + 0.5)));
+  v.setUint16(0, toHalf(d), true);
+  v.setUint16(2, toHalf(min), true);
+  for (let i = 0; i < 16; i++) v.setUint8(4 + i, q(x[i]) | (q(x[i + 16]) << 4));
+}

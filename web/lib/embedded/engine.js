@@ -1,4 +1,0 @@
-// engine.js - the WebAssembly binaries that run models, as text; see worker.js
-
-/** @type {import('../files.js').Embedded | null} */
-export const embedded = null;

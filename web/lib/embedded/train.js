@@ -1,4 +1,0 @@
-// train.js - the trainer's worker and its WebAssembly binary, as text; see worker.js
-
-/** @type {import('../files.js').Embedded | null} */
-export const embedded = null;

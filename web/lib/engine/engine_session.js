@@ -1,0 +1,221 @@
+// engine_session.js - one session of the engine: a key/value cache, its position and a sampler
+//
+// Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
+import { GlassformerError } from '../base/errors.js';
+import { allocate } from './allocate.js';
+
+/** @typedef {import('./engine.js').Engine} Engine */
+/** @typedef {import('./engine.js').Sampling} Sampling */
+
+/** One session of the engine's model. */
+export class EngineSession {
+  /** Address of the struct gf_session; 0 after close. */
+  #p;
+
+  /**
+   * @param {Engine} engine
+   * @param {number} ptr  address of the struct gf_session, owned from now on
+   */
+  constructor(engine, ptr) {
+    this.engine = engine;
+    this.#p = ptr;
+  }
+
+  /** The address of struct gf_session; throws after close. */
+  get ptr() {
+    if (!this.#p) throw new GlassformerError('bad-state', 'the session was closed');
+    return this.#p;
+  }
+
+  /**
+   * Number of positions in the cache.
+   * @returns {number}
+   */
+  get length() {
+    return this.engine.x.gf_session_length(this.ptr);
+  }
+  /**
+   * Most positions that the cache can hold.
+   * @returns {number}
+   */
+  get context() {
+    return this.engine.x.gf_session_context(this.ptr);
+  }
+  /**
+   * Bytes of the key/value cache.
+   * @returns {number}
+   */
+  get kvBytes() {
+    return this.engine.x.gf_abi_kv_bytes(this.ptr);
+  }
+  /**
+   * Bytes of the buffers for one pass.
+   * @returns {number}
+   */
+  get scratchBytes() {
+    return this.engine.x.gf_abi_scratch_bytes(this.ptr);
+  }
+
+  /**
+   * Run one pass over tokens that follow those in the cache. After an error the session is unchanged.
+   * @param {ArrayLike<number>} ids
+   */
+  eval(ids) {
+    const e = this.engine;
+    const n = ids.length;
+    const p = e.scratch(4 * n);
+    new Int32Array(e.memory.buffer, p, n).set(ids);
+    e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
+  }
+
+  /**
+   * Run the encoder over a source.
+   * @param {ArrayLike<number>} ids
+   * @param {ArrayLike<number> | null} mask  0 hides a position
+   * @param {ArrayLike<number> | null} [types]  of the tokens; null: all 0
+   */
+  encode(ids, mask, types = null) {
+    const e = this.engine;
+    const n = ids.length;
+    const p = e.scratch(9 * n);
+    new Int32Array(e.memory.buffer, p, n).set(ids);
+    if (types) new Int32Array(e.memory.buffer, p + 4 * n, n).set(types);
+    if (mask) new Uint8Array(e.memory.buffer, p + 8 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
+    e.check(e.x.gf_session_encode(this.ptr, p, types ? p + 4 * n : 0, mask ? p + 8 * n : 0, n, e.error));
+  }
+
+  /**
+   * The logits of rows first .. first + n - 1 of the last eval.
+   * @param {number} first
+   * @param {number} n
+   * @param {number} vocab  vocab_size
+   * @returns {Float32Array<ArrayBuffer>} [n, vocab_size], a copy
+   */
+  logits(first, n, vocab) {
+    const e = this.engine;
+    return e.floats(e.pointer(e.x.gf_session_logits(this.ptr, first, n, e.error)), n * vocab);
+  }
+
+  /**
+   * The k most likely next ids after a row of the last eval.
+   * @param {number} row
+   * @param {number} vocab  vocab_size
+   * @param {number} k
+   */
+  top(row, vocab, k) {
+    const e = this.engine;
+    const out = e.scratch(8 * k);
+    return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
+  }
+
+  /**
+   * Announce that the following passes reach `length` positions. Models whose rotary frequencies depend on the length
+   * of the sequence then compute every row as for that length.
+   * @param {number} length
+   */
+  plan(length) {
+    const e = this.engine;
+    e.check(e.x.gf_session_plan(this.ptr, length, e.error));
+  }
+
+  /**
+   * Keep the first n positions in the cache and drop the rest.
+   * @param {number} n
+   */
+  rewind(n) {
+    const e = this.engine;
+    e.check(e.x.gf_session_rewind(this.ptr, n, e.error));
+  }
+
+  /**
+   * An independent copy of the cache, the encoder's output and the sampler. Captures and edits are not copied.
+   * @returns {EngineSession} owned by the caller, who closes it
+   */
+  fork() {
+    const e = this.engine;
+    return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
+  }
+
+  /**
+   * Bytes of one block of the cache, as it is saved.
+   * @returns {number}
+   */
+  get blockBytes() {
+    return this.engine.x.gf_abi_block_bytes(this.ptr);
+  }
+
+  /**
+   * The keys and values of a block of positions; what is not used of the last block is 0.
+   * @param {number} block
+   * @returns {Uint8Array<ArrayBuffer>} a copy, the same on every machine
+   */
+  saveBlock(block) {
+    const e = this.engine;
+    const n = this.blockBytes;
+    const p = allocate(e.x, n);
+    try {
+      e.check(e.x.gf_abi_save(this.ptr, block, p, n, e.error));
+      return new Uint8Array(e.memory.buffer, p, n).slice();
+    } finally {
+      e.x.gf_free(p);
+    }
+  }
+
+  /**
+   * Append the positions of a saved block. After an error the session is unchanged.
+   * @param {number[]} ids  their tokens
+   * @param {Uint8Array} bytes
+   */
+  restoreBlock(ids, bytes) {
+    const e = this.engine;
+    const p = allocate(e.x, 4 * ids.length + bytes.length);
+    const bytesAt = p + 4 * ids.length;
+    try {
+      new Int32Array(e.memory.buffer, p, ids.length).set(ids);
+      new Uint8Array(e.memory.buffer, bytesAt, bytes.length).set(bytes);
+      e.check(e.x.gf_abi_restore(this.ptr, p, ids.length, bytesAt, bytes.length, e.error));
+    } finally {
+      e.x.gf_free(p);
+    }
+  }
+
+  /**
+   * Seed the sampler.
+   * @param {number} seed  0 .. 2^53 - 1
+   */
+  seed(seed) {
+    this.engine.x.gf_abi_seed(this.ptr, ...words(seed));
+  }
+
+  /**
+   * Draw one token from the last row of the last eval.
+   * @param {Sampling} sampling
+   * @param {import('./engine.js').Adjustment | null} [adjustment]
+   * @returns {{id: number, logprob: number}}
+   */
+  sample(sampling, adjustment) {
+    const e = this.engine;
+    const p = e.scratch(64 + e.adjustmentBytes(adjustment));
+    const out = p + 32;
+    const changes = e.putAdjustment(p + 64, adjustment);
+    e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), changes, out, e.error));
+    return e.choice(out);
+  }
+
+  /** Free the session. */
+  close() {
+    if (!this.#p) return;
+    this.engine.x.gf_session_close(this.#p);
+    this.engine.sessions.delete(this);
+    this.#p = 0;
+  }
+}
+
+/**
+ * A whole number as two 32-bit words, low one first.
+ * @param {number} n
+ * @returns {[number, number]}
+ */
+export function words(n) {
+  return [n % 2 ** 32, Math.floor(n / 2 ** 32)];
+}

@@ -1,0 +1,120 @@
+// estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
+import { completeConfig, embedWidth, isGated, windowOf } from './config/config.js';
+import { BLOCKS, KEPT, isKept } from './base/blocks.js';
+import { fail, show } from './base/errors.js';
+import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from './base/checks.js';
+import { readConfig } from './huggingface/huggingface.js';
+import { presetConfig } from './config/presets.js';
+import { dtypeBytes, isExpert, parameterTable } from './config/roster.js';
+
+/**
+ * @typedef {object} Estimate
+ * @property {number} flopsPerToken2N   the rule of thumb: two operations per parameter that a token uses
+ * @property {number} flopsPerToken     two operations per multiply-add of one new token at the end of contextLength
+ * @property {number} weightBytes       all weights, stored in the given dtype
+ * @property {number} kvBytes           keys and values of contextLength positions, for the whole batch
+ * @property {number} activationBytes   f32 buffers of a forward pass over batch sequences of contextLength positions
+ */
+
+/**
+ * A caller's configuration or preset name as a complete configuration.
+ * @param {import('./config/config_input.js').ConfigInput} config
+ * @returns {import('./config/config.js').Config}
+ */
+export function configOf(config) {
+  return typeof config === 'string'
+    ? completeConfig(presetConfig(checkedText(config, 'the preset', LIMITS.word)), `preset ${config}`)
+    : readConfig(jsonCopy(config, 'the configuration', { code: 'bad-config', functions: true }));
+}
+
+/**
+ * The parameter table of a configuration or preset.
+ * @param {import('./config/config_input.js').ConfigInput} config
+ * @returns {import('./config/roster.js').ParameterTable}
+ */
+export function countParameters(config) {
+  return parameterTable(configOf(config));
+}
+
+/**
+ * @typedef {object} EstimateOptions
+ * @property {number} contextLength  positions in the key/value cache
+ * @property {number} [batch]        sequences; default 1
+ * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'|'q4_k'|'q6_k'|'q5_0'|'q5_1'} [dtype]  of the weights; default f32
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
+ */
+/**
+ * Bytes of the keys and values of one position in one attention. The engine's int8 cache has a float scale for each key
+ * and value of a head, and pads a key's columns to a multiple of 4.
+ * @param {number} heads  of keys and values
+ * @param {number} dHead
+ * @param {string} dtype
+ */
+const keyValueBytes = (heads, dHead, dtype) =>
+  dtype === 'q8' || dtype === 'q8_0'
+    ? heads * (Math.ceil(dHead / 4) * 4 + dHead + 8)
+    : 2 * dtypeBytes(heads * dHead, /** @type {any} */ (dtype));
+
+/**
+ * Estimates compute and memory of a configuration. `flopsPerToken` counts every matrix that a token is multiplied by:
+ * not the lookup tables, but a tied embedding, which is the head. Attention adds 4 x d_head for each head and key: the
+ * scores and the weighted sum of the values.
+ * @param {import('./config/config_input.js').ConfigInput} config
+ * @param {EstimateOptions} options
+ * @returns {Estimate}
+ */
+export function estimate(config, options) {
+  const c = configOf(config);
+  const {
+    contextLength,
+    batch = 1,
+    dtype = 'f32',
+    kvDtype = 'f16',
+  } = checkedOptions('estimate', options, {
+    contextLength: anything,
+    batch: anything,
+    dtype: anything,
+    kvDtype: anything,
+  });
+  for (const [name, v] of Object.entries({ contextLength, batch })) {
+    if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
+  }
+  for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype }))
+    if (!isKept(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${KEPT}`);
+  const [blockCols] = BLOCKS[/** @type {import('./base/blocks.js').KeptDtype} */ (dtype)];
+  const { rows, active } = parameterTable(c);
+  const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
+  let matrices = 0;
+  let weightBytes = 0;
+  let experts = 0;
+  for (const row of rows) {
+    const { component, shape, count } = row;
+    // Includes an encoder's blocks and the keys and values of cross-attention, although they run once per source.
+    if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
+    if (isExpert(row)) experts += count;
+    weightBytes += dtypeBytes(count, shape.length === 2 && shape[1] % blockCols === 0 ? dtype : vectors);
+  }
+  matrices -= experts && experts - (experts / c.n_experts) * c.n_experts_used;
+  if (c.tie_word_embeddings) matrices += c.vocab_size * embedWidth(c);
+  if (c.d_embed) matrices += c.d_embed * c.d_model; // the embedding's projection
+  const keysIn = (/** @type {number} */ layer) => Math.min(windowOf(c, layer) || contextLength, contextLength);
+  const inLayers = (/** @type {number} */ n) => Array.from({ length: n }, (_, l) => keysIn(l));
+  const ofDecoder = inLayers(c.n_layers).reduce((sum, n) => sum + n, 0) * (c.kind === 'encoder_decoder' ? 2 : 1);
+  const ofEncoder = inLayers(c.n_encoder_layers).reduce((sum, n) => sum + n, 0);
+  const keys = inLayers(c.n_layers).reduce((most, n) => Math.max(most, n), 0);
+  const scores = (ofDecoder + ofEncoder) * 4 * c.n_heads * c.d_head;
+  const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);
+  const kvBytes = batch * cached * contextLength * keyValueBytes(c.n_kv_heads, c.d_head, kvDtype);
+  const width =
+    4 * c.d_model +
+    (c.n_heads + 2 * c.n_kv_heads) * c.d_head +
+    (isGated(c) ? 2 : 1) * Math.max(c.d_ff, c.d_expert * c.n_experts_used + c.d_shared_expert) +
+    c.n_heads * keys;
+  return {
+    flopsPerToken2N: 2 * active,
+    flopsPerToken: 2 * matrices + scores,
+    weightBytes,
+    kvBytes,
+    activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : c.vocab_size)),
+  };
+}

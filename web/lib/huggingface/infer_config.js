@@ -1,0 +1,361 @@
+// infer_config.js - the configuration of a checkpoint that comes without one, as far as names and shapes tell it
+//
+// The family is the one whose names and layouts the tensors have. Sizes are read off shapes. What no tensor tells, such
+// as the number of heads, the caller has to give in the option `config`: every absent key is named at once.
+import { GlassformerError, fail, show } from '../base/errors.js';
+import { completeConfig, isField, snake } from '../config/config.js';
+import { FAMILIES } from './families_all.js';
+import { conventionsOf } from './families_common.js';
+import { readHfConfig } from './huggingface.js';
+import { placesByName, planTensors } from '../config/plan.js';
+import { renamedPlaces } from './weight_names.js';
+
+/** @typedef {import('../config/config.js').Config} Config */
+/** @typedef {import('./families_common.js').Family} Family */
+/** @typedef {import('../config/plan.js').Entry} Entry */
+/** @typedef {Record<string, any>} Json */
+/**
+ * A configuration that was read off tensors.
+ * @typedef {object} Inferred
+ * @property {string} type  model_type
+ * @property {Json} json  of a config.json
+ * @property {string[]} read  keys that were read off the tensors
+ * @property {string[]} missing  keys that no tensor tells and that were not given
+ */
+
+/** Fields that change the numbers and that no tensor tells, in families whose code does not fix them. */
+const UNTOLD = ['n_heads', 'norm_eps', 'rope_theta', 'context_length'];
+/** The same of our own fields. */
+const OWN_UNTOLD = ['n_heads', 'ffn', 'norm', 'norm_eps', 'position', 'context_length'];
+/** Values with which a family is tried where the caller's are not known yet. */
+const TRIAL = { norm_eps: 1e-5, rope_theta: 1e4, context_length: 1024, ffn: 'relu', norm: 'rmsnorm', position: 'none' };
+/** Most layers that names are looked for. */
+const MAX_LAYERS = 4096;
+
+/**
+ * A configuration whose roster has every name that a decoder's weights can have. Its sizes mean nothing.
+ * @param {number} layers
+ * @returns {Config}
+ */
+const largest = (layers) => ({
+  ...completeConfig({ vocab_size: 1, d_model: 2, n_layers: 1, n_heads: 1 }),
+  n_layers: layers,
+  norm: 'layernorm',
+  norm_placement: 'sandwich',
+  position: 'learned',
+  ffn: 'swiglu',
+  final_norm: true,
+  norm_gain: true,
+  embed_norm: true,
+  qk_norm: true,
+  bias_qkv: true,
+  bias_qk_norm: true,
+  bias_attn_out: true,
+  bias_ffn: true,
+  bias_norm: true,
+  bias_head: true,
+  tie_word_embeddings: false,
+});
+
+/**
+ * A number of layers that the names of a checkpoint do not exceed: the largest number in them, plus 1.
+ * @param {Entry[]} entries
+ * @param {RegExp} number  what counts
+ */
+function layersOf(entries, number) {
+  let most = -1;
+  for (const { name } of entries) for (const [, n] of name.matchAll(number)) most = Math.max(most, Number(n));
+  return Math.min(most + 1, MAX_LAYERS);
+}
+
+/**
+ * The shapes of the weights under our names, [out, in].
+ * @param {Entry[]} entries
+ * @param {Map<string, import('../config/plan.js').Place>} places
+ * @returns {Map<string, {shape: number[], covers: string[], entry: Entry}>}
+ */
+function shapesOf(entries, places) {
+  const shapes = new Map();
+  for (const entry of entries) {
+    const place = places.get(entry.name);
+    if (!place) continue;
+    const shape = place.layout === 'cols' ? [...entry.shape].reverse() : entry.shape;
+    for (const name of place.covers) shapes.set(name, { shape, covers: place.covers, entry });
+  }
+  return shapes;
+}
+
+/**
+ * Whether two tensors of a PyTorch file are the same numbers in memory.
+ * @param {Entry} a
+ * @param {Entry} b
+ */
+export const sharesMemory = (a, b) =>
+  a.tensor !== undefined &&
+  b.tensor !== undefined &&
+  a.file === b.file &&
+  a.tensor.storage.key === b.tensor.storage.key &&
+  a.tensor.offset === b.tensor.offset &&
+  String(a.shape) === String(b.shape);
+
+/**
+ * The fields that names and shapes tell.
+ * @param {ReturnType<typeof shapesOf>} shapes
+ * @param {{n_heads?: number, d_head?: number}} given
+ * @param {number} offset  rows of a table of positions before that of position 0
+ * @returns {Json | null} null where the tensors are not those of a decoder
+ */
+function fieldsOf(shapes, given, offset) {
+  const of = (/** @type {string} */ name) => shapes.get(name)?.shape;
+  const has = (/** @type {string} */ name) => shapes.has(name);
+  const embed = shapes.get('embed.weight') ?? shapes.get('head.weight');
+  const out = of('blocks.0.attn.o.weight');
+  const q = shapes.get('blocks.0.attn.q.weight');
+  const down = of('blocks.0.ffn.down.weight');
+  if (embed?.shape.length !== 2 || out?.length !== 2 || q?.shape.length !== 2 || down?.length !== 2) return null;
+  const width = out[1];
+  const kv = q.covers.length === 3 ? (q.shape[0] - width) / 2 : (of('blocks.0.attn.k.weight')?.[0] ?? 0);
+  const perHead = of('blocks.0.attn.q_norm.weight')?.[0];
+  const own = perHead !== undefined && perHead < width ? perHead : undefined;
+  const n = given.n_heads ?? (given.d_head || own ? width / (given.d_head ?? own ?? 1) : undefined);
+  const head = shapes.get('head.weight');
+  const layers = [...shapes.keys()].reduce(
+    (l, name) => Math.max(l, Number(/^blocks\.(\d+)\./.exec(name)?.[1] ?? -1)),
+    -1,
+  );
+  const position = of('position.weight');
+  const isLayerNorm = has('blocks.0.norm1.bias') || has('final_norm.bias');
+  const isGated = has('blocks.0.ffn.gate.weight');
+  return {
+    vocab_size: embed.shape[0],
+    d_model: embed.shape[1],
+    n_layers: layers + 1,
+    d_ff: down[1],
+    ...(n && { n_heads: n, d_head: width / n, n_kv_heads: (kv * n) / width }),
+    ...(position && { position: 'learned', context_length: /** @type {number} */ (position.at(-2)) - offset }),
+    ...(isLayerNorm && { norm: 'layernorm' }),
+    ...(isGated && { ffn: 'swiglu' }),
+    final_norm: has('final_norm.weight') || has('final_norm.bias'),
+    ...(has('blocks.0.norm1_post.weight') && { norm_placement: 'sandwich' }),
+    qk_norm: perHead !== undefined,
+    bias_qkv: has('blocks.0.attn.q.bias'),
+    bias_attn_out: has('blocks.0.attn.o.bias'),
+    bias_ffn: has('blocks.0.ffn.down.bias'),
+    bias_norm: isLayerNorm,
+    bias_head: has('head.bias'),
+    norm_gain: has('blocks.0.norm1.weight'),
+    tie_word_embeddings: !head || (embed.entry !== head.entry && sharesMemory(embed.entry, head.entry)),
+    width,
+    kv,
+  };
+}
+
+/**
+ * The keys of a family by our fields.
+ * @param {Family | null} family  null: our own configurations
+ * @param {string} field
+ * @returns {string | undefined}
+ */
+const keyOf = (family, field) => (family ? family.keys[field] : field);
+
+/**
+ * A copy of what the caller gave, in which our own fields have the family's keys.
+ * @param {Json} given
+ * @param {Family | null} family
+ * @returns {Json}
+ */
+function inKeysOf(given, family) {
+  /** @type {Json} */
+  const json = {};
+  const own = new Set([
+    ...Object.values(family?.keys ?? {}),
+    ...(family?.reads ?? []),
+    ...Object.keys(family?.aliases ?? {}),
+  ]);
+  for (const [key, value] of Object.entries(given)) {
+    if (value === null || value === undefined) continue;
+    const field = !own.has(key) && isField(key) ? keyOf(family, snake(key)) : undefined;
+    json[field ?? key] = value;
+  }
+  return json;
+}
+
+/**
+ * The configuration of one family, as far as the tensors tell it.
+ * @param {string} type
+ * @param {Json} given
+ * @param {Entry[]} entries
+ * @param {string[]} files
+ * @param {import('./weight_names.js').Rename} [rename]
+ * @returns {Promise<{inferred: Inferred, error: GlassformerError | null} | null>} null where the names are not the
+ *   family's; error: why the tensors do not fit it
+ */
+async function tryFamily(type, given, entries, files, rename) {
+  const family = type === 'glassformer' ? null : FAMILIES[type];
+  if ((family?.base.kind ?? 'decoder') !== 'decoder') return null;
+  const json = inKeysOf(given, family);
+  const names = new Set(entries.map(({ name }) => name));
+  const big = largest(layersOf(entries, rename ? /(\d+)/g : /(?:^|\.)(\d+)\./g));
+  const usual = placesByName(big, family ? family.names(big, json, names) : {}, conventionsOf(family, names));
+  const shapes = shapesOf(entries, rename ? await renamedPlaces(usual, rename) : usual);
+  const value = (/** @type {string} */ field) => json[keyOf(family, field) ?? ''] ?? undefined;
+  const offset = family?.base.position_offset ?? 0;
+  const told = fieldsOf(shapes, { n_heads: value('n_heads'), d_head: value('d_head') }, offset);
+  if (!told) return null;
+  const tied = told.tie_word_embeddings;
+  if (family && !family.keys.tie_word_embeddings && (family.base.tie_word_embeddings ?? tied) !== tied) return null;
+  const { width, kv, ...fields } = told;
+  /** @type {Json} */
+  const full = { ...json, model_type: type };
+  /** @type {string[]} */
+  const read = [];
+  for (const [key, v] of Object.entries({
+    ...keysFor(fields, family),
+    ...family?.sizes?.(/** @type {any} */ (fields)),
+  })) {
+    if (full[key] !== undefined) continue;
+    full[key] = v;
+    read.push(key);
+  }
+  const missing = untoldBy(family, fields).filter((key) => full[key] === undefined);
+  const trial = { ...full };
+  for (const key of missing) {
+    if (key === keyOf(family, 'n_heads')) Object.assign(trial, keysFor(trialHeads(width, kv), family));
+    else trial[key] = trialValue(family, key);
+  }
+  const inferred = { type, json: full, read, missing };
+  try {
+    const { config, places, isBuffer } = readHfConfig(trial, 'config', names);
+    const own = rename ? await renamedPlaces(places(names), rename) : places(names);
+    planTensors(config, entries, own, withAliases(entries, own, isBuffer), files, []);
+    return { inferred, error: null };
+  } catch (error) {
+    if (error instanceof GlassformerError) return { inferred, error };
+    throw error;
+  }
+}
+
+/**
+ * The keys that a family needs and that no tensor tells.
+ * @param {Family | null} family
+ * @param {Json} fields  those that tensors tell
+ */
+const untoldBy = (family, fields) =>
+  family?.untold
+    ? family.untold(fields).map((field) => keyOf(family, field) ?? field)
+    : (family ? UNTOLD : OWN_UNTOLD).flatMap((field) => keyOf(family, field) ?? []);
+
+/**
+ * A value with which shapes can be compared.
+ * @param {Family | null} family
+ * @param {string} key
+ */
+function trialValue(family, key) {
+  for (const [field, value] of Object.entries(TRIAL)) if (keyOf(family, field) === key) return value;
+  return true;
+}
+
+/**
+ * Fields under the keys of a family; those without a key are left out.
+ * @param {Json} fields
+ * @param {Family | null} family
+ */
+const keysFor = (fields, family) =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([field, v]) => {
+      const key = keyOf(family, field);
+      return key ? [[key, v]] : [];
+    }),
+  );
+
+/**
+ * Heads with which shapes can be compared where their number is not known.
+ * @param {number} width  of all query heads
+ * @param {number} kv  of all key heads
+ */
+function trialHeads(width, kv) {
+  let [a, b] = [width, kv];
+  while (b) [a, b] = [b, a % b];
+  return { n_heads: width / a, d_head: a, n_kv_heads: kv / a };
+}
+
+/**
+ * Whether a tensor is skipped: a buffer, or a second name of a weight that the file has once.
+ * @param {Entry[]} entries
+ * @param {Map<string, import('../config/plan.js').Place>} places
+ * @param {(entry: Entry) => boolean} isBuffer
+ */
+export function withAliases(entries, places, isBuffer) {
+  return (/** @type {Entry} */ entry) =>
+    isBuffer(entry) || entries.some((other) => places.has(other.name) && sharesMemory(entry, other));
+}
+
+/**
+ * The configuration of a checkpoint without one.
+ * @param {Json} given  what the caller and the file tell
+ * @param {Entry[][]} variants  the tensors under the names of the file, and without a prefix that all names have
+ * @param {string[]} files  names, for messages
+ * @param {import('./weight_names.js').Rename} [rename]
+ * @returns {Promise<{inferred: Inferred, entries: Entry[]}>}
+ */
+export async function inferConfig(given, variants, files, rename) {
+  const type = given.model_type;
+  const known = typeof type === 'string' && (type === 'glassformer' || Object.hasOwn(FAMILIES, type));
+  const types = known ? [type] : rename ? ['glassformer'] : ['glassformer', ...Object.keys(FAMILIES)];
+  /** @type {GlassformerError | null} */
+  let misfit = null;
+  for (const entries of variants) {
+    const found = [];
+    for (const one of types) {
+      const tried = await tryFamily(one, given, entries, files, rename);
+      if (tried?.error) misfit ??= tried.error;
+      if (tried && !tried.error) found.push(tried.inferred);
+    }
+    if (found.length) {
+      checkTold(found, files);
+      return { inferred: found[0], entries };
+    }
+  }
+  if (misfit && types.length === 1) throw misfit;
+  const names = variants[0].slice(0, 3).map((e) => e.name);
+  return fail(
+    'bad-config',
+    `${files[0]}: there is no config.json, and names such as ${show(names)} are those of no known family` +
+      `${misfit ? ` (the nearest one: ${misfit.message})` : ''}: give model_type in the option config, or the names ` +
+      'in the option names',
+  );
+}
+
+/**
+ * Throws when keys are absent that no tensor tells.
+ * @param {Inferred[]} found  families that fit
+ * @param {string[]} files
+ */
+function checkTold(found, files) {
+  const [first] = found;
+  const several = found.length > 1;
+  const missing = several
+    ? found.map((f) => f.missing).reduce((a, b) => a.filter((key) => b.includes(key)))
+    : first.missing;
+  if (!several && !missing.length) return;
+  const listed = [
+    ...(several ? [`model_type (the names fit ${found.map((f) => f.type).join(', ')})`] : []),
+    ...missing,
+  ];
+  const read = several ? [] : first.read;
+  fail(
+    'bad-config',
+    `${files[0]}: there is no config.json, and the tensors do not tell ${listedWords(listed)}: give ` +
+      `${listed.length > 1 ? 'them' : 'it'} in the option config` +
+      (read.length
+        ? ` (read off the tensors: ${read.map((key) => `${key} ${show(first.json[key])}`).join(', ')})`
+        : ''),
+  );
+}
+
+/**
+ * "a, b and c"
+ * @param {string[]} words
+ */
+const listedWords = (words) =>
+  words.length > 1 ? `${words.slice(0, -1).join(', ')} and ${words[words.length - 1]}` : words[0];

@@ -1,0 +1,224 @@
+// load_options.js - checks the arguments of load and create, and brings them into a form that can be posted
+import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
+import {
+  LIMITS,
+  resolvedFile,
+  fileOrObject,
+  callback,
+  entriesOf,
+  flag,
+  isBytes,
+  isReadable,
+  isStreamed,
+  failNotASource,
+  number,
+  checkedOptions,
+  readValue,
+  signal,
+  word,
+} from '../base/checks.js';
+import { numberInRange } from './options.js';
+import { headerPairs, headerToken } from './headers.js';
+
+/** @typedef {import('../base/checks.js').OptionCheck} OptionCheck */
+
+/**
+ * Whether a part of a source is a Response or a stream, which cannot be posted everywhere.
+ * @param {any} source  from checkedSource
+ * @returns {boolean}
+ */
+export const hasStream = (source) => [source, source.weights, source.config, source.tokenizer].flat().some(isStreamed);
+
+/**
+ * A copy of a list of files.
+ * @param {any} value
+ * @param {string} what  name of the list, for messages
+ * @returns {any[]}
+ */
+function fileList(value, what) {
+  const list = entriesOf(value, LIMITS.files, (n) =>
+    fail('bad-argument', `${what} has ${n} entries, at most ${LIMITS.files} files are taken`),
+  );
+  return /** @type {any[]} */ (list);
+}
+
+/**
+ * The source of a checkpoint, checked; addresses are absolute, and bytes cannot change any more.
+ * @param {any} source  the argument of load
+ * @returns {any}
+ */
+export function checkedSource(source) {
+  return readValue('the source', () => {
+    if (isReadable(source)) return resolvedFile(source, 'the source');
+    const refuse = () => failNotASource(source);
+    if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return refuse();
+    if (!('weights' in source)) {
+      if (!('length' in source)) return refuse();
+      const files = fileList(source, 'the source');
+      return files?.every((f) => f instanceof Blob) ? files : refuse();
+    }
+    const { weights, config, tokenizer } = source;
+    const several = Array.isArray(weights) ? fileList(weights, 'weights') : null;
+    if (several ? !several.length || !several.every(isReadable) : !isReadable(weights))
+      fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
+    return {
+      weights: several ? several.map((w) => resolvedFile(w, 'weights')) : resolvedFile(weights, 'weights'),
+      ...(config !== undefined && { config: fileOrObject(config, 'config') }),
+      ...(tokenizer !== undefined && { tokenizer: fileOrObject(tokenizer, 'tokenizer') }),
+    };
+  });
+}
+
+/**
+ * The engine's binary.
+ * @type {OptionCheck}
+ */
+const wasm = (value, name) => {
+  if (value === null) return undefined;
+  if (value instanceof WebAssembly.Module || value instanceof Response) return value;
+  return isBytes(value)
+    ? resolvedFile(value, name)
+    : fail('bad-option', `${name} is ${show(value)}, expected an address, bytes, a Response or a WebAssembly.Module`);
+};
+/** @type {OptionCheck} */
+const switchFlag = (value, name) => flag(value, `switches.${name}`, null);
+/** @type {OptionCheck} */
+const switches = (value, name) =>
+  checkedOptions(name, value, {
+    causal: switchFlag,
+    scaleScores: switchFlag,
+    usePosition: switchFlag,
+    useResidual: switchFlag,
+    useNorm: switchFlag,
+    useFinalNorm: switchFlag,
+  });
+
+/**
+ * Keys of a configuration.
+ * @type {OptionCheck}
+ */
+const configKeys = (value, name) => {
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || isReadable(value))
+    fail('bad-option', `${name} is ${show(value)}, expected an object with keys of a configuration`);
+  return fileOrObject(value, name);
+};
+
+/**
+ * Names of tensors: an object, or a function from our name to the one in the file.
+ * @type {OptionCheck}
+ */
+const weightNames = (value, name) => {
+  if (typeof value === 'function') return value;
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || isReadable(value))
+    fail('bad-option', `${name} is ${show(value)}, expected an object or a function`);
+  return fileOrObject(value, name);
+};
+
+/**
+ * Where the engine runs.
+ * @type {OptionCheck}
+ */
+const worker = (value, name) => {
+  if (typeof value === 'string') return word(value, name, null);
+  return typeof value === 'boolean' || typeof value === 'function' || value instanceof URL
+    ? value
+    : fail(
+        'bad-option',
+        `${name} is ${show(value)}, expected true, false, the address of a worker file or a function that starts one`,
+      );
+};
+
+/** Adapters of one model. */
+const MAX_ADAPTERS = 64;
+/** @type {OptionCheck} */
+const adapters = (value, name) => {
+  if (value === null) return undefined;
+  const list = entriesOf(value, MAX_ADAPTERS, (n) =>
+    fail('bad-option', `${name} has ${n} entries, at most ${MAX_ADAPTERS} are taken`),
+  );
+  if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
+  return list.map((entry, i) => {
+    const at = `${name}[${i}]`;
+    if (entry?.source === undefined) fail('bad-option', `${at} is ${show(entry)}, expected { source, scale }`);
+    const { source, scale } = checkedOptions(at, entry, { source: checkedSource, scale: number });
+    if (hasStream(source)) fail('bad-option', `${at}.source: expected files or an address, not a Response or a stream`);
+    return { source, scale: numberInRange(`${at}.scale`, scale ?? 1, -1000, 1000) };
+  });
+};
+
+const SHARED_OPTIONS = {
+  dtype: word,
+  quantize: word,
+  contextLength: number,
+  threads: number,
+  backend: word,
+  kvDtype: word,
+  kvCache: word,
+  wasm,
+  worker,
+  signal,
+  onProgress: callback,
+};
+
+/**
+ * The options of each call, and their checks.
+ * @type {Record<'load' | 'create', Record<string, OptionCheck>>}
+ */
+const CHECKS = {
+  load: {
+    ...SHARED_OPTIONS,
+    hfEndpoint: word,
+    token: headerToken,
+    headers: headerPairs,
+    cache: word,
+    cacheDir: word,
+    sha256: word,
+    switches,
+    adapters,
+    config: configKeys,
+    names: weightNames,
+    fetch: callback,
+  },
+  create: { ...SHARED_OPTIONS, seed: number },
+};
+
+/**
+ * The options of load or create, checked and copied.
+ * @param {'load' | 'create'} call
+ * @param {any} options
+ * @returns {Record<string, any>}
+ */
+export function loadOptions(call, options) {
+  if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
+  return checkedOptions(call, options, CHECKS[call]);
+}
+
+/** @typedef {((p: import('../run/loaded_model.js').Progress) => void) | undefined} OnProgress */
+
+/**
+ * The caller's onProgress and signal, joined: when onProgress throws, the returned signal is aborted with a `callback`
+ * error whose cause is what was thrown.
+ * @param {OnProgress} onProgress
+ * @param {AbortSignal | undefined} signal
+ * @returns {{signal: AbortSignal | undefined, onProgress: OnProgress, end: () => void}} end: to be called when
+ *   the load has ended
+ */
+export function abortableProgress(onProgress, signal) {
+  if (!onProgress) return { signal, onProgress: undefined, end() {} };
+  const controller = new AbortController();
+  const { signal: joined } = controller;
+  const stop = () => controller.abort(signal?.reason);
+  signal?.addEventListener('abort', stop, { once: true });
+  return {
+    signal: joined,
+    onProgress: (progress) => {
+      if (joined.aborted) return;
+      try {
+        onProgress(progress);
+      } catch (error) {
+        controller.abort(new GlassformerError('callback', `onProgress threw: ${messageOf(error)}`, { cause: error }));
+      }
+    },
+    end: () => signal?.removeEventListener('abort', stop),
+  };
+}

@@ -1,0 +1,26 @@
+// chat_prompt.js - formats a conversation as one prompt, by the model's chat template
+import { Template } from '@huggingface/jinja';
+import { fail, messageOf } from '../base/errors.js';
+
+/**
+ * The prompt of a conversation.
+ * @param {{chatTemplate: string | null, special: import('../checkpoint/source.js').Special}} model
+ * @param {{role: string, content: string}[]} messages
+ * @param {Record<string, any> | undefined} values  further variables of the template
+ * @param {(ids: number[]) => Promise<string>} decode
+ * @returns {Promise<string>} ends where the model's answer begins
+ */
+export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } }, messages, values, decode) {
+  if (!chatTemplate) return fail('no-chat-template', 'this model came without a chat template: use generate');
+  const textOf = async (/** @type {number | null | undefined} */ id) =>
+    id === null || id === undefined ? '' : decode([id]);
+  const tokens = {
+    bos_token: texts?.bos_token ?? (await textOf(bos)),
+    eos_token: texts?.eos_token ?? (await textOf(eos[0])),
+  };
+  try {
+    return new Template(chatTemplate).render({ messages, add_generation_prompt: true, ...tokens, ...values });
+  } catch (error) {
+    return fail('bad-option', `the chat template refuses these messages: ${messageOf(error)}`, error);
+  }
+}
