@@ -210,23 +210,20 @@ function textOf(/** @type {number} */ n, /** @type {(q: number, k: number) => nu
   });
   patterns.append({ 'blocks.0.attn.hook_pattern': { data, shape: [1, n, n] } });
   return /** @type {any} */ ({
-    model: { config: { nLayers: 1, nHeads: 1, causal: true, kind: 'decoder' } },
-    tokens: Array.from({ length: n }, (_, id) => ({ id, text: ` t${id}`, top: null })),
-    sourceTokens: [],
-    patterns,
-    otherPatterns: null,
-    head: { layer: 0, head: 0 },
-    stack: 'self',
-    hover: null,
-    key: null,
-    cursor: n - 1,
-    logits: new Map(),
-    words: new Map(),
+    run: { model: { config: { nLayers: 1, nHeads: 1, causal: true, kind: 'decoder' } } },
+    attention: { patterns, otherPatterns: null, head: { layer: 0, head: 0 }, stack: 'self', hover: null, key: null },
+    text: {
+      tokens: Array.from({ length: n }, (_, id) => ({ id, text: ` t${id}`, top: null })),
+      sourceTokens: [],
+      cursor: n - 1,
+      logits: new Map(),
+      words: new Map(),
+    },
     sampler: { temperature: 0, topK: 1, topP: 1, seed: 1 },
   });
 }
 
-test('lanes show the last tokens, and the weights of the token in hand fill its lane', () => {
+test('lanes show the last tokens, and the weights of the selected token fill its lane', () => {
   const text = textOf(14, (q) => 1 / (q + 1));
   const frame = frameOf(text, LANES, ROOM);
   assert.equal(frame.first, 5);
@@ -245,13 +242,14 @@ test('lanes show the last tokens, and the weights of the token in hand fill its 
   assert.ok(
     Math.abs(places[0] - (-8 + 16 * (5.5 / 14))) < 1e-6 && Math.abs(places[8] - (-8 + 16 * (13.5 / 14))) < 1e-6,
   );
-  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, ROOM).first, 0);
-  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, ROOM).lanes.length, 9);
+  text.text.cursor = 2;
+  assert.equal(frameOf(text, LANES, ROOM).first, 0);
+  assert.equal(frameOf(text, LANES, ROOM).lanes.length, 9);
 });
 
 test('the bars are the model’s probabilities, whatever the sampler makes of them', () => {
   const text = textOf(3, (q) => 1 / (q + 1));
-  text.logits.set(2, Float32Array.from([0, Math.log(2), Math.log(5), -Infinity]));
+  text.text.logits.set(2, Float32Array.from([0, Math.log(2), Math.log(5), -Infinity]));
   const bars = frameOf(text, LANES, ROOM).bars;
   assert.deepEqual(
     bars.map((bar) => [bar.id, bar.percent]),

@@ -44,11 +44,9 @@ const lessonOf = (/** @type {any} */ config, layer = 0) =>
 function walkOf(config, layer = 0) {
   const table = countParameters(config);
   const s = /** @type {any} */ ({
-    model: { config, parameters: table, kvDtype: 'f32' },
-    tokens: [{ id: 1, text: 'a', given: true }],
-    sourceTokens: [],
-    head: { layer, head: 0 },
-    cursor: 0,
+    run: { model: { config, parameters: table, kvDtype: 'f32' } },
+    text: { tokens: [{ id: 1, text: 'a', given: true }], sourceTokens: [], cursor: 0 },
+    attention: { head: { layer, head: 0 } },
     sampler: { temperature: 1 },
   });
   return Object.fromEntries(stopsOf(s).map(({ title, text }) => [title, text(s, config)]));

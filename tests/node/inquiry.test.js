@@ -1,7 +1,9 @@
 // inquiry.test.js - the page's calls about its text use the current text
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createInquiry } from '../../web/page/state/inquiry.js';
+import { trace, wantLogits } from '../../web/page/state/inquiry.js';
+import { createRuntime } from '../../web/page/state/runtime.js';
+import { initialState } from '../../web/page/state/state.js';
 
 /**
  * A store, and a model whose results identify the calls: logits are [number of tokens, last token], summed over earlier
@@ -37,21 +39,23 @@ function made(ids, kind = 'decoder') {
       return session;
     },
   };
-  const state = { model: { api, config: { kind } }, tokens: [], logits: new Map(), source: 'a' };
+  const state = /** @type {any} */ (initialState());
+  Object.assign(state.run, { model: { api, config: { kind } } });
+  state.text.source = 'a';
   const errors = [];
-  let turn = 0;
-  const inquiry = createInquiry(
-    { state, set: (patch) => Object.assign(state, patch) },
-    { turn: () => turn, reads: () => ({ source: state.source }), has: () => true, fail: (e) => errors.push(e.message) },
-  );
+  const runtime = {
+    ...createRuntime({ state, set: () => {} }),
+    reads: () => ({ source: state.text.source }),
+    fail: (e) => errors.push(e.message),
+  };
   /** Another text is there. */
   const becomes = (list) => {
-    turn++;
-    Object.assign(state, { tokens: list.map((id) => ({ id })), logits: new Map() });
+    runtime.turn++;
+    Object.assign(state.text, { tokens: list.map((id) => ({ id })), logits: new Map() });
   };
   becomes(ids);
   return {
-    inquiry,
+    inquiry: { wantLogits: (position) => wantLogits(runtime, position), trace: () => trace(runtime) },
     state,
     asked,
     errors,
@@ -66,7 +70,7 @@ test('logits on demand belong to the current text, whatever was computed before'
   const { inquiry, state, asked, errors, becomes, breaks } = made([1, 2, 3, 4]);
   const at = async (position) => {
     await inquiry.wantLogits(position);
-    return Array.from(state.logits.get(position) ?? []);
+    return Array.from(state.text.logits.get(position) ?? []);
   };
   assert.deepEqual(await at(3), [1, 2, 3, 4]);
   assert.deepEqual(await at(1), [1, 2]);
@@ -75,7 +79,7 @@ test('logits on demand belong to the current text, whatever was computed before'
   becomes([9, 8, 7]);
   assert.deepEqual(await at(2), [9, 8, 7]);
   assert.equal(asked.sessions.length, 1);
-  state.source = 'b';
+  state.text.source = 'b';
   becomes([9, 8, 7]);
   assert.deepEqual(await at(2), [9, 8, 7]);
   assert.deepEqual(
@@ -96,17 +100,17 @@ test('an answer that arrives after the text has changed is dropped', async () =>
   const late = inquiry.wantLogits(1);
   becomes([3, 4]);
   await late;
-  assert.equal(state.logits.size, 0);
+  assert.equal(state.text.logits.size, 0);
 });
 
 test('a trace is measured once per text, source and model, and again after a failure', async () => {
   const { inquiry, state, asked, becomes, breaks } = made([1, 2], 'encoder_decoder');
   assert.equal(await inquiry.trace(), await inquiry.trace());
-  state.source = 'b';
+  state.text.source = 'b';
   await inquiry.trace();
   becomes([1, 2, 3]);
   await inquiry.trace();
-  state.model = { ...state.model, api: { ...state.model.api } };
+  state.run.model = { ...state.run.model, api: { ...state.run.model.api } };
   await inquiry.trace();
   assert.equal(asked.traces.length, 4);
   becomes([4]);

@@ -8,19 +8,20 @@ import { excluded, passing } from '../../web/page/text/write.js';
 const sampler = { temperature: 1, topK: 0, topP: 1, seed: 1, ignoreEos: false };
 const token = (/** @type {any} */ more) => ({ id: 0, text: 'a', given: false, logprob: null, top: null, ...more });
 
-/** @param {any} patch @returns {any} */
-const stateOf = (patch) => ({
-  tokens: [token({})],
-  cursor: 0,
-  logits: new Map([[0, Float32Array.from([Math.log(8), Math.log(4), Math.log(2), Math.log(1), Math.log(1)])]]),
-  words: new Map(),
-  sampler,
-  model: { config: { kind: 'decoder' } },
-  ...patch,
+/** @returns {any} */
+const stateOf = ({ topK = 0, words = new Map() }) => ({
+  text: {
+    tokens: [token({})],
+    cursor: 0,
+    logits: new Map([[0, Float32Array.from([Math.log(8), Math.log(4), Math.log(2), Math.log(1), Math.log(1)])]]),
+    words,
+  },
+  sampler: { ...sampler, topK },
+  run: { model: { config: { kind: 'decoder' } } },
 });
 
 test("a candidate has the model's probability and the sampler's, and both bars have one scale", () => {
-  const { rows, kept, size } = nextOf(stateOf({ sampler: { ...sampler, topK: 2 } })) ?? assert.fail();
+  const { rows, kept, size } = nextOf(stateOf({ topK: 2 })) ?? assert.fail();
   assert.deepEqual([kept, size, rows.length], [2, 5, 5]);
   rows.forEach(({ candidate, model, sampled, out }, i) => {
     const p = [8, 4, 2, 1, 1][i] / 16,

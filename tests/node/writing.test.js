@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { addressOf, holding, keepAddress, readAddress } from '../../web/page/state/address.js';
-import { follow } from '../../web/page/state/following.js';
-import { initialState } from '../../web/page/state/initial.js';
+import { addressOf, applicable, readAddress } from '../../web/page/state/address.js';
+import { keepAddress } from '../../web/page/state/browser_history.js';
+import { followAddress } from '../../web/page/state/open_address.js';
+import { initialState } from '../../web/page/state/state.js';
 import { createRun } from '../../web/page/state/run.js';
-import { createWords } from '../../web/page/state/words.js';
+import { spell, textsOf } from '../../web/page/state/words.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const dates = {
@@ -21,19 +22,25 @@ const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`));
 /** @type {any[]} */
 const all = [];
 after(() => {
-  for (const state of all) state.model?.api.dispose();
+  for (const state of all) state.run.model?.api.dispose();
 });
+
+/** Put values into groups of the state. */
+function change(state, patch) {
+  for (const [group, values] of Object.entries(patch)) Object.assign(state[group], values);
+}
 
 /** A store that paints nothing, and what runs on it. */
 function made(patch = {}) {
   /** @type {any} */
-  const initial = initialState();
-  const state = { ...initial, sampler: { ...initial.sampler, ignoreEos: true }, source: 'one', ...patch };
+  const state = initialState();
+  change(state, { sampler: { ignoreEos: true }, text: { source: 'one' } });
+  change(state, patch);
   /** @type {string[]} */
   const errors = [];
   const set = (/** @type {any} */ p) => {
-    Object.assign(state, p);
-    if (p.error) errors.push(p.error);
+    change(state, p);
+    if (p.view?.error) errors.push(p.view.error);
   };
   all.push(state);
   const store = /** @type {any} */ ({ state, set, subscribe() {} });
@@ -50,7 +57,7 @@ function gate() {
 }
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const written = (/** @type {any} */ state) => state.tokens.filter((t) => !t.given).map((t) => t.id);
+const written = (/** @type {any} */ state) => state.text.tokens.filter((t) => !t.given).map((t) => t.id);
 const until = async (/** @type {() => boolean} */ holds, what = '') => {
   for (let i = 0; !holds(); i++) {
     assert.ok(i < 500, `never came: ${what || holds}`);
@@ -72,7 +79,7 @@ test('generation at reading pace keeps its pace when options change during it', 
     const n = written(state).length - before,
       pauses = (performance.now() - start) / 120;
     assert.ok(n <= pauses + 2, `${what}: ${n} tokens in ${pauses} pauses`);
-    assert.equal(state.status, 'running', what);
+    assert.equal(state.run.status, 'running', what);
   };
   void run.run();
   await sleep(300);
@@ -84,7 +91,7 @@ test('generation at reading pace keeps its pace when options change during it', 
   await run.setPrompt('Lily had a');
   void run.run();
   await steady('another prompt');
-  void run.branch(state.cursor, 300);
+  void run.branch(state.text.cursor, 300);
   await steady('a branch');
   run.stop();
   void run.run();
@@ -97,10 +104,10 @@ test('generation at reading pace keeps its pace when options change during it', 
 
 // Capturing every layer took a small model 15 to 20 % of its speed.
 test('at full speed the layers that are shown are captured, and the others read when shown or at rest', async () => {
-  const { state, run } = made({ pace: 'fast', maxTokens: 60 });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 60 } });
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  state.head = { layer: 1, head: 0 };
-  const { api, config } = state.model;
+  state.attention.head = { layer: 1, head: 0 };
+  const { api, config } = state.run.model;
   /** @type {any[]} */
   const asked = [];
   const { generate, forward } = api;
@@ -121,9 +128,9 @@ test('at full speed the layers that are shown are captured, and the others read 
   const all = Array.from({ length: config.nLayers }, (_, layer) => layer);
   /** Every row is that of the library's own passes, token by token. */
   const same = async () => {
-    const n = state.tokens.length - 1;
-    await until(() => state.patterns.length >= n, 'rows of every layer');
-    const given = state.tokens.filter((t) => t.given).map((t) => t.id);
+    const n = state.text.tokens.length - 1;
+    await until(() => state.attention.patterns.length >= n, 'rows of every layer');
+    const given = state.text.tokens.filter((t) => t.given).map((t) => t.id);
     const steps = generate.call(api, given, {
       ...state.sampler,
       maxTokens: written(state).length,
@@ -136,7 +143,7 @@ test('at full speed the layers that are shown are captured, and the others read 
         for (const layer of all)
           for (let head = 0; head < heads; head++)
             assert.deepEqual(
-              state.patterns.row(layer, head, query),
+              state.attention.patterns.row(layer, head, query),
               captured[point(layer)].data.slice((head * queries + i) * keys).subarray(0, query + 1),
               `layer ${layer}, head ${head}, row ${query}`,
             );
@@ -145,25 +152,25 @@ test('at full speed the layers that are shown are captured, and the others read 
   };
   await run.run();
   assert.deepEqual(asked.shift(), [point(1)], 'the layer in hand');
-  assert.ok(state.speed.tokensPerSecond > 0, 'the speed of a text that takes a few ms');
-  assert.deepEqual(state.patterns.known(1), state.tokens.length - 1, 'its rows are there at once');
+  assert.ok(state.run.speed.tokensPerSecond > 0, 'the speed of a text that takes a few ms');
+  assert.deepEqual(state.attention.patterns.known(1), state.text.tokens.length - 1, 'its rows are there at once');
   await same();
   assert.deepEqual(asked.splice(0), [all.filter((layer) => layer !== 1).map(point)], 'one pass for the others');
 
   run.rewind();
   afterSix = () => {
-    state.head = { layer: 2, head: 0 };
+    state.attention.head = { layer: 2, head: 0 };
   };
   await run.run();
   await same();
   assert.deepEqual(asked.slice(0, 2), [[point(1)], [point(2)]]);
 
   run.rewind();
-  Object.assign(state, { view: 'inside', maxTokens: 8 });
+  change(state, { view: { id: 'inside' }, run: { maxTokens: 8 } });
   asked.length = 0;
   await run.run();
   assert.deepEqual(asked, [all.map(point)], 'the view of all heads');
-  Object.assign(state, { pace: 'step', view: 'write', maxTokens: 9 });
+  change(state, { run: { pace: 'step', maxTokens: 9 }, view: { id: 'write' } });
   await run.step();
   await same();
 });
@@ -177,12 +184,12 @@ test("another seed during generation restarts the text, which equals the library
   run.rewind();
   void run.run();
   await until(() => written(state).length > 2, 'three tokens of the new seed');
-  assert.equal(state.status, 'running');
+  assert.equal(state.run.status, 'running');
   run.stop();
   const now = written(state),
     want = [];
-  const given = state.tokens.filter((t) => t.given).map((t) => t.id);
-  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: now.length }))
+  const given = state.text.tokens.filter((t) => t.given).map((t) => t.id);
+  for await (const step of state.run.model.api.generate(given, { ...state.sampler, maxTokens: now.length }))
     want.push(step.id);
   assert.deepEqual(now, want);
 });
@@ -190,35 +197,34 @@ test("another seed during generation restarts the text, which equals the library
 // The request opened a session with the old source, which was then also used for the new one.
 test('next-token probabilities that are requested while the source changes belong to the new source', async () => {
   const { state, errors, run } = made({
-    prompt: '',
-    source: 'Friday the 13th of September, 2024',
-    pace: 'fast',
+    text: { prompt: '', source: 'Friday the 13th of September, 2024' },
+    run: { pace: 'fast' },
     sampler: { temperature: 0, topK: 40, topP: 0.95, seed: 1, ignoreEos: false },
   });
   await run.loadModel(dates, { name: 'dates', address: 'd' });
   for (let wait = 0; wait < 4; wait++) {
     await run.setSource('Friday the 13th of September, 2024');
     await run.run();
-    const position = state.tokens.length - 2;
-    state.logits.delete(position);
+    const position = state.text.tokens.length - 2;
+    state.text.logits.delete(position);
     const change = run.setSource('3 JAN 2001');
     for (let i = 0; i < wait; i++) await null;
     void run.wantLogits(position);
     await change;
     await run.run();
-    assert.match(state.tokens.map((t) => t.text).join(''), /2001-01-03$/);
-    for (let p = 0; p < state.tokens.length; p++) await run.wantLogits(p);
+    assert.match(state.text.tokens.map((t) => t.text).join(''), /2001-01-03$/);
+    for (let p = 0; p < state.text.tokens.length; p++) await run.wantLogits(p);
     const {
       logits: {
         data,
         shape: [n, size],
       },
-    } = await state.model.api.forward(
-      state.tokens.map((t) => t.id),
+    } = await state.run.model.api.forward(
+      state.text.tokens.map((t) => t.id),
       { source: '3 JAN 2001' },
     );
     for (let p = 0; p < n; p++) {
-      const apart = Math.max(...state.logits.get(p).map((x, i) => Math.abs(x - data[p * size + i])));
+      const apart = Math.max(...state.text.logits.get(p).map((x, i) => Math.abs(x - data[p * size + i])));
       assert.ok(apart < 1e-3, `asked ${wait} turns after the change: row ${p} is ${apart} apart`);
     }
   }
@@ -226,7 +232,7 @@ test('next-token probabilities that are requested while the source changes belon
 });
 
 test('a prefill runs to its end, whichever buttons are pressed meanwhile', async () => {
-  const { state, run } = made({ pace: 'fast', maxTokens: 4 });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 4 } });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
   for (const press of [() => run.rewind(), () => run.branch(2, 300)]) {
@@ -235,84 +241,97 @@ test('a prefill runs to its end, whichever buttons are pressed meanwhile', async
     void press();
     await read;
     assert.deepEqual(
-      state.tokens.map((t) => t.id),
-      await state.model.api.encode('Lily'),
+      state.text.tokens.map((t) => t.id),
+      await state.run.model.api.encode('Lily'),
     );
   }
 });
 
 // The old text was shown under the new prompt, and the address belonged to neither.
 test('under a prompt that is refused no text is shown and none is generated', async () => {
-  const { state, errors, run } = made({ pace: 'fast', maxTokens: 6 });
+  const { state, errors, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
   const sentence = /^the prompt has \d+ tokens, the context holds \d+$/;
   await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await run.run();
   const long = 'word '.repeat(600);
   await run.setPrompt(long);
-  assert.match(state.error, sentence);
-  assert.deepEqual([state.prompt, state.tokens, state.cursor, state.logits.size], [long, [], -1, 0]);
+  assert.match(state.view.error, sentence);
+  assert.deepEqual(
+    [state.text.prompt, state.text.tokens, state.text.cursor, state.text.logits.size],
+    [long, [], -1, 0],
+  );
   assert.doesNotMatch(addressOf(state), /written|ids|at=/);
   await run.run();
   await run.step();
-  assert.deepEqual([state.tokens.length, errors.length], [0, 3], 'Run and Step tell why again');
+  assert.deepEqual([state.text.tokens.length, errors.length], [0, 3], 'Run and Step tell why again');
   await run.setPrompt('Lily');
-  assert.equal(state.error, '');
+  assert.equal(state.view.error, '');
   await run.run();
   assert.equal(written(state).length, 6);
   // another model may accept it
   await run.make({ vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
   await run.setPrompt('12, 300');
-  assert.match(state.error, /300/);
-  assert.equal(state.tokens.length, 0);
+  assert.match(state.view.error, /300/);
+  assert.equal(state.text.tokens.length, 0);
   await run.setPrompt('12, 30');
   assert.deepEqual(
-    state.tokens.map((t) => t.id),
+    state.text.tokens.map((t) => t.id),
     [12, 30],
   );
   // a source too long for an encoder
-  Object.assign(state, { prompt: '', source: '3 JAN 2001' });
+  change(state, { text: { prompt: '', source: '3 JAN 2001' } });
   await run.loadModel(dates, { name: 'dates', address: 'd' });
   await run.setSource('3 JAN 2001 '.repeat(20));
-  assert.match(state.error, /context/);
-  assert.deepEqual(state.tokens, []);
+  assert.match(state.view.error, /context/);
+  assert.deepEqual(state.text.tokens, []);
   await run.setSource('3 JAN 2001');
   await run.run();
-  assert.match(state.tokens.map((t) => t.text).join(''), /2001/);
+  assert.match(state.text.tokens.map((t) => t.text).join(''), /2001/);
 });
 
 // A file opened after `dates` kept its temperature 0, its empty prompt and its status.
 test('a model without an opening, after one of another kind, takes back what that opening has set', async () => {
-  const { state, run } = made({ pace: 'fast', maxTokens: 12 });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 12 } });
   const opens = { prompt: '', source: '3 JAN 2001', temperature: 0, stack: 'cross', examples: ['3 JAN 2001'] };
   await run.loadModel(dates, { name: 'dates', address: 'd', opens });
   await run.run();
-  assert.deepEqual([state.status, state.prompt, state.sampler.temperature], ['done', '', 0]);
+  assert.deepEqual([state.run.status, state.text.prompt, state.sampler.temperature], ['done', '', 0]);
   await run.loadModel(stories, { name: 'mine.gguf' });
   assert.deepEqual(
-    [state.status, state.stopReason, state.prompt, state.sampler.temperature, state.stack, state.examples],
+    [
+      state.run.status,
+      state.run.stopReason,
+      state.text.prompt,
+      state.sampler.temperature,
+      state.attention.stack,
+      state.text.examples,
+    ],
     ['ready', '', 'Once upon a time', 0.8, 'self', []],
   );
-  assert.ok(state.tokens.length > 2);
+  assert.ok(state.text.tokens.length > 2);
   // what a visitor has set stays
   await run.loadModel(dates, { name: 'dates', address: 'd', opens });
   run.setSampler({ temperature: 1.2 });
   await run.setPrompt('20');
   await run.loadModel(stories, { name: 'mine.gguf' });
-  assert.deepEqual([state.prompt, state.sampler.temperature], ['20', 1.2]);
+  assert.deepEqual([state.text.prompt, state.sampler.temperature], ['20', 1.2]);
 });
 
 test('an encoder, which predicts no tokens, generates none', async () => {
-  const { state, run } = made({ prompt: 'abc' });
+  const { state, run } = made({ text: { prompt: 'abc' } });
   await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
   await run.branch(1, 7);
-  assert.deepEqual([state.tokens.map((t) => t.id), state.branches, state.status], [[97, 98, 99], [], 'ready']);
+  assert.deepEqual(
+    [state.text.tokens.map((t) => t.id), state.text.branches, state.run.status],
+    [[97, 98, 99], [], 'ready'],
+  );
 });
 
 const CONFIG = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32 };
 
 /** Whoever opens this address, as main.js brings them there. */
 async function opened(hash) {
-  const asked = holding(readAddress(hash));
+  const asked = applicable(readAddress(hash));
   const there = made(asked.state);
   if (asked.made) assert.ok(await there.run.make(asked.made.config, asked.made.seed, asked.opens), there.errors.join());
   else
@@ -321,7 +340,7 @@ async function opened(hash) {
       address: 'weights/dates/',
       opens: { prompt: '', source: 'x', stack: 'cross', ...asked.opens },
     });
-  await follow(asked, there.store, there.run);
+  await followAddress(asked, there.store, there.run);
   return there;
 }
 
@@ -329,17 +348,19 @@ async function opened(hash) {
 // layers, and the stack was lost.
 test('the address of an encoder-decoder restores stack, head, key and source position', async () => {
   const config = { ...CONFIG, kind: 'encoder_decoder', nEncoderLayers: 3 };
-  const here = made({ prompt: 'ab', source: 'one two three', pace: 'fast', maxTokens: 4 });
+  const here = made({ text: { prompt: 'ab', source: 'one two three' }, run: { pace: 'fast', maxTokens: 4 } });
   await here.run.make(config, 3);
   await here.run.run();
   for (const place of [
-    { stack: 'encoder', head: { layer: 2, head: 1 }, sourceCursor: 4, key: 12 },
-    { stack: 'cross', head: { layer: 0, head: 1 }, sourceCursor: 0, key: 11 },
-    { stack: 'self', key: 3 },
+    { attention: { stack: 'encoder', head: { layer: 2, head: 1 }, key: 12 }, text: { sourceCursor: 4 } },
+    { attention: { stack: 'cross', head: { layer: 0, head: 1 }, key: 11 }, text: { sourceCursor: 0 } },
+    { attention: { stack: 'self', key: 3 } },
   ]) {
     here.store.set(place);
     const { state } = await opened(addressOf(here.state));
-    for (const [name, value] of Object.entries(place)) assert.deepEqual(state[name], value, `${place.stack}: ${name}`);
+    for (const [group, values] of Object.entries(place))
+      for (const [name, value] of Object.entries(values))
+        assert.deepEqual(state[group][name], value, `${place.attention.stack}: ${name}`);
     assert.deepEqual(written(state), written(here.state));
   }
   // values that are out of range in that stack are ignored
@@ -351,15 +372,15 @@ test('the address of an encoder-decoder restores stack, head, key and source pos
       .replace(/source-at=\d+/, 'source-at=13'),
   );
   assert.deepEqual(
-    [state.stack, state.head, state.key, state.sourceCursor],
+    [state.attention.stack, state.attention.head, state.attention.key, state.text.sourceCursor],
     ['cross', { layer: 0, head: 0 }, null, 12],
   );
   const self = await opened('#model=weights/dates/&source=3 JAN 2001&stack=self');
-  assert.equal(self.state.stack, 'self', 'in the place of what it opens with');
+  assert.equal(self.state.attention.stack, 'self', 'in the place of what it opens with');
 });
 
 test("the stack in an address is ignored when the address's model is not available", () => {
-  const away = holding(readAddress('#from=mine&source=abc&stack=cross&source-at=1&key=1'));
+  const away = applicable(readAddress('#from=mine&source=abc&stack=cross&source-at=1&key=1'));
   assert.deepEqual([away.stack, away.sourceAt, away.key, away.opens], [null, undefined, undefined, { source: 'abc' }]);
 });
 
@@ -374,61 +395,64 @@ test('counts in an address must be whole numbers', () => {
 // The prompt was cut to half of the context, as the button does for another model's prompt: the text continued from
 // another position.
 test('an address restores a prompt longer than half of the context for a model with random weights', async () => {
-  const here = made({ pace: 'fast', maxTokens: 5, prompt: 'a' });
+  const here = made({ run: { pace: 'fast', maxTokens: 5 }, text: { prompt: 'a' } });
   await here.run.make(CONFIG, 3);
   await here.run.setPrompt('twenty letters and 5 more');
   await here.run.run();
   const { state } = await opened(addressOf(here.state));
   assert.deepEqual(
-    state.tokens.map((t) => t.id),
-    here.state.tokens.map((t) => t.id),
+    state.text.tokens.map((t) => t.id),
+    here.state.text.tokens.map((t) => t.id),
   );
-  assert.deepEqual([state.prompt, written(state).length], ['twenty letters and 5 more', 5]);
-  const longer = made({ prompt: 'twenty letters and 5 more' });
+  assert.deepEqual([state.text.prompt, written(state).length], ['twenty letters and 5 more', 5]);
+  const longer = made({ text: { prompt: 'twenty letters and 5 more' } });
   await longer.run.make(CONFIG, 3);
-  assert.equal(longer.state.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
+  assert.equal(longer.state.text.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
 });
 
 test('a token limit changed during a pause takes effect, and the text equals an uninterrupted one', async () => {
-  const { state, run } = made({ maxTokens: 12 });
+  const { state, run } = made({ run: { maxTokens: 12 } });
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const given = state.tokens.map((t) => t.id),
+  const given = state.text.tokens.map((t) => t.id),
     want = [];
-  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: 24 })) want.push(step.id);
+  for await (const step of state.run.model.api.generate(given, { ...state.sampler, maxTokens: 24 })) want.push(step.id);
   const pause = async () => {
     void run.run();
     await until(() => written(state).length >= 3);
     run.stop();
-    await until(() => state.status === 'paused');
-    state.pace = 'fast';
+    await until(() => state.run.status === 'paused');
+    state.run.pace = 'fast';
   };
   await pause();
-  state.maxTokens = 24;
+  state.run.maxTokens = 24;
   await run.run();
-  assert.deepEqual([written(state), state.status, state.stopReason, state.pure], [want, 'done', 'maxTokens', true]);
+  assert.deepEqual(
+    [written(state), state.run.status, state.run.stopReason, state.text.pure],
+    [want, 'done', 'maxTokens', true],
+  );
   run.rewind();
-  state.pace = 'reading';
+  state.run.pace = 'reading';
   await pause();
-  state.maxTokens = 5;
+  state.run.maxTokens = 5;
   await run.run();
-  assert.deepEqual([written(state), state.status, state.stopReason], [want.slice(0, 5), 'done', 'maxTokens']);
+  assert.deepEqual([written(state), state.run.status, state.run.stopReason], [want.slice(0, 5), 'done', 'maxTokens']);
   await run.run();
   assert.deepEqual(written(state), want.slice(0, 5), 'run again');
   run.rewind();
-  state.maxTokens = 1;
+  state.run.maxTokens = 1;
   await run.step();
   await run.step();
-  assert.deepEqual([written(state), state.status], [want.slice(0, 1), 'done']);
+  assert.deepEqual([written(state), state.run.status], [want.slice(0, 1), 'done']);
 });
 
 test('of several models created at once the last one is kept and the others are disposed', async () => {
-  const { state, run } = made({ prompt: 'abc' }),
+  const { state, run } = made({ text: { prompt: 'abc' } }),
     seen = new Set(),
     config = { ...CONFIG, dFf: 12 }; // a config that no other test uses
   await run.make(config, 1);
-  const { prototype } = state.model.api.constructor,
+  const { prototype } = state.run.model.api.constructor,
     { points } = prototype;
-  seen.add(state.model.api);
+  seen.add(state.run.model.api);
   const allCreated = gate();
   prototype.points = async function () {
     if (this.config.dFf === 12) seen.add(this);
@@ -446,18 +470,18 @@ test('of several models created at once the last one is kept and the others are 
   } finally {
     prototype.points = points;
   }
-  const here = state.model.api;
-  assert.deepEqual([seen.size, state.model.made.seed], [4, 4]);
+  const here = state.run.model.api;
+  assert.deepEqual([seen.size, state.run.model.made.seed], [4, 4]);
   for (const api of seen) if (api !== here) await assert.rejects(api.forward([1]), /disposed/);
   assert.equal((await here.forward([1])).logits.shape[0], 1);
 });
 
 // Without the mask, rows and logits of a pass depend on the whole text: for a shorter text they differ.
 test('without the causal mask, values are computed from the text up to the chosen token', async () => {
-  const { state, run } = made({ prompt: 'abcdef', pace: 'fast', maxTokens: 4 });
+  const { state, run } = made({ text: { prompt: 'abcdef' }, run: { pace: 'fast', maxTokens: 4 } });
   await run.make({ ...CONFIG, causal: false }, 5);
-  const api = state.model.api,
-    ids = () => state.tokens.map((t) => t.id);
+  const api = state.run.model.api,
+    ids = () => state.text.tokens.map((t) => t.id);
   const near = (/** @type {Float32Array} */ a, /** @type {Float32Array} */ b, /** @type {string} */ what) => {
     assert.equal(a.length, b.length, what);
     a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
@@ -469,7 +493,7 @@ test('without the causal mask, values are computed from the text up to the chose
       const {
         logits: { data },
       } = await api.forward(text.slice(0, p + 1));
-      near(state.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
+      near(state.text.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
     }
     await run.wantRows();
     const { captured } = await api.forward(text, { capture: ['blocks.0.attn.hook_pattern'] });
@@ -478,7 +502,7 @@ test('without the causal mask, values are computed from the text up to the chose
     for (let q = 0; q < n; q++)
       for (let h = 0; h < 2; h++)
         near(
-          state.patterns.row(0, h, q),
+          state.attention.patterns.row(0, h, q),
           data.slice((h * n + q) * n, (h * n + q + 1) * n),
           `${what}: row ${q} of head ${h}`,
         );
@@ -493,9 +517,9 @@ test('without the causal mask, values are computed from the text up to the chose
 
 // Run was pressed between the end of the old generator and the cut: the text continued as if no token had been chosen.
 test('a token chosen during generation is what the text continues from, whichever buttons are pressed', async () => {
-  const { state, errors, run } = made({ pace: 'fast', maxTokens: 300 }); // still running when the token is chosen
+  const { state, errors, run } = made({ run: { pace: 'fast', maxTokens: 300 } }); // still running when the token is chosen
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const given = state.tokens.map((t) => t.id),
+  const given = state.text.tokens.map((t) => t.id),
     id = 300;
   void run.run();
   await until(() => written(state).length >= 4);
@@ -507,15 +531,18 @@ test('a token chosen during generation is what the text continues from, whicheve
     await null;
   }
   // its text may arrive after the first run has ended
-  await until(() => state.branches.length > 0 && state.status === 'done');
+  await until(() => state.text.branches.length > 0 && state.run.status === 'done');
   const want = [];
-  for await (const step of state.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 }))
+  for await (const step of state.run.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 }))
     want.push(step.id);
   assert.deepEqual(written(state), [...kept, id, ...want]);
-  assert.deepEqual([state.branches.length, errors], [1, []], 'chosen twice is chosen once');
-  const { api } = state.model,
+  assert.deepEqual([state.text.branches.length, errors], [1, []], 'chosen twice is chosen once');
+  const { api } = state.run.model,
     before = await api.decode(given.slice(1));
-  assert.equal(state.tokens[given.length + 2].text, (await api.decode([...given.slice(1), id])).slice(before.length));
+  assert.equal(
+    state.text.tokens[given.length + 2].text,
+    (await api.decode([...given.slice(1), id])).slice(before.length),
+  );
 });
 
 // The end of one text was appended to the beginning of another: its position had been counted in a text that no longer
@@ -525,11 +552,11 @@ test('a previous text is restored completely, also after further branches', asyn
     [10, 5],
     [5, 10],
   ]) {
-    const { state, run } = made({ pace: 'fast', maxTokens: 20 });
+    const { state, run } = made({ run: { pace: 'fast', maxTokens: 20 } });
     await run.loadModel(stories, { name: 'a', address: 'a' });
     await run.run();
-    const ids = () => state.tokens.map((t) => t.id),
-      n = state.tokens.filter((t) => t.given).length;
+    const ids = () => state.text.tokens.map((t) => t.id),
+      n = state.text.tokens.filter((t) => t.given).length;
     const texts = [];
     for (const at of [first, second]) {
       texts.push(ids());
@@ -537,11 +564,11 @@ test('a previous text is restored completely, also after further branches', asyn
     }
     texts.push(ids());
     for (const i of [0, 1, 0, 1]) {
-      const want = state.branches[i].tokens.map((t) => t.id);
+      const want = state.text.branches[i].tokens.map((t) => t.id);
       await run.takeUp(i);
       assert.deepEqual(ids(), want);
       assert.deepEqual(
-        [want, ...state.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(),
+        [want, ...state.text.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(),
         texts.map(String).sort(),
         'the three that were written',
       );
@@ -550,8 +577,8 @@ test('a previous text is restored completely, also after further branches', asyn
           data,
           shape: [, size],
         },
-      } = await state.model.api.forward(want);
-      state.tokens.slice(n).forEach((t, k) => {
+      } = await state.run.model.api.forward(want);
+      state.text.tokens.slice(n).forEach((t, k) => {
         const row = data.subarray((n + k - 1) * size, (n + k) * size),
           most = Math.max(...row);
         const p = row[t.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
@@ -562,11 +589,11 @@ test('a previous text is restored completely, also after further branches', asyn
 });
 
 test('a text that was branched inside its prompt is restored from its address', async () => {
-  const { state, run } = made({ pace: 'fast', maxTokens: 6 });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
   await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await run.run();
-  const ids = () => state.tokens.map((t) => t.id),
-    prompt = ids().slice(0, state.promptLength);
+  const ids = () => state.text.tokens.map((t) => t.id),
+    prompt = ids().slice(0, state.text.promptLength);
   await run.branch(1, 300);
   const branched = ids(),
     asked = readAddress(addressOf(state));
@@ -574,30 +601,30 @@ test('a text that was branched inside its prompt is restored from its address', 
   assert.ok(branched.length > 3 && prompt.length > 3);
   await run.takeUp(0);
   assert.equal(readAddress(addressOf(state)).kept, undefined);
-  const other = made({ ...asked.state, pace: 'fast' });
+  const other = made({ ...asked.state, run: { pace: 'fast' } });
   await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
-  await follow(asked, other.store, other.run);
+  await followAddress(asked, other.store, other.run);
   assert.deepEqual(
-    other.state.tokens.map((t) => t.id),
+    other.state.text.tokens.map((t) => t.id),
     branched,
   );
   assert.deepEqual(readAddress(addressOf(other.state)).ids, asked.ids);
   other.run.rewind();
-  await until(() => other.state.tokens.length === prompt.length);
+  await until(() => other.state.text.tokens.length === prompt.length);
   assert.deepEqual(
-    other.state.tokens.map((t) => t.id),
+    other.state.text.tokens.map((t) => t.id),
     prompt,
   );
 });
 
 test('a text and a prefix of it can be swapped, repeatedly', async () => {
-  const { state, run } = made({ pace: 'fast', maxTokens: 12 });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 12 } });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
-  const ids = () => state.tokens.map((t) => t.id),
+  const ids = () => state.text.tokens.map((t) => t.id),
     whole = ids(),
     at = whole.length - 6;
-  state.pace = 'step';
+  state.run.pace = 'step';
   for (const id of [300, whole[at]]) await run.branch(at - 1, id); // to another text and back
   for (const [present, left] of [
     [whole, whole.slice(0, at + 1)],
@@ -605,24 +632,24 @@ test('a text and a prefix of it can be swapped, repeatedly', async () => {
   ]) {
     await run.takeUp(0);
     assert.deepEqual(
-      [ids(), state.branches.map((b) => b.tokens.map((t) => t.id))],
+      [ids(), state.text.branches.map((b) => b.tokens.map((t) => t.id))],
       [present, [left, [...whole.slice(0, at), 300]]],
     );
-    for (const b of state.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
+    for (const b of state.text.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
   }
 });
 
 // Only Stop ended the generation: the rest was generated at full speed.
 test('switching to single steps during generation stops it after the current token', async () => {
   for (const pace of ['reading', 'fast']) {
-    const { state, run } = made({ pace, maxTokens: 300 });
+    const { state, run } = made({ run: { pace, maxTokens: 300 } });
     await run.loadModel(stories, { name: 'a', address: 'a' });
     const whole = run.run();
     await until(() => written(state).length >= 2);
     const before = written(state).length;
-    state.pace = 'step';
+    state.run.pace = 'step';
     await whole;
-    assert.equal(state.status, 'paused');
+    assert.equal(state.run.status, 'paused');
     assert.ok(written(state).length <= before + 1, `${written(state).length} tokens, ${before} when it was chosen`);
     const n = written(state).length;
     await run.run();
@@ -631,10 +658,10 @@ test('switching to single steps during generation stops it after the current tok
 });
 
 test('a model with fewer tokens than probability bars generates', async () => {
-  const { state, errors, run } = made({ prompt: 'abc', pace: 'fast', maxTokens: 5 });
+  const { state, errors, run } = made({ text: { prompt: 'abc' }, run: { pace: 'fast', maxTokens: 5 } });
   await run.make({ ...CONFIG, vocabSize: 4 }, 1);
   await run.run();
-  assert.deepEqual([written(state).length, state.tokens.at(-1).top.length, errors], [5, 4, []]);
+  assert.deepEqual([written(state).length, state.text.tokens.at(-1).top.length, errors], [5, 4, []]);
 });
 
 // The page showed an alert that the previous model was disposed.
@@ -642,9 +669,9 @@ test('calls to a model that is replaced meanwhile end without an error message',
   const { state, errors, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.step();
-  const { api } = state.model,
+  const { api } = state.run.model,
     { decode, forward } = api;
-  const replaced = () => until(() => state.model.api !== api);
+  const replaced = () => until(() => state.run.model.api !== api);
   api.decode = async (/** @type {any} */ ...args) => {
     await replaced();
     return decode.apply(api, args);
@@ -659,7 +686,7 @@ test('calls to a model that is replaced meanwhile end without an error message',
   await Promise.all(asked);
   assert.deepEqual(errors, []);
   await run.spell([300]);
-  assert.ok(state.words.get(300), 'learnt of the model that is there');
+  assert.ok(state.text.words.get(300), 'learnt of the model that is there');
 });
 
 // An address that could not be opened was overwritten: reloading it opened another model.
@@ -679,7 +706,7 @@ test('the page does not change its address before a model is loaded', async (t) 
     keepAddress(store);
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'weights/stories-1m.gguf' });
-    assert.equal(state.status, 'empty');
+    assert.equal(state.run.status, 'empty');
     heard();
     t.mock.timers.tick(1000);
     assert.deepEqual(put, []);
@@ -697,7 +724,7 @@ test('the page does not change its address before a model is loaded', async (t) 
 test('a prompt longer than the context is encoded once and not decoded for each of its prefixes', async () => {
   const { state, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const { api } = state.model,
+  const { api } = state.run.model,
     { decode } = api;
   let decoded = 0;
   api.decode = async (/** @type {number[]} */ ids) => {
@@ -705,17 +732,17 @@ test('a prompt longer than the context is encoded once and not decoded for each 
     return decode.call(api, ids);
   };
   await run.setPrompt('word '.repeat(10_000));
-  assert.match(state.error, /^the prompt has \d+ tokens, the context holds 512$/);
+  assert.match(state.view.error, /^the prompt has \d+ tokens, the context holds 512$/);
   assert.equal(decoded, 0);
   const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
   const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i))); // typed in the meantime
   await Promise.all([...keys, run.setPrompt(prompt)]);
-  const ids = state.tokens.map((t) => t.id);
+  const ids = state.text.tokens.map((t) => t.id);
   assert.deepEqual(ids, await api.encode(prompt));
   assert.ok(ids.length > 100 && decoded < 40 * ids.length, `${decoded} tokens decoded for ${ids.length}`);
   for (let i = 0, text = ''; i < ids.length; i++) {
     // each token has its own text; a character of several tokens belongs to the last of them
-    text += state.tokens[i].text;
+    text += state.text.tokens[i].text;
     assert.equal(text, (await decode.call(api, ids.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
   }
 });
@@ -725,7 +752,7 @@ test('a prompt longer than the context is encoded once and not decoded for each 
 test('a model that is chosen while another one is created replaces it', async () => {
   const { state, errors, run } = made();
   await run.make(CONFIG, 1);
-  const { prototype } = state.model.api.constructor,
+  const { prototype } = state.run.model.api.constructor,
     { points } = prototype;
   const prompt = 'Once upon a time, there was a little girl';
   await run.setPrompt('abc');
@@ -737,35 +764,35 @@ test('a model that is chosen while another one is created replaces it', async ()
     return points.call(this);
   };
   try {
-    state.prompt = prompt;
+    state.text.prompt = prompt;
     const making = run.make({ ...CONFIG, dFf: 16 }, 2);
     const loading = run.loadModel(stories, { name: 'chosen', address: 'a' });
     assert.equal(await making, false);
-    assert.equal(state.progress?.name, 'chosen');
+    assert.equal(state.run.progress?.name, 'chosen');
     compared.open();
     await loading;
   } finally {
     prototype.points = points;
   }
-  assert.deepEqual([state.model.name, state.prompt, state.progress, errors], ['chosen', prompt, null, []]);
+  assert.deepEqual([state.run.model.name, state.text.prompt, state.run.progress, errors], ['chosen', prompt, null, []]);
   assert.deepEqual(
-    state.tokens.map((t) => t.id),
-    await state.model.api.encode(prompt),
+    state.text.tokens.map((t) => t.id),
+    await state.run.model.api.encode(prompt),
   );
 });
 
 test('input before the first model is loaded is kept', async () => {
   const opens = { prompt: 'Once upon a time', temperature: 0.8 };
-  const { state, run } = made({ prompt: opens.prompt });
+  const { state, run } = made({ text: { prompt: opens.prompt } });
   await run.setPrompt('Tom and Sue');
   run.setSampler({ temperature: 0.3 });
   // also after a load that fails
   await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });
   await run.loadModel(stories, { name: 'a', address: 'a', opens });
-  assert.deepEqual([state.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
+  assert.deepEqual([state.text.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
   assert.deepEqual(
-    state.tokens.map((t) => t.id),
-    await state.model.api.encode('Tom and Sue'),
+    state.text.tokens.map((t) => t.id),
+    await state.run.model.api.encode('Tom and Sue'),
   );
   // a model of another kind opens with its own prompt
   await run.loadModel(dates, {
@@ -773,48 +800,48 @@ test('input before the first model is loaded is kept', async () => {
     address: 'd',
     opens: { prompt: '', source: '3 JAN 2001', temperature: 0 },
   });
-  assert.deepEqual([state.prompt, state.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
+  assert.deepEqual([state.text.prompt, state.text.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
   // the text of an address is not restored: it belonged to another prompt
   const random = made();
   await random.run.setPrompt('bc');
-  const asked = holding(
+  const asked = applicable(
     readAddress(`#made=${encodeURIComponent(JSON.stringify({ ...CONFIG, seed: 3 }))}&prompt=a&ids=1.2&head=0.1&at=2`),
   );
   await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
-  await follow(asked, random.store, random.run);
-  assert.deepEqual([random.state.tokens.map((t) => t.id), random.state.head.head], [[98, 99], 1]);
+  await followAddress(asked, random.store, random.run);
+  assert.deepEqual([random.state.text.tokens.map((t) => t.id), random.state.attention.head.head], [[98, 99], 1]);
 });
 
 test('a model that may only replace certain models is used when there is none', async () => {
   const { state, run } = made();
   const about = { name: 'a', address: 'a', instead: () => false };
   await run.loadModel(stories, about);
-  assert.equal(state.model?.name, 'a');
+  assert.equal(state.run.model?.name, 'a');
   await run.loadModel(stories, { ...about, name: 'b' });
-  assert.equal(state.model.name, 'a');
+  assert.equal(state.run.model.name, 'a');
 });
 
 test('a token chosen from a text generated at full speed has its probability', async () => {
-  const { state, run } = made({ pace: 'fast', maxTokens: 6 });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
-  state.pace = 'step';
-  const at = state.tokens.length - 3,
-    { id, top } = state.tokens[at],
+  state.run.pace = 'step';
+  const at = state.text.tokens.length - 3,
+    { id, top } = state.text.tokens[at],
     other = top.find((t) => t.id !== id);
-  assert.equal(state.logits.has(at - 1), false);
+  assert.equal(state.text.logits.has(at - 1), false);
   await run.branch(at - 1, other.id);
-  const ids = state.tokens.map((t) => t.id),
+  const ids = state.text.tokens.map((t) => t.id),
     {
       logits: {
         data,
         shape: [, size],
       },
-    } = await state.model.api.forward(ids);
+    } = await state.run.model.api.forward(ids);
   const row = data.subarray((at - 1) * size, at * size),
     most = Math.max(...row);
   const p = row[other.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
-  assert.ok(Math.abs(state.tokens[at].logprob - p) < 1e-3, `${state.tokens[at].logprob}, expected ${p}`);
+  assert.ok(Math.abs(state.text.tokens[at].logprob - p) < 1e-3, `${state.text.tokens[at].logprob}, expected ${p}`);
 });
 
 test('ids that the tokenizer does not know have no text, and their neighbours keep theirs', async () => {
@@ -828,14 +855,20 @@ test('ids that the tokenizer does not know have no text, and their neighbours ke
     },
   };
   /** @type {any} */
-  const state = { model: { api }, words: new Map() };
+  const state = { run: { model: { api } }, text: { words: new Map() } };
   /** @type {unknown[]} */
   const failures = [];
-  const { textsOf, spell } = createWords(/** @type {any} */ ({ state, set() {} }), (error) => failures.push(error));
-  assert.deepEqual(await textsOf([0, 1, 99, 2, 3]), ['a', 'b', '', 'c', 'd']);
-  await spell([1, 99]);
+  const runtime = /** @type {any} */ ({
+    state,
+    set() {},
+    model: () => api,
+    spelling: Promise.resolve(),
+    fail: (/** @type {unknown} */ error) => failures.push(error),
+  });
+  assert.deepEqual(await textsOf(runtime, [0, 1, 99, 2, 3]), ['a', 'b', '', 'c', 'd']);
+  await spell(runtime, [1, 99]);
   assert.deepEqual(
-    [...state.words],
+    [...state.text.words],
     [
       [1, 'b'],
       [99, '[99]'],

@@ -2,9 +2,9 @@
 import { mount } from 'svelte';
 import App from './App.svelte';
 import { contextOf } from './state/context.js';
-import { initialState } from './state/initial.js';
-import { keepHeadInStack } from './state/head_in_hand.js';
-import { createNavigation } from './state/navigation.js';
+import { initialState } from './state/state.js';
+import { keepHeadInStack } from './state/head_in_stack.js';
+import { createNavigation } from './state/browser_history.js';
 import { observed } from './state/observed.js';
 import { keepOffline } from './state/offline.js';
 import { openPage } from './state/opening.js';
@@ -15,9 +15,10 @@ import { VIEW_CODE } from './views/code.js';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const systemTheme = () => (dark.matches ? 'dark' : 'light');
 
-const store = createStore({ ...initialState(), theme: systemTheme() });
+const store = createStore(initialState());
+store.set({ view: { theme: systemTheme() } });
 dark.addEventListener('change', () => {
-  if (!document.documentElement.dataset.theme) store.set({ theme: systemTheme() });
+  if (!document.documentElement.dataset.theme) store.set({ view: { theme: systemTheme() } });
 });
 const run = createRun(store);
 keepHeadInStack(store);

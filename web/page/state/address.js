@@ -1,80 +1,92 @@
-// address.js - the state of the page in its address: whoever opens it gets the same text and the same picture.
+// address.js - the state of the page as an address: whoever opens it gets the same text and the same picture.
 //
 // A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in
 // every browser; one that was branched, or whose sampler was moved on the way, carries its ids. So does a model with
 // random weights from configuration and seed. Of a model that only its owner has, an address keeps the name, and of its
 // text what holds for any model: whoever opens it is told.
-
 import { sourceOf } from './hub.js';
 import { shippedAs } from './models.js';
 import { isPart } from './switches.js';
-import { CONCEALABLE } from '../text/assignment.js';
-import { OWN_ENTRY, viewOf } from './views.js';
+import { CONCEALABLE, viewOf } from './views.js';
 
-const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });
+/** @param {string | null} text @param {number} low @param {number} high */
+function number(text, low, high) {
+  const x = Number(text);
+  return text !== null && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
+}
+/** @param {string | null} text @param {number} high */
+const count = (text, high) => (Number.isInteger(Number(text)) ? number(text, 0, high) : undefined);
+/** @template {string} T @param {string | null} text @param {T[]} words @returns {T | undefined} */
+const oneOf = (text, ...words) => words.find((word) => word === text);
+
+/** By name of the sampler's option: its short name, its value without one, and its valid ones.
+ * @type {Record<'temperature' | 'topK' | 'topP' | 'seed', [string, number, (text: string | null) => number | undefined]>} */
+const SAMPLER = {
+  temperature: ['t', 0.8, (text) => number(text, 0, 2)],
+  topK: ['k', 40, (text) => count(text, 1e6)],
+  topP: ['p', 0.95, (text) => number(text, 0.05, 1)],
+  seed: ['seed', 1337, (text) => count(text, 4294967295)],
+};
+
+/**
+ * What the page shows from the first frame on: only what is valid.
+ * @param {URLSearchParams} q
+ * @param {string} hash
+ * @returns {import('./store.js').Patch}
+ */
+function stateOf(q, hash) {
+  const prompt = q.get('prompt'),
+    source = q.get('source'),
+    pace = oneOf(q.get('pace'), 'reading', 'fast', 'step'),
+    open = q.get('open') ?? '';
+  const sampler = Object.entries(SAMPLER).map(([name, [short, usual, valid]]) => [name, valid(q.get(short)) ?? usual]);
+  return {
+    text: { ...(prompt !== null && { prompt }), ...(source !== null && { source }) },
+    sampler: { ...Object.fromEntries(sampler), ignoreEos: q.get('past') === '1' },
+    run: { ...(pace && { pace }) },
+    view: {
+      id: viewOf(hash),
+      chapter: q.get('chapter') ?? '',
+      ...(/^[a-z]+[12]?$/.test(open) && { openStage: open }),
+      assignment: {
+        question: (q.get('ask') ?? '').slice(0, 500),
+        concealed: (q.get('hide') ?? '').split(',').filter((name) => CONCEALABLE.includes(name)),
+      },
+    },
+  };
+}
 
 /** @param {string} hash */
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
-  const { prompt, source, head, written, ids, kept, at, key, stage, zoom, off, open, pace, made } =
-    Object.fromEntries(q);
-  /** @type {any} */
-  const state = {}; // only what is valid
-  const number = (/** @type {string | undefined} */ text, low, high) => {
-    const x = Number(text);
-    return text !== undefined && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
-  };
-  const count = (/** @type {string | undefined} */ text, high) =>
-    Number.isInteger(Number(text)) ? number(text, 0, high) : undefined;
-  if (prompt !== undefined) state.prompt = prompt;
-  if (source !== undefined) state.source = source;
-  const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: q.get('past') === '1' };
-  const valid = {
-    temperature: (t) => number(t, 0, 2),
-    topK: (t) => count(t, 1e6),
-    topP: (t) => number(t, 0.05, 1),
-    seed: (t) => count(t, 4294967295),
-  };
-  for (const [short, name] of Object.entries(KEYS))
-    sampler[name] = valid[name](q.get(short) ?? undefined) ?? sampler[name];
-  state.sampler = sampler;
-  if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
-  if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
-  state.view = viewOf(hash);
-  state.chapter = q.get('chapter') ?? '';
-  state.assignment = {
-    question: (q.get('ask') ?? '').slice(0, 500),
-    concealed: (q.get('hide') ?? '').split(',').filter((name) => name in CONCEALABLE),
-  };
+  const get = (/** @type {string} */ name) => q.get(name);
+  const state = stateOf(q, hash);
+  const made = get('made'),
+    head = get('head') ?? '';
   return {
     state,
-    model: q.get('model'),
-    from: q.get('from') ?? (made !== undefined && !description(made) ? 'random weights' : null),
+    model: get('model'),
+    from: get('from') ?? (made !== null && !description(made) ? 'random weights' : null),
     made: description(made ?? 'null'),
     /** more than a model */
     asks: [...q.keys()].some((key) => key !== 'model'),
     /** what stands in the place of the model's own opening */
-    opens: {
-      ...(prompt !== undefined && { prompt }),
-      ...(source !== undefined && { source }),
-      ...(q.has('t') && { temperature: sampler.temperature }),
-    },
-    stack: /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack')) ?? null,
-    head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
-    written: count(written, 1e5),
-    ids: ids
-      ? ids
-          .split('.')
-          .map((x) => parseInt(x, 36))
-          .filter(Number.isInteger)
-      : null,
-    kept: count(kept, 1e5),
-    at: count(at, 1e6),
-    sourceAt: count(q.get('source-at') ?? undefined, 1e6),
-    key: count(key, 1e6),
-    stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null,
-    zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
-    off: off ? off.split(',').filter(isPart) : [],
+    opens: { ...state.text, ...(q.has('t') && { temperature: state.sampler?.temperature }) },
+    stack: oneOf(get('stack'), 'self', 'encoder', 'cross') ?? null,
+    head: /^\d+\.\d+$/.test(head) ? head.split('.').map(Number) : null,
+    written: count(get('written'), 1e5),
+    ids:
+      get('ids')
+        ?.split('.')
+        .map((x) => parseInt(x, 36))
+        .filter(Number.isInteger) ?? null,
+    kept: count(get('kept'), 1e5),
+    at: count(get('at'), 1e6),
+    sourceAt: count(get('source-at'), 1e6),
+    key: count(get('key'), 1e6),
+    stage: oneOf(get('stage'), 'raw', 'scaled', 'masked', 'pattern') ?? null,
+    zoom: oneOf(get('zoom'), 'near', 'whole') ?? null,
+    off: (get('off') ?? '').split(',').filter(isPart),
   };
 }
 
@@ -94,7 +106,7 @@ function description(text) {
 
 /** What holds of an address on this page: without its model no text, head or part that was switched off.
  * @param {ReturnType<typeof readAddress>} asked */
-export function holding(asked) {
+export function applicable(asked) {
   const {
     model,
     from,
@@ -129,91 +141,42 @@ export function holding(asked) {
 
 /**
  * The present state as an address.
- * @param {import('./store.js').State} s
+ * @param {import('./state.js').State} state
+ * @param {Partial<import('./state.js').ViewState>} [changes]  of what is open
  */
-export function addressOf(s) {
+export function addressOf({ view, text, sampler, attention, run }, changes) {
+  const { id, chapter, assignment, openStage } = { ...view, ...changes };
+  const { model } = run;
   const q = new URLSearchParams();
-  if (s.view !== 'write') q.set('view', s.view);
-  if (s.chapter) q.set('chapter', s.chapter);
-  if (s.assignment.question) q.set('ask', s.assignment.question);
-  if (s.assignment.concealed.length) q.set('hide', s.assignment.concealed.join(','));
-  if (s.model?.address) q.set('model', s.model.address);
-  else if (s.model?.made) q.set('made', JSON.stringify({ ...s.model.made.config, seed: s.model.made.seed }));
-  else if (s.model) q.set('from', s.model.name);
-  q.set('prompt', s.prompt);
-  if (s.model?.config.kind === 'encoder_decoder') {
-    q.set('source', s.source);
-    q.set('stack', s.stack);
+  if (id !== 'write') q.set('view', id);
+  if (chapter) q.set('chapter', chapter);
+  if (assignment.question) q.set('ask', assignment.question);
+  if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
+  if (model?.address) q.set('model', model.address);
+  else if (model?.made) q.set('made', JSON.stringify({ ...model.made.config, seed: model.made.seed }));
+  else if (model) q.set('from', model.name);
+  q.set('prompt', text.prompt);
+  if (model?.config.kind === 'encoder_decoder') {
+    q.set('source', text.source);
+    q.set('stack', attention.stack);
   }
-  for (const [short, name] of Object.entries(KEYS)) q.set(short, String(s.sampler[name]));
-  if (s.sampler.ignoreEos) q.set('past', '1');
-  if (!s.model?.address && !s.model?.made) return `#${q}`;
-  const written = s.tokens.filter((t) => !t.given);
+  for (const [name, [short]] of Object.entries(SAMPLER)) q.set(short, String(sampler[name]));
+  if (sampler.ignoreEos) q.set('past', '1');
+  if (!model?.address && !model?.made) return `#${q}`;
+  const written = text.tokens.filter((t) => !t.given);
   if (written.length) {
-    if (s.pure) q.set('written', String(written.length));
+    if (text.pure) q.set('written', String(written.length));
     else q.set('ids', written.map((t) => t.id.toString(36)).join('.'));
-    const kept = s.tokens.length - written.length;
-    if (kept < s.promptLength) q.set('kept', String(kept)); // branched within the prompt
+    const kept = text.tokens.length - written.length;
+    if (kept < text.promptLength) q.set('kept', String(kept)); // branched within the prompt
   }
-  q.set('head', `${s.head.layer}.${s.head.head}`);
-  if (!s.follow && s.cursor >= 0) q.set('at', String(s.cursor));
-  if (s.sourceCursor < s.sourceTokens.length - 1) q.set('source-at', String(s.sourceCursor));
-  if (s.key !== null) q.set('key', String(s.key));
-  if (s.stage !== 'pattern') q.set('stage', s.stage);
-  if (s.zoom !== 'near') q.set('zoom', s.zoom);
-  if (s.openStage) q.set('open', s.openStage);
-  if (s.off.length) q.set('off', s.off.join(','));
+  q.set('head', `${attention.head.layer}.${attention.head.head}`);
+  if (!text.follow && text.cursor >= 0) q.set('at', String(text.cursor));
+  if (text.sourceCursor < text.sourceTokens.length - 1) q.set('source-at', String(text.sourceCursor));
+  if (attention.key !== null) q.set('key', String(attention.key));
+  if (attention.stage !== 'pattern') q.set('stage', attention.stage);
+  if (attention.zoom !== 'near') q.set('zoom', attention.zoom);
+  if (openStage) q.set('open', openStage);
+  if (attention.off.length) q.set('off', attention.off.join(','));
   return `#${q}`;
-}
-
-let leaving = false; // for another address
-
-/** An address put into this tab opens as in any other. That of the skip link names no state. */
-export function heedAddress() {
-  addEventListener('hashchange', ({ newURL }) => {
-    if (history.state?.view || !new URL(newURL).hash.includes('=')) return;
-    leaving = true;
-    history.replaceState(null, '', newURL);
-    location.reload();
-  });
-}
-
-/** What an address holds, and what says that the page rests. */
-const KEPT = /** @type {const} */ ([
-  'status',
-  'prompt',
-  'source',
-  'stack',
-  'sampler',
-  'head',
-  'cursor',
-  'sourceCursor',
-  'key',
-  'stage',
-  'zoom',
-  'off',
-  'openStage',
-  'tokens',
-  'model',
-  'view',
-  'chapter',
-  'assignment',
-]);
-
-/**
- * Keep the address current while the page rests; one whose model did not come stays, to be opened again.
- * @param {import('./store.js').Store} store
- */
-export function keepAddress({ state, subscribe }) {
-  /** @type {any} */
-  let timer;
-  const write = () => {
-    clearTimeout(timer);
-    if (!state.model || state.status === 'running') return;
-    timer = setTimeout(() => {
-      if (!leaving) history.replaceState(OWN_ENTRY, '', addressOf(state));
-    }, 300);
-  };
-  for (const key of KEPT) subscribe(key, write);
-  write();
 }

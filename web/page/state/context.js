@@ -5,7 +5,7 @@ const KEY = 'page';
 
 /**
  * @typedef {object} PageContext
- * @property {Readonly<import('./store.js').State>} page  the state: reading a key in a component subscribes to it
+ * @property {Readonly<import('./state.js').State>} page  the state: reading a key in a component subscribes to it
  * @property {import('./store.js').Store['set']} set      writes keys of the state and announces them
  * @property {(view: string) => void} go                 opens a view, or 'models', the dialog
  * @property {import('./run.js').Run} run                 the only access to the engine

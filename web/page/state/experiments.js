@@ -1,66 +1,91 @@
-// experiments.js - passes beside the text, never in it: other weights on, parts off, another model.
-
+// experiments.js - passes and texts beside the page's own, never in it: other weights, parts off, another model
+import { create, load } from 'glassformer';
 import { logprob } from './likelihood.js';
 
+/** @typedef {import('./runtime.js').Runtime} Runtime */
+
+/** How likely the model finds these ids, in bits per token, with some parts changed.
+ * @param {Runtime} runtime
+ * @param {number[]} ids
+ * @param {any[]} edits
+ * @param {AbortSignal} [signal]
+ * @param {any} [api] another model than the loaded one */
+export async function lossOf(runtime, ids, edits, signal, api = runtime.model()) {
+  const { logits } = await api.forward(ids, { ...runtime.reads(), edits, signal });
+  const [n, size] = logits.shape;
+  const bits = [];
+  for (let p = 0; p + 1 < n; p++)
+    bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
+  return {
+    bits,
+    mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length),
+    last: logits.data.slice((n - 1) * size),
+  };
+}
+
 /**
- * @param {import('./store.js').Store} store
- * @param {() => any} reads what an encoder-decoder is given to read
+ * A text as it is written.
+ * @param {Runtime} runtime
+ * @param {number[]} ids        its beginning
+ * @param {Record<string, any>} options  of the library's `generate`
+ * @param {any} [api]           another model than the loaded one
+ * @returns {AsyncIterable<{ id: number, text: string }>}
  */
-export function createExperiments({ state }, reads) {
-  const model = () => state.model?.api;
+export const writing = (runtime, ids, options, api = runtime.model()) =>
+  api.generate(ids, { ...runtime.reads(), ...options });
 
-  /** How likely the model finds these ids, in bits per token, with some parts changed.
-   * @param {number[]} ids
-   * @param {any[]} edits
-   * @param {AbortSignal} [signal]
-   * @param {any} [api] another model than the one in hand */
-  async function lossOf(ids, edits, signal, api = model()) {
-    const { logits } = await api.forward(ids, { ...reads(), edits, signal });
-    const [n, size] = logits.shape;
-    const bits = [];
-    for (let p = 0; p + 1 < n; p++)
-      bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
-    return {
-      bits,
-      mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length),
-      last: logits.data.slice((n - 1) * size),
-    };
-  }
+/** The continuation of these ids with some parts changed, greedy unless a sampler is given.
+ * @param {Runtime} runtime
+ * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal]
+ * @param {any} [api]
+ * @param {object} [sampler] */
+export async function continuation(runtime, ids, edits, maxTokens, signal, api, sampler = { temperature: 0 }) {
+  const steps = [];
+  for await (const { id, text } of writing(runtime, ids, { ...sampler, maxTokens, edits, signal }, api))
+    steps.push({ id, text });
+  return steps;
+}
 
-  /** The continuation of these ids with some parts changed, greedy unless a sampler is given.
-   * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal]
-   * @param {any} [api]
-   * @param {object} [sampler] */
-  async function continuation(ids, edits, maxTokens, signal, api = model(), sampler = { temperature: 0 }) {
-    const steps = [];
-    for await (const step of api.generate(ids, { ...reads(), ...sampler, maxTokens, edits, signal }))
-      steps.push({ id: step.id, text: step.text });
-    return steps;
-  }
+/**
+ * One pass over these ids.
+ * @param {Runtime} runtime
+ * @param {number[]} ids
+ * @param {{ capture?: string[], edits?: any[], signal?: AbortSignal }} [options]
+ * @returns {Promise<{ logits: any, captured: Record<string, any> }>}
+ */
+export const forward = (runtime, ids, options) => runtime.model().forward(ids, { ...runtime.reads(), ...options });
 
-  /**
-   * One pass over these ids.
-   * @param {number[]} ids
-   * @param {{ capture?: string[], edits?: any[], signal?: AbortSignal }} [options]
-   * @returns {Promise<{ logits: any, captured: Record<string, any> }>}
-   */
-  const forward = (ids, options) => model().forward(ids, { ...reads(), ...options });
+/**
+ * The likeliest tokens after each layer.
+ * @param {Runtime} runtime
+ * @param {number[]} ids
+ * @param {{ top?: number, signal?: AbortSignal }} [options]
+ * @returns {Promise<any[][][]>} [layer][position][rank]
+ */
+export const lens = (runtime, ids, options) => runtime.model().logitLens(ids, { ...runtime.reads(), ...options });
 
-  /**
-   * The likeliest tokens after each layer.
-   * @param {number[]} ids
-   * @param {{ top?: number, signal?: AbortSignal }} [options]
-   * @returns {Promise<any[][][]>} [layer][position][rank]
-   */
-  const lens = (ids, options) => model().logitLens(ids, { ...reads(), ...options });
+/**
+ * One logit after these ids as a sum of parts.
+ * @param {Runtime} runtime
+ * @param {number[]} ids
+ * @param {{ token?: number, signal?: AbortSignal }} [options]  token: the most likely one if absent
+ * @returns {Promise<import('../views/inside/lens.js').Attribution>}
+ */
+export const attribution = (runtime, ids, options) =>
+  runtime.model().attribution(ids, { ...runtime.reads(), ...options });
 
-  /**
-   * One logit after these ids as a sum of parts.
-   * @param {number[]} ids
-   * @param {{ token?: number, signal?: AbortSignal }} [options]  token: the most likely one if absent
-   * @returns {Promise<import('../views/inside/lens.js').Attribution>}
-   */
-  const attribution = (ids, options) => model().attribution(ids, { ...reads(), ...options });
-
-  return { lossOf, continuation, forward, lens, attribution };
+/**
+ * The weights of the loaded model without these ideas of a transformer: switches of its configuration that are off. The
+ * caller disposes of it.
+ * @param {Runtime} runtime
+ * @param {string[]} switches
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>} the library's Model
+ */
+export function without(runtime, switches, signal) {
+  const { made, source } = runtime.loaded();
+  const off = Object.fromEntries(switches.map((name) => [name, false]));
+  return made
+    ? create({ ...made.config, ...off }, { seed: made.seed, signal })
+    : load(source, { switches: off, signal });
 }

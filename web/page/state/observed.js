@@ -3,7 +3,7 @@
 // like a new one.
 import { createSubscriber } from 'svelte/reactivity';
 
-/** @typedef {import('./store.js').State} State */
+/** @typedef {import('./state.js').State} State */
 
 /**
  * Holds updates back while it is closed, for components that are not seen.
@@ -34,16 +34,22 @@ export function createGate(open) {
  * @returns {Readonly<State>}
  */
 export function observed(store, gate) {
-  const view = {};
-  for (const key of /** @type {(keyof State)[]} */ (Object.keys(store.state))) {
-    const subscribe = createSubscriber((update) => store.subscribe(key, gate ? () => gate.pass(update) : update));
-    Object.defineProperty(view, key, {
-      enumerable: true,
-      get() {
-        subscribe();
-        return store.state[key];
-      },
-    });
-  }
-  return /** @type {Readonly<State>} */ (view);
+  const watched = (/** @type {string} */ group) => {
+    const values = store.state[group],
+      view = {};
+    for (const key of Object.keys(values)) {
+      const subscribe = createSubscriber((update) =>
+        store.subscribe(`${group}.${key}`, gate ? () => gate.pass(update) : update),
+      );
+      Object.defineProperty(view, key, {
+        enumerable: true,
+        get() {
+          subscribe();
+          return values[key];
+        },
+      });
+    }
+    return view;
+  };
+  return /** @type {any} */ (Object.fromEntries(Object.keys(store.state).map((group) => [group, watched(group)])));
 }

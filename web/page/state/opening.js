@@ -1,7 +1,8 @@
 // opening.js - what the page does when it is opened: the model and text of its address, or the first shipped model, and
 // after that everything that a first visit does not wait for
-import { heedAddress, holding, keepAddress, readAddress } from './address.js';
-import { follow } from './following.js';
+import { applicable, readAddress } from './address.js';
+import { keepAddress, openTypedAddress } from './browser_history.js';
+import { followAddress } from './open_address.js';
 import { SHIPPED, shippedAs } from './models.js';
 
 /** @typedef {import('./store.js').Store} Store */
@@ -44,12 +45,12 @@ function watchVisitor(/** @type {boolean} */ came) {
  * @param {ReturnType<typeof readAddress>} asked
  */
 async function openFirst(store, run, asked) {
-  const none = () => !store.state.model && !store.state.progress; // here or on its way
+  const none = () => !store.state.run.model && !store.state.run.progress; // here or on its way
   const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
   const made = !!asked.made && (await run.make(asked.made.config, asked.made.seed, asked.opens));
   if (asked.made && !made && none()) {
-    asked = holding({ ...asked, from: 'random weights' });
-    store.set({ note: asked.note });
+    asked = applicable({ ...asked, from: 'random weights' });
+    store.set({ view: { note: asked.note } });
   }
   if (!made && none())
     await run.loadModel(new URL(wanted.file, document.baseURI), {
@@ -58,7 +59,7 @@ async function openFirst(store, run, asked) {
       opens: { ...wanted.opens, ...asked.opens },
       ...(requested && wanted === SHIPPED[0] && { fetch: fetchRequested }),
     });
-  if (made || store.state.model?.address === wanted.file) await follow(asked, store, run);
+  if (made || store.state.run.model?.address === wanted.file) await followAddress(asked, store, run);
   return { made, wanted, none };
 }
 
@@ -67,9 +68,10 @@ async function openFirst(store, run, asked) {
  * @param {Run} run
  */
 export async function openPage(store, run) {
-  heedAddress();
-  const asked = holding(readAddress(location.hash));
-  store.set({ ...asked.state, note: asked.note });
+  openTypedAddress();
+  const asked = applicable(readAddress(location.hash));
+  store.set(asked.state);
+  store.set({ view: { note: asked.note } });
   const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
   if (navigator.serviceWorker?.controller) void fonts();
   const { made, wanted, none } = await openFirst(store, run, asked);
@@ -78,7 +80,7 @@ export async function openPage(store, run) {
   // A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void run.run();
-  if (store.state.model) begin();
+  if (store.state.run.model) begin();
   const styled = fonts().then(() => document.fonts.ready);
   const better = SHIPPED.find((m) => m.better && m !== wanted);
   if (better && !asked.model && !made && (!visitor.touched || none())) {
@@ -86,9 +88,9 @@ export async function openPage(store, run) {
       name: better.name,
       address: better.file,
       opens: better.opens,
-      instead: () => !visitor.touched && !store.state.tokens.some((t) => !t.given), // no text is taken from a reader
+      instead: () => !visitor.touched && !store.state.text.tokens.some((t) => !t.given), // no text is taken from a reader
     });
-    if (!store.state.offer) begin();
+    if (!store.state.run.offer) begin();
   }
   await styled;
 }

@@ -97,7 +97,7 @@ export class PatternStore {
    * The head of the first layer to show first: the one whose weights are furthest from uniform, by the bits that the
    * entropy of a row lacks, on average.
    */
-  telling() {
+  sharpest() {
     let best = { layer: 0, head: 0 },
       most = -1;
     for (let head = 0; head < this.nHeads; head++) {
@@ -121,21 +121,22 @@ export class PatternStore {
 }
 
 /** What the panels of attention show: the rows of the chosen stack, whose queries and keys they are, and which query is
- * in hand. @param {import('./store.js').State} s */
+ * in hand. @param {import('./state.js').State} s */
 export function inView(s) {
-  const { config } = s.model ?? {};
-  const encoder = s.stack === 'encoder';
+  const { config } = s.run.model ?? {};
+  const encoder = s.attention.stack === 'encoder';
   const point =
     config?.kind !== 'encoder_decoder'
-      ? `blocks.${s.head.layer}.attn`
-      : `${encoder ? 'encoder' : 'decoder'}.${s.head.layer}.${s.stack === 'cross' ? 'cross_attn' : 'attn'}`;
+      ? `blocks.${s.attention.head.layer}.attn`
+      : `${encoder ? 'encoder' : 'decoder'}.${s.attention.head.layer}.${s.attention.stack === 'cross' ? 'cross_attn' : 'attn'}`;
   return {
-    rows: s.stack === 'self' ? s.patterns : (s.otherPatterns?.[s.stack] ?? null),
-    queries: encoder ? s.sourceTokens : s.tokens,
-    keys: s.stack === 'self' ? s.tokens : s.sourceTokens,
-    query: encoder ? s.sourceCursor : s.cursor,
+    rows:
+      s.attention.stack === 'self' ? s.attention.patterns : (s.attention.otherPatterns?.[s.attention.stack] ?? null),
+    queries: encoder ? s.text.sourceTokens : s.text.tokens,
+    keys: s.attention.stack === 'self' ? s.text.tokens : s.text.sourceTokens,
+    query: encoder ? s.text.sourceCursor : s.text.cursor,
     point,
-    causal: !!s.patterns?.causal && s.stack === 'self',
+    causal: !!s.attention.patterns?.causal && s.attention.stack === 'self',
     layers: encoder ? (config?.nEncoderLayers ?? 0) : (config?.nLayers ?? 0),
   };
 }

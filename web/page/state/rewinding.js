@@ -1,35 +1,32 @@
 // rewinding.js - the end of the text is dropped: behind a place, or back to the prompt
+import { setPrompt } from './read_prompt.js';
 
-/**
- * @param {import('./shared.js').Shared} shared
- * @param {(prompt: string) => Promise<void>} setPrompt
- */
-export function createRewinding(shared, setPrompt) {
-  const { state, set } = shared;
+/** @typedef {import('./runtime.js').Runtime} Runtime */
 
-  /** Keep so many tokens. @param {number} n */
-  function cut(n) {
-    if (n < 0 || n >= state.tokens.length) return;
-    const { tokens, logits } = state;
-    const patterns = shared.rows();
-    tokens.length = n;
-    patterns.truncate(n);
-    state.otherPatterns?.cross.truncate(n);
-    for (const p of [...logits.keys()]) if (p >= n) logits.delete(p);
-    set({ tokens, patterns, logits, cursor: n - 1, key: null, hover: null, follow: true });
-  }
+/** Keep so many tokens. @param {Runtime} runtime @param {number} n */
+export function cut(runtime, n) {
+  const { state, set } = runtime;
+  const { tokens, logits } = state.text;
+  if (n < 0 || n >= tokens.length) return;
+  const patterns = runtime.rows();
+  tokens.length = n;
+  patterns.truncate(n);
+  state.attention.otherPatterns?.cross.truncate(n);
+  for (const p of [...logits.keys()]) if (p >= n) logits.delete(p);
+  set({ text: { tokens, logits, cursor: n - 1, follow: true }, attention: { patterns, key: null, hover: null } });
+}
 
-  /** Drop everything after the prompt; one that is being read brings nothing after it. */
-  function rewind() {
-    if (shared.reading || !shared.model()) return;
-    // branched within it
-    if (state.tokens.filter((t) => t.given).length < state.promptLength) return void setPrompt(state.prompt);
-    shared.turn++;
-    void shared.close();
-    shared.running = false;
-    cut(state.tokens.findIndex((t) => !t.given));
-    set({ status: 'ready', stopReason: '', branches: [], pure: true });
-  }
-
-  return { cut, rewind };
+/** Drop everything after the prompt; one that is being read brings nothing after it. @param {Runtime} runtime */
+export function rewind(runtime) {
+  const { tokens, promptLength, prompt } = runtime.state.text;
+  if (runtime.reading || !runtime.model()) return;
+  // branched within it
+  if (tokens.filter((t) => t.given).length < promptLength) return void setPrompt(runtime, prompt);
+  runtime.turn++;
+  void runtime.close();
+  cut(
+    runtime,
+    tokens.findIndex((t) => !t.given),
+  );
+  runtime.set({ run: { status: 'ready', stopReason: '' }, text: { branches: [], pure: true } });
 }

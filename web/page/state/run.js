@@ -1,66 +1,53 @@
-// run.js - the model in hand and the text it writes: the page's one caller of the library.
+// run.js - the calls that change model and text or ask about them: the page's one caller of the library.
 //
-// A text is a prompt and the tokens after it. The parts below change it; what they share is in shared.js.
-
+// A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
+// the runtime that all of them share.
 import { estimate } from 'glassformer';
-import { createBranching } from './branching.js';
-import { createBroken } from './broken.js';
-import { createExperiments } from './experiments.js';
-import { createInquiry } from './inquiry.js';
-import { createLoading } from './loading.js';
-import { createReading } from './reading.js';
-import { createRewinding } from './rewinding.js';
-import { createRows } from './rows.js';
-import { createShared } from './shared.js';
-import { createWords } from './words.js';
-import { createWriting } from './writing.js';
+import { branch, restore, takeUp } from './branching.js';
+import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
+import { explain, trace, values, wantLogits } from './inquiry.js';
+import { dropOffer } from './adopt_model.js';
+import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
+import { setPrompt, setSource } from './read_prompt.js';
+import { rewind } from './rewinding.js';
+import { wantRows } from './rows.js';
+import { createRuntime } from './runtime.js';
+import { idsOf, piecesOf, spell } from './words.js';
+import { greet, run, setSampler, step, stop } from './writing.js';
 
-/** @param {import('./store.js').Store} store */
+/** @typedef {import('./runtime.js').Runtime} Runtime */
+
+const CALLS = {
+  ...{ loadModel, stopLoading, takeOffer, dropOffer, make },
+  ...{ setPrompt, setSource, rewind, branch, takeUp, restore },
+  ...{ run, greet, step, stop, setSampler },
+  ...{ idsOf, piecesOf, spell, wantRows, wantLogits, values, explain, trace },
+  ...{ lossOf, continuation, forward, lens, attribution, without, writing },
+};
+
+/**
+ * The functions with this runtime as their first argument.
+ * @template {Record<string, (runtime: Runtime, ...rest: any[]) => any>} Calls
+ * @param {Runtime} runtime
+ * @param {Calls} calls
+ * @returns {{ [Name in keyof Calls]: Calls[Name] extends (runtime: Runtime, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never }}
+ */
+const bound = (runtime, calls) =>
+  /** @type {any} */ (
+    Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, call.bind(null, runtime)]))
+  );
+
+/** @param {Pick<import('./store.js').Store, 'state' | 'set'>} store */
 export function createRun(store) {
-  const { state } = store;
-  const shared = createShared(store);
-  const { reads, has, fail, model } = shared;
-  const words = createWords(store, fail);
-  const { idsOf, textsOf, spell } = words;
-  const inquiry = createInquiry(store, { turn: () => shared.turn, reads, has, fail });
-  const rows = createRows(store, { turn: () => shared.turn, reads, fail });
-  const { setPrompt, setSource } = createReading(shared, words);
-  const { cut, rewind } = createRewinding(shared, setPrompt);
-  const writing = createWriting(shared, { setPrompt, rewind, rows });
-  const { run } = writing;
-  const branching = createBranching(shared, { cut, run, spell, wantRows: rows.wantRows });
-  const loading = createLoading(shared, { setPrompt, restore: branching.restore, run });
-
+  const runtime = createRuntime(store);
   return {
-    ...inquiry,
-    wantRows: rows.wantRows,
-    ...createExperiments(store, reads),
-    ...createBroken(store, reads),
-    ...loading,
-    ...writing,
-    ...branching,
-    reads,
-    idsOf,
-    spell,
-    setPrompt,
-    setSource,
-    rewind,
-    /**
-     * A text's tokens with what each adds to it.
-     * @param {string} text
-     */
-    async piecesOf(text) {
-      const ids = await idsOf(text);
-      const texts = await textsOf(ids);
-      const { bos } = model().special;
-      return ids.map((/** @type {number} */ id, /** @type {number} */ i) => ({ id, text: id === bos ? '' : texts[i] }));
-    },
-    /** Whether the model has this point. */
-    has,
+    ...bound(runtime, CALLS),
+    reads: runtime.reads,
+    has: runtime.has,
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
-    textKey: () => `${shared.models}: ${state.sourceTokens.map((t) => t.id)}: ${state.tokens.map((t) => t.id)}`,
+    textKey: () => `${runtime.models}: ${store.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
     /** @param {number} n */
-    costAt: (n) => estimate(shared.inHand().config, { contextLength: n, kvDtype: shared.inHand().kvDtype }),
+    costAt: (n) => estimate(runtime.loaded().config, { contextLength: n, kvDtype: runtime.loaded().kvDtype }),
   };
 }
 

@@ -75,10 +75,10 @@ function weigh(logits, sampler, n) {
 
 /** What could follow the token in hand, likeliest first, with the one that was drawn among them: exact when the logits
  * are known, else as the engine named them while it wrote (`sampled` is null then).
- * @param {import('./store.js').State} s @param {number} n */
+ * @param {Pick<import('./state.js').State, 'text' | 'sampler'>} s @param {number} n */
 export function following(s, n) {
-  const drawn = s.tokens[s.cursor + 1];
-  const logits = s.logits.get(s.cursor);
+  const drawn = s.text.tokens[s.text.cursor + 1];
+  const logits = s.text.logits.get(s.text.cursor);
   if (logits) {
     const d = distribution(logits, s.sampler, n);
     const list = [...d.candidates];

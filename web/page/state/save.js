@@ -26,28 +26,33 @@ export const csv = (rows) =>
     )
     .join('\n') + '\n';
 
+const SELF = /** @type {const} */ ('self');
+
 /** The present view as a program for the package: the text with the head in hand, and how the prompt goes on without the parts that are off.
- * @param {import('./store.js').State} s */
+ * @param {import('./state.js').State} s */
 export function asJavaScript(s) {
   const json = JSON.stringify;
   const { temperature, topK, topP, seed, ignoreEos } = s.sampler;
-  const { address, name, made, config } = s.model ?? {};
-  const given = s.tokens.filter((t) => t.given);
-  const n = s.tokens.length - given.length || s.maxTokens;
+  const { address, name, made, config } = s.run.model ?? {};
+  const given = s.text.tokens.filter((t) => t.given);
+  const n = s.text.tokens.length - given.length || s.run.maxTokens;
   // the encoder runs once, no step brings its rows
-  const point = `${inView(s.stack === 'encoder' ? { ...s, stack: 'self' } : s).point}.hook_pattern`;
-  const ids = (/** @type {import('./store.js').Token[]} */ tokens) => tokens.map((t) => t.id);
+  const shown = s.attention.stack === 'encoder' ? { ...s, attention: { ...s.attention, stack: SELF } } : s;
+  const point = `${inView(shown).point}.hook_pattern`;
+  const ids = (/** @type {import('./state.js').Token[]} */ tokens) => tokens.map((t) => t.id);
   const wordless = !given.some((t) => t.text);
-  const prompt = s.prompt && !wordless ? s.prompt : ids(given); // without words it begins with a token of its own
+  const prompt = s.text.prompt && !wordless ? s.text.prompt : ids(given); // without words it begins with a token of its own
   const source =
-    config?.kind === 'encoder_decoder' ? `source: ${json(wordless && made ? ids(s.sourceTokens) : s.source)}, ` : '';
-  const edits = editsOf(config, s.off);
+    config?.kind === 'encoder_decoder'
+      ? `source: ${json(wordless && made ? ids(s.text.sourceTokens) : s.text.source)}, `
+      : '';
+  const edits = editsOf(config, s.attention.off);
   const opened = made
     ? `create(${json(made.config)}, { seed: ${made.seed} })`
     : `load(${json(address ? new URL(address, document.baseURI).href : name)})`;
-  const row = (/** @type {string} */ query) => `const from = (${s.head.head} * queries + ${query}) * keys;
-  const row = data.subarray(from, from + keys);                     // head ${s.head.head}, `;
-  const text = s.pure
+  const row = (/** @type {string} */ query) => `const from = (${s.attention.head.head} * queries + ${query}) * keys;
+  const row = data.subarray(from, from + keys);                     // head ${s.attention.head.head}, `;
+  const text = s.text.pure
     ? `const run = model.generate(${json(prompt)}, {
   ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},${ignoreEos ? ' ignoreEos: true,' : ''}
   capture: [${json(point)}],
@@ -59,7 +64,7 @@ for await (const step of run) {
   console.log(JSON.stringify(step.text), 'after reading', row.indexOf(Math.max(...row)));
 }`
     : // tokens were chosen by hand, or the sampler was moved: no seed gives this text
-      `const ids = ${json(ids(s.tokens))};
+      `const ids = ${json(ids(s.text.tokens))};
 const { captured } = await model.forward(ids, { ${source}capture: [${json(point)}] });
 const { data, shape } = captured[${json(point)}];   // [head, query, key]
 const [, queries, keys] = shape;
@@ -84,11 +89,11 @@ ${without}model.dispose();
 
 /**
  * The text as it stands: everything that is needed to make it again, and what came of it.
- * @param {import('./store.js').State} s
+ * @param {import('./state.js').State} s
  */
 export function asJson(s) {
-  const { name, address, made, config, backend } = s.model ?? {};
-  const token = (/** @type {import('./store.js').Token} */ t, /** @type {number} */ position) => ({
+  const { name, address, made, config, backend } = s.run.model ?? {};
+  const token = (/** @type {import('./state.js').Token} */ t, /** @type {number} */ position) => ({
     position,
     id: t.id,
     text: t.text,
@@ -98,18 +103,23 @@ export function asJson(s) {
   return JSON.stringify(
     {
       model: { name, address, ...(made && { made }), config, backend },
-      prompt: s.prompt,
-      ...(config?.kind === 'encoder_decoder' && { source: s.source, sourceIds: s.sourceTokens.map((t) => t.id) }),
+      prompt: s.text.prompt,
+      ...(config?.kind === 'encoder_decoder' && {
+        source: s.text.source,
+        sourceIds: s.text.sourceTokens.map((t) => t.id),
+      }),
       sampler: s.sampler,
-      fromSeedAlone: s.pure,
-      tokens: s.tokens.map(token),
-      branches: s.branches.map((b) => ({ at: b.at, tokens: b.tokens.map(token) })),
-      off: editsOf(config, s.off),
-      speed: s.speed,
+      fromSeedAlone: s.text.pure,
+      tokens: s.text.tokens.map(token),
+      branches: s.text.branches.map((b) => ({ at: b.at, tokens: b.tokens.map(token) })),
+      off: editsOf(config, s.attention.off),
+      speed: s.run.speed,
       pattern: {
-        layer: s.head.layer,
-        head: s.head.head,
-        rows: s.tokens.map((_, q) => Array.from(s.patterns?.row(s.head.layer, s.head.head, q) ?? [])),
+        layer: s.attention.head.layer,
+        head: s.attention.head.head,
+        rows: s.text.tokens.map((_, q) =>
+          Array.from(s.attention.patterns?.row(s.attention.head.layer, s.attention.head.head, q) ?? []),
+        ),
       },
     },
     null,

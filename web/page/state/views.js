@@ -1,4 +1,4 @@
-// views.js - the views of the page, and how an address names one
+// views.js - the views of the page, how an address names one, and their panels that an address can hide
 
 /** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn'} View */
 
@@ -22,5 +22,5 @@ export function viewOf(hash) {
   return VIEWS.find(({ id }) => id === name)?.id ?? 'write';
 }
 
-/** Marks the entries of the history that the page made itself: between them no model is loaded again. */
-export const OWN_ENTRY = { view: true };
+/** Panels that a link for a class can hide. */
+export const CONCEALABLE = ['next', 'heads', 'attention', 'lens', 'parameters'];

@@ -1,7 +1,7 @@
 // assignment.js - the sentences of a link for a class: a question, and what is hidden until it is answered
 
 /** What an assignment can hide, by the panel that shows it. */
-export const CONCEALABLE = {
+export const CONCEALED = {
   next: 'the probabilities of the next token',
   heads: 'the small pictures of the heads',
   attention: 'the large picture of attention',

@@ -29,7 +29,7 @@ export const ABLATE = {
   loss: (mean, change) => [`${far(mean)} bits a token`, change === undefined ? '' : `, ${signed(change)} bits`],
   /** @param {string[]} names */
   without: (names) => `Without ${names.length === 1 ? names[0] : `${names.length} parts`}`,
-  /** @param {{ token: import('../state/store.js').Token, bits: number }[]} list */
+  /** @param {{ token: import('../state/state.js').Token, bits: number }[]} list */
   affected: (list) =>
     `Most affected tokens: ${list.map(({ token, bits }) => `“${label(token)}” (+${figures(bits)} bits)`).join(', ')}.`,
 };

@@ -18,7 +18,7 @@ export const HEADER = {
 /** @type {Record<string, string>} */
 const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
 
-/** @typedef {import('../state/store.js').LoadedModel} LoadedModel */
+/** @typedef {import('../state/state.js').LoadedModel} LoadedModel */
 
 /**
  * The type that holds most of the weights.
@@ -59,7 +59,7 @@ export const NOTICE = {
 /** @type {Record<string, string>} */
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
-/** @param {NonNullable<import('../state/store.js').State['progress']>} progress */
+/** @param {NonNullable<import('../state/state.js').RunState['progress']>} progress */
 export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secondsLeft }) =>
   `${PHASE[phase] ?? 'Loading'} ${name}${loaded ? `, ${bytes(loaded)}${total ? ` of ${bytes(total)}` : ''}` : ''}` +
   (phase === 'download' && bytesPerSecond ? `, ${bytes(Math.round(bytesPerSecond))}/s` : '') +

@@ -16,9 +16,9 @@ import { int, percent, quoted } from './format.js';
 import { factor } from './formulas.js';
 
 /**
- * @typedef {import('../state/store.js').State} State
+ * @typedef {import('../state/state.js').State} State
  * @typedef
- *   {{ title: string, view: import('../state/views.js').View, at: string, text: (s: State, c: any) => string, set?: (s: State) => Partial<State>, when?: (c: any) => boolean }}
+ *   {{ title: string, view: import('../state/views.js').View, at: string, text: (s: State, c: any) => string, set?: import('../state/store.js').Patch, when?: (c: any) => boolean }}
  *   Stop `c` is the configuration: what is said is true of the model that is loaded; `when` it has such a part
  */
 
@@ -97,7 +97,7 @@ function summing(c) {
  * @param {any} c
  */
 function pieces(s, c) {
-  const list = twoStacks(c) ? s.sourceTokens : s.tokens.filter((t) => t.given);
+  const list = twoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);
   const one = list.length > 1 && list.every((t) => t.text && [...t.text].length === 1);
   return `${twoStacks(c) ? 'The text that it reads' : 'Your text'} is cut into ${int(list.length)} pieces, here ${one ? 'single letters' : 'words and parts of words'}, from a fixed list of ${int(c.vocabSize)}`;
 }
@@ -108,15 +108,15 @@ const STOPS = [
     title: 'Tokens and their rows',
     view: 'inside',
     at: '.anatomy',
-    set: () => ({ openStage: 'embed' }),
+    set: { view: { openStage: 'embed' } },
     text: (s, c) =>
-      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${embedWidth(c)} values${c.dEmbed ? `, from which a matrix makes ${c.dModel},` : ''} that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 1 the grey strips on the left are these rows.'} ${POSITION[positionOf(c)]}`,
+      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${embedWidth(c)} values${c.dEmbed ? `, from which a matrix makes ${c.dModel},` : ''} that stand for it from here on. ${s.attention.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 1 the grey strips on the left are these rows.'} ${POSITION[positionOf(c)]}`,
   },
   {
     title: 'One scale',
     view: 'inside',
     at: '.anatomy',
-    set: () => ({ openStage: 'norm1' }),
+    set: { view: { openStage: 'norm1' } },
     when: (c) => c.useNorm,
     text: (_, c) => SCALE[c.normPlacement],
   },
@@ -124,15 +124,15 @@ const STOPS = [
     title: 'Query, key, value',
     view: 'inside',
     at: '.anatomy',
-    set: () => ({ openStage: 'qkv' }),
+    set: { view: { openStage: 'qkv' } },
     text: (s, c) =>
-      `Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share keys and values. ` : ''}${order(c, s.head.layer)}`,
+      `Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share keys and values. ` : ''}${order(c, s.attention.head.layer)}`,
   },
   {
     title: 'Scores',
     view: 'inside',
     at: '.attention',
-    set: () => ({ openStage: '', stage: 'raw', zoom: 'near', stack: 'self' }),
+    set: { view: { openStage: '' }, attention: { stage: 'raw', zoom: 'near', stack: 'self' } },
     text: (_, c) =>
       `A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
   },
@@ -140,41 +140,41 @@ const STOPS = [
     title: 'Mask',
     view: 'inside',
     at: '.attention',
-    set: () => ({ stage: 'masked', stack: 'self' }),
+    set: { attention: { stage: 'masked', stack: 'self' } },
     when: (c) => c.causal,
     text: (s, c) =>
-      `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${windowOf(c, s.head.layer) ? ` Nor do those more than ${windowOf(c, s.head.layer) - 1} tokens back.` : c.slidingWindow ? ' Other layers also leave out what is far back.' : ''}`,
+      `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${windowOf(c, s.attention.head.layer) ? ` Nor do those more than ${windowOf(c, s.attention.head.layer) - 1} tokens back.` : c.slidingWindow ? ' Other layers also leave out what is far back.' : ''}`,
   },
   {
     title: 'Softmax weights the values',
     view: 'inside',
     at: '.attention',
-    set: () => ({ stage: 'pattern', stack: 'self' }),
+    set: { attention: { stage: 'pattern', stack: 'self' } },
     text: (s) =>
-      `Each row becomes weights that add up to 1. The list on the right writes the largest out for ${quoted(s.tokens[Math.max(0, s.cursor)] ?? { text: '', id: 0 })}. With these weights the values are added up: in the anatomy, green ribbons as thick as their share. One more matrix brings the heads together, and the result is added to the stream. Choose other heads: each has a habit of its own.`,
+      `Each row becomes weights that add up to 1. The list on the right writes the largest out for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: 0 })}. With these weights the values are added up: in the anatomy, green ribbons as thick as their share. One more matrix brings the heads together, and the result is added to the stream. Choose other heads: each has a habit of its own.`,
   },
   {
     title: 'Across',
     view: 'inside',
     at: '.attention',
-    set: () => ({ stage: 'pattern', stack: 'cross' }),
+    set: { attention: { stage: 'pattern', stack: 'cross' } },
     when: twoStacks,
     text: (s, c) =>
-      `What was read went through ${c.nEncoderLayers} blocks of its own, in which every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since all ${int(s.sourceTokens.length)} tokens are there from the start. Follow the rows to see where it looked while it wrote.`,
+      `What was read went through ${c.nEncoderLayers} blocks of its own, in which every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since all ${int(s.text.sourceTokens.length)} tokens are there from the start. Follow the rows to see where it looked while it wrote.`,
   },
   {
     title: 'The wide layer',
     view: 'inside',
     at: '.anatomy',
-    set: () => ({ openStage: 'ffn' }),
+    set: { view: { openStage: 'ffn' } },
     text: (s, c) =>
-      `Now each position works by itself: ${c.dModel} values become ${widenedAnywhere(c)}, ${bend(c)}, and the result becomes ${c.dModel} values again. ${percent((s.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.model?.parameters.total ?? 1))} of all parameters are in these layers.`,
+      `Now each position works by itself: ${c.dModel} values become ${widenedAnywhere(c)}, ${bend(c)}, and the result becomes ${c.dModel} values again. ${percent((s.run.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.run.model?.parameters.total ?? 1))} of all parameters are in these layers.`,
   },
   {
     title: 'The stream',
     view: 'inside',
     at: '.anatomy',
-    set: () => ({ openStage: 'resid' }),
+    set: { view: { openStage: 'resid' } },
     text: (_, c) =>
       `${summing(c)} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
   },
@@ -182,7 +182,7 @@ const STOPS = [
     title: 'Back to words',
     view: 'count',
     at: '.parameters',
-    set: () => ({ openStage: '' }),
+    set: { view: { openStage: '' } },
     when: writes,
     text: (_, c) =>
       c.tieWordEmbeddings
@@ -203,13 +203,13 @@ const STOPS = [
     at: '.memory',
     when: (c) => writes(c) && c.causal,
     text: (s, c) =>
-      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.model?.kvDtype))} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
+      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
   },
   {
     title: 'Take it apart',
     view: 'experiment',
     at: '.ablate',
-    set: () => ({ openStage: '' }),
+    set: { view: { openStage: '' } },
     text: (_, c) =>
       `Where a head looks is not yet what it is for. ${writes(c) ? 'The logit lens under “Inside” reads the stream with the head after each layer; where parts simply add up, the logit of the chosen token is divided among them. Here, switch parts off and see how the text changes. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
   },
@@ -219,7 +219,7 @@ const STOPS = [
  * The stops that the loaded model has.
  * @param {State} s
  */
-export const stopsOf = (s) => (s.model ? STOPS.filter((stop) => stop.when?.(s.model?.config) ?? true) : []);
+export const stopsOf = (s) => (s.run.model ? STOPS.filter((stop) => stop.when?.(s.run.model?.config) ?? true) : []);
 
 export const WALK = {
   back: 'Back',

@@ -14,13 +14,13 @@ export const NEXT = {
 };
 
 /**
- * @param {import('../state/store.js').Token} token
+ * @param {import('../state/state.js').Token} token
  * @param {number | null} entropy  bits, null where it is not known
  */
 export const afterToken = (token, entropy) =>
   `after ${quoted(token)}${entropy === null ? '' : `, entropy ${figures(entropy)} bits`}`;
 
-/** @typedef {import('../state/store.js').State['sampler']} Sampler */
+/** @typedef {import('../state/state.js').State['sampler']} Sampler */
 
 /**
  * How many tokens the sampler may draw.
@@ -61,7 +61,7 @@ export function candidateSaid({ sampled }, drawn) {
 
 /**
  * @param {number} mean  bits a token
- * @param {import('../state/store.js').Token} token  the most surprising one
+ * @param {import('../state/state.js').Token} token  the most surprising one
  * @param {number} most  its bits
  */
 export const surpriseSaid = (mean, token, most) =>
@@ -99,7 +99,7 @@ export const endedSaid = (reason) => (written, speed) =>
 
 /**
  * Why the text ends here, beside it; '' where it may go on.
- * @param {Pick<import('../state/store.js').State, 'status' | 'stopReason' | 'maxTokens' | 'model'>} state
+ * @param {import('../state/state.js').RunState} run
  */
 export function ended({ status, stopReason, maxTokens, model }) {
   if (status !== 'done') return '';
@@ -117,7 +117,7 @@ export function ended({ status, stopReason, maxTokens, model }) {
 
 /**
  * A token in one line.
- * @param {import('../state/store.js').Token | undefined} token
+ * @param {import('../state/state.js').Token | undefined} token
  * @param {number} position
  */
 export const tokenSaid = (token, position) =>
@@ -135,7 +135,7 @@ export const VERSIONS = {
   empty: 'nothing is written here',
 };
 
-/** @param {import('../state/store.js').Token} token */
+/** @param {import('../state/state.js').Token} token */
 export const backTo = (token) => `Back to ${quoted(token)}`;
 
 /** @param {number[]} bits  of each token */
@@ -145,12 +145,12 @@ export function likelihoodSaid(bits) {
   return `log₂ p = ${figures(-sum)} over ${bits.length} token${bits.length === 1 ? '' : 's'}, ${figures(sum / bits.length)} bits each`;
 }
 
-/** @param {import('../state/store.js').Token} token @param {number} bits */
+/** @param {import('../state/state.js').Token} token @param {number} bits */
 export const bitsSaid = (token, bits) => `${quoted(token)}: ${figures(bits)} bits`;
 
 /**
  * Where two texts part and which the model finds likelier.
- * @param {import('../state/store.js').Token[][]} texts
+ * @param {import('../state/state.js').Token[][]} texts
  * @param {number[][]} bits  of each token from there on
  * @param {number} at
  */
@@ -177,7 +177,7 @@ export const PROMPT = {
   sources: 'Examples',
 };
 
-/** @param {import('../state/store.js').State['status']} status @param {boolean} written */
+/** @param {import('../state/state.js').RunState['status']} status @param {boolean} written */
 export const goSaid = (status, written) =>
   status === 'paused' && written ? 'Continue' : status === 'done' ? 'Run again' : 'Run';
 
@@ -186,7 +186,7 @@ const ANY = ['Once upon a time', 'The capital of France is', '1, 2, 3, 4,'];
 
 /**
  * Prompts that suit a decoder.
- * @param {import('../state/store.js').LoadedModel | null} model
+ * @param {import('../state/state.js').LoadedModel | null} model
  */
 export const examplePrompts = (model) =>
   !model || model.wordless ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;

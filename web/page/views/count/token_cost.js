@@ -30,7 +30,7 @@ export function byPosition(costAt, contextLength) {
 
 /**
  * The bytes of the weights that one token reads: all, or of experts those that it uses.
- * @param {import('../../state/store.js').LoadedModel} model
+ * @param {import('../../state/state.js').LoadedModel} model
  */
 export function bytesRead({ config: c, parameters: { rows, bytes: all } }) {
   const experts = rows.filter((/** @type {any} */ row) => row.name.includes('.experts.'));

@@ -5,7 +5,7 @@ import { editsOf, headKey, partOf } from '../../state/switches.js';
 import { distribution } from '../../state/sampler.js';
 
 /** @typedef {import('../../state/switches.js').Part} Part */
-/** @typedef {import('../../state/store.js').Token} Token */
+/** @typedef {import('../../state/state.js').Token} Token */
 
 export const MOST = 160; // tokens of the text that are scored
 export const AHEAD = 32; // tokens of the continuations

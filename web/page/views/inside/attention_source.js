@@ -18,14 +18,14 @@ import { inView } from '../../state/patterns.js';
  */
 
 /**
- * @param {Readonly<import('../../state/store.js').State>} page
+ * @param {Readonly<import('../../state/state.js').State>} page
  * @param {import('./scores.js').HeadScores | null} scores
  * @returns {AttentionSource}
  */
 export function sourceOf(page, scores) {
   const { rows, causal, keys } = inView(page);
-  const { stage, stack } = page;
-  const { layer, head } = page.head;
+  const { stage, stack } = page.attention;
+  const { layer, head } = page.attention.head;
   const known = rows?.known(layer) ?? 0;
   const columns = (/** @type {number} */ n) => (stack === 'self' ? n : keys.length);
   const common = { triangular: causal, sums: false, shown: false, later: false };
@@ -103,11 +103,11 @@ export function written(source, row, query, key, words) {
 
 /**
  * The positions that are shown: all of them, or the last few up to the one in hand.
- * @param {Readonly<import('../../state/store.js').State>} page
+ * @param {Readonly<import('../../state/state.js').State>} page
  * @param {number} n     queries that are known
  * @param {number} near  of them in the near view
  */
-export function spanOf({ zoom, stack, cursor, follow }, n, near) {
+export function spanOf({ text: { cursor, follow }, attention: { zoom, stack } }, n, near) {
   if (zoom === 'whole' || n <= near + 4 || stack !== 'self') return { first: 0, n };
   const last = Math.min(n, Math.max(near, Math.min(n, cursor + 1 + (follow ? 0 : 3))));
   return { first: last - near, n: near };

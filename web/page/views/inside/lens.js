@@ -2,7 +2,7 @@
 
 import { blockPoint } from '../../state/points.js';
 
-/** @typedef {import('../../state/store.js').Token} Token */
+/** @typedef {import('../../state/state.js').Token} Token */
 /** @typedef {{ id: number, text: string, probability: number }} LensToken  of the library */
 /**
  * A part of the library's attribution.

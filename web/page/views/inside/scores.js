@@ -1,7 +1,7 @@
 // scores.js - scores of one attention for all queries and keys. The engine does not compute a score that the mask leaves
 // out: before the mask, such a score is computed here as q · k.
 
-import { breather } from '../../state/breath.js';
+import { yielder } from '../../state/yielding.js';
 
 /**
  * @typedef {{ data: Float32Array, shape: number[] }} Tensor
@@ -51,7 +51,7 @@ export async function headScores(of, head, scale) {
   const { q, k } = of;
   const data = q && k ? own.slice() : own;
   let [min, max] = [Infinity, -Infinity];
-  const rest = breather();
+  const rest = yielder();
   for (let query = 0; query < n; query++) {
     for (let key = 0; key < keys; key++) {
       const i = query * keys + key;

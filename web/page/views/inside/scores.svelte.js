@@ -24,18 +24,20 @@ export function scoresInHand({ page, set, run }) {
   let head = $state.raw(/** @type {import('./scores.js').HeadScores | null} */ (null));
   let wanted = '';
 
-  const keyNow = () => `${inView(page).point}.${POINTS[page.stage]} ${run.textKey()}`;
+  const keyNow = () => `${inView(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
   /** Whether these are of what is shown. The text may have grown, where no position sees what comes later. */
   const holds = (/** @type {string} */ key) => {
-    void [page.tokens, page.sourceTokens, page.model];
+    void [page.text.tokens, page.text.sourceTokens, page.run.model];
     const now = keyNow();
-    return now === key || (!!page.patterns?.causal && now.startsWith(`${key},`));
+    return now === key || (!!page.attention.patterns?.causal && now.startsWith(`${key},`));
   };
 
   $effect(() => {
-    const { stage, status, tokens, model } = page;
+    const { stage } = page.attention,
+      { status, model } = page.run,
+      { tokens } = page.text;
     if (stage === 'pattern' || status === 'running' || !tokens.length || !model) return;
-    void page.sourceTokens;
+    void page.text.sourceTokens;
     const key = keyNow();
     if (layer?.key === key || wanted === key) return;
     wanted = key;
@@ -47,9 +49,9 @@ export function scoresInHand({ page, set, run }) {
 
   $effect(() => {
     const of = layer;
-    const index = page.head.head;
-    if (!of || !page.model || index >= of.scores.shape[0]) return;
-    const scale = of.key.includes(`${POINTS.raw} `) ? 1 : scoreScale(page.model.config);
+    const index = page.attention.head.head;
+    if (!of || !page.run.model || index >= of.scores.shape[0]) return;
+    const scale = of.key.includes(`${POINTS.raw} `) ? 1 : scoreScale(page.run.model.config);
     let live = true;
     void headScores(of, index, scale).then((scores) => {
       if (live) head = scores;
@@ -62,7 +64,7 @@ export function scoresInHand({ page, set, run }) {
   /** @param {string} key */
   async function ask(key) {
     const { point } = inView(page);
-    const { stage } = page;
+    const { stage } = page.attention;
     const at = `${point}.${POINTS[stage]}`;
     // the mask is added in the stage after these
     const factors =
@@ -73,7 +75,7 @@ export function scoresInHand({ page, set, run }) {
       if (!found[at]) throw new Error(`The engine has no values at ${at}`);
       // q and k are not captured behind their norms, unless they are rotated afterwards
       const plain = (/** @type {string} */ of) =>
-        page.model?.config.qkNorm && !point.endsWith('cross_attn') ? undefined : found[`${point}.hook_${of}`];
+        page.run.model?.config.qkNorm && !point.endsWith('cross_attn') ? undefined : found[`${point}.hook_${of}`];
       const factor = (/** @type {'q' | 'k'} */ of) =>
         stage === 'masked' ? null : (found[`${point}.hook_rot_${of}`] ?? plain(of) ?? null);
       layer = { key, scores: found[at], q: factor('q'), k: factor('k') };
@@ -81,13 +83,17 @@ export function scoresInHand({ page, set, run }) {
     } catch (error) {
       if (wanted !== key) return;
       wanted = '';
-      if (keyNow() === key) set({ stage: 'pattern', error: error instanceof Error ? error.message : String(error) });
+      if (keyNow() === key)
+        set({
+          attention: { stage: 'pattern' },
+          view: { error: error instanceof Error ? error.message : String(error) },
+        });
     }
   }
 
   return {
     get current() {
-      return head && head.of === layer && head.head === page.head.head && holds(head.of.key) ? head : null;
+      return head && head.of === layer && head.head === page.attention.head.head && holds(head.of.key) ? head : null;
     },
   };
 }

@@ -4,7 +4,7 @@ import { embedWidth } from '../../state/architecture.js';
 import { int, percent, quoted } from '../../text/format.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
-/** @typedef {{ page: Readonly<import('../../state/store.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
+/** @typedef {{ page: Readonly<import('../../state/state.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
 /** @typedef {{ matches: (typed: string) => boolean, words: string }} Answer  words: the answer, to be shown */
 
 /** A typed number: thousands' separators, blanks and a per cent sign are ignored. @param {string} typed */
@@ -23,7 +23,7 @@ const number = (value, words = int(value), tolerance = 0) => ({
 const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 /** @param {Source['page']} page @returns {Answer | null} */
-function largestWeight({ patterns, head, cursor, tokens }) {
+function largestWeight({ text: { cursor, tokens }, attention: { patterns, head } }) {
   const row = patterns?.row(head.layer, head.head, cursor);
   if (!row) return null;
   const at = row.reduce((best, x, i) => (x > row[best] ? i : best), 0);
@@ -60,11 +60,11 @@ const ANSWERS = {
 };
 
 /** @param {Source['page']} page */
-const config = (page) => /** @type {any} */ (page.model).config;
+const config = (page) => /** @type {any} */ (page.run.model).config;
 
 /**
  * @param {string} id  of the chapter
  * @param {Source} source
  * @returns {Promise<Answer | null>} null: there is no text to answer from
  */
-export const answerTo = async (id, source) => (source.page.model ? ANSWERS[id](source) : null);
+export const answerTo = async (id, source) => (source.page.run.model ? ANSWERS[id](source) : null);

@@ -17,19 +17,19 @@ export const ROWS = 10;
 
 /**
  * The likeliest candidates after the token in hand, null where nothing is known yet.
- * @param {import('../../state/store.js').State} state
+ * @param {import('../../state/state.js').State} state
  */
 export function nextOf(state) {
-  const token = state.tokens[state.cursor];
-  if (!token || state.model?.config.kind === 'encoder') return null;
+  const token = state.text.tokens[state.text.cursor];
+  if (!token || state.run.model?.config.kind === 'encoder') return null;
   const next = following(state, ROWS);
   if (!next) return null;
-  const drawn = state.tokens[state.cursor + 1];
+  const drawn = state.text.tokens[state.text.cursor + 1];
   const most = Math.max(...next.candidates.flatMap((c) => [c.model, c.sampled ?? 0]), 1e-9);
   /** @type {Row[]} */
   const rows = next.candidates.map((candidate) => ({
     candidate,
-    word: wordOf(candidate, state.words),
+    word: wordOf(candidate, state.text.words),
     drawn: drawn?.id === candidate.id,
     out: candidate.sampled === 0,
     model: candidate.model / most,

@@ -3,7 +3,7 @@
 
 import { piecesOf, tokenShade } from './token_text.js';
 
-/** @typedef {import('../../state/store.js').Token} Token */
+/** @typedef {import('../../state/state.js').Token} Token */
 
 class Chip {
   shade = $state('');

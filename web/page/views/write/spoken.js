@@ -4,15 +4,15 @@ import { endedSaid, pausedSaid } from '../../text/write.js';
 
 /** Remembers what was heard already. */
 export function createSpoken() {
-  /** @type {import('../../state/store.js').Token[]} */
+  /** @type {import('../../state/state.js').Token[]} */
   let heard = [];
 
   /**
    * The sentence for this state, null where there is nothing new to say.
-   * @param {Pick<import('../../state/store.js').State, 'status' | 'tokens' | 'speed' | 'stopReason'>} state
+   * @param {Pick<import('../../state/state.js').State, 'text' | 'run'>} state
    * @returns {string | null}
    */
-  return ({ status, tokens, speed, stopReason }) => {
+  return ({ text: { tokens }, run: { status, speed, stopReason } }) => {
     if (status !== 'paused' && status !== 'done') return null;
     const written = tokens.filter((t) => !t.given);
     if (!written.length) return null;

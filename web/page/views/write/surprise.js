@@ -8,7 +8,7 @@ const FEWEST_BITS = 8; // at the top of the drawing
 const GAP = 0.22; // of a bar's width
 
 /**
- * @param {import('../../state/store.js').Token[]} tokens
+ * @param {import('../../state/state.js').Token[]} tokens
  * @param {number} chosen  its index, none where there is no such token
  * @returns null where too few probabilities are known
  */

@@ -1,6 +1,6 @@
 // token_text.js - how a token of the text is drawn: what is shaded, what stays outside, and how strongly
 
-/** @typedef {import('../../state/store.js').Token} Token */
+/** @typedef {import('../../state/state.js').Token} Token */
 
 /**
  * @typedef {object} Look  the model's, as far as it matters here

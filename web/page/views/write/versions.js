@@ -2,7 +2,7 @@
 
 import { parting } from '../../state/branching.js';
 
-/** @typedef {import('../../state/store.js').Token} Token */
+/** @typedef {import('../../state/state.js').Token} Token */
 
 const SHARED = 8; // tokens before the parting that are shown
 

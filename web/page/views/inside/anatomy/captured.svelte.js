@@ -38,7 +38,7 @@ export function capturedValues({ page, run }, wanted) {
   let busy = false;
   let askedAt = -Infinity;
   let gone = false;
-  const keyNow = () => (page.model ? `${layerOf(page)} ${run.textKey()}` : '');
+  const keyNow = () => (page.run.model ? `${layerOf(page)} ${run.textKey()}` : '');
   /** Whether a text is the beginning of another, whose values at its positions are the same. @param {string} then @param {string} now */
   const begins = (then, now) => then !== '' && `${now},`.startsWith(`${then},`);
 
@@ -57,8 +57,9 @@ export function capturedValues({ page, run }, wanted) {
 
   $effect(() => {
     void asked;
-    const { model, tokens, status, pace, speed } = page;
-    void page.sourceTokens;
+    const { model, status, pace, speed } = page.run,
+      { tokens } = page.text;
+    void page.text.sourceTokens;
     const key = keyNow();
     if (!wanted() || !model || !tokens.length || busy || key === of) return;
     if (!begins(of, key)) untrack(() => (current = {}));

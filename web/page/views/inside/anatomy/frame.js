@@ -5,7 +5,8 @@ import { shade } from '../../../draw/heatmap.js';
 import { following } from '../../../state/sampler.js';
 import { label, percent } from '../../../text/format.js';
 
-/** @typedef {import('../../../state/store.js').State} State */
+/** @typedef {import('../../../state/state.js').State} State */
+/** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { run: Pick<State['run'], 'model'> }} Shown */
 /**
  * @typedef {object} LaneState
  * @property {string} text
@@ -25,8 +26,8 @@ import { label, percent } from '../../../text/format.js';
  * @property {{ id: number, word: string, share: number, percent: string, on: boolean }[]} bars
  */
 
-/** The layer that is drawn: the encoder, whose heads may be in hand, can have more. @param {Pick<State, 'head' | 'model'>} s */
-export const layerOf = ({ head, model }) => Math.min(head.layer, (model?.config.nLayers ?? 1) - 1);
+/** The layer that is drawn: the encoder, whose heads may be in hand, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
+export const layerOf = ({ attention, run }) => Math.min(attention.head.layer, (run.model?.config.nLayers ?? 1) - 1);
 
 /** Opacity of a weight. @param {number} weight */
 const opacity = (weight) => Number((0.06 + 0.94 * (shade(weight) / 255)).toFixed(3));
@@ -35,19 +36,20 @@ const clip = (/** @type {string} */ text, /** @type {number} */ letters) =>
 
 /**
  * Which positions have lanes: the last ones up to the one after the token in hand.
- * @param {State} s
+ * @param {Shown} s
  * @param {number} most
  */
-export function lanesOf({ tokens, patterns, cursor, head, model }, most) {
+export function lanesOf(s, most) {
+  const { tokens, cursor } = s.text;
   if (!tokens.length) return { first: 0, count: 0 };
-  const known = Math.min(tokens.length, Math.max(patterns?.known(layerOf({ head, model })) ?? 0, 1));
+  const known = Math.min(tokens.length, Math.max(s.attention.patterns?.known(layerOf(s)) ?? 0, 1));
   const last = Math.min(known - 1, Math.max(cursor, most - 1));
   const first = Math.max(0, last - most + 1);
   return { first, count: last - first + 1 };
 }
 
 /**
- * @param {State} s
+ * @param {Shown} s
  * @param {number} most     lanes
  * @param {{ letters: number, words: number }} room  for labels and next tokens, see Picture
  * @returns {Frame}
@@ -55,10 +57,10 @@ export function lanesOf({ tokens, patterns, cursor, head, model }, most) {
 export function frameOf(s, most, { letters, words }) {
   const { first, count } = lanesOf(s, most);
   const layer = layerOf(s);
-  const own = s.stack === 'self';
-  const here = ((own ? s.hover?.query : null) ?? s.cursor) - first;
-  const seen = own ? (s.hover ? s.hover.key : s.key) : null;
-  const row = s.patterns?.row(layer, s.head.head, first + here) ?? null;
+  const own = s.attention.stack === 'self';
+  const here = ((own ? s.attention.hover?.query : null) ?? s.text.cursor) - first;
+  const seen = own ? (s.attention.hover ? s.attention.hover.key : s.attention.key) : null;
+  const row = s.attention.patterns?.row(layer, s.attention.head.head, first + here) ?? null;
   const visible = here >= 0 && here < count;
   let sum = 0; // of the weights before a lane's
   for (let k = 0; row && k < Math.min(first, row.length); k++) sum += row[k];
@@ -67,7 +69,7 @@ export function frameOf(s, most, { letters, words }) {
     const at = -8 + 16 * (sum + weight / 2);
     sum += weight;
     return {
-      text: clip(label(s.tokens[first + i]), letters),
+      text: clip(label(s.text.tokens[first + i]), letters),
       here: i === here,
       seen: first + i === seen,
       strength: row ? Number((0.1 + 0.6 * Math.sqrt(weight)).toFixed(2)) : 0.16,
@@ -87,14 +89,14 @@ export function frameOf(s, most, { letters, words }) {
   };
 }
 
-/** @param {State} s @param {number} layer @param {number} first @param {number} count */
+/** @param {Shown} s @param {number} layer @param {number} first @param {number} count */
 function patternOf(s, layer, first, count) {
-  const causal = s.model?.config.causal;
+  const causal = s.run.model?.config.causal;
   /** @type {number[][]} */
   const dots = [];
   const early = [];
   for (let q = 0; q < count; q++) {
-    const row = s.patterns?.row(layer, s.head.head, first + q) ?? null;
+    const row = s.attention.patterns?.row(layer, s.attention.head.head, first + q) ?? null;
     let before = 0;
     for (let k = 0; row && k < first && k < row.length; k++) before += row[k];
     early.push(first ? opacity(before) : 0);
@@ -103,27 +105,27 @@ function patternOf(s, layer, first, count) {
   return { dots, early };
 }
 
-/** @param {State} s @param {number} layer @param {number} first @param {number} count */
+/** @param {Shown} s @param {number} layer @param {number} first @param {number} count */
 function crossOf(s, layer, first, count) {
-  const rows = s.otherPatterns?.cross;
-  if (s.model?.config.kind !== 'encoder_decoder') return null;
-  const length = s.sourceTokens.length;
+  const rows = s.attention.otherPatterns?.cross;
+  if (s.run.model?.config.kind !== 'encoder_decoder') return null;
+  const length = s.text.sourceTokens.length;
   const from = Math.max(0, length - KEYS);
   const dots = Array.from({ length: count }, (_, q) => {
-    const weights = rows?.row(layer, s.head.head, first + q);
+    const weights = rows?.row(layer, s.attention.head.head, first + q);
     return Array.from({ length: Math.min(KEYS, length) }, (_, k) => opacity(weights?.[from + k] ?? 0));
   });
   return { from, dots };
 }
 
-/** The model's probabilities after the token in hand, the largest first. @param {State} s @param {number} letters */
+/** The model's probabilities after the token in hand, the largest first. @param {Shown} s @param {number} letters */
 function barsOf(s, letters) {
-  const drawn = s.tokens[s.cursor + 1];
+  const drawn = s.text.tokens[s.text.cursor + 1];
   const candidates = following(s, BARS)?.candidates ?? [];
   const most = Math.max(...candidates.map((c) => c.model), 1e-9);
   return candidates.map(({ id, text, model }) => ({
     id,
-    word: clip(label({ id, text: text || s.words.get(id) || '' }), letters),
+    word: clip(label({ id, text: text || s.text.words.get(id) || '' }), letters),
     share: model / most,
     percent: percent(model),
     on: drawn?.id === id,

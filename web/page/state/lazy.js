@@ -1,4 +1,4 @@
-// late.js - code that is fetched when somebody asks for it, and asked for again where it did not come.
+// lazy.js - code that is fetched when it is needed, and asked for again where it did not come
 
 /** Fetch once and make something of it once; every call gets that. @template M, T
  * @param {() => Promise<M>} fetched @param {(module: M) => T} make @returns {() => Promise<T>} */

@@ -1,12 +1,12 @@
-// breath.js - waiting, and long work that lets the page paint and hear its buttons.
+// yielding.js - waiting, and long work that lets the page paint and handle input
 
-const SLICE_MS = 8; // of work between two breaths
+const SLICE_MS = 8; // of work between two yields
 
 /** @param {number} ms */
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Until what waits has had its turn; a timer would wait four milliseconds more. */
-const breath = () =>
+/** Until the tasks that wait have run; a timer would wait four milliseconds more. */
+const yieldToEventLoop = () =>
   new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
@@ -16,12 +16,12 @@ const breath = () =>
     port2.postMessage(0);
   });
 
-/** Called again and again within long work: lets the page paint and hear its buttons every few ms. */
-export function breather() {
+/** A function to call again and again within long work: it yields to the event loop every few ms. */
+export function yielder() {
   let slice = performance.now();
   return async () => {
     if (performance.now() - slice < SLICE_MS) return;
-    await breath();
+    await yieldToEventLoop();
     slice = performance.now();
   };
 }

@@ -1,4 +1,4 @@
-// kept.js - a few words that the browser keeps between visits. Where it keeps nothing, site data being blocked or full,
+// storage.js - a few words that the browser keeps between visits. Where it keeps nothing, site data being blocked or full,
 // the page does without them.
 
 /**

@@ -1,0 +1,131 @@
+// load_models.js - models on their way into the page: loaded, made with random weights, offered
+import { countParameters, create, load } from 'glassformer';
+import { adoptModel, dropOffer } from './adopt_model.js';
+import { restore } from './branching.js';
+import { run } from './writing.js';
+
+/** @typedef {import('./runtime.js').Runtime} Runtime */
+
+export const RUNNABLE = 60e6; // parameters that are made here with random weights, at most
+
+/** The model on its way from now on; the one before is broken off. @param {Runtime} runtime */
+function begin(runtime) {
+  stopLoading(runtime);
+  return (runtime.loading = new AbortController());
+}
+
+/** @param {Runtime} runtime @param {AbortController} loading */
+function end(runtime, loading) {
+  if (runtime.loading !== loading) return;
+  runtime.loading = null;
+  runtime.set({ run: { progress: null } });
+}
+
+/** Break off the model on its way. @param {Runtime} runtime */
+export function stopLoading(runtime) {
+  runtime.loading?.abort();
+}
+
+/**
+ * Load a model and put it in the place of the one before. That stays until the new one is whole, and for good if it never
+ * is.
+ * @param {Runtime} runtime
+ * @param {any} source
+ * @param {import('./adopt_model.js').About & { instead?: () => boolean, fetch?: typeof fetch, options?: any }} about
+ *   `instead` is asked once the model is there whether it may still replace the other, if there is one: otherwise it is
+ *   offered. `options`: the library's
+ */
+export async function loadModel(runtime, source, about) {
+  const { state, set } = runtime;
+  const loading = begin(runtime);
+  let fileBytes = about.fileBytes ?? null;
+  const { status, model } = state.run;
+  set({
+    run: {
+      progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes },
+      ...(!model && { status: 'loading' }),
+    },
+    view: { error: '' },
+  });
+  try {
+    const api = await load(source, {
+      ...about.options,
+      signal: loading.signal,
+      ...(about.fetch && { fetch: about.fetch }),
+      onProgress(p) {
+        if (p.phase === 'download' && p.total) fileBytes = p.total;
+        if (runtime.loading === loading) set({ run: { progress: { ...p, name: about.name } } });
+      },
+    });
+    if (runtime.loading !== loading) return api.dispose();
+    const described = { ...about, fileBytes, source };
+    if (state.run.model && about.instead?.() === false) offer(runtime, api, described);
+    else await adoptModel(runtime, api, described, loading);
+  } catch (error) {
+    if (runtime.loading !== loading) return;
+    runtime.fail(error);
+    set({ run: { status: state.run.model ? state.run.status : status === 'loading' ? 'empty' : status } });
+  } finally {
+    end(runtime, loading);
+  }
+}
+
+/**
+ * Keep a loaded model until somebody wants it.
+ * @param {Runtime} runtime
+ * @param {any} api
+ * @param {any} about
+ */
+function offer(runtime, api, about) {
+  dropOffer(runtime);
+  runtime.offered = { api, about };
+  runtime.set({ run: { offer: { name: about.name } } });
+}
+
+/** Put the offered model in the place of this one. The text stays, and goes on if it was being written.
+ * @param {Runtime} runtime */
+export async function takeOffer(runtime) {
+  const { state, offered } = runtime;
+  if (!offered) return;
+  runtime.offered = null;
+  runtime.set({ run: { offer: null } });
+  const loading = begin(runtime);
+  const wasRunning = state.run.status === 'running';
+  const ids = runtime.ids();
+  const given = state.text.tokens.filter((t) => t.given).length;
+  await adoptModel(runtime, offered.api, offered.about, loading);
+  if (runtime.loading === loading) runtime.loading = null;
+  if (runtime.model() !== offered.api) return;
+  const same = ids.slice(0, given).every((id, i) => state.text.tokens[i]?.id === id);
+  if (same && ids.length > given) await restore(runtime, ids.slice(given), given);
+  if (wasRunning) await run(runtime);
+}
+
+/** Make a model with random weights and put it in the place of this one.
+ * @param {Runtime} runtime @param {any} config @param {number} [seed]
+ * @param {{ prompt?: string, source?: string }} [asked]  of an address: as they are @returns whether it is there */
+export async function make(runtime, config, seed = runtime.state.sampler.seed, asked = {}) {
+  const loading = begin(runtime);
+  runtime.set({
+    view: { error: '' },
+    run: { progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } },
+  });
+  try {
+    const { total } = countParameters(config);
+    const int = (/** @type {number} */ n) => n.toLocaleString('en');
+    if (total > RUNNABLE)
+      throw new Error(`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
+    const api = await create(config, { seed, signal: loading.signal });
+    if (runtime.loading !== loading) {
+      api.dispose();
+      return false;
+    }
+    await adoptModel(runtime, api, { name: 'random weights', made: { config, seed }, asked }, loading);
+    return runtime.model() === api;
+  } catch (error) {
+    if (runtime.loading === loading) runtime.fail(error);
+    return false;
+  } finally {
+    end(runtime, loading);
+  }
+}
