@@ -1,13 +1,14 @@
 // c_tables.js - reads the X-macros of C sources as text and translates their expressions into JavaScript
 //
 // An expression uses only what means the same in both languages: c->field, enumerators, numbers without suffix,
-// + - * % ! && || ?:, comparisons, parentheses, GF_CEIL_DIV(a, b) and GF_GIVEN(field). What cannot be translated is an
-// error that names it.
+// + - * % ! && || ?:, comparisons, parentheses, GF_CEIL_DIV(a, b), GF_GIVEN(field), and in the roster at->member and the
+// calls of CALLS. What cannot be translated is an error that names it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import prettier from 'prettier';
 
-const top = fileURLToPath(new URL('..', import.meta.url));
+export const top = fileURLToPath(new URL('..', import.meta.url));
 export const HEADER = 'src/glassformer.h';
 
 /**
@@ -37,23 +38,38 @@ function argumentsOf(text) {
 }
 
 /**
+ * The calls in the body of a macro, in order.
+ * @param {string} file
+ * @param {string} macro
+ * @returns {{kind: string, args: string[]}[]}
+ */
+export function callsOf(file, macro) {
+  const found = new RegExp(`#define ${macro}\\b(?:\\(\\w\\))?((?:[^\\n]*\\\\\\n)*[^\\n]*)`).exec(source(file));
+  if (!found) throw new Error(`${file} has no ${macro}`);
+  const body = found[1].replace(/\\\n/g, ' '),
+    calls = [],
+    name = /\b([A-Z]+)\(/g;
+  for (let match; (match = name.exec(body));) {
+    const { args, end } = argumentsOf(body.slice(name.lastIndex));
+    calls.push({ kind: match[1], args });
+    name.lastIndex += end;
+  }
+  return calls;
+}
+
+/**
  * The rows of an X-macro.
  * @param {string} file
  * @param {string} macro
- * @returns {string[][]}
  */
-export function rowsOf(file, macro) {
-  const found = new RegExp(`#define ${macro}\\((\\w)\\)((?:[^\\n]*\\\\\\n)*[^\\n]*)`).exec(source(file));
-  if (!found) throw new Error(`${file} has no ${macro}`);
-  const body = found[2].replace(/\\\n/g, ' '),
-    rows = [];
-  for (let at = 0, next; (next = body.indexOf(`${found[1]}(`, at)) >= 0;) {
-    const { args, end } = argumentsOf(body.slice(next + 2));
-    rows.push(args);
-    at = next + 2 + end;
-  }
-  return rows;
-}
+export const rowsOf = (file, macro) => callsOf(file, macro).map(({ args }) => args);
+
+/**
+ * The names that `pattern` captures in a source.
+ * @param {string} file
+ * @param {RegExp} pattern
+ */
+export const namesOf = (file, pattern) => [...source(file).matchAll(pattern)].map(([, name]) => name);
 
 /**
  * A string literal of C, its pieces joined.
@@ -102,8 +118,11 @@ export const word = (field, text) => {
   return found && JSON.stringify(found);
 };
 
+/** Functions of src/model/config.h that config/config.js has too. */
+const CALLS = { gf_ffn_gated: 'isGated', gf_layer_sparse: 'isSparse' };
+
 const KNOWN = new RegExp(
-  String.raw`\bc\.(?:${[...fieldRows.map(([, name]) => name), ...listRows.map(([name]) => `${name}(?:\\.length)?`)].join('|')})\b|Math\.(?:ceil|fround)|Object\.hasOwn\(given, '\w+'\)|"\w+"|\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\) / \(|[-+*%!<>=&|?:,()\s]`,
+  String.raw`\bc\.(?:${[...fieldRows.map(([, name]) => name), ...listRows.map(([name]) => `${name}(?:\\.length)?`)].join('|')})\b|Math\.(?:ceil|fround)|Object\.hasOwn\(given, '\w+'\)|"\w+"|\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\) / \(|\bat\.\w+|\b(?:${Object.values(CALLS).join('|')})\(c\b|[-+*%!<>=&|?:,()\s]`,
   'g',
 );
 
@@ -123,8 +142,18 @@ export function expression(text) {
     .replace(/GF_GIVEN\((\w+)\)/g, "Object.hasOwn(given, '$1')")
     .replace(/GF_CEIL_DIV\(([^(),]*), ([^(),]*)\)/g, 'Math.ceil(($1) / ($2))')
     .replace(/c->(\w+)\.n\b/g, 'c.$1.length')
+    .replace(/\bat->/g, 'at.')
+    .replace(/\bgf_\w+(?=\(c\b)/g, (name) => CALLS[/** @type {keyof typeof CALLS} */ (name)] ?? name)
     .replace(/c->(\w+)/g, (_, field) => (floats.has(field) ? `Math.fround(c.${field})` : `c.${field}`));
   const rest = out.replace(KNOWN, '');
   if (rest) throw new Error(`${rest} in ${text} has no translation into JavaScript`);
   return out;
 }
+
+/**
+ * A generated text as Prettier writes it.
+ * @param {string} target  the file's path
+ * @param {string} text
+ */
+export const formatted = async (target, text) =>
+  prettier.format(text, { ...(await prettier.resolveConfig(join(top, 'package.json'))), filepath: target });

@@ -4,10 +4,20 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import prettier from 'prettier';
-import { HEADER, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
+import {
+  HEADER,
+  expression,
+  fieldRows,
+  formatted,
+  limit,
+  listRows,
+  literal,
+  rowsOf,
+  top,
+  word,
+  words,
+} from './c_tables.js';
 
-const top = fileURLToPath(new URL('..', import.meta.url));
 export const TARGET = 'web/lib/config/config_fields.js';
 
 /**
@@ -93,10 +103,12 @@ const rules = rowsOf(HEADER, 'GF_CONFIG_RULES').map(
 );
 
 /** @returns {Promise<string>} the text that the headers of this tree give */
-export async function expectedText() {
+export function expectedText() {
   const rows = [...fieldRows.map(scalar), ...listRows.map(listed)],
     names = new RegExp(`\\b(?:${rows.map(({ name }) => name).join('|')})\\b`, 'g');
-  const source = `// config_fields.js - the fields of a configuration: types, defaults, ranges and rules
+  return formatted(
+    TARGET,
+    `// config_fields.js - the fields of a configuration: types, defaults, ranges and rules
 //
 // Made from src/glassformer.h by scripts/config_fields.js, which ./build.sh wasm runs. Do not edit it.
 
@@ -143,9 +155,8 @@ ${unused.join('\n')}
 export const RULES = [
 ${rules.join('\n')}
 ];
-`;
-  const options = await prettier.resolveConfig(join(top, 'package.json'));
-  return prettier.format(source, { ...options, filepath: TARGET });
+`,
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(join(top, TARGET), await expectedText());

@@ -8,7 +8,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import prettier from 'prettier';
-import { TARGET, expectedText } from '../scripts/config_fields.js';
+import * as configFields from '../scripts/config_fields.js';
+import * as rosterRows from '../scripts/roster_rows.js';
 import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -294,8 +295,9 @@ test('no line of the C sources is longer than 120 columns, and each of their fol
   assert.deepEqual(wrong, []);
 });
 
-test('the fields of a configuration in JavaScript are those of src/glassformer.h', async () => {
-  assert.equal(read(TARGET), await expectedText(), 'after a change of the header: node scripts/config_fields.js');
+test('the generated files of the library are what the C sources give', async () => {
+  for (const { TARGET, expectedText } of [configFields, rosterRows])
+    assert.equal(read(TARGET), await expectedText(), `${TARGET} is stale: after a change of src, ./build.sh wasm`);
 });
 
 test('the type of model_type lists every model family', async () => {

@@ -1,35 +1,190 @@
-/* roster.c - see roster.h. The order of the entries is that in memory, in tables and in files of our own format. */
+/* roster.c - see roster.h. The order of the entries is that in memory, in tables and in files of our own format.
+ *
+ * The tables below are the list of all weights: C expands them into a walk over a model's structs, and
+ * scripts/roster_rows.js makes web/lib/config/roster_rows.js from them. A condition (when), a count and a size are
+ * expressions over c, the configuration, and `at`, the place in the walk; see glassformer.h for what they may contain.
+ *
+ *   MATRIX(when, name, rows, cols, to)                   a matrix of its own
+ *   ROWS(when, name, rows, cols, to, first, all)         rows `first` .. of a matrix of `all` rows
+ *   TABLE(when, name, rows, cols, to)                    a table whose rows are read by index and never multiplied
+ *   VECTOR(when, name, n, to), SLICE(when, name, n, to, first, all)
+ *   HEADS(when, name, end, heads, to)                    of the norm of q or k, for each head or for all: see heads()
+ *   TIED(when, name, to)                                 the matrix named `to` under another name
+ *   PART(when, name, part, component, to)                the weights of another table
+ *   EACH(when, name, count, part, component, to)         those for each of `count` things
+ *   BLOCKS(when, name, stack, count, to, cross)          those of a stack's blocks; cross: with cross-attention
+ *   COMPONENT(component), WIDTH(width)                   of the rows that follow; `width`: of the feed-forward layers
+ *
+ * to: where the weights are kept, in the struct w. */
 #include "model/roster.h"
-#include "model/config.h" /* gf_ffn_gated, gf_layer_sparse */
+#include "model/config.h" /* gf_embed_width, gf_ffn_gated, gf_layer_sparse, gf_shared_experts */
 #include <stdlib.h>
 #include <string.h>
+
+#define MODEL_WEIGHTS                                                                                                  \
+    COMPONENT(GF_C_EMBEDDING)                                                                                          \
+    MATRIX(c->kind == GF_ENCODER_DECODER && !c->shared_embedding, "encoder.embed.weight", c->vocab_size, c->d_model,   \
+           w->encoder_embed)                                                                                           \
+    MATRIX(c->d_embed == 0, "embed.weight", c->vocab_size, c->d_model, w->embed)                                       \
+    MATRIX(c->d_embed > 0, "embed.weight", c->vocab_size, c->d_embed, w->embed)                                        \
+    MATRIX(c->d_embed > 0, "embed_project.weight", c->d_model, c->d_embed, w->embed_project.w)                         \
+    COMPONENT(GF_C_POSITION)                                                                                           \
+    TABLE(c->position == GF_POS_LEARNED && c->kind == GF_ENCODER_DECODER, "encoder.position.weight",                   \
+          c->position_offset + c->context_length, c->d_model, w->encoder_position)                                     \
+    TABLE(c->position == GF_POS_LEARNED, "position.weight", c->position_offset + c->context_length, c->d_model,        \
+          w->position)                                                                                                 \
+    TABLE(c->relative_buckets > 0 && c->kind == GF_ENCODER_DECODER, "encoder.relative_bias.weight",                    \
+          c->relative_buckets, c->n_heads, w->encoder_relative)                                                        \
+    TABLE(c->relative_buckets > 0, "relative_bias.weight", c->relative_buckets, c->n_heads, w->relative)               \
+    PART(c->embed_norm && c->kind == GF_ENCODER_DECODER, "encoder.embed_norm.", norm, GF_C_NORM,                       \
+         w->encoder_embed_norm)                                                                                        \
+    COMPONENT(GF_C_EMBEDDING)                                                                                          \
+    TABLE(c->n_token_types > 0, "token_type.weight", c->n_token_types, c->d_model, w->token_type)                      \
+    PART(c->embed_norm, "embed_norm.", norm, GF_C_NORM, w->embed_norm)                                                 \
+    BLOCKS(c->kind == GF_ENCODER_DECODER, "encoder.", GF_STACK_ENCODER, c->n_encoder_layers, w->encoder_blocks, 0)     \
+    PART(c->kind == GF_ENCODER_DECODER && c->final_norm, "encoder.final_norm.", final_norm, GF_C_FINAL_NORM,           \
+         w->encoder_final_norm)                                                                                        \
+    BLOCKS(c->kind == GF_ENCODER_DECODER, "decoder.", GF_STACK_DECODER, c->n_layers, w->blocks, 1)                     \
+    BLOCKS(c->kind == GF_ENCODER, "blocks.", GF_STACK_ENCODER, c->n_layers, w->blocks, 0)                              \
+    BLOCKS(c->kind == GF_DECODER, "blocks.", GF_STACK_DECODER, c->n_layers, w->blocks, 0)                              \
+    PART(c->final_norm, "final_norm.", final_norm, GF_C_FINAL_NORM, w->final_norm)                                     \
+    PART(c->pooler, "pooler.", dense, GF_C_HEAD, w->pooler)                                                            \
+    PART(c->mlm_head, "head_transform.", dense, GF_C_HEAD, w->head_transform)                                          \
+    PART(c->mlm_head, "head_norm.", norm, GF_C_HEAD, w->head_norm)                                                     \
+    COMPONENT(GF_C_HEAD)                                                                                               \
+    MATRIX(c->d_embed > 0, "head_project.weight", c->d_embed, c->d_model, w->head_project.w)                           \
+    TIED(c->tie_word_embeddings, "head.weight", "embed.weight")                                                        \
+    MATRIX(!c->tie_word_embeddings && c->d_embed > 0, "head.weight", c->vocab_size, c->d_embed, w->head.w)             \
+    MATRIX(!c->tie_word_embeddings && c->d_embed == 0 && (c->kind != GF_ENCODER || c->mlm_head), "head.weight",        \
+           c->vocab_size, c->d_model, w->head.w)                                                                       \
+    VECTOR(c->bias_head, "head.bias", c->vocab_size, w->head.b)
+
+#define BLOCK_WEIGHTS                                                                                                  \
+    PART(1, "norm1.", norm, GF_C_NORM, w->norm1)                                                                       \
+    PART(1, "attn.", qkv, GF_C_ATTENTION, w->attn)                                                                     \
+    PART(c->qk_norm, "attn.", qk_norm, GF_C_ATTENTION, w->attn)                                                        \
+    PART(1, "attn.", attention_output, GF_C_ATTENTION, w->attn)                                                        \
+    PART(c->norm_placement == GF_SANDWICH_NORM, "norm1_post.", norm, GF_C_NORM, w->norm1_post)                         \
+    PART(at->cross, "norm2.", norm, GF_C_NORM, w->norm_cross)                                                          \
+    PART(at->cross, "cross_attn.", qkv, GF_C_CROSS_ATTENTION, w->cross)                                                \
+    PART(at->cross, "cross_attn.", attention_output, GF_C_CROSS_ATTENTION, w->cross)                                   \
+    PART(at->cross && !c->shared_norm, "norm3.", norm, GF_C_NORM, w->norm2)                                            \
+    PART(!at->cross && !c->shared_norm, "norm2.", norm, GF_C_NORM, w->norm2)                                           \
+    WIDTH(c->d_ff)                                                                                                     \
+    PART(gf_layer_sparse(c, at->layer), "ffn.", experts, GF_C_FFN, w->experts)                                         \
+    PART(!gf_layer_sparse(c, at->layer), "ffn.", ffn, GF_C_FFN, w->ffn)                                                \
+    PART(c->norm_placement == GF_SANDWICH_NORM, "norm2_post.", norm, GF_C_NORM, w->norm2_post)
+
+#define QKV_WEIGHTS                                                                                                    \
+    ROWS(1, "q.weight", c->n_heads * c->d_head, c->d_model, w->in.w, 0, q_all)                                         \
+    ROWS(1, "k.weight", c->n_kv_heads * c->d_head, c->d_model, from->w, key, all)                                      \
+    ROWS(1, "v.weight", c->n_kv_heads * c->d_head, c->d_model, from->w, value, all)                                    \
+    SLICE(c->bias_qkv, "q.bias", c->n_heads * c->d_head, w->in.b, 0, q_all)                                            \
+    SLICE(c->bias_qkv, "k.bias", c->n_kv_heads * c->d_head, from->b, key, all)                                         \
+    SLICE(c->bias_qkv, "v.bias", c->n_kv_heads * c->d_head, from->b, value, all)
+
+#define QK_NORM_WEIGHTS                                                                                                \
+    HEADS(1, "q_norm.", "weight", c->n_heads, w->q_norm.gain)                                                          \
+    HEADS(c->bias_qk_norm, "q_norm.", "bias", c->n_heads, w->q_norm.bias)                                              \
+    HEADS(1, "k_norm.", "weight", c->n_kv_heads, w->k_norm.gain)                                                       \
+    HEADS(c->bias_qk_norm, "k_norm.", "bias", c->n_kv_heads, w->k_norm.bias)
+
+#define ATTENTION_OUTPUT_WEIGHTS                                                                                       \
+    MATRIX(1, "o.weight", c->d_model, c->n_heads * c->d_head, w->o.w)                                                  \
+    VECTOR(c->bias_attn_out, "o.bias", c->d_model, w->o.b)
+
+#define FFN_WEIGHTS                                                                                                    \
+    ROWS(gf_ffn_gated(c), "gate.weight", at->width, c->d_model, w->up.w, 0, all)                                       \
+    ROWS(1, "up.weight", at->width, c->d_model, w->up.w, up, all)                                                      \
+    SLICE(gf_ffn_gated(c) && c->bias_ffn, "gate.bias", at->width, w->up.b, 0, all)                                     \
+    SLICE(c->bias_ffn, "up.bias", at->width, w->up.b, up, all)                                                         \
+    MATRIX(1, "down.weight", c->d_model, at->width, w->down.w)                                                         \
+    VECTOR(c->bias_ffn, "down.bias", c->d_model, w->down.b)
+
+#define EXPERTS_WEIGHTS                                                                                                \
+    ROWS(1, "router.weight", c->n_experts, c->d_model, w->router.w, 0, all)                                            \
+    ROWS(c->d_shared_expert > 0, "shared_gate.weight", 1, c->d_model, w->router.w, c->n_experts, all)                  \
+    WIDTH(c->d_expert)                                                                                                 \
+    EACH(1, "experts.", c->n_experts, ffn, GF_C_FFN, w->each)                                                          \
+    WIDTH(c->d_shared_expert)                                                                                          \
+    PART(c->d_shared_expert > 0, "shared_expert.", ffn, GF_C_FFN, w->each[c->n_experts])
+
+#define NORM_WEIGHTS                                                                                                   \
+    VECTOR(c->norm_gain, "weight", c->d_model, w->gain)                                                                \
+    VECTOR(c->bias_norm && c->norm == GF_LAYERNORM, "bias", c->d_model, w->bias)
+
+#define FINAL_NORM_WEIGHTS                                                                                             \
+    VECTOR(c->norm_gain, "weight", c->d_model, w->gain)                                                                \
+    VECTOR(c->bias_norm && c->final_norm_kind == GF_LAYERNORM, "bias", c->d_model, w->bias)
+
+#define DENSE_WEIGHTS                                                                                                  \
+    MATRIX(1, "weight", c->d_model, c->d_model, w->w)                                                                  \
+    VECTOR(1, "bias", c->d_model, w->b)
 
 struct walk {
     const struct gf_config *cfg;
     gf_roster_fn fn;
     void *ctx;
-    char prefix[32]; /* "blocks.3." */
-    int32_t component, stack, layer;
-    int32_t at, only; /* entries so far; only: the index of the only entry that fn is called for, -1: all */
+    int32_t seen, only; /* entries so far; only: the index of the only entry that fn is called for, -1: all */
 };
 
-/* Whether the next of the entries is not reported; counts it. */
-static int passed_over(struct walk *k) { return k->at++ != k->only && k->only >= 0; }
+/* A place in the walk: the part that `name` and `number` (-1: none) add to the names of the part around it. */
+struct at {
+    const struct at *outer; /* NULL: the model */
+    const char *name;       /* "blocks.", "attn." */
+    int32_t number, component, stack, layer, cross, width;
+};
 
-static void join(char *out, size_t size, const char *a, const char *b) {
-    size_t n = 0;
-    for (; *a && n + 1 < size; a++) out[n++] = *a;
-    for (; *b && n + 1 < size; b++) out[n++] = *b;
-    out[n] = 0;
+static struct at inside(const struct at *outer, const char *name, int32_t number, int32_t component) {
+    struct at at = *outer;
+    at.outer = outer;
+    at.name = name;
+    at.number = number;
+    at.component = component;
+    return at;
 }
 
-static struct gf_slot describe(const struct walk *k, const char *name, int32_t rank, int32_t rows, int32_t cols) {
+/* Whether the next of the entries is not reported; counts it. */
+static int passed_over(struct walk *k) { return k->seen++ != k->only && k->only >= 0; }
+
+/* How many of the next `left` parts, of `size` entries each, have no entry to report; counts their entries. Finding one
+ * entry of a model with thousands of experts is quick by this. */
+static int32_t parts_passed_over(struct walk *k, int32_t left, int32_t size) {
+    if (k->only < 0) return 0;
+    const int32_t before = k->only < k->seen ? left : (k->only - k->seen) / size, n = before < left ? before : left;
+    k->seen += n * size;
+    return n;
+}
+
+/* Write `text` so that it ends before p, as far as it fits behind `start`; returns where it begins. */
+static char *put_before(char *start, char *p, const char *text) {
+    for (size_t n = strlen(text); n > 0 && p > start;) *--p = text[--n];
+    return p;
+}
+
+static char *put_number_before(char *start, char *p, int32_t number) {
+    uint32_t u = (uint32_t)number;
+    do {
+        const char digit[2] = {(char)('0' + u % 10), 0};
+        p = put_before(start, p, digit);
+    } while (u /= 10);
+    return p;
+}
+
+static struct gf_slot describe(const struct at *at, const char *name, int32_t rank, int32_t rows, int32_t cols) {
     struct gf_slot s;
     memset(&s, 0, sizeof s);
-    join(s.t.name, sizeof s.t.name, k->prefix, name);
-    s.t.component = k->component;
-    s.t.stack = k->stack;
-    s.t.layer = k->layer;
+    char text[sizeof s.t.name], *p = text + sizeof text - 1;
+    *p = 0;
+    p = put_before(text, p, name);
+    for (const struct at *part = at; part; part = part->outer) {
+        if (part->number >= 0) p = put_number_before(text, put_before(text, p, "."), part->number);
+        p = put_before(text, p, part->name);
+    }
+    memcpy(s.t.name, p, (size_t)(text + sizeof text - p));
+    s.t.component = at->component;
+    s.t.stack = at->stack;
+    s.t.layer = at->layer;
     s.t.rank = rank;
     s.t.rows = rows;
     s.t.cols = cols;
@@ -38,254 +193,140 @@ static struct gf_slot describe(const struct walk *k, const char *name, int32_t r
     return s;
 }
 
-/* A matrix entry: rows row0 .. of a matrix of mat_rows rows. */
-static void mat(struct walk *k, const char *name, struct gf_mat *m, int32_t row0, int32_t rows, int32_t mat_rows,
-                int32_t cols) {
+/* Rows first .. first + rows - 1 of a matrix of `all` rows. */
+static void matrix(struct walk *k, const struct at *at, const char *name, int32_t rows, int32_t cols, struct gf_mat *to,
+                   int32_t first, int32_t all) {
     if (passed_over(k)) return;
-    struct gf_slot s = describe(k, name, 2, rows, cols);
-    s.mat = m;
-    s.row0 = row0;
-    s.mat_rows = mat_rows;
+    struct gf_slot s = describe(at, name, 2, rows, cols);
+    s.mat = to;
+    s.row0 = first;
+    s.mat_rows = all;
     k->fn(k->ctx, &s);
 }
 
-/* A vector entry: n floats from `offset` on, of a vector of `len`. */
-static void vec(struct walk *k, const char *name, float **v, int32_t offset, int32_t n, int32_t len) {
+/* n floats from `first` on, of a vector of `all`. */
+static void vector(struct walk *k, const struct at *at, const char *name, int32_t n, float **to, int32_t first,
+                   int32_t all) {
     if (passed_over(k)) return;
-    struct gf_slot s = describe(k, name, 1, 1, n);
+    struct gf_slot s = describe(at, name, 1, 1, n);
     s.is_vec = 1;
-    s.vec = v;
-    s.offset = (uint64_t)offset;
-    s.vec_len = (uint64_t)len;
+    s.vec = to;
+    s.offset = (uint64_t)first;
+    s.vec_len = (uint64_t)all;
     k->fn(k->ctx, &s);
 }
 
-/* A table whose rows are read by index and never multiplied. */
-static void table(struct walk *k, const char *name, float **v, int32_t rows, int32_t cols) {
+static void table(struct walk *k, const struct at *at, const char *name, int32_t rows, int32_t cols, float **to) {
     if (passed_over(k)) return;
-    struct gf_slot s = describe(k, name, 2, rows, cols);
+    struct gf_slot s = describe(at, name, 2, rows, cols);
     s.is_vec = 1;
-    s.vec = v;
+    s.vec = to;
     s.vec_len = s.t.count;
     k->fn(k->ctx, &s);
 }
 
-/* Address of a member, or NULL when walking without weights. */
-#define AT(base, member) ((base) ? &(base)->member : NULL)
-
-static void norm(struct walk *k, const char *name, struct gf_norm *n, int32_t component) {
+/* The embedding of a decoder, as its head. An encoder's own embedding stands before it. */
+static void tied(struct walk *k, const struct at *at, const char *name) {
     const struct gf_config *c = k->cfg;
-    char text[32];
-    k->component = component;
-    join(text, sizeof text, name, ".weight");
-    if (c->norm_gain) vec(k, text, AT(n, gain), 0, c->d_model, c->d_model);
-    if ((component == GF_C_FINAL_NORM ? c->final_norm_kind : c->norm) == GF_LAYERNORM && c->bias_norm) {
-        join(text, sizeof text, name, ".bias");
-        vec(k, text, AT(n, bias), 0, c->d_model, c->d_model);
-    }
+    if (passed_over(k)) return;
+    struct gf_slot s = describe(at, name, 2, c->vocab_size, gf_embed_width(c));
+    s.t.tied_to = c->kind == GF_ENCODER_DECODER && !c->shared_embedding;
+    s.t.count = 0;
+    k->fn(k->ctx, &s);
 }
 
-/* "attn.q_norm." and 3 become "attn.q_norm.3.weight". */
-static void numbered(char *out, size_t size, const char *name, int32_t i, const char *end) {
-    char digits[12], *d = digits + sizeof digits, part[40];
-    uint32_t u = (uint32_t)i;
-    *--d = 0;
-    do *--d = (char)('0' + u % 10);
-    while (u /= 10);
-    join(part, sizeof part, name, d);
-    join(out, size, part, end);
-}
-
-/* The norm of q or k; name ends with a dot. */
-static void head_norm(struct walk *k, const char *name, struct gf_norm *n, int32_t heads) {
+/* Gains or biases of the norm of q or k: of one head, which all share; of each head; or of all as one vector. */
+static void heads(struct walk *k, const struct at *at, const char *name, const char *end, int32_t n, float **to) {
     const struct gf_config *c = k->cfg;
     const int each = c->qk_norm_span == GF_SPAN_EACH_HEAD;
-    const int32_t width = c->qk_norm_span == GF_SPAN_PROJECTION ? heads * c->d_head : c->d_head,
-                  count = each ? heads : 1;
-    char text[48];
-    for (int bias = 0; bias <= c->bias_qk_norm; bias++)
-        for (int32_t h = 0; h < count; h++) {
-            if (each)
-                numbered(text, sizeof text, name, h, bias ? ".bias" : ".weight");
-            else
-                join(text, sizeof text, name, bias ? "bias" : "weight");
-            vec(k, text, bias ? AT(n, bias) : AT(n, gain), h * width, width, count * width);
-        }
-}
-
-static void self_attention(struct walk *k, struct gf_attn *a) {
-    const struct gf_config *c = k->cfg;
-    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, all = q + 2 * kv, d = c->d_model;
-    k->component = GF_C_ATTENTION;
-    mat(k, "attn.q.weight", AT(a, in.w), 0, q, all, d);
-    mat(k, "attn.k.weight", AT(a, in.w), q, kv, all, d);
-    mat(k, "attn.v.weight", AT(a, in.w), q + kv, kv, all, d);
-    if (c->bias_qkv) {
-        vec(k, "attn.q.bias", AT(a, in.b), 0, q, all);
-        vec(k, "attn.k.bias", AT(a, in.b), q, kv, all);
-        vec(k, "attn.v.bias", AT(a, in.b), q + kv, kv, all);
+    const int32_t width = c->qk_norm_span == GF_SPAN_PROJECTION ? n * c->d_head : c->d_head, count = each ? n : 1;
+    for (int32_t h = 0; h < count; h++) {
+        const struct at inner = inside(at, name, each ? h : -1, at->component);
+        vector(k, &inner, end, width, to, h * width, count * width);
     }
-    if (c->qk_norm) {
-        head_norm(k, "attn.q_norm.", AT(a, q_norm), c->n_heads);
-        head_norm(k, "attn.k_norm.", AT(a, k_norm), c->n_kv_heads);
+}
+
+/* Address of an element of w, or NULL when walking without weights. */
+#define AT(element) (w ? &(element) : NULL)
+
+#define ROWS(when, name, rows, cols, to, first, all)                                                                   \
+    if (when) matrix(k, at, name, rows, cols, AT(to), first, all);
+#define MATRIX(when, name, rows, cols, to) ROWS(when, name, rows, cols, to, 0, rows)
+#define TABLE(when, name, rows, cols, to)                                                                              \
+    if (when) table(k, at, name, rows, cols, AT(to));
+#define SLICE(when, name, n, to, first, all)                                                                           \
+    if (when) vector(k, at, name, n, AT(to), first, all);
+#define VECTOR(when, name, n, to) SLICE(when, name, n, to, 0, n)
+#define HEADS(when, name, end, n, to)                                                                                  \
+    if (when) heads(k, at, name, end, n, AT(to));
+#define TIED(when, name, to)                                                                                           \
+    if (when) tied(k, at, name);
+#define COMPONENT(of) at->component = of;
+#define WIDTH(of)     at->width = of;
+#define PART(when, name, part, component, to)                                                                          \
+    if (when) {                                                                                                        \
+        struct at inner = inside(at, name, -1, component);                                                             \
+        part(k, &inner, AT(to));                                                                                       \
     }
-    mat(k, "attn.o.weight", AT(a, o.w), 0, d, d, q);
-    if (c->bias_attn_out) vec(k, "attn.o.bias", AT(a, o.b), 0, d, d);
-}
-
-static void cross_attention(struct walk *k, struct gf_attn *a) {
-    const struct gf_config *c = k->cfg;
-    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, d = c->d_model;
-    k->component = GF_C_CROSS_ATTENTION;
-    mat(k, "cross_attn.q.weight", AT(a, in.w), 0, q, q, d);
-    mat(k, "cross_attn.k.weight", AT(a, kv.w), 0, kv, 2 * kv, d);
-    mat(k, "cross_attn.v.weight", AT(a, kv.w), kv, kv, 2 * kv, d);
-    if (c->bias_qkv) {
-        vec(k, "cross_attn.q.bias", AT(a, in.b), 0, q, q);
-        vec(k, "cross_attn.k.bias", AT(a, kv.b), 0, kv, 2 * kv);
-        vec(k, "cross_attn.v.bias", AT(a, kv.b), kv, kv, 2 * kv);
+#define EACH(when, name, count, part, component, to)                                                                   \
+    for (int32_t i = 0, first = k->seen, size = 0; (when) && i < (count); i++) {                                       \
+        struct at inner = inside(at, name, i, component);                                                              \
+        part(k, &inner, AT((to)[i]));                                                                                  \
+        if (!i) size = k->seen - first;                                                                                \
+        i += parts_passed_over(k, (count)-1 - i, size);                                                                \
     }
-    mat(k, "cross_attn.o.weight", AT(a, o.w), 0, d, d, q);
-    if (c->bias_attn_out) vec(k, "cross_attn.o.bias", AT(a, o.b), 0, d, d);
-}
-
-/* The weights of a feed-forward layer of width `wide`; the names begin with k->prefix and "ffn.". */
-static void ffn(struct walk *k, struct gf_ffn *f, int32_t wide) {
-    const struct gf_config *c = k->cfg;
-    const int32_t d = c->d_model, gated = gf_ffn_gated(c), all = gated ? 2 * wide : wide, up0 = all - wide;
-    if (gated) mat(k, "gate.weight", AT(f, up.w), 0, wide, all, d);
-    mat(k, "up.weight", AT(f, up.w), up0, wide, all, d);
-    if (gated && c->bias_ffn) vec(k, "gate.bias", AT(f, up.b), 0, wide, all);
-    if (c->bias_ffn) vec(k, "up.bias", AT(f, up.b), up0, wide, all);
-    mat(k, "down.weight", AT(f, down.w), 0, d, d, wide);
-    if (c->bias_ffn) vec(k, "down.bias", AT(f, down.b), 0, d, d);
-}
-
-/* The router, the experts, and the shared one with its gate: "blocks.3.ffn.router.weight",
- * "blocks.3.ffn.experts.0.gate.weight", "blocks.3.ffn.shared_expert.gate.weight", "blocks.3.ffn.shared_gate.weight". */
-static void experts(struct walk *k, struct gf_experts *x) {
-    const struct gf_config *c = k->cfg;
-    const int32_t n = c->n_experts, routed = n + gf_shared_experts(c), entries = n * (gf_ffn_gated(c) ? 3 : 2);
-    char before[sizeof k->prefix], stem[sizeof k->prefix];
-    memcpy(before, k->prefix, sizeof before);
-    mat(k, "router.weight", AT(x, router.w), 0, n, routed, c->d_model);
-    if (routed > n) mat(k, "shared_gate.weight", AT(x, router.w), n, 1, routed, c->d_model);
-    join(stem, sizeof stem, before, "experts.");
-    if (k->only >= 0 && (k->only < k->at || k->only >= k->at + entries))
-        k->at += entries; /* so that finding one entry of a model with thousands of experts is quick */
-    else
-        for (int32_t e = 0; e < n; e++) {
-            numbered(k->prefix, sizeof k->prefix, stem, e, ".");
-            ffn(k, x ? &x->each[e] : NULL, c->d_expert);
-        }
-    if (routed == n) return;
-    join(k->prefix, sizeof k->prefix, before, "shared_expert.");
-    ffn(k, x ? &x->each[n] : NULL, c->d_shared_expert);
-}
-
-/* What stands after the attention: the feed-forward layer, or experts. */
-static void feed_forward(struct walk *k, struct gf_block *b) {
-    char before[sizeof k->prefix];
-    memcpy(before, k->prefix, sizeof before);
-    join(k->prefix, sizeof k->prefix, before, "ffn.");
-    k->component = GF_C_FFN;
-    if (gf_layer_sparse(k->cfg, k->layer))
-        experts(k, AT(b, experts));
-    else
-        ffn(k, AT(b, ffn), k->cfg->d_ff);
-    memcpy(k->prefix, before, sizeof before);
-}
-
-/* "blocks." and 3 become "blocks.3." */
-static void set_prefix(struct walk *k, const char *stack_name, int32_t layer) {
-    numbered(k->prefix, sizeof k->prefix, stack_name, layer, ".");
-    k->layer = layer;
-}
-
-static void stack(struct walk *k, const char *name, int32_t which, struct gf_block *blocks, int32_t n_layers,
-                  int cross) {
-    for (int32_t l = 0; l < n_layers; l++) {
-        struct gf_block *b = blocks ? &blocks[l] : NULL;
-        set_prefix(k, name, l);
-        k->stack = which;
-        norm(k, "norm1", AT(b, norm1), GF_C_NORM);
-        self_attention(k, AT(b, attn));
-        if (k->cfg->norm_placement == GF_SANDWICH_NORM) norm(k, "norm1_post", AT(b, norm1_post), GF_C_NORM);
-        if (cross) {
-            norm(k, "norm2", AT(b, norm_cross), GF_C_NORM);
-            cross_attention(k, AT(b, cross));
-        }
-        if (!k->cfg->shared_norm) norm(k, cross ? "norm3" : "norm2", AT(b, norm2), GF_C_NORM);
-        feed_forward(k, b);
-        if (k->cfg->norm_placement == GF_SANDWICH_NORM) norm(k, "norm2_post", AT(b, norm2_post), GF_C_NORM);
+#define BLOCKS(when, name, of_stack, count, to, with_cross)                                                            \
+    for (int32_t l = 0; (when) && l < (count); l++) {                                                                  \
+        struct at inner = inside(at, name, l, GF_C_NORM);                                                              \
+        inner.stack = of_stack;                                                                                        \
+        inner.layer = l;                                                                                               \
+        inner.cross = with_cross;                                                                                      \
+        block(k, &inner, AT((to)[l]));                                                                                 \
     }
-    k->prefix[0] = 0;
-    k->stack = GF_STACK_NONE;
-    k->layer = -1;
+
+/* A function that walks over the weights of a table. */
+#define WALK(part, type, WEIGHTS)                                                                                      \
+    static void part(struct walk *k, struct at *at, struct type *w) {                                                  \
+        const struct gf_config *c = k->cfg;                                                                            \
+        WEIGHTS                                                                                                        \
+    }
+
+WALK(norm, gf_norm, NORM_WEIGHTS)
+WALK(final_norm, gf_norm, FINAL_NORM_WEIGHTS)
+WALK(dense, gf_linear, DENSE_WEIGHTS)
+WALK(qk_norm, gf_attn, QK_NORM_WEIGHTS)
+WALK(attention_output, gf_attn, ATTENTION_OUTPUT_WEIGHTS)
+
+/* Self-attention has q, k and v in one matrix, cross-attention has k and v in a second one. */
+static void qkv(struct walk *k, struct at *at, struct gf_attn *w) {
+    const struct gf_config *c = k->cfg;
+    const int cross = at->component == GF_C_CROSS_ATTENTION;
+    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, key = cross ? 0 : q, value = key + kv,
+                  all = value + kv, q_all = cross ? q : all;
+    struct gf_linear *from = !w ? NULL : cross ? &w->kv : &w->in;
+    QKV_WEIGHTS
 }
 
-/* A linear layer of d_model rows and columns outside the blocks, with a bias. */
-static void dense(struct walk *k, const char *name, struct gf_linear *l) {
-    const int32_t d = k->cfg->d_model;
-    char text[32];
-    k->component = GF_C_HEAD;
-    join(text, sizeof text, name, ".weight");
-    mat(k, text, AT(l, w), 0, d, d, d);
-    join(text, sizeof text, name, ".bias");
-    vec(k, text, AT(l, b), 0, d, d);
+static void ffn(struct walk *k, struct at *at, struct gf_ffn *w) {
+    const struct gf_config *c = k->cfg;
+    const int32_t up = gf_ffn_gated(c) ? at->width : 0, all = up + at->width;
+    FFN_WEIGHTS
 }
+
+static void experts(struct walk *k, struct at *at, struct gf_experts *w) {
+    const struct gf_config *c = k->cfg;
+    const int32_t all = c->n_experts + gf_shared_experts(c);
+    EXPERTS_WEIGHTS
+}
+
+WALK(block, gf_block, BLOCK_WEIGHTS)
+WALK(model, gf_weights, MODEL_WEIGHTS)
 
 /* only: the index of the entry that is reported; -1: all. */
 static void walk(const struct gf_config *c, struct gf_weights *w, gf_roster_fn fn, void *ctx, int32_t only) {
-    const int two = c->kind == GF_ENCODER_DECODER;
-    struct walk k = {c, fn, ctx, "", GF_C_EMBEDDING, GF_STACK_NONE, -1, 0, only};
-
-    const int projected = gf_embed_projected(c);
-    const int32_t positions = c->position_offset + c->context_length;
-
-    if (two && !c->shared_embedding)
-        mat(&k, "encoder.embed.weight", AT(w, encoder_embed), 0, c->vocab_size, c->vocab_size, c->d_model);
-    mat(&k, "embed.weight", AT(w, embed), 0, c->vocab_size, c->vocab_size, gf_embed_width(c));
-    if (projected)
-        mat(&k, "embed_project.weight", AT(w, embed_project.w), 0, c->d_model, c->d_model, gf_embed_width(c));
-    k.component = GF_C_POSITION;
-    if (c->position == GF_POS_LEARNED) {
-        if (two) table(&k, "encoder.position.weight", AT(w, encoder_position), positions, c->d_model);
-        table(&k, "position.weight", AT(w, position), positions, c->d_model);
-    }
-    if (c->relative_buckets) {
-        if (two) table(&k, "encoder.relative_bias.weight", AT(w, encoder_relative), c->relative_buckets, c->n_heads);
-        table(&k, "relative_bias.weight", AT(w, relative), c->relative_buckets, c->n_heads);
-    }
-    if (c->embed_norm && two) norm(&k, "encoder.embed_norm", AT(w, encoder_embed_norm), GF_C_NORM);
-    k.component = GF_C_EMBEDDING;
-    if (c->n_token_types) table(&k, "token_type.weight", AT(w, token_type), c->n_token_types, c->d_model);
-    if (c->embed_norm) norm(&k, "embed_norm", AT(w, embed_norm), GF_C_NORM);
-    if (two) {
-        stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers, 0);
-        if (c->final_norm) norm(&k, "encoder.final_norm", AT(w, encoder_final_norm), GF_C_FINAL_NORM);
-    }
-    stack(&k, two ? "decoder." : "blocks.", c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER,
-          w ? w->blocks : NULL, c->n_layers, two);
-    if (c->final_norm) norm(&k, "final_norm", AT(w, final_norm), GF_C_FINAL_NORM);
-    if (c->pooler) dense(&k, "pooler", AT(w, pooler));
-    if (c->kind == GF_ENCODER && !c->mlm_head) return;
-    if (c->mlm_head) {
-        dense(&k, "head_transform", AT(w, head_transform));
-        norm(&k, "head_norm", AT(w, head_norm), GF_C_HEAD);
-    }
-    k.component = GF_C_HEAD;
-    if (projected)
-        mat(&k, "head_project.weight", AT(w, head_project.w), 0, gf_embed_width(c), gf_embed_width(c), c->d_model);
-    if (c->tie_word_embeddings) {
-        struct gf_slot s = describe(&k, "head.weight", 2, c->vocab_size, gf_embed_width(c));
-        s.t.tied_to = two && !c->shared_embedding;
-        s.t.count = 0;
-        if (!passed_over(&k)) fn(ctx, &s);
-    } else {
-        mat(&k, "head.weight", AT(w, head.w), 0, c->vocab_size, c->vocab_size, gf_embed_width(c));
-    }
-    if (c->bias_head) vec(&k, "head.bias", AT(w, head.b), 0, c->vocab_size, c->vocab_size);
+    struct walk k = {c, fn, ctx, 0, only};
+    struct at at = {.name = "", .number = -1, .stack = GF_STACK_NONE, .layer = -1};
+    model(&k, &at, w);
 }
 
 void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster_fn fn, void *ctx) {

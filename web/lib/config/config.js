@@ -43,13 +43,6 @@ const GATED = new Set(['swiglu', 'reglu', 'geglu_erf', 'geglu_tanh']);
 export const isGated = ({ ffn }) => GATED.has(ffn);
 
 /**
- * The kind of a norm.
- * @param {Pick<Config, 'norm' | 'final_norm_kind'>} config
- * @param {boolean} isFinal  whether it is the one before the head
- */
-export const normKind = (config, isFinal) => (isFinal ? config.final_norm_kind : config.norm);
-
-/**
  * A layer's flag in a list that repeats over the layers.
  * @param {readonly boolean[]} flags  []: true everywhere
  * @param {number} layer
