@@ -1,6 +1,9 @@
-// chromium.js - starts the system's Chromium for the browser tests, through playwright-core.
+// chromium.js - starts the system's Chromium through playwright-core, for browser tests and pictures
+//
+//   node scripts/chromium.js     prints its path; exit status 1 when there is none
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -31,8 +34,11 @@ export function findProgram(names, paths = []) {
   );
 }
 
-/** The browser's path: $CHROMIUM, or the first of the usual names; null when there is none. */
-export const findChromium = () => process.env.CHROMIUM || findProgram(names, apps);
+/** The browser's path: that of $CHROMIUM, or the first of the usual names; null when there is none. */
+export function findChromium() {
+  const given = process.env.CHROMIUM;
+  return given ? findProgram([given], [given]) : findProgram(names, apps);
+}
 
 // No sandbox, because root in a container cannot use it; no service that connects to other hosts.
 const flags = [
@@ -51,4 +57,10 @@ export function launch({ args = [], ...options } = {}) {
   const executablePath = findChromium();
   if (!executablePath) throw new Error('Chromium is missing: run ./build.sh setup, or set CHROMIUM to its path');
   return chromium.launch({ executablePath, headless: true, args: [...flags, ...args], ...options });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const path = findChromium();
+  if (path) console.log(path);
+  else process.exitCode = 1;
 }

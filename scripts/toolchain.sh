@@ -185,17 +185,13 @@ find_cc() {
 }
 
 find_chromium() {
-  local name
-  [ -z "${CHROMIUM:-}" ] || command -v "$CHROMIUM" >/dev/null 2>&1 || fail "CHROMIUM is '$CHROMIUM', which is not a program: set it to the path of a Chrome or Chromium, or leave it unset."
-  for name in "${CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable \
-    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' /Applications/Chromium.app/Contents/MacOS/Chromium; do
-    name=$(command -v "$name" 2>/dev/null) || continue
-    export CHROMIUM=$name
-    return 0
-  done
-  apt_install 'Chromium' chromium || fail 'Chromium is missing: install it, or set CHROMIUM to the path of a Chrome or Chromium, then run the command again.'
-  CHROMIUM=$(command -v chromium) || fail 'Chromium was installed but is not on PATH: set CHROMIUM to its path.'
-  export CHROMIUM
+  local path
+  if ! path=$(node scripts/chromium.js); then
+    [ -z "${CHROMIUM:-}" ] || fail "CHROMIUM is '$CHROMIUM', which is not a program: set it to the path of a Chrome or Chromium, or leave it unset."
+    apt_install 'Chromium' chromium || fail 'Chromium is missing: install it, or set CHROMIUM to the path of a Chrome or Chromium, then run the command again.'
+    path=$(node scripts/chromium.js) || fail 'Chromium was installed but is not on PATH: set CHROMIUM to its path.'
+  fi
+  export CHROMIUM=$path
 }
 
 # Only tests use Firefox and WebKit: where one cannot be installed, its tests are skipped with a message.

@@ -3,7 +3,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { report } from '../../scripts/sizes.js';
+import { report } from '../package/sizes.js';
 import { relaxedSimd } from '../node-flags.js';
 import { ISAS, v8Flags } from './isa.js';
 import { printTable } from './tables.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { limits, report } from '../../scripts/sizes.js';
+import { limits, report } from './sizes.js';
 
 test('each binary, and the JavaScript to start and to load and generate, are below their limits, gzipped', async (t) => {
   const { wasm, engine, start, js } = await report((line) => t.diagnostic(line));
@@ -19,6 +19,6 @@ test('each binary, and the JavaScript to start and to load and generate, are bel
   const kilobytes = (engine + js) / 1000;
   assert.ok(
     Math.abs(Number(told) / kilobytes - 1) < 0.05,
-    `the README says ${told} KB to download, it is ${kilobytes.toFixed(1)}: node scripts/sizes.js`,
+    `the README says ${told} KB to download, it is ${kilobytes.toFixed(1)}: node tests/package/sizes.js`,
   );
 });

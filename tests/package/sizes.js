@@ -1,7 +1,7 @@
 // sizes.js - measures what a visitor downloads before a model: one binary, and all JavaScript that `load` and
 // `generate` need, including the tokenizer library, bundled, minified and gzipped.
 //
-//   node scripts/sizes.js
+//   node tests/package/sizes.js
 //
 // Builds a small application and runs it in Chromium with the shipped model. The files that it requests before it calls
 // `load` are those of the start. The files that it requests until it has generated text are the needed ones; the other
@@ -12,10 +12,10 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
-import { launch } from './chromium.js';
-import { serve } from './serve.js';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
 
-const top = fileURLToPath(new URL('..', import.meta.url)),
+const top = fileURLToPath(new URL('../..', import.meta.url)),
   binaries = join(top, 'web/lib/wasm');
 
 /**
