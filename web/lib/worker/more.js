@@ -1,8 +1,8 @@
 // more.js - loads worker_more.js, the second script of the package's worker, at the first call that needs it
 //
 // worker.js of the package can load and run a GGUF file. Its `import()` of other modules is a call of
-// `glassformerMore.load` (scripts/split_worker.js). Embedded copies, and workers that import
-// glassformer/worker_more too, run both scripts at once. The source tree does not use this file.
+// `glassformerMore.load`, and `glassformerImport` is import() itself (scripts/split_worker.js). Embedded copies, and
+// workers that import glassformer/worker_more too, run both scripts at once. The source tree does not use this file.
 import { GlassformerError, messageOf } from '../base/errors.js';
 import { greeting } from './port.js';
 
@@ -21,7 +21,9 @@ const shared = {
    */
   async load(path) {
     if (!shared.modules) await (loading ??= fetchScript().finally(() => (loading = null)));
-    return /** @type {Record<string, object>} */ (shared.modules)[path];
+    const module = /** @type {Record<string, object>} */ (shared.modules)[path];
+    if (!module) throw new Error(`this build of the worker has no ${path}`);
+    return module;
   },
 };
 /** @type {Promise<void> | null} */
@@ -36,7 +38,7 @@ async function fetchScript() {
   // The owner knows the address that a bundler gave to the file; other copies lie beside worker.js.
   const address = greeting?.more ?? new URL('worker_more.js', globalThis.location?.href).href;
   try {
-    runClassic(address) || (await import(/* webpackIgnore: true */ /* @vite-ignore */ address));
+    runClassic(address) || (await /** @type {any} */ (globalThis).glassformerImport(address));
     if (!shared.modules) throw new Error('it is another file');
   } catch (error) {
     throw new GlassformerError(
