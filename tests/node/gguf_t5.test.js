@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { convert } from '../../web/lib/cli/convert.js';
+import { convert } from '../../web/lib/convert/convert.js';
 import { ByteReader } from '../../web/lib/bytes/bytes.js';
 import { readGguf } from '../../web/lib/gguf/gguf.js';
 import { fromHalf, toHalf } from '../../web/lib/bytes/half.js';

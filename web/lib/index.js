@@ -19,6 +19,7 @@ export { LIMITS } from './base/checks.js';
 export { PRESETS } from './config/presets.js';
 
 import { fail, guarded, guardedAsync } from './base/errors.js';
+import { lacking } from './base/extras.js';
 import { addressed } from './base/checks.js';
 import { camelConfig } from './config/config.js';
 import { configOf, countParameters as count, estimate as estimated } from './estimate.js';
@@ -154,7 +155,7 @@ async function open(method, what, options) {
     remote = started ? new WorkerModel(started) : new LocalModel();
     if (rest.adapters?.length) {
       const [{ readAdapters }, { loadFetch }] = await Promise.all([
-        import('./adapters/adapters.js'),
+        import('./adapters/adapters.js').catch(lacking('adapters')),
         import('./download/requests.js'),
       ]);
       const { hfEndpoint } = rest;
@@ -181,6 +182,8 @@ async function open(method, what, options) {
   }
 }
 
+const training = () => import('./train/training_run.js').catch(lacking('train'));
+
 /**
  * Train a model on a text, in a worker. The run is an async iterator of its steps; the engine computes only while steps
  * are read.
@@ -199,11 +202,7 @@ async function open(method, what, options) {
  * await run.dispose();
  */
 export function train(config, data, options = {}) {
-  return new Training(
-    async (begun) =>
-      (await guardedAsync(() => import('./train/training_run.js'))).startTraining(config, data, options, begun),
-    load,
-  );
+  return new Training(async (begun) => (await training()).startTraining(config, data, options, begun), load);
 }
 
 /**
@@ -221,7 +220,7 @@ export function train(config, data, options = {}) {
  * console.log(layers.length, layers[0].weights > 0);                      // 4 true
  */
 export async function depth(config, options = {}) {
-  return (await guardedAsync(() => import('./train/training_run.js'))).depth(config, options);
+  return (await training()).depth(config, options);
 }
 
 // ---- types of options and results

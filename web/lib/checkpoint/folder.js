@@ -3,6 +3,7 @@
 import { chatTemplate } from '../tokenizers/chat_template.js';
 import { tokenIds } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
 import { MAX_OPEN_FILES } from '../bytes/bytes.js';
 import { partsAmong } from '../gguf/gguf_parts.js';
@@ -213,7 +214,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
   const readers = [];
   /** @type {Record<string, any> | null} */
   let own = null;
-  const torch = format === 'pytorch' ? await import('../pytorch/pytorch.js') : null;
+  const torch = format === 'pytorch' ? await import('../pytorch/pytorch.js').catch(lacking('pytorch')) : null;
   /** @type {import('../pytorch/pytorch.js').TorchFile[]} */
   const archives = [];
   for (const [i, file] of files.entries()) {

@@ -7,6 +7,7 @@ import { BLOCKS } from '../base/blocks.js';
 import { ByteReader, concatenate } from '../bytes/bytes.js';
 import { chatTemplate } from '../tokenizers/chat_template.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { isBytes, failNotASource } from '../base/checks.js';
 import { detectFormat } from '../bytes/detect.js';
 import { readGguf } from '../gguf/gguf.js';
@@ -103,6 +104,8 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
 
 /** Longest JSON file that is read, in bytes. */
 const MAX_JSON = 1 << 28;
+
+const llama2c = () => import('../llama2c/llama2c.js').catch(lacking('llama2c'));
 
 /**
  * Opens a checkpoint and reads everything but the tensors.
@@ -309,7 +312,7 @@ export class Opener {
    * @returns {Promise<Parsed>}
    */
   async llama2c(r) {
-    const { readLlama2c } = await import('../llama2c/llama2c.js');
+    const { readLlama2c } = await llama2c();
     const { config, tensors } = await readLlama2c(r, this.warnings);
     return {
       config,
@@ -370,7 +373,7 @@ export class Opener {
     }
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
-    return { json: (await import('../llama2c/llama2c.js')).llama2cTokenizer(r.name, bytes) };
+    return { json: (await llama2c()).llama2cTokenizer(r.name, bytes) };
   }
 
   /**
@@ -498,7 +501,7 @@ async function inOrder(_, r, tensors, give) {
 async function deliverTensor(t, r, sink) {
   await sink.begin(t);
   if (t.minusOne) await (await import('./minus_one.js')).pipePlusOne(r, t, (view) => sink.write(view));
-  else if (t.int8) await (await import('../llama2c/llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
+  else if (t.int8) await (await llama2c()).pipeInt8(r, t, (view) => sink.write(view));
   else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
   await sink.end(t);
 }

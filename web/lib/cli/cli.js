@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
 import { defaultCacheDir } from '../download/file_store.js';
 import { publicError } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from '../index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/cli/ of the source tree. */
@@ -333,7 +334,7 @@ async function convertTo(command, [source, out], o) {
       'bad-option',
       `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q4_0 or Q4_1`,
     );
-  const { convert } = await import('./convert.js');
+  const { convert } = await import('../convert/convert.js').catch(lacking('convert'));
   const line = o.quiet ? null : progressLine(process.stderr, o.progress);
   const options = { ...loadOptions(o, source), onProgress: line?.onProgress };
   try {

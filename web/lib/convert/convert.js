@@ -3,9 +3,9 @@ import { open, rename, rm } from 'node:fs/promises';
 import { GlassformerError, Tokenizer, load } from '../index.js';
 import { configOf } from '../estimate.js';
 import { PIECES, SentencePieces } from '../tokenizers/pieces.js';
-import { text, u32 } from '../convert/write_gguf.js';
-import { writeModel } from '../convert/write_model.js';
-import { vocabularyMeta } from '../convert/write_vocab.js';
+import { text, u32 } from './write_gguf.js';
+import { writeModel } from './write_model.js';
+import { vocabularyMeta } from './write_vocab.js';
 
 /** Types that can be written, with llama.cpp's numbers for a whole file. @type {Record<string, number>} */
 export const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
@@ -58,7 +58,7 @@ export async function convert(source, out, { type, vocabulary, options }) {
 /**
  * The key of the token that begins every target of an encoder-decoder.
  * @param {import('../index.js').Model} model
- * @returns {Record<string, import('../convert/write_gguf.js').Value>}
+ * @returns {Record<string, import('./write_gguf.js').Value>}
  */
 const startOf = ({ config, special: { bos } }) =>
   config.kind === 'encoder_decoder' && bos !== null ? { 't5.decoder_start_token_id': u32(bos) } : {};

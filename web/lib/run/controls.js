@@ -2,6 +2,7 @@
 //
 // It is loaded at the first generation with such an option. The engine adds the bias after the repetition penalty and
 // before the temperature (struct gf_adjustment).
+import { lacking } from '../base/extras.js';
 import { biasOf } from '../engine/bias.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
@@ -16,8 +17,8 @@ import { biasOf } from '../engine/bias.js';
  */
 export async function controlsOf(model, o, prompt) {
   const { constraint: posted } = /** @type {Record<string, any>} */ (o.controls);
-  const constraint = posted ? (await import('../constrain/constraint.js')).constraintOf(model, posted, prompt) : null;
-  return new Controls(o, o.ignoreEos ? [] : model.special.eos, constraint);
+  const constrain = posted && (await import('../constrain/constraint.js').catch(lacking('constrain')));
+  return new Controls(o, o.ignoreEos ? [] : model.special.eos, constrain?.constraintOf(model, posted, prompt) ?? null);
 }
 
 /** The state of one generation. Its user repeats: `adjustment`, the draw of a token, `accept`. */

@@ -8,6 +8,7 @@ import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { openCheckpoint } from '../checkpoint/source.js';
 import { loadFetch } from '../download/requests.js';
 import { transferRate } from '../download/rate.js';
@@ -66,7 +67,7 @@ export async function loadModel(
   let engine;
   try {
     if (options.adapters?.length)
-      checkpoint = (await import('../adapters/merge_adapters.js')).withAdapters(
+      checkpoint = (await import('../adapters/merge_adapters.js').catch(lacking('adapters'))).withAdapters(
         checkpoint,
         options.adapters,
         options.dtype === 'keep',

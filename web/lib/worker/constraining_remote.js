@@ -1,5 +1,6 @@
 // constraining_remote.js - compiles the options json and grammar of a generation before it is posted
 import { guardedAsync } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 
 /** @typedef {import('./remote.js').Remote} Remote */
 
@@ -36,7 +37,7 @@ export class ConstrainingRemote {
   /** @type {Remote['generate']} */
   async *#constrained([input, options, ...rest], hooks) {
     const prepared = await guardedAsync(async () => {
-      const { prepare, sendVocabulary } = await import('../constrain/compile.js');
+      const { prepare, sendVocabulary } = await import('../constrain/compile.js').catch(lacking('constrain'));
       const posted = prepare(options, this.#info);
       this.#vocabulary ??= sendVocabulary(this.#remote, this.#info);
       this.#vocabulary.catch(() => {
