@@ -72,7 +72,7 @@ export async function openView(page, id) {
   await view.waitFor({ state: 'visible' });
 }
 
-/** The larger story model is in hand; nothing takes its place any more. Where a text is being written it asks first. */
+/** The larger story model is loaded; nothing takes its place any more. Where a text is being written it asks first. */
 export const settled = (page) =>
   page.waitForFunction(
     () => {

@@ -166,7 +166,7 @@ test('what a head looks at on average is what its weights say', async () => {
 const rowOf = ({ data, shape: [, n, keys] }, head, query) =>
   data.subarray((head * n + query) * keys, (head * n + query + 1) * keys);
 
-test('the list beside a head has the largest weights of the token in hand', async () => {
+test('the list beside a head has the largest weights of the selected token', async () => {
   const [layer, head, query] = [2, 3, 14];
   const { page, complaints, close } = await open(`&head=${layer}.${head}&at=${query}`);
   await page.locator('.attention').scrollIntoViewIfNeeded();
@@ -257,7 +257,7 @@ test('the norms and votes of the lens are those of the library, layers and heads
   await close();
 });
 
-test('the votes are one tab stop, arrow keys move over them, and one that is pressed is the head in hand', async () => {
+test('the votes are one tab stop, arrow keys move over them, and one that is pressed is the selected head', async () => {
   const { page, complaints, close } = await open();
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForSelector('.vote', { timeout: 20_000 });

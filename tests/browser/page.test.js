@@ -151,7 +151,7 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   const pattern = captured['blocks.2.attn.hook_pattern'];
   const n = pattern.shape[1];
   await page.locator('.matrix').focus();
-  await page.keyboard.press('ArrowLeft'); // the first key puts a cell in hand
+  await page.keyboard.press('ArrowLeft'); // the first key selects a cell
   await page.waitForFunction(() => /→/.test(document.querySelector('#cell').textContent));
   const seen = new Set();
   for (const key of [
@@ -374,7 +374,7 @@ test('the stages of a score agree with one another', async () => {
     await page.waitForFunction(() => !/%$|not read/.test(document.querySelector('#cell').textContent));
     await quiet(page);
     const [, q2, k2, shown] = await said();
-    assert.deepEqual([q2, k2], [q, k], 'the cell in hand moved');
+    assert.deepEqual([q2, k2], [q, k], 'the selected cell moved');
     const tensor = captured[`blocks.${layer}.attn.${point}`];
     const n = tensor.shape[1];
     const want = tensor.data[(Number(head) * n + Number(q)) * n + Number(k)];
@@ -565,7 +565,7 @@ test('a value of a stage is chosen by mouse and by keyboard, in a model of two s
     made = `decoder.${layer}.cross_attn.hook_v`;
   const { captured } = await dates.forward(all, { source, capture: [point, pattern, made] });
   dates.dispose();
-  const said = await page.locator('.values .cell').textContent(); // the row above that of the token in hand
+  const said = await page.locator('.values .cell').textContent(); // the row above that of the selected token
   const [position, h, index] = [
     all.length - 3,
     Number(/head (\d+), /.exec(said)[1]) - 1,

@@ -434,7 +434,7 @@ test('a model with fewer stops of the walk leads back from its last', async () =
   await close();
 });
 
-test('every layer of an encoder with more of them than the decoder is reached, and the way back leaves a head in hand', async () => {
+test('every layer of an encoder with more of them than the decoder is reached, and the way back leaves a selected head', async () => {
   const deep = { ...SMALL, kind: 'encoder_decoder', nEncoderLayers: 3 };
   const { page, complaints, close } = await open(`#${made(deep, 1)}&prompt=ab&source=cde&open=ffn`);
   const inTurn = () =>
@@ -512,7 +512,7 @@ test('a text that came as ids is shaded like the same text as it was written', a
   await close();
 });
 
-test('the head’s sentence is of the token in hand', async () => {
+test('the head’s sentence is of the selected token', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&open=head');
   const said = (/** @type {string} */ word) =>
     page.waitForFunction(

@@ -1,12 +1,12 @@
 // lens_page.test.js - the table of the logit lens and the grid of votes, from what the library answers
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LENS, VOTES, signed } from '../../web/page/text/lens.js';
+import { LENS, VOTES, signed } from '../../web/page/text/lens_text.js';
 import { lensTable, normOf, streamsOf, votesOf } from '../../web/page/views/inside/lens.js';
 
 const token = (id) => ({ id, text: ` t${id}`, given: false, logprob: null, top: null });
 
-test('the lens shows the last nine positions, marks the one in hand and what the text went on with', () => {
+test('the lens shows the last nine positions, marks the selected one and what the text went on with', () => {
   const tokens = Array.from({ length: 13 }, (_, i) => token(i));
   const read = [0, 1].map((layer) =>
     Array.from({ length: 12 }, (_, p) => [{ id: layer ? p + 1 : 99, text: '', probability: 0.5 }]),

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { allocate } from '../../web/lib/engine/allocate.js';
 import { loadModel } from '../../web/lib/run/load_model.js';
-import { STAGES } from '../../web/page/text/stages.js';
+import { STAGES } from '../../web/page/text/stages_text.js';
 import { golden, numbers, openCase, top } from './helpers.js';
 
 /** Largest difference of a logit, as a share of the largest |logit|. */

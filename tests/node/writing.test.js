@@ -151,7 +151,7 @@ test('at full speed the layers that are shown are captured, and the others read 
     assert.equal(query, n);
   };
   await run.run();
-  assert.deepEqual(asked.shift(), [point(1)], 'the layer in hand');
+  assert.deepEqual(asked.shift(), [point(1)], 'the selected layer');
   assert.ok(state.run.speed.tokensPerSecond > 0, 'the speed of a text that takes a few ms');
   assert.deepEqual(state.attention.patterns.known(1), state.text.tokens.length - 1, 'its rows are there at once');
   await same();

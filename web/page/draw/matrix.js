@@ -1,4 +1,4 @@
-// matrix.js - one head as a large matrix on a canvas: queries down, keys across. Near the token in hand its cells are
+// matrix.js - one head as a large matrix on a canvas: queries down, keys across. Near the selected token its cells are
 // drawn one by one, with the keys before them gathered in one column; the whole text lies in a canvas of one pixel per
 // cell, painted as rows come and scaled up, so that 512 tokens cost no more than 16.
 
@@ -198,7 +198,7 @@ function paintMask(g, { cell, first, n, m, left, top }, source, color, each) {
 }
 
 /**
- * A frame around the row in hand, and one around its cell.
+ * A frame around the selected row, and one around its cell.
  * @param {CanvasRenderingContext2D} g
  * @param {Picture} picture
  * @param {Inks} inks

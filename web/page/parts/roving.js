@@ -3,7 +3,7 @@
 /**
  * Where a key leads in a grid.
  * @param {string} key
- * @param {number} at         the item in hand
+ * @param {number} at         the selected item
  * @param {number} count      of items
  * @param {number | number[]} columns  items of a row, or of each row
  * @returns {number | undefined}  undefined: the key does not move; it may lie outside of the items

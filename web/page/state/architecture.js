@@ -29,6 +29,12 @@ export const rotaryDim = (c) => c.rotaryDim || c.dHead;
 /** Base of the rotary frequencies of the layer. @param {Config} c @param {number} layer */
 export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, layer) ? c.ropeLocalTheta : c.ropeTheta);
 
+/** Whether it predicts tokens. @param {Config} c */
+export const predicts = (c) => c.kind !== 'encoder';
+
+/** Whether it reads one text and writes another. @param {Config} c */
+export const hasTwoStacks = (c) => c.kind === 'encoder_decoder';
+
 /** Whether the scores fall with the distance of the key (ALiBi). @param {Config} c */
 export const hasAlibi = (c) => c.position === 'alibi' && c.usePosition !== false;
 
@@ -38,6 +44,12 @@ export const hasDistanceBias = (c) => c.relativeBuckets > 0 && c.usePosition !==
 /** Whether positions are added to the embedding. @param {Config} c */
 export const addsPositions = (c) =>
   (c.position === 'learned' || c.position === 'sinusoidal') && c.usePosition !== false;
+
+/** Where positions come in. @param {Config} c @returns {'learned' | 'sinusoidal' | 'rope' | 'alibi' | 'distance' | 'none'} */
+export function positionKind(c) {
+  if (hasDistanceBias(c) && !addsPositions(c)) return 'distance';
+  return c.usePosition === false || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;
+}
 
 /** What q · k is multiplied by. @param {Config} c */
 export const scoreScale = (c) =>

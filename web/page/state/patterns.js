@@ -121,7 +121,7 @@ export class PatternStore {
 }
 
 /** What the panels of attention show: the rows of the chosen stack, whose queries and keys they are, and which query is
- * in hand. @param {import('./state.js').State} s */
+ * selected. @param {import('./state.js').State} s */
 export function inView(s) {
   const { config } = s.run.model ?? {};
   const encoder = s.attention.stack === 'encoder';

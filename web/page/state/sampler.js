@@ -73,7 +73,7 @@ function weigh(logits, sampler, n) {
   return { candidates, kept, entropy, entropySampled, of };
 }
 
-/** What could follow the token in hand, likeliest first, with the one that was drawn among them: exact when the logits
+/** What could follow the selected token, likeliest first, with the one that was drawn among them: exact when the logits
  * are known, else as the engine named them while it wrote (`sampled` is null then).
  * @param {Pick<import('./state.js').State, 'text' | 'sampler'>} s @param {number} n */
 export function following(s, n) {

@@ -28,7 +28,7 @@ export const csv = (rows) =>
 
 const SELF = /** @type {const} */ ('self');
 
-/** The present view as a program for the package: the text with the head in hand, and how the prompt goes on without the parts that are off.
+/** The present view as a program for the package: the text with the selected head, and how the prompt goes on without the parts that are off.
  * @param {import('./state.js').State} s */
 export function asJavaScript(s) {
   const json = JSON.stringify;

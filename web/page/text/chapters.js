@@ -1,6 +1,6 @@
 // chapters.js - the chapters of "Learn": what a concept is, one thing to try, one question. All of it holds for the
 // architecture that is loaded.
-import { addsPositions, embedWidth, hasDistanceBias, isGated, rotatesAnywhere } from '../state/architecture.js';
+import { embedWidth, isGated, positionKind, predicts } from '../state/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf, widenedAnywhere } from './ffn.js';
 import { int } from './format.js';
 import { factor } from './formulas.js';
@@ -15,8 +15,6 @@ import { factor } from './formulas.js';
  * @property {(c: any) => boolean} [when]       the loaded model has such a part
  */
 
-const writes = (/** @type {any} */ c) => c.kind !== 'encoder';
-
 const POSITION = {
   learned: 'A second table has a row for each position, which is added.',
   sinusoidal: 'Sines and cosines of the position are added.',
@@ -25,12 +23,6 @@ const POSITION = {
   distance: 'Order enters later: to each score a learned number for the distance of the key is added.',
   none: 'Nothing tells this model where in the text a token stands, except the mask.',
 };
-/** @param {any} c @returns {keyof typeof POSITION} */
-const positionOf = (c) => {
-  if (hasDistanceBias(c) && !addsPositions(c)) return 'distance';
-  return !c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;
-};
-
 /** @param {any} c */
 const activation = (c) =>
   isGated(c)
@@ -84,7 +76,7 @@ export const CHAPTERS = [
     title: 'Embedding',
     paragraphs: (c) => [
       `Each id picks one row of the embedding table. A row has ${int(embedWidth(c))} numbers${c.dEmbed ? `, from which a matrix makes ${int(c.dModel)}` : ''}; they are learned, and similar tokens get similar rows.`,
-      POSITION[positionOf(c)],
+      POSITION[positionKind(c)],
     ],
     task: {
       words: 'Open the first stage of the anatomy: each lane shows the row of its token.',
@@ -150,7 +142,7 @@ export const CHAPTERS = [
   {
     id: 'logits',
     title: 'Logits and probabilities',
-    when: writes,
+    when: predicts,
     paragraphs: (c) => [
       `At the end the stream is compared with one row for each token: ${int(c.vocabSize)} scores, the logits. ${c.tieWordEmbeddings ? 'The rows are those of the embedding table, used a second time.' : 'The rows are a table of their own.'}${c.logitSoftcap > 0 ? ` A soft cap keeps each logit between −${factor(c.logitSoftcap)} and ${factor(c.logitSoftcap)}.` : ''}`,
       'Softmax makes probabilities of the logits: all are positive, and they add up to 1.',
@@ -165,7 +157,7 @@ export const CHAPTERS = [
   {
     id: 'sampling',
     title: 'Sampling',
-    when: writes,
+    when: predicts,
     paragraphs: () => [
       'The next token is drawn from the probabilities. Temperature divides the logits before softmax: below 1 the likeliest gain, at 0 the likeliest is always taken.',
       'Top-k keeps the k likeliest tokens; top-p keeps the smallest set whose probabilities add up to p. A seed makes the draw repeatable.',

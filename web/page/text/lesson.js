@@ -7,6 +7,7 @@ import {
   hasExperts,
   normsBefore,
   normsOutput,
+  predicts,
   rotaryDim,
   rotates,
   windowOf,
@@ -36,7 +37,6 @@ import { NORM_NAMES } from './stage_words.js';
 
 /** @typedef {{ id: string, stage: string, title: string, when?: (c: any) => boolean, say: (f: Facts) => string }} Stop */
 
-const writes = (/** @type {any} */ c) => c.kind !== 'encoder';
 const from = (/** @type {number | null} */ a, /** @type {number | null} */ b) =>
   a === null || b === null ? '' : ` Its norm changes from ${figures(a)} to ${figures(b)}.`;
 const several = (/** @type {number} */ n, /** @type {string} */ word) => `${int(n)} ${word}${n === 1 ? '' : 's'}`;
@@ -143,7 +143,7 @@ export const LESSON = [
     id: 'head',
     stage: 'head',
     title: 'Logits',
-    when: writes,
+    when: predicts,
     say: ({ config: c, best }) =>
       `The head compares the stream with one row for each token: ${int(c.vocabSize)} logits.${c.logitSoftcap > 0 ? ` A soft cap keeps them between −${factor(c.logitSoftcap)} and ${factor(c.logitSoftcap)}.` : ''}${best ? ` The largest, ${figures(best.logit)}, belongs to ${quoted(best)}. Softmax makes probabilities of them: ${percent(best.p)} for this one.` : ''}`,
   },
@@ -151,7 +151,7 @@ export const LESSON = [
     id: 'sample',
     stage: 'head',
     title: 'The next word',
-    when: writes,
+    when: predicts,
     say: ({ sampler, drawn }) =>
       `${sampler.temperature === 0 ? 'At temperature 0 the likeliest token is taken' : `At temperature ${figures(sampler.temperature)} the sampler draws with seed ${sampler.seed}`}${drawn ? `: ${quoted(drawn)}${drawn.p === null ? '' : `, which has probability ${percent(drawn.p)}`}` : ''}. It is appended to the text, and everything begins again with it.`,
   },

@@ -3,6 +3,7 @@ import {
   hasAlibi,
   hasDistanceBias,
   normsOutput,
+  positionKind,
   rotaryDim,
   rotates,
   rotatesAnywhere,
@@ -22,24 +23,24 @@ export const SILENT = 'It is switched off in this model: nothing is rescaled.';
 export const UNSUMMED =
   'The residual connection is switched off in this model: the output alone is passed on, without the stream before it.';
 
-/** Where positions come in, as a clause. @param {Config} c */
-function positionOf(c) {
-  if (c.usePosition === false) return 'positions are switched off in this model';
-  if (c.position === 'learned') return 'a learned row for the position is added';
-  if (c.position === 'sinusoidal') return 'sines and cosines of the position are added';
-  if (c.position === 'alibi') return 'the position enters later, as a penalty on the scores of distant keys (ALiBi)';
-  if (rotatesAnywhere(c)) return 'the position enters later, where q and k are rotated';
-  if (hasDistanceBias(c)) return 'the position enters later, as a learned bias of the scores for each distance';
-  return 'the model has no position embedding';
-}
+/** Where positions come in, as a clause. */
+const POSITION = {
+  learned: 'a learned row for the position is added',
+  sinusoidal: 'sines and cosines of the position are added',
+  rope: 'the position enters later, where q and k are rotated',
+  alibi: 'the position enters later, as a penalty on the scores of distant keys (ALiBi)',
+  distance: 'the position enters later, as a learned bias of the scores for each distance',
+  none: 'the model has no position embedding',
+};
 
 /** @param {Config} c */
 export function embedWords(c) {
+  const position = c.usePosition === false ? 'positions are switched off in this model' : POSITION[positionKind(c)];
   const width = c.dEmbed ? ` of ${int(c.dEmbed)} numbers, from which a matrix makes ${int(c.dModel)}` : '';
   const scale = (c.embeddingScale ?? 1) === 1 ? '' : ` It is multiplied by ${factor(c.embeddingScale)}.`;
   const types = c.nTokenTypes ? ` A learned row for the type of the token, one of ${c.nTokenTypes}, is added too.` : '';
   const norm = c.embedNorm ? ` ${NORM_NAMES[c.norm]} rescales the result before the first block.` : '';
-  return `Each token selects its row of a table of ${c.vocabSize} rows${width}; ${positionOf(c)}.${types}${scale}${norm}`;
+  return `Each token selects its row of a table of ${c.vocabSize} rows${width}; ${position}.${types}${scale}${norm}`;
 }
 
 /** A norm of a block. @param {Config} c @param {string} title @param {string} words */

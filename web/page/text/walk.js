@@ -1,11 +1,13 @@
 // walk.js - the stops of the guided walk: short texts that hold for the architecture that is loaded, and what each
 // shows
 import {
-  addsPositions,
   embedWidth,
   hasAlibi,
   hasDistanceBias,
+  hasTwoStacks,
   isGated,
+  positionKind,
+  predicts,
   rotates,
   rotatesAnywhere,
   scoreScale,
@@ -22,9 +24,6 @@ import { factor } from './formulas.js';
  *   Stop `c` is the configuration: what is said is true of the model that is loaded; `when` it has such a part
  */
 
-const twoStacks = (/** @type {any} */ c) => c.kind === 'encoder_decoder';
-const writes = (/** @type {any} */ c) => c.kind !== 'encoder';
-
 const POSITION = {
   learned: 'A second row, chosen by the place in the text, is added.',
   sinusoidal: 'Sines and cosines of the place in the text are added, a pattern of its own for each place.',
@@ -33,12 +32,6 @@ const POSITION = {
   distance: 'Nothing in them says yet where in the text the piece stands.',
   none: 'Nothing in them says where in the text the piece stands, and nothing later will: all that this model knows of order is the mask.',
 };
-/** Where positions come in, of those that do. @param {any} c @returns {keyof typeof POSITION} */
-const positionOf = (c) => {
-  if (hasDistanceBias(c) && !addsPositions(c)) return 'distance';
-  return !c.usePosition || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;
-};
-
 /** What happens between the two matrices of the FFN. @param {any} c */
 const bend = (c) =>
   isGated(c)
@@ -97,9 +90,9 @@ function summing(c) {
  * @param {any} c
  */
 function pieces(s, c) {
-  const list = twoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);
+  const list = hasTwoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);
   const one = list.length > 1 && list.every((t) => t.text && [...t.text].length === 1);
-  return `${twoStacks(c) ? 'The text that it reads' : 'Your text'} is cut into ${int(list.length)} pieces, here ${one ? 'single letters' : 'words and parts of words'}, from a fixed list of ${int(c.vocabSize)}`;
+  return `${hasTwoStacks(c) ? 'The text that it reads' : 'Your text'} is cut into ${int(list.length)} pieces, here ${one ? 'single letters' : 'words and parts of words'}, from a fixed list of ${int(c.vocabSize)}`;
 }
 
 /** @type {Stop[]} */
@@ -110,7 +103,7 @@ const STOPS = [
     at: '.anatomy',
     set: { view: { openStage: 'embed' } },
     text: (s, c) =>
-      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${embedWidth(c)} values${c.dEmbed ? `, from which a matrix makes ${c.dModel},` : ''} that stand for it from here on. ${s.attention.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 1 the grey strips on the left are these rows.'} ${POSITION[positionOf(c)]}`,
+      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${embedWidth(c)} values${c.dEmbed ? `, from which a matrix makes ${c.dModel},` : ''} that stand for it from here on. ${s.attention.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 1 the grey strips on the left are these rows.'} ${POSITION[positionKind(c)]}`,
   },
   {
     title: 'One scale',
@@ -158,7 +151,7 @@ const STOPS = [
     view: 'inside',
     at: '.attention',
     set: { attention: { stage: 'pattern', stack: 'cross' } },
-    when: twoStacks,
+    when: hasTwoStacks,
     text: (s, c) =>
       `What was read went through ${c.nEncoderLayers} blocks of its own, in which every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since all ${int(s.text.sourceTokens.length)} tokens are there from the start. Follow the rows to see where it looked while it wrote.`,
   },
@@ -183,7 +176,7 @@ const STOPS = [
     view: 'count',
     at: '.parameters',
     set: { view: { openStage: '' } },
-    when: writes,
+    when: predicts,
     text: (_, c) =>
       c.tieWordEmbeddings
         ? 'The last vector is compared with every row of the embedding table, the same one as at the beginning. That is why this table counts the head as 0: it is shared, not forgotten.'
@@ -193,7 +186,7 @@ const STOPS = [
     title: 'Choosing',
     view: 'write',
     at: '.next',
-    when: writes,
+    when: predicts,
     text: (s) =>
       `The result is a chance for every piece of the list. Temperature flattens or sharpens it, top-k and top-p cut its tail: move the sliders and watch the bars, the model need not run again. ${s.sampler.temperature === 0 ? 'At temperature 0, as now, the likeliest is always taken. ' : ''}Choose another bar than the one drawn, and the text goes on from there.`,
   },
@@ -201,9 +194,9 @@ const STOPS = [
     title: 'Remembering',
     view: 'count',
     at: '.memory',
-    when: (c) => writes(c) && c.causal,
+    when: (c) => predicts(c) && c.causal,
     text: (s, c) =>
-      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
+      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token${hasTwoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
   },
   {
     title: 'Take it apart',
@@ -211,7 +204,7 @@ const STOPS = [
     at: '.ablate',
     set: { view: { openStage: '' } },
     text: (_, c) =>
-      `Where a head looks is not yet what it is for. ${writes(c) ? 'The logit lens under “Inside” reads the stream with the head after each layer; where parts simply add up, the logit of the chosen token is divided among them. Here, switch parts off and see how the text changes. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
+      `Where a head looks is not yet what it is for. ${predicts(c) ? 'The logit lens under “Inside” reads the stream with the head after each layer; where parts simply add up, the logit of the chosen token is divided among them. Here, switch parts off and see how the text changes. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
   },
 ];
 

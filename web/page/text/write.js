@@ -1,4 +1,4 @@
-// write.js - sentences of the view in which text is written: prompt, text, next token
+// write.js - sentences of the view in which text is written: prompt, text, next token, parameters in short
 
 import { figures, int, percent, quoted } from './format.js';
 
@@ -215,3 +215,10 @@ export const topPSaid = (/** @type {number} */ p) => (p === 1 ? 'off' : p.toFixe
 
 /** What the fold hides. @param {Sampler} sampler */
 export const samplingSaid = ({ topK, topP, seed }) => `top-k ${topKSaid(topK)}, top-p ${topPSaid(topP)}, seed ${seed}`;
+
+/** Of the parameters in short. */
+export const SUMMARY = {
+  title: 'Parameters',
+  total: (/** @type {string} */ n) => `${n} numbers, all of them learned`,
+  more: 'Every tensor, with formulas and bytes',
+};

@@ -102,7 +102,7 @@ export function written(source, row, query, key, words) {
 }
 
 /**
- * The positions that are shown: all of them, or the last few up to the one in hand.
+ * The positions that are shown: all of them, or the last few up to the selected one.
  * @param {Readonly<import('../../state/state.js').State>} page
  * @param {number} n     queries that are known
  * @param {number} near  of them in the near view

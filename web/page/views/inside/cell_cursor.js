@@ -1,4 +1,4 @@
-// cell_cursor.js - moves the cell in hand of a large head by keyboard
+// cell_cursor.js - moves the selected cell of a large head by keyboard
 
 /** @type {Record<string, [number, number]>} */
 const MOVES = {

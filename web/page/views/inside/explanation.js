@@ -13,7 +13,7 @@ import {
   TIMES,
   capped,
   nameOfPoint,
-} from '../../text/explanation.js';
+} from '../../text/explanation_text.js';
 
 /** @typedef {import('glassformer').Explanation} Explanation */
 /** @typedef {Explanation['terms'][number]} Term */

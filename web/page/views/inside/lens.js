@@ -1,4 +1,4 @@
-// lens.js - the logit lens of the token in hand as a table, and the parts of a logit as a grid and two lists
+// lens.js - the logit lens of the selected token as a table, and the parts of a logit as a grid and two lists
 
 import { blockPoint } from '../../state/points.js';
 
@@ -44,9 +44,9 @@ export function normOf(tensor, position) {
 export const columnsFor = (width) => Math.max(LEAST, Math.min(COLUMNS, Math.floor((width - BESIDE) / COLUMN)));
 
 /**
- * The last positions of the lens up to the token in hand.
- * @param {LensToken[][][]} read  [layer][position][rank] for the tokens up to the one in hand
- * @param {number[]} norms        of the residual vector of the token in hand after each layer
+ * The last positions of the lens up to the selected token.
+ * @param {LensToken[][][]} read  [layer][position][rank] for the tokens up to the selected one
+ * @param {number[]} norms        of the residual vector of the selected token after each layer
  * @param {Token[]} tokens        those read, and the one that follows if there is one
  */
 export function lensTable(read, norms, tokens) {

@@ -1,4 +1,4 @@
-// scores.svelte.js - the scores of the head in hand, from one forward pass over the text once it rests
+// scores.svelte.js - the scores of the selected head, from one forward pass over the text once it rests
 
 import { scoreScale } from '../../state/architecture.js';
 import { inView } from '../../state/patterns.js';
@@ -15,11 +15,37 @@ export const POINTS = {
 };
 
 /**
+ * Scores of all heads of an attention in this stage, from one pass over the text.
+ * @param {string} point  of the attention
+ * @param {keyof typeof POINTS} stage
+ * @param {(points: string[]) => Promise<Record<string, any>>} values  of a pass
+ * @param {any} config
+ */
+async function layerScores(point, stage, values, config) {
+  const at = `${point}.${POINTS[stage]}`;
+  if (stage === 'masked') return { scores: tensorAt(await values([at]), at), q: null, k: null };
+  // the mask is added in the stage after these
+  const factors = ['hook_rot_q', 'hook_rot_k', 'hook_q', 'hook_k'].map((name) => `${point}.${name}`);
+  const found = await values([at, ...factors]);
+  // q and k are not captured behind their norms, unless they are rotated afterwards
+  const normed = config?.qkNorm && !point.endsWith('cross_attn');
+  const factor = (/** @type {'q' | 'k'} */ name) =>
+    found[`${point}.hook_rot_${name}`] ?? (normed ? null : (found[`${point}.hook_${name}`] ?? null));
+  return { scores: tensorAt(found, at), q: factor('q'), k: factor('k') };
+}
+
+/** @param {Record<string, any>} found @param {string} point */
+function tensorAt(found, point) {
+  if (!found[point]) throw new Error(`The engine has no values at ${point}`);
+  return found[point];
+}
+
+/**
  * Call while a component is created.
  * @param {import('../../state/context.js').PageContext} context
  * @returns {{ readonly current: import('./scores.js').HeadScores | null }}  null: not of what is shown, or not there yet
  */
-export function scoresInHand({ page, set, run }) {
+export function scoresOfHead({ page, set, run }) {
   let layer = $state.raw(/** @type {import('./scores.js').LayerScores | null} */ (null));
   let head = $state.raw(/** @type {import('./scores.js').HeadScores | null} */ (null));
   let wanted = '';
@@ -63,22 +89,10 @@ export function scoresInHand({ page, set, run }) {
 
   /** @param {string} key */
   async function ask(key) {
-    const { point } = inView(page);
-    const { stage } = page.attention;
-    const at = `${point}.${POINTS[stage]}`;
-    // the mask is added in the stage after these
-    const factors =
-      stage === 'masked' ? [] : ['hook_rot_q', 'hook_rot_k', 'hook_q', 'hook_k'].map((p) => `${point}.${p}`);
     try {
-      const found = await run.values([at, ...factors]);
+      const found = await layerScores(inView(page).point, page.attention.stage, run.values, page.run.model?.config);
       if (wanted !== key) return;
-      if (!found[at]) throw new Error(`The engine has no values at ${at}`);
-      // q and k are not captured behind their norms, unless they are rotated afterwards
-      const plain = (/** @type {string} */ of) =>
-        page.run.model?.config.qkNorm && !point.endsWith('cross_attn') ? undefined : found[`${point}.hook_${of}`];
-      const factor = (/** @type {'q' | 'k'} */ of) =>
-        stage === 'masked' ? null : (found[`${point}.hook_rot_${of}`] ?? plain(of) ?? null);
-      layer = { key, scores: found[at], q: factor('q'), k: factor('k') };
+      layer = { key, ...found };
       wanted = '';
     } catch (error) {
       if (wanted !== key) return;

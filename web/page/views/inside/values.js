@@ -26,9 +26,9 @@ export const hueOf = (point) =>
 export const widthOf = ({ data, shape }) => data.length / shape[0];
 
 /**
- * The rows that are shown: at most ROWS, the one in hand among them.
+ * The rows that are shown: at most ROWS, the selected one among them.
  * @param {number} rows
- * @param {number} row  in hand
+ * @param {number} row  the selected one
  * @param {number} [first]  row that was the first before
  */
 export function rowsOf(rows, row, first) {

@@ -34,7 +34,7 @@ export class TrainingRun {
   alarm = $state('');
   total = $state(400); // steps of the run
   unigram = $state(0); // nats a token of token frequencies only, 0: not counted yet
-  /** Of the run in hand: what it was begun with. */
+  /** Of the current run: what it was begun with. */
   asked = $state.raw({ ...setupOf(FIRST), prompt: '', material: '' });
   /** Tokens of the film's sentence. @type {{ id: number, text: string }[]} */
   sentence = $state.raw([]);

@@ -1,4 +1,4 @@
-// arcs.js - the attention row in hand, drawn over the text: an arc to each strongly weighted key on the same line, and a
+// arcs.js - the selected attention row, drawn over the text: an arc to each strongly weighted key on the same line, and a
 // bar under each such key, on every line
 
 const FAINTEST = 0.02; // weights below are not drawn

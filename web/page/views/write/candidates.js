@@ -16,7 +16,7 @@ export const ROWS = 10;
  */
 
 /**
- * The likeliest candidates after the token in hand, null where nothing is known yet.
+ * The likeliest candidates after the selected token, null where nothing is known yet.
  * @param {import('../../state/state.js').State} state
  */
 export function nextOf(state) {

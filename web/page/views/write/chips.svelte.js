@@ -56,7 +56,7 @@ export class Chips {
 
   /**
    * @param {number} here    the query whose row is drawn
-   * @param {number} seen    the key in hand
+   * @param {number} seen    the selected key
    * @param {number} cursor
    */
   mark(here, seen, cursor) {

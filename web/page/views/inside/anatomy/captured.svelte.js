@@ -1,4 +1,4 @@
-// captured.svelte.js - the values of the layer in hand for the strips of the anatomy, read from the engine when the text
+// captured.svelte.js - the values of the selected layer for the strips of the anatomy, read from the engine when the text
 // rests, and now and then while it is written
 import { untrack } from 'svelte';
 import { hasExperts } from '../../../state/architecture.js';

@@ -10,15 +10,15 @@ import { label, percent } from '../../../text/format.js';
 /**
  * @typedef {object} LaneState
  * @property {string} text
- * @property {boolean} here     the token in hand
- * @property {boolean} seen     the key in hand
- * @property {number} strength  opacity of its key and value, by the weight that the token in hand gives them
- * @property {{ at: number, size: number, opacity: number } | null} mix  its value on the way into the lane in hand
+ * @property {boolean} here     the selected token
+ * @property {boolean} seen     the selected key
+ * @property {number} strength  opacity of its key and value, by the weight that the selected token gives them
+ * @property {{ at: number, size: number, opacity: number } | null} mix  its value on the way into the selected lane
  */
 /**
  * @typedef {object} Frame
  * @property {number} first   position of the first lane
- * @property {number} here    lane of the token in hand; it may lie outside
+ * @property {number} here    lane of the selected token; it may lie outside
  * @property {LaneState[]} lanes
  * @property {number[][]} dots   opacity by query and key; of a causal pattern without the masked keys
  * @property {number[]} early    opacity of the sum of the keys before the lanes, by query
@@ -26,7 +26,7 @@ import { label, percent } from '../../../text/format.js';
  * @property {{ id: number, word: string, share: number, percent: string, on: boolean }[]} bars
  */
 
-/** The layer that is drawn: the encoder, whose heads may be in hand, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
+/** The layer that is drawn: the encoder, whose heads may be shown, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
 export const layerOf = ({ attention, run }) => Math.min(attention.head.layer, (run.model?.config.nLayers ?? 1) - 1);
 
 /** Opacity of a weight. @param {number} weight */
@@ -35,7 +35,7 @@ const clip = (/** @type {string} */ text, /** @type {number} */ letters) =>
   text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 
 /**
- * Which positions have lanes: the last ones up to the one after the token in hand.
+ * Which positions have lanes: the last ones up to the one after the selected token.
  * @param {Shown} s
  * @param {number} most
  */
@@ -118,7 +118,7 @@ function crossOf(s, layer, first, count) {
   return { from, dots };
 }
 
-/** The model's probabilities after the token in hand, the largest first. @param {Shown} s @param {number} letters */
+/** The model's probabilities after the selected token, the largest first. @param {Shown} s @param {number} letters */
 function barsOf(s, letters) {
   const drawn = s.text.tokens[s.text.cursor + 1];
   const candidates = following(s, BARS)?.candidates ?? [];

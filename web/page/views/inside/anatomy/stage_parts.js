@@ -2,7 +2,7 @@
 // operations for one more token, and where its values can be read
 import { addsPositions, hasExperts, isGated, normsOutput, rotates } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
-import { VALUES } from '../../../text/stages.js';
+import { VALUES } from '../../../text/stages_text.js';
 import {
   crossCost,
   embedCost,

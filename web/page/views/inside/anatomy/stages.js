@@ -1,7 +1,7 @@
 // stages.js - the stages of one forward pass, as the loaded architecture has them: the shape of what each makes, its
 // weights, its operations, and where its values can be read
 import { blockPoint } from '../../../state/points.js';
-import { STAGES, VALUES } from '../../../text/stages.js';
+import { STAGES, VALUES } from '../../../text/stages_text.js';
 import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
 
 /**

@@ -1,4 +1,4 @@
-// deep.js - fresh, deep models measured: gradient and residual stream by layer, with norms before or after, with
+// depth.js - fresh, deep models measured: gradient and residual stream by layer, with norms before or after, with
 // residual connections and without. Xiong et al. 2020 (arXiv 2002.04745) derive the first, He et al. 2016 (arXiv
 // 1512.03385) introduce the second.
 

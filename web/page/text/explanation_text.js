@@ -1,4 +1,4 @@
-// explanation.js - sentences of the explanation of one number
+// explanation_text.js - sentences of the explanation of one number
 
 /** What a point's number is called. @type {[RegExp, string][]} */
 const NAMES = [

@@ -1,4 +1,4 @@
-// frame.js - sentences around the views: header, notices, the dialog of models
+// frame_text.js - sentences around the views: header, notices, the dialog of models
 
 import { backendName, bytes, figures, int } from './format.js';
 
@@ -110,3 +110,13 @@ export const hubModelSaid = ({ parameters, dtype }, download, memory) =>
 /** @param {string} text */
 export const notAnAddress = (text) =>
   `“${text}” is no address of a model: expected https://…, hf:owner/name or owner/name`;
+
+/** Of the text in one line, over the other views. */
+export const STRIP = {
+  label: 'The text',
+  before: 'Token before',
+  after: 'Token after',
+  run: 'Run',
+  stop: 'Stop',
+  edit: 'Edit the prompt',
+};

@@ -1,4 +1,4 @@
-// lens.js - sentences of the panel "Where the answer comes from": logit lens and votes. Layers and heads are counted
+// lens_text.js - sentences of the panel "Where the answer comes from": logit lens and votes. Layers and heads are counted
 // from 1.
 
 import { figures, percent, quoted } from './format.js';

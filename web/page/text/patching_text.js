@@ -1,4 +1,4 @@
-// patching.js - sentences of the patching and steering experiments
+// patching_text.js - sentences of the patching and steering experiments
 
 export const PATCHING = {
   title: 'Patch activations',

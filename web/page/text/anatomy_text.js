@@ -1,4 +1,4 @@
-// anatomy.js - sentences of the picture of a forward pass and of its inspector
+// anatomy_text.js - sentences of the picture of a forward pass and of its inspector
 import { int, quoted } from './format.js';
 import { blocks } from './stage_words.js';
 

@@ -1,4 +1,4 @@
-// stages.js - what the stages of a forward pass are called and what they do, for each architecture. `c` is the
+// stages_text.js - what the stages of a forward pass are called and what they do, for each architecture. `c` is the
 // configuration.
 import { addsPositions, hasExperts, isGated } from '../state/architecture.js';
 import { FFN_NAMES, activationOf, expertsStage } from './ffn.js';

@@ -1,4 +1,4 @@
-// values.js - sentences about a tensor that is drawn as a picture
+// values_text.js - sentences about a tensor that is drawn as a picture
 
 export const VALUES = 'Values of this stage';
 export const BOX = 'Values. Arrow keys move over the cells, Enter explains one.';

@@ -1,9 +1,9 @@
-// deep.js - sentences of the depth laboratory: what four deep models show
+// depth_text.js - sentences of the depth laboratory: what four deep models show
 
 import { far, figures } from './format.js';
 
-/** @typedef {import('../views/experiment/deep.js').Layers} Layers */
-/** @typedef {import('../views/experiment/deep.js').Way} Way */
+/** @typedef {import('../views/experiment/depth.js').Layers} Layers */
+/** @typedef {import('../views/experiment/depth.js').Way} Way */
 
 /** @type {Record<Way, string>} */
 export const WAY_NAMES = { pre: 'pre-norm', post: 'post-norm', carried: 'residuals', bare: 'no residuals' };
