@@ -441,6 +441,8 @@ struct gf_choice {
  * that the session holds. `a` may be NULL. NaN or infinite logits: GF_ERR_NOT_FINITE. */
 int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
                           struct gf_choice *out, struct gf_error *err);
+/* The probability with which the last gf_session_sample of s drew token `id`; 0 before the first one. */
+float gf_session_probability(struct gf_session *s, int32_t id);
 /* The k most likely ids of a row of logits [n], descending, first of equals first, with their
  * logprob as above. */
 int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err);

@@ -235,6 +235,7 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, con
     if (!logits) return err ? err->status : GF_ERR_STATE;
     const int32_t best = gf_argmax(logits, n);
     if (best < 0) return check_logits(logits, n, err);
+    s->drawn = (struct gf_drawn){1, best, 1};
     if (p->temperature == 0 && p->repetition_penalty == 1 && !a) {
         *out = (struct gf_choice){best, logits[best] - gf_logsumexp(logits, n, s->model->pool)};
         return GF_OK;
@@ -244,6 +245,7 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, con
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
     status = find_candidates(&c, logits, n, p, a, s->ids, s->kv.length, err);
     if (status != GF_OK) return status;
+    s->drawn = (struct gf_drawn){c.n, c.id[0], c.sum};
     int32_t at = 0;
     if (c.n > 1) {
         double left = gf_rng_uniform(&s->rng) * c.sum;
@@ -252,6 +254,18 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, con
     out->id = c.id[at];
     out->logprob = logits[out->id] - gf_logsumexp(logits, n, s->model->pool);
     return GF_OK;
+}
+
+float gf_session_probability(struct gf_session *s, int32_t id) {
+    struct candidates c;
+    if (s->drawn.n <= 1 || place_candidates(&c, &s->sampling, s->model->cfg.vocab_size))
+        return s->drawn.n == 1 && id == s->drawn.first;
+    int32_t from = 0, to = s->drawn.n; /* the ids ascend */
+    while (to - from > 1) {
+        const int32_t middle = from + (to - from) / 2;
+        *(c.id[middle] <= id ? &from : &to) = middle;
+    }
+    return c.id[from] == id ? (float)((double)c.weight[from] / s->drawn.sum) : 0;
 }
 
 int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,

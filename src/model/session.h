@@ -11,6 +11,12 @@
 #include "model/pass.h"
 #include "model/observe/trace.h"
 
+/* The candidates of the last gf_session_sample, which stay in `sampling`. n 1: `first` alone; 0: there was none. */
+struct gf_drawn {
+    int32_t n, first;
+    double sum;
+};
+
 struct gf_session {
     const struct gf_model *model;
     int32_t context;
@@ -22,7 +28,8 @@ struct gf_session {
     struct gf_kv cross;
     uint8_t *cross_mask;
     struct gf_rng rng;
-    void *sampling;             /* sample.c: workspace over the vocabulary */
+    void *sampling; /* sample.c: workspace over the vocabulary */
+    struct gf_drawn drawn;
     struct gf_observe *observe; /* NULL when nothing is captured or edited */
     struct gf_trace *trace;     /* NULL when nothing is measured */
     /* scratch for a pass of up to scratch_rows rows and scores_ld keys: all layers share it */

@@ -87,12 +87,20 @@ describe('penalties', () => {
     assert.deepEqual(punished.ids, plain.ids);
   });
 
-  test('logprob and top stay those of the model', async () => {
+  test('logprob and top stay those of the model, probability is that of the sampler', async () => {
     const plain = await run({ temperature: 0, maxTokens: 1, logprobs: 3 });
     const { id } = plain.steps[0].top[1];
     const biased = await run({ temperature: 0, maxTokens: 1, logprobs: 3, logitBias: { [plain.ids[0]]: -Infinity } });
     assert.equal(biased.ids[0], id);
-    assert.deepEqual(biased.steps[0].top, plain.steps[0].top);
+    const models = ({ top }) => top.map(({ probability, ...ofModel }) => ofModel);
+    assert.deepEqual(models(biased.steps[0]), models(plain.steps[0]));
+    assert.deepEqual(
+      [plain, biased].map(({ steps }) => steps[0].top.map(({ probability }) => probability)),
+      [
+        [1, 0, 0],
+        [0, 1, 0],
+      ],
+    );
     assert.equal(biased.steps[0].logprob, plain.steps[0].top[1].logprob);
   });
 

@@ -1,63 +1,99 @@
-// next_token.test.js - the rows of the panel "Next token" and its sentences
+// next_token.test.js - the panel "Next token" draws the probabilities with which the engine draws
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { load } from '../../web/lib/index.js';
+import { following, ruleOf } from '../../web/page/state/next_token.js';
+import { createRun } from '../../web/page/state/run.js';
+import { initialState } from '../../web/page/state/state.js';
 import { nextOf } from '../../web/page/views/write/candidates.js';
-import { surpriseOf } from '../../web/page/views/write/surprise.js';
-import { excluded, passing } from '../../web/page/text/write.js';
 
-const sampler = { temperature: 1, topK: 0, topP: 1, seed: 1, ignoreEos: false };
-const token = (/** @type {any} */ more) => ({ id: 0, text: 'a', given: false, logprob: null, top: null, ...more });
+const stories = new Uint8Array(readFileSync(fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url))));
+const close = (a, b, what) => assert.ok(Math.abs(a - b) < 1e-6, `${what}: ${a}, expected ${b}`);
 
-/** @returns {any} */
-const stateOf = ({ topK = 0, words = new Map() }) => ({
-  text: {
-    tokens: [token({})],
-    cursor: 0,
-    logits: new Map([[0, Float32Array.from([Math.log(8), Math.log(4), Math.log(2), Math.log(1), Math.log(1)])]]),
-    words,
-  },
-  sampler: { ...sampler, topK },
-  run: { model: { config: { kind: 'decoder' } } },
-});
+describe('the page and the engine', () => {
+  /** @type {any} */
+  const state = initialState();
+  const change = (patch) => {
+    for (const [group, values] of Object.entries(patch)) Object.assign(state[group], values);
+  };
+  const run = createRun(/** @type {any} */ ({ state, set: change, subscribe() {} }));
+  after(() => state.run.model?.api.dispose());
 
-test("a candidate has the model's probability and the sampler's, and both bars have one scale", () => {
-  const { rows, kept, size } = nextOf(stateOf({ topK: 2 })) ?? assert.fail();
-  assert.deepEqual([kept, size, rows.length], [2, 5, 5]);
-  rows.forEach(({ candidate, model, sampled, out }, i) => {
-    const p = [8, 4, 2, 1, 1][i] / 16,
-      q = [8 / 12, 4 / 12, 0, 0, 0][i];
-    assert.ok(Math.abs(candidate.model - p) < 1e-6 && Math.abs((candidate.sampled ?? NaN) - q) < 1e-6);
-    assert.ok(Math.abs(model - p / (8 / 12)) < 1e-6 && Math.abs(sampled - q / (8 / 12)) < 1e-6, 'the largest bar is 1');
-    assert.equal(out, i >= 2);
+  /** What the page draws after a row of logits, and the engine's probabilities. */
+  async function both(values, sampler) {
+    const { api } = state.run.model;
+    change({ sampler: { topK: 0, topP: 1, temperature: 1, ...sampler } });
+    state.text.logits.set(state.text.cursor, Float32Array.from(values));
+    await run.wantSampled(state.text.cursor, ruleOf(state.sampler));
+    return { page: following(state, values.length), engine: await api.distribution(values, ruleOf(state.sampler)) };
+  }
+
+  // The page computed the sampler itself: it dropped tokens that tie with the k-th, and stopped as soon as the sum of
+  // probabilities reached p, where the engine stops above p.
+  test('ties at the k-th place and a sum of exactly p give the probabilities of the engine', async () => {
+    await run.loadModel(stories, { name: 'a', address: 'a' });
+    for (const [values, sampler, kept] of [
+      [[3, 1, 2, 2, 2, 0], { topK: 2 }, 4],
+      [[1, 1, 1, 1, -40], { topP: 0.5 }, 3],
+      [[1, 1, 1, 1, -40], { topK: 2, topP: 0.25 }, 2],
+      [[5, 1, 5, 0], { temperature: 0 }, 1],
+      [[5, 1, 4, 0], { temperature: 0.5, topK: 3, topP: 0.9 }, 2],
+      [[5, 1, 4, 0], {}, 4],
+    ]) {
+      const { page, engine } = await both(values, sampler);
+      assert.equal(page.kept, kept, JSON.stringify([values, sampler]));
+      assert.equal(engine.filter((p) => p > 0).length, kept);
+      for (const { id, sampled } of page.candidates) assert.equal(sampled, engine[id]);
+    }
+  });
+
+  test('without top-k and top-p every token can be drawn, also one whose probability is 0 in a float', async () => {
+    const { page } = await both([100, 0, -100], { temperature: 0.5 });
+    assert.deepEqual([page.kept, page.candidates[2].sampled], [3, 0]);
+    assert.ok(nextOf(state).rows.every((row) => !row.out));
+  });
+
+  test('the steps carry the probabilities of the sampler that drew them', async () => {
+    await run.setPrompt('Once upon a time');
+    run.setSampler({ temperature: 0.7, topK: 3, topP: 1 });
+    await run.step();
+    const position = state.text.tokens.length - 2;
+    change({ text: { cursor: position } });
+    state.text.logits.delete(position);
+    const carried = following(state, 10).candidates;
+    assert.equal(carried.filter(({ sampled }) => sampled > 0).length, 3);
+    await run.wantLogits(position);
+    await run.wantSampled(position, ruleOf(state.sampler));
+    const exact = following(state, 10);
+    carried.forEach(({ id, model, sampled }, i) => {
+      assert.equal(exact.candidates[i].id, id);
+      close(model, exact.candidates[i].model, 'model');
+      close(sampled, exact.candidates[i].sampled, 'sampler');
+    });
+    run.setSampler({ temperature: 0.9 });
+    state.text.logits.delete(position);
+    assert.ok(
+      following(state, 10).candidates.every(({ sampled }) => sampled === null),
+      'they are those of another sampler',
+    );
   });
 });
 
-test('a candidate whose text is not known yet shows an ellipsis, never its id', () => {
-  const words = new Map([
-    [0, ' red'],
-    [1, ''],
-  ]);
-  const { rows } = nextOf(stateOf({ words })) ?? assert.fail();
-  assert.deepEqual(
-    rows.map((row) => row.word),
-    ['red', '#1', '…', '…', '…'],
-  );
-});
-
-test('the excluded tokens are counted, with the rule that excluded them', () => {
-  const rule = (/** @type {any} */ patch, /** @type {number} */ kept) => excluded({ ...sampler, ...patch }, kept, 2048);
-  assert.equal(rule({ topP: 0.9 }, 3), '2,045 excluded by top-p');
-  assert.equal(rule({ topK: 40 }, 40), '2,008 excluded by top-k');
-  assert.equal(rule({ topK: 40, topP: 0.9 }, 40), '2,008 excluded by top-k');
-  assert.equal(rule({ topK: 40, topP: 0.9 }, 3), '2,045 excluded by top-k and top-p');
-  assert.equal(rule({ temperature: 0, topP: 0.9 }, 1), '2,047 excluded by temperature 0');
-  assert.match(passing(sampler, { kept: 3, size: 2048, entropySampled: 1 }), /^3 of 2,048 tokens pass top-k\/top-p, /);
-});
-
-test('surprise is in bits, and is drawn from four known probabilities on', () => {
-  const tokens = [1, 2, 4, 8].map((p) => token({ logprob: -Math.log(p), text: String(p) }));
-  assert.equal(surpriseOf(tokens.slice(1), 0), null);
-  const drawn = surpriseOf(tokens, 2) ?? assert.fail();
-  assert.deepEqual([drawn.mean, drawn.most, drawn.mostBits], [1.5, 3, 3]);
-  assert.deepEqual([drawn.at(0.01), drawn.at(0.99)], [0, 23], 'a short text fills a part of the width');
+test('model.distribution is answered between the steps of a generation, in a worker too', async () => {
+  for (const worker of [false, true]) {
+    const model = await load(stories, { worker });
+    await model.distribution([1, 2, 3]);
+    const options = { maxTokens: 500, temperature: 0, logprobs: 1, ignoreEos: true };
+    let steps = 0,
+      answered = 0;
+    for await (const { top } of model.generate('Once', options)) {
+      assert.equal(top[0].probability, 1);
+      if (++steps === 20) void model.distribution([1, 2, 3]).then(() => (answered = steps));
+      if (answered) break;
+    }
+    assert.ok(answered >= 20 && answered < 500, `worker ${worker}: answered after step ${answered}`);
+    model.dispose();
+  }
 });

@@ -202,6 +202,15 @@ export class EngineSession {
     return e.choice(out);
   }
 
+  /**
+   * The probability with which the last token was drawn from the candidates, or another one would have been.
+   * @param {number} id
+   * @returns {number}
+   */
+  probability(id) {
+    return this.engine.x.gf_session_probability(this.ptr, id);
+  }
+
   /** Free the session. */
   close() {
     if (!this.#p) return;

@@ -12,7 +12,8 @@ import { Yielder } from '../base/event_loop.js';
  * @property {number} position    of the token, counted from the beginning of the prompt
  * @property {number} logprob     natural logarithm of the token's probability before sampling options apply
  * @property {number} ms          engine time of this token; some browsers round it to whole ms
- * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this position
+ * @property {{id: number, text: string, logprob: number, probability: number}[]} [top]  the `logprobs` most likely
+ *   tokens at this position; probability: with which the sampling options draw it
  * @property {Record<string, Tensor>} [captured] values at the captured points in the pass before this token: the row of
  *   the last position, at the first step the rows of the whole prompt. The rows of all steps together are those of the
  *   whole sequence
@@ -238,7 +239,8 @@ export class Generation {
     if (this.eos.includes(id)) return this.#end('eos');
     /** @type {Step} */
     const step = { id, text: '', position: ids.length, logprob, ms: 0 };
-    if (o.logprobs) step.top = sequence.top(o.logprobs);
+    if (o.logprobs)
+      step.top = sequence.top(o.logprobs).map((each) => ({ ...each, probability: session.probability(each.id) }));
     const captured = sequence.takeCaptured();
     if (captured) step.captured = captured;
     ids.push(id);

@@ -1,5 +1,6 @@
 // inquiry.js - what is asked of the model about the text that is there: distributions, values, how a number came
 // about, what a pass costs. Attention rows: rows.js
+import { sameRule } from './next_token.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 
@@ -57,6 +58,26 @@ export async function wantLogits(runtime, position) {
       if (turn === runtime.turn) runtime.fail(error);
     });
   await runtime.questions;
+}
+
+/**
+ * Ask for the sampler's probabilities after this position, where its logits are known. A running text does not delay
+ * the answer: the engine gives it between two steps.
+ * @param {Runtime} runtime
+ * @param {number} position
+ * @param {import('./next_token.js').Rule} rule
+ */
+export async function wantSampled(runtime, position, rule) {
+  const { state, set, turn } = runtime,
+    { logits, sampled } = state.text,
+    row = logits.get(position);
+  if (!row || (sampled?.row === row && sameRule(sampled.rule, rule))) return;
+  try {
+    const probabilities = await runtime.model().distribution(row, rule);
+    if (turn === runtime.turn) set({ text: { sampled: { row, rule, probabilities } } });
+  } catch (error) {
+    if (turn === runtime.turn) runtime.fail(error);
+  }
 }
 
 /**

@@ -5,7 +5,7 @@
 import { estimate } from 'glassformer';
 import { branch, restore, takeUp } from './branching.js';
 import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
-import { explain, trace, values, wantLogits } from './inquiry.js';
+import { explain, trace, values, wantLogits, wantSampled } from './inquiry.js';
 import { dropOffer } from './adopt_model.js';
 import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
 import { setPrompt, setSource } from './read_prompt.js';
@@ -21,7 +21,7 @@ const CALLS = {
   ...{ loadModel, stopLoading, takeOffer, dropOffer, make },
   ...{ setPrompt, setSource, rewind, branch, takeUp, restore },
   ...{ run, greet, step, stop, setSampler },
-  ...{ idsOf, piecesOf, spell, wantRows, wantLogits, values, explain, trace },
+  ...{ idsOf, piecesOf, spell, wantRows, wantLogits, wantSampled, values, explain, trace },
   ...{ lossOf, continuation, forward, lens, attribution, without, writing },
 };
 

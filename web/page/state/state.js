@@ -7,7 +7,9 @@ import { SHIPPED } from './models.js';
  * @property {string} text      what it adds to the text; '' while a character is incomplete
  * @property {boolean} given    part of the prompt, not written by the model
  * @property {number | null} logprob  natural logarithm of the model's probability for it, null where nobody asked
- * @property {{ id: number, text: string, logprob: number }[] | null} top  likeliest tokens at its place
+ * @property {{ id: number, text: string, logprob: number, probability: number }[] | null} top  likeliest tokens at its
+ *   place; probability: with which the sampler drew them
+ * @property {import('./next_token.js').Rule} [rule]  of the sampler, when the model wrote it
  *
  * @typedef {object} LoadedModel
  * @property {string} name
@@ -47,6 +49,8 @@ import { SHIPPED } from './models.js';
  * @property {number} cursor      the selected position: its row of attention, the distribution after it; -1 for none
  * @property {boolean} follow     the cursor follows the text while it grows
  * @property {Map<number, Float32Array>} logits  logits after a position, where known exactly
+ * @property {{ row: Float32Array, rule: import('./next_token.js').Rule, probabilities: Float32Array } | null} sampled
+ *   the sampler's probabilities for the row of logits that was last asked about
  * @property {Map<number, string>} words  what ids add to a text, as far as asked
  * @property {{ at: number, tokens: Token[] }[]} branches  texts left behind by choosing another token, each at that place
  * @property {string} source      what an encoder-decoder reads
@@ -116,6 +120,7 @@ export const initialState = () => ({
     cursor: -1,
     follow: true,
     logits: new Map(),
+    sampled: null,
     words: new Map(),
     branches: [],
     source: 'one two three',

@@ -1,5 +1,6 @@
 // writing.js - the text goes on: a generator of the library stays open at its end, and Run, Step and Stop only decide
 // how often it is asked. Whatever changes the text's past or the sampler closes it.
+import { ruleOf } from './next_token.js';
 import { setPrompt } from './read_prompt.js';
 import { rewind } from './rewinding.js';
 import { PATTERN_BUDGET, capturedPoints, readAtRest, readShown } from './rows.js';
@@ -51,6 +52,7 @@ function take(runtime, step, first) {
     given: false,
     logprob: /** @type {number} */ (step.logprob),
     top: step.top ?? null,
+    rule: ruleOf(state.sampler),
   });
   runtime.engineMs += step.ms;
   if (!first) recent.push(step.ms);

@@ -51,7 +51,7 @@ export function excluded({ temperature, topK, topP }, kept, size) {
 
 /**
  * One candidate as a screen reader reads it, after its word and the model's probability.
- * @param {import('../state/sampler.js').Candidate} candidate
+ * @param {import('../state/next_token.js').Candidate} candidate
  * @param {boolean} drawn
  */
 export function candidateSaid({ sampled }, drawn) {

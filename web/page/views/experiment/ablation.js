@@ -2,7 +2,7 @@
 // with parts switched off
 
 import { editsOf, headKey, partOf } from '../../state/switches.js';
-import { distribution } from '../../state/sampler.js';
+import { likeliest } from '../../state/next_token.js';
 
 /** @typedef {import('../../state/switches.js').Part} Part */
 /** @typedef {import('../../state/state.js').Token} Token */
@@ -11,7 +11,6 @@ export const MOST = 160; // tokens of the text that are scored
 export const AHEAD = 32; // tokens of the continuations
 const LIKELIEST = 5;
 const AT_LEAST = 0.1; // bits by which a token counts as affected
-const UNCHANGED = { temperature: 1, topK: 0, topP: 1 };
 
 /**
  * The rows of the grid: the heads of an attention, and the FFN behind it where there is one.
@@ -72,7 +71,7 @@ export async function compareWithout({ run, config, tokens, keys, signal, wordOf
   const given = ids.slice(0, Math.max(1, tokens.filter((t) => t.given).length));
   const losses = [await run.lossOf(ids, [], signal), await run.lossOf(ids, edits, signal)];
   const texts = [await run.continuation(given, [], AHEAD, signal), await run.continuation(given, edits, AHEAD, signal)];
-  const tops = losses.map(({ last }) => distribution(last, UNCHANGED, LIKELIEST).candidates);
+  const tops = losses.map(({ last }) => likeliest(last, LIKELIEST));
   await run.spell(tops.flat().map((c) => c.id));
   const [whole, cut] = losses.map(({ mean, bits }, i) => ({
     mean,

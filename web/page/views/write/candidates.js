@@ -1,13 +1,13 @@
 // candidates.js - the rows of the panel "Next token"
 
-import { following } from '../../state/sampler.js';
+import { following } from '../../state/next_token.js';
 import { label } from '../../text/format.js';
 
 export const ROWS = 10;
 
 /**
  * @typedef {object} Row
- * @property {import('../../state/sampler.js').Candidate} candidate
+ * @property {import('../../state/next_token.js').Candidate} candidate
  * @property {string} word
  * @property {boolean} drawn
  * @property {boolean} out      the sampler cannot draw it
@@ -31,7 +31,7 @@ export function nextOf(state) {
     candidate,
     word: wordOf(candidate, state.text.words),
     drawn: drawn?.id === candidate.id,
-    out: candidate.sampled === 0,
+    out: candidate.sampled === 0 && next.kept !== next.size,
     model: candidate.model / most,
     sampled: (candidate.sampled ?? 0) / most,
   }));
@@ -40,7 +40,7 @@ export function nextOf(state) {
 
 /**
  * What a candidate adds to the text; an ellipsis until that is known.
- * @param {import('../../state/sampler.js').Candidate} candidate
+ * @param {import('../../state/next_token.js').Candidate} candidate
  * @param {Map<number, string>} words
  */
 export function wordOf({ id, text }, words) {

@@ -2,7 +2,7 @@
 // is, the likeliest next tokens. Layout: draw/anatomy_*.js
 import { KEYS, BARS } from '../../../draw/anatomy.js';
 import { shade } from '../../../draw/heatmap.js';
-import { following } from '../../../state/sampler.js';
+import { following } from '../../../state/next_token.js';
 import { label, percent } from '../../../text/format.js';
 
 /** @typedef {import('../../../state/state.js').State} State */
