@@ -72,10 +72,10 @@ test('links between the documents lead to existing files and headings', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the README has at most 180 lines, and no line of it or of docs/ is longer than 160 columns', () => {
+test('the README has at most 180 lines, and no line of the documents is longer than 160 columns', () => {
   assert.ok(readme.split('\n').length - 1 <= 180);
   // rows of the tables that TypeDoc writes into docs/api.md cannot be broken
-  const long = ['README.md', ...written].flatMap((name) =>
+  const long = ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...written].flatMap((name) =>
     read(name)
       .split('\n')
       .flatMap((line, i) => (line.length > 160 ? [`${name}:${i + 1} has ${line.length} columns`] : [])),
