@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { allocate } from '../../web/lib/engine/allocate.js';
 import { loadModel } from '../../web/lib/run/load_model.js';
 import { STAGES } from '../../web/page/text/stages_text.js';
 import { golden, numbers, openCase, top } from './helpers.js';
@@ -48,8 +47,8 @@ async function withModel(source, use) {
  */
 function referenceLogits({ engine }, ids) {
   const n = ids.length * engine.config.vocab_size;
-  const idsAt = allocate(engine.x, 4 * ids.length);
-  const at = allocate(engine.x, 8 * n);
+  const idsAt = engine.alloc(4 * ids.length);
+  const at = engine.alloc(8 * n);
   try {
     new Int32Array(engine.x.memory.buffer, idsAt, ids.length).set(ids);
     const status = engine.x.test_reference_logits(engine.model, at, idsAt, ids.length);

@@ -1,39 +1,17 @@
-// engine.js - one WebAssembly instance, its linear memory and its model
+// engine.js - an instance that runs models: its model, weights, threads and sessions
 //
-// Only this folder touches linear memory. Addresses are numbers, and structs are read by the offsets that gf_schema()
-// returns. A view is created, used and dropped within one function, because memory growth detaches it. Results are
-// copies.
+// Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { allocate } from './allocate.js';
-import { EngineSession, words } from './engine_session.js';
+import { Instance, instantiate } from './instance.js';
+import { EngineSession } from './engine_session.js';
+import { readTensor, readTop, words } from './structs.js';
 import { sharedMemory, whyNoThreads } from './features.js';
 import { startHelpers, threadCount } from './threads.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
 /** @typedef {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} MemoryMap */
-/**
- * What gf_schema() returns: the lists, offsets and sizes that C and JavaScript share.
- * @typedef {object} Schema
- * @property {Record<string, string>} status        codes by number
- * @property {string[]} fields                  configuration fields in the engine's order
- * @property {Record<string, string[]>} enums
- * @property {string[]} components              of weights, by number
- * @property {string[]} dtypes                  by number
- * @property {[name: string, axes: string, whole: 0 | 1][]} points  by number; whole: 1 for points outside the blocks
- * @property {string[]} kv_types
- * @property {Record<string, number>} tensor    byte offsets of struct gf_tensor, and its size as `bytes`
- * @property {Record<string, number>} sampling  the same of struct gf_sampling
- * @property {Record<string, number>} adjustment  of struct gf_adjustment
- * @property {Record<string, number>} choice    of struct gf_choice
- * @property {string[]} ops                     names of the operations that a trace measures
- * @property {Record<string, number>} op_time   of struct gf_op_time
- * @property {Record<string, number>} error     of struct gf_error
- * @property {number} config_bytes
- * @property {number} chunk                     recommended largest number of tokens of one eval
- * @property {number} kv_block                  positions of one block of the cache
- */
 /**
  * One weight of the loaded model.
  * @typedef {object} EngineTensor
@@ -71,34 +49,12 @@ const LAYOUTS = ['rows', 'cols', 'heads'];
 /** Size of the buffer through which tensor bytes are passed to the engine: large enough that the calls cost little. */
 const STAGING_BYTES = 256 * 1024;
 
-/**
- * The functions that the binary imports. Growth of memory needs no reaction, because views are never stored.
- * @type {Record<string, () => number>}
- */
-const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => performance.now() };
-
-const utf8 = new TextDecoder();
-
-/** One instance, its memory and at most one model. */
-export class Engine {
-  /**
-   * The functions that the binary exports.
-   * @type {Record<string, (...args: number[]) => any>}
-   */
-  x;
-  /** @type {WebAssembly.Memory} */
-  memory;
-  /** @type {Schema} */
-  schema;
-  /** Address of the struct gf_error that every call may fill. */
-  error = 0;
+/** One instance with at most one model. */
+export class Engine extends Instance {
   /** Address of a struct gf_config. */
-  #configAddress = 0;
+  #configAddress = this.alloc(this.schema.config_bytes);
   /** Address of the struct gf_model; 0 without a model. */
   model = 0;
-  /** Address of the buffer that `scratch` returns. */
-  #work = 0;
-  #workBytes = 0;
   /** Address of the staging buffer; 0 when nothing is loaded. */
   #staging = 0;
   /** Address of the first weight. */
@@ -125,38 +81,11 @@ export class Engine {
    */
   static async start(module, threads) {
     const why = whyNoThreads(threads);
-    /** @type {WebAssembly.Memory | undefined} */
-    let memory;
-    /** @type {Record<string, Record<string, any>>} */
-    const imports = {};
-    for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-      if (kind !== 'function' && kind !== 'memory') {
-        fail(
-          'bad-wasm',
-          `the WebAssembly file imports ${from}.${name} (${kind}), which this version of the package does not provide`,
-        );
-      }
-      // Any other function is one of the C library, which is never reached: it returns errno 52, ENOSYS.
-      (imports[from] ??= {})[name] = kind === 'memory' ? (memory = sharedMemory()) : (HOST[name] ?? (() => 52));
-    }
-    const { exports } = await WebAssembly.instantiate(module, imports);
-    const engine = new Engine({ memory, ...exports });
-    if (memory && why === null) engine.#module = module;
+    const { exports, isShared } = await instantiate(module, sharedMemory);
+    const engine = new Engine(exports);
+    if (isShared && why === null) engine.#module = module;
     else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file has no threads'}`;
     return engine;
-  }
-
-  /** @param {Record<string, any>} exports */
-  constructor(exports) {
-    if (typeof exports.gf_schema !== 'function' || !exports.memory) {
-      fail('bad-wasm', 'the WebAssembly file is not the Glassformer engine: gf_schema is missing');
-    }
-    this.x = exports;
-    this.memory = exports.memory;
-    exports._initialize?.();
-    this.schema = JSON.parse(this.#string(this.x.gf_schema()));
-    this.error = this.#alloc(this.schema.error.bytes);
-    this.#configAddress = this.#alloc(this.schema.config_bytes);
   }
 
   /**
@@ -165,7 +94,7 @@ export class Engine {
    * @returns {string}
    */
   get backend() {
-    return `${this.#string(this.x.gf_backend())}, ${this.#threads}`;
+    return `${this.string(this.x.gf_backend())}, ${this.#threads}`;
   }
   /**
    * The configuration of the open model.
@@ -227,7 +156,7 @@ export class Engine {
   open(config, dtypes) {
     if (this.model) fail('bad-state', 'a model is already open');
     this.#setConfig(config);
-    const p = this.#alloc(dtypes.length);
+    const p = this.alloc(dtypes.length);
     try {
       new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.#dtype(d)));
       this.model = this.pointer(this.x.gf_model_open(this.#configAddress, p, this.error));
@@ -247,7 +176,7 @@ export class Engine {
    */
   receiveTensor(first, n, dtype, layout) {
     this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
-    this.#staging ||= this.#alloc(STAGING_BYTES);
+    this.#staging ||= this.alloc(STAGING_BYTES);
     const capacity = STAGING_BYTES - (STAGING_BYTES % BLOCKS[dtype][1]); // whole blocks only
     let staged = 0;
     const flush = () => {
@@ -348,7 +277,7 @@ export class Engine {
     put('weights', this.model ? this.x.gf_abi_model_bytes(this.model) : 0);
     let kv = 0;
     let scratch =
-      this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
+      this.scratchBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
     for (const s of this.sessions) {
       kv += s.kvBytes;
       scratch += s.scratchBytes;
@@ -399,9 +328,10 @@ export class Engine {
   close() {
     for (const s of [...this.sessions]) s.close();
     if (this.model) this.x.gf_model_close(this.model);
-    for (const p of [this.#staging, this.#work]) if (p) this.x.gf_free(p);
+    if (this.#staging) this.x.gf_free(this.#staging);
+    this.freeScratch();
     if (this.#pool) this.x.gf_pool_close(this.#pool);
-    this.model = this.#staging = this.#work = this.#workBytes = this.#pool = 0;
+    this.model = this.#staging = this.#pool = 0;
     this.#config = null;
   }
 
@@ -417,103 +347,7 @@ export class Engine {
   top(logits, k) {
     const p = this.scratch(4 * logits.length + 8 * k);
     new Float32Array(this.memory.buffer, p, logits.length).set(logits);
-    return this.topAt(p, logits.length, k, p + 4 * logits.length);
-  }
-
-  /**
-   * `top` for logits in linear memory.
-   * @param {number} logits  address
-   * @param {number} n       number of logits
-   * @param {number} k
-   * @param {number} out     address of k structs gf_choice
-   */
-  topAt(logits, n, k, out) {
-    this.check(this.x.gf_top(logits, n, k, out, this.error));
-    return Array.from({ length: k }, (_, i) => this.choice(out + i * this.schema.choice.bytes));
-  }
-
-  /**
-   * Read a struct gf_choice.
-   * @param {number} p  its address
-   */
-  choice(p) {
-    const view = new DataView(this.memory.buffer);
-    const at = this.schema.choice;
-    return { id: view.getInt32(p + at.id, true), logprob: view.getFloat32(p + at.logprob, true) };
-  }
-
-  /**
-   * Write a struct gf_sampling.
-   * @param {number} p  its address
-   * @param {Sampling} sampling
-   * @returns {number} the same address
-   */
-  putSampling(p, { temperature, topP, minP, repetitionPenalty, topK }) {
-    const view = new DataView(this.memory.buffer);
-    const at = this.schema.sampling;
-    view.setFloat32(p + at.temperature, temperature, true);
-    view.setFloat32(p + at.top_p, topP, true);
-    view.setFloat32(p + at.min_p, minP, true);
-    view.setFloat32(p + at.repetition_penalty, repetitionPenalty, true);
-    view.setInt32(p + at.top_k, topK, true);
-    return p;
-  }
-
-  /**
-   * Bytes that putAdjustment writes.
-   * @param {Adjustment | null | undefined} adjustment
-   */
-  adjustmentBytes(adjustment) {
-    if (!adjustment) return 0;
-    return this.schema.adjustment.bytes + 8 * adjustment.ids.length + (adjustment.allowed?.byteLength ?? 0);
-  }
-
-  /**
-   * Write a struct gf_adjustment with its arrays.
-   * @param {number} p  its address
-   * @param {Adjustment | null | undefined} adjustment
-   * @returns {number} the same address; 0 without an adjustment
-   */
-  putAdjustment(p, adjustment) {
-    if (!adjustment) return 0;
-    const { ids, bias, allowed } = adjustment;
-    const { buffer } = this.memory;
-    const view = new DataView(buffer);
-    const at = this.schema.adjustment;
-    const n = ids.length;
-    const arrays = p + at.bytes;
-    view.setInt32(p + at.n_bias, n, true);
-    view.setUint32(p + at.bias_id, arrays, true);
-    view.setUint32(p + at.bias, arrays + 4 * n, true);
-    view.setUint32(p + at.allowed, allowed ? arrays + 8 * n : 0, true);
-    new Int32Array(buffer, arrays, n).set(ids);
-    new Float32Array(buffer, arrays + 4 * n, n).set(bias);
-    if (allowed) new Uint32Array(buffer, arrays + 8 * n, allowed.length).set(allowed);
-    return p;
-  }
-
-  // ---- memory and errors, for this folder
-
-  /**
-   * Memory for the arguments and results of one call. It is owned by the engine and valid until the next call of
-   * `scratch`.
-   * @param {number} n  bytes
-   * @returns {number} address
-   */
-  scratch(n) {
-    if (!(n <= this.#workBytes)) {
-      if (this.#work) this.x.gf_free(this.#work);
-      this.#work = this.#workBytes = 0;
-      const bytes = n > 2 ** 31 ? n : Math.max(4096, 2 ** Math.ceil(Math.log2(n)));
-      this.#work = this.#alloc(bytes);
-      this.#workBytes = bytes;
-    }
-    return this.#work;
-  }
-
-  /** @param {number} n bytes */
-  #alloc(n) {
-    return allocate(this.x, n);
+    return readTop(this, p, logits.length, k, p + 4 * logits.length);
   }
 
   /**
@@ -528,85 +362,16 @@ export class Engine {
   }
 
   /**
-   * A copy of n floats.
-   * @param {number} p  address
-   * @param {number} n
-   */
-  floats(p, n) {
-    return new Float32Array(this.memory.buffer, p >>> 0, n).slice();
-  }
-
-  /**
-   * The text of a C string. The bytes are copied first, because TextDecoder refuses views of shared memory.
-   * @param {number} p  address
-   */
-  #string(p) {
-    const bytes = new Uint8Array(this.memory.buffer, p);
-    const end = bytes.indexOf(0);
-    return utf8.decode(bytes.slice(0, end));
-  }
-
-  /**
-   * Throw the engine's error when a call returned a negative status.
-   * @param {number} status
-   * @returns {number} the same
-   */
-  check(status) {
-    if (status < 0) this.#fail(status);
-    return status;
-  }
-
-  /**
-   * Throw the engine's error when a call returned NULL.
-   * @param {number} p
-   * @returns {number} the same
-   */
-  pointer(p) {
-    if (!p) this.#fail(new Int32Array(this.memory.buffer, this.error + this.schema.error.status, 1)[0]);
-    return p;
-  }
-
-  /**
-   * Throw the error in struct gf_error.
-   * @param {number} status
-   * @returns {never}
-   */
-  #fail(status) {
-    const code = this.schema.status[status] ?? 'bad-state';
-    fail(code, this.#string(this.error + this.schema.error.text));
-  }
-
-  /**
    * Read n structs gf_tensor.
    * @param {number} n
    * @param {(i: number, out: number) => number} read  writes the i-th to the address `out`; returns a status
    * @returns {EngineTensor[]}
    */
   #tensors(n, read) {
-    const t = this.schema.tensor;
-    const p = this.scratch(t.bytes);
-    const stacks = /** @type {const} */ (['decoder', 'encoder']);
+    const p = this.scratch(this.schema.tensor.bytes);
     return Array.from({ length: n }, (_, i) => {
       this.check(read(i, p));
-      const view = new DataView(this.memory.buffer, p, t.bytes);
-      /** @param {string} f */
-      const i32 = (f) => view.getInt32(t[f], true);
-      /** @param {string} f */
-      const u64 = (f) => Number(view.getBigUint64(t[f], true));
-      const stack = i32('stack');
-      const layer = i32('layer');
-      return {
-        name: this.#string(p + t.name),
-        component: this.schema.components[i32('component')],
-        stack: stack < 0 ? null : stacks[stack],
-        layer: layer < 0 ? null : layer,
-        shape: i32('rank') === 1 ? [i32('cols')] : [i32('rows'), i32('cols')],
-        count: u64('count'),
-        dtype: this.schema.dtypes[i32('dtype')],
-        bytes: u64('n_bytes'),
-        address: u64('address'),
-        tiedTo: i32('tied_to'),
-      };
+      return readTensor(this, p);
     });
   }
 }

@@ -1,8 +1,8 @@
 // engine_session.js - one session of the engine: a key/value cache, its position and a sampler
 //
-// Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
+// Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { GlassformerError } from '../base/errors.js';
-import { allocate } from './allocate.js';
+import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './structs.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./engine.js').Sampling} Sampling */
@@ -105,7 +105,7 @@ export class EngineSession {
   top(row, vocab, k) {
     const e = this.engine;
     const out = e.scratch(8 * k);
-    return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
+    return readTop(e, e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
   }
 
   /**
@@ -152,7 +152,7 @@ export class EngineSession {
   saveBlock(block) {
     const e = this.engine;
     const n = this.blockBytes;
-    const p = allocate(e.x, n);
+    const p = e.alloc(n);
     try {
       e.check(e.x.gf_abi_save(this.ptr, block, p, n, e.error));
       return new Uint8Array(e.memory.buffer, p, n).slice();
@@ -168,7 +168,7 @@ export class EngineSession {
    */
   restoreBlock(ids, bytes) {
     const e = this.engine;
-    const p = allocate(e.x, 4 * ids.length + bytes.length);
+    const p = e.alloc(4 * ids.length + bytes.length);
     const bytesAt = p + 4 * ids.length;
     try {
       new Int32Array(e.memory.buffer, p, ids.length).set(ids);
@@ -195,11 +195,11 @@ export class EngineSession {
    */
   sample(sampling, adjustment) {
     const e = this.engine;
-    const p = e.scratch(64 + e.adjustmentBytes(adjustment));
+    const p = e.scratch(64 + adjustmentBytes(e, adjustment));
     const out = p + 32;
-    const changes = e.putAdjustment(p + 64, adjustment);
-    e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), changes, out, e.error));
-    return e.choice(out);
+    const changes = putAdjustment(e, p + 64, adjustment);
+    e.check(e.x.gf_session_sample(this.ptr, putSampling(e, p, sampling), changes, out, e.error));
+    return readChoice(e, out);
   }
 
   /**
@@ -218,13 +218,4 @@ export class EngineSession {
     this.engine.sessions.delete(this);
     this.#p = 0;
   }
-}
-
-/**
- * A whole number as two 32-bit words, low one first.
- * @param {number} n
- * @returns {[number, number]}
- */
-export function words(n) {
-  return [n % 2 ** 32, Math.floor(n / 2 ** 32)];
 }

@@ -1,7 +1,8 @@
 // probe.js - reads and edits the inside of the engine: captures, edits, timings, hidden states and weights
 //
-// Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
+// Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
+import { adjustmentBytes, putAdjustment, putSampling } from './structs.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./engine_session.js').EngineSession} EngineSession */
@@ -147,11 +148,11 @@ export function tensorRow(engine, i, row, cols) {
 export function distribution(engine, logits, sampling, seen, adjustment) {
   const n = logits.length;
   const { bytes } = engine.schema.sampling;
-  const p = engine.scratch(8 * n + 4 * seen.length + bytes + engine.adjustmentBytes(adjustment));
+  const p = engine.scratch(8 * n + 4 * seen.length + bytes + adjustmentBytes(engine, adjustment));
   new Float32Array(engine.memory.buffer, p, n).set(logits);
   new Int32Array(engine.memory.buffer, p + 8 * n, seen.length).set(seen);
-  const samplingAddress = engine.putSampling(p + 8 * n + 4 * seen.length, sampling);
-  const changes = engine.putAdjustment(samplingAddress + bytes, adjustment);
+  const samplingAddress = putSampling(engine, p + 8 * n + 4 * seen.length, sampling);
+  const changes = putAdjustment(engine, samplingAddress + bytes, adjustment);
   engine.check(
     engine.x.gf_distribution(p + 4 * n, p, n, samplingAddress, changes, p + 8 * n, seen.length, engine.error),
   );

@@ -1,12 +1,10 @@
 // trainer.js - one instance of the binary that trains, with its memory
 //
-// Same rules as engine/engine.js: addresses are numbers; a view is created, used and dropped within one function;
-// results are copies.
-import { GlassformerError, fail } from '../base/errors.js';
-import { allocate } from '../engine/allocate.js';
+// Same rules as engine/instance.js: a view is created, used and dropped within one function, and results are copies.
+import { fail } from '../base/errors.js';
+import { Instance, instantiate } from '../engine/instance.js';
 
 /** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('../engine/engine.js').Schema} Schema */
 
 /** The files of a run by their number in src/wasm/train_abi.c. */
 const KINDS = ['gguf', 'config', 'safetensors', 'tokenizer', 'state'];
@@ -15,19 +13,11 @@ const F64 = 8;
 const utf8 = new TextEncoder();
 
 /** One training run in an instance of its own. */
-export class Trainer {
-  /** @type {Record<string, (...args: number[]) => any>} */
-  #x;
-  /** @type {WebAssembly.Memory} */
-  #memory;
-  /** @type {Schema} */
-  #schema;
-  /** Address of the struct gf_error that a failing call fills. */
-  #error = 0;
+export class Trainer extends Instance {
   /** Address of the numbers that calls return. */
-  #out = 0;
+  #out = this.alloc(8 * F64);
   /** Address of the run. */
-  #run = 0;
+  #run = this.x.gf_train_new() || fail('out-of-memory', 'there is no memory for a run');
 
   /**
    * Create an instance.
@@ -35,23 +25,7 @@ export class Trainer {
    * @returns {Promise<Trainer>}
    */
   static async start(module) {
-    /** @type {Record<string, Record<string, any>>} */
-    const imports = {};
-    // Growth of memory needs no reaction, because views are never stored.
-    for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0;
-    const { exports } = await WebAssembly.instantiate(module, imports);
-    return new Trainer(exports);
-  }
-
-  /** @param {Record<string, any>} exports */
-  constructor(exports) {
-    this.#x = exports;
-    this.#memory = exports.memory;
-    exports._initialize?.();
-    this.#schema = JSON.parse(this.#string(exports.gf_schema()));
-    this.#error = this.#alloc(this.#schema.error.bytes);
-    this.#out = this.#alloc(8 * F64);
-    this.#run = exports.gf_train_new() || fail('out-of-memory', 'there is no memory for a run');
+    return new Trainer((await instantiate(module)).exports);
   }
 
   /**
@@ -60,10 +34,10 @@ export class Trainer {
    * @param {Record<string, number>} [options]  by their names in C
    */
   configure(config, options = {}) {
-    for (const field of this.#schema.fields) {
+    for (const field of this.schema.fields) {
       const value = config[/** @type {keyof Config} */ (field)];
       for (const one of value === undefined ? [] : [value].flat())
-        this.#set(field, typeof one === 'string' ? this.#schema.enums[field].indexOf(one) : Number(one));
+        this.#set(field, typeof one === 'string' ? this.schema.enums[field].indexOf(one) : Number(one));
     }
     for (const [name, value] of Object.entries(options)) this.#set(name, value);
   }
@@ -73,7 +47,7 @@ export class Trainer {
    * @param {number} value
    */
   #set(name, value) {
-    this.#lend(utf8.encode(name), (p) => this.#check(this.#x.gf_train_set(this.#run, p, value, this.#error)));
+    this.#lend(utf8.encode(name), (p) => this.check(this.x.gf_train_set(this.#run, p, value, this.error)));
   }
 
   /**
@@ -82,7 +56,7 @@ export class Trainer {
    */
   vocabulary(json) {
     const bytes = utf8.encode(json);
-    this.#lend(bytes, (p) => this.#check(this.#x.gf_train_vocabulary(this.#run, p, bytes.length, this.#error)));
+    this.#lend(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.#run, p, bytes.length, this.error)));
   }
 
   /**
@@ -97,12 +71,12 @@ export class Trainer {
     try {
       q = held ? this.#put(held) : 0;
     } catch (error) {
-      this.#x.gf_free(p);
+      this.x.gf_free(p);
       throw error;
     }
     // The run owns both buffers from here on.
-    this.#check(this.#x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.#error));
-    return this.#x.gf_train_vocab_size(this.#run);
+    this.check(this.x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.error));
+    return this.x.gf_train_vocab_size(this.#run);
   }
 
   /**
@@ -110,8 +84,8 @@ export class Trainer {
    *   token before the step, norm of its gradient, share of the learning rates, tokens so far and in this step
    */
   step() {
-    this.#check(this.#x.gf_train_step(this.#run, this.#out, this.#error));
-    const [step, loss, norm, rate, tokens, counted] = new Float64Array(this.#memory.buffer, this.#out, 6);
+    this.check(this.x.gf_train_step(this.#run, this.#out, this.error));
+    const [step, loss, norm, rate, tokens, counted] = new Float64Array(this.memory.buffer, this.#out, 6);
     return { step, loss, norm, rate, tokens, counted };
   }
 
@@ -120,13 +94,13 @@ export class Trainer {
    * @returns {number}
    */
   get steps() {
-    return this.#x.gf_train_steps(this.#run);
+    return this.x.gf_train_steps(this.#run);
   }
 
   /** @returns {{nats: number, bitsPerByte: number}} a token, a byte of the text that is held out */
   validate() {
-    this.#check(this.#x.gf_train_validate(this.#run, this.#out, this.#error));
-    const [nats, bitsPerByte] = new Float64Array(this.#memory.buffer, this.#out, 2);
+    this.check(this.x.gf_train_validate(this.#run, this.#out, this.error));
+    const [nats, bitsPerByte] = new Float64Array(this.memory.buffer, this.#out, 2);
     return { nats, bitsPerByte };
   }
 
@@ -136,20 +110,13 @@ export class Trainer {
    * @returns {Uint8Array<ArrayBuffer>}
    */
   file(kind, dtype = 'f32') {
-    const p =
-      this.#x.gf_train_file(
-        this.#run,
-        KINDS.indexOf(kind),
-        this.#schema.dtypes.indexOf(dtype),
-        this.#out,
-        this.#error,
-      ) >>> 0;
-    if (!p) this.#fail(new Int32Array(this.#memory.buffer, this.#error + this.#schema.error.status, 1)[0]);
-    const [n] = new Uint32Array(this.#memory.buffer, this.#out, 1);
+    const [kindNumber, dtypeNumber] = [KINDS.indexOf(kind), this.schema.dtypes.indexOf(dtype)];
+    const p = this.pointer(this.x.gf_train_file(this.#run, kindNumber, dtypeNumber, this.#out, this.error)) >>> 0;
+    const [n] = new Uint32Array(this.memory.buffer, this.#out, 1);
     try {
-      return new Uint8Array(this.#memory.buffer, p, n).slice();
+      return new Uint8Array(this.memory.buffer, p, n).slice();
     } finally {
-      this.#x.gf_free(p);
+      this.x.gf_free(p);
     }
   }
 
@@ -158,7 +125,7 @@ export class Trainer {
    * @param {Uint8Array} state
    */
   load(state) {
-    this.#lend(state, (p) => this.#check(this.#x.gf_train_load(this.#run, p, state.length, this.#error)));
+    this.#lend(state, (p) => this.check(this.x.gf_train_load(this.#run, p, state.length, this.error)));
   }
 
   /**
@@ -169,25 +136,17 @@ export class Trainer {
    * @returns {{weights: number, stream: number}[]} root mean squares, first layer first
    */
   depth(layers, seed, tokens) {
-    const p = this.#alloc(2 * layers * F64);
+    const p = this.alloc(2 * layers * F64);
     try {
-      this.#check(this.#x.gf_train_depth(this.#run, seed, tokens, p, this.#error));
-      const values = new Float64Array(this.#memory.buffer, p, 2 * layers);
+      this.check(this.x.gf_train_depth(this.#run, seed, tokens, p, this.error));
+      const values = new Float64Array(this.memory.buffer, p, 2 * layers);
       return Array.from({ length: layers }, (_, l) => ({ weights: values[2 * l], stream: values[2 * l + 1] }));
     } finally {
-      this.#x.gf_free(p);
+      this.x.gf_free(p);
     }
   }
 
-  // ---- memory and errors, private to this file
-
-  /**
-   * @param {number} n bytes
-   * @returns {number}
-   */
-  #alloc(n) {
-    return allocate(this.#x, n);
-  }
+  // ---- memory, private to this file
 
   /**
    * Copy bytes to linear memory, followed by a 0. The caller frees them with gf_free.
@@ -195,8 +154,8 @@ export class Trainer {
    * @returns {number} address
    */
   #put(bytes) {
-    const p = this.#alloc(bytes.length + 1);
-    const view = new Uint8Array(this.#memory.buffer, p, bytes.length + 1);
+    const p = this.alloc(bytes.length + 1);
+    const view = new Uint8Array(this.memory.buffer, p, bytes.length + 1);
     view.set(bytes);
     view[bytes.length] = 0;
     return p;
@@ -212,27 +171,7 @@ export class Trainer {
     try {
       call(p);
     } finally {
-      this.#x.gf_free(p);
+      this.x.gf_free(p);
     }
-  }
-
-  /** @param {number} p */
-  #string(p) {
-    const bytes = new Uint8Array(this.#memory.buffer, p);
-    return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
-  }
-
-  /** @param {number} status */
-  #check(status) {
-    if (status < 0) this.#fail(status);
-  }
-
-  /**
-   * @param {number} status
-   * @returns {never}
-   */
-  #fail(status) {
-    const code = this.#schema.status[status] ?? 'bad-state';
-    throw new GlassformerError(code, this.#string(this.#error + this.#schema.error.text));
   }
 }
