@@ -111,17 +111,21 @@ const notAbove = {
   text: ['parts', 'views'],
 };
 
-test('folders of the page import only what lies below them', () => {
-  const wrong = [];
+test('folders of the page import only what lies below them, and claims/ from one place with import()', () => {
+  const wrong = [],
+    claims = [];
   for (const file of files('web/page', /\.(?:js|svelte)$/)) {
     const above = notAbove[file.split('/')[2]] ?? [];
     const code = read(file).replace(/\/\*[\s\S]*?\*\//g, '');
     for (const [, name] of code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)) {
       const target = posix.join(dirname(file), name);
       if (above.includes(target.split('/')[2])) wrong.push(`${file} imports ${target}`);
+      if (target.startsWith('web/page/claims/') && !file.startsWith('web/page/claims/')) claims.push([file, target]);
     }
   }
   assert.deepEqual(wrong, []);
+  assert.deepEqual(claims, [['web/page/views/code.js', 'web/page/claims/Tutorials.svelte']]);
+  assert.match(read('web/page/views/code.js'), /import\('..\/claims\/Tutorials.svelte'\)/);
 });
 
 // Most lines of a file of the page.
@@ -137,7 +141,7 @@ test('no file of the page is longer than 250 lines', () => {
 // The structure of web/lib: layout.json. `core` and `extras` list, for each folder or file of the root, what its files
 // may import, in an order in which each part imports only those before it. `lazy` lists, for each module of an extra
 // that the core uses, the only file of the core that imports it, with `import()`.
-/** @type {{core: Record<string, string[]>, extras: Record<string, string[]>, lazy: Record<string, string>, twice: string[]}} */
+/** @type {{core: Record<string, string[]>, extras: Record<string, string[]>, lazy: Record<string, string>}} */
 const layout = JSON.parse(read('tests/layout.json'));
 const parts = { ...layout.core, ...layout.extras };
 const partOf = (file) => file.split('/')[0];
@@ -201,8 +205,8 @@ test('no files of web/lib import each other in a circle', () => {
 });
 
 test('each name of a file stands once in web/', () => {
-  // A worker's entry point has the name of the module that it runs. `twice` lists names that are still doubled.
-  const allowed = ['README.md', 'index.js', 'worker.js', 'train_worker.js', ...layout.twice];
+  // A worker's entry point has the name of the module that it runs.
+  const allowed = ['README.md', 'index.js', 'worker.js', 'train_worker.js'];
   const names = files('web', /\.\w+$/)
     .filter((file) => !file.startsWith('web/lib/wasm/'))
     .map((file) => basename(file));

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
-import { text } from '../../web/page/claims/check.js';
-import { distance } from '../../web/page/claims/numbers.js';
-import { decoder } from '../../web/page/claims/reference/decoder.js';
-import { encoderDecoder } from '../../web/page/claims/reference/encoder_decoder.js';
-import { gpt, gpt2 } from '../../web/page/claims/reference/gpt.js';
+import { text } from '../../web/page/claims/outcome.js';
+import { distance } from '../../web/page/claims/arithmetic.js';
+import { decoder } from '../../web/page/claims/reference/modern_forward.js';
+import { encoderDecoder } from '../../web/page/claims/reference/encoder_decoder_forward.js';
+import { gpt, gpt2 } from '../../web/page/claims/reference/gpt_forward.js';
 import { erf, flat } from '../../web/page/claims/reference/parts.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 

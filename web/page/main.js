@@ -10,7 +10,7 @@ import { keepOffline } from './state/offline.js';
 import { openPage } from './state/opening.js';
 import { createRun } from './state/run.js';
 import { createStore } from './state/store.js';
-import { VIEW_CODE } from './views/code.js';
+import { CLAIMS_CODE, VIEW_CODE } from './views/code.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const systemTheme = () => (dark.matches ? 'dark' : 'light');
@@ -33,5 +33,5 @@ mount(App, {
 await openPage(store, run);
 
 // From here on the page opens without a network. No file is fetched twice at once.
-await Promise.all(Object.values(VIEW_CODE).map((fetched) => fetched().catch(() => {})));
+await Promise.all([...Object.values(VIEW_CODE), CLAIMS_CODE].map((fetched) => fetched().catch(() => {})));
 await keepOffline();

@@ -1,6 +1,6 @@
 // claims/activations.js - measures over the activations of both blocks of a model
 
-import { distance, plus, rows } from './numbers.js';
+import { distance, plus, rows } from './arithmetic.js';
 import { flat } from './reference/parts.js';
 
 /** @typedef {Record<string, import('glassformer').Tensor>} Captured */

@@ -1,8 +1,8 @@
 // claims/index.js - the tutorials whose numbers are shown again here, and how a claim is run: the page and the tests in
 // Node run the very same code.
 
-/** @typedef {import('./check.js').Claim} Claim */
-/** @typedef {import('./check.js').Outcome} Outcome */
+/** @typedef {import('./claim.js').Claim} Claim */
+/** @typedef {import('./outcome.js').Outcome} Outcome */
 /** @typedef {typeof import('glassformer')} Glassformer */
 /**
  * @typedef {object} Tutorial

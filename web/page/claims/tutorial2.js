@@ -1,9 +1,8 @@
 // claims/tutorial2.js - D. Lodha, "Assembling the Full Transformer" (2025): the encoder-decoder of 2017.
 
-import { claims as attention } from './tutorial2/attention.js';
-import { claims as model } from './tutorial2/model.js';
+import { claims as attention } from './tutorial2/attentions.js';
+import { claims as model } from './tutorial2/encoder_decoder_model.js';
 import { claims as positions } from './tutorial2/positions.js';
 import { claims as sublayers } from './tutorial2/sublayers.js';
 
-/** @type {import('./check.js').Claim[]} */
 export const claims = [...model, ...positions, ...sublayers, ...attention];

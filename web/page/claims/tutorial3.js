@@ -5,9 +5,8 @@
 // beside.
 
 import { claims as change } from './tutorial3/change.js';
-import { claims as layers } from './tutorial3/layers.js';
-import { claims as parameters } from './tutorial3/parameters.js';
-import { claims as stream } from './tutorial3/stream.js';
+import { claims as layers } from './tutorial3/block_layers.js';
+import { claims as parameters } from './tutorial3/block_parameters.js';
+import { claims as stream } from './tutorial3/block_stream.js';
 
-/** @type {import('./check.js').Claim[]} */
 export const claims = [...parameters, ...change, ...stream, ...layers];

@@ -12,5 +12,8 @@ export const VIEW_CODE = {
 /** The lesson stands above the anatomy, the rest of its view below. */
 export const LESSON_CODE = () => import('./learn/Lesson.svelte');
 
+/** An extra of the view Learn. */
+export const CLAIMS_CODE = () => import('../claims/Tutorials.svelte');
+
 /** Below the first screen. */
 export const SURPRISE_CODE = () => import('./write/Surprise.svelte');

@@ -1,19 +1,15 @@
 // claims/tutorial1/coverage.js - section 8: what its tests cover besides, gradients and refusals.
-
-import { shown, text } from '../check.js';
-import { asSource, nudged } from '../files/checkpoint.js';
-import { tutorial1 } from '../files/decoder.js';
-import { refusal, using } from '../models.js';
-import { loss } from '../numbers.js';
-import { decoder } from '../reference/decoder.js';
+import { loss } from '../arithmetic.js';
+import { asSource, nudged } from '../checkpoint.js';
+import { tutorial1 } from '../checkpoints/modern_decoder.js';
+import { claim, refusal, using } from '../claim.js';
+import { TINY, WORDS } from '../configs.js';
+import { shown, text } from '../outcome.js';
+import { decoder } from '../reference/modern_forward.js';
 import { flat } from '../reference/parts.js';
-import { TINY, WORDS, claim } from './shared.js';
 
-/** @typedef {import('../check.js').Claim} Claim */
-
-/** @type {Claim[]} */
 export const claims = [
-  claim('gradients', 'The loss depends on the embedding, on each block’s FFN and on each norm', async (g) => {
+  claim('1-gradients', 'The loss depends on the embedding, on each block’s FFN and on each norm', async (g) => {
     const made = tutorial1(),
       of = (c) => using(g.load(asSource(c)), async (model) => loss((await model.forward(WORDS)).logits, WORDS));
     const truth = (c) => loss({ data: flat(decoder(c.weights, c.config, WORDS)), shape: [WORDS.length, 48] }, WORDS);
@@ -42,7 +38,7 @@ export const claims = [
       'One weight of each made 0.5 larger. The trainer’s gradients are held against PyTorch’s in the project’s native tests.',
     );
   }),
-  claim('invalid', 'Configurations that cannot be are refused, with the reason', async (g) => {
+  claim('1-invalid', 'Configurations that cannot be are refused, with the reason', async (g) => {
     const wrong = {
       'not divisible': { d_model: 30 },
       'not a multiple': { n_kv_heads: 3 },

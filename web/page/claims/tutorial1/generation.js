@@ -1,47 +1,42 @@
 // claims/tutorial1/generation.js - section 6: generation.
+import { distance, entropy, ids, softmax, sum } from '../arithmetic.js';
+import { tutorial1 } from '../checkpoints/modern_decoder.js';
+import { greedily, ofFile, ofFresh, written } from '../claim.js';
+import { TINY, WORDS } from '../configs.js';
+import { same, shapeText, shown, text } from '../outcome.js';
+import { T } from '../tutorial4/gpt2_pass.js';
 
-import { same, shapeText, shown, text } from '../check.js';
-import { asSource } from '../files/checkpoint.js';
-import { tutorial1 } from '../files/decoder.js';
-import { using, written } from '../models.js';
-import { distance, entropy, ids, softmax, sum } from '../numbers.js';
-import { TINY, WORDS, claim } from './shared.js';
-
-/** @typedef {import('../check.js').Claim} Claim */
-
-/** @type {Claim[]} */
 export const claims = [
-  claim('generate-shape', 'generate returns each prompt followed by its new tokens', (g) =>
-    using(g.create(TINY, { seed: 8 }), async (model) => {
-      const prompts = [ids(5, 64, 1), ids(5, 64, 2)];
-      const { sequences } = await written(model.generate(prompts, { maxTokens: 7, temperature: 1, seed: 3 }));
-      const kept = sequences.every((s, i) => s.slice(0, 5).join() === prompts[i].join());
-      return same(
-        '(2, 12), prompts kept',
-        `${shapeText([sequences.length, sequences[0].length])}, prompts ${kept ? 'kept' : 'changed'}`,
-      );
-    }),
-  ),
-  claim('greedy', 'Greedy decoding is deterministic, and is the argmax of full passes without a cache', (g) =>
-    using(g.load(asSource(tutorial1())), async (model) => {
+  ofFresh('1-generate-shape', 'generate returns each prompt followed by its new tokens', TINY, 8, async (model) => {
+    const prompts = [ids(5, 64, 1), ids(5, 64, 2)];
+    const { sequences } = await written(model.generate(prompts, { maxTokens: 7, temperature: 1, seed: 3 }));
+    const kept = sequences.every((s, i) => s.slice(0, 5).join() === prompts[i].join());
+    return same(
+      '(2, 12), prompts kept',
+      `${shapeText([sequences.length, sequences[0].length])}, prompts ${kept ? 'kept' : 'changed'}`,
+    );
+  }),
+  ofFile(
+    '1-greedy',
+    'Greedy decoding is deterministic, and is the argmax of full passes without a cache',
+    tutorial1,
+    async (model) => {
       const start = WORDS.slice(0, 4),
         run = async () => (await written(model.generate(start, { maxTokens: 8, temperature: 0 }))).ids;
       const [a, b] = [await run(), await run()],
-        slow = [...start];
-      while (slow.length < 12) {
-        const { data } = (await model.forward(slow)).logits,
-          last = data.subarray(data.length - 48);
-        slow.push(last.indexOf(Math.max(...last)));
-      }
+        slow = await greedily(model, start, 12);
       return shown(
         a.join() === b.join() && a.join() === slow.slice(4).join(),
         slow.slice(4).join(' '),
         a.join() === b.join() ? a.join(' ') : `${a.join(' ')} and then ${b.join(' ')}`,
       );
-    }),
+    },
   ),
-  claim('temperature', 'Temperature divides the logits: below 1 sharpens, above 1 flattens, 0 is the argmax', (g) =>
-    using(g.load(asSource(tutorial1())), async (model) => {
+  ofFile(
+    '1-temperature',
+    'Temperature divides the logits: below 1 sharpens, above 1 flattens, 0 is the argmax',
+    tutorial1,
+    async (model) => {
       const { data } = (await model.forward(WORDS)).logits,
         logits = data.slice(data.length - 48);
       const p = await Promise.all([0.5, 1, 2].map((temperature) => model.distribution(logits, { temperature })));
@@ -55,20 +50,18 @@ export const claims = [
         'softmax(logits / T) within 0.000001; entropy grows with T',
         `within ${text(off)}; ${bits.map((b) => `${b.toFixed(2)} bits`).join(', ')} at T = 0.5, 1, 2`,
       );
-    }),
+    },
   ),
-  claim('top-k', 'Top-k keeps the k likeliest tokens and shares out their probability', (g) =>
-    using(g.load(asSource(tutorial1())), async (model) => {
-      const { data } = (await model.forward(WORDS)).logits,
-        logits = data.slice(data.length - 48);
-      const p = await model.distribution(logits, { topK: 5, temperature: 1 });
-      const border = [...logits].sort((a, b) => b - a)[4];
-      const want = softmax(logits.map((v) => (v < border ? -Infinity : v)));
-      return shown(
-        p.filter((v) => v > 0).length === 5 && distance(p, want) < 1e-6,
-        '5 tokens, summing to 1',
-        `${p.filter((v) => v > 0).length} tokens, summing to ${text(Number(sum(p).toFixed(6)))}`,
-      );
-    }),
-  ),
+  ofFile('1-top-k', 'Top-k keeps the k likeliest tokens and shares out their probability', tutorial1, async (model) => {
+    const { data } = (await model.forward(WORDS)).logits,
+      logits = data.slice(data.length - 48);
+    const p = await model.distribution(logits, { topK: 5, temperature: 1 });
+    const border = [...logits].sort((a, b) => b - a)[4];
+    const want = softmax(logits.map((v) => (v < border ? -Infinity : v)));
+    return shown(
+      p.filter((v) => v > 0).length === 5 && distance(p, want) < 1e-6,
+      '5 tokens, summing to 1',
+      `${p.filter((v) => v > 0).length} tokens, summing to ${text(Number(sum(p).toFixed(6)))}`,
+    );
+  }),
 ];

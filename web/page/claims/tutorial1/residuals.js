@@ -1,14 +1,11 @@
 // claims/tutorial1/residuals.js - section 2: the residual stream, pre-norm and post-norm.
-
 import { STREAM_POINTS, streamDistance } from '../activations.js';
-import { atMost, shown, text } from '../check.js';
-import { asSource } from '../files/checkpoint.js';
-import { tutorial1 } from '../files/decoder.js';
-import { using } from '../models.js';
-import { distance, ids, minus, rms, rows } from '../numbers.js';
-import { TINY, WORDS, claim } from './shared.js';
-
-/** @typedef {import('../check.js').Claim} Claim */
+import { distance, ids, minus, rms, rows } from '../arithmetic.js';
+import { tutorial1 } from '../checkpoints/modern_decoder.js';
+import { claim, ofFile, ofFresh, using } from '../claim.js';
+import { TINY, WORDS } from '../configs.js';
+import { atMost, shown, text } from '../outcome.js';
+import { block } from '../parameter_table.js';
 
 const POST = /** @type {const} */ ({ ...TINY, norm: 'layernorm', norm_placement: 'post', final_norm: true });
 
@@ -28,37 +25,40 @@ const arriving = (glassformer, config, scale = 50) =>
     return rms(minus(after[last].data, before[last].data)) / rms(minus(after[first].data, before[first].data));
   });
 
-/** @type {Claim[]} */
 export const claims = [
-  claim('pre-highway', 'Pre-norm: the stream passes the block unchanged and sublayers only add to it', (g) =>
-    using(g.load(asSource(tutorial1())), async (model) => {
+  ofFile(
+    '1-pre-highway',
+    'Pre-norm: the stream passes the block unchanged and sublayers only add to it',
+    tutorial1,
+    async (model) => {
       const { captured } = await model.forward(WORDS, { capture: STREAM_POINTS });
       return atMost(
         1e-5,
         streamDistance(captured),
         'Output of each block less its input and what attention and FFN wrote.',
       );
-    }),
+    },
   ),
-  claim(
-    'post-highway',
+  ofFresh(
+    '1-post-highway',
     'Post-norm: the norm sits on the sum, so what leaves a block is always of length one per dimension',
-    (g) =>
-      using(g.create(POST, { seed: 4 }), async (model) => {
-        const { captured: c } = await model.forward(ids(8, 64), {
-          capture: ['*.hook_resid_post'],
-          edits: [{ at: 'hook_embed', scale: 100 }],
-        });
-        const sizes = [0, 1].flatMap((l) => rows(c[`blocks.${l}.hook_resid_post`]).map(rms));
-        return shown(
-          sizes.every((s) => Math.abs(s - 1) < 1e-3),
-          '1 behind every block',
-          `${text(Math.min(...sizes))} to ${text(Math.max(...sizes))} behind every block`,
-        );
-      }),
+    POST,
+    4,
+    async (model) => {
+      const { captured: c } = await model.forward(ids(8, 64), {
+        capture: ['*.hook_resid_post'],
+        edits: [{ at: 'hook_embed', scale: 100 }],
+      });
+      const sizes = [0, 1].flatMap((l) => rows(c[`blocks.${l}.hook_resid_post`]).map(rms));
+      return shown(
+        sizes.every((s) => Math.abs(s - 1) < 1e-3),
+        '1 behind every block',
+        `${text(Math.min(...sizes))} to ${text(Math.max(...sizes))} behind every block`,
+      );
+    },
   ),
   claim(
-    'identity-path',
+    '1-identity-path',
     'Pre-norm keeps an identity path from the first block to the last; post-norm loses it at every norm',
     async (g) => {
       const pre = await arriving(g, { ...TINY, n_layers: 6 }),
@@ -72,7 +72,7 @@ export const claims = [
     },
   ),
   claim(
-    'fifty-layers',
+    '1-fifty-layers',
     'Fifty layers without residuals multiply fifty small numbers; with them a change arrives whole',
     async (g) => {
       const deep = { ...TINY, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 50, use_norm: false };
@@ -85,7 +85,7 @@ export const claims = [
       );
     },
   ),
-  claim('same-parts', 'Pre-norm and post-norm hold the same weights and give different numbers', async (g) => {
+  claim('1-same-parts', 'Pre-norm and post-norm hold the same weights and give different numbers', async (g) => {
     const [pre, post] = [{ ...POST, norm_placement: 'pre' }, POST];
     const equal = g.countParameters(pre).total === g.countParameters(post).total;
     const [a, b] = await Promise.all(

@@ -1,71 +1,67 @@
 // claims/tutorial2/positions.js - sinusoidal positions: their values, and what a model without them computes.
-
-import { atMost, shown, text } from '../check.js';
-import { using } from '../models.js';
-import { distance, ids, minus, plus, rows, sum } from '../numbers.js';
+import { distance, ids, minus, plus, rows, sum } from '../arithmetic.js';
+import { claim, ofFresh, using } from '../claim.js';
+import { ENCODER, SEQ2SEQ } from '../configs.js';
+import { atMost, shown, text } from '../outcome.js';
 import { sinusoid } from '../reference/parts.js';
-import { ENCODER, MODEL, claim } from './shared.js';
 
-/** @typedef {import('../check.js').Claim} Claim */
-
-/** @type {Claim[]} */
 export const claims = [
-  claim(
-    'sinusoids',
+  ofFresh(
+    '2-sinusoids',
     'Position p, dimension 2i: sin(p / 10000^(2i / d)); dimension 2i + 1: the cosine; all 50 × 64 of them',
-    (g) =>
-      using(g.create(MODEL, { seed: 1 }), async (model) => {
-        const { captured } = await model.forward([1], { source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] });
-        const want = Float64Array.from({ length: 50 }, (_, p) => p).reduce(
-          (all, p) => [...all, ...sinusoid(p, 64)],
-          /** @type {number[]} */ ([]),
-        );
-        return atMost(
-          1e-6,
-          distance(captured['encoder.hook_pos_embed'].data, want),
-          `Position 0 begins ${[...captured['encoder.hook_pos_embed'].data.subarray(0, 4)].join(', ')}.`,
-        );
-      }),
-  ),
-  claim(
-    'positions-unique',
-    'Each position has a signature of its own, and how alike two are depends on their distance alone',
-    (g) =>
-      using(g.create(MODEL, { seed: 1 }), async (model) => {
-        const { captured } = await model.forward([1], { source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] });
-        const table = rows(captured['encoder.hook_pos_embed']),
-          dot = (a, b) => sum(Array.from(a, (v, i) => v * b[i]));
-        let nearest = Infinity,
-          spread = 0;
-        for (let a = 0; a < 50; a++)
-          for (let b = 0; b < a; b++) {
-            nearest = Math.min(nearest, Math.sqrt(sum(minus(table[a], table[b]).map((v) => v * v))));
-            spread = Math.max(spread, Math.abs(dot(table[a], table[b]) - dot(table[a - b], table[0])));
-          }
-        return shown(
-          nearest > 0.5 && spread < 1e-4,
-          'no two alike; products equal at equal distance',
-          `nearest pair ${text(nearest)} apart; products within ${text(spread)}`,
-        );
-      }),
-  ),
-  claim('added', 'Positions are simply added to the embedding', (g) =>
-    using(g.create(MODEL, { seed: 1 }), async (model) => {
-      const { captured: c } = await model.forward([1], {
-        source: ids(20, 1000),
-        capture: ['encoder.hook_embed', 'encoder.hook_pos_embed', 'encoder.0.hook_resid_pre'],
-      });
+    SEQ2SEQ,
+    1,
+    async (model) => {
+      const { captured } = await model.forward([1], { source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] });
+      const want = Float64Array.from({ length: 50 }, (_, p) => p).reduce(
+        (all, p) => [...all, ...sinusoid(p, 64)],
+        /** @type {number[]} */ ([]),
+      );
       return atMost(
         1e-6,
-        distance(
-          c['encoder.0.hook_resid_pre'].data,
-          plus(c['encoder.hook_embed'].data, c['encoder.hook_pos_embed'].data),
-        ),
+        distance(captured['encoder.hook_pos_embed'].data, want),
+        `Position 0 begins ${[...captured['encoder.hook_pos_embed'].data.subarray(0, 4)].join(', ')}.`,
       );
-    }),
+    },
   ),
+  ofFresh(
+    '2-positions-unique',
+    'Each position has a signature of its own, and how alike two are depends on their distance alone',
+    SEQ2SEQ,
+    1,
+    async (model) => {
+      const { captured } = await model.forward([1], { source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] });
+      const table = rows(captured['encoder.hook_pos_embed']),
+        dot = (a, b) => sum(Array.from(a, (v, i) => v * b[i]));
+      let nearest = Infinity,
+        spread = 0;
+      for (let a = 0; a < 50; a++)
+        for (let b = 0; b < a; b++) {
+          nearest = Math.min(nearest, Math.sqrt(sum(minus(table[a], table[b]).map((v) => v * v))));
+          spread = Math.max(spread, Math.abs(dot(table[a], table[b]) - dot(table[a - b], table[0])));
+        }
+      return shown(
+        nearest > 0.5 && spread < 1e-4,
+        'no two alike; products equal at equal distance',
+        `nearest pair ${text(nearest)} apart; products within ${text(spread)}`,
+      );
+    },
+  ),
+  ofFresh('2-added', 'Positions are simply added to the embedding', SEQ2SEQ, 1, async (model) => {
+    const { captured: c } = await model.forward([1], {
+      source: ids(20, 1000),
+      capture: ['encoder.hook_embed', 'encoder.hook_pos_embed', 'encoder.0.hook_resid_pre'],
+    });
+    return atMost(
+      1e-6,
+      distance(
+        c['encoder.0.hook_resid_pre'].data,
+        plus(c['encoder.hook_embed'].data, c['encoder.hook_pos_embed'].data),
+      ),
+    );
+  }),
   claim(
-    'bag-of-words',
+    '2-bag-of-words',
     'Without positions attention sees a bag of words: other order, same states; with positions not',
     async (g) => {
       const order = [3, 0, 5, 1, 4, 2],

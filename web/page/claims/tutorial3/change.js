@@ -1,11 +1,8 @@
 // claims/tutorial3/change.js - how much a fresh block changes its input.
-
-import { misprint, near, same, shapeText, shown, text } from '../check.js';
-import { using } from '../models.js';
-import { ids, mean, minus, normal, variance } from '../numbers.js';
-import { BLOCK, claim } from './shared.js';
-
-/** @typedef {import('../check.js').Claim} Claim */
+import { ids, mean, minus, normal, variance } from '../arithmetic.js';
+import { claim, ofFresh, using } from '../claim.js';
+import { BLOCK } from '../configs.js';
+import { misprint, near, same, shapeText, shown, text } from '../outcome.js';
 
 const SEEDS = 20;
 
@@ -45,20 +42,17 @@ const change = (glassformer, config, size = 1) =>
     return { average: mean(each), each };
   });
 
-/** @type {Claim[]} */
 export const claims = [
-  claim('shape', 'A block takes (2, 12, 64) and gives (2, 12, 64)', (g) =>
-    using(g.create(BLOCK, { seed: 1 }), async (model) => {
-      const { captured: c } = await model.forward([ids(12, 32), ids(12, 32, 2)], {
-        capture: ['blocks.0.hook_resid_pre', 'blocks.0.hook_resid_post'],
-      });
-      return same(
-        '(2, 12, 64) to (2, 12, 64)',
-        `${shapeText(c['blocks.0.hook_resid_pre'].shape)} to ${shapeText(c['blocks.0.hook_resid_post'].shape)}`,
-      );
-    }),
-  ),
-  claim('change', 'Relative change of a unit-normal input by a fresh block, mean of 20 blocks', async (g) => {
+  ofFresh('3-shape', 'A block takes (2, 12, 64) and gives (2, 12, 64)', BLOCK, 1, async (model) => {
+    const { captured: c } = await model.forward([ids(12, 32), ids(12, 32, 2)], {
+      capture: ['blocks.0.hook_resid_pre', 'blocks.0.hook_resid_post'],
+    });
+    return same(
+      '(2, 12, 64) to (2, 12, 64)',
+      `${shapeText(c['blocks.0.hook_resid_pre'].shape)} to ${shapeText(c['blocks.0.hook_resid_post'].shape)}`,
+    );
+  }),
+  claim('3-change', 'Relative change of a unit-normal input by a fresh block, mean of 20 blocks', async (g) => {
     const { average, each } = await change(g, BLOCK);
     return misprint(
       '0.080',
@@ -66,10 +60,10 @@ export const claims = [
       `The code, run in PyTorch with 20 seeds, gives 0.029 on average; with an MLP of 8 times the width 0.039. Neither is near what it prints. Single blocks here: ${text(Math.min(...each))} to ${text(Math.max(...each))}.`,
     );
   }),
-  claim('change-8x', 'The same with an MLP of 8 times the width', async (g) =>
+  claim('3-change-8x', 'The same with an MLP of 8 times the width', async (g) =>
     near(0.039, (await change(g, { ...BLOCK, d_ff: 512 })).average, 0.005),
   ),
-  claim('identity', 'A fresh pre-norm block is close to the identity; a post-norm one is not', async (g) => {
+  claim('3-identity', 'A fresh pre-norm block is close to the identity; a post-norm one is not', async (g) => {
     const [pre, post] = [
       (await change(g, BLOCK, 4)).average,
       (await change(g, { ...BLOCK, norm_placement: 'post' }, 4)).average,
