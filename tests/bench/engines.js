@@ -10,9 +10,9 @@ import { promptIds } from './prompt.js';
 export function glassformer({ load }) {
   let model;
   return {
-    async load({ model: source, backend, threads, worker, quantize, kvCache }) {
-      const cache = kvCache === 'default' ? {} : { kvCache };
-      model = await load(source, { backend, threads, worker, quantize, ...cache, contextLength: 1280 });
+    async load({ model: source, backend, threads, worker, dtype, kvDtype }) {
+      const cache = kvDtype === 'default' ? {} : { kvDtype };
+      model = await load(source, { backend, threads, worker, dtype, ...cache, contextLength: 1280 });
     },
     async run(n, k) {
       const start = performance.now();

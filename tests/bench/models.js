@@ -28,13 +28,13 @@ export function shape(name) {
  * Bytes that decoding one token reads: every matrix once (the tied embedding as the output layer), and the cache of all
  * earlier positions.
  * @param {keyof SIZES} name @param {keyof BITS} dtype @param {number} context
- * @param {'f32'|'f16'|'q8'} [kvCache]
+ * @param {'f32'|'f16'|'q8_0'} [kvDtype]
  */
-export function bytesPerToken(name, dtype, context, kvCache = 'default') {
-  const cache = kvCache === 'default' ? (dtype.startsWith('q') ? 'q8' : 'f32') : kvCache; // as load chooses
+export function bytesPerToken(name, dtype, context, kvDtype = 'default') {
+  const cache = kvDtype === 'default' ? (dtype.startsWith('q') ? 'q8_0' : 'f32') : kvDtype; // as load chooses
   const { dModel: d, dKv, dFf, nLayers, vocabSize } = shape(name);
   const weights = vocabSize * d + nLayers * (2 * d * d + 2 * d * dKv + 3 * d * dFf);
-  return (weights * BITS[dtype]) / 8 + nLayers * 2 * dKv * context * { f32: 4, f16: 2, q8: 1 }[cache];
+  return (weights * BITS[dtype]) / 8 + nLayers * 2 * dKv * context * { f32: 4, f16: 2, q8_0: 1 }[cache];
 }
 
 /** Numbers of about normal distribution: the sum of four 16-bit numbers of xorshift32. */

@@ -2,7 +2,7 @@
 // limits
 //
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2]
-//                    [--backends relaxed,simd] [--caches default,f32,f16,q8]
+//                    [--backends relaxed,simd] [--caches default,f32,f16,q8_0]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
 //                    [--node] [--with-node 24.21.0] [--drawing] [--slow-line] [--kernels [FILTER]]
@@ -145,9 +145,9 @@ function contenders(dtype, measured) {
         all.push({ name: engine + suffix, engine, threads: n, library: `/node_modules/${engine}/esm/` });
       else
         for (const backend of backends)
-          for (const kvCache of caches) {
-            const name = `${backend}${kvCache === 'default' ? '' : ` ${kvCache}`}${suffix}`,
-              ours = { name, engine, backend, kvCache, threads: n };
+          for (const kvDtype of caches) {
+            const name = `${backend}${kvDtype === 'default' ? '' : ` ${kvDtype}`}${suffix}`,
+              ours = { name, engine, backend, kvDtype, threads: n };
             all.push(ours);
             if (against) all.push({ ...ours, name: `before ${name}`, before: true });
           }
@@ -251,7 +251,7 @@ async function visit(browser, server, who, model) {
 // ---- the machine's limit for decoding
 
 /** What one token reads, to whole steps of the reader. */
-const moved = (name, dtype, kvCache) => Math.ceil(bytesPerToken(name, dtype, 64, kvCache) / 128) * 128;
+const moved = (name, dtype, kvDtype) => Math.ceil(bytesPerToken(name, dtype, 64, kvDtype) / 128) * 128;
 
 /** GB/s at which one thread of a page reads that much. */
 async function readLimitInPage(browser, server, bytes) {
@@ -318,7 +318,7 @@ function printShares(who, { valueOf }, name, dtype, limit) {
   for (const c of ours) {
     const rate = valueOf(c, 'decode @64');
     if (rate === undefined) continue;
-    const one = ours.find((p) => p.backend === c.backend && p.kvCache === c.kvCache && p.threads === 1);
+    const one = ours.find((p) => p.backend === c.backend && p.kvDtype === c.kvDtype && p.threads === 1);
     if (c.threads > 1) {
       if (one)
         console.log(
@@ -326,7 +326,7 @@ function printShares(who, { valueOf }, name, dtype, limit) {
         );
       continue;
     }
-    const bytes = moved(name, dtype, c.kvCache),
+    const bytes = moved(name, dtype, c.kvDtype),
       speed = (bytes * rate) / 1e9;
     console.log(
       `${c.name}: ${(bytes / 1e6).toFixed(1)} MB per token, ${speed.toFixed(1)} GB/s, ` +

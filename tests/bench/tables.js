@@ -9,7 +9,7 @@ import { ISAS } from './isa.js';
  * @property {string} [isa]  one of ISAS; the machine's own when there is none
  * @property {boolean} [before]  this engine from the checkout of --against
  * @property {string} [backend]
- * @property {string} [kvCache]
+ * @property {string} [kvDtype]
  * @property {number} threads
  * @property {string} [library]
  * @property {boolean} [neighbour]

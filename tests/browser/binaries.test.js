@@ -33,9 +33,9 @@ const everything = (create) => async (/** @type {object} */ options) => {
   };
   const ids = Array.from({ length: 70 }, (_, i) => (i * 37 + 11) % 300),
     sums = {};
-  for (const quantize of ['f32', 'f16', 'q8_0', 'q4_0']) {
-    for (const kvCache of ['f32', 'f16', 'q8']) {
-      const model = await create(config, { seed: 9, quantize, kvCache, ...options });
+  for (const dtype of ['f32', 'f16', 'q8_0', 'q4_0']) {
+    for (const kvDtype of ['f32', 'f16', 'q8_0']) {
+      const model = await create(config, { seed: 9, dtype, kvDtype, ...options });
       const { logits, captured } = await model.forward(ids, { capture: ['*'] });
       const drawn = [];
       for await (const { id, logprob } of model.generate(ids.slice(0, 5), { maxTokens: 70, seed: 2 }))
@@ -49,7 +49,7 @@ const everything = (create) => async (/** @type {object} */ options) => {
         let sum = 0x811c9dc5;
         for (const word of new Uint32Array(data.buffer, data.byteOffset, data.length))
           sum = Math.imul(sum ^ word, 0x01000193) >>> 0;
-        sums[`${quantize} ${kvCache} ${name}`] = sum;
+        sums[`${dtype} ${kvDtype} ${name}`] = sum;
       }
     }
   }

@@ -42,8 +42,8 @@ async function ours(model, prompt) {
 /** How far apart two tokens are in exact arithmetic after `ids`, and the most that rounding moves a logit there. */
 async function apart(model, ids, a, b) {
   const [rounded, exact] = await Promise.all(
-    ['keep', 'f32'].map(async (quantize) => {
-      const engine = await load(top + model, { quantize }),
+    ['keep', 'f32'].map(async (dtype) => {
+      const engine = await load(top + model, { dtype }),
         {
           logits: {
             data,

@@ -221,9 +221,7 @@ const others = (r) => ({
     ),
   complete: async () => completeConfig(...spoilt(r, [r.of(KINDS)])),
   estimate: async () =>
-    estimate(
-      ...spoilt(r, ['gpt2', { contextLength: 8, batch: 2, dtype: 'q8_0', kvDtype: r.of(['f16', 'q8_0', 'q8']) }]),
-    ),
+    estimate(...spoilt(r, ['gpt2', { contextLength: 8, batch: 2, dtype: 'q8_0', kvDtype: r.of(['f16', 'q8_0']) }])),
   create: async () =>
     (
       await create(
@@ -232,12 +230,10 @@ const others = (r) => ({
           some(r, {
             seed: 1,
             dtype: 'q8_0',
-            quantize: 'q8_0',
             contextLength: 8,
             threads: 1,
             backend: 'simd',
             kvDtype: 'f16',
-            kvCache: 'q8',
             worker: false,
             onProgress: progress(r),
           }),

@@ -14,7 +14,7 @@ async function check(name, rename, change = {}, drop = []) {
   const tensors = rename(readTensors(join(c.folder, 'model.safetensors')));
   const config = { ...c.config, ...change };
   for (const key of drop) delete config[key];
-  const model = await load({ weights: safetensors(tensors), config }, { quantize: 'f32' });
+  const model = await load({ weights: safetensors(tensors), config }, { dtype: 'f32' });
   const { logits } = await model.forward(c.about.input_ids, c.run);
   const off = distance(logits.data, c.array('logits'));
   assert.ok(off <= TOLERANCE, `${name}: logits are ${off} off`);

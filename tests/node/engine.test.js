@@ -321,14 +321,14 @@ test('progress reports the phases in order, never fewer bytes than before, and a
 
 test('a model quantised while it loads is smaller and gives similar logits', async () => {
   const sizes = {};
-  const reference = await load(stories, { quantize: 'f32' });
+  const reference = await load(stories, { dtype: 'f32' });
   const ids = await reference.encode('Once upon a time, there was a little girl named Lily. She loved to play.');
   const want = (await reference.forward(ids)).logits.data;
-  for (const [quantize, bound] of [
+  for (const [dtype, bound] of [
     ['q8_0', 0.03],
     ['q4_0', 0.35],
   ]) {
-    const model = await load(stories, { quantize });
+    const model = await load(stories, { dtype });
     const got = (await model.forward(ids)).logits.data;
     let error = 0,
       size = 0;
@@ -336,9 +336,9 @@ test('a model quantised while it loads is smaller and gives similar logits', asy
       error += (w - got[i]) ** 2;
       size += w ** 2;
     });
-    assert.ok(Math.sqrt(error / size) < bound, `${quantize}: ${Math.sqrt(error / size)}`);
-    assert.ok(model.parameters.rows.filter((r) => r.shape.length === 2).every((r) => r.dtype === quantize));
-    sizes[quantize] = model.parameters.bytes;
+    assert.ok(Math.sqrt(error / size) < bound, `${dtype}: ${Math.sqrt(error / size)}`);
+    assert.ok(model.parameters.rows.filter((r) => r.shape.length === 2).every((r) => r.dtype === dtype));
+    sizes[dtype] = model.parameters.bytes;
     model.dispose();
   }
   assert.ok(sizes.q4_0 < sizes.q8_0 && sizes.q8_0 < reference.parameters.bytes / 3);
@@ -371,7 +371,7 @@ test('the small model that runs before the weights arrive leaves no trace', asyn
         config,
         list,
         list.map(({ shape }) => (shape.length > 1 ? dtype : 'f32')),
-        dtype === 'f32' ? 'f32' : 'q8',
+        dtype === 'f32' ? 'f32' : 'q8_0',
       );
       assert.ok(engine.memoryBytes > before + 400_000, 'it ran');
       assert.deepEqual([engine.model, engine.sessions.size], [0, 0]);

@@ -383,12 +383,10 @@ describe('calls without a model', () => {
       {
         seed: NUMBER,
         dtype: [5, {}, 'x'],
-        quantize: [5, 'x'],
         contextLength: NUMBER,
         threads: NUMBER,
         backend: [5, {}, 'x'],
         kvDtype: [5, 'x'],
-        kvCache: [{}, 'x'],
         wasm: [5, {}, true],
         worker: [5, {}, [], null],
         signal: [5, {}],
@@ -1067,7 +1065,7 @@ describe('the command line', () => {
       ['count', 'nothing'],
       ['count', join(folder, 'broken.json')],
       ['count', join(folder, 'folder.json')],
-      ['--quantize', 'q9', 'x'],
+      ['--dtype', 'q9', 'x'],
       ['--seed=-1', 'x'],
     ]) {
       const { status, stderr, stdout } = runs(...args);

@@ -12,7 +12,7 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 /** @type {Awaited<ReturnType<typeof load>>} */
 let model;
 before(async () => {
-  model = await load(`${top}weights/stories-1m.gguf`, { quantize: 'f32' });
+  model = await load(`${top}weights/stories-1m.gguf`, { dtype: 'f32' });
 });
 after(() => model.dispose());
 

@@ -46,7 +46,7 @@ const rowOf = ({ data, shape }, i) => data.subarray(i * shape[1], (i + 1) * shap
 for (const name of ['mixtral', 'qwen2_moe', 'qwen3_moe'])
   test(`${name}: the router's logits are those of Hugging Face, and its softmax and choice follow from them`, async () => {
     const c = openCase(name);
-    const model = await load(c.source, { quantize: 'f32' });
+    const model = await load(c.source, { dtype: 'f32' });
     const { captured } = await model.forward(c.about.input_ids, { capture: ['*router*', '*expert*'] });
     const of = (end) => Object.keys(captured).filter((each) => each.endsWith(end));
     const logits = Float32Array.from(of('router_logits').flatMap((each) => [...captured[each].data]));
@@ -201,13 +201,13 @@ test('a layer with experts has the points of the router, and a layer without the
 // ---- the same bits by every path
 
 describe('prefill and decode, builds and threads give the same bits', () => {
-  for (const quantize of ['f32', 'f16', 'q8_0', 'q4_0', 'q4_k', 'q5_0', 'q6_k'])
-    test(`weights in ${quantize}`, async () => {
+  for (const dtype of ['f32', 'f16', 'q8_0', 'q4_0', 'q4_k', 'q5_0', 'q6_k'])
+    test(`weights in ${dtype}`, async () => {
       const wide = { ...config, d_model: 256, d_expert: 256, n_experts: 5, d_shared_expert: 256 };
-      const made = { seed: 3, quantize };
+      const made = { seed: 3, dtype };
       const model = await create(wide, made);
       const rows = model.parameters.rows.filter(({ name }) => name.includes('.ffn.'));
-      assert.ok(rows.every((r) => r.dtype === (/(router|shared_gate)\.weight$/.test(r.name) ? 'f32' : quantize)));
+      assert.ok(rows.every((r) => r.dtype === (/(router|shared_gate)\.weight$/.test(r.name) ? 'f32' : dtype)));
       const { logits } = await model.forward(ids);
       const session = await model.session();
       for (const [i, id] of ids.entries()) assert.ok(sameBits(await session.eval([id]), rowOf(logits, i)), `row ${i}`);

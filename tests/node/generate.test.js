@@ -494,7 +494,7 @@ describe('beams', () => {
 
   test('beam search works with an encoder-decoder', async () => {
     const c = openCase('t2_encdec_padmask');
-    const translator = await load(c.source, { quantize: 'f32' });
+    const translator = await load(c.source, { dtype: 'f32' });
     const { steps, summary } = await collect(
       translator.generate(c.about.greedy.prompt, { ...c.run, beams: 4, maxTokens: 10 }),
     );

@@ -296,7 +296,7 @@ describe('texts', () => {
     weight: (text) => withTokenizer.weight(text),
     row: (text) => withTokenizer.weight('embed.weight', text),
     token: (text) => withTokenizer.attribution('a', { token: text }),
-    quantize: (text) => load(stories, { quantize: text }),
+    dtype: (text) => load(stories, { dtype: text }),
     'the source': (text) => load(text),
     sha256: (text) => load(stories, { sha256: text }),
     config: (text) => load(stories, { config: text }),
@@ -373,7 +373,7 @@ describe('options and objects', () => {
     single();
     await localModel.distribution(counting([1, 2, 3]), counting({ topK: 2, seen: [1] }));
     single();
-    (await create(counting({ ...config }), counting({ seed: 1, quantize: 'q8_0' }))).dispose();
+    (await create(counting({ ...config }), counting({ seed: 1, dtype: 'q8_0' }))).dispose();
     single();
     countParameters(counting({ ...config }));
     single();

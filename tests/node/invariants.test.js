@@ -192,7 +192,7 @@ test('the same seed and model give the same text', async () => {
 
 test('an encoder-decoder gives the same bits token by token as in one pass, with its source encoded once', async () => {
   const c = openCase('t2_encdec_padmask');
-  const model = await load(c.source, { quantize: 'f32' });
+  const model = await load(c.source, { dtype: 'f32' });
   const { logits } = await model.forward(c.about.input_ids, c.run);
   const session = await model.session(c.run);
   for (const [i, id] of c.about.input_ids.entries())
@@ -202,13 +202,13 @@ test('an encoder-decoder gives the same bits token by token as in one pass, with
   model.dispose();
 });
 
-for (const [kvCache, bound] of [
+for (const [kvDtype, bound] of [
   ['f16', 1e-3],
-  ['q8', 0.03],
+  ['q8_0', 0.03],
 ]) {
-  test(`a cache in ${kvCache} stays within ${bound} of the logits' size`, async () => {
-    const exact = await load(stories, { quantize: 'f32' }),
-      other = await load(stories, { quantize: 'f32', kvCache });
+  test(`a cache in ${kvDtype} stays within ${bound} of the logits' size`, async () => {
+    const exact = await load(stories, { dtype: 'f32' }),
+      other = await load(stories, { dtype: 'f32', kvDtype });
     const ids = await exact.encode('Once upon a time, there was a little girl named Lily. She loved to play outside.');
     const [a, b] = [(await exact.forward(ids)).logits.data, (await other.forward(ids)).logits.data];
     let error = 0,

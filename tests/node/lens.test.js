@@ -27,7 +27,7 @@ describe('logit lens', () => {
 
   for (const name of ['llama_gqa_f16', 'gpt2_n_inner']) {
     test(`equals final norm and output layer computed by hand at earlier layers: ${name}`, async () => {
-      const model = await load(openCase(name).source, { quantize: 'f32' });
+      const model = await load(openCase(name).source, { dtype: 'f32' });
       const { dModel: d, vocabSize: v, norm, normEps } = model.config;
       const ids = numbers(9, v),
         lens = await model.logitLens(ids, { top: v });
@@ -61,7 +61,7 @@ describe('attribution', () => {
       cases.push(openCase(n, join(shared, 'cases')));
   for (const c of cases) {
     test(`the parts of a logit sum to it within 1e-4: ${c.name}`, async () => {
-      const model = await load(c.source, { quantize: 'f32' });
+      const model = await load(c.source, { dtype: 'f32' });
       const ids = c.about.input_ids,
         want = c.array('logits'),
         v = model.config.vocabSize;
@@ -108,7 +108,7 @@ describe('attribution', () => {
         { useResidual: false },
       ]) {
         const c = openCase(name),
-          model = await load(c.source, { quantize: 'f32', switches }),
+          model = await load(c.source, { dtype: 'f32', switches }),
           a = await model.attribution(c.about.input_ids);
         assert.ok(
           Math.abs(a.sum - a.logit) < 1e-4 * Math.max(1, Math.abs(a.logit)),
@@ -121,7 +121,7 @@ describe('attribution', () => {
 
   test('the part of a head is the product of its values and its output projection', async () => {
     const c = openCase('llama_1tok');
-    const model = await load(c.source, { quantize: 'f32' });
+    const model = await load(c.source, { dtype: 'f32' });
     const { dHead, dModel } = model.config,
       ids = c.about.input_ids,
       at = ids.length - 1;
@@ -290,7 +290,7 @@ test("chat formats the messages with the model's template and then generates", a
       chat_template:
         "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}{% elif m.role == 'bot' %}[bot]{{ m.content }}{{ eos_token }}{% else %}{{ raise_exception('who is ' + m.role) }}{% endif %}{% endfor %}{% if add_generation_prompt %}[bot]{% endif %}",
     });
-    const model = await load(`${folder}/`, { quantize: 'f32' });
+    const model = await load(`${folder}/`, { dtype: 'f32' });
     const messages = [
       { role: 'user', content: 'ABC' },
       { role: 'bot', content: 'D' },
@@ -311,7 +311,7 @@ test("chat formats the messages with the model's template and then generates", a
     // texts that the tokenizer names take precedence over those of the configuration's ids
     const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}';
     json('tokenizer_config.json', { chat_template: template, bos_token: '[user]', eos_token: { content: '[bot]' } });
-    const named = await load(`${folder}/`, { quantize: 'f32' });
+    const named = await load(`${folder}/`, { dtype: 'f32' });
     assert.deepEqual(
       (await collect(named.chat([{ role: 'user', content: 'AB' }], options))).ids,
       (await collect(named.generate([62, 0, 1, 63], options))).ids,

@@ -13,7 +13,7 @@ const cases = readdirSync(folder).filter((name) => existsSync(join(folder, name,
 
 for (const name of cases)
   test(`${name}: the lens ends in the model’s answer, and the attribution adds up`, async (t) => {
-    const model = await load(join(folder, name, '/'), { quantize: 'f32' }); // quantised products are no exact sums
+    const model = await load(join(folder, name, '/'), { dtype: 'f32' }); // quantised products are no exact sums
     try {
       if (model.config.kind === 'encoder') return t.skip('encoder');
       const given = JSON.parse(readFileSync(join(folder, name, 'case.json'), 'utf8'));

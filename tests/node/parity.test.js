@@ -60,7 +60,7 @@ async function checkEncoder(model, { about, array }) {
 
 async function check(c) {
   const { about, run } = c;
-  const model = await load(c.source, { quantize: 'f32' });
+  const model = await load(c.source, { dtype: 'f32' });
   try {
     if (model.config.kind === 'encoder') return await checkEncoder(model, c);
     const { logits, captured } = await model.forward(about.input_ids, {
@@ -155,7 +155,7 @@ describe('shared llama2.c files', { skip: noShared }, () => {
     ]) {
       test(`${name}/${file}`, async () => {
         const c = openCase(name, join(shared, 'cases'));
-        const model = await load(join(c.folder, file), { quantize: 'f32' });
+        const model = await load(join(c.folder, file), { dtype: 'f32' });
         const { logits } = await model.forward(c.about.input_ids);
         const off = distance(logits.data, c.array(want));
         assert.ok(off <= LOGITS, `logits are ${off} off`);

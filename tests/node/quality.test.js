@@ -36,8 +36,8 @@ function texts() {
 }
 
 /** Mean of log p(token | those before it) over all stories, in nats. */
-async function logLikelihood(quantize, list, file = stories) {
-  const model = await load(file, { quantize });
+async function logLikelihood(dtype, list, file = stories) {
+  const model = await load(file, { dtype });
   const v = model.config.vocabSize;
   let sum = 0,
     count = 0;

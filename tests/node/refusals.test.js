@@ -141,8 +141,8 @@ describe('options', () => {
   }
   test('of load and create are checked', async () => {
     for (const o of [
-      { quantize: 'q9' },
-      { kvCache: 'int3' },
+      { dtype: 'q9' },
+      { kvDtype: 'int3' },
       { backend: 'gpu' },
       { contextLength: 0 },
       { contextLength: 1.5 },

@@ -159,7 +159,7 @@ describe('names', () => {
 
 describe('values', () => {
   test('have the right shapes, and sums that fit together', async () => {
-    const model = await load(gqa.source, { quantize: 'f32' });
+    const model = await load(gqa.source, { dtype: 'f32' });
     const { dModel, nHeads, nKvHeads, dHead, dFf } = model.config;
     const ids = numbers(90, model.config.vocabSize),
       T = ids.length; // more than one chunk
@@ -253,11 +253,11 @@ describe('edits', () => {
   async function changed(change) {
     const t = readTensors(join(one.folder, 'model.safetensors'));
     change(t);
-    return load({ weights: safetensors(t), config: one.config }, { quantize: 'f32' });
+    return load({ weights: safetensors(t), config: one.config }, { dtype: 'f32' });
   }
 
   test('switching a head off equals setting its columns of the output projection to zero', async () => {
-    const plain = await load(one.source, { quantize: 'f32' });
+    const plain = await load(one.source, { dtype: 'f32' });
     const { nHeads, dHead } = plain.config;
     for (let head = 0; head < nHeads; head++) {
       const without = await changed((t) => {
@@ -282,7 +282,7 @@ describe('edits', () => {
   });
 
   test('switching neurons off equals setting their columns of the down projection to zero', async () => {
-    const plain = await load(one.source, { quantize: 'f32' });
+    const plain = await load(one.source, { dtype: 'f32' });
     const mask = Float32Array.from({ length: plain.config.dFf }, (_, i) => (i % 3 ? 1 : 0));
     const without = await changed((t) => {
       const {
@@ -313,7 +313,7 @@ describe('edits', () => {
   });
 
   test("setting the residual stream of another pass gives that pass's logits", async () => {
-    const model = await load(stories, { quantize: 'f32' });
+    const model = await load(stories, { dtype: 'f32' });
     const a = numbers(12, 2048, 1),
       b = numbers(12, 2048, 2);
     const from = await model.forward(a, { capture: ['blocks.2.hook_resid_post'] });
@@ -330,7 +330,7 @@ describe('edits', () => {
   });
 
   test('scale, set and add change the captured values too, and apply in their order', async () => {
-    const model = await load(one.source, { quantize: 'f32' });
+    const model = await load(one.source, { dtype: 'f32' });
     const at = 'blocks.0.hook_mlp_out',
       capture = [at];
     const plain = (await model.forward(ids, { capture })).captured[at].data;
@@ -372,7 +372,7 @@ describe('edits', () => {
   });
 
   test("a pattern that is set to one key gives that key's value", async () => {
-    const model = await load(one.source, { quantize: 'f32' });
+    const model = await load(one.source, { dtype: 'f32' });
     const names = ['blocks.0.attn.hook_pattern', 'blocks.0.attn.hook_z', 'blocks.0.attn.hook_v'];
     const { captured: c } = await model.forward(ids, {
       capture: names,
@@ -445,7 +445,7 @@ describe('other kinds of models and inputs', () => {
   });
 
   test('a batch gives each sequence the values it has alone, with shorter ones padded with zeros', async () => {
-    const model = await load(one.source, { quantize: 'f32' });
+    const model = await load(one.source, { dtype: 'f32' });
     const v = model.config.vocabSize;
     const batch = await model.forward(
       [

@@ -43,15 +43,15 @@ const config = {
 };
 
 describe('the number of threads does not change any value', () => {
-  const all = ['f32', 'f16', 'q8_0', 'q4_0'].flatMap((quantize) =>
-    ['f32', 'f16', 'q8'].map((kvCache) => [quantize, kvCache]),
+  const all = ['f32', 'f16', 'q8_0', 'q4_0'].flatMap((dtype) =>
+    ['f32', 'f16', 'q8_0'].map((kvDtype) => [dtype, kvDtype]),
   );
-  for (const [quantize, kvCache] of all) {
-    test(`weights in ${quantize}, cache in ${kvCache}`, async () => {
+  for (const [dtype, kvDtype] of all) {
+    test(`weights in ${dtype}, cache in ${kvDtype}`, async () => {
       const ids = numbers(70, config.vocab_size);
       let first;
       for (const threads of [1, 2, 3]) {
-        const model = await create(config, { seed: 3, quantize, kvCache, worker: true, threads });
+        const model = await create(config, { seed: 3, dtype, kvDtype, worker: true, threads });
         try {
           assert.match(model.backend, threads === 1 ? /, one thread$/ : new RegExp(`, ${threads} threads$`));
           for (let i = 0; i < 3; i++) {
@@ -75,7 +75,7 @@ describe('the number of threads does not change any value', () => {
 
 test('helper threads do part of the work', { skip: noTasks }, async () => {
   const before = tasks();
-  const model = await create({ ...config, num_hidden_layers: 8 }, { quantize: 'q8_0', worker: true, threads: 3 });
+  const model = await create({ ...config, num_hidden_layers: 8 }, { dtype: 'q8_0', worker: true, threads: 3 });
   try {
     const ids = numbers(256, config.vocab_size),
       deadline = Date.now() + 60_000;
@@ -120,7 +120,7 @@ test('a small model uses one thread on every machine, a larger one as many as th
 
 test('disposing a model ends its helper threads', { skip: noTasks }, async () => {
   const round = async () => {
-    const model = await create(config, { quantize: 'q8_0', worker: true, threads: 3 });
+    const model = await create(config, { dtype: 'q8_0', worker: true, threads: 3 });
     await model.forward([1, 2, 3]);
     const during = tasks().size;
     model.dispose();
@@ -138,7 +138,7 @@ test('a program ends by itself after it has disposed its models during their wor
   const program = `
     import { create } from ${JSON.stringify(library.href)};
     for (let i = 0; i < 4; i++) {
-      const model = await create(${JSON.stringify(config)}, { quantize: 'q8_0', worker: true, threads: 3 });
+      const model = await create(${JSON.stringify(config)}, { dtype: 'q8_0', worker: true, threads: 3 });
       const steps = model.generate([1, 2, 3], { ignoreEos: true });
       for (let n = 0; n < 5; n++) await steps.next();
       model.dispose();

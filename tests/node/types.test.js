@@ -120,7 +120,7 @@ test('each option, its older name and the properties of a model are typed', () =
     compile(`
 import { load, Tokenizer, train } from 'glassformer';
 await load('x', { dtype: 'q8_0', kvDtype: 'q8_0' });
-await load('x', { quantize: 'keep', kvCache: 'q8' });
+await load('x', { dtype: 'keep', kvDtype: 'q8_0' });
 const model = await load('x'), tokenizer: Tokenizer | null = await model.tokenizer, template: string | null = model.chatTemplate;
 const ids: number[] | undefined = tokenizer?.encode(template ?? '');
 model.generate('x', { stop: '.' }); model.generate('x', { stop: ['.'] });

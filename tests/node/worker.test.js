@@ -305,7 +305,7 @@ describe('loading from a server', () => {
       const seen = [];
       const model = await load(server.url, {
         worker,
-        quantize: 'f32',
+        dtype: 'f32',
         onProgress: (p) => seen.push(p),
         fetch: (url, init) => {
           asked.push(String(url));
@@ -352,7 +352,7 @@ describe('loading from a server', () => {
         ...(worker ? [] : [files]),
       ]) {
         // Node loses the name of a File when it is posted
-        const model = await load(source, { worker, quantize: 'f32' });
+        const model = await load(source, { worker, dtype: 'f32' });
         const { logits } = await model.forward(c.about.input_ids);
         assert.ok(logits.data.every((v, i) => Math.abs(v - want[i]) < 2e-4));
         model.dispose();

@@ -114,7 +114,7 @@ for (const [module, resolution] of [
 import { load, create, train, depth, countParameters, estimate, Tokenizer, GlassformerError } from 'glassformer';
 import type { ErrorCode, Explanation, Preset } from 'glassformer';
 
-const model = await load(new Uint8Array(), { quantize: 'keep', contextLength: 128, onProgress: ({ phase, loaded }) => console.log(phase, loaded) });
+const model = await load(new Uint8Array(), { dtype: 'keep', contextLength: 128, onProgress: ({ phase, loaded }) => console.log(phase, loaded) });
 const layers: number = model.config.nLayers;
 const ids: number[] = await model.encode('text');
 for await (const step of model.generate('text', { maxTokens: 3, temperature: 0, logprobs: 2, signal: AbortSignal.timeout(1000) })) {
@@ -143,7 +143,7 @@ console.log(trained, file.size, gradients);
 const preset: Preset = 'gpt2', code: ErrorCode = new GlassformerError('worker', 'gone').code, vocabSize: number = tokenizer.vocabSize;
 const cell: Explanation = await model.explain('text', { at: 'logits', index: 3 });
 const { hidden } = await model.forward(['a', 'b'], { mask: [[1], [1, 0]], sourceMask: new Uint8Array([1]) });
-console.log(preset, code, vocabSize, cell.terms.length, hidden?.shape, estimate('gpt2', { contextLength: 8, kvDtype: 'q8' }).kvBytes);
+console.log(preset, code, vocabSize, cell.terms.length, hidden?.shape, estimate('gpt2', { contextLength: 8, kvDtype: 'q8_0' }).kvBytes);
 // @ts-expect-error a misspelt option is found
 await load('x', { quantise: 'keep' });
 // @ts-expect-error as is one that belongs to load

@@ -41,7 +41,7 @@ export function countParameters(config) {
  * @property {number} contextLength  positions in the key/value cache
  * @property {number} [batch]        sequences; default 1
  * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'|'q4_k'|'q6_k'|'q5_0'|'q5_1'} [dtype]  of the weights; default f32
- * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
+ * @property {'f32'|'f16'|'q8_0'} [kvDtype]  of the key/value cache; default f16
  */
 /**
  * Bytes of the keys and values of one position in one attention. The engine's int8 cache has a float scale for each key
@@ -51,7 +51,7 @@ export function countParameters(config) {
  * @param {string} dtype
  */
 const keyValueBytes = (heads, dHead, dtype) =>
-  dtype === 'q8' || dtype === 'q8_0'
+  dtype === 'q8_0'
     ? heads * (Math.ceil(dHead / 4) * 4 + dHead + 8)
     : 2 * dtypeBytes(heads * dHead, /** @type {any} */ (dtype));
 
@@ -79,7 +79,7 @@ export function estimate(config, options) {
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
-  for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype }))
+  for (const [name, v] of Object.entries({ dtype, kvDtype }))
     if (!isKept(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${KEPT}`);
   const [blockCols] = BLOCKS[/** @type {import('./base/blocks.js').KeptDtype} */ (dtype)];
   const { rows, active } = parameterTable(c);

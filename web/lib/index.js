@@ -295,17 +295,14 @@ export async function depth(config, options = {}) {
  * @typedef {object} LoadOptions
  * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] of matrices in memory; default 'keep': as
  *   the file stores them; 'f32' gives the most exact numbers
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [quantize]  older name of dtype; refused when both
- *   are given and differ
  * @property {number} [contextLength] most positions of a run; default: the model's own. More than that adds a warning,
  *   and is refused where positions are learned
  * @property {number} [threads] 1 to 64; several need a worker, and a page has to be cross-origin isolated; default:
  *   what suits machine and model
  * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
  *   give the same numbers
- * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype] of the key/value cache; default: 'q8_0' where the model's matrices are
- *   quantised, else 'f32'; 'q8' is the older name of 'q8_0'
- * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
+ * @property {'f32'|'f16'|'q8_0'} [kvDtype] of the key/value cache; default: 'q8_0' where the model's matrices are
+ *   quantised, else 'f32'
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
  *   (default in browsers); false: the calling thread (default in Node); the address of a copy of its file
  *   dist/worker.js with dist/worker_more.js beside it; or a function that starts a worker which imports

@@ -133,7 +133,7 @@ export class Training {
     const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
     return this.#load(
       { weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) },
-      { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...rest },
+      { ...(dtype !== 'f16' && { dtype: dtype ?? 'f32' }), ...rest },
     );
   }
 

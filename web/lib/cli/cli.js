@@ -45,7 +45,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
       --beams N          beam search with N beams, without drawing tokens
       --lora SOURCE      a LoRA adapter: a folder of PEFT, a GGUF, or hf:owner/name; may be repeated
       --pooling KIND     with embed: how the vectors of the tokens become one (default: as the model says)
-      --dtype DTYPE      keep (default), f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k (also --quantize)
+      --dtype DTYPE      keep (default), f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k
       --kv-dtype DTYPE   f32, f16 or q8_0 (default: q8_0 for quantised models, else f32)
       --threads N        compute in a worker with N threads
       --json             the result as JSON instead of text
@@ -93,7 +93,6 @@ const OPTIONS = /** @type {const} */ ({
   seed: { type: 'string' },
   stop: { type: 'string', multiple: true },
   dtype: { type: 'string' },
-  quantize: { type: 'string' },
   'kv-dtype': { type: 'string' },
   threads: { type: 'string' },
   json: { type: 'boolean' },
@@ -146,7 +145,6 @@ function loadOptions(o, source) {
     throw new GlassformerError('bad-option', '--cache-dir and --no-cache cannot be combined');
   return {
     dtype: o.dtype,
-    quantize: o.quantize,
     kvDtype: o['kv-dtype'],
     token: o.token,
     ...(threads !== undefined && { threads, worker: true }),

@@ -291,13 +291,12 @@ export class Engine extends Instance {
   /**
    * Open a session.
    * @param {number} context  most positions; 0: the context length of the model
-   * @param {string} kvType   of the key/value cache: f32, f16 or q8
+   * @param {string} kvType   of the key/value cache: f32, f16 or q8_0
    * @returns {EngineSession} owned by the caller, who closes it
    */
   openSession(context, kvType) {
-    return this.adopt(
-      this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)),
-    );
+    const kind = this.schema.kv_types.indexOf(kvType === 'q8_0' ? 'q8' : kvType); // the engine's shorter name
+    return this.adopt(this.pointer(this.x.gf_session_open(this.model, context, kind, this.error)));
   }
 
   /**

@@ -148,12 +148,10 @@ const adapters = (value, name) => {
 
 const SHARED_OPTIONS = {
   dtype: word,
-  quantize: word,
   contextLength: number,
   threads: number,
   backend: word,
   kvDtype: word,
-  kvCache: word,
   wasm,
   worker,
   signal,

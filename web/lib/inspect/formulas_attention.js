@@ -69,8 +69,8 @@ function scoreProducts(pass) {
   const q = pass.scoreVector('q', position, head);
   const k = pass.scoreVector('k', index, kvHead);
   // An int8 cache also rounds the query.
-  const roundedQ = cacheType === 'q8' ? asInt8(q.x).rounded : null;
-  const roundedK = cacheType === 'q8' ? asInt8(k.x).rounded : cacheType === 'f16' ? asHalf(k.x) : null;
+  const roundedQ = cacheType === 'q8_0' ? asInt8(q.x).rounded : null;
+  const roundedK = cacheType === 'q8_0' ? asInt8(k.x).rounded : cacheType === 'f16' ? asHalf(k.x) : null;
   return Array.from(q.x, (v, i) => ({
     name: `q ${i} × k ${i}`,
     value: (roundedQ ?? q.x)[i] * (roundedK ?? k.x)[i],

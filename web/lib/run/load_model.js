@@ -120,8 +120,7 @@ export async function createModel(config, options, { signal, onProgress, onHelpe
 }
 
 /**
- * The options of load and create, checked, with older names replaced, kvDtype in the engine's spelling. dtype is always
- * present.
+ * The options of load and create, checked. dtype is always present.
  * @param {Record<string, any>} o
  * @returns {Record<string, any>}
  */
@@ -130,20 +129,8 @@ function checkedLoadOptions(o) {
     if (o[name] !== undefined && !values.includes(o[name]))
       fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };
-  for (const name of ['dtype', 'quantize']) oneOf(name, ['keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k']);
-  for (const name of ['kvDtype', 'kvCache']) oneOf(name, ['f32', 'f16', 'q8_0', 'q8']);
-  const kv = kvDtypeOf(o.kvDtype);
-  const kvCache = kvDtypeOf(o.kvCache);
-  for (const [name, value, alias, other] of [
-    ['dtype', o.dtype, 'quantize', o.quantize],
-    ['kvDtype', kv, 'kvCache', kvCache],
-  ]) {
-    if (value !== undefined && other !== undefined && value !== other)
-      fail(
-        'bad-option',
-        `${name} is ${show(o[name])} and ${alias}, its older name, is ${show(o[alias])}: give one of them`,
-      );
-  }
+  oneOf('dtype', ['keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k']);
+  oneOf('kvDtype', ['f32', 'f16', 'q8_0']);
   oneOf('cache', ['none', 'cache-storage', 'opfs', 'file']);
   if (o.cacheDir !== undefined) {
     if (typeof o.cacheDir !== 'string' || !o.cacheDir)
@@ -153,7 +140,7 @@ function checkedLoadOptions(o) {
   }
   if (o.contextLength !== undefined) numberInRange('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
   if (o.threads !== undefined) numberInRange('threads', o.threads, 1, 64, true);
-  return { ...o, dtype: o.dtype ?? o.quantize ?? 'keep', kvDtype: kv ?? kvCache };
+  return { ...o, dtype: o.dtype ?? 'keep' };
 }
 
 /**
@@ -171,12 +158,6 @@ function checkContext(length, { context_length: own, position }, warnings) {
     `contextLength is ${length}, the model was made for ${own} positions: its output beyond them may be poor`,
   );
 }
-
-/**
- * The engine's name of a type of the key/value cache: 'q8_0' is 'q8' there.
- * @param {unknown} value
- */
-const kvDtypeOf = (value) => (value === 'q8_0' ? 'q8' : value);
 
 /**
  * Start an engine when its binary is compiled.
@@ -227,7 +208,7 @@ function progressReporter(onProgress) {
  * @param {Record<string, any>} options  dtype: of the matrices; keep: as stored
  * @param {string[]} warnings  appended to
  */
-function openModel(engine, config, tensors, { dtype: quantize, kvDtype }, warnings) {
+function openModel(engine, config, tensors, { dtype, kvDtype }, warnings) {
   /** @type {Map<string, import('../base/blocks.js').Dtype>} */
   const stored = new Map();
   for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
@@ -235,14 +216,14 @@ function openModel(engine, config, tensors, { dtype: quantize, kvDtype }, warnin
   const wanted = list.map((t) => {
     if (t.shape.length === 1 || t.component === 'position' || t.name === 'token_type.weight') return 'f32';
     const isRouter = /\.(router|shared_gate)\.weight$/.test(t.name);
-    if (quantize !== 'keep') return isRouter ? 'f32' : quantize;
+    if (dtype !== 'keep') return isRouter ? 'f32' : dtype;
     const kept = BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
     return isRouter && BLOCKS[kept][0] > 1 ? 'f32' : kept;
   });
   if (tensors) warmUp(engine, config, list, wanted, kvDtype ?? defaultKvDtype(wanted));
   engine.open(config, wanted);
   const opened = engine.tensors();
-  if (quantize === 'keep') warnings.push(...conversions(opened, stored));
+  if (dtype === 'keep') warnings.push(...conversions(opened, stored));
   const changed = opened.filter((t, i) => t.dtype !== wanted[i]);
   if (changed.length) {
     const [t] = changed;

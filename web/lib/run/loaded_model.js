@@ -98,7 +98,7 @@ export class LoadedModel {
       chatTemplate: this.chatTemplate,
       pooling: this.pooling,
       contextLength: this.contextLength,
-      kvDtype: this.kvDtype === 'q8' ? 'q8_0' : this.kvDtype,
+      kvDtype: this.kvDtype,
     };
   }
 
@@ -391,7 +391,7 @@ export class LoadedModel {
  * the cache takes a quarter of the memory and is read faster. Other models keep exact keys and values.
  * @param {(string | undefined)[]} dtypes of the model's weights
  */
-export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'q8' : 'f32');
+export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'q8_0' : 'f32');
 
 /**
  * The parameter table of the loaded model, compared with the engine's own list.

@@ -36,9 +36,7 @@ async function digestOf(bytes) {
  * @param {LoadedModel} model
  */
 const description = ({ config, kvDtype, table }) =>
-  [JSON.stringify(config), kvDtype === 'q8' ? 'q8_0' : kvDtype, table.rows.map(({ dtype }) => dtype).join(' ')].join(
-    '\n',
-  );
+  [JSON.stringify(config), kvDtype, table.rows.map(({ dtype }) => dtype).join(' ')].join('\n');
 
 /**
  * Write a session.
