@@ -35,7 +35,7 @@ const FURTHER = [
   ],
   ['estimate', 'EstimateOptions'],
   ['inspect/logit_lens', 'Part'],
-  ['inspect/explain', 'Term'],
+  ['explain/explain', 'Term'],
   ['run/loaded_model', 'Placement', 'LoadedRow'],
   ['tokenizer', 'TextStream'],
   ['checkpoint/source', 'OpenOptions'],

@@ -3,7 +3,7 @@
 // A load through storedFetch must give the server's bytes or reject; it must never give bytes with another checksum
 // than the requested one.
 import { createHash } from 'node:crypto';
-import { storedFetch } from '../../web/lib/download/model_store.js';
+import { storedFetch } from '../../web/lib/cache/model_store.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { mutateBytes } from './mutate.js';

@@ -54,6 +54,9 @@ const CALLS = {
   pytorch: ({ load }) => load(join(top, 'tests/golden/pytorch/mingpt.pt'), { worker: true }),
   llama2c: ({ load }) => load(new Uint8Array([0x32, 0x34, 0x6b, 0x61, 1, 0, 0, 0]), { worker: true }),
   adapters: ({ load }) => load(model, { worker: true, adapters: [{ source: 'adapter.gguf' }] }),
+  infer: ({ load }) => load(join(top, 'tests/golden/pytorch/mingpt.pt'), { worker: true }),
+  explain: (_, loaded) => loaded.explain([1, 2], { at: 'blocks.0.hook_resid_post', index: 0 }),
+  cache: ({ load }) => load(model, { worker: true, cache: 'file', cacheDir: join(folder, 'cached') }),
   train: ({ train }) => train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'a text', { steps: 1 }).next(),
   convert: (_, __, lib) =>
     promisify(execFile)(process.execPath, [join(lib, 'cli/cli.js'), 'convert', model, join(folder, 'out.gguf')]),

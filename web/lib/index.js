@@ -244,8 +244,8 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./run/loaded_model.js').Pooling} Pooling */
 /** @typedef {import('./inspect/logit_lens.js').LensToken} LensToken */
 /** @typedef {import('./inspect/logit_lens.js').Attribution} Attribution */
-/** @typedef {import('./inspect/explain.js').Cell} Cell */
-/** @typedef {import('./inspect/explain.js').Explanation} Explanation */
+/** @typedef {import('./explain/explain.js').Cell} Cell */
+/** @typedef {import('./explain/explain.js').Explanation} Explanation */
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
 /** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /**

@@ -3,8 +3,9 @@
 // It finds the configuration, removes what torch.compile and wrappers put before all names, and plans which tensor
 // fills which weight.
 import { fail, show } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { readHfConfig } from './huggingface.js';
-import { inferConfig, withAliases } from './infer_config.js';
+import { withAliases } from './aliases.js';
 import { planTensors } from '../config/plan.js';
 import { renamedPlaces } from './weight_names.js';
 
@@ -67,7 +68,9 @@ export async function modelOf(all, { json, given, files, rename, warnings }) {
   const { full, entries } =
     typeof json?.model_type === 'string'
       ? { full: merged, entries: nearest(merged, variants) }
-      : await inferred(merged, variants, files, rename, warnings);
+      : await (
+          await import('../infer/infer_config.js').catch(lacking('infer'))
+        ).inferConfig(merged, variants, files, rename, warnings);
   const names = new Set(entries.map((e) => e.name));
   const model = readHfConfig(full, undefined, names);
   warnings.push(...model.warnings);
@@ -106,27 +109,4 @@ function nearest(json, variants) {
     return entries.filter((e) => places.has(e.name)).length;
   });
   return variants[fitting.indexOf(Math.max(...fitting))];
-}
-
-/**
- * A configuration read off the tensors.
- * @param {Json} given
- * @param {Entry[][]} variants
- * @param {string[]} files
- * @param {Known['rename']} rename
- * @param {string[]} warnings  appended to
- */
-async function inferred(given, variants, files, rename, warnings) {
-  const {
-    inferred: { json, read, type },
-    entries,
-  } = await inferConfig(given, variants, files, rename);
-  const keys = read.map((key) => `${key} ${json[key]}`);
-  if (keys.length || given.model_type === undefined)
-    warnings.push(
-      `${files[0]}: there is no config.json; model_type ${type}` +
-        (keys.length ? ` and ${keys.join(', ')} were read off the tensors` : ' was read off the names') +
-        '; all other keys have the defaults of this family',
-    );
-  return { full: json, entries };
 }

@@ -1,9 +1,9 @@
 // inspect.js - the functions of this folder that the public Model calls; loaded together at the first such call
+import { lacking } from '../base/extras.js';
 import { distribution as probabilities } from '../engine/probe.js';
 import { biasOf } from '../engine/bias.js';
 import { checkPenalties, checkedSampling } from '../input/options.js';
 
-export { explain } from './explain.js';
 export { embed } from './embed.js';
 export { forward } from './forward.js';
 export { attribution, logitLens } from './logit_lens.js';
@@ -29,3 +29,7 @@ export function distribution(model, logits, options = {}) {
   const adjustment = biasOf(logitBias, counts, presencePenalty, frequencyPenalty);
   return probabilities(model.engine, logits, checkedSampling(options), seen, adjustment);
 }
+
+/** @param {Parameters<typeof import('../explain/explain.js').explain>} args  of the call in explain/ */
+export const explain = async (...args) =>
+  (await import('../explain/explain.js').catch(lacking('explain'))).explain(...args);

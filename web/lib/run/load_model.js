@@ -43,7 +43,7 @@ export async function loadModel(
   const isPlatformFetch = fetch === undefined && !isStored;
   fetch = loadFetch(source, options, fetch ?? prefetchedFetch);
   if (isStored) {
-    const { storedFetch } = await import('../download/model_store.js');
+    const { storedFetch } = await import('../cache/model_store.js').catch(lacking('cache'));
     const onHit = () => {
       fromCache = true;
     };

@@ -2,7 +2,7 @@
 //
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
 import { BLOCKS } from '../base/blocks.js';
-import { weight } from './weight.js';
+import { weight } from '../inspect/weight.js';
 import { FIELDS } from '../config/config_fields.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */

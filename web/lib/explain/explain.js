@@ -2,7 +2,7 @@
 //
 // Each term names its weight and the cell that its input comes from (`from`). Explaining that cell in turn leads from
 // any value back to the embedding.
-import { forwardOne } from './forward.js';
+import { forwardOne } from '../inspect/forward.js';
 import { formula } from './point_formula.js';
 import { ACTIVATIONS } from './formulas_ffn.js';
 import { PassValues } from './pass_values.js';

@@ -4,14 +4,15 @@
 // as the number of heads, the caller has to give in the option `config`: every absent key is named at once.
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { completeConfig, isField, snake } from '../config/config.js';
-import { FAMILIES } from './families_all.js';
-import { conventionsOf } from './families_common.js';
-import { readHfConfig } from './huggingface.js';
+import { FAMILIES } from '../huggingface/families_all.js';
+import { conventionsOf } from '../huggingface/families_common.js';
+import { sharesMemory, withAliases } from '../huggingface/aliases.js';
+import { readHfConfig } from '../huggingface/huggingface.js';
 import { placesByName, planTensors } from '../config/plan.js';
-import { renamedPlaces } from './weight_names.js';
+import { renamedPlaces } from '../huggingface/weight_names.js';
 
 /** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('./families_common.js').Family} Family */
+/** @typedef {import('../huggingface/families_common.js').Family} Family */
 /** @typedef {import('../config/plan.js').Entry} Entry */
 /** @typedef {Record<string, any>} Json */
 /**
@@ -84,19 +85,6 @@ function shapesOf(entries, places) {
   }
   return shapes;
 }
-
-/**
- * Whether two tensors of a PyTorch file are the same numbers in memory.
- * @param {Entry} a
- * @param {Entry} b
- */
-export const sharesMemory = (a, b) =>
-  a.tensor !== undefined &&
-  b.tensor !== undefined &&
-  a.file === b.file &&
-  a.tensor.storage.key === b.tensor.storage.key &&
-  a.tensor.offset === b.tensor.offset &&
-  String(a.shape) === String(b.shape);
 
 /**
  * The fields that names and shapes tell.
@@ -186,7 +174,7 @@ function inKeysOf(given, family) {
  * @param {Json} given
  * @param {Entry[]} entries
  * @param {string[]} files
- * @param {import('./weight_names.js').Rename} [rename]
+ * @param {import('../huggingface/weight_names.js').Rename} [rename]
  * @returns {Promise<{inferred: Inferred, error: GlassformerError | null} | null>} null where the names are not the
  *   family's; error: why the tensors do not fit it
  */
@@ -280,25 +268,38 @@ function trialHeads(width, kv) {
 }
 
 /**
- * Whether a tensor is skipped: a buffer, or a second name of a weight that the file has once.
- * @param {Entry[]} entries
- * @param {Map<string, import('../config/plan.js').Place>} places
- * @param {(entry: Entry) => boolean} isBuffer
- */
-export function withAliases(entries, places, isBuffer) {
-  return (/** @type {Entry} */ entry) =>
-    isBuffer(entry) || entries.some((other) => places.has(other.name) && sharesMemory(entry, other));
-}
-
-/**
- * The configuration of a checkpoint without one.
+ * A configuration read off the tensors.
  * @param {Json} given  what the caller and the file tell
  * @param {Entry[][]} variants  the tensors under the names of the file, and without a prefix that all names have
  * @param {string[]} files  names, for messages
- * @param {import('./weight_names.js').Rename} [rename]
+ * @param {import('../huggingface/weight_names.js').Rename | undefined} rename
+ * @param {string[]} warnings  appended to
+ * @returns {Promise<{full: Json, entries: Entry[]}>}  the configuration, and the variant that it fits
+ */
+export async function inferConfig(given, variants, files, rename, warnings) {
+  const {
+    inferred: { json, read, type },
+    entries,
+  } = await familyOf(given, variants, files, rename);
+  const keys = read.map((key) => `${key} ${json[key]}`);
+  if (keys.length || given.model_type === undefined)
+    warnings.push(
+      `${files[0]}: there is no config.json; model_type ${type}` +
+        (keys.length ? ` and ${keys.join(', ')} were read off the tensors` : ' was read off the names') +
+        '; all other keys have the defaults of this family',
+    );
+  return { full: json, entries };
+}
+
+/**
+ * The family that the tensors fit, and its configuration.
+ * @param {Json} given
+ * @param {Entry[][]} variants
+ * @param {string[]} files
+ * @param {import('../huggingface/weight_names.js').Rename} [rename]
  * @returns {Promise<{inferred: Inferred, entries: Entry[]}>}
  */
-export async function inferConfig(given, variants, files, rename) {
+async function familyOf(given, variants, files, rename) {
   const type = given.model_type;
   const known = typeof type === 'string' && (type === 'glassformer' || Object.hasOwn(FAMILIES, type));
   const types = known ? [type] : rename ? ['glassformer'] : ['glassformer', ...Object.keys(FAMILIES)];

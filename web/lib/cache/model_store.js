@@ -6,7 +6,7 @@ import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { checkedResponse, checkedChunk, isBytes } from '../base/checks.js';
 import { openBytes, streamChunks } from '../bytes/open_file.js';
 import { Opener } from '../checkpoint/source.js';
-import { Sha256 } from './sha256.js';
+import { Sha256 } from '../download/sha256.js';
 import { Yielder } from '../base/event_loop.js';
 
 /** Name of the cache and of the folder. */

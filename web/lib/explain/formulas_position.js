@@ -1,6 +1,6 @@
 // formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
 import { short, tableValue } from './terms.js';
-import { weight } from './weight.js';
+import { weight } from '../inspect/weight.js';
 import { rotaryDim, windowOf } from '../config/config.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */

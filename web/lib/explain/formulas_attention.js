@@ -2,7 +2,7 @@
 import { alibi, relativeBias } from './formulas_position.js';
 import { BLOCK, asHalf, asInt8, patternUnits } from './rounding.js';
 import { biasTerms, factor, linear, product, roundedFor, shareOf, short, term } from './terms.js';
-import { weight } from './weight.js';
+import { weight } from '../inspect/weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */

@@ -1,7 +1,7 @@
 // file_store.js - the store of the option cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
 import { openFile } from '../bytes/node_file.js';
-import { Sha256 } from './sha256.js';
+import { Sha256 } from '../download/sha256.js';
 
 /** Ending of files that are being written. A process that is killed leaves such a file behind. */
 const PART = '.part';

@@ -14,7 +14,7 @@ import {
   term,
   times,
 } from './terms.js';
-import { weight } from './weight.js';
+import { weight } from '../inspect/weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./pass_values.js').Sublayer} Sublayer */

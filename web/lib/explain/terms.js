@@ -1,6 +1,6 @@
 // terms.js - the terms that the formulas of several points are made of
 import { BLOCK, asInt8 } from './rounding.js';
-import { weight } from './weight.js';
+import { weight } from '../inspect/weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */

@@ -2,7 +2,7 @@
 import { attentionRow, sumOfHeads } from './formulas_attention.js';
 import { activationOf, feedForward, feedForwardRow, transformed } from './formulas_ffn.js';
 import { biasTerms, embeddingTerms, residualTerms, term } from './terms.js';
-import { weight } from './weight.js';
+import { weight } from '../inspect/weight.js';
 
 /** @typedef {import('./pass_values.js').PassValues} PassValues */
 /** @typedef {import('./explain.js').Term} Term */
