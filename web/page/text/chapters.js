@@ -10,7 +10,7 @@ import { factor } from './formulas.js';
  * @property {string} id
  * @property {string} title
  * @property {(c: any) => string[]} paragraphs  c: the configuration
- * @property {{ words: string, button: string, view: string, set?: Record<string, any> }} task
+ * @property {{ words: string, button: string, view: string, set?: import('../state/store.js').Patch }} task
  * @property {(c: any) => string} question      asked of `questions.js` under the same id
  * @property {(c: any) => boolean} [when]       the loaded model has such a part
  */
@@ -82,7 +82,7 @@ export const CHAPTERS = [
       words: 'Open the first stage of the anatomy: each lane shows the row of its token.',
       button: 'Open the embedding',
       view: 'inside',
-      set: { openStage: 'embed' },
+      set: { view: { openStage: 'embed' } },
     },
     question: (c) =>
       `The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters are that?`,
@@ -100,7 +100,7 @@ export const CHAPTERS = [
       words: 'Choose a token and a head, and see where the head looks.',
       button: 'Open the heads',
       view: 'inside',
-      set: { stage: 'pattern' },
+      set: { attention: { stage: 'pattern' } },
     },
     question: () =>
       'Which token gets the largest weight in the chosen head, for the chosen token of your text? (See “Inside”.)',
@@ -116,7 +116,7 @@ export const CHAPTERS = [
       words: 'Open the FFN, and switch off its strongest neuron.',
       button: 'Open the FFN',
       view: 'inside',
-      set: { openStage: 'ffn' },
+      set: { view: { openStage: 'ffn' } },
     },
     question: () => 'What share of all parameters do the feed-forward networks have, in per cent?',
   },
