@@ -398,7 +398,7 @@ int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, 
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
 /* Decode one token for each of n sessions of one model in one pass over the weights; the same bits as n evals. n is 1
  * .. GF_CHUNK; no session twice, none that captures, edits or traces. On failure no session changes. */
-int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
+int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
 /* After eval (of an encoder with an mlm_head: encode): logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last
  * one. Valid until the next call on s. */
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);
@@ -457,7 +457,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
  * edited. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
  * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1]; P [1, d_model]; E
  * [pos, n_experts]; C [pos, n_experts_used], which can be captured but not edited. A leading @ marks points of the
- * whole model, not of a block. */
+ * whole model, not of a block. The scale of a norm stands before the norm. */
 #define GF_POINTS(X)                                                                                                   \
     X(GF_P_EMBED, "@hook_embed", 'D')                                                                                  \
     X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                                          \

@@ -11,7 +11,7 @@ extern void *sbrk(intptr_t n); /* -std=c11 leaves it out of unistd.h */
 
 enum { LINE = 64 };
 
-void *gf_take(uint64_t n) {
+void *gf_alloc(uint64_t n) {
     /* The largest size of one object in C: 2 GiB in wasm. Larger sizes would overflow when 2 * LINE is added. */
     if (n > (SIZE_MAX >> 1) - 2 * LINE) return NULL;
 #ifdef __wasm__
@@ -30,7 +30,7 @@ void *gf_take(uint64_t n) {
     return p;
 }
 
-void gf_give(void *p) {
+void gf_free(void *p) {
     if (!p) return;
     uint8_t *raw;
     memcpy(&raw, (uint8_t *)p - sizeof raw, sizeof raw);
@@ -38,14 +38,14 @@ void gf_give(void *p) {
 }
 
 int gf_arena_open(struct gf_arena *a, uint64_t size) {
-    a->memory = gf_take(size);
+    a->memory = gf_alloc(size);
     a->size = size;
     a->used = 0;
     return a->memory ? 0 : -1;
 }
 
 void gf_arena_close(struct gf_arena *a) {
-    gf_give(a->memory);
+    gf_free(a->memory);
     memset(a, 0, sizeof *a);
 }
 

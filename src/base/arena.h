@@ -17,8 +17,8 @@ void *gf_arena_take(struct gf_arena *a, uint64_t n);
 /* The bytes that gf_arena_take(n) uses, for computing that size. GF_TOO_MUCH gives GF_TOO_MUCH. */
 uint64_t gf_arena_share(uint64_t n);
 
-/* One 64-byte aligned, zeroed allocation, for buffers that grow; NULL without memory. gf_give frees it (NULL
+/* One 64-byte aligned, zeroed allocation, for buffers that grow; NULL without memory. gf_free frees it (NULL
  * allowed). */
-void *gf_take(uint64_t n);
-void gf_give(void *p);
+void *gf_alloc(uint64_t n);
+void gf_free(void *p);
 #endif

@@ -38,9 +38,9 @@ static float *value_scales(void *vblock, int32_t d_head) {
 /* Returns scale = max|x| / 127 over n values. *inverse = 1 / scale, or 0 where the scale is too small for it. If a
  * value is not finite: scale NaN, inverse 0. */
 static float int8_scale(const float *x, int32_t n, float *inverse) {
-    v128 top = i4_splat(0);
-    for (int32_t i = 0; i < n; i += 4) top = i4_max(top, f4_abs(v_load_to(x, i, n)));
-    int32_t bits = i4_max_lane(top);
+    v128 top = i32x4_splat(0);
+    for (int32_t i = 0; i < n; i += 4) top = i32x4_max(top, f4_abs(v_load_to(x, i, n)));
+    int32_t bits = i32x4_max_lane(top);
     float amax;
     memcpy(&amax, &bits, 4);
     float scale = amax / 127.0f;
@@ -53,8 +53,8 @@ static float int8_scale(const float *x, int32_t n, float *inverse) {
 
 /* Columns i .. i+3 of x as int8 in int32 lanes; all 0 if inverse is 0. */
 GF_INLINE v128 int8_columns(const float *x, int32_t i, int32_t n, float inverse) {
-    if (inverse == 0) return i4_splat(0);
-    return i4_nearest(f4_mul(v_load_to(x, i, n), f4_splat(inverse)));
+    if (inverse == 0) return i32x4_splat(0);
+    return i32x4_nearest(f4_mul(v_load_to(x, i, n), f4_splat(inverse)));
 }
 
 void gf_kv_flip(int32_t type, void *kblock, int32_t d_head) {
@@ -76,12 +76,12 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
     case GF_KV_F16:
         for (int32_t i = 0; k && i < d; i += 4) {
             uint16_t *to = (uint16_t *)kblock + (int64_t)i * GF_KV_BLOCK + slot;
-            v_store(lane, i4_f16_from_f4(v_load_to(k, i, d)));
+            v_store(lane, i32x4_f16_from_f4(v_load_to(k, i, d)));
             for (int j = 0; j < 4 && i + j < d; j++) to[j * GF_KV_BLOCK] = (uint16_t)lane[j];
         }
         for (int32_t i = 0; v && i < d; i += 4) {
             uint16_t *to = (uint16_t *)vblock + (int64_t)slot * d + i;
-            v_store(lane, i4_f16_from_f4(v_load_to(v, i, d)));
+            v_store(lane, i32x4_f16_from_f4(v_load_to(v, i, d)));
             for (int j = 0; j < 4 && i + j < d; j++) to[j] = (uint16_t)lane[j];
         }
         break;
@@ -90,8 +90,8 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
             const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
             key_scales(kblock, d)[slot] = int8_scale(k, d, &inverse);
             for (int32_t i = 0; i < d; i += 4) {
-                v128 q = h8_narrow(int8_columns(k, i, d, inverse), i4_splat(0));
-                uint32_t four = (uint32_t)i4_first(b16_narrow(q, q)) ^ flip;
+                v128 q = i16x8_narrow(int8_columns(k, i, d, inverse), i32x4_splat(0));
+                uint32_t four = (uint32_t)i32x4_first(i8x16_narrow(q, q)) ^ flip;
                 memcpy((char *)kblock + ((int64_t)i / 4 * GF_KV_BLOCK + slot) * 4, &four, 4);
             }
         }
@@ -155,37 +155,37 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
  * sum. */
 static int32_t query_columns(char *units, const float *q, int32_t c, int32_t n, int32_t d_head, float inverse) {
     const enum gf_dot kind = gf_dot_kind();
-    v128 sum = i4_splat(0), part = sum; /* of even columns, or of the magnitudes of negative ones */
+    v128 sum = i32x4_splat(0), part = sum; /* of even columns, or of the magnitudes of negative ones */
     for (int32_t i = 0; i < n; i += 16) {
         v128 x[4];
         GF_UNROLL
         for (int j = 0; j < 4; j++) {
             int32_t at = c + i + 4 * j;
-            x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : i4_splat(0);
-            sum = i4_add(sum, x[j]);
+            x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : i32x4_splat(0);
+            sum = i32x4_add(sum, x[j]);
         }
         if (kind != GF_DOT_I16 && kind != GF_DOT_ABS) {
-            v_store(units + i, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
+            v_store(units + i, i8x16_narrow(i16x8_narrow(x[0], x[1]), i16x8_narrow(x[2], x[3])));
             continue;
         }
         GF_UNROLL
         for (int j = 0; j < 4; j += 2) {
 #if GF_RELAXED
-            v128 a = i4_shr(x[j], 31), b = i4_shr(x[j + 1], 31);
-            part = i4_sub(i4_sub(part, v_and(x[j], a)), v_and(x[j + 1], b));
-            v128 size = h8_narrow(i4_sub(v_xor(x[j], a), a), i4_sub(v_xor(x[j + 1], b), b));
-            v128 bytes = b16_narrow(size, h8_narrow(a, b));
+            v128 a = i32x4_shr(x[j], 31), b = i32x4_shr(x[j + 1], 31);
+            part = i32x4_sub(i32x4_sub(part, v_and(x[j], a)), v_and(x[j + 1], b));
+            v128 size = i16x8_narrow(i32x4_sub(v_xor(x[j], a), a), i32x4_sub(v_xor(x[j + 1], b), b));
+            v128 bytes = i8x16_narrow(size, i16x8_narrow(a, b));
             v_store(units + 2 * i + 8 * j, V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
 #else
             v128 even = v_evens(x[j], x[j + 1]), odd = v_odds(x[j], x[j + 1]);
-            v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even, 8), odd));
+            v128 pairs = i16x8_narrow(odd, i32x4_sub(i32x4_shl(even, 8), odd));
             v_store(units + 2 * i + 8 * j, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
-            part = i4_add(part, even);
+            part = i32x4_add(part, even);
 #endif
         }
     }
-    if (kind == GF_DOT_ABS) return -i4_sum(part);
-    return kind == GF_DOT_I16 ? 128 * i4_sum(part) : kind == GF_DOT_UNSIGNED ? 128 * i4_sum(sum) : 0;
+    if (kind == GF_DOT_ABS) return -i32x4_sum(part);
+    return kind == GF_DOT_I16 ? 128 * i32x4_sum(part) : kind == GF_DOT_UNSIGNED ? 128 * i32x4_sum(sum) : 0;
 }
 
 /* a [64] += keys [groups][64][4 components] times one query's components, as exact integers; a lane is a key */
@@ -197,7 +197,7 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
             const char *p = keys + 4 * at, *x = units;
             v128 s[4];
             GF_UNROLL
-            for (int i = 0; i < 4; i++) s[i] = i4_splat(0);
+            for (int i = 0; i < 4; i++) s[i] = i32x4_splat(0);
             GF_ROLLED
             for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK, x += 8) {
                 v128 u = v_splat32(x), v = v_splat32(x + 4);
@@ -205,14 +205,15 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
                 for (int i = 0; i < 4; i++) {
                     v128 k = v_load(p + 16 * i);
 #if GF_RELAXED
-                    s[i] = i4_add(s[i], i4_dot(h8_rdot(v_xor(k, v), u), I4(0x00010001)));
+                    s[i] = i32x4_add(s[i], i32x4_dot(i16x8_rdot(v_xor(k, v), u), I32X4(0x00010001)));
 #else
-                    s[i] = i4_add(s[i], i4_add(i4_dot(k, u), i4_dot(v_and(k, I4(0x00ff00ff)), v)));
+                    s[i] = i32x4_add(s[i], i32x4_add(i32x4_dot(k, u), i32x4_dot(v_and(k, I32X4(0x00ff00ff)), v)));
 #endif
                 }
             }
             GF_UNROLL
-            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_shr(s[i], GF_RELAXED ? 0 : 8)));
+            for (int i = 0; i < 4; i++)
+                v_store(a + 4 * i, i32x4_add(v_load(a + 4 * i), i32x4_shr(s[i], GF_RELAXED ? 0 : 8)));
         }
         return;
     }
@@ -227,7 +228,7 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
         for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK) {
             v128 x = v_splat32(units + 4 * g);
             GF_UNROLL
-            for (int i = 0; i < 8; i++) s[i] = i4_rdot(x, v_load(p + 16 * i), s[i]);
+            for (int i = 0; i < 8; i++) s[i] = i32x4_rdot(x, v_load(p + 16 * i), s[i]);
         }
         GF_UNROLL
         for (int i = 0; i < 8; i++) v_store(a + 4 * i, s[i]);
@@ -249,11 +250,11 @@ static void scores_q8(float *s, const float *q, const void *const *blocks, int32
             dot_keys(sums + b * GF_KV_BLOCK, (const char *)blocks[b] + (int64_t)c * GF_KV_BLOCK, units, (n + 3) / 4);
     }
     /* the scale is applied last, as it is where the unscaled scores are captured */
-    v128 k = f4_splat(sq), last = f4_splat(scale), from = i4_splat(start);
+    v128 k = f4_splat(sq), last = f4_splat(scale), from = i32x4_splat(start);
     for (int32_t b = 0; b < n_blocks; b++, s += GF_KV_BLOCK) {
         const float *ks = (const float *)((const char *)blocks[b] + key_groups(d_head) * 4 * GF_KV_BLOCK);
         for (int i = 0; i < GF_KV_BLOCK; i += 4) {
-            v128 dot = f4_from_i4(i4_add(v_load(s + i), from));
+            v128 dot = f4_from_i4(i32x4_add(v_load(s + i), from));
             v_store(s + i, f4_mul(f4_mul(dot, f4_mul(v_load(ks + i), k)), last));
         }
     }

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 enum gf_dot {
-    GF_DOT_I16,      /* i4_dot on pairs of columns; even columns are stored as w + 128: builds without relaxed SIMD */
-    GF_DOT_ABS,      /* h8_rdot of the weights, with the sign of x, and |x|; stored as they are: exact everywhere, for
-                        processors where i4_rdot is not (x86 without AVX-VNNI) */
-    GF_DOT_UNSIGNED, /* i4_rdot, b unsigned; all columns are stored as w + 128 */
-    GF_DOT_SIGNED,   /* i4_rdot, b signed; stored as they are */
-    GF_DOT_I7,       /* h8_rdot of x and the weights: instead of GF_DOT_ABS for weights of 4 bits */
+    GF_DOT_I16, /* i32x4_dot on pairs of columns; even columns are stored as w + 128: builds without relaxed SIMD */
+    GF_DOT_ABS, /* i16x8_rdot of the weights, with the sign of x, and |x|; stored as they are: exact everywhere, for
+                        processors where i32x4_rdot is not (x86 without AVX-VNNI) */
+    GF_DOT_UNSIGNED, /* i32x4_rdot, b unsigned; all columns are stored as w + 128 */
+    GF_DOT_SIGNED,   /* i32x4_rdot, b signed; stored as they are */
+    GF_DOT_I7,       /* i16x8_rdot of x and the weights: instead of GF_DOT_ABS for weights of 4 bits */
 };
 
 /* The kind in use: until gf_dot_use is called, GF_DOT_ABS in builds with relaxed SIMD, else GF_DOT_I16. Weights and

@@ -18,7 +18,7 @@
 GF_INLINE v128 f4_exp(v128 x) {
     v128 zero = f4_lt(x, F4(-86.98f));
     x = f4_min(v_andnot(x, zero), F4(89.0f));                     /* lanes to be 0 stay clear of subnormals: slow */
-    v128 z = f4_add(f4_mul(x, F4(1.44269504f)), F4(12582912.0f)); /* see i4_nearest */
+    v128 z = f4_add(f4_mul(x, F4(1.44269504f)), F4(12582912.0f)); /* see i32x4_nearest */
     v128 k = f4_sub(z, F4(12582912.0f));
     v128 r = f4_sub(x, f4_mul(k, F4(0.693359375f)));
     r = f4_sub(r, f4_mul(k, F4(-2.12194440e-4f)));
@@ -28,7 +28,7 @@ GF_INLINE v128 f4_exp(v128 x) {
     p = f4_add(f4_mul(p, r), F4(1.6666665459e-1f));
     p = f4_add(f4_mul(p, r), F4(5.0000001201e-1f));
     p = f4_add(f4_add(f4_mul(f4_mul(r, r), p), r), F4(1.0f));
-    v128 half = f4_mul(p, i4_add(i4_shl(z, 23), I4(126 << 23))); /* 2^(k-1): k is z's low bits */
+    v128 half = f4_mul(p, i32x4_add(i32x4_shl(z, 23), I32X4(126 << 23))); /* 2^(k-1): k is z's low bits */
     return v_andnot(f4_add(half, half), zero);
 }
 
@@ -36,7 +36,7 @@ GF_INLINE v128 f4_exp(v128 x) {
  * exp(x) = 2^k 2^r, x log2(e) = k + r, |r| <= 1/2; the polynomial is that of Cephes' exp2f. The rounding of x log2(e)
  * is a relative error of up to 4e-8 |x|. NaN stays NaN. A third less work than f4_exp. */
 GF_INLINE v128 f4_exp_share(v128 x) {
-    v128 t = f4_mul(f4_max(x, F4(-86.0f)), F4(1.44269504f)), z = f4_add(t, F4(12582912.0f)); /* see i4_nearest */
+    v128 t = f4_mul(f4_max(x, F4(-86.0f)), F4(1.44269504f)), z = f4_add(t, F4(12582912.0f)); /* see i32x4_nearest */
     v128 r = f4_sub(t, f4_sub(z, F4(12582912.0f)));
     v128 p = f4_add(f4_mul(F4(1.535336188319500e-4f), r), F4(1.339887440266574e-3f));
     p = f4_add(f4_mul(p, r), F4(9.618437357674640e-3f));
@@ -44,12 +44,12 @@ GF_INLINE v128 f4_exp_share(v128 x) {
     p = f4_add(f4_mul(p, r), F4(2.402264791363012e-1f));
     p = f4_add(f4_mul(p, r), F4(6.931472028550421e-1f));
     p = f4_add(f4_mul(p, r), F4(1.0f));
-    return f4_mul(p, i4_add(i4_shl(z, 23), I4(127 << 23)));
+    return f4_mul(p, i32x4_add(i32x4_shl(z, 23), I32X4(127 << 23)));
 }
 
 /* Below 0.625 Cephes' odd polynomial, from there 1 - 2 / (exp(2|x|) + 1). */
 GF_INLINE v128 f4_tanh(v128 x) {
-    v128 a = f4_abs(x), sign = v_and(x, I4(0x80000000)), z = f4_mul(x, x);
+    v128 a = f4_abs(x), sign = v_and(x, I32X4(0x80000000)), z = f4_mul(x, x);
     v128 e = f4_exp(f4_add(a, a)), one = F4(1.0f);
     v128 big = f4_sub(one, f4_div(F4(2.0f), f4_add(e, one)));
     v128 p = F4(-5.70498872745e-3f);
@@ -64,7 +64,7 @@ GF_INLINE v128 f4_tanh(v128 x) {
 /* Up to 475/512 an odd polynomial, beyond it 1 - exp of one; the coefficients are N. Juffa's. From
  * 4 on erf is 1 in float. */
 GF_INLINE v128 f4_erf(v128 x) {
-    v128 a = f4_min(f4_abs(x), F4(4.0f)), sign = v_and(x, I4(0x80000000));
+    v128 a = f4_min(f4_abs(x), F4(4.0f)), sign = v_and(x, I32X4(0x80000000));
     v128 s = f4_mul(a, a);
     v128 r = f4_add(f4_mul(F4(-1.72853470e-5f), a), F4(3.83197126e-4f));
     v128 u = f4_add(f4_mul(F4(-3.88396438e-3f), a), F4(2.42546219e-2f));
@@ -86,7 +86,7 @@ GF_INLINE v128 f4_erf(v128 x) {
 
 /* x / (1 + exp(-x)) */
 GF_INLINE v128 f4_silu(v128 x) {
-    v128 e = f4_exp(v_xor(x, I4(0x80000000)));
+    v128 e = f4_exp(v_xor(x, I32X4(0x80000000)));
     return f4_div(x, f4_add(F4(1.0f), e));
 }
 
@@ -193,7 +193,7 @@ GF_INLINE float row_sum(enum term kind, float *y, const float *x, int64_t n, flo
             if (y) v_store(y + i + 4 * j, t);
             s[j] = f4_add(s[j], t);
         } else if (left > 0) {
-            v128 t = v_and(term(kind, v_load_first(x + i + 4 * j, left), centre), i4_mask_first(left));
+            v128 t = v_and(term(kind, v_load_first(x + i + 4 * j, left), centre), i32x4_mask_first(left));
             if (y) v_store_first(y + i + 4 * j, t, left);
             s[j] = f4_add(s[j], t);
         }
@@ -219,17 +219,11 @@ void gf_layernorm(float *y, const float *x, const float *gain, const float *bias
         float mu = row_sum(TERM_X, NULL, x, d, 0) / (float)d;
         float r = 1.0f / sqrtf(row_sum(TERM_DEVIATION, NULL, x, d, mu) / (float)d + eps);
         v128 m = f4_splat(mu), k = f4_splat(r);
-        if (gain && bias) {
-            const float *c = bias;
+        if (gain)
             EACH(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
-            EACH(y, y, c, d, f4_add(a, b));
-        } else if (gain) {
-            EACH(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
-        } else if (bias) {
-            EACH(y, x, bias, d, f4_add(f4_mul(f4_sub(a, m), k), b));
-        } else {
+        else
             EACH(y, x, x, d, f4_mul(f4_sub(a, m), k));
-        }
+        if (bias) EACH(y, y, bias, d, f4_add(a, b));
         if (mean) mean[i] = mu;
         if (rstd) rstd[i] = r;
     }
@@ -304,7 +298,7 @@ float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool) {
 int32_t gf_argmax(const float *x, int32_t n) {
     float top = -INFINITY;
     int32_t from = 0;
-    v128 number = i4_splat(-1); /* lanes without a NaN so far */
+    v128 number = i32x4_splat(-1); /* lanes without a NaN so far */
     for (int32_t i = 0; i < n; i += 64) {
         v128 m = f4_splat(-INFINITY), l = m;
         int32_t j = i, end = n - i < 64 ? n : i + 64;
@@ -320,7 +314,7 @@ int32_t gf_argmax(const float *x, int32_t n) {
         float here = f4_max_lane(f4_max(m, l));
         if (here > top) top = here, from = i;
     }
-    if (v_any(v_xor(number, i4_splat(-1))) || !(top < INFINITY) || top == -INFINITY) return -1;
+    if (v_any(v_xor(number, i32x4_splat(-1))) || !(top < INFINITY) || top == -INFINITY) return -1;
     while (x[from] != top) from++;
     return from;
 }

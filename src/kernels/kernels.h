@@ -120,8 +120,8 @@ struct gf_mat {
     int32_t dtype, layout, rows, cols;
     void *data;
     float *scale; /* quantised types only, else NULL */
-    /* The rows that follow, where they have another type (q, k and v of one product); else NULL. The functions here
-     * ignore it: src/model/linear.c multiplies one part after the other. */
+    /* The rows that follow, where they have another type (q, k and v of one product); else NULL. Only gf_matmul reads
+     * it, and multiplies one part after the other. */
     struct gf_mat *next;
 };
 
@@ -159,8 +159,7 @@ void gf_unpack_block(struct gf_ints *to, const void *block, int32_t dtype, int32
 /* y [cols] = row `row` of W, dequantised. */
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
 
-/* y = x W^T + b.
- *   x [n, cols], rows ldx apart   W [rows, cols]   b [rows] or NULL   y [n, rows], rows ldy apart
+/* y = x W^T + b.   x [n, cols]   W [rows, cols], all its parts   b [rows] or NULL   y [n, rows]
  * y must not overlap x, W or scratch. scratch: gf_matmul_scratch(n, cols) bytes, 64-byte aligned.
  * Float types: f32 sums over columns 0, 1, 2, ... in that order, one chain for each element; b is
  * added last. Error bound against _ref: cols * 2^-23 * sum|x w| per element.
@@ -170,10 +169,16 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
  * the sum is factor_0 * (sum of 16 columns) + factor_1 * (sum of the next 16), below 2^24. _ref quantises x the same
  * way. */
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols);
-void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b, int32_t n,
-               void *scratch, struct gf_pool *pool);
-void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b,
-                   int32_t n, void *scratch, struct gf_pool *pool);
+void gf_matmul(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
+               struct gf_pool *pool);
+void gf_matmul_ref(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
+                   struct gf_pool *pool);
+/* Rows of W with all its parts. */
+static inline int32_t gf_mat_rows(const struct gf_mat *w) {
+    int32_t rows = 0;
+    for (; w; w = w->next) rows += w->rows;
+    return rows;
+}
 
 /* ---- norms: x, y [n, d] contiguous; y may be x ------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 struct job {
     float *y;
     const float *x, *b;
-    int32_t ldy, ldx, n, tile_panels, panels;
+    int32_t ldy, n, tile_panels, panels;
     const struct gf_mat *w;
     struct gf_acts acts; /* quantised types */
     const float *scaled; /* f16, one token: x times 2^112; NULL if that would overflow */
@@ -157,20 +157,20 @@ static void float_by_many(const struct job *j, int32_t p) {
         memset(sums, 0, sizeof *sums * GF_PANEL * (size_t)n);
         for (int32_t c = 0; c < w->cols; c += CHUNK) {
             int32_t k = w->cols - c < CHUNK ? w->cols - c : CHUNK, t = 0;
-            const float *panel = unpacked, *x = j->x + (int64_t)t0 * j->ldx + c;
+            const float *panel = unpacked, *x = j->x + (int64_t)t0 * w->cols + c;
             if (in_place)
                 panel = (const float *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL;
             else
                 unpack(unpacked, w, p, c, k);
             for (; t + 4 <= n; t += 4) {
-                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 0);
-                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 8);
+                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, w->cols, k, 4, 2, 0);
+                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, w->cols, k, 4, 2, 8);
             }
             if (t + 2 <= n) {
-                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 2, 4, 0);
+                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, w->cols, k, 2, 4, 0);
                 t += 2;
             }
-            if (t < n) add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, 0, k, 1, 4, 0);
+            if (t < n) add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, 0, k, 1, 4, 0);
         }
         store_sums(j, p, t0, sums, n);
     }
@@ -200,23 +200,23 @@ static void tile(void *ctx, int32_t index) {
 
 static void fill(void *ctx, int32_t group) {
     struct job *j = ctx;
-    gf_acts_fill(&j->acts, group, j->x, j->ldx, j->n, j->w->dtype);
+    gf_acts_fill(&j->acts, group, j->x, j->n, j->w->dtype);
 }
 
 int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n) {
-    v128 top = i4_splat(0), k = f4_splat(0x1p112f);
+    v128 top = i32x4_splat(0), k = f4_splat(0x1p112f);
     for (int32_t t = 0; t < m; t++, x += ldx, to += n) {
         int32_t i = 0;
         for (; i + 4 <= n; i += 4) {
             v128 v = v_load(x + i);
-            top = i4_max(top, f4_abs(v)), v_store(to + i, f4_mul(v, k));
+            top = i32x4_max(top, f4_abs(v)), v_store(to + i, f4_mul(v, k));
         }
         if (i < n) {
             v128 v = v_load_first(x + i, n - i);
-            top = i4_max(top, f4_abs(v)), v_store_first(to + i, f4_mul(v, k), n - i);
+            top = i32x4_max(top, f4_abs(v)), v_store_first(to + i, f4_mul(v, k), n - i);
         }
     }
-    return i4_max_lane(top) < 0x47800000; /* 2^16 */
+    return i32x4_max_lane(top) < 0x47800000; /* 2^16 */
 }
 
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols) {
@@ -224,14 +224,15 @@ uint64_t gf_matmul_scratch(int32_t n, int32_t cols) {
     return (tokens * (uint64_t)cols * 4 + 512 + 63) & ~(uint64_t)63;
 }
 
-void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b, int32_t n,
-               void *scratch, struct gf_pool *pool) {
-    struct job j = {.y = y, .x = x, .b = b, .ldy = ldy, .ldx = ldx, .n = n, .w = w};
+/* y = the product with one part of W; rows: of all parts. */
+static void multiply(float *y, int32_t rows, const float *x, const struct gf_mat *w, const float *b, int32_t n,
+                     void *scratch, struct gf_pool *pool) {
+    struct job j = {.y = y, .x = x, .b = b, .ldy = rows, .n = n, .w = w};
     if (n <= 0 || w->rows <= 0) return;
     j.panels = (w->rows + GF_PANEL - 1) / GF_PANEL;
     if (gf_dtype_is_quantized(w->dtype)) {
-        gf_acts_bind(&j.acts, n, w->cols, w->dtype, scratch);
-        gf_pool_run(j.acts.groups > 8 ? pool : NULL, fill, &j, j.acts.groups);
+        j.acts = gf_acts_for(w, n, scratch);
+        gf_pool_run(n > 32 ? pool : NULL, fill, &j, j.acts.groups);
     } else if (w->dtype == GF_F16 && n == 1 && gf_scale_up(scratch, x, 0, 1, w->cols))
         j.scaled = scratch;
     /* Tiles of about 24k products of weight and token, a microsecond or less: long against claiming
@@ -240,4 +241,11 @@ void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct 
     j.tile_panels = panels < 2 ? 1 : panels > j.panels ? j.panels : (int32_t)panels;
     if (n == 1) j.tile_panels = (j.tile_panels + 1) & ~1;
     gf_pool_run(pool, tile, &j, (j.panels + j.tile_panels - 1) / j.tile_panels);
+}
+
+void gf_matmul(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
+               struct gf_pool *pool) {
+    const int32_t rows = gf_mat_rows(w);
+    for (int32_t row = 0; w; row += w->rows, w = w->next)
+        multiply(y + row, rows, x, w, b ? b + row : NULL, n, scratch, pool);
 }

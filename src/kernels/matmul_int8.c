@@ -4,21 +4,21 @@
  *
  * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19; for types with factors, sums of
  * 16 products of at most 32 * 127 are multiplied by integers up to 128, and two of them stay below 2^24. Sums of 8 such
- * products fit int16, so that one i4_dot multiplies those of both halves of a block by their factors and adds them. The
+ * products fit int16, so that one i32x4_dot multiplies those of both halves of a block by their factors and adds them. The
  * sum is formed for 16 rows x 1 token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane holds 4 columns of a row:
  *
- *   i4_rdot   one instruction multiplies the 4 columns and adds them to the lane.
- *   i4_dot    (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column are
+ *   i32x4_rdot   one instruction multiplies the 4 columns and adds them to the lane.
+ *   i32x4_dot    (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column are
  *             v = 256 o + e with e in 0..255, so that
  *               256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
  *             two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
  *             factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
- *   h8_rdot   (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w is |x| times
+ *   i16x8_rdot   (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w is |x| times
  *             w with the sign of x. A weight with all bits inverted is -w - 1, so the sum also gets |x| for every
- *             negative x. Two products stay within 2 * 127 * 128 < 2^15; i4_dot with ones adds the two lanes of a row.
+ *             negative x. Two products stay within 2 * 127 * 128 < 2^15; i32x4_dot with ones adds the two lanes of a row.
  *             For 6 bits, four such sums fit a lane.
- *   h8_rdot   (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
- *             of a block, whose sum stays below 16 * 15 * 127 < 2^15; i4_dot with ones adds the two lanes of a row.
+ *   i16x8_rdot   (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
+ *             of a block, whose sum stays below 16 * 15 * 127 < 2^15; i32x4_dot with ones adds the two lanes of a row.
  *
  * e is unsigned, so even columns are stored as w + 128 for GF_DOT_I16; all columns are for GF_DOT_UNSIGNED. A sum then
  * starts at -128 times the sum of the activations of those columns (acts.c). */
@@ -56,13 +56,13 @@ GF_INLINE v128 add_block(v128 f, v128 s, int minimum, const float *ws, const flo
 
 /* s += 256 times the products of 4 rows x 4 columns (the first comment of this file); odd, pairs: 4 columns of x */
 GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
-    return i4_add(s, i4_add(i4_dot(w, odd), i4_dot(v_and(w, I4(0x00ff00ff)), pairs)));
+    return i32x4_add(s, i32x4_add(i32x4_dot(w, odd), i32x4_dot(v_and(w, I32X4(0x00ff00ff)), pairs)));
 }
 
 #if GF_RELAXED
 /* s += the products of 4 rows x 4 columns; size, sign: of 4 columns of x */
 GF_INLINE v128 add_abs(v128 s, v128 w, v128 size, v128 sign) {
-    return i4_add(s, i4_dot(h8_rdot(v_xor(w, sign), size), I4(0x00010001)));
+    return i32x4_add(s, i32x4_dot(i16x8_rdot(v_xor(w, sign), size), I32X4(0x00010001)));
 }
 #endif
 
@@ -72,7 +72,7 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
     v128 start = v_splat32(at->start);
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i4_splat(0) : start;
+    for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i32x4_splat(0) : start;
     if (dot == GF_DOT_I16) {
         GF_ROLLED
         for (const char *end = x + 2 * GF_QBLOCK; x < end; x += 8, w += 64) {
@@ -81,7 +81,7 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
             for (int j = 0; j < 4; j++) s[j] = add_pairs(s[j], v_load(w + 16 * j), odd, pairs);
         }
         GF_UNROLL
-        for (int j = 0; j < 4; j++) s[j] = i4_add(i4_shr(s[j], 8), start);
+        for (int j = 0; j < 4; j++) s[j] = i32x4_add(i32x4_shr(s[j], 8), start);
     }
 #if GF_RELAXED
     else if (dot == GF_DOT_ABS) {
@@ -92,17 +92,17 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
             for (int j = 0; j < 4; j++) s[j] = add_abs(s[j], v_load(w + 16 * j), size, sign);
         }
     } else {
-        v128 t[4] = {i4_splat(0), i4_splat(0), i4_splat(0), i4_splat(0)};
+        v128 t[4] = {i32x4_splat(0), i32x4_splat(0), i32x4_splat(0), i32x4_splat(0)};
         GF_ROLLED
         for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 128) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
-            for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
+            for (int j = 0; j < 4; j++) s[j] = i32x4_rdot(k, v_load(w + 16 * j), s[j]);
             GF_UNROLL
-            for (int j = 0; j < 4; j++) t[j] = i4_rdot(l, v_load(w + 64 + 16 * j), t[j]);
+            for (int j = 0; j < 4; j++) t[j] = i32x4_rdot(l, v_load(w + 64 + 16 * j), t[j]);
         }
         GF_UNROLL
-        for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], t[j]);
+        for (int j = 0; j < 4; j++) s[j] = i32x4_add(s[j], t[j]);
     }
 #endif
     at->w = w, at->x = x;
@@ -111,10 +111,10 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 /* s [4] = 16 rows of a block of 4 bits times x, plus start */
 GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
-    v128 low = I4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
+    v128 low = I32X4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
     int sums_start = dot == GF_DOT_UNSIGNED || dot == GF_DOT_SIGNED;
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = sums_start ? start : i4_splat(0), t[j] = i4_splat(0);
+    for (int j = 0; j < 4; j++) s[j] = sums_start ? start : i32x4_splat(0), t[j] = i32x4_splat(0);
 #if GF_RELAXED
     if (dot == GF_DOT_I7) {
         GF_ROLLED
@@ -123,29 +123,29 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
                 v128 q = v_load(w + 16 * j);
-                s[j] = h8_add(s[j], h8_rdot(k, v_and(q, low)));
-                t[j] = h8_add(t[j], h8_rdot(l, v_and(h8_shr_u(q, 4), low)));
+                s[j] = i16x8_add(s[j], i16x8_rdot(k, v_and(q, low)));
+                t[j] = i16x8_add(t[j], i16x8_rdot(l, v_and(i16x8_shr_u(q, 4), low)));
             }
         }
-        v128 one = I4(0x00010001);
+        v128 one = I32X4(0x00010001);
         GF_UNROLL
-        for (int j = 0; j < 4; j++) s[j] = i4_dot(h8_add(s[j], t[j]), one), t[j] = start;
+        for (int j = 0; j < 4; j++) s[j] = i32x4_dot(i16x8_add(s[j], t[j]), one), t[j] = start;
     } else {
         /* unsigned: high nibbles in place count 16-fold and need no shift */
         int in_place = dot == GF_DOT_UNSIGNED;
-        v128 high = in_place ? I4(0xf0f0f0f0u) : low;
+        v128 high = in_place ? I32X4(0xf0f0f0f0u) : low;
         GF_ROLLED
         for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 64) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
                 v128 q = v_load(w + 16 * j);
-                s[j] = i4_rdot(k, v_and(q, low), s[j]);
-                t[j] = i4_rdot(l, v_and(in_place ? q : h8_shr_u(q, 4), high), t[j]);
+                s[j] = i32x4_rdot(k, v_and(q, low), s[j]);
+                t[j] = i32x4_rdot(l, v_and(in_place ? q : i16x8_shr_u(q, 4), high), t[j]);
             }
         }
         GF_UNROLL
-        for (int j = 0; j < 4 && in_place; j++) t[j] = i4_shr(t[j], 4);
+        for (int j = 0; j < 4 && in_place; j++) t[j] = i32x4_shr(t[j], 4);
     }
 #else
     GF_ROLLED
@@ -155,14 +155,14 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
         for (int j = 0; j < 4; j++) {
             v128 q = v_load(w + 16 * j);
             s[j] = add_pairs(s[j], v_and(q, low), odd, pairs);
-            t[j] = add_pairs(t[j], v_and(h8_shr_u(q, 4), low), odd_4, pairs_4);
+            t[j] = add_pairs(t[j], v_and(i16x8_shr_u(q, 4), low), odd_4, pairs_4);
         }
     }
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = i4_shr(i4_add(s[j], t[j]), 8), t[j] = start;
+    for (int j = 0; j < 4; j++) s[j] = i32x4_shr(i32x4_add(s[j], t[j]), 8), t[j] = start;
 #endif
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], t[j]);
+    for (int j = 0; j < 4; j++) s[j] = i32x4_add(s[j], t[j]);
     at->w = w, at->x = x;
 }
 
@@ -170,8 +170,8 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
  * of both halves. */
 GF_INLINE v128 add_halves(v128 t, const char *w, const char *x, enum gf_dot dot) {
 #if GF_RELAXED
-    if (dot == GF_DOT_ABS) return h8_add(t, h8_rdot(v_xor(v_load(w), v_splat64(x + 8)), v_splat64(x)));
-    if (dot != GF_DOT_I16) return i4_rdot(v_splat64(x), v_load(w), t);
+    if (dot == GF_DOT_ABS) return i16x8_add(t, i16x8_rdot(v_xor(v_load(w), v_splat64(x + 8)), v_splat64(x)));
+    if (dot != GF_DOT_I16) return i32x4_rdot(v_splat64(x), v_load(w), t);
 #endif
     (void)dot;
     return add_pairs(t, v_load(w), v_splat64(x), v_splat64(x + 8));
@@ -180,10 +180,10 @@ GF_INLINE v128 add_halves(v128 t, const char *w, const char *x, enum gf_dot dot)
 /* s += 4 rows of 8 columns of both halves of a block times their factors k (4 rows x 2 halves, int16). t, u: the sums
  * of 2 rows each; for GF_DOT_I16 256 times too large, for GF_DOT_ABS in two int16, and for both without start */
 GF_INLINE v128 add_factored(v128 s, v128 t, v128 u, v128 start, v128 k, enum gf_dot dot) {
-    if (dot == GF_DOT_I16) t = i4_add(i4_shr(t, 8), start), u = i4_add(i4_shr(u, 8), start);
-    v128 one = I4(0x00010001);
-    if (dot == GF_DOT_ABS) t = i4_add(i4_dot(t, one), start), u = i4_add(i4_dot(u, one), start);
-    return i4_add(s, i4_dot(h8_narrow(t, u), k));
+    if (dot == GF_DOT_I16) t = i32x4_add(i32x4_shr(t, 8), start), u = i32x4_add(i32x4_shr(u, 8), start);
+    v128 one = I32X4(0x00010001);
+    if (dot == GF_DOT_ABS) t = i32x4_add(i32x4_dot(t, one), start), u = i32x4_add(i32x4_dot(u, one), start);
+    return i32x4_add(s, i32x4_dot(i16x8_narrow(t, u), k));
 }
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
@@ -193,13 +193,13 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     GF_UNROLL
     for (int i = 0; i < 4; i += 2, factors += 16) { /* 8 rows */
         const char *x = at->x;
-        v128 k = h8_load8(factors), l = h8_load8(factors + 8);
-        s[i] = s[i + 1] = i4_splat(0);
+        v128 k = i16x8_load8(factors), l = i16x8_load8(factors + 8);
+        s[i] = s[i + 1] = i32x4_splat(0);
         GF_UNROLL
         for (int p = 0; p < 2; p++) { /* 8 columns of both halves */
             v128 start = v_splat64(at->start + 2 * p), t[4];
             GF_UNROLL
-            for (int j = 0; j < 4; j++) t[j] = in_parts(dot) ? i4_splat(0) : start;
+            for (int j = 0; j < 4; j++) t[j] = in_parts(dot) ? i32x4_splat(0) : start;
             if (dot == GF_DOT_I16) {
                 GF_UNROLL
                 for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
@@ -252,11 +252,11 @@ GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dt
 #define CHUNK 8 /* blocks unpacked at a time: 4 KB on the stack */
 
 static void unpack(char *to, const char *w, int32_t blocks) {
-    v128 low = I4(0x0f0f0f0f);
+    v128 low = I32X4(0x0f0f0f0f);
     for (int32_t i = 0; i < blocks * 4; i++, to += 128) /* 8 columns */
         for (int j = 0; j < 4; j++, w += 16) {
             v128 q = v_load(w);
-            v_store(to + 16 * j, v_and(q, low)), v_store(to + 64 + 16 * j, v_and(h8_shr_u(q, 4), low));
+            v_store(to + 16 * j, v_and(q, low)), v_store(to + 64 + 16 * j, v_and(i16x8_shr_u(q, 4), low));
         }
 }
 
@@ -265,21 +265,21 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
     int sums_start = dot != GF_DOT_I16 && dot != GF_DOT_I7;
     GF_UNROLL
-    for (int j = 0; j < 8; j++) s[j] = sums_start ? v_splat32(at->start + j / 2) : i4_splat(0);
+    for (int j = 0; j < 8; j++) s[j] = sums_start ? v_splat32(at->start + j / 2) : i32x4_splat(0);
     if (dot == GF_DOT_I16) {
-        v128 mask = I4(0x00ff00ff);
+        v128 mask = I32X4(0x00ff00ff);
         GF_ROLLED
         for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 32, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16), u_even = v_and(u, mask), v_even = v_and(v, mask);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
                 v128 odd = v_splat32(x + 8 * t), pairs = v_splat32(x + 8 * t + 4);
-                s[2 * t] = i4_add(s[2 * t], i4_add(i4_dot(u, odd), i4_dot(u_even, pairs)));
-                s[2 * t + 1] = i4_add(s[2 * t + 1], i4_add(i4_dot(v, odd), i4_dot(v_even, pairs)));
+                s[2 * t] = i32x4_add(s[2 * t], i32x4_add(i32x4_dot(u, odd), i32x4_dot(u_even, pairs)));
+                s[2 * t + 1] = i32x4_add(s[2 * t + 1], i32x4_add(i32x4_dot(v, odd), i32x4_dot(v_even, pairs)));
             }
         }
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_add(i4_shr(s[j], 8), v_splat32(at->start + j / 2));
+        for (int j = 0; j < 8; j++) s[j] = i32x4_add(i32x4_shr(s[j], 8), v_splat32(at->start + j / 2));
     }
 #if GF_RELAXED
     else if (dot == GF_DOT_ABS) {
@@ -299,11 +299,12 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
                 v128 k = v_splat32(x + 4 * t);
-                s[2 * t] = h8_add(s[2 * t], h8_rdot(k, u)), s[2 * t + 1] = h8_add(s[2 * t + 1], h8_rdot(k, v));
+                s[2 * t] = i16x8_add(s[2 * t], i16x8_rdot(k, u)),
+                      s[2 * t + 1] = i16x8_add(s[2 * t + 1], i16x8_rdot(k, v));
             }
         }
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_add(i4_dot(s[j], I4(0x00010001)), v_splat32(at->start + j / 2));
+        for (int j = 0; j < 8; j++) s[j] = i32x4_add(i32x4_dot(s[j], I32X4(0x00010001)), v_splat32(at->start + j / 2));
     } else {
         GF_ROLLED
         for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
@@ -311,7 +312,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
                 v128 k = v_splat32(x + 4 * t);
-                s[2 * t] = i4_rdot(k, u, s[2 * t]), s[2 * t + 1] = i4_rdot(k, v, s[2 * t + 1]);
+                s[2 * t] = i32x4_rdot(k, u, s[2 * t]), s[2 * t + 1] = i32x4_rdot(k, v, s[2 * t + 1]);
             }
         }
     }
@@ -327,14 +328,14 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_do
     GF_UNROLL
     for (int i = 0; i < 2; i++, factors += 8) { /* 4 rows */
         const char *w = at->w + 32 * i, *x = at->x;
-        v128 k = h8_load8(factors);
+        v128 k = i16x8_load8(factors);
         GF_UNROLL
-        for (int t = 0; t < 4; t++) s[2 * t + i] = i4_splat(0);
+        for (int t = 0; t < 4; t++) s[2 * t + i] = i32x4_splat(0);
         GF_ROLLED
         for (int p = 0; p < 16; p += 8) { /* 8 columns of both halves */
             v128 t[8];
             GF_UNROLL
-            for (int j = 0; j < 8; j++) t[j] = in_parts(dot) ? i4_splat(0) : v_splat64(at->start + p + j / 2 * 2);
+            for (int j = 0; j < 8; j++) t[j] = in_parts(dot) ? i32x4_splat(0) : v_splat64(at->start + p + j / 2 * 2);
             GF_ROLLED
             for (const char *end = x + 8 * unit; x < end; x += 4 * unit, w += 64) {
                 GF_UNROLL

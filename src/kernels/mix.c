@@ -91,11 +91,11 @@ GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form 
 
 /* Whether a weight of m queries is 0 for one of the keys 0 .. count - 1. */
 static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
-    v128 zero = i4_splat(0);
+    v128 zero = i32x4_splat(0);
     for (int t = 0; t < m; t++, p += ldp)
         for (int32_t j = 0; j < count; j += 4) {
             v128 none = f4_eq(v_load_to(p, j, count), f4_splat(0));
-            zero = v_or(zero, count - j < 4 ? v_and(none, i4_mask_first(count - j)) : none);
+            zero = v_or(zero, count - j < 4 ? v_and(none, i32x4_mask_first(count - j)) : none);
         }
     return v_any(zero);
 }
@@ -134,40 +134,40 @@ struct units {
  * and where p is 0, whatever the scale there. */
 static void mix_weights(struct units *u, int t, const float *p, const float *scales, int32_t count) {
     float product[GF_KV_BLOCK];
-    v128 top = i4_splat(0), signs = top;
+    v128 top = i32x4_splat(0), signs = top;
     for (int32_t j = 0; j < GF_KV_BLOCK; j += 4) {
-        v128 x = i4_splat(0);
+        v128 x = i32x4_splat(0);
         if (j < count) {
             v128 q = v_load_to(p, j, count);
             x = v_andnot(f4_mul(q, v_load_to(scales, j, count)), f4_eq(q, f4_splat(0)));
-            if (count - j < 4) x = v_and(x, i4_mask_first(count - j));
+            if (count - j < 4) x = v_and(x, i32x4_mask_first(count - j));
         }
-        top = i4_max(top, f4_abs(x)), signs = v_or(signs, x);
+        top = i32x4_max(top, f4_abs(x)), signs = v_or(signs, x);
         v_store(product + j, x);
     }
-    int32_t bits = i4_max_lane(top);
+    int32_t bits = i32x4_max_lane(top);
     float most;
     memcpy(&most, &bits, 4);
     float unit = most / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
     if (bits >= 0x7f800000) unit = most - most; /* NaN, so that the result is NaN although w is 0 */
     u->unit[t] = inverse == 0 && bits < 0x7f800000 ? 0 : unit;
-    u->negative |= v_any(i4_shr(signs, 31));
+    u->negative |= v_any(i32x4_shr(signs, 31));
     if (bits >= 0x7f800000) inverse = 0;
-    v128 k = f4_splat(inverse), seven = i4_splat(127);
+    v128 k = f4_splat(inverse), seven = i32x4_splat(127);
     for (int32_t j = 0; j < GF_KV_BLOCK; j += 16) {
         v128 x[4], h[4];
         GF_UNROLL
         for (int i = 0; i < 4; i++) {
             v128 y = v_load(product + j + 4 * i);
-            x[i] = inverse == 0 ? i4_splat(0) : i4_nearest(f4_mul(y, k));
-            h[i] = i4_shr(x[i], 7);
+            x[i] = inverse == 0 ? i32x4_splat(0) : i32x4_nearest(f4_mul(y, k));
+            h[i] = i32x4_shr(x[i], 7);
         }
-        v_store(u->w[t] + j, h8_narrow(x[0], x[1]));
-        v_store(u->w[t] + j + 8, h8_narrow(x[2], x[3]));
-        v_store(u->high[t] + j, b16_narrow(h8_narrow(h[0], h[1]), h8_narrow(h[2], h[3])));
+        v_store(u->w[t] + j, i16x8_narrow(x[0], x[1]));
+        v_store(u->w[t] + j + 8, i16x8_narrow(x[2], x[3]));
+        v_store(u->high[t] + j, i8x16_narrow(i16x8_narrow(h[0], h[1]), i16x8_narrow(h[2], h[3])));
         GF_UNROLL
         for (int i = 0; i < 4; i++) x[i] = v_and(x[i], seven);
-        v_store(u->low[t] + j, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
+        v_store(u->low[t] + j, i8x16_narrow(i16x8_narrow(x[0], x[1]), i16x8_narrow(x[2], x[3])));
     }
 }
 
@@ -181,18 +181,18 @@ GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int
                         int32_t d_head) {
     v128 s[8]; /* [m][2 vectors]: of 2 columns each, in halves */
     GF_UNROLL
-    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    for (int i = 0; i < 8; i++) s[i] = i32x4_splat(0);
     GF_ROLLED
     for (int32_t j = 0; j < quads; j++, v += 4 * (int64_t)d_head) {
         v128 x[8];
         GF_UNROLL
-        for (int i = 0; i < 2 * vectors; i++) x[i] = h8_load8(v + 8 * i);
+        for (int i = 0; i < 2 * vectors; i++) x[i] = i16x8_load8(v + 8 * i);
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             v128 k = v_splat64(u->w[t] + 4 * j);
             GF_UNROLL
             for (int i = 0; i < 2 * vectors; i++)
-                s[2 * t * vectors + i] = i4_add(s[2 * t * vectors + i], i4_dot(x[i], k));
+                s[2 * t * vectors + i] = i32x4_add(s[2 * t * vectors + i], i32x4_dot(x[i], k));
         }
     }
     GF_UNROLL
@@ -200,7 +200,7 @@ GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
             int at = 2 * (t * vectors + i);
-            add_units(z + (int64_t)t * ldz + 4 * i, i4_add_pairs(s[at], s[at + 1]), u->unit + t);
+            add_units(z + (int64_t)t * ldz + 4 * i, i32x4_add_pairs(s[at], s[at + 1]), u->unit + t);
         }
     }
 }
@@ -210,7 +210,7 @@ GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, i
                           int32_t quads, int32_t d_head) {
     v128 s[8]; /* [m][vectors][high, low] */
     GF_UNROLL
-    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    for (int i = 0; i < 8; i++) s[i] = i32x4_splat(0);
     GF_ROLLED
     for (int32_t j = 0; j < quads; j++, v += 4 * (int64_t)d_head) {
         v128 x[4];
@@ -222,7 +222,7 @@ GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, i
             GF_UNROLL
             for (int i = 0; i < vectors; i++) {
                 int at = 2 * (t * vectors + i);
-                s[at] = i4_rdot(x[i], k, s[at]), s[at + 1] = i4_rdot(x[i], l, s[at + 1]);
+                s[at] = i32x4_rdot(x[i], k, s[at]), s[at + 1] = i32x4_rdot(x[i], l, s[at + 1]);
             }
         }
     }
@@ -231,7 +231,7 @@ GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, i
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
             int at = 2 * (t * vectors + i);
-            add_units(z + (int64_t)t * ldz + 4 * i, i4_add(i4_shl(s[at], 7), s[at + 1]), u->unit + t);
+            add_units(z + (int64_t)t * ldz + 4 * i, i32x4_add(i32x4_shl(s[at], 7), s[at + 1]), u->unit + t);
         }
     }
 }

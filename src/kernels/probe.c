@@ -1,6 +1,6 @@
 /* probe.c - gf_kernels_init: chooses the kind of int8 products (dot.h) that this machine computes exactly.
  *
- * Three products show whether i4_rdot reads its second operand as signed or unsigned. Then all int8 kernels are run on
+ * Three products show whether i32x4_rdot reads its second operand as signed or unsigned. Then all int8 kernels are run on
  * a few numbers and must give the same bits as with GF_DOT_ABS, because Node 20 (V8 11.3, relaxed SIMD behind a flag)
  * compiles some of them wrongly in its baseline compiler. A new int8 kernel needs a call in take_sample. */
 #include "kernels/dot.h"
@@ -10,8 +10,8 @@
 #if GF_RELAXED
 static int32_t product(int32_t a, int32_t b) {
     uint32_t four = 0x01010101u;
-    v128 x = i4_splat((int32_t)((a & 255) * four)), w = i4_splat((int32_t)((b & 255) * four));
-    return i4_first(i4_rdot(x, w, i4_splat(0)));
+    v128 x = i32x4_splat((int32_t)((a & 255) * four)), w = i32x4_splat((int32_t)((b & 255) * four));
+    return i32x4_first(i32x4_rdot(x, w, i32x4_splat(0)));
 }
 
 static enum gf_dot operand_kind(void) {
@@ -53,8 +53,8 @@ static void take_sample(struct sample *to) {
                 gf_mat_put_blocks(&w, r, c, block, type, gf_dtypes[type].block_cols);
         }
         float *one = to->y[type][0], *five = to->y[type][1];
-        gf_matmul(one, GF_PANEL, x, COLS, &w, NULL, 1, scratch, NULL);
-        gf_matmul(five, GF_PANEL, x, COLS, &w, NULL, 5, scratch, NULL);
+        gf_matmul(one, x, &w, NULL, 1, scratch, NULL);
+        gf_matmul(five, x, &w, NULL, 5, scratch, NULL);
     }
     for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
     const void *keys = memory;

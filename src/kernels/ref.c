@@ -53,12 +53,12 @@ static float quantize_row(int8_t *q, const float *x, int32_t n) {
     return inverse == 0 ? 0 : scale;
 }
 
-void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b,
-                   int32_t n, void *scratch, struct gf_pool *pool) {
-    (void)scratch, (void)pool;
+/* One part of W, whose first row is `first` of `rows`. */
+static void matmul_part(float *y, int64_t rows, int64_t first, const float *x, const struct gf_mat *w, const float *b,
+                        int32_t n) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t r = 0; r < w->rows; r++) {
-            const float *xt = x + t * ldx;
+            const float *xt = x + t * w->cols;
             double sum = 0;
             if (!w->scale) {
                 for (int64_t c = 0; c < w->cols; c++) sum += entry(w, r, c) * xt[c];
@@ -71,8 +71,15 @@ void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const str
                     if (gf_dtypes[w->dtype].has_minimum) sum += all * scale_of(w, r, k, 1) * scale;
                 }
             }
-            y[t * ldy + r] = (float)(b ? sum + b[r] : sum);
+            y[t * rows + first + r] = (float)(b ? sum + b[first + r] : sum);
         }
+}
+
+void gf_matmul_ref(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
+                   struct gf_pool *pool) {
+    (void)scratch, (void)pool;
+    const int32_t rows = gf_mat_rows(w);
+    for (int32_t first = 0; w; first += w->rows, w = w->next) matmul_part(y, rows, first, x, w, b, n);
 }
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */

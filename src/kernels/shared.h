@@ -20,10 +20,10 @@ struct gf_acts {
     float *scale, *sum;
     int32_t *start;
 };
-/* Lay the arrays out in scratch (gf_matmul_scratch); dtype is that of the weights. */
-void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, int32_t dtype, void *scratch);
-/* Fill group g from x [n, cols]. */
-void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype);
+/* Arrays for the product of n tokens with W, laid out in scratch (gf_matmul_scratch). */
+struct gf_acts gf_acts_for(const struct gf_mat *w, int32_t n, void *scratch);
+/* Fill group g from x [n, cols]; dtype is that of the weights. */
+void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32_t dtype);
 /* out [groups * lanes][16] = panel p of W times `groups` groups from g on (one if lanes is 1). */
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups);
 #endif

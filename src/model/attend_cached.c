@@ -1,7 +1,6 @@
-/* attend_cached.c - attention over cached keys and values for inference, with taps; see attend_cached.h. Training
- * uses attend_whole.c. Threads divide the kv heads. Up to 4 queries share one read of a block of keys. The softmax
+/* attend_cached.c - attention over cached keys and values for inference, with taps; see attend.h. Threads divide the kv heads. Up to 4 queries share one read of a block of keys. The softmax
  * runs over all keys of a row at once, so a row's result does not depend on the other queries. */
-#include "model/attend_cached.h"
+#include "model/attend.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
 #include "model/config.h"    /* gf_score_scale */
@@ -16,16 +15,9 @@ enum {
     KEY_BLOCKS = 32, /* blocks of keys for which the queries are converted or quantised once */
 };
 
-/* The first key that a row sees, and the one after the last. */
-static int32_t keys_from(const struct gf_attend *a, int32_t row) {
-    const int32_t pos = a->pos0 + row;
-    return a->window && pos >= a->window ? pos - a->window + 1 : 0;
-}
-static int32_t keys_to(const struct gf_attend *a, int32_t row) { return a->causal ? a->pos0 + row + 1 : a->n_keys; }
-
 /* Masking: s[j] = -inf for the keys from .. to - 1 that the row does not see. */
 static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from, int32_t to) {
-    const int32_t first = keys_from(a, row), end = keys_to(a, row);
+    const int32_t first = gf_keys_from(a, row), end = gf_keys_to(a, row);
     for (int32_t j = from; j < first; j++) s[j] = -INFINITY;
     for (int32_t j = end; j < to; j++) s[j] = -INFINITY;
     if (!a->mask) return;
@@ -50,8 +42,14 @@ static void adjust(const struct gf_attend *a, float *s, int32_t row, int32_t hea
 }
 
 static int pattern_edited(const struct gf_attend *a) {
-    const struct gf_observe *o = a->p->observe;
-    return o && o->edited[gf_place(&o->cfg, a->p->stack, a->layer, a->pattern)];
+    const struct gf_pass *p = a->p;
+    return p->observe && p->observe->edited[gf_place(p->cfg, p->stack, p->layer, a->points->pattern)];
+}
+
+/* One row of keys of a head has just been computed at a point; seen: how many of them. */
+static void tap_keys(const struct gf_attend *a, int32_t point, int32_t head, int32_t row, float *s, int32_t seen) {
+    const struct gf_pass *p = a->p;
+    if (p->observe) gf_tap_keys(p->observe, p->stack, p->layer, point, head, a->row0 + row, s, seen);
 }
 
 /* m queries of one kv head, rows row_of[i] and heads head_of[i]; q and z rows dq and dz apart. */
@@ -59,49 +57,48 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
                            const int32_t *head_of, const float *q, int32_t dq, float *z, int32_t dz) {
     const struct gf_pass *p = a->p;
     const struct gf_config *c = p->cfg;
-    struct gf_observe *o = p->observe;
     const int32_t ld = p->scores_ld, d = c->d_head;
     const float scale = gf_score_scale(c);
     const int adjusted = c->score_softcap > 0 || a->alibi || a->relative;
     float *s = p->scores + (int64_t)kv_head * MAX_QUERIES * ld;
     /* keys before the window's first block matter only if an edit may give them weight */
-    const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
-                  b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
+    const int32_t b0 = pattern_edited(a) ? 0 : gf_keys_from(a, row_of[0]) / GF_KV_BLOCK,
+                  b1 = (gf_keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
                   to = b1 * GF_KV_BLOCK;
-    const int staged = gf_tapped(o, p->stack, a->layer, a->raw) || gf_tapped(o, p->stack, a->layer, a->scaled);
+    const int staged = gf_tapped(p, a->points->raw) || gf_tapped(p, a->points->scaled);
     for (int32_t b = b0, n; b < b1; b += n) {
         const void *keys[KEY_BLOCKS];
-        for (n = 0; n < KEY_BLOCKS && b + n < b1; n++) keys[n] = gf_kv_keys(a->kv, a->layer, kv_head, b + n);
+        for (n = 0; n < KEY_BLOCKS && b + n < b1; n++) keys[n] = gf_kv_keys(a->kv, p->layer, kv_head, b + n);
         gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type, keys, n, d, staged ? 1 : scale);
     }
     for (int32_t i = 0; i < m; i++) {
         float *row = s + (int64_t)i * ld;
-        const int32_t r = a->row0 + row_of[i], seen = keys_to(a, row_of[i]);
-        if (o)
+        const int32_t seen = gf_keys_to(a, row_of[i]);
+        if (p->observe)
             for (int32_t j = 0; j < from; j++) row[j] = -INFINITY; /* left of the window's blocks */
         if (staged) {
             hide(a, row, row_of[i], from, to);
-            gf_tap_keys(o, p->stack, a->layer, a->raw, head_of[i], r, row, seen);
+            tap_keys(a, a->points->raw, head_of[i], row_of[i], row, seen);
             gf_scale(row + from, row + from, scale, to - from);
-            gf_tap_keys(o, p->stack, a->layer, a->scaled, head_of[i], r, row, seen);
+            tap_keys(a, a->points->scaled, head_of[i], row_of[i], row, seen);
         }
         if (adjusted) adjust(a, row, row_of[i], head_of[i], from, to);
         hide(a, row, row_of[i], from, to);
-        if (o) gf_tap_keys(o, p->stack, a->layer, a->scores, head_of[i], r, row, seen);
+        tap_keys(a, a->points->scores, head_of[i], row_of[i], row, seen);
         gf_softmax(row + from, row + from, to - from);
         if (a->window && a->mask && isnan(row[from])) /* every key in the window is masked */
             memset(row + from, 0, (size_t)(to - from) * sizeof *row);
-        if (o) {
+        if (p->observe) {
             for (int32_t j = 0; j < from; j++) row[j] = 0;
-            gf_tap_keys(o, p->stack, a->layer, a->pattern, head_of[i], r, row, seen);
+            tap_keys(a, a->points->pattern, head_of[i], row_of[i], row, seen);
         }
         memset(z + (int64_t)i * dz, 0, (size_t)d * sizeof *z);
     }
-    const int32_t end = keys_to(a, row_of[m - 1]);
+    const int32_t end = gf_keys_to(a, row_of[m - 1]);
     for (int32_t b = b0; b < b1; b++) {
         int32_t count = end - b * GF_KV_BLOCK;
         if (count > GF_KV_BLOCK) count = GF_KV_BLOCK;
-        gf_attn_mix(z, dz, s + b * GF_KV_BLOCK, ld, m, a->kv->type, gf_kv_values(a->kv, a->layer, kv_head, b), count,
+        gf_attn_mix(z, dz, s + b * GF_KV_BLOCK, ld, m, a->kv->type, gf_kv_values(a->kv, p->layer, kv_head, b), count,
                     d);
     }
 }

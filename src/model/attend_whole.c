@@ -1,5 +1,5 @@
-/* attend_whole.c - see attend_whole.h. */
-#include "model/attend_whole.h"
+/* attend_whole.c - attention over whole sequences for training; see attend.h. */
+#include "model/attend.h"
 #include "kernels/kernels.h" /* gf_tanh */
 #include "kernels/wide.h"    /* gf_softmax_wide */
 #include "model/config.h"    /* gf_score_scale */
@@ -13,15 +13,9 @@ enum { QUERIES = 64 }; /* queries whose scores are formed at a time */
 
 uint64_t gf_attend_whole_work(int32_t most) { return 3 * (uint64_t)QUERIES * (uint64_t)most; }
 
-/* First and last key (exclusive) of query i. */
-static int32_t whole_from(const struct gf_whole *a, int32_t i) {
-    return a->window && i >= a->window ? i - a->window + 1 : 0;
-}
-static int32_t whole_to(const struct gf_whole *a, int32_t i) { return a->causal ? i + 1 : a->n_keys; }
-
 /* pattern [m, to - from] of queries i0 .. i0 + m - 1 of one head, whose q and k start there. slopes: with a soft cap
  * its derivative for each score, [m, to - from]. */
-static void whole_pattern(const struct gf_whole *a, float *pattern, float *slopes, const float *q, const float *k,
+static void whole_pattern(const struct gf_attend *a, float *pattern, float *slopes, const float *q, const float *k,
                           int32_t head, int32_t i0, int32_t m, int32_t from, int32_t to) {
     const struct gf_config *c = a->p->cfg;
     const int32_t d = c->d_head, width = to - from;
@@ -37,7 +31,7 @@ static void whole_pattern(const struct gf_whole *a, float *pattern, float *slope
     }
     for (int32_t i = 0; i < m; i++) {
         float *row = pattern + (int64_t)i * width;
-        const int32_t first = whole_from(a, i0 + i) - from, end = whole_to(a, i0 + i) - from;
+        const int32_t first = gf_keys_from(a, i0 + i) - from, end = gf_keys_to(a, i0 + i) - from;
         for (int32_t j = first; a->alibi && j < end; j++) row[j] -= slope * (float)abs(i0 + i - from - j);
         if (a->relative) gf_relative_add(c, a->relative, head, row, i0 + i - from, first, end);
         for (int32_t j = first; a->mask && j < end; j++)
@@ -48,15 +42,15 @@ static void whole_pattern(const struct gf_whole *a, float *pattern, float *slope
     }
 }
 
-void gf_attend_whole(const struct gf_whole *a) {
+void gf_attend_whole(const struct gf_attend *a) {
     const struct gf_config *c = a->p->cfg;
     const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
     float *pattern = a->p->training->work;
     for (int32_t h = 0; h < c->n_heads; h++)
         for (int32_t i = 0; i < a->n; i += QUERIES) {
-            const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = whole_from(a, i),
-                          to = whole_to(a, i + m - 1), width = to - from;
+            const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = gf_keys_from(a, i),
+                          to = gf_keys_to(a, i + m - 1), width = to - from;
             const int64_t key = (int64_t)from * a->ldk + h / group * d;
             whole_pattern(a, pattern, pattern + (int64_t)m * width, a->q + (int64_t)i * a->ldq + h * d, a->k + key, h,
                           i, m, from, to);
@@ -65,7 +59,7 @@ void gf_attend_whole(const struct gf_whole *a) {
         }
 }
 
-void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv,
+void gf_attend_whole_backward(const struct gf_attend *a, const float *dz, float *dq, float *dk, float *dv,
                               float *drelative) {
     const struct gf_config *c = a->p->cfg;
     const gf_gemm_fn gemm = a->p->training->gemm;
@@ -73,8 +67,8 @@ void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *
     const float scale = gf_score_scale(c);
     for (int32_t h = 0; h < c->n_heads; h++)
         for (int32_t i = 0; i < a->n; i += QUERIES) {
-            const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = whole_from(a, i),
-                          to = whole_to(a, i + m - 1), width = to - from;
+            const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = gf_keys_from(a, i),
+                          to = gf_keys_to(a, i + m - 1), width = to - from;
             const int64_t key = (int64_t)from * a->ldk + h / group * d, query = (int64_t)i * a->ldq + h * d,
                           out = (int64_t)i * a->ldz + h * d;
             float *pattern = a->p->training->work, *ds = pattern + (int64_t)m * width,

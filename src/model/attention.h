@@ -3,22 +3,21 @@
 #define GF_ATTENTION_H
 #include "model/pass.h"
 
-/* b->attn_out = self-attention of the rows x [n, d_model], whose keys and values are appended to their segments'
+/* The output in b->sub = self-attention of the rows x [n, d_model], whose keys and values are appended to their segments'
  * caches. In training, b then holds what the backward function reads. */
-void gf_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
-                          const float *x);
-/* b->cross_out = attention of the rows x to the encoder's output, whose keys and values are in each segment's `cross`;
+void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x);
+/* The same of the attention of the rows x to the encoder's output, whose keys and values are in each segment's `cross`;
  * in training they are computed here, into b->cross_kv. */
-void gf_cross_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w,
-                                const struct gf_bufs *b, const float *x);
-/* Keys and values of a decoder layer's cross-attention for the encoder's output memory [n, d_model]
- * into cross. kv: [n, 2 n_kv_heads d_head] workspace. */
-void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, struct gf_kv *cross,
-                          const float *memory, float *kv, int32_t n);
+void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b,
+                                const float *x);
+/* Keys and values of a decoder layer's cross-attention for the encoder's output memory, the rows of the pass, into
+ * cross. kv: [n, 2 gf_kv_width] workspace. */
+void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, struct gf_kv *cross, const float *memory,
+                          float *kv);
 
 /* Training. Given dout, the gradient of the output, and what forward read (x) and left (b): dw += ..., g->in = the
  * gradient of x. g->qkv and g->z are workspace. */
-void gf_attention_backward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, struct gf_attn *dw,
+void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
                            const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x);
 /* The same for cross-attention; g->memory += the gradient of the encoder's output. g->cross_kv is workspace too. */
 void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,

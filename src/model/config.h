@@ -54,6 +54,11 @@ static inline int32_t gf_expert_width(const struct gf_config *c, int32_t expert)
     return expert < c->n_experts ? c->d_expert : c->d_shared_expert;
 }
 
+/* Floats of a row of q, of k or v, and of q | k | v. */
+static inline int32_t gf_q_width(const struct gf_config *c) { return c->n_heads * c->d_head; }
+static inline int32_t gf_kv_width(const struct gf_config *c) { return c->n_kv_heads * c->d_head; }
+static inline int32_t gf_qkv_width(const struct gf_config *c) { return gf_q_width(c) + 2 * gf_kv_width(c); }
+
 /* The width of the widest feed-forward layer, experts included. */
 static inline int32_t gf_widest_ffn(const struct gf_config *c) {
     const int32_t wide = c->d_shared_expert > c->d_expert ? c->d_shared_expert : c->d_expert;

@@ -9,14 +9,14 @@ static uint64_t mix(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-void gf_dropout(const struct gf_pass *p, int32_t layer, int32_t which, float *y, const float *x) {
+void gf_dropout(const struct gf_pass *p, int32_t which, float *y, const float *x) {
     const struct gf_training *t = p->training;
     const int64_t all = (int64_t)p->n * p->cfg->d_model;
     if (t->dropout == 0) {
         if (y != x) memcpy(y, x, (size_t)all * sizeof *y);
         return;
     }
-    const uint64_t place = ((uint64_t)p->stack << 40) + ((uint64_t)(layer + 1) << 8) + (uint64_t)which,
+    const uint64_t place = ((uint64_t)p->stack << 40) + ((uint64_t)(p->layer + 1) << 8) + (uint64_t)which,
                    key = mix(t->seed ^ mix(place + 1));
     const uint32_t below = (uint32_t)(t->dropout * 65536.0f);
     const float keep = 1 / (1 - (float)below / 65536.0f);

@@ -5,6 +5,6 @@
 #include "model/pass.h"
 
 /* y [n, d_model] = x, with a share p->training->dropout of its elements set to 0 and the others divided by 1 - share. y
- * may be x. layer -1: the embedding; which: the sublayer. Called with the gradient of y it gives that of x. */
-void gf_dropout(const struct gf_pass *p, int32_t layer, int32_t which, float *y, const float *x);
+ * may be x. which: the sublayer, or 0 of the embedding. Called with the gradient of y it gives that of x. */
+void gf_dropout(const struct gf_pass *p, int32_t which, float *y, const float *x);
 #endif

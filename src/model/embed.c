@@ -25,7 +25,7 @@ static void add_positions(const struct gf_pass *p, const struct gf_weights *w, f
                                                : gf_kv_table(p->segs[i].kv, at, 0);
             memcpy(to, from, (size_t)d * sizeof *to);
         }
-    gf_tap(p->observe, p->stack, -1, GF_P_POS_EMBED, pos, d, p->n, d);
+    gf_tap(p, GF_P_POS_EMBED, pos, d, d);
     gf_add(x, x, pos, (int64_t)p->n * d);
 }
 
@@ -38,7 +38,7 @@ static void add_types(const struct gf_pass *p, const struct gf_weights *w, float
             const int32_t type = p->segs[i].types ? p->segs[i].types[r] : 0;
             memcpy(to, w->token_type + (int64_t)type * d, (size_t)d * sizeof *to);
         }
-    gf_tap(p->observe, p->stack, -1, GF_P_TYPE_EMBED, rows, d, p->n, d);
+    gf_tap(p, GF_P_TYPE_EMBED, rows, d, d);
     gf_add(x, x, rows, (int64_t)p->n * d);
 }
 
@@ -53,14 +53,13 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
     for (int32_t i = 0; i < p->n; i++) gf_mat_get_row(rows + (int64_t)i * gf_embed_width(c), embed, ids[i]);
     if (c->embedding_scale != 1) gf_scale(rows, rows, c->embedding_scale, (int64_t)p->n * gf_embed_width(c));
     if (projected) gf_linear_forward(p, &w->embed_project, x, rows, p->n);
-    gf_tap(p->observe, p->stack, -1, GF_P_EMBED, x, d, p->n, d);
+    gf_tap(p, GF_P_EMBED, x, d, d);
     if (c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL))
         add_positions(p, w, x, e->pos, ids);
     if (c->n_token_types && !GF_TRAINS(p)) add_types(p, w, x, e->pos);
     if (!c->embed_norm) return;
     if (e->sum != x) memcpy(e->sum, x, (size_t)p->n * (size_t)d * sizeof *x);
-    gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, -1, GF_P_LN_EMBED_SCALE, GF_P_LN_EMBED, x,
-                    e->sum, e->mean, e->rstd, p->n);
+    gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, GF_P_LN_EMBED, x, e->sum, e->mean, e->rstd);
 }
 
 void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
@@ -73,7 +72,7 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
     if (c->embed_norm)
         gf_norm_backward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm,
                          encoder ? &dw->encoder_embed_norm : &dw->embed_norm, GF_P_LN_EMBED, dx, 0, dx, e->sum, e->mean,
-                         e->rstd, p->n);
+                         e->rstd);
     const float *from = dx;
     if (c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)

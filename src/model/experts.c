@@ -29,31 +29,30 @@ static void choose(float *chosen, const float *p, int32_t n, int32_t k) {
     }
 }
 
-/* b->routed, chosen and shares of the rows of x. */
-static void route(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
-                  const float *x) {
+/* b->routed, chosen and expert_weights of the rows of x. */
+static void route(const struct gf_pass *p, const struct gf_experts *w, const struct gf_bufs *b, const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t n = p->n, all = c->n_experts, k = c->n_experts_used, shared = gf_shared_experts(c), ld = all + shared;
     gf_linear_forward(p, &w->router, b->routed, x, n);
-    gf_tap(p->observe, p->stack, layer, GF_P_ROUTER, b->routed, ld, n, all);
-    if (shared) gf_tap(p->observe, p->stack, layer, GF_P_SHARED_GATE, b->routed + all, ld, n, 1);
+    gf_tap(p, GF_P_ROUTER, b->routed, ld, all);
+    if (shared) gf_tap(p, GF_P_SHARED_GATE, b->routed + all, ld, 1);
     for (int64_t i = 0; i < n; i++) gf_softmax(b->routed + i * ld, b->routed + i * ld, all);
-    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_WEIGHTS, b->routed, ld, n, all);
+    gf_tap(p, GF_P_EXPERT_WEIGHTS, b->routed, ld, all);
     for (int64_t i = 0; i < n; i++) {
-        const float *weights = b->routed + i * ld;
-        float *chosen = b->chosen + i * (k + shared), *shares = b->shares + i * (k + shared), sum = 0;
-        choose(chosen, weights, all, k);
+        const float *probs = b->routed + i * ld;
+        float *chosen = b->chosen + i * (k + shared), *weights = b->expert_weights + i * (k + shared), sum = 0;
+        choose(chosen, probs, all, k);
         if (shared) { /* sigmoid(x) = (1 + tanh(x / 2)) / 2 */
             chosen[k] = (float)all;
-            shares[k] = 0.5f * weights[all];
-            gf_tanh(shares + k, shares + k, 1);
-            shares[k] = 0.5f * (1 + shares[k]);
+            weights[k] = 0.5f * probs[all];
+            gf_tanh(weights + k, weights + k, 1);
+            weights[k] = 0.5f * (1 + weights[k]);
         }
-        for (int32_t j = 0; j < k; j++) shares[j] = weights[(int32_t)chosen[j]], sum += shares[j];
-        for (int32_t j = 0; c->norm_expert_weights && sum != 0 && j < k; j++) shares[j] /= sum;
+        for (int32_t j = 0; j < k; j++) weights[j] = probs[(int32_t)chosen[j]], sum += weights[j];
+        for (int32_t j = 0; c->norm_expert_weights && sum != 0 && j < k; j++) weights[j] /= sum;
     }
-    gf_tap(p->observe, p->stack, layer, GF_P_EXPERT_CHOICE, b->chosen, k + shared, n, k);
-    gf_mark(p->trace, p->stack, layer, GF_OP_ROUTER);
+    gf_tap(p, GF_P_EXPERT_CHOICE, b->chosen, k + shared, k);
+    gf_mark(p, GF_OP_ROUTER);
 }
 
 /* The next row from `from` on that chose expert e; n: there is none. *at: the place of the choice in [n, k]. */
@@ -65,52 +64,51 @@ static int32_t next_row(const struct gf_pass *p, const struct gf_bufs *b, int32_
     return from;
 }
 
-void gf_experts_forward(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
-                        const float *x) {
+void gf_experts_forward(const struct gf_pass *p, const struct gf_experts *w, const struct gf_bufs *b, const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t n = p->n, d = c->d_model, gated = gf_ffn_gated(c);
-    route(p, layer, w, b, x);
-    memset(b->ffn_out, 0, (size_t)n * (size_t)d * sizeof *b->ffn_out);
+    route(p, w, b, x);
+    float *sum = b->sub[GF_FEED_FORWARD].out;
+    memset(sum, 0, (size_t)n * (size_t)d * sizeof *sum);
     float *in = b->expert_in, *out = b->expert_out, *pre = b->ffn_pre, *post = b->ffn_post;
     int64_t at = 0;
     for (int32_t e = 0; e < c->n_experts + gf_shared_experts(c); e++) {
-        const struct gf_ffn *expert = &w->each[e];
         const int32_t width = gf_expert_width(c, e);
         int32_t m = 0;
         for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++)
             memcpy(in + (int64_t)m * d, x + (int64_t)i * d, (size_t)d * sizeof *x);
         if (!m) continue;
-        gf_linear_forward(p, &expert->up, pre, in, m);
+        gf_linear_forward(p, &w->each[e].up, pre, in, m);
         gf_ffn_activate(p, post, pre, m, width);
-        gf_linear_forward(p, &expert->down, out, post, m);
+        gf_linear_forward(p, &w->each[e].down, out, post, m);
         const float *y = out;
         for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, y += d)
-            gf_axpy(b->ffn_out + (int64_t)i * d, y, b->shares[at], d);
+            gf_axpy(sum + (int64_t)i * d, y, b->expert_weights[at], d);
         if (!GF_TRAINS(p)) continue;
         in += (int64_t)m * d, out += (int64_t)m * d;
         pre += ((int64_t)m * width) << gated, post += (int64_t)m * width;
     }
-    gf_mark(p->trace, p->stack, layer, GF_OP_EXPERTS);
+    gf_mark(p, GF_OP_EXPERTS);
 }
 
-/* g->routed = the gradient of the router's logits, from that of the shares. */
+/* g->routed = the gradient of the router's logits, from that of the expert_weights. */
 static void route_backward(const struct gf_pass *p, const struct gf_bufs *b, struct gf_back *g) {
     const struct gf_config *c = p->cfg;
     const int32_t all = c->n_experts, k = c->n_experts_used, shared = gf_shared_experts(c);
     for (int64_t i = 0; i < p->n; i++) {
         const int64_t row = i * (all + shared), place = i * (k + shared);
-        const float *weights = b->routed + row, *chosen = b->chosen + place, *shares = b->shares + place;
-        float *dlogits = g->routed + row, *dshares = g->shares + place, sum = 0, mean = 0, dot = 0;
+        const float *probs = b->routed + row, *chosen = b->chosen + place, *weights = b->expert_weights + place;
+        float *dlogits = g->routed + row, *dweights = g->expert_weights + place, sum = 0, mean = 0, dot = 0;
         for (int32_t j = 0; j < k; j++) {
-            sum += weights[(int32_t)chosen[j]];
-            mean += dshares[j] * shares[j];
+            sum += probs[(int32_t)chosen[j]];
+            mean += dweights[j] * weights[j];
         }
         if (c->norm_expert_weights)
-            for (int32_t j = 0; j < k; j++) dshares[j] = sum != 0 ? (dshares[j] - mean) / sum : 0;
-        for (int32_t j = 0; j < k; j++) dot += dshares[j] * weights[(int32_t)chosen[j]];
-        for (int32_t e = 0; e < all; e++) dlogits[e] = -weights[e] * dot;
-        for (int32_t j = 0; j < k; j++) dlogits[(int32_t)chosen[j]] += weights[(int32_t)chosen[j]] * dshares[j];
-        if (shared) dlogits[all] = dshares[k] * shares[k] * (1 - shares[k]);
+            for (int32_t j = 0; j < k; j++) dweights[j] = sum != 0 ? (dweights[j] - mean) / sum : 0;
+        for (int32_t j = 0; j < k; j++) dot += dweights[j] * probs[(int32_t)chosen[j]];
+        for (int32_t e = 0; e < all; e++) dlogits[e] = -probs[e] * dot;
+        for (int32_t j = 0; j < k; j++) dlogits[(int32_t)chosen[j]] += probs[(int32_t)chosen[j]] * dweights[j];
+        if (shared) dlogits[all] = dweights[k] * weights[k] * (1 - weights[k]);
     }
 }
 
@@ -129,8 +127,8 @@ void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, st
             const float *dy = dout + (int64_t)i * d;
             float dot = 0;
             for (int32_t j = 0; j < d; j++) dot += dy[j] * out[j];
-            g->shares[at] = dot;
-            gf_scale(g->expert_out + (int64_t)m * d, dy, b->shares[at], d);
+            g->expert_weights[at] = dot;
+            gf_scale(g->expert_out + (int64_t)m * d, dy, b->expert_weights[at], d);
         }
         if (!m) continue;
         gf_linear_backward(p, &w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out, post, m);

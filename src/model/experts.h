@@ -3,9 +3,8 @@
 #define GF_EXPERTS_H
 #include "model/pass.h"
 
-/* b->ffn_out = the weighted sum of the chosen experts of x [n, d_model]; leaves in b what backward reads. */
-void gf_experts_forward(const struct gf_pass *p, int32_t layer, const struct gf_experts *w, const struct gf_bufs *b,
-                        const float *x);
+/* The output in b->sub = the weighted sum of the chosen experts of x [n, d_model]; leaves in b what backward reads. */
+void gf_experts_forward(const struct gf_pass *p, const struct gf_experts *w, const struct gf_bufs *b, const float *x);
 /* Training: as gf_ffn_backward. The choice itself has no gradient. */
 void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, struct gf_experts *dw,
                          const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x);

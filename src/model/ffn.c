@@ -47,19 +47,18 @@ void gf_ffn_activate(const struct gf_pass *p, float *post, const float *pre, int
     for (int64_t i = 0; i < n; i++, pre += 2 * width, post += width) activate_gated(p, post, pre, pre + width, width);
 }
 
-void gf_ffn_forward(const struct gf_pass *p, int32_t layer, const struct gf_ffn *w, const struct gf_bufs *b,
-                    const float *x) {
+void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, const struct gf_bufs *b, const float *x) {
     float *pre = b->ffn_pre, *post = b->ffn_post;
     const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = gf_ffn_gated(p->cfg), ld = gated ? 2 * d_ff : d_ff;
     gf_linear_forward(p, &w->up, pre, x, n);
-    gf_mark(p->trace, p->stack, layer, GF_OP_FFN_UP);
-    gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE, pre, ld, n, d_ff);
-    if (gated) gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE_LINEAR, pre + d_ff, ld, n, d_ff);
+    gf_mark(p, GF_OP_FFN_UP);
+    gf_tap(p, GF_P_MLP_PRE, pre, ld, d_ff);
+    if (gated) gf_tap(p, GF_P_MLP_PRE_LINEAR, pre + d_ff, ld, d_ff);
     gf_ffn_activate(p, post, pre, n, d_ff);
-    gf_tap(p->observe, p->stack, layer, GF_P_MLP_POST, post, d_ff, n, d_ff);
-    gf_mark(p->trace, p->stack, layer, GF_OP_FFN_ACT);
-    gf_linear_forward(p, &w->down, b->ffn_out, post, n);
-    gf_mark(p->trace, p->stack, layer, GF_OP_FFN_DOWN);
+    gf_tap(p, GF_P_MLP_POST, post, d_ff, d_ff);
+    gf_mark(p, GF_OP_FFN_ACT);
+    gf_linear_forward(p, &w->down, b->sub[GF_FEED_FORWARD].out, post, n);
+    gf_mark(p, GF_OP_FFN_DOWN);
 }
 
 /* n derivatives of the activation at x, times dy. */

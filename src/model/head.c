@@ -42,14 +42,14 @@ void gf_encoder_outputs(const struct gf_pass *p, const struct gf_weights *w, flo
     if (c->pooler) {
         gf_linear_forward(p, &w->pooler, pooled, hidden, 1);
         gf_tanh(pooled, pooled, d);
-        gf_tap(p->observe, p->stack, -1, GF_P_POOLED, pooled, d, 1, d);
-        gf_mark(p->trace, p->stack, -1, GF_OP_POOLER);
+        if (p->observe) gf_tap_rows(p->observe, p->stack, -1, GF_P_POOLED, 0, pooled, d, 1, d);
+        gf_mark(p, GF_OP_POOLER);
     }
     if (!c->mlm_head) return;
     gf_linear_forward(p, &w->head_transform, transformed, hidden, p->n);
     gf_activate(gf_ffn_activation(c), transformed, transformed, (int64_t)p->n * d);
-    gf_norm_forward(p, &w->head_norm, -1, GF_P_LN_HEAD_SCALE, GF_P_LN_HEAD, transformed, transformed, mean, rstd, p->n);
-    gf_mark(p->trace, p->stack, -1, GF_OP_HEAD_TRANSFORM);
+    gf_norm_forward(p, &w->head_norm, GF_P_LN_HEAD, transformed, transformed, mean, rstd);
+    gf_mark(p, GF_OP_HEAD_TRANSFORM);
 }
 
 void gf_head_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw, float *dhidden,

@@ -23,7 +23,7 @@ void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers,
 }
 
 void gf_kv_close(struct gf_kv *kv) {
-    for (int32_t i = 0; i < kv->n_blocks; i++) gf_give(kv->blocks[i]);
+    for (int32_t i = 0; i < kv->n_blocks; i++) gf_free(kv->blocks[i]);
     free(kv->blocks);
     memset(kv, 0, sizeof *kv);
 }
@@ -46,7 +46,7 @@ int gf_kv_reserve(struct gf_kv *kv, int32_t positions) {
     if (!blocks) return -1;
     kv->blocks = blocks;
     while (kv->n_blocks < need) {
-        uint8_t *block = gf_take(kv->block_bytes);
+        uint8_t *block = gf_alloc(kv->block_bytes);
         if (!block) return -1;
         fill_table(kv, block, kv->n_blocks);
         kv->blocks[kv->n_blocks++] = block;

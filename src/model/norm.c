@@ -8,53 +8,53 @@
 #include <string.h>
 
 /* The final norm can be of another kind than those of the blocks (tutorial 1's Transformer). */
-static int32_t kind_of(const struct gf_config *c, int32_t norm_point) {
-    return norm_point == GF_P_LN_FINAL ? c->final_norm_kind : c->norm;
+static int32_t kind_of(const struct gf_config *c, int32_t point) {
+    return point == GF_P_LN_FINAL ? c->final_norm_kind : c->norm;
 }
 
-static void normalise(const struct gf_config *c, int32_t norm_point, float *y, const float *x, const float *gain,
-                      const float *bias, float *mean, float *rstd, int32_t n) {
-    const float eps = norm_point == GF_P_LN_FINAL && c->final_norm_eps > 0 ? c->final_norm_eps : c->norm_eps;
-    switch (kind_of(c, norm_point)) {
-    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, n, c->d_model, eps); break;
-    case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, n, c->d_model, eps); break;
+static void normalise(const struct gf_pass *p, int32_t point, float *y, const float *x, const float *gain,
+                      const float *bias, float *mean, float *rstd) {
+    const struct gf_config *c = p->cfg;
+    const float eps = point == GF_P_LN_FINAL && c->final_norm_eps > 0 ? c->final_norm_eps : c->norm_eps;
+    switch (kind_of(c, point)) {
+    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, p->n, c->d_model, eps); break;
+    case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, p->n, c->d_model, eps); break;
     }
 }
 
 /* normalise in two steps, with the taps between them. The bits are the same, because the kernels multiply in the same
  * order. */
-static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
-                             int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
+static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, int32_t point, float *y, const float *x,
+                             float *mean, float *rstd) {
     const int32_t d = p->cfg->d_model;
-    normalise(p->cfg, norm_point, y, x, NULL, NULL, mean, rstd, n);
-    for (int32_t i = 0; i < n; i++) {
+    normalise(p, point, y, x, NULL, NULL, mean, rstd);
+    for (int32_t i = 0; i < p->n; i++) {
         const float scale = 1 / rstd[i];
         float tapped = scale;
-        gf_tap_rows(p->observe, p->stack, layer, scale_point, i, &tapped, 1, 1, 1);
+        gf_tap_rows(p->observe, p->stack, p->layer, point - 1, i, &tapped, 1, 1, 1);
         if (tapped != scale)
             for (int32_t j = 0; j < d; j++) y[(size_t)i * (size_t)d + (size_t)j] *= scale / tapped;
     }
-    gf_tap_rows(p->observe, p->stack, layer, norm_point, 0, y, d, n, d);
-    for (int32_t i = 0; i < n; i++)
+    gf_tap(p, point, y, d, d);
+    for (int32_t i = 0; i < p->n; i++)
         for (int32_t j = 0; j < d; j++) {
-            float *v = &y[(size_t)i * (size_t)d + (size_t)j];
-            *v = *v * (w->gain ? w->gain[j] : 1) + (w->bias ? w->bias[j] : 0);
+            const int64_t at = (int64_t)i * d + j;
+            y[at] = y[at] * (w->gain ? w->gain[j] : 1) + (w->bias ? w->bias[j] : 0);
         }
 }
 
-static int switched_on(const struct gf_config *c, int32_t norm_point) {
-    return norm_point == GF_P_LN_FINAL ? c->use_final_norm : c->use_norm;
+static int switched_on(const struct gf_config *c, int32_t point) {
+    return point == GF_P_LN_FINAL ? c->use_final_norm : c->use_norm;
 }
 
-void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
-                     int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
-    if (!switched_on(p->cfg, norm_point)) {
-        if (y != x) memcpy(y, x, (size_t)n * (size_t)p->cfg->d_model * sizeof *y);
-    } else if (gf_tapped(p->observe, p->stack, layer, scale_point) ||
-               gf_tapped(p->observe, p->stack, layer, norm_point)) {
-        normalise_tapped(p, w, layer, scale_point, norm_point, y, x, mean, rstd, n);
+void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t point, float *y, const float *x,
+                     float *mean, float *rstd) {
+    if (!switched_on(p->cfg, point)) {
+        if (y != x) memcpy(y, x, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *y);
+    } else if (gf_tapped(p, point - 1) || gf_tapped(p, point)) {
+        normalise_tapped(p, w, point, y, x, mean, rstd);
     } else {
-        normalise(p->cfg, norm_point, y, x, w->gain, w->bias, mean, rstd, n);
+        normalise(p, point, y, x, w->gain, w->bias, mean, rstd);
     }
 }
 
@@ -90,13 +90,12 @@ static void row_backward(float *dx, int add, const float *dy, const float *x, co
 #undef GAIN
 }
 
-void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, int32_t norm_point,
-                      float *dx, int add, const float *dy, const float *x, const float *mean, const float *rstd,
-                      int32_t n) {
+void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, int32_t point, float *dx,
+                      int add, const float *dy, const float *x, const float *mean, const float *rstd) {
     const struct gf_config *c = p->cfg;
-    const int centred = kind_of(c, norm_point) == GF_LAYERNORM;
-    const int64_t d = c->d_model;
-    if (!switched_on(c, norm_point)) {
+    const int centred = kind_of(c, point) == GF_LAYERNORM;
+    const int64_t n = p->n, d = c->d_model;
+    if (!switched_on(c, point)) {
         if (add)
             gf_add(dx, dx, dy, n * d);
         else if (dx != dy)

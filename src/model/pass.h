@@ -23,37 +23,36 @@ struct gf_seg {
     int32_t source0, n_source; /* training: the first of its rows of the encoder's output, and their number */
 };
 
+/* The rows of one sublayer; [n, d_model] unless said otherwise. */
+struct gf_sublayer_bufs {
+    float *normed;              /* its input, normalised */
+    float *out;                 /* what attention or the feed-forward layer computes */
+    float *added;               /* the same after the norm of outputs: what is added to the stream (= out) */
+    float *sum;                 /* post-norm: stream + added, which is normalised (= after) */
+    float *after;               /* the residual stream after the sublayer */
+    float *mean, *rstd;         /* [n] statistics of its norm */
+    float *mean_out, *rstd_out; /* [n] of the norm of outputs (= mean, rstd) */
+};
+
 /* The activations of a layer: n rows, row-major, without gaps. A trainer has a set for each layer. A session has one
- * set, in which "(= name)" means the same memory as name. */
+ * set, in which all sublayers share their rows, and "(= name)" means the same memory as name. */
 struct gf_bufs {
-    float *resid_pre;               /* [n, d_model] the residual stream before the layer */
-    float *norm1;                   /* [n, d_model] the input of self-attention (= norm_cross, norm2) */
-    float *mean1, *rstd1;           /* [n] statistics of norm1 */
-    float *qkv;                     /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated */
-    float *z;                       /* [n, n_heads d_head] (= cross_z) */
-    float *attn_out;                /* [n, d_model] (= cross_out; = ffn_out, unless parallel_residual) */
-    float *attn_added;              /* [n, d_model] after its norm, where outputs have one (= attn_out) */
-    float *mean1_post, *rstd1_post; /* statistics of that norm (= mean1, rstd1) */
-    float *sum1;                    /* [n, d_model] post-norm: the input of norm1 (= resid_mid) */
-    float *resid_mid;               /* [n, d_model] (= resid_pre) */
-    float *norm_cross, *mean_cross, *rstd_cross;
-    float *cross_q;  /* [n, n_heads d_head] (= qkv) */
-    float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head] */
-    float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] q and k before their norm */
-    float *cross_z, *cross_out, *sum_cross, *resid_cross;
-    float *norm2, *mean2, *rstd2;
-    float *ffn_pre;  /* [n, d_ff]; gated [n, 2 d_ff], gate | up */
-    float *ffn_post; /* [n, d_ff] after the non-linearity (not gated: = ffn_pre) */
-    float *ffn_out, *sum2;
+    float *resid_pre; /* [n, d_model] the residual stream before the layer (= after) */
+    struct gf_sublayer_bufs sub[GF_N_SUBLAYERS];
+    float *qkv;               /* [n, gf_qkv_width] q | k | v, q and k rotated */
+    float *qk_raw;            /* training with qk_norm: [n, q and k] before their norm */
+    float *z;                 /* [n, gf_q_width] */
+    float *cross_q, *cross_z; /* [n, gf_q_width] (= qkv, z) */
+    float *cross_kv;          /* training: [source rows, 2 gf_kv_width] */
+    float *ffn_pre;           /* [n, d_ff]; gated [n, 2 d_ff], gate | up */
+    float *ffn_post;          /* [n, d_ff] after the non-linearity (not gated: = ffn_pre) */
     /* Layers with experts. In training expert e's rows of ffn_pre, ffn_post, expert_in and expert_out follow those of
      * the experts before it, n n_experts_used in all; in a session each expert overwrites the n rows. A shared expert
      * is the last one, and adds a column to each. */
     float *routed;                 /* [n, n_experts] the router's logits, then their softmax; the logit of the gate */
     float *chosen;                 /* [n, n_experts_used] the numbers of the chosen experts; n_experts */
-    float *shares;                 /* [n, n_experts_used] their weights; the sigmoid of the gate */
+    float *expert_weights;         /* [n, n_experts_used] their weights; the sigmoid of the gate */
     float *expert_in, *expert_out; /* [rows, d_model] */
-    float *ffn_added, *mean2_post, *rstd2_post;
-    float *resid_post; /* [n, d_model] (= resid_pre) */
 };
 
 /* What a pass needs in addition when a backward pass will follow. There is no cache: every segment is a whole sequence
@@ -85,8 +84,8 @@ struct gf_back {
     float *in;    /* [n, d_model] of a sublayer's input */
     float *first; /* [n, d_model] parallel_residual: of the first input, until the second is known */
     float *qkv, *z, *ffn_pre, *ffn_post;
-    float *expert_in, *expert_out; /* [n, d_model] of one expert's rows */
-    float *routed, *shares;        /* as in gf_bufs */
+    float *expert_in, *expert_out;  /* [n, d_model] of one expert's rows */
+    float *routed, *expert_weights; /* as in gf_bufs */
     float *cross_kv;
     float *memory;   /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
     float *relative; /* [n_heads, gf_relative_width] of the biases by distance, summed over the layers */
@@ -95,6 +94,7 @@ struct gf_back {
 struct gf_pass {
     const struct gf_config *cfg;
     int32_t stack;  /* GF_STACK_DECODER or GF_STACK_ENCODER */
+    int32_t layer;  /* the block that runs; -1: none */
     int32_t causal; /* a query sees keys up to its own position */
     int32_t n;      /* rows, over all segments */
     const struct gf_seg *segs;
@@ -108,4 +108,20 @@ struct gf_pass {
     float *scores;                      /* [n_kv_heads][4][scores_ld] */
     int32_t scores_ld;                  /* most keys, a multiple of GF_KV_BLOCK */
 };
+
+/* Whether a point is captured or edited, so that callers can skip work that only a tap needs. */
+static inline int gf_tapped(const struct gf_pass *p, int32_t point) {
+    if (!p->observe) return 0;
+    const int32_t place = gf_place(p->cfg, p->stack, p->layer, point);
+    return p->observe->captured[place].wanted || p->observe->edited[place];
+}
+/* The rows of a point have just been computed: n rows of `width` floats, ld apart. Called at every point of GF_POINTS;
+ * for scores and patterns gf_tap_keys. One branch where nothing is observed. */
+static inline void gf_tap(const struct gf_pass *p, int32_t point, float *x, int32_t ld, int32_t width) {
+    if (p->observe) gf_tap_rows(p->observe, p->stack, p->layer, point, 0, x, ld, p->n, width);
+}
+/* The operation `op` has just ended: note its time where the session is timed. */
+static inline void gf_mark(const struct gf_pass *p, int32_t op) {
+    if (p->trace) gf_trace_note(p->trace, p->stack, p->layer, op);
+}
 #endif

@@ -60,20 +60,20 @@
     VECTOR(c->bias_head, "head.bias", c->vocab_size, w->head.b)
 
 #define BLOCK_WEIGHTS                                                                                                  \
-    PART(1, "norm1.", norm, GF_C_NORM, w->norm1)                                                                       \
+    PART(1, "norm1.", norm, GF_C_NORM, w->norm[GF_SELF_ATTENTION])                                                     \
     PART(1, "attn.", qkv, GF_C_ATTENTION, w->attn)                                                                     \
     PART(c->qk_norm, "attn.", qk_norm, GF_C_ATTENTION, w->attn)                                                        \
     PART(1, "attn.", attention_output, GF_C_ATTENTION, w->attn)                                                        \
-    PART(c->norm_placement == GF_SANDWICH_NORM, "norm1_post.", norm, GF_C_NORM, w->norm1_post)                         \
-    PART(at->cross, "norm2.", norm, GF_C_NORM, w->norm_cross)                                                          \
+    PART(c->norm_placement == GF_SANDWICH_NORM, "norm1_post.", norm, GF_C_NORM, w->norm_out[GF_SELF_ATTENTION])        \
+    PART(at->cross, "norm2.", norm, GF_C_NORM, w->norm[GF_CROSS_ATTENTION])                                            \
     PART(at->cross, "cross_attn.", qkv, GF_C_CROSS_ATTENTION, w->cross)                                                \
     PART(at->cross, "cross_attn.", attention_output, GF_C_CROSS_ATTENTION, w->cross)                                   \
-    PART(at->cross && !c->shared_norm, "norm3.", norm, GF_C_NORM, w->norm2)                                            \
-    PART(!at->cross && !c->shared_norm, "norm2.", norm, GF_C_NORM, w->norm2)                                           \
+    PART(at->cross && !c->shared_norm, "norm3.", norm, GF_C_NORM, w->norm[GF_FEED_FORWARD])                            \
+    PART(!at->cross && !c->shared_norm, "norm2.", norm, GF_C_NORM, w->norm[GF_FEED_FORWARD])                           \
     WIDTH(c->d_ff)                                                                                                     \
     PART(gf_layer_sparse(c, at->layer), "ffn.", experts, GF_C_FFN, w->experts)                                         \
     PART(!gf_layer_sparse(c, at->layer), "ffn.", ffn, GF_C_FFN, w->ffn)                                                \
-    PART(c->norm_placement == GF_SANDWICH_NORM, "norm2_post.", norm, GF_C_NORM, w->norm2_post)
+    PART(c->norm_placement == GF_SANDWICH_NORM, "norm2_post.", norm, GF_C_NORM, w->norm_out[GF_FEED_FORWARD])
 
 #define QKV_WEIGHTS                                                                                                    \
     ROWS(1, "q.weight", c->n_heads * c->d_head, c->d_model, w->in.w, 0, q_all)                                         \
@@ -301,8 +301,8 @@ WALK(attention_output, gf_attn, ATTENTION_OUTPUT_WEIGHTS)
 static void qkv(struct walk *k, struct at *at, struct gf_attn *w) {
     const struct gf_config *c = k->cfg;
     const int cross = at->component == GF_C_CROSS_ATTENTION;
-    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, key = cross ? 0 : q, value = key + kv,
-                  all = value + kv, q_all = cross ? q : all;
+    const int32_t q = gf_q_width(c), kv = gf_kv_width(c), key = cross ? 0 : q, value = key + kv, all = value + kv,
+                  q_all = cross ? q : all;
     struct gf_linear *from = !w ? NULL : cross ? &w->kv : &w->in;
     QKV_WEIGHTS
 }

@@ -40,10 +40,10 @@ void gf_session_close(struct gf_session *s) {
     gf_observe_close(s->observe);
     gf_session_trace(s, 0, NULL);
     gf_arena_close(&s->scratch);
-    gf_give(s->hidden);
-    gf_give(s->encoded);
-    gf_give(s->logits);
-    gf_give(s->pooled);
+    gf_free(s->hidden);
+    gf_free(s->encoded);
+    gf_free(s->logits);
+    gf_free(s->pooled);
     free(s->sampling);
     free(s->cross_mask);
     free(s->ids);
@@ -87,7 +87,7 @@ struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *
     if (s->kv.length) memcpy(copy->ids, s->ids, (size_t)s->kv.length * sizeof *copy->ids);
     if (s->hidden_rows) { /* the last row, so that the copy can be sampled from at once */
         const size_t d = (size_t)s->model->cfg.d_model;
-        copy->hidden = gf_take(d * sizeof *copy->hidden);
+        copy->hidden = gf_alloc(d * sizeof *copy->hidden);
         if (!copy->hidden) goto no_memory;
         memcpy(copy->hidden, s->hidden + ((size_t)s->hidden_rows - 1) * d, d * sizeof *copy->hidden);
         copy->hidden_rows = copy->hidden_room = 1;

@@ -1,6 +1,7 @@
 /* session_encode.c - runs the encoder on a source; in an encoder_decoder also the keys and values of cross-attention */
 #include "base/pool.h"
 #include "model/attention.h" /* gf_cross_keys_values */
+#include "model/config.h"    /* gf_kv_width */
 #include "model/session_run.h"
 #include "model/session_scratch.h"
 #include <stdlib.h>
@@ -17,9 +18,9 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
         if (!mask_copy) return -1;
         memcpy(mask_copy, mask, (size_t)n);
     }
-    float *kv = gf_take((uint64_t)n * 2 * (uint64_t)(c->n_kv_heads * c->d_head) * sizeof *kv);
+    float *kv = gf_alloc((uint64_t)n * 2 * (uint64_t)gf_kv_width(c) * sizeof *kv);
     if (!kv || gf_kv_reserve(&s->cross, n) || (s->observe && gf_observe_begin_cross(s->observe, n))) {
-        gf_give(kv);
+        gf_free(kv);
         free(mask_copy);
         return -1;
     }
@@ -30,9 +31,9 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
                         .trace = s->trace,
                         .pool = m->pool,
                         .matmul_scratch = s->matmul_scratch};
-    for (int32_t l = 0; l < c->n_layers; l++)
-        gf_cross_keys_values(&p, &m->w.blocks[l].cross, l, &s->cross, s->encoded, kv, n);
-    gf_give(kv);
+    for (; p.layer < c->n_layers; p.layer++)
+        gf_cross_keys_values(&p, &m->w.blocks[p.layer].cross, &s->cross, s->encoded, kv);
+    gf_free(kv);
     free(s->cross_mask);
     s->cross_mask = mask_copy;
     s->cross.length = n;

@@ -51,7 +51,7 @@ static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, i
 
 /* Where the rotary frequencies depend on the length: prepare for a sequence that reaches n more positions. If that
  * needs other frequencies, all positions held are computed again with these. 0, or -1 without memory. */
-static int settle(struct gf_session *s, int32_t n) {
+static int update_rope_reach(struct gf_session *s, int32_t n) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t held = s->kv.length, step = c->causal && held > GF_CHUNK ? GF_CHUNK : held;
     const int32_t length = held + n > s->planned ? held + n : s->planned;
@@ -73,7 +73,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     /* without the causal mask every row sees every other, so the rows cannot be divided into chunks */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
     if (s->trace) gf_trace_open(s->trace);
-    if (make_room(s, n, step) || settle(s, n) ||
+    if (make_room(s, n, step) || update_rope_reach(s, n) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     gf_pool_begin_pass(s->model->pool, n == 1);
@@ -83,7 +83,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     return GF_OK;
 }
 
-int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err) {
+int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err) {
     if (n < 1 || n > GF_CHUNK)
         return gf_fail(err, GF_ERR_ARGUMENT, "1 to %d sessions can be evaluated together", GF_CHUNK);
     struct gf_session *first = sessions[0];
@@ -107,12 +107,12 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
     }
     int short_of_memory = gf_reserve_scratch(first, n, keys);
     for (int32_t i = 0; i < n && !short_of_memory; i++)
-        short_of_memory = make_room(sessions[i], 1, 1) || settle(sessions[i], 1) ||
+        short_of_memory = make_room(sessions[i], 1, 1) || update_rope_reach(sessions[i], 1) ||
                           gf_reserve_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
-    float *hidden = short_of_memory ? NULL : gf_take((uint64_t)n * (uint64_t)d * sizeof *hidden);
-    float *logits = hidden ? gf_take((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;
+    float *hidden = short_of_memory ? NULL : gf_alloc((uint64_t)n * (uint64_t)d * sizeof *hidden);
+    float *logits = hidden ? gf_alloc((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;
     if (!logits) {
-        gf_give(hidden);
+        gf_free(hidden);
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a position in %d sessions", n);
     }
     gf_pool_begin_pass(m->pool, 0);
@@ -126,8 +126,8 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
         s->logits_row0 = 0;
         s->logits_rows = 1;
     }
-    gf_give(hidden);
-    gf_give(logits);
+    gf_free(hidden);
+    gf_free(logits);
     return GF_OK;
 }
 
@@ -150,7 +150,8 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, st
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
         gf_run_head(s, s->logits + (int64_t)i * v, s->hidden + (int64_t)(row0 + i) * d, rows);
     }
-    gf_mark(s->trace, m->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER, -1, GF_OP_HEAD);
+    if (s->trace)
+        gf_trace_note(s->trace, m->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER, -1, GF_OP_HEAD);
     s->logits_row0 = row0;
     s->logits_rows = n;
     return s->logits;

@@ -19,6 +19,7 @@ void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs
     const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     struct gf_pass p = {.cfg = c,
                         .stack = stack,
+                        .layer = -1,
                         .causal = stack == GF_STACK_DECODER && c->causal,
                         .n = n,
                         .segs = segs,
@@ -32,17 +33,20 @@ void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs
                         .relative = c->use_position ? m->relative[stack] : NULL};
     struct gf_bufs *b = &s->bufs;
     gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
-    gf_mark(s->trace, stack, -1, GF_OP_EMBED);
+    gf_mark(&p, GF_OP_EMBED);
     const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
     const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
-    for (int32_t l = 0; l < n_layers; l++) gf_block_forward(&p, l, &blocks[l], b);
+    for (p.layer = 0; p.layer < n_layers; p.layer++) gf_block_forward(&p, &blocks[p.layer], b);
+    p.layer = -1;
     const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
-    if (c->final_norm)
-        gf_norm_forward(&p, last, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, b->resid_pre, b->mean1, b->rstd1, n);
-    else
+    float *mean = s->embedded.mean, *rstd = s->embedded.rstd; /* workspace */
+    if (c->final_norm) {
+        gf_norm_forward(&p, last, GF_P_LN_FINAL, hidden, b->resid_pre, mean, rstd);
+        gf_mark(&p, GF_OP_FINAL_NORM);
+    } else {
         memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
-    if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
-    if (c->kind == GF_ENCODER) gf_encoder_outputs(&p, &m->w, s->pooled, s->hidden, hidden, b->mean1, b->rstd1);
+    }
+    if (c->kind == GF_ENCODER) gf_encoder_outputs(&p, &m->w, s->pooled, s->hidden, hidden, mean, rstd);
 }
 
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {

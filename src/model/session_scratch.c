@@ -2,7 +2,7 @@
 #include "model/session_scratch.h"
 #include "base/bytes.h"
 #include "kernels/kernels.h" /* gf_matmul_scratch */
-#include "model/config.h"    /* gf_ffn_gated, gf_widest_ffn */
+#include "model/config.h"    /* gf_qkv_width, gf_ffn_gated, gf_widest_ffn */
 #include "model/embed.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
  * One list serves both, so that size and use agree. */
 static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
     const struct gf_config *c = &s->model->cfg;
-    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
-                  gated = gf_ffn_gated(c), d_ff = gf_widest_ffn(c), wide = gated ? 2 * d_ff : d_ff,
-                  experts = c->n_experts, shared = gf_shared_experts(c), used = c->n_experts_used + shared;
+    const int32_t d = c->d_model, wq = gf_q_width(c), gated = gf_ffn_gated(c), d_ff = gf_widest_ffn(c),
+                  wide = gated ? 2 * d_ff : d_ff, experts = c->n_experts, shared = gf_shared_experts(c),
+                  used = c->n_experts_used + shared;
     int32_t widest = d > wq ? d : wq;
     if (d_ff > widest) widest = d_ff;
     if (gf_embed_width(c) > widest) widest = gf_embed_width(c);
@@ -25,13 +25,14 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
         if (carve) field = gf_arena_take(&s->scratch, bytes);                                                          \
     } while (0)
     struct gf_bufs *b = &s->bufs;
+    struct gf_sublayer_bufs *sub = &b->sub[GF_SELF_ATTENTION];
     BUF(b->resid_pre, d);
-    BUF(b->norm1, d);
-    BUF(b->mean1, 1);
-    BUF(b->rstd1, 1);
-    BUF(b->qkv, wqkv);
+    BUF(sub->normed, d);
+    BUF(sub->mean, 1);
+    BUF(sub->rstd, 1);
+    BUF(b->qkv, gf_qkv_width(c));
     BUF(b->z, wq);
-    BUF(b->attn_out, d);
+    BUF(sub->out, d);
     BUF(b->ffn_pre, wide);
     if (gated)
         BUF(b->ffn_post, d_ff);
@@ -39,13 +40,11 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
         b->ffn_post = b->ffn_pre;
     BUF(b->routed, experts + shared);
     BUF(b->chosen, used);
-    BUF(b->shares, used);
+    BUF(b->expert_weights, used);
     BUF(b->expert_in, experts ? d : 0);
     BUF(b->expert_out, experts ? d : 0);
-    if (c->parallel_residual)
-        BUF(b->ffn_out, d);
-    else
-        b->ffn_out = b->attn_out;
+    float *ffn_out = sub->out;
+    if (c->parallel_residual) BUF(ffn_out, d);
     BUF(s->embedded.rows,
         gf_embed_projected(c) ? gf_embed_width(c) : 0); /* also of the hidden states before the head */
     const int added = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED || c->n_token_types;
@@ -58,20 +57,12 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     total = gf_add_u64(total, gf_arena_share(bytes));
     if (carve) s->matmul_scratch = gf_arena_take(&s->scratch, bytes);
     /* all layers, and all sublayers, share one set: see gf_bufs */
-    b->resid_mid = b->resid_cross = b->resid_post = b->resid_pre;
-    b->sum1 = b->sum_cross = b->sum2 = b->resid_pre;
-    b->norm_cross = b->norm2 = b->norm1;
-    b->mean_cross = b->mean2 = b->mean1;
-    b->rstd_cross = b->rstd2 = b->rstd1;
-    b->cross_q = b->qkv;
-    b->cross_z = b->z;
-    b->cross_out = b->attn_added = b->attn_out;
-    b->ffn_added = b->ffn_out;
-    b->mean1_post = b->mean2_post = b->mean1;
-    b->rstd1_post = b->rstd2_post = b->rstd1;
-    s->embedded.sum = b->resid_pre;
-    s->embedded.mean = b->mean1;
-    s->embedded.rstd = b->rstd1;
+    sub->mean_out = sub->mean, sub->rstd_out = sub->rstd;
+    sub->added = sub->out, sub->sum = sub->after = b->resid_pre;
+    b->sub[GF_CROSS_ATTENTION] = b->sub[GF_FEED_FORWARD] = *sub;
+    b->sub[GF_FEED_FORWARD].out = b->sub[GF_FEED_FORWARD].added = ffn_out;
+    b->cross_q = b->qkv, b->cross_z = b->z;
+    s->embedded.sum = b->resid_pre, s->embedded.mean = sub->mean, s->embedded.rstd = sub->rstd;
     return total;
 }
 
@@ -99,10 +90,10 @@ int gf_reserve_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
 
 int gf_reserve_rows(float **rows, int32_t *room, int32_t need, int32_t width) {
     if (need <= *room) return 0;
-    float *more = gf_take((uint64_t)need * (uint64_t)width * sizeof *more);
+    float *more = gf_alloc((uint64_t)need * (uint64_t)width * sizeof *more);
     if (!more) return -1;
     if (*room) memcpy(more, *rows, (size_t)*room * (size_t)width * sizeof *more);
-    gf_give(*rows);
+    gf_free(*rows);
     *rows = more;
     *room = need;
     return 0;

@@ -35,16 +35,15 @@ struct gf_experts {          /* layers with experts only */
     struct gf_ffn *each;     /* [n_experts], of width d_expert; then the shared one */
 };
 
+/* The parts of a block that add to the residual stream. Cross-attention: decoder blocks of an encoder_decoder. */
+enum gf_sublayer { GF_SELF_ATTENTION, GF_CROSS_ATTENTION, GF_FEED_FORWARD, GF_N_SUBLAYERS };
+
 struct gf_block {
-    struct gf_norm norm1; /* before (pre, sandwich), after (post) or on the output of (output) self-attention */
-    struct gf_attn attn;
-    struct gf_norm norm1_post; /* sandwich: on its output */
-    struct gf_norm norm_cross; /* decoder blocks of an encoder_decoder */
-    struct gf_attn cross;
-    struct gf_norm norm2; /* as norm1, of the feed-forward layer */
+    struct gf_norm norm[GF_N_SUBLAYERS]; /* before (pre, sandwich), after (post) or on the output of (output) each */
+    struct gf_norm norm_out[GF_N_SUBLAYERS]; /* sandwich: on its output; not of cross-attention */
+    struct gf_attn attn, cross;
     struct gf_ffn ffn;
     struct gf_experts experts; /* instead of ffn, where the layer has experts */
-    struct gf_norm norm2_post;
 };
 
 struct gf_weights {

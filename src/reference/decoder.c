@@ -181,11 +181,11 @@ static void feed_forward(const struct pass *p, const struct gf_ffn *w) {
 
 /* [stage: resid] x = x + y ends a block: the stream that the next one reads.   x [n, d_model] -> x [n, d_model] */
 static void block(const struct pass *p, const struct gf_block *w) {
-    normalise(p, &w->norm1);
+    normalise(p, &w->norm[GF_SELF_ATTENTION]);
     project_qkv(p, &w->attn);
     attend(p);
     project_out(p, &w->attn);
-    normalise(p, &w->norm2);
+    normalise(p, &w->norm[GF_FEED_FORWARD]);
     feed_forward(p, &w->ffn);
     add(p);
 }

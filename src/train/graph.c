@@ -1,9 +1,9 @@
 /* graph.c - see graph.h. Each layer has its own buffers (pass.h), because backward reads them. */
 #include "train/graph.h"
 #include "base/bytes.h"
-#include "model/attend_whole.h" /* gf_attend_whole_work */
+#include "model/attend.h" /* gf_attend_whole_work */
 #include "model/block.h"
-#include "model/config.h" /* gf_ffn_gated, gf_layer_sparse, gf_widest_ffn, gf_norm_before, gf_norm_of_output */
+#include "model/config.h" /* gf_q_width, gf_ffn_gated, gf_layer_sparse, gf_widest_ffn, gf_norm_before */
 #include "model/dropout.h"
 #include "model/embed.h"
 #include "model/head.h"
@@ -35,83 +35,69 @@ static void plan_experts(struct gf_graph *g, struct gf_bufs *b, int32_t n, int c
     take(g, &b->expert_out, rows, c->d_model, carve);
     take(g, &b->routed, n, c->n_experts + shared, carve);
     take(g, &b->chosen, rows, 1, carve);
-    take(g, &b->shares, rows, 1, carve);
+    take(g, &b->expert_weights, rows, 1, carve);
+}
+
+/* The rows of a sublayer. */
+static void plan_sublayer(struct gf_graph *g, struct gf_sublayer_bufs *s, int32_t n, int carve) {
+    const struct gf_config *c = &g->cfg;
+    const int32_t d = c->d_model;
+    if (gf_norm_before(c)) take(g, &s->normed, n, d, carve);
+    take(g, &s->mean, n, 1, carve);
+    take(g, &s->rstd, n, 1, carve);
+    take(g, &s->out, n, d, carve);
+    s->added = s->out, s->mean_out = s->mean, s->rstd_out = s->rstd;
+    if (gf_norm_of_output(c)) {
+        take(g, &s->added, n, d, carve);
+        take(g, &s->mean_out, n, 1, carve);
+        take(g, &s->rstd_out, n, 1, carve);
+    }
+    if (c->norm_placement == GF_POST_NORM) take(g, &s->sum, n, d, carve);
+    take(g, &s->after, n, d, carve);
 }
 
 /* One layer's buffers for n rows. resid_pre is the output of the layer before. Returns the layer's output. */
 static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, int sparse, float *resid_pre, int32_t n,
                          int32_t n_source, int carve) {
     const struct gf_config *c = &g->cfg;
-    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
-    const int pre = gf_norm_before(c), post = c->norm_placement == GF_POST_NORM, outputs = gf_norm_of_output(c);
+    const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c);
     b->resid_pre = resid_pre;
-#define BUF(field, width) take(g, &b->field, n, width, carve)
-    if (pre) BUF(norm1, d);
-    BUF(mean1, 1);
-    BUF(rstd1, 1);
-    BUF(qkv, wq + 2 * wkv);
-    BUF(z, wq);
-    BUF(attn_out, d);
-    if (c->qk_norm) BUF(qk_raw, wq + wkv);
-    b->attn_added = b->attn_out;
-    b->mean1_post = b->mean1, b->rstd1_post = b->rstd1;
-    if (outputs) {
-        BUF(attn_added, d);
-        BUF(mean1_post, 1);
-        BUF(rstd1_post, 1);
-    }
-    if (post) BUF(sum1, d);
-    BUF(resid_mid, d);
+    plan_sublayer(g, &b->sub[GF_SELF_ATTENTION], n, carve);
+    take(g, &b->qkv, n, gf_qkv_width(c), carve);
+    take(g, &b->z, n, wq, carve);
+    if (c->qk_norm) take(g, &b->qk_raw, n, wq + wkv, carve);
     if (n_source) {
-        if (pre) BUF(norm_cross, d);
-        BUF(mean_cross, 1);
-        BUF(rstd_cross, 1);
-        BUF(cross_q, wq);
+        plan_sublayer(g, &b->sub[GF_CROSS_ATTENTION], n, carve);
+        take(g, &b->cross_q, n, wq, carve);
         take(g, &b->cross_kv, n_source, 2 * wkv, carve);
-        BUF(cross_z, wq);
-        BUF(cross_out, d);
-        if (post) BUF(sum_cross, d);
-        BUF(resid_cross, d);
+        take(g, &b->cross_z, n, wq, carve);
     }
-    if (pre) BUF(norm2, d);
-    BUF(mean2, 1);
-    BUF(rstd2, 1);
-    if (sparse)
+    plan_sublayer(g, &b->sub[GF_FEED_FORWARD], n, carve);
+    if (sparse) {
         plan_experts(g, b, n, carve);
-    else {
-        BUF(ffn_pre, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff);
-        BUF(ffn_post, c->d_ff);
+    } else {
+        take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff, carve);
+        take(g, &b->ffn_post, n, c->d_ff, carve);
     }
-    BUF(ffn_out, d);
-    b->ffn_added = b->ffn_out;
-    b->mean2_post = b->mean2, b->rstd2_post = b->rstd2;
-    if (outputs) {
-        BUF(ffn_added, d);
-        BUF(mean2_post, 1);
-        BUF(rstd2_post, 1);
-    }
-    if (post) BUF(sum2, d);
-    BUF(resid_post, d);
-#undef BUF
-    return b->resid_post;
+    return b->sub[GF_FEED_FORWARD].after;
 }
 
 static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source, int carve) {
     const struct gf_config *c = &g->cfg;
-    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
+    const int32_t d = c->d_model;
     take(g, &b->resid, n, d, carve);
     take(g, &b->out, n, d, carve);
     take(g, &b->in, n, d, carve);
     take(g, &b->first, c->parallel_residual ? n : 0, d, carve);
-    take(g, &b->qkv, n, wq + 2 * wkv, carve);
-    take(g, &b->z, n, wq, carve);
+    take(g, &b->qkv, n, gf_qkv_width(c), carve);
+    take(g, &b->z, n, gf_q_width(c), carve);
     take(g, &b->ffn_pre, n, (gf_ffn_gated(c) ? 2 : 1) * (int64_t)gf_widest_ffn(c), carve);
     take(g, &b->ffn_post, n, gf_widest_ffn(c), carve);
     take(g, &b->expert_in, c->n_experts ? n : 0, d, carve);
     take(g, &b->expert_out, c->n_experts ? n : 0, d, carve);
     take(g, &b->routed, n, c->n_experts + gf_shared_experts(c), carve);
-    take(g, &b->shares, n, c->n_experts_used + gf_shared_experts(c), carve);
-    if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
+    take(g, &b->expert_weights, n, c->n_experts_used + gf_shared_experts(c), carve);
+    if (n_source) take(g, &b->cross_kv, n_source, 2 * gf_kv_width(c), carve);
     take(g, &b->relative, c->n_heads, gf_relative_width(c), carve);
 }
 
@@ -200,25 +186,27 @@ void gf_graph_close(struct gf_graph *g) {
     memset(g, 0, sizeof *g);
 }
 
-static const float *forward_stack(const struct gf_pass *p, const struct gf_weights *w, float *x,
-                                  const struct gf_embedded *e, const int32_t *ids, const struct gf_block *blocks,
-                                  const struct gf_bufs *bufs, int32_t n_layers) {
+static const float *forward_stack(struct gf_pass *p, const struct gf_weights *w, float *x, const struct gf_embedded *e,
+                                  const int32_t *ids, const struct gf_block *blocks, const struct gf_bufs *bufs,
+                                  int32_t n_layers) {
     gf_embed_forward(p, w, e, x, ids);
-    gf_dropout(p, -1, 0, x, x);
-    for (int32_t l = 0; l < n_layers; l++) gf_block_forward(p, l, &blocks[l], &bufs[l]);
-    return n_layers ? bufs[n_layers - 1].resid_post : x;
+    gf_dropout(p, 0, x, x);
+    for (p->layer = 0; p->layer < n_layers; p->layer++) gf_block_forward(p, &blocks[p->layer], &bufs[p->layer]);
+    p->layer = -1;
+    return n_layers ? bufs[n_layers - 1].sub[GF_FEED_FORWARD].after : x;
 }
 
-static void backward_stack(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
+static void backward_stack(struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
                            const struct gf_embedded *e, float *drows, const int32_t *ids, const struct gf_block *blocks,
                            struct gf_block *dblocks, const struct gf_bufs *bufs, int32_t n_layers,
                            struct gf_back *back) {
     const struct gf_config *c = p->cfg;
     const int encoder = p->stack == GF_STACK_ENCODER;
     if (p->relative) memset(back->relative, 0, (size_t)c->n_heads * (size_t)gf_relative_width(c) * sizeof(float));
-    for (int32_t l = n_layers - 1; l >= 0; l--) gf_block_backward(p, l, &blocks[l], &dblocks[l], &bufs[l], back);
+    for (p->layer = n_layers - 1; p->layer >= 0; p->layer--)
+        gf_block_backward(p, &blocks[p->layer], &dblocks[p->layer], &bufs[p->layer], back);
     if (p->relative) gf_relative_fold(c, encoder, encoder ? dw->encoder_relative : dw->relative, back->relative);
-    gf_dropout(p, -1, 0, back->resid, back->resid);
+    gf_dropout(p, 0, back->resid, back->resid);
     gf_embed_backward(p, w, dw, e, drows, back->resid, ids);
 }
 
@@ -226,14 +214,14 @@ static void backward_stack(const struct gf_pass *p, const struct gf_weights *w, 
 static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float *hidden, const float *x, float *mean,
                         float *rstd) {
     if (p->cfg->final_norm)
-        gf_norm_forward(p, w, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, x, mean, rstd, p->n);
+        gf_norm_forward(p, w, GF_P_LN_FINAL, hidden, x, mean, rstd);
     else
         memcpy(hidden, x, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *hidden);
 }
 static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, float *dx,
                          const float *dhidden, const float *x, const float *mean, const float *rstd) {
     if (p->cfg->final_norm)
-        gf_norm_backward(p, w, dw, GF_P_LN_FINAL, dx, 0, dhidden, x, mean, rstd, p->n);
+        gf_norm_backward(p, w, dw, GF_P_LN_FINAL, dx, 0, dhidden, x, mean, rstd);
     else
         memcpy(dx, dhidden, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *dx);
 }
@@ -266,6 +254,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     struct gf_pass *p = &r->decoder, *e = &r->encoder;
     *p = (struct gf_pass){.cfg = c,
                           .stack = GF_STACK_DECODER,
+                          .layer = -1,
                           .causal = c->causal,
                           .n = batch->n,
                           .segs = g->segs,

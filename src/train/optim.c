@@ -22,7 +22,7 @@ int gf_optim_open(struct gf_optim *o, const struct gf_config *cfg, gf_gemm_fn ge
         if (is_muon(t) && need > most) most = need;
     }
     for (int i = 0; i < GF_OPTIM_LANES; i++) {
-        o->work[i] = gf_take(most * sizeof(float));
+        o->work[i] = gf_alloc(most * sizeof(float));
         if (!o->work[i]) goto no_memory;
     }
     return 0;
@@ -34,7 +34,7 @@ no_memory:
 void gf_optim_close(struct gf_optim *o) {
     gf_params_close(&o->first);
     gf_params_close(&o->second);
-    for (int i = 0; i < GF_OPTIM_LANES; i++) gf_give(o->work[i]);
+    for (int i = 0; i < GF_OPTIM_LANES; i++) gf_free(o->work[i]);
     memset(o, 0, sizeof *o);
 }
 

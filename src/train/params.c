@@ -42,7 +42,7 @@ int gf_params_open(struct gf_params *p, const struct gf_config *cfg) {
     struct bind b = {.p = p};
     gf_roster_walk(cfg, &p->w, visit, &b);
     p->n = b.used;
-    p->data = gf_take(p->n * sizeof *p->data);
+    p->data = gf_alloc(p->n * sizeof *p->data);
     p->list = calloc((size_t)p->n_list + 1, sizeof *p->list);
     if (!p->data || !p->list) goto no_memory;
     p->n_list = 0;
@@ -55,7 +55,7 @@ no_memory:
 }
 
 void gf_params_close(struct gf_params *p) {
-    gf_give(p->data);
+    gf_free(p->data);
     free(p->list);
     gf_weights_close(&p->w);
     memset(p, 0, sizeof *p);

@@ -2,14 +2,14 @@
  * 64-bit values without BigInt (counts as doubles, exact up to 2^53; seeds as two halves).
  *
  * exports.txt lists the exported names. Pointers are offsets into linear memory. The caller, web/lib/engine/engine.js,
- * frees with gf_free what it has allocated with gf_alloc. */
+ * frees with gf_abi_free what it has allocated with gf_abi_alloc. */
 #include "glassformer.h"
 #include <stdlib.h>
 
 extern unsigned char __heap_base; /* set by the linker: constants and the stack are below it */
 
-void *gf_alloc(uint32_t n_bytes) { return malloc(n_bytes); }
-void gf_free(void *p) { free(p); }
+void *gf_abi_alloc(uint32_t n_bytes) { return malloc(n_bytes); }
+void gf_abi_free(void *p) { free(p); }
 const void *gf_abi_heap_base(void) { return &__heap_base; }
 
 static uint64_t whole(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }

@@ -1,7 +1,7 @@
 /* train_abi.c - the functions that the training binary exports for one training run.
  *
  * train_exports.txt lists the exported names. Their only caller, web/lib/train/trainer.js, allocates memory for
- * arguments with gf_alloc and frees the result of gf_train_file with gf_free. The life of a run: gf_train_new,
+ * arguments with gf_abi_alloc and frees the result of gf_train_file with gf_abi_free. The life of a run: gf_train_new,
  * gf_train_set and gf_train_vocabulary, gf_train_open, then any of the others, gf_train_close. */
 #include "glassformer.h"
 #include "train/depth.h"
@@ -45,7 +45,7 @@ int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, stru
     return gf_bpe_read(&r->bpe, json, n, err);
 }
 
-/* Stories, or pairs for an encoder_decoder. text: n bytes from gf_alloc, followed by a 0; d owns it, and it is freed on
+/* Stories, or pairs for an encoder_decoder. text: n bytes from gf_abi_alloc, followed by a 0; d owns it, and it is freed on
  * failure. */
 static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32_t n, uint64_t seed,
                          struct gf_error *err) {
@@ -118,7 +118,7 @@ int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf
 enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE }; /* kinds of files; trainer.js has the same list */
 
 /* Make a file of the run's present state. kind: one of the above; dtype: of the matrices of a GGUF. Returns its *n
- * bytes, which the caller frees with gf_free; NULL on failure. */
+ * bytes, which the caller frees with gf_abi_free; NULL on failure. */
 void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, struct gf_error *err) {
     static const int32_t known[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
     struct gf_trainer *t = &r->trainer;

@@ -71,15 +71,15 @@ __attribute__((noinline)) static void read_all(struct work *w) {
     const char *p = w->memory, *end = p + w->bytes;
     v128 s[8];
     GF_UNROLL
-    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    for (int i = 0; i < 8; i++) s[i] = i32x4_splat(0);
     GF_ROLLED
     for (; p < end; p += 128) {
         GF_UNROLL
-        for (int i = 0; i < 8; i++) s[i] = i4_add(s[i], v_load(p + 16 * i));
+        for (int i = 0; i < 8; i++) s[i] = i32x4_add(s[i], v_load(p + 16 * i));
     }
     GF_UNROLL
-    for (int i = 1; i < 8; i++) s[0] = i4_add(s[0], s[i]);
-    sink = (float)i4_sum(s[0]);
+    for (int i = 1; i < 8; i++) s[0] = i32x4_add(s[0], s[i]);
+    sink = (float)i32x4_sum(s[0]);
 }
 
 __attribute__((noinline)) static void multiply_add(struct work *w) {
@@ -96,46 +96,46 @@ __attribute__((noinline)) static void multiply_add(struct work *w) {
     sink = f4_sum(s[0]);
 }
 
-/* Products of int16 and their sums in int32: i4_dot and an addition. The factor k changes in each round. With constant
+/* Products of int16 and their sums in int32: i32x4_dot and an addition. The factor k changes in each round. With constant
  * factors the compiler would move the products out of the loop and leave only the additions. An addition every 6
  * products is the price; 6 sums, 6 factors, k and the product fill 14 of V8's 15 registers. */
 #define DOT_I16 6
 __attribute__((noinline)) static void dot_i16_add(struct work *w) {
     v128 s[DOT_I16], l[DOT_I16], k = v_load(w->x);
     GF_UNROLL
-    for (int i = 0; i < DOT_I16; i++) s[i] = i4_splat(i), l[i] = v_load(w->x + i);
+    for (int i = 0; i < DOT_I16; i++) s[i] = i32x4_splat(i), l[i] = v_load(w->x + i);
     GF_ROLLED
     for (int i = 0; i < w->count; i++) {
         GF_UNROLL
-        for (int j = 0; j < DOT_I16; j++) s[j] = i4_add(s[j], i4_dot(k, l[j]));
-        k = i4_add(k, l[0]);
+        for (int j = 0; j < DOT_I16; j++) s[j] = i32x4_add(s[j], i32x4_dot(k, l[j]));
+        k = i32x4_add(k, l[0]);
     }
     GF_UNROLL
-    for (int i = 1; i < DOT_I16; i++) s[0] = i4_add(s[0], s[i]);
-    sink = (float)i4_sum(s[0]);
+    for (int i = 1; i < DOT_I16; i++) s[0] = i32x4_add(s[0], s[i]);
+    sink = (float)i32x4_sum(s[0]);
 }
 
 #if GF_RELAXED
-/* Products of int8 and their sums in int32: i4_rdot. Each product has the sum as operand and cannot leave the loop. 12
+/* Products of int8 and their sums in int32: i32x4_rdot. Each product has the sum as operand and cannot leave the loop. 12
  * sums, because vpdpbusd has a latency of 5 cycles and two start in each. */
 #define DOT_I8 12
 __attribute__((noinline)) static void dot_i8_add(struct work *w) {
     v128 s[DOT_I8], k = v_load(w->x), l = v_load(w->x + 4);
     GF_UNROLL
-    for (int i = 0; i < DOT_I8; i++) s[i] = i4_splat(i);
+    for (int i = 0; i < DOT_I8; i++) s[i] = i32x4_splat(i);
     GF_ROLLED
     for (int i = 0; i < w->count; i++) {
         GF_UNROLL
-        for (int j = 0; j < DOT_I8; j++) s[j] = i4_rdot(k, l, s[j]);
+        for (int j = 0; j < DOT_I8; j++) s[j] = i32x4_rdot(k, l, s[j]);
     }
     GF_UNROLL
-    for (int i = 1; i < DOT_I8; i++) s[0] = i4_add(s[0], s[i]);
-    sink = (float)i4_sum(s[0]);
+    for (int i = 1; i < DOT_I8; i++) s[0] = i32x4_add(s[0], s[i]);
+    sink = (float)i32x4_sum(s[0]);
 }
 #endif
 
 /* GOPS of the integer products that the kernels of this build use here. Prints every kind that the build has. For
- * GF_DOT_I16 each int16 factor of i4_dot holds one int8. */
+ * GF_DOT_I16 each int16 factor of i32x4_dot holds one int8. */
 static double limit_int8(struct work *l) {
     l->run = dot_i16_add;
     double best = DOT_I16 * 16.0 * l->count / measure(l) * 1e-6;
@@ -160,7 +160,7 @@ static double limit_read(uint64_t bytes) { /* GB/s */
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 static void run_matmul(struct work *w) {
-    gf_matmul(w->y, w->rows, w->x, w->cols, &w->mats[w->next], NULL, w->n, w->scratch, NULL);
+    gf_matmul(w->y, w->x, &w->mats[w->next], NULL, w->n, w->scratch, NULL);
     if (++w->next == w->n_mats) w->next = 0;
 }
 
@@ -322,7 +322,7 @@ static void run_softmax(struct work *w) { gf_softmax(w->y, w->x, w->n); }
 static void run_rmsnorm(struct work *w) { gf_rmsnorm(w->y, w->x, w->x, NULL, 1, w->n, 1e-5f); }
 static void run_layernorm(struct work *w) { gf_layernorm(w->y, w->x, w->x, w->x, NULL, NULL, 1, w->n, 1e-5f); }
 static void run_quantize(struct work *w) { /* a matrix of one row: what is left is its activations */
-    gf_matmul(w->y, 16, w->x, w->n, w->mats, NULL, 1, w->scratch, NULL);
+    gf_matmul(w->y, w->x, w->mats, NULL, 1, w->scratch, NULL);
 }
 static void run_logsumexp(struct work *w) { w->y[0] = gf_logsumexp(w->x, w->n, NULL); }
 static void run_argmax(struct work *w) { w->next = gf_argmax(w->x, w->n); }

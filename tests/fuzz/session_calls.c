@@ -155,7 +155,7 @@ static void eval_together(struct stream *s, struct open_session *all, int32_t n,
     for (int32_t i = 0; i < n; i++) some[i] = all[below(s, 6) ? i : 0].s;
     int32_t *ids = any_ids(s, n, c->vocab_size);
     maybe_fail_allocations(s);
-    STATUS(gf_sessions_eval(some, ids, n, &err), err);
+    STATUS(gf_eval_batch(some, ids, n, &err), err);
     allow_allocations();
     free(ids);
 }
@@ -221,7 +221,7 @@ static void capture_without_memory(struct stream *s, struct open_session *t, con
     int64_t n, m;
     float *full = capture_last(t, layer, point, &n);
     gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 0, NULL);
-    gf_give(t->s->observe->scratch); /* the next pass must allocate it again */
+    gf_free(t->s->observe->scratch); /* the next pass must allocate it again */
     t->s->observe->scratch = NULL;
     t->s->observe->scratch_floats = 0;
     PROMISE(gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 1, NULL) == GF_OK);

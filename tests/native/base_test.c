@@ -69,30 +69,30 @@ static void an_arena_gives_zeroed_aligned_memory_until_it_is_full(void) {
 /* Where the heap ends with freed memory, an allocation can consist of used memory and new memory. */
 static void memory_is_zero_where_freed_and_new_memory_meet(void) {
     for (uint64_t n = 1 << 16; n < 1 << 23; n *= 3) {
-        uint8_t *p = gf_take(n), *q;
+        uint8_t *p = gf_alloc(n), *q;
         CHECK(p != NULL);
         if (p) memset(p, 0xab, (size_t)n);
-        gf_give(p);
-        q = gf_take(2 * n);
+        gf_free(p);
+        q = gf_alloc(2 * n);
         CHECK(q != NULL && all_zero(q, 2 * n));
         if (q) memset(q, 0xab, (size_t)(2 * n));
-        gf_give(q);
+        gf_free(q);
     }
 }
 
 static void an_allocation_that_cannot_succeed_returns_null(void) {
     struct gf_arena a;
-    CHECK(gf_take(GF_TOO_MUCH) == NULL);
-    CHECK(gf_take(GF_TOO_MUCH - 64) == NULL);
-    CHECK(gf_take(SIZE_MAX / 2) == NULL);
+    CHECK(gf_alloc(GF_TOO_MUCH) == NULL);
+    CHECK(gf_alloc(GF_TOO_MUCH - 64) == NULL);
+    CHECK(gf_alloc(SIZE_MAX / 2) == NULL);
     CHECK_INT(gf_arena_open(&a, GF_TOO_MUCH), -1);
     CHECK(gf_arena_share(GF_TOO_MUCH) == GF_TOO_MUCH);
-    gf_give(NULL);
+    gf_free(NULL);
     for (uint64_t n = 0; n < 200; n += 33) {
-        uint8_t *p = gf_take(n);
+        uint8_t *p = gf_alloc(n);
         CHECK(p != NULL && (uintptr_t)p % 64 == 0 && all_zero(p, n));
         if (p) memset(p, 1, (size_t)n);
-        gf_give(p);
+        gf_free(p);
     }
 }
 

@@ -97,7 +97,7 @@ static void sessions_evaluated_together_keep_their_own_sources(void) {
         encode(s[i], sources[i], NULL), encode(alone[i], sources[i], NULL);
         ids[i] = id(0);
     }
-    CHECK_INT(gf_sessions_eval(s, ids, 3, &err), GF_OK);
+    CHECK_INT(gf_eval_batch(s, ids, 3, &err), GF_OK);
     for (int i = 0; i < 3; i++) {
         run(alone[i], 1);
         check_same_logits(s[i], alone[i], 1);
@@ -163,9 +163,9 @@ static void a_session_may_join_others_after_its_edits_are_cleared(void) {
     struct gf_session *s = open_session(m), *plain = open_session(m);
     const int32_t one = id(0);
     CHECK_INT(gf_session_edit(s, 0, 0, GF_P_Z, 0, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err), GF_OK);
-    CHECK_INT(gf_sessions_eval(&s, &one, 1, &err), GF_ERR_STATE);
+    CHECK_INT(gf_eval_batch(&s, &one, 1, &err), GF_ERR_STATE);
     gf_session_clear_edits(s);
-    CHECK_INT(gf_sessions_eval(&s, &one, 1, &err), GF_OK);
+    CHECK_INT(gf_eval_batch(&s, &one, 1, &err), GF_OK);
     run(plain, 1);
     check_same_logits(s, plain, 1);
     gf_session_close(s);

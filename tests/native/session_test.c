@@ -309,7 +309,7 @@ static void sessions_evaluated_together_give_the_same_bits_as_alone(void) {
         }
         for (int step = 0; step < 3; step++) {
             for (int i = 0; i < 5; i++) next[i] = (ids[step] + 7 * i) % v;
-            CHECK_OK(gf_sessions_eval(s, next, 5, &err));
+            CHECK_OK(gf_eval_batch(s, next, 5, &err));
             for (int i = 0; i < 5; i++) {
                 CHECK_OK(gf_session_eval(alone[i], next + i, 1, &err));
                 const float *a = gf_session_logits(s[i], 0, 1, &err), *b = gf_session_logits(alone[i], 0, 1, &err);
@@ -320,15 +320,15 @@ static void sessions_evaluated_together_give_the_same_bits_as_alone(void) {
         }
         /* a session that no longer captures may join */
         CHECK_OK(gf_session_capture(s[0], 0, 0, GF_P_Z, 1, &err));
-        CHECK_INT(gf_sessions_eval(s, next, 2, &err), GF_ERR_STATE);
+        CHECK_INT(gf_eval_batch(s, next, 2, &err), GF_ERR_STATE);
         CHECK_OK(gf_session_capture(s[0], 0, 0, GF_P_Z, 0, &err));
-        CHECK_OK(gf_sessions_eval(s, next, 2, &err));
+        CHECK_OK(gf_eval_batch(s, next, 2, &err));
         for (int i = 0; i < 2; i++) CHECK_OK(gf_session_rewind(s[i], held[i] + 3, &err));
         struct gf_session *twice[2] = {s[0], s[0]};
-        CHECK_INT(gf_sessions_eval(twice, next, 2, &err), GF_ERR_ARGUMENT);
-        CHECK_INT(gf_sessions_eval(s, next, 0, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_eval_batch(twice, next, 2, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_eval_batch(s, next, 0, &err), GF_ERR_ARGUMENT);
         next[1] = v; /* one bad token: no session is evaluated */
-        CHECK_INT(gf_sessions_eval(s, next, 2, &err), GF_ERR_TOKEN);
+        CHECK_INT(gf_eval_batch(s, next, 2, &err), GF_ERR_TOKEN);
         CHECK_INT(gf_session_length(s[0]), held[0] + 3);
         for (int i = 0; i < 5; i++) gf_session_close(s[i]), gf_session_close(alone[i]);
         free(y);

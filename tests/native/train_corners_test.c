@@ -120,7 +120,7 @@ static void dropout_masks_differ_by_seed_step_and_pass(void) {
     for (int i = 0; i < 3; i++) {
         struct gf_training t = {.dropout = 0.5f, .seed = 7 + (uint64_t)i % 2};
         const struct gf_pass p = {.cfg = &cfg, .n = 1, .training = &t};
-        gf_dropout(&p, 0, 0, y[i], x);
+        gf_dropout(&p, 0, y[i], x);
     }
     CHECK(!memcmp(y[0], y[2], sizeof y[0]));
     CHECK(memcmp(y[0], y[1], sizeof y[0]) != 0);

@@ -49,7 +49,7 @@ function inJavaScript(fields) {
 function inC(fields) {
   const { x, schema } = engine;
   const [config, given, error] = [schema.config_bytes, names.length, schema.error.bytes].map(
-    (n) => x.gf_alloc(n) >>> 0,
+    (n) => x.gf_abi_alloc(n) >>> 0,
   );
   const bytes = () => new Uint8Array(engine.memory.buffer);
   const sentence = () => {
@@ -85,7 +85,7 @@ function inC(fields) {
       }),
     );
   } finally {
-    for (const p of [config, given, error]) x.gf_free(p);
+    for (const p of [config, given, error]) x.gf_abi_free(p);
   }
 }
 

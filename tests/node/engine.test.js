@@ -185,7 +185,7 @@ describe('memory', () => {
     Engine.start = async (...how) => {
       const engine = await start.apply(Engine, how);
       // never touched, so the system does not allocate it
-      for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_alloc(1.1 * 2 ** 30));
+      for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_abi_alloc(1.1 * 2 ** 30));
       return engine;
     };
     try {

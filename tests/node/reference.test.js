@@ -54,8 +54,8 @@ function referenceLogits({ engine }, ids) {
     const status = engine.x.test_reference_logits(engine.model, at, idsAt, ids.length);
     return status < 0 ? null : new Float64Array(engine.x.memory.buffer, at, n).slice();
   } finally {
-    engine.x.gf_free(idsAt);
-    engine.x.gf_free(at);
+    engine.x.gf_abi_free(idsAt);
+    engine.x.gf_abi_free(at);
   }
 }
 

@@ -23,7 +23,7 @@ int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, i
     struct gf_captured *c = &(*o)->captured[place];
     c->wanted = on;
     if (!on) {
-        gf_give(c->data);
+        gf_free(c->data);
         memset(c, 0, sizeof *c);
     }
     return GF_OK;
@@ -87,8 +87,8 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
         if (!c->wanted || is_cross_kv(point)) continue;
         set_dims(o, point, rows, c->dims);
         uint64_t n = gf_mul_u64(gf_mul_u64((uint64_t)c->dims[0], (uint64_t)c->dims[1]), (uint64_t)c->dims[2]);
-        gf_give(c->data);
-        c->data = gf_take(gf_mul_u64(n, sizeof(float)));
+        gf_free(c->data);
+        c->data = gf_alloc(gf_mul_u64(n, sizeof(float)));
         if (!c->data) return -1;
         if (is_scores(point))
             for (uint64_t i = 0; i < n; i++) c->data[i] = -INFINITY;
@@ -102,8 +102,8 @@ int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
             struct gf_captured *c = &o->captured[gf_place(&o->cfg, GF_STACK_DECODER, l, point)];
             if (!c->wanted) continue;
             set_dims(o, point, n_source, c->dims);
-            gf_give(c->data);
-            c->data = gf_take((uint64_t)n_source * (uint64_t)c->dims[1] * (uint64_t)c->dims[2] * sizeof(float));
+            gf_free(c->data);
+            c->data = gf_alloc((uint64_t)n_source * (uint64_t)c->dims[1] * (uint64_t)c->dims[2] * sizeof(float));
             if (!c->data) return -1;
         }
     o->pass_rows = n_source;

@@ -90,17 +90,17 @@ int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t lay
 
 int gf_observe_reserve(struct gf_observe *o, uint64_t n) {
     if (n <= o->scratch_floats) return 0;
-    gf_give(o->scratch);
-    o->scratch = gf_take(n * sizeof(float));
+    gf_free(o->scratch);
+    o->scratch = gf_alloc(n * sizeof(float));
     o->scratch_floats = o->scratch ? n : 0;
     return o->scratch ? 0 : -1;
 }
 
 void gf_observe_close(struct gf_observe *o) {
     if (!o) return;
-    gf_give(o->scratch);
+    gf_free(o->scratch);
     if (o->captured)
-        for (int32_t i = 0; i < o->n_places; i++) gf_give(o->captured[i].data);
+        for (int32_t i = 0; i < o->n_places; i++) gf_free(o->captured[i].data);
     for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
     free(o->edits);
     free(o->captured);

@@ -11,10 +11,6 @@ struct gf_trace {
 
 void gf_trace_open(struct gf_trace *t);
 void gf_trace_close(struct gf_trace *t);
+/* Record that the operation `op` has just ended. */
 void gf_trace_note(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op);
-
-/* Record that the operation `op` has just ended. t is NULL when the session is not timed. */
-static inline void gf_mark(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op) {
-    if (t) gf_trace_note(t, stack, layer, op);
-}
 #endif

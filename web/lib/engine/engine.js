@@ -161,7 +161,7 @@ export class Engine extends Instance {
       new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.#dtype(d)));
       this.model = this.pointer(this.x.gf_model_open(this.#configAddress, p, this.error));
     } finally {
-      this.x.gf_free(p);
+      this.x.gf_abi_free(p);
     }
     this.#config = config;
   }
@@ -203,7 +203,7 @@ export class Engine extends Instance {
   /** Finish loading, after the last tensor. The model can then be used, and its weights can no longer change. */
   seal() {
     this.check(this.x.gf_model_seal(this.model, this.error));
-    if (this.#staging) this.x.gf_free(this.#staging);
+    if (this.#staging) this.x.gf_abi_free(this.#staging);
     this.#staging = 0;
   }
 
@@ -310,7 +310,7 @@ export class Engine extends Instance {
     const p = this.scratch(8 * n);
     new Uint32Array(this.memory.buffer, p, n).set(sessions.map((s) => s.ptr));
     new Int32Array(this.memory.buffer, p + 4 * n, n).set(ids);
-    this.check(this.x.gf_sessions_eval(p, p + 4 * n, n, this.error));
+    this.check(this.x.gf_eval_batch(p, p + 4 * n, n, this.error));
   }
 
   /**
@@ -327,7 +327,7 @@ export class Engine extends Instance {
   close() {
     for (const s of [...this.sessions]) s.close();
     if (this.model) this.x.gf_model_close(this.model);
-    if (this.#staging) this.x.gf_free(this.#staging);
+    if (this.#staging) this.x.gf_abi_free(this.#staging);
     this.freeScratch();
     if (this.#pool) this.x.gf_pool_close(this.#pool);
     this.model = this.#staging = this.#pool = 0;

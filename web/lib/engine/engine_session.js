@@ -157,7 +157,7 @@ export class EngineSession {
       e.check(e.x.gf_abi_save(this.ptr, block, p, n, e.error));
       return new Uint8Array(e.memory.buffer, p, n).slice();
     } finally {
-      e.x.gf_free(p);
+      e.x.gf_abi_free(p);
     }
   }
 
@@ -175,7 +175,7 @@ export class EngineSession {
       new Uint8Array(e.memory.buffer, bytesAt, bytes.length).set(bytes);
       e.check(e.x.gf_abi_restore(this.ptr, p, ids.length, bytesAt, bytes.length, e.error));
     } finally {
-      e.x.gf_free(p);
+      e.x.gf_abi_free(p);
     }
   }
 

@@ -91,14 +91,14 @@ export class Instance {
   }
 
   /**
-   * Allocates n bytes, which the caller frees with gf_free. Throws `out-of-memory`.
+   * Allocates n bytes, which the caller frees with gf_abi_free. Throws `out-of-memory`.
    * @param {number} n  bytes
    * @returns {number} address
    */
   alloc(n) {
     // The call converts arguments and results to int32: an address above 2 GiB is returned as a negative number, and of
     // a size from 2^32 on only the low 32 bits would be passed.
-    const address = n < 2 ** 32 ? this.x.gf_alloc(n) >>> 0 : 0;
+    const address = n < 2 ** 32 ? this.x.gf_abi_alloc(n) >>> 0 : 0;
     return address || fail('out-of-memory', `${n} bytes of linear memory could not be allocated`);
   }
 
@@ -119,7 +119,7 @@ export class Instance {
   }
 
   freeScratch() {
-    if (this.#scratch) this.x.gf_free(this.#scratch);
+    if (this.#scratch) this.x.gf_abi_free(this.#scratch);
     this.#scratch = this.scratchBytes = 0;
   }
 

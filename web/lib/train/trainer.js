@@ -71,7 +71,7 @@ export class Trainer extends Instance {
     try {
       q = held ? this.#put(held) : 0;
     } catch (error) {
-      this.x.gf_free(p);
+      this.x.gf_abi_free(p);
       throw error;
     }
     // The run owns both buffers from here on.
@@ -116,7 +116,7 @@ export class Trainer extends Instance {
     try {
       return new Uint8Array(this.memory.buffer, p, n).slice();
     } finally {
-      this.x.gf_free(p);
+      this.x.gf_abi_free(p);
     }
   }
 
@@ -142,14 +142,14 @@ export class Trainer extends Instance {
       const values = new Float64Array(this.memory.buffer, p, 2 * layers);
       return Array.from({ length: layers }, (_, l) => ({ weights: values[2 * l], stream: values[2 * l + 1] }));
     } finally {
-      this.x.gf_free(p);
+      this.x.gf_abi_free(p);
     }
   }
 
   // ---- memory, private to this file
 
   /**
-   * Copy bytes to linear memory, followed by a 0. The caller frees them with gf_free.
+   * Copy bytes to linear memory, followed by a 0. The caller frees them with gf_abi_free.
    * @param {Uint8Array} bytes
    * @returns {number} address
    */
@@ -171,7 +171,7 @@ export class Trainer extends Instance {
     try {
       call(p);
     } finally {
-      this.x.gf_free(p);
+      this.x.gf_abi_free(p);
     }
   }
 }
