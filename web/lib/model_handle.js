@@ -15,22 +15,10 @@ import { ConstrainingRemote } from './worker/constraining_remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { FreeingRemote } from './worker/freeing.js';
 
-/** @typedef {import('./index.js').Config} Config */
-/** @typedef {import('./index.js').Ids} Ids */
-/** @typedef {import('./index.js').Tensor} Tensor */
-/** @typedef {import('./index.js').MemoryMap} MemoryMap */
-/** @typedef {import('./index.js').LoadedTable} LoadedTable */
-/** @typedef {import('./index.js').Step} Step */
-/** @typedef {import('./index.js').Summary} Summary */
-/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
-/** @typedef {import('./index.js').ForwardOptions} ForwardOptions */
-/** @typedef {import('./index.js').ForwardResult} ForwardResult */
-/** @typedef {import('./index.js').LensToken} LensToken */
-/** @typedef {import('./index.js').Attribution} Attribution */
-/** @typedef {import('./index.js').Explanation} Explanation */
-/** @typedef {import('./index.js').TraceRow} TraceRow */
-/** @typedef {import('./index.js').Edit} Edit */
-/** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
+/** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */
+/** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
+/** @import { TraceRow } from './index.js' */
+/** @import { Tokenizer } from './tokenizer.js' */
 
 /**
  * One message of a conversation.

@@ -5,11 +5,8 @@ import { finalizers, keepAlive } from './base/lifetimes.js';
 import { callOptions, checkedInput } from './input/arguments.js';
 import { number } from './base/checks.js';
 
-/** @typedef {import('./index.js').Ids} Ids */
-/** @typedef {import('./index.js').Step} Step */
-/** @typedef {import('./index.js').Summary} Summary */
-/** @typedef {import('./index.js').SessionGenerateOptions} SessionGenerateOptions */
-/** @typedef {import('./engine/engine.js').Tensor} Tensor */
+/** @import { Ids, SessionGenerateOptions, Step, Summary } from './index.js' */
+/** @import { Tensor } from './engine/engine.js' */
 
 /**
  * Generate in a session from a whole sequence: the positions that the session holds of it are kept.

@@ -4,13 +4,10 @@ import { fail } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { loadOptions } from './input/load_options.js';
 
-/** @typedef {import('./index.js').LoadOptions} LoadOptions */
-/** @typedef {import('./index.js').Model} Model */
-/** @typedef {import('./index.js').Config} Config */
-/** @typedef {import('./index.js').ParameterTable} ParameterTable */
-/** @typedef {import('./train/training_run.js').TrainingRun} TrainingRun */
-/** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
-/** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
+/** @import { Config, LoadOptions, Model, ParameterTable } from './index.js' */
+/** @import { TrainingRun } from './train/training_run.js' */
+/** @import { TrainStep } from './train/train_worker.js' */
+/** @import { Tokenizer } from './tokenizer.js' */
 
 /**
  * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and

@@ -11,8 +11,7 @@ import { readSafetensors } from '../huggingface/safetensors.js';
 import { Opener } from '../checkpoint/source.js';
 
 /** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
-/** @typedef {import('./merge_adapters.js').Delta} Delta */
-/** @typedef {import('./merge_adapters.js').Matrix} Matrix */
+/** @import { Delta, Matrix } from './merge_adapters.js' */
 
 /** Fields of adapter_config.json whose effect is not computed here, and their values without effect. */
 const UNSUPPORTED = /** @type {[string, any[]][]} */ ([

@@ -4,7 +4,7 @@
 import { BLOCKS } from '../base/blocks.js';
 import { decodeFloats, fromHalf } from '../bytes/half.js';
 
-/** @typedef {import('../base/blocks.js').Dtype} Dtype */
+/** @import { Dtype } from '../base/blocks.js' */
 /**
  * 32 columns: x = q * d * factor + minimum, with a factor and a minimum for each half of them.
  * @typedef {{q: Int32Array, d: number, factor: [number, number], minimum: [number, number]}} Part

@@ -10,11 +10,10 @@ import { shapeText } from '../config/plan.js';
 import { rowsForOtherPairs } from '../config/rope_rows.js';
 import { roster } from '../config/roster.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('./module_places.js').Scheme} Scheme */
-/** @typedef {import('../checkpoint/source.js').Checkpoint} Checkpoint */
-/** @typedef {import('../config/plan.js').Place} Place */
-/** @typedef {import('../config/plan.js').TensorSource} TensorSource */
+/** @import { Config } from '../config/config.js' */
+/** @import { Scheme } from './module_places.js' */
+/** @import { Checkpoint } from '../checkpoint/source.js' */
+/** @import { Place, TensorSource } from '../config/plan.js' */
 /** @typedef {{shape: number[], data: Float32Array}} Matrix */
 /**
  * What one adapter adds to one module. where: the adapter, for messages; a: [r, in], b: [out, r]; factor: of the

@@ -6,8 +6,8 @@ import { conventionsOf } from '../huggingface/families_common.js';
 import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
 import { placesByName } from '../config/plan.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('../config/plan.js').Place} Place */
+/** @import { Config } from '../config/config.js' */
+/** @import { Place } from '../config/plan.js' */
 /**
  * Weights by name, and the pairs that RoPE rotates in the order of their rows.
  * @typedef {{places: Map<string, Place>, pairs: Config['rope_pairs']}} Scheme

@@ -1,7 +1,7 @@
 // detect.js - recognises the format of a weight file by its first bytes and its name
 import { fail, show } from '../base/errors.js';
 
-/** @typedef {import('./bytes.js').ByteReader} ByteReader */
+/** @import { ByteReader } from './bytes.js' */
 
 /** @typedef {'gguf' | 'safetensors' | 'pytorch' | 'llama2c'} Format */
 

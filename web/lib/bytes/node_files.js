@@ -5,8 +5,8 @@ import { END } from './bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { openFile } from './node_file.js';
 
-/** @typedef {import('./open_file.js').Opened} Opened */
-/** @typedef {import('../checkpoint/source.js').Folder} Folder */
+/** @import { Opened } from './open_file.js' */
+/** @import { Folder } from '../checkpoint/source.js' */
 
 /**
  * Node's file system. It is not imported, because bundlers for browsers would not find the module.

@@ -4,7 +4,7 @@ import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { checkedResponse } from '../base/checks.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
-/** @typedef {import('../checkpoint/source.js').OpenOptions} OpenOptions */
+/** @import { OpenOptions } from '../checkpoint/source.js' */
 
 /**
  * An open file.

@@ -10,13 +10,8 @@ import { partsAmong } from '../gguf/gguf_parts.js';
 import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
 import { isBytes } from '../base/checks.js';
 
-/** @typedef {import('./source.js').Opener} Opener */
-/** @typedef {import('./source.js').Bytes} Bytes */
-/** @typedef {import('./source.js').Checkpoint} Checkpoint */
-/** @typedef {import('./source.js').Folder} Folder */
-/** @typedef {import('./source.js').Overrides} Overrides */
-/** @typedef {import('./source.js').Parsed} Parsed */
-/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
+/** @import { Bytes, Checkpoint, Folder, Opener, Overrides, Parsed } from './source.js' */
+/** @import { ByteReader } from '../bytes/bytes.js' */
 
 /**
  * Opens a folder in the layout of Hugging Face, or one that holds a single GGUF.

@@ -18,10 +18,9 @@ import { planTensors } from '../config/plan.js';
 import { pieceModels } from '../tokenizers/tokenizer_json.js';
 import { ggufTokenizer } from '../tokenizers/vocab.js';
 
-/** @typedef {import('../huggingface/weight_names.js').NameInFile} NameInFile */
-/** @typedef {import('../huggingface/weight_names.js').Rename} Rename */
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('../config/plan.js').TensorSource} TensorSource */
+/** @import { NameInFile, Rename } from '../huggingface/weight_names.js' */
+/** @import { Config } from '../config/config.js' */
+/** @import { TensorSource } from '../config/plan.js' */
 /** @typedef {import('../bytes/open_file.js').Bytes} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
 /** @typedef {Bytes | Parts | ArrayLike<File>} Source */

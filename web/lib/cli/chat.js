@@ -1,7 +1,7 @@
 // chat.js - a conversation in the terminal
 import { createInterface } from 'node:readline';
 
-/** @typedef {import('../model_handle.js').Message} Message */
+/** @import { Message } from '../model_handle.js' */
 
 const HELP = '/reset begins a new conversation, /exit or the end of the input ends it';
 

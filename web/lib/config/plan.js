@@ -6,7 +6,7 @@ import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { roster } from './roster.js';
 
-/** @typedef {import('../base/blocks.js').Dtype} Dtype */
+/** @import { Dtype } from '../base/blocks.js' */
 /**
  * A tensor of a file, and the weights that it fills.
  * @typedef {object} TensorSource

@@ -1,7 +1,7 @@
 // rope_rows.js - the order of the rows of q and k, which decides whether the rotated pairs are halves or neighbours
 import { rotaryDim } from './config.js';
 
-/** @typedef {import('./config.js').Config} Config */
+/** @import { Config } from './config.js' */
 
 /**
  * Rows of q or k for rotation of the other pairs: the rotated components of each head change their order, from first

@@ -6,7 +6,7 @@ import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { ROWS } from './roster_rows.js';
 
-/** @typedef {import('./config.js').Config} Config */
+/** @import { Config } from './config.js' */
 /** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
 /**
  * @typedef {object} Weight

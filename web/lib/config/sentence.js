@@ -4,8 +4,7 @@
 // the engine lacks is noted, and Model.embed names it.
 import { show } from '../base/errors.js';
 
-/** @typedef {import('../checkpoint/source.js').Opener} Opener */
-/** @typedef {import('../checkpoint/source.js').Folder} Folder */
+/** @import { Folder, Opener } from '../checkpoint/source.js' */
 /**
  * @typedef {object} Pooling
  * @property {'mean'|'cls'|'last'|'pooler'|null} pooling

@@ -2,9 +2,9 @@
 import { fail, show } from '../base/errors.js';
 import { Automaton } from './automaton.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./automaton.js').State} State */
-/** @typedef {import('./vocabulary.js').Vocabulary} Vocabulary */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { State } from './automaton.js' */
+/** @import { Vocabulary } from './vocabulary.js' */
 /**
  * The tokens that may follow a state: a bit for each token of the model, and how many there are.
  * @typedef {{bits: Uint32Array, count: number}} Mask

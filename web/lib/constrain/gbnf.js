@@ -10,7 +10,7 @@
 import { fail, show } from '../base/errors.js';
 import { MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
+/** @import { Expression } from './expression.js' */
 
 const SPACE = /(?:\s|#[^\n]*)*/y;
 const NAME = /[\w-]+/y;

@@ -1,7 +1,7 @@
 // integers.js - the decimal texts of the integers of a range
 import { chars, choice, repeat, sequence, text } from './expression.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
+/** @import { Expression } from './expression.js' */
 
 /** The largest integer, of 15 digits: JSON.parse gives all up to it exactly. */
 export const LARGEST = 10 ** 15 - 1;

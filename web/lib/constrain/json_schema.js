@@ -24,7 +24,7 @@ import { textsOf } from './merge.js';
 import { numbers } from './number_ranges.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
+/** @import { Expression } from './expression.js' */
 /** @typedef {Record<string, any>} Schema */
 
 const digit = chars('0-9');

@@ -2,7 +2,7 @@
 //
 // A symbol stands for a set of characters that are treated alike. Whoever builds a machine keeps the characters.
 
-/** @typedef {import('./expression.js').Expression} Expression */
+/** @import { Expression } from './expression.js' */
 /**
  * A state: its edges, each with the symbol that it reads; the states that follow without reading; whether the text may
  * end here.

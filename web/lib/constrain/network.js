@@ -5,10 +5,8 @@
 import { fail } from '../base/errors.js';
 import { utf8Sequences } from './utf8.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
-/** @typedef {import('./expression.js').Grammar} Grammar */
-/** @typedef {import('./automaton.js').Network} Network */
-/** @typedef {import('./automaton.js').Node} Node */
+/** @import { Expression, Grammar } from './expression.js' */
+/** @import { Network, Node } from './automaton.js' */
 
 /** Most nodes of all rules. */
 const MAX_NODES = 300_000;

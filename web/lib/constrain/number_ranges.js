@@ -5,8 +5,8 @@
 import { chars } from './expression.js';
 import { explore, intersection, minimized, statesOf, trimmed } from './machine.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
-/** @typedef {import('./machine.js').Machine} Machine */
+/** @import { Expression } from './expression.js' */
+/** @import { Machine } from './machine.js' */
 /**
  * Which numbers: whether without a point; limits, which are infinite where there is none, and whether these themselves
  * are excluded; what they are multiples of, if anything.

@@ -5,9 +5,8 @@
 import { complement } from './expression.js';
 import { explore, minimized, trimmed } from './machine.js';
 
-/** @typedef {import('./machine.js').Machine} Machine */
-/** @typedef {import('./regex.js').Pattern} Pattern */
-/** @typedef {import('./regex.js').Ranges} Ranges */
+/** @import { Machine } from './machine.js' */
+/** @import { Pattern, Ranges } from './regex.js' */
 /**
  * A state of a pattern: edges that read a set of characters, that read nothing, that need the beginning or the end.
  * @typedef {{edges: [set: number, to: number][], free: number[], begin: number[], end: number[]}} PatternState

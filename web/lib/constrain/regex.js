@@ -8,7 +8,7 @@
 import { fail, show } from '../base/errors.js';
 import { MAX_POINT, complement } from './expression.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
+/** @import { Expression } from './expression.js' */
 /** @typedef {[number, number][]} Ranges */
 /**
  * A pattern: an expression of characters, and the places where a text begins or ends.

@@ -9,9 +9,9 @@ import { counted, intersection, statesOf, trimmed } from './machine.js';
 import { Alphabet, isFound, patternMachine, patternStates } from './pattern.js';
 import { readPattern } from './regex.js';
 
-/** @typedef {import('./expression.js').Expression} Expression */
-/** @typedef {import('./machine.js').Machine} Machine */
-/** @typedef {import('./regex.js').Ranges} Ranges */
+/** @import { Expression } from './expression.js' */
+/** @import { Machine } from './machine.js' */
+/** @import { Ranges } from './regex.js' */
 /** The pattern and the format of a schema; both may be missing. @typedef {{pattern?: any, format?: any}} Keywords */
 
 /** States of compiled patterns that are kept, since each generation compiles its schema. */

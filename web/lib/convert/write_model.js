@@ -12,8 +12,8 @@ import { rowsForOtherPairs } from '../config/rope_rows.js';
 import { roster } from '../config/roster.js';
 import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('./write_gguf.js').Value} Value */
+/** @import { Config } from '../config/config.js' */
+/** @import { Value } from './write_gguf.js' */
 /** @typedef {'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'} Type */
 /**
  * A tensor of the file: the weights that are its rows, or a table of rotary factors.

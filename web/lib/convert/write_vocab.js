@@ -6,7 +6,7 @@ import { PATTERN_ONLY, SPLITS } from '../tokenizers/vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
-/** @typedef {import('./write_gguf.js').Value} Value */
+/** @import { Value } from './write_gguf.js' */
 /** A vocabulary by id, of GGUF's token types. @typedef {{tokens: string[], types: number[]}} Tokens */
 
 const UNKNOWN = 2;

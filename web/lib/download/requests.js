@@ -5,7 +5,7 @@ import { Opener } from '../checkpoint/source.js';
 import { headerToken } from '../input/headers.js';
 import { withResume } from './resume.js';
 
-/** @typedef {import('../input/headers.js').HeaderPairs} HeaderPairs */
+/** @import { HeaderPairs } from '../input/headers.js' */
 
 const HUB = 'https://huggingface.co';
 /** The limit of the Fetch standard. */

@@ -4,8 +4,7 @@
 import { GlassformerError } from '../base/errors.js';
 import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './structs.js';
 
-/** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('./engine.js').Sampling} Sampling */
+/** @import { Engine, Sampling } from './engine.js' */
 
 /** One session of the engine's model. */
 export class EngineSession {

@@ -4,8 +4,8 @@
 import { fail } from '../base/errors.js';
 import { adjustmentBytes, putAdjustment, putSampling } from './structs.js';
 
-/** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('./engine_session.js').EngineSession} EngineSession */
+/** @import { Engine } from './engine.js' */
+/** @import { EngineSession } from './engine_session.js' */
 /**
  * A point. stack: 0 decoder, 1 encoder; layer: -1 outside the blocks; point: index into schema.points.
  * @typedef {{stack: number, layer: number, point: number}} Place

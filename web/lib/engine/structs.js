@@ -2,9 +2,8 @@
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 
-/** @typedef {import('./instance.js').Instance} Instance */
-/** @typedef {import('./engine.js').Sampling} Sampling */
-/** @typedef {import('./engine.js').Adjustment} Adjustment */
+/** @import { Instance } from './instance.js' */
+/** @import { Adjustment, Sampling } from './engine.js' */
 
 const STACKS = /** @type {const} */ (['decoder', 'encoder']);
 

@@ -6,7 +6,7 @@
 import { BLOCKS } from '../base/blocks.js';
 import { GlassformerError } from '../base/errors.js';
 
-/** @typedef {import('./engine.js').Engine} Engine */
+/** @import { Engine } from './engine.js' */
 
 /** Models with fewer parameters are fast enough at once. */
 const LEAST = 4e6;

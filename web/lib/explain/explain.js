@@ -10,8 +10,8 @@ import { Yielder } from '../base/event_loop.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Tensor } from '../engine/engine.js' */
 /**
  * One value inside a pass.
  * @typedef {object} Cell

@@ -4,10 +4,9 @@ import { BLOCK, asHalf, asInt8, patternUnits } from './rounding.js';
 import { biasTerms, factor, linear, product, roundedFor, shareOf, short, term } from './terms.js';
 import { weight } from '../inspect/weight.js';
 
-/** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./explain.js').Term} Term */
-/** @typedef {import('./terms.js').Derivation} Derivation */
-/** @typedef {import('./terms.js').Formula} Formula */
+/** @import { PassValues } from './pass_values.js' */
+/** @import { Term } from './explain.js' */
+/** @import { Derivation, Formula } from './terms.js' */
 
 /** @type {Derivation} */
 const MASKED = { how: 'masked', formula: 'this position does not see that key', terms: [] };

@@ -2,9 +2,8 @@
 import { linear, product, shareOf, short, term } from './terms.js';
 import { isGated, isSparse } from '../config/config.js';
 
-/** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./terms.js').Derivation} Derivation */
-/** @typedef {import('./terms.js').Formula} Formula */
+/** @import { PassValues } from './pass_values.js' */
+/** @import { Derivation, Formula } from './terms.js' */
 
 /** Activation functions by their name in the configuration. */
 export const ACTIVATIONS = {

@@ -4,10 +4,9 @@ import { activationOf, feedForward, feedForwardRow, transformed } from './formul
 import { biasTerms, embeddingTerms, residualTerms, term } from './terms.js';
 import { weight } from '../inspect/weight.js';
 
-/** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./explain.js').Term} Term */
-/** @typedef {import('./terms.js').Derivation} Derivation */
-/** @typedef {import('./terms.js').Formula} Formula */
+/** @import { PassValues } from './pass_values.js' */
+/** @import { Term } from './explain.js' */
+/** @import { Derivation, Formula } from './terms.js' */
 
 /**
  * What a sublayer computes, before the norm of its output and before residual_scale.

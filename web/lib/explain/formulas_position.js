@@ -3,11 +3,10 @@ import { short, tableValue } from './terms.js';
 import { weight } from '../inspect/weight.js';
 import { rotaryDim, windowOf } from '../config/config.js';
 
-/** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./explain.js').Term} Term */
-/** @typedef {import('./terms.js').Derivation} Derivation */
-/** @typedef {import('./terms.js').Formula} Formula */
-/** @typedef {import('../config/config.js').Config} Config */
+/** @import { PassValues } from './pass_values.js' */
+/** @import { Term } from './explain.js' */
+/** @import { Derivation, Formula } from './terms.js' */
+/** @import { Config } from '../config/config.js' */
 
 /**
  * A value of the position embedding: learned, or the sinusoid of Vaswani 2017, section 3.5.

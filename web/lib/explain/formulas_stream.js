@@ -16,11 +16,8 @@ import {
 } from './terms.js';
 import { weight } from '../inspect/weight.js';
 
-/** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./pass_values.js').Sublayer} Sublayer */
-/** @typedef {import('./terms.js').Derivation} Derivation */
-/** @typedef {import('./terms.js').Formula} Formula */
-/** @typedef {import('./terms.js').Input} Input */
+/** @import { PassValues, Sublayer } from './pass_values.js' */
+/** @import { Derivation, Formula, Input } from './terms.js' */
 
 /** What the stream begins with, by the number of terms. */
 const SUMS = ['the embedding', 'embedding plus position', 'embedding, position and token type'];

@@ -5,8 +5,8 @@ import { BLOCKS } from '../base/blocks.js';
 import { weight } from '../inspect/weight.js';
 import { FIELDS } from '../config/config_fields.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Tensor } from '../engine/engine.js' */
 /** @typedef {'attn'|'cross_attn'|'ffn'} Sublayer */
 
 /** One point of a model, a value of it, and the values of a pass from which that is computed. */

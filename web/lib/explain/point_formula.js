@@ -7,7 +7,7 @@ import { added, blockInput, logit, pooled, residual, tokenEmbedding, tokenType }
 import { isGated } from '../config/config.js';
 import { fail } from '../base/errors.js';
 
-/** @typedef {import('./terms.js').Formula} Formula */
+/** @import { Formula } from './terms.js' */
 
 /**
  * By the name of the point in its block or stack. `ln` stands for every norm, `attn` also for cross-attention.

@@ -2,9 +2,8 @@
 import { BLOCK, asInt8 } from './rounding.js';
 import { weight } from '../inspect/weight.js';
 
-/** @typedef {import('./pass_values.js').PassValues} PassValues */
-/** @typedef {import('./explain.js').Term} Term */
-/** @typedef {import('./explain.js').Cell} Cell */
+/** @import { PassValues } from './pass_values.js' */
+/** @import { Cell, Term } from './explain.js' */
 /**
  * What a value is computed from.
  * @typedef {Pick<import('./explain.js').Explanation, 'how' | 'formula' | 'terms'> & {divisor?: number,

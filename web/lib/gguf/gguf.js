@@ -9,8 +9,8 @@ import { concatenate } from '../bytes/bytes.js';
 import { align, checkTiling } from '../config/plan.js';
 import { Texts } from '../tokenizers/texts.js';
 
-/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
-/** @typedef {import('../config/plan.js').Entry} Entry */
+/** @import { ByteReader } from '../bytes/bytes.js' */
+/** @import { Entry } from '../config/plan.js' */
 /** @typedef {number | boolean | string} Scalar */
 /**
  * The last three are the long arrays of a vocabulary.

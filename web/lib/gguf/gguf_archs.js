@@ -6,7 +6,7 @@
 // form.
 import { eachLayer, repeating, windowFields } from '../huggingface/families_common.js';
 
-/** @typedef {import('../config/plan.js').Names} Names */
+/** @import { Names } from '../config/plan.js' */
 /**
  * The metadata and tensor names of a file, for one architecture. A key is given without the architecture's name.
  * @typedef {object} Metadata

@@ -11,13 +11,11 @@ import { placesByName } from '../config/plan.js';
 import { ggufPooling } from '../config/sentence.js';
 import { Texts } from '../tokenizers/texts.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('./gguf.js').Gguf} Gguf */
-/** @typedef {import('./gguf.js').Value} Value */
-/** @typedef {import('./gguf_archs.js').Metadata} Metadata */
-/** @typedef {import('../config/plan.js').Entry} Entry */
-/** @typedef {import('../config/plan.js').Place} Place */
-/** @typedef {import('../config/sentence.js').Pooling} Pooling */
+/** @import { Config } from '../config/config.js' */
+/** @import { Gguf, Value } from './gguf.js' */
+/** @import { Metadata } from './gguf_archs.js' */
+/** @import { Entry, Place } from '../config/plan.js' */
+/** @import { Pooling } from '../config/sentence.js' */
 
 /**
  * Keys of every architecture that are read below, or that have no effect on the logits. A key that is neither here nor

@@ -6,10 +6,9 @@ import { MAX_OPEN_FILES } from '../bytes/bytes.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { readGguf } from './gguf.js';
 
-/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
-/** @typedef {import('./gguf.js').Gguf} Gguf */
-/** @typedef {import('../checkpoint/source.js').Opener} Opener */
-/** @typedef {import('../checkpoint/source.js').Bytes} Bytes */
+/** @import { ByteReader } from '../bytes/bytes.js' */
+/** @import { Gguf } from './gguf.js' */
+/** @import { Bytes, Opener } from '../checkpoint/source.js' */
 /** @typedef {{gguf: Gguf, names: string[], readers: (() => Promise<ByteReader>)[], padding: number[]}} Parts */
 
 /** The end of a part's name. */

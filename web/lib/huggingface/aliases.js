@@ -1,6 +1,6 @@
 // aliases.js - tensors that a file has under several names
 
-/** @typedef {import('../config/plan.js').Entry} Entry */
+/** @import { Entry } from '../config/plan.js' */
 
 /**
  * Whether two tensors of a PyTorch file are the same numbers in memory.

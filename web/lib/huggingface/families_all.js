@@ -9,7 +9,7 @@ import { GPT_LIKE } from './families_gpt.js';
 import { LLAMA_LIKE } from './families_llama.js';
 import { SEQ2SEQ } from './families_seq2seq.js';
 
-/** @typedef {import('./families_common.js').Family} Family */
+/** @import { Family } from './families_common.js' */
 
 /**
  * Tutorial 1's modern decoder and its classical variants.

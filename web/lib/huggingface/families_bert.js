@@ -4,8 +4,7 @@
 // the names in the file decide, and without a file the architecture in config.json.
 import { SIZE_KEYS, activation } from './families_common.js';
 
-/** @typedef {import('./families_common.js').Family} Family */
-/** @typedef {import('./families_common.js').Json} Json */
+/** @import { Family, Json } from './families_common.js' */
 
 /** What sentence-transformers puts before the names when the whole pipeline is saved as one module. */
 const PIPELINE = '0.auto_model.';

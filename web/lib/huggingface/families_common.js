@@ -1,7 +1,7 @@
 // families_common.js - what the model families of Hugging Face have in common: activations, rotary positions, layers
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('../config/plan.js').Conventions} Conventions */
+/** @import { Config } from '../config/config.js' */
+/** @import { Conventions } from '../config/plan.js' */
 /** @typedef {Record<string, any>} Json */
 /**
  * Throws: the engine lacks what this key asks for.

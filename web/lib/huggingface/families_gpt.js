@@ -2,8 +2,7 @@
 import { SIZE_KEYS, GPT2_KEYS, MAX_LAYERS, activation, eachLayer, repeating, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 
-/** @typedef {import('./families_common.js').Family} Family */
-/** @typedef {import('./families_common.js').Json} Json */
+/** @import { Family, Json } from './families_common.js' */
 
 /**
  * GPT-2: q, k and v are one tensor, and matrices are stored [in, out].

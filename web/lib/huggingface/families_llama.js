@@ -2,9 +2,7 @@
 // places, rotary positions, a feed-forward layer with a gate
 import { SIZE_KEYS, eachLayer, gated, repeating, ropeFields, windowFields, windowLayers } from './families_common.js';
 
-/** @typedef {import('./families_common.js').Family} Family */
-/** @typedef {import('./families_common.js').Json} Json */
-/** @typedef {import('./families_common.js').Unsupported} Unsupported */
+/** @import { Family, Json, Unsupported } from './families_common.js' */
 
 /**
  * Llama, and the base of the families with the same structure.

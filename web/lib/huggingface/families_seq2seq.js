@@ -1,9 +1,7 @@
 // families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
 import { activation, gated } from './families_common.js';
 
-/** @typedef {import('./families_common.js').Family} Family */
-/** @typedef {import('./families_common.js').Json} Json */
-/** @typedef {import('./families_common.js').Unsupported} Unsupported */
+/** @import { Family, Json, Unsupported } from './families_common.js' */
 
 /** Keys of how text is generated, which config.json of these families used to hold. They have no effect here. */
 const GENERATION = [

@@ -9,10 +9,9 @@ import { FAMILIES } from './families_all.js';
 import { contextLength, conventionsOf } from './families_common.js';
 import { placesByName } from '../config/plan.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('../config/plan.js').Entry} Entry */
-/** @typedef {import('../config/plan.js').Place} Place */
-/** @typedef {import('./families_common.js').Json} Json */
+/** @import { Config } from '../config/config.js' */
+/** @import { Entry, Place } from '../config/plan.js' */
+/** @import { Json } from './families_common.js' */
 /**
  * A config.json, read.
  * @typedef {object} HfModel

@@ -7,8 +7,8 @@
 import { fail, show } from '../base/errors.js';
 import { checkTiling } from '../config/plan.js';
 
-/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
-/** @typedef {import('../config/plan.js').Entry} Entry */
+/** @import { ByteReader } from '../bytes/bytes.js' */
+/** @import { Entry } from '../config/plan.js' */
 
 /** Longest header, as in the reference implementation. */
 const MAX_HEADER = 100_000_000;

@@ -11,7 +11,7 @@ import { renamedPlaces } from './weight_names.js';
 
 export { renameByMap } from './weight_names.js';
 
-/** @typedef {import('../config/plan.js').Entry} Entry */
+/** @import { Entry } from '../config/plan.js' */
 /** @typedef {Record<string, any>} Json */
 
 /** Put before all names by torch.compile, by DataParallel and by a class that holds the model. */

@@ -5,7 +5,7 @@
 // the order of the roster: q, k, v.
 import { fail, show } from '../base/errors.js';
 
-/** @typedef {import('../config/plan.js').Place} Place */
+/** @import { Place } from '../config/plan.js' */
 /**
  * A tensor in a file; transposed: whether it is stored [in, out], where it is not as its family stores it.
  * @typedef {string | {name: string, transposed?: boolean}} NameInFile

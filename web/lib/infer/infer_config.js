@@ -11,9 +11,9 @@ import { readHfConfig } from '../huggingface/huggingface.js';
 import { placesByName, planTensors } from '../config/plan.js';
 import { renamedPlaces } from '../huggingface/weight_names.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('../huggingface/families_common.js').Family} Family */
-/** @typedef {import('../config/plan.js').Entry} Entry */
+/** @import { Config } from '../config/config.js' */
+/** @import { Family } from '../huggingface/families_common.js' */
+/** @import { Entry } from '../config/plan.js' */
 /** @typedef {Record<string, any>} Json */
 /**
  * A configuration that was read off tensors.

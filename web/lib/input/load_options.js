@@ -20,7 +20,7 @@ import {
 import { numberInRange } from './options.js';
 import { headerPairs, headerToken } from './headers.js';
 
-/** @typedef {import('../base/checks.js').OptionCheck} OptionCheck */
+/** @import { OptionCheck } from '../base/checks.js' */
 
 /**
  * Whether a part of a source is a Response or a stream, which cannot be posted everywhere.

@@ -6,10 +6,9 @@ import { setCapture, readCapture, addEdit } from '../engine/probe.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/checks.js';
 
-/** @typedef {import('../engine/engine.js').Engine} Engine */
-/** @typedef {import('../engine/engine_session.js').EngineSession} EngineSession */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
-/** @typedef {import('../config/config.js').Config} Config */
+/** @import { Engine, Tensor } from '../engine/engine.js' */
+/** @import { EngineSession } from '../engine/engine_session.js' */
+/** @import { Config } from '../config/config.js' */
 /**
  * One point of a model.
  * @typedef {object} Point

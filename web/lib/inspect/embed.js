@@ -6,8 +6,8 @@ import { Yielder } from '../base/event_loop.js';
 import { isSequenceList } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Tensor } from '../engine/engine.js' */
 /**
  * @typedef {object} EmbedSettings
  * @property {'mean'|'cls'|'last'|'pooler'} pooling

@@ -5,9 +5,8 @@ import { isSequenceList, checkSingleMask } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../run/loaded_model.js').Hooks} Hooks */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
+/** @import { Tensor } from '../engine/engine.js' */
 
 /**
  * Runs the public call forward.

@@ -9,8 +9,8 @@ import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { checkedIds } from '../base/checks.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Tensor } from '../engine/engine.js' */
 /** @typedef {{id: number, text: string, logprob: number, probability: number}} LensToken */
 /**
  * One term of a logit.

@@ -5,8 +5,8 @@ import { Yielder } from '../base/event_loop.js';
 import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../config/config.js';
 import { isExpert } from '../config/roster.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../config/config.js').Config} Config */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Config } from '../config/config.js' */
 /**
  * One operation of a pass over T positions.
  * @typedef {object} TraceRow

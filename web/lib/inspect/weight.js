@@ -3,7 +3,7 @@ import { tensorRow } from '../engine/probe.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
 
 /**
  * The values of a vector, or of one row of a matrix, as f32.

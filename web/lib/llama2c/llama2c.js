@@ -13,8 +13,8 @@ import { sentencePieceJson } from '../tokenizers/pieces.js';
 import { Texts, TokenTexts } from '../tokenizers/texts.js';
 import { BYTE, CONTROL, NORMAL } from '../tokenizers/tokenizer_json.js';
 
-/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
-/** @typedef {import('../config/plan.js').TensorSource} TensorSource */
+/** @import { ByteReader } from '../bytes/bytes.js' */
+/** @import { TensorSource } from '../config/plan.js' */
 
 /**
  * Reads the header.

@@ -12,9 +12,8 @@ import { savedConfig, stateDictOf } from './torch_saved.js';
 import { Tensor, torchMeanings } from './torch_values.js';
 import { Archive } from './zip.js';
 
-/** @typedef {import('../config/plan.js').Entry} Entry */
-/** @typedef {import('../config/plan.js').TensorSource} TensorSource */
-/** @typedef {import('./torch_values.js').Storage} Storage */
+/** @import { Entry, TensorSource } from '../config/plan.js' */
+/** @import { Storage } from './torch_values.js' */
 
 /** Longest pickle of a checkpoint, in bytes. */
 const MAX_PICKLE = 1 << 26;

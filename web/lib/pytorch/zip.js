@@ -4,7 +4,7 @@
 // the end is compared with what was read.
 import { fail, show } from '../base/errors.js';
 
-/** @typedef {import('../bytes/bytes.js').ByteReader} ByteReader */
+/** @import { ByteReader } from '../bytes/bytes.js' */
 
 /** Longest of the small records, such as byteorder and version. */
 const MAX_RECORD = 1 << 12;

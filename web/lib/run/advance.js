@@ -1,6 +1,6 @@
 // advance.js - runs one token in each of several sequences, together where it is possible
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
+/** @import { LoadedModel } from './loaded_model.js' */
 
 /**
  * Run the last token of each sequence. Sequences without captures and edits share one pass over the weights.

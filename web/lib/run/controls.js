@@ -5,8 +5,8 @@
 import { lacking } from '../base/extras.js';
 import { biasOf } from '../engine/bias.js';
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./generate.js').GenerationOptions} GenerationOptions */
+/** @import { LoadedModel } from './loaded_model.js' */
+/** @import { GenerationOptions } from './generate.js' */
 
 /**
  * The controls of a generation.

@@ -14,9 +14,8 @@ import { loadFetch } from '../download/requests.js';
 import { transferRate } from '../download/rate.js';
 import { Tokenizer } from '../tokenizer.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
-/** @typedef {import('./loaded_model.js').Hooks} Hooks */
-/** @typedef {import('./loaded_model.js').Progress} Progress */
+/** @import { Config } from '../config/config.js' */
+/** @import { Hooks, Progress } from './loaded_model.js' */
 
 /** Standard deviation of random weights, as in GPT-2. */
 const INITIAL_STD = 0.02;

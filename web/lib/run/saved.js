@@ -9,8 +9,8 @@ import { checkedIds } from '../base/checks.js';
 import { Sha256 } from '../download/sha256.js';
 import { failContextFull } from '../input/options.js';
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./sequence.js').Sequence} Sequence */
+/** @import { LoadedModel } from './loaded_model.js' */
+/** @import { Sequence } from './sequence.js' */
 
 const MAGIC = 'GFsessn\n';
 const VERSION = 2;

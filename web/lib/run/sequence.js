@@ -2,10 +2,10 @@
 import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../engine/engine_session.js').EngineSession} EngineSession */
-/** @typedef {import('../engine/engine.js').Tensor} Tensor */
-/** @typedef {import('../base/event_loop.js').Yielder} Yielder */
+/** @import { LoadedModel } from './loaded_model.js' */
+/** @import { EngineSession } from '../engine/engine_session.js' */
+/** @import { Tensor } from '../engine/engine.js' */
+/** @import { Yielder } from '../base/event_loop.js' */
 
 /**
  * @typedef {object} ObserveOptions

@@ -2,7 +2,7 @@
 import { Texts, TokenTexts } from './texts.js';
 import { BYTE, NORMAL, UNUSED, sharedFields, pieceModels } from './tokenizer_json.js';
 
-/** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
+/** @import { VocabularyBase } from './tokenizer_json.js' */
 
 /** `type` of a SentencePieces model in a saved tokenizer. A tokenizer.json of Hugging Face never has it. */
 export const PIECES = 'SentencePieces';

@@ -8,7 +8,7 @@ import { sentencePieceJson, unigramJson } from './pieces.js';
 import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';
 import { Texts, TokenTexts } from './texts.js';
 
-/** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
+/** @import { VocabularyBase } from './tokenizer_json.js' */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
 
 const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";

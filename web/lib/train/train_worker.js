@@ -6,7 +6,7 @@ import { camelConfig } from '../config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { parameterTable } from '../config/roster.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
+/** @import { Config } from '../config/config.js' */
 /**
  * The arguments of a training run, checked by training_run.js.
  * @typedef {object} Order

@@ -4,7 +4,7 @@
 import { fail } from '../base/errors.js';
 import { Instance, instantiate } from '../engine/instance.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
+/** @import { Config } from '../config/config.js' */
 
 /** The files of a run by their number in src/wasm/train_abi.c. */
 const KINDS = ['gguf', 'config', 'safetensors', 'tokenizer', 'state'];

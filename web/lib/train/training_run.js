@@ -24,8 +24,7 @@ import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';
 
-/** @typedef {import('./train_worker.js').Order} Order */
-/** @typedef {import('./train_worker.js').TrainStep} TrainStep */
+/** @import { Order, TrainStep } from './train_worker.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 
 /** Default sizes of a model, which a page trains in minutes. */

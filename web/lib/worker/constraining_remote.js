@@ -2,7 +2,7 @@
 import { guardedAsync } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 
-/** @typedef {import('./remote.js').Remote} Remote */
+/** @import { Remote } from './remote.js' */
 
 /**
  * A model whose generations take the options json and grammar.

@@ -1,6 +1,6 @@
 // freeing.js - repeats a call that ran out of memory, after what the caller does not know about was freed
 
-/** @typedef {import('./remote.js').Remote} Remote */
+/** @import { Remote } from './remote.js' */
 
 /** @param {any} error */
 const isOutOfMemory = (error) => error?.code === 'out-of-memory';

@@ -10,8 +10,7 @@
 import { unpackError } from '../base/failure.js';
 import { GlassformerError, publicError, messageOf } from '../base/errors.js';
 
-/** @typedef {import('../run/loaded_model.js').Hooks} Hooks */
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /**
  * The interface of both.
  * @typedef {object} Remote

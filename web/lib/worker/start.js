@@ -3,7 +3,7 @@ import { addressOf, embeddedWorker } from '../files.js';
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
 
-/** @typedef {import('../files.js').WorkerFile} WorkerFile */
+/** @import { WorkerFile } from '../files.js' */
 /**
  * The option `worker`: the address of the worker's file, or a function that starts the worker.
  * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption
