@@ -21,72 +21,88 @@ import { optionsPerSequence } from '../input/sources.js';
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
 export async function* generateMany(model, prompts, o, { signal }) {
-  const yielder = new Yielder(signal);
   const seedBelowZero = o.seed - 2 ** 53; // seed + i may exceed 2^53, where doubles lose digits; below + i does not
   const optionsOfEach = optionsPerSequence(o, prompts.length).map((own, i) => ({
     ...own,
     seed: seedBelowZero + i + (seedBelowZero + i < 0 ? 2 ** 53 : 0),
     source: own.source === undefined ? undefined : model.ids(own.source, `source ${i}`),
   }));
-  /** @type {Generation[]} */
-  const generations = [];
-  /** @type {Summary[]} */
-  const summaries = [];
-  try {
-    if (o.beams > 1) {
-      for (const [sequence, prompt] of prompts.entries()) {
-        const search = beamSearch(model, prompt, optionsOfEach[sequence], { signal });
-        try {
-          for (;;) {
-            const { done, value } = await search.next();
-            if (done) {
-              summaries.push(value);
-              break;
-            }
-            yield value.map((step) => ({ ...step, sequence }));
-          }
-        } finally {
-          await search.return(/** @type {any} */ (undefined)); // ends the search when the reader of the steps stops
-        }
-      }
-    } else {
-      for (const [i, prompt] of prompts.entries())
-        generations.push(await Generation.open(model, prompt, optionsOfEach[i], yielder));
-      let running = generations;
-      while (running.length) {
-        const steps = running.flatMap((generation) =>
-          generation.choose().map((step) => ({ ...step, sequence: generations.indexOf(generation) })),
-        );
-        if (steps.length) yield steps;
-        running = running.filter((generation) => generation.running);
-        await yielder.yieldIfDue();
-        for (const generation of running) generation.startPass();
-        advanceAll(
-          model,
-          running.map((generation) => generation.sequence),
-          running.map((generation) => generation.ids),
-        );
-      }
-      summaries.push(...generations.map((generation) => generation.summary()));
-    }
-  } finally {
-    for (const generation of generations) generation.sequence.close();
-  }
+  const summaries = yield* (o.beams > 1 ? searchEach : sampleTogether)(model, prompts, optionsOfEach, signal);
   const sum = (/** @type {'prefilledTokens'|'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
   // The texts share their passes: the decode time is that of the longest text. Beam searches run one after the other.
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs));
-  const n = summaries.reduce((k, s) => k + s.ids.length, 0);
+  const ids = summaries.flatMap((s) => s.ids);
   return {
     text: summaries.map((s) => s.text).join('\n'),
-    ids: summaries.flatMap((s) => s.ids),
+    ids,
     seed: o.seed,
     stopReason: summaries[0].stopReason,
     prefilledTokens: sum('prefilledTokens'),
     reusedTokens: 0,
     prefillMs: sum('prefillMs'),
     decodeMs,
-    tokensPerSecond: perSecond(n, decodeMs),
+    tokensPerSecond: perSecond(ids.length, decodeMs),
     sequences: prompts.map((p, i) => [...p, ...summaries[i].ids]),
     summaries,
   };
+}
+
+/**
+ * Beam searches, one after the other.
+ * @param {LoadedModel} model
+ * @param {number[][]} prompts
+ * @param {GenerationOptions[]} options  of each
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<Step[], Summary[], void>}
+ */
+async function* searchEach(model, prompts, options, signal) {
+  /** @type {Summary[]} */
+  const summaries = [];
+  for (const [sequence, prompt] of prompts.entries()) {
+    const search = beamSearch(model, prompt, options[sequence], { signal });
+    try {
+      let found = await search.next();
+      for (; !found.done; found = await search.next()) yield found.value.map((step) => ({ ...step, sequence }));
+      summaries.push(found.value);
+    } finally {
+      await search.return(/** @type {any} */ (undefined)); // ends the search when the reader of the steps stops
+    }
+  }
+  return summaries;
+}
+
+/**
+ * Generations by sampling, whose tokens run in shared passes.
+ * @param {LoadedModel} model
+ * @param {number[][]} prompts
+ * @param {GenerationOptions[]} options  of each
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<Step[], Summary[], void>}
+ */
+async function* sampleTogether(model, prompts, options, signal) {
+  const yielder = new Yielder(signal);
+  /** @type {Generation[]} */
+  const generations = [];
+  try {
+    for (const [i, prompt] of prompts.entries())
+      generations.push(await Generation.open(model, prompt, options[i], yielder));
+    let running = generations;
+    while (running.length) {
+      const steps = running.flatMap((generation) =>
+        generation.choose().map((step) => ({ ...step, sequence: generations.indexOf(generation) })),
+      );
+      if (steps.length) yield steps;
+      running = running.filter((generation) => generation.running);
+      await yielder.yieldIfDue();
+      for (const generation of running) generation.startPass();
+      advanceAll(
+        model,
+        running.map((generation) => generation.sequence),
+        running.map((generation) => generation.ids),
+      );
+    }
+    return generations.map((generation) => generation.summary());
+  } finally {
+    for (const generation of generations) generation.sequence.close();
+  }
 }

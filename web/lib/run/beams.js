@@ -11,6 +11,126 @@ import { Yielder } from '../base/event_loop.js';
 /** @typedef {import('./generate.js').GenerationOptions} GenerationOptions */
 
 /**
+ * A hypothesis: its sequence in the engine, its new tokens, their logarithms of probabilities and the sum of these.
+ * @typedef {{sequence: Sequence, ids: number[], logprobs: number[], sum: number}} Beam
+ */
+
+/** @typedef {{ids: number[], logprobs: number[], value: number, eos: boolean}} Found value: the score; eos: at its end */
+
+/** The hypotheses of one search. Its owner closes it. */
+class Search {
+  passes = 0;
+  /** @type {Beam[]} the hypotheses that may still be continued */
+  #beams;
+  /** @type {Beam[]} those of the next step, while they are made */
+  #next = [];
+  /** @type {Found | null} */
+  #best = null;
+
+  /**
+   * @param {LoadedModel} model
+   * @param {number[]} prompt
+   * @param {GenerationOptions} o
+   * @param {Sequence} first  closed by `close`
+   */
+  constructor(model, prompt, o, first) {
+    this.model = model;
+    this.prompt = prompt;
+    this.o = o;
+    this.eos = o.ignoreEos ? [] : model.special.eos;
+    this.#beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }];
+  }
+
+  /**
+   * @param {number} sum  of logarithms of probabilities
+   * @param {number} n    tokens
+   */
+  #score(sum, n) {
+    return sum / ((5 + n) / 6) ** this.o.lengthPenalty;
+  }
+
+  /**
+   * Keep a hypothesis where it is the best one so far.
+   * @param {Found} found
+   */
+  #consider({ ids, logprobs, value, eos }) {
+    if (!this.#best || value > this.#best.value) this.#best = { ids, logprobs, value, eos };
+  }
+
+  /**
+   * Search until no hypothesis can become the best one. Call after the prompt has run.
+   * @param {import('../base/event_loop.js').Yielder} yielder
+   */
+  async run(yielder) {
+    const { model, prompt, o } = this;
+    const maxSteps = Math.min(o.maxTokens, this.#beams[0].sequence.session.context - prompt.length);
+    for (let n = 1; n <= maxSteps && this.#beams.length; n++) {
+      this.#extend(this.#survivors(n, o.lengthPenalty ? maxSteps : n));
+      if (n === maxSteps) break;
+      advanceAll(
+        model,
+        this.#beams.map((b) => b.sequence),
+        this.#beams.map((b) => [...prompt, ...b.ids]),
+      );
+      this.passes++;
+      await yielder.yieldIfDue();
+    }
+    for (const b of this.#beams) this.#consider({ ...b, value: this.#score(b.sum, b.ids.length || 1), eos: false });
+    return /** @type {Found} */ (this.#best);
+  }
+
+  /**
+   * The continuations by one token that can still become the best hypothesis, at most `beams`.
+   * @param {number} n      tokens after this step
+   * @param {number} reach  length with the best score that can follow
+   */
+  #survivors(n, reach) {
+    const { model, o, eos } = this;
+    // The best candidates may be end tokens, or excluded: more candidates are considered than survive.
+    const width = Math.min(model.config.vocab_size, o.beams + eos.length + model.never.length);
+    const candidates = this.#beams.flatMap((beam) =>
+      beam.sequence
+        .top(width)
+        .filter(({ id }) => !model.never.includes(id))
+        .map(({ id, logprob }) => ({ beam, id, logprob, sum: beam.sum + logprob })),
+    );
+    candidates.sort((x, y) => y.sum - x.sum);
+    /** @type {typeof candidates} */
+    const chosen = [];
+    candidates.forEach((c, rank) => {
+      if (eos.includes(c.id)) {
+        if (n > o.minTokens && rank < o.beams) this.#consider({ ...c.beam, value: this.#score(c.sum, n), eos: true });
+      } else if (chosen.length < o.beams) chosen.push(c);
+    });
+    // Later logarithms of probabilities are 0 at most.
+    return chosen.filter((c) => !this.#best || this.#score(c.sum, reach) > this.#best.value);
+  }
+
+  /**
+   * Replace the hypotheses by these continuations.
+   * @param {{beam: Beam, id: number, logprob: number, sum: number}[]} alive
+   */
+  #extend(alive) {
+    this.#next = [];
+    for (const { beam, id, logprob, sum } of alive) {
+      const isTaken = this.#next.some((b) => b.sequence === beam.sequence);
+      this.#next.push({
+        sequence: isTaken ? beam.sequence.fork() : beam.sequence,
+        ids: [...beam.ids, id],
+        logprobs: [...beam.logprobs, logprob],
+        sum,
+      });
+    }
+    for (const b of this.#beams) if (!this.#next.some((c) => c.sequence === b.sequence)) b.sequence.close();
+    this.#beams = this.#next;
+  }
+
+  close() {
+    for (const sequence of new Set([...this.#beams, ...this.#next].map((b) => b.sequence))) sequence.close();
+  }
+}
+
+/**
  * Find a likely continuation by beam search of width `beams`. The score of a hypothesis of n tokens is
  * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); a penalty of 0 compares plain sums. All
  * steps are delivered together, because the best hypothesis is known only at the end.
@@ -21,111 +141,39 @@ import { Yielder } from '../base/event_loop.js';
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
 export async function* beamSearch(model, prompt, o, { signal }) {
-  /** @typedef {{sequence: Sequence, ids: number[], logprobs: number[], sum: number}} Beam */
   const yielder = new Yielder(signal);
   await yielder.yieldIfDue();
-  const score = (/** @type {{sum: number}} */ b, /** @type {number} */ n) => b.sum / ((5 + n) / 6) ** o.lengthPenalty;
-  const eos = o.ignoreEos ? [] : model.special.eos;
-  const { never } = model;
   const first = await model.openSequence(o);
-  /** @type {Beam[]} */
-  let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }];
-  /** @type {Beam[]} */
-  let next = [];
-  /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
-  let best = null;
-  const consider = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
-    if (!best || value > best.value) best = { ids: b.ids, logprobs: b.logprobs, value, eos: ended };
-  };
+  const search = new Search(model, prompt, o, first);
   try {
-    let startTime = performance.now();
+    const start = performance.now();
     await first.encodeSource(o, yielder);
     await first.prefill(prompt, yielder);
-    const prefillMs = performance.now() - startTime;
-    startTime = performance.now();
-    const maxSteps = Math.min(o.maxTokens, first.session.context - prompt.length);
-    let passes = 0;
-    for (let n = 1; n <= maxSteps && beams.length; n++) {
-      // `beams` hypotheses survive. The best candidates may be end tokens, or excluded: more candidates are considered.
-      const candidates = beams.flatMap((b) =>
-        b.sequence
-          .top(Math.min(model.config.vocab_size, o.beams + eos.length + never.length))
-          .filter(({ id }) => !never.includes(id))
-          .map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })),
-      );
-      candidates.sort((x, y) => y.sum - x.sum);
-      /** @type {typeof candidates} */
-      const chosen = [];
-      candidates.forEach((c, rank) => {
-        if (eos.includes(c.id)) {
-          if (n > o.minTokens && rank < o.beams) consider(c.b, score(c, n), true);
-        } else if (chosen.length < o.beams) chosen.push(c);
-      });
-      // A hypothesis survives while the best score that it can still reach beats the best one: later log-probabilities
-      // are 0 at most.
-      const reachableLength = o.lengthPenalty ? maxSteps : n;
-      const alive = chosen.filter((c) => !best || score(c, reachableLength) > best.value);
-      next = [];
-      for (const c of alive) {
-        const isShared = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
-        next.push({
-          sequence: isShared ? c.b.sequence.fork() : c.b.sequence,
-          ids: [...c.b.ids, c.id],
-          logprobs: [...c.b.logprobs, c.logprob],
-          sum: c.sum,
-        });
-      }
-      for (const b of beams) if (!next.some((c) => c.sequence === b.sequence)) b.sequence.close();
-      beams = next;
-      if (n === maxSteps) break;
-      advanceAll(
-        model,
-        beams.map((b) => b.sequence),
-        beams.map((b) => [...prompt, ...b.ids]),
-      );
-      passes++;
-      await yielder.yieldIfDue();
-    }
-    for (const b of beams) consider(b, score(b, b.ids.length || 1), false);
-    const bestHypothesis = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (
-      /** @type {unknown} */ (best)
-    );
-    const decodeMs = performance.now() - startTime;
+    const decodeStart = performance.now();
+    const { ids, logprobs, eos } = await search.run(yielder);
+    const decodeMs = performance.now() - decodeStart;
     const buffer = new StepBuffer(o.stop, model.decoder(prompt), o.minTokens);
     /** @type {Step[]} */
     const steps = [];
-    for (let i = 0; i < bestHypothesis.ids.length && !buffer.stopped; i++) {
-      steps.push(
-        ...buffer.push({
-          id: bestHypothesis.ids[i],
-          text: '',
-          position: prompt.length + i,
-          logprob: bestHypothesis.logprobs[i],
-          ms: decodeMs / bestHypothesis.ids.length,
-        }),
-      );
+    for (let i = 0; i < ids.length && !buffer.stopped; i++) {
+      const position = prompt.length + i;
+      steps.push(...buffer.push({ id: ids[i], text: '', position, logprob: logprobs[i], ms: decodeMs / ids.length }));
     }
     if (!buffer.stopped) steps.push(...buffer.end());
     if (steps.length) yield steps;
-    const stopReason = buffer.stopped
-      ? 'stop'
-      : bestHypothesis.eos
-        ? 'eos'
-        : bestHypothesis.ids.length >= o.maxTokens
-          ? 'maxTokens'
-          : 'contextFull';
+    const limit = ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
     return {
       text: buffer.text,
       ids: buffer.ids,
       seed: o.seed,
-      stopReason,
+      stopReason: buffer.stopped ? 'stop' : eos ? 'eos' : limit,
       prefilledTokens: prompt.length,
       reusedTokens: 0,
-      prefillMs,
+      prefillMs: decodeStart - start,
       decodeMs,
-      tokensPerSecond: perSecond(passes, decodeMs),
+      tokensPerSecond: perSecond(search.passes, decodeMs),
     };
   } finally {
-    for (const sequence of new Set([...beams, ...next].map((b) => b.sequence))) sequence.close();
+    search.close();
   }
 }
