@@ -391,8 +391,8 @@ static void gradients_with_dropout_match_central_differences(void) {
     check_gradients("dropout 0.3, sandwich, residual scale", &c, 0.3, gf_gemm_ref);
 }
 
-/* Two teachers of another architecture, which have no part in the target of row 6. The loss is the cross-entropy with the mixed targets; the test computes it from
- * the losses with each token as the target. */
+/* Two teachers of another architecture, which have no part in the target of row 6. The loss is the cross-entropy with
+ * the mixed targets; the test computes it from the losses with each token as the target. */
 static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const struct gf_batch *b, const double *mix) {
     const int32_t vocab_size = g->cfg.vocab_size;
     int32_t all[14];

@@ -224,7 +224,8 @@ static void take_windows(struct gf_data *d, float share, struct window *to, int3
 }
 
 /* A repeated window: after the separator a passage, the plain window's or random, and the passage again. Only tokens
- * that the text or the first copy predicts are targets, and teachers take part in the text only. Returns whether the passage is random. */
+ * that the text or the first copy predicts are targets, and teachers take part in the text only. Returns whether the
+ * passage is random. */
 static int check_repeated(const struct window *w, const struct window *plain, int32_t vocab_size) {
     const int32_t passage = (w->n - 1) / 2;
     const int random = memcmp(w->ids, plain->ids, (size_t)(passage + 1) * sizeof(int32_t)) != 0;
