@@ -37,17 +37,6 @@ static int place_candidates(struct candidates *c, void **memory, int32_t n) {
     return 0;
 }
 
-int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err) {
-    if (!(p->temperature >= 0 && p->temperature <= 1e6f))
-        return gf_fail(err, GF_ERR_ARGUMENT, "temperature must be at least 0 and at most 1000000");
-    if (!(p->top_p > 0 && p->top_p <= 1)) return gf_fail(err, GF_ERR_ARGUMENT, "top-p must be above 0 and at most 1");
-    if (!(p->min_p >= 0 && p->min_p <= 1)) return gf_fail(err, GF_ERR_ARGUMENT, "min-p must be from 0 to 1");
-    if (!(p->repetition_penalty > 0 && p->repetition_penalty <= 1e6f))
-        return gf_fail(err, GF_ERR_ARGUMENT, "the repetition penalty must be above 0");
-    if (p->top_k < 0) return gf_fail(err, GF_ERR_ARGUMENT, "top-k must not be negative");
-    return GF_OK;
-}
-
 /* out [n] = logits, with the repetition penalty applied to each id in `seen`. An id that occurs twice is penalised
  * once; ids outside the vocabulary are skipped. A product that overflows becomes the largest float. */
 static void penalise(float *out, const float *logits, int32_t n, float penalty, const int32_t *seen, int32_t n_seen) {
@@ -191,22 +180,18 @@ static int32_t find_candidates(struct candidates *c, const float *logits, int32_
                                struct gf_error *err) {
     float *x = c->weight;
     penalise(x, logits, n, p->repetition_penalty, seen, n_seen);
-    if (a) {
-        adjust(x, n, a);
-        if (gf_argmax(x, n) < 0) return gf_fail(err, GF_ERR_ARGUMENT, "bias and grammar exclude every token");
-    }
+    if (a) adjust(x, n, a);
+    const int32_t best = gf_argmax(x, n);
+    if (best < 0) return gf_fail(err, GF_ERR_ARGUMENT, "bias and grammar exclude every token");
     if (p->temperature == 0) {
-        int32_t best = gf_argmax(x, n);
         c->n = 1;
-        c->id[0] = best < 0 ? 0 : best;
+        c->id[0] = best;
         c->weight[0] = 1;
         c->sum = 1;
         return GF_OK;
     }
     /* The largest logit becomes 0, so that division by a small temperature overflows to -inf only. */
-    float largest = -INFINITY;
-    for (int32_t i = 0; i < n; i++)
-        if (x[i] > largest) largest = x[i];
+    const float largest = x[best];
     for (int32_t i = 0; i < n; i++) x[i] = (x[i] - largest) / p->temperature;
     float least = -INFINITY;
     if (p->top_k > 0 && p->top_k < n) least = kth_largest(x, n, p->top_k, (float *)(void *)c->order);
@@ -214,7 +199,7 @@ static int32_t find_candidates(struct candidates *c, const float *logits, int32_
     to_weights(c);
     if (p->top_p < 1) top_p(c, p->top_p);
     if (p->min_p > 0) keep_at_least(c, p->min_p); /* the largest weight is 1 */
-    return GF_OK;
+    return c->n ? GF_OK : gf_fail(err, GF_ERR_ARGUMENT, "the settings of the sampler exclude every token");
 }
 
 /* GF_OK unless a logit is NaN or +inf, or all are -inf. A logit of -inf has probability 0. */
@@ -228,8 +213,7 @@ void gf_session_seed(struct gf_session *s, uint64_t seed) { gf_rng_seed(&s->rng,
 int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
                           struct gf_choice *out, struct gf_error *err) {
     const int32_t n = s->model->cfg.vocab_size;
-    int32_t status = gf_sampling_check(p, err);
-    if (status == GF_OK) status = check_adjustment(a, err);
+    int32_t status = check_adjustment(a, err);
     if (status != GF_OK) return status;
     const float *logits = gf_session_logits(s, s->hidden_rows - 1, 1, err);
     if (!logits) return err ? err->status : GF_ERR_STATE;
@@ -271,8 +255,7 @@ float gf_session_probability(struct gf_session *s, int32_t id) {
 int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,
                         const struct gf_adjustment *a, const int32_t *seen, int32_t n_seen, struct gf_error *err) {
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one logit is needed");
-    int32_t status = gf_sampling_check(p, err);
-    if (status == GF_OK) status = check_adjustment(a, err);
+    int32_t status = check_adjustment(a, err);
     if (status == GF_OK) status = check_logits(logits, n, err);
     if (status != GF_OK) return status;
     struct candidates c;

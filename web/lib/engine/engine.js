@@ -29,11 +29,11 @@ import { startHelpers, threadCount } from './threads.js';
 /**
  * Parameters of the sampler.
  * @typedef {object} Sampling
- * @property {number} temperature        0: argmax
- * @property {number} topK               0: off
- * @property {number} topP               1: off
- * @property {number} minP               0: off
- * @property {number} repetitionPenalty  1: off
+ * @property {number} [temperature]        default 1; 0: argmax
+ * @property {number} [topK]               default 0: off
+ * @property {number} [topP]               default 1: off
+ * @property {number} [minP]               default 0: off
+ * @property {number} [repetitionPenalty]  default 1: off
  */
 
 /**

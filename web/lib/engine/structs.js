@@ -64,12 +64,13 @@ export function readTop(instance, logits, n, k, out) {
  * @returns {number} the same address
  */
 export function putSampling({ memory, schema: { sampling: at } }, p, sampling) {
+  const { temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 } = sampling;
   const view = new DataView(memory.buffer);
-  view.setFloat32(p + at.temperature, sampling.temperature, true);
-  view.setFloat32(p + at.top_p, sampling.topP, true);
-  view.setFloat32(p + at.min_p, sampling.minP, true);
-  view.setFloat32(p + at.repetition_penalty, sampling.repetitionPenalty, true);
-  view.setInt32(p + at.top_k, sampling.topK, true);
+  view.setFloat32(p + at.temperature, temperature, true);
+  view.setFloat32(p + at.top_p, topP, true);
+  view.setFloat32(p + at.min_p, minP, true);
+  view.setFloat32(p + at.repetition_penalty, repetitionPenalty, true);
+  view.setInt32(p + at.top_k, topK, true);
   return p;
 }
 

@@ -48,7 +48,7 @@ export function warmUp(engine, config, list, dtypes, kvDtype) {
     do {
       session.eval(new Int32Array(context - DECODED));
       for (let i = 0; i < DECODED; i++) {
-        session.sample({ temperature: 0, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 });
+        session.sample({ temperature: 0 });
         session.eval([0]);
       }
       session.rewind(0);

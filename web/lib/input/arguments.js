@@ -377,19 +377,50 @@ const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
  */
 const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
 const CAPTURE_OPTIONS = { capture, captureBudget, edits };
-const SAMPLING_OPTIONS = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
-const PENALTIES = { presencePenalty: number, frequencyPenalty: number, logitBias };
-/** Options of a generation in a session, which has its source, captures and edits already. */
+/**
+ * The check of a number in a range.
+ * @param {number} least
+ * @param {number} most
+ * @param {boolean} [whole]
+ * @returns {OptionCheck}
+ */
+const within =
+  (least, most, whole = false) =>
+  (value, name) =>
+    inRange(name, value, least, most, whole);
+const count = within(0, Number.MAX_SAFE_INTEGER, true);
+/**
+ * The check of a number above 0, also in single precision.
+ * @param {number} most
+ * @returns {OptionCheck}
+ */
+const aboveZero = (most) => (value, name) =>
+  Math.fround(inRange(name, value, 0, most))
+    ? value
+    : fail('bad-option', `${name} is ${value}, expected a number above 0 (1: off)`);
+/** The options of gf_session_sample: their ranges are checked here and nowhere else. */
+const SAMPLING_OPTIONS = {
+  temperature: within(0, 1e6),
+  topK: within(0, 2 ** 31 - 1, true),
+  topP: aboveZero(1),
+  minP: within(0, 1),
+  repetitionPenalty: aboveZero(1e6),
+};
+const PENALTIES = { presencePenalty: within(-100, 100), frequencyPenalty: within(-100, 100), logitBias };
+/**
+ * Options of a generation in a session, which has its source, captures and edits already.
+ * @type {Record<string, OptionCheck>}
+ */
 const SESSION_GENERATION_OPTIONS = {
   ...SAMPLING_OPTIONS,
   ...PENALTIES,
   json: schema,
   grammar,
-  maxTokens: number,
-  minTokens: number,
-  seed: number,
+  maxTokens: (value, name, limits) => (value === Infinity ? value : count(value, name, limits)),
+  minTokens: count,
+  seed: count,
   stop,
-  logprobs: number,
+  logprobs: (value, name, limits) => inRange(name, value, 0, limits.vocab, true),
   ignoreEos: flag,
   addSpecialTokens: flag,
   signal,
@@ -398,8 +429,8 @@ const GENERATION_OPTIONS = {
   ...SOURCE_OPTIONS,
   ...CAPTURE_OPTIONS,
   ...SESSION_GENERATION_OPTIONS,
-  beams: number,
-  lengthPenalty: number,
+  beams: within(1, 64, true),
+  lengthPenalty: within(0, 100),
 };
 /**
  * A session, or null. Model.chat checks that it is one of its own.

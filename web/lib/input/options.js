@@ -1,7 +1,5 @@
-// options.js - defaults and ranges of the options of generation, sampling and switches
+// options.js - the check of a range; options of generation, seed and switches with their defaults
 import { fail, show } from '../base/errors.js';
-
-/** @typedef {import('../engine/engine.js').Sampling} Sampling */
 
 /**
  * Check that an option is a number in a range.
@@ -64,46 +62,14 @@ export function checkedSeed(seed) {
   return numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
 }
 
-/**
- * The sampling options, checked, with defaults.
- * @param {Partial<Sampling>} options
- * @returns {Sampling}
- */
-export function checkedSampling({ temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 }) {
-  for (const [name, x, most] of /** @type {[string, number, number][]} */ ([
-    ['repetitionPenalty', repetitionPenalty, 1e6],
-    ['topP', topP, 1],
-  ])) {
-    if (!Math.fround(numberInRange(name, x, 0, most)))
-      fail('bad-option', `${name} is ${x}, expected a number above 0 (1: off)`);
-  }
-  return {
-    temperature: numberInRange('temperature', temperature, 0, 1e6),
-    topK: numberInRange('topK', topK, 0, 2 ** 31 - 1, true),
-    topP,
-    minP: numberInRange('minP', minP, 0, 1),
-    repetitionPenalty,
-  };
-}
-
-/**
- * Check the ranges of presence and frequency penalty.
- * @param {Record<string, any>} options
- */
-export function checkPenalties({ presencePenalty = 0, frequencyPenalty = 0 }) {
-  numberInRange('presencePenalty', presencePenalty, -100, 100);
-  numberInRange('frequencyPenalty', frequencyPenalty, -100, 100);
-}
-
 /** Options that change the logits of a generation before a token is drawn (run/controls.js). */
 const CONTROLS = ['presencePenalty', 'frequencyPenalty', 'logitBias', 'constraint'];
 
 /**
- * The options of generate, checked, with defaults.
- * @param {Record<string, any>} options  their types are checked already (arguments.js)
- * @param {number} vocabSize
+ * The options of generate with defaults.
+ * @param {Record<string, any>} options  checked one by one already (arguments.js); here, which of them go together
  */
-export function checkedGeneration(options, vocabSize) {
+export function generationOf(options) {
   const {
     maxTokens = Infinity,
     minTokens = 0,
@@ -118,14 +84,8 @@ export function checkedGeneration(options, vocabSize) {
     captureBudget,
     edits = [],
   } = options;
-  if (maxTokens !== Infinity) numberInRange('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER, true);
-  numberInRange('minTokens', minTokens, 0, Number.MAX_SAFE_INTEGER, true);
   if (minTokens > maxTokens)
     fail('bad-option', `minTokens is ${minTokens}, more than maxTokens, which is ${maxTokens}`);
-  checkPenalties(options);
-  numberInRange('logprobs', logprobs, 0, vocabSize, true);
-  numberInRange('beams', beams, 1, 64, true);
-  numberInRange('lengthPenalty', lengthPenalty, 0, 100);
   if (beams > 1) {
     for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', ...CONTROLS]) {
       if (options[name]) fail('bad-option', `${name} cannot be combined with beams: a beam search draws no tokens`);
@@ -146,7 +106,7 @@ export function checkedGeneration(options, vocabSize) {
     capture,
     captureBudget,
     edits,
-    sampling: checkedSampling(options),
+    sampling: options,
     seed: checkedSeed(options.seed),
   };
 }

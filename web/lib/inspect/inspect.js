@@ -2,7 +2,6 @@
 import { lacking } from '../base/extras.js';
 import { distribution as probabilities } from '../engine/probe.js';
 import { biasOf } from '../engine/bias.js';
-import { checkPenalties, checkedSampling } from '../input/options.js';
 
 export { embed } from './embed.js';
 export { forward } from './forward.js';
@@ -22,12 +21,11 @@ export { weight } from './weight.js';
  */
 export function distribution(model, logits, options = {}) {
   const { seen = [], generated = [], presencePenalty, frequencyPenalty, logitBias = [] } = options;
-  checkPenalties(options);
   /** @type {Map<number, number>} */
   const counts = new Map();
   for (const id of generated) counts.set(id, (counts.get(id) ?? 0) + 1);
   const adjustment = biasOf(logitBias, counts, presencePenalty, frequencyPenalty);
-  return probabilities(model.engine, logits, checkedSampling(options), seen, adjustment);
+  return probabilities(model.engine, logits, options, seen, adjustment);
 }
 
 /** @param {Parameters<typeof import('../explain/explain.js').explain>} args  of the call in explain/ */

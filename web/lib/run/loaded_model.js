@@ -4,7 +4,7 @@
 // posted.
 import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
-import { failContextFull, checkedGeneration, isSequenceList, checkSingleMask } from '../input/options.js';
+import { failContextFull, generationOf, isSequenceList, checkSingleMask } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { camelConfig } from '../config/config.js';
 import { checkedIds } from '../base/checks.js';
@@ -337,7 +337,7 @@ export class LoadedModel {
         inSession,
       );
     this.requireDecoder('generate');
-    const o = checkedGeneration(options, this.config.vocab_size);
+    const o = generationOf(options);
     const many = isSequenceList(prompt);
     if (o.source !== undefined && !many) o.source = this.ids(o.source, 'source');
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));

@@ -1,7 +1,7 @@
 // session_table.js - the sequences of the caller's Session objects (../session.js), by number
 import { Generation, decode } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
-import { checkedGeneration, numberInRange } from '../input/options.js';
+import { generationOf, numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
@@ -138,7 +138,7 @@ export class SessionTable {
     const { model } = this;
     const entry = this.#get(id);
     const { sequence } = entry;
-    const o = checkedGeneration(options, model.config.vocab_size);
+    const o = generationOf(options);
     /** @type {number[]} */
     let prompt;
     if (whole) {
