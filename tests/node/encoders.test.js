@@ -8,7 +8,7 @@ import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { Tokenizer, countParameters, create, load, train } from '../../web/lib/index.js';
-import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/tokenizers/wordpiece.js';
+import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/encoders/wordpiece.js';
 import { distance, golden, json, numbers, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-encoders-'));

@@ -17,7 +17,7 @@ import {
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
-import { defaultCacheDir } from '../../web/lib/cache/file_store.js';
+import { defaultCacheDir } from '../../web/lib/node/file_store.js';
 import { load } from '../../web/lib/index.js';
 import { storedFetch } from '../../web/lib/cache/model_store.js';
 import { serveCut } from './cut_server.js';

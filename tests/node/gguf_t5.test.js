@@ -9,7 +9,7 @@ import { convert } from '../../web/lib/convert/convert.js';
 import { ByteReader } from '../../web/lib/bytes/bytes.js';
 import { readGguf } from '../../web/lib/gguf/gguf.js';
 import { fromHalf, toHalf } from '../../web/lib/bytes/half.js';
-import { t5Tokenizer } from '../../web/lib/tokenizers/sentencepiece.js';
+import { t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
 import { Texts } from '../../web/lib/tokenizers/texts.js';
 import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
 import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';

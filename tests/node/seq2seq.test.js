@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/tokenizers/sentencepiece.js';
+import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
 import { Tokenizer, create, load } from '../../web/lib/index.js';
 import { collect, golden, json, numbers, openCase, refused, sameBits, storedTensors } from './helpers.js';
 

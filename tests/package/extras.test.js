@@ -57,6 +57,8 @@ const CALLS = {
   infer: ({ load }) => load(join(top, 'tests/golden/pytorch/mingpt.pt'), { worker: true }),
   explain: (_, loaded) => loaded.explain([1, 2], { at: 'blocks.0.hook_resid_post', index: 0 }),
   cache: ({ load }) => load(model, { worker: true, cache: 'file', cacheDir: join(folder, 'cached') }),
+  node: ({ load }) => load(model, { worker: true }),
+  encoders: (_, loaded) => loaded.embed('Once'),
   train: ({ train }) => train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'a text', { steps: 1 }).next(),
   convert: (_, __, lib) =>
     promisify(execFile)(process.execPath, [join(lib, 'cli/cli.js'), 'convert', model, join(folder, 'out.gguf')]),
@@ -65,7 +67,7 @@ const CALLS = {
 for (const extra of Object.keys(layout.extras)) {
   test(`without ${extra}/ the package loads, generates and captures, and names what is missing`, async () => {
     const { lib, library } = await packageWithout(extra);
-    const loaded = await library.load(model, { worker: true });
+    const loaded = await library.load(readFileSync(model), { worker: true });
     try {
       let text = '';
       for await (const step of loaded.generate('Once upon a time', { maxTokens: 8, temperature: 0 })) text += step.text;

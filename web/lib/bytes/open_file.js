@@ -1,6 +1,7 @@
 // open_file.js - opens one file as a sequence of chunks: bytes, a Blob, an address or a path
 import { EMPTY, END } from './bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { checkedResponse } from '../base/checks.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
@@ -30,7 +31,7 @@ const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 
  * node_files.js, which is loaded at the first call, in Node only. This is its only import: see `addressed` in
  * base/checks.js.
  */
-export const nodeFiles = () => import('./node_files.js');
+export const nodeFiles = () => import('../node/node_files.js').catch(lacking('node'));
 
 /**
  * The path in Node's file system that a path or a file: address means; null for other addresses, and outside Node.

@@ -3,6 +3,7 @@
 // A file is written to its store while it is downloaded, and becomes visible when it is complete. Interrupted
 // downloads, files with a wrong checksum and HTML error pages served with status 200 are not stored.
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { checkedResponse, checkedChunk, isBytes } from '../base/checks.js';
 import { openBytes, streamChunks } from '../bytes/open_file.js';
 import { Opener } from '../checkpoint/source.js';
@@ -125,7 +126,7 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
       : cache === 'opfs'
         ? withoutFailures(await openStore(cache, opfs))
         : cache === 'file'
-          ? withoutFailures(await (await import('./file_store.js')).fileStore(cacheDir))
+          ? withoutFailures(await (await import('../node/file_store.js').catch(lacking('node'))).fileStore(cacheDir))
           : null;
   return async (input, init) => {
     const url = String(input);

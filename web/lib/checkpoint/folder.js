@@ -4,6 +4,7 @@ import { chatTemplate } from '../tokenizers/chat_template.js';
 import { tokenIds } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
+import { wordPiece } from '../tokenizers/vocab.js';
 import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
 import { MAX_OPEN_FILES } from '../bytes/bytes.js';
 import { partsAmong } from '../gguf/gguf_parts.js';
@@ -45,7 +46,7 @@ export async function openFolder(opener, folder, overrides) {
   warn(opener, refusals);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   if (checkpoint.config.kind === 'encoder') {
-    const { readPooling } = await import('../config/sentence.js');
+    const { readPooling } = await import('../encoders/sentence.js').catch(lacking('encoders'));
     checkpoint.pooling = (await unlessForbidden([], readPooling(opener, folder))) ?? undefined;
   }
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
@@ -123,7 +124,7 @@ async function sentencePieces(opener, folder, { model_type: type }, settings, re
   const vocab =
     bytes && type === 'marian' && (await unlessForbidden(refusals, opener.optionalJson(folder.get('vocab.json'))));
   if (bytes && vocab !== null) {
-    const { marianTokenizer, t5Tokenizer } = await import('../tokenizers/sentencepiece.js');
+    const { marianTokenizer, t5Tokenizer } = await import('../encoders/sentencepiece.js').catch(lacking('encoders'));
     return type === 'marian'
       ? marianTokenizer(bytes, vocab, folder.name)
       : t5Tokenizer(bytes, `${folder.name}: ${file}`, settings?.extra_ids);
@@ -146,9 +147,7 @@ async function sentencePieces(opener, folder, { model_type: type }, settings, re
 async function vocabTxt(opener, folder, config, tokenizerConfig) {
   if (!['bert', 'distilbert', 'mpnet'].includes(config?.model_type)) return null;
   const text = await opener.optionalText(folder.get('vocab.txt'));
-  return text === null
-    ? null
-    : (await import('../tokenizers/wordpiece.js')).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
+  return text === null ? null : (await wordPiece()).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
 }
 
 /**

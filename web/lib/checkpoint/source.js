@@ -71,7 +71,7 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {Config} config           complete and checked
  * @property {object | null} tokenizer in the form of a tokenizer.json
  * @property {string | null} chatTemplate
- * @property {Partial<import('../config/sentence.js').Pooling>} [pooling]  of an encoder
+ * @property {Partial<import('../encoders/sentence.js').Pooling>} [pooling]  of an encoder
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('../bytes/detect.js').Format} format
@@ -90,7 +90,7 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {TensorSource[]} tensors
  * @property {Special} special
  * @property {string | null} chatTemplate
- * @property {Partial<import('../config/sentence.js').Pooling>} [pooling]  of an encoder
+ * @property {Partial<import('../encoders/sentence.js').Pooling>} [pooling]  of an encoder
  * @property {object} [tokenizer]
  * @property {(() => Promise<ByteReader>)[]} readers  one for each file, at the start of its data
  * @property {number[]} [padding]  bytes that may follow the last tensor of each file

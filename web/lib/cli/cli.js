@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
-import { defaultCacheDir } from '../cache/file_store.js';
+import { defaultCacheDir } from '../node/file_store.js';
 import { publicError } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from '../index.js';

@@ -8,14 +8,13 @@ import { fail, show } from '../base/errors.js';
 import { contextLength } from '../huggingface/families_common.js';
 import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, namesOf } from './gguf_archs.js';
 import { placesByName } from '../config/plan.js';
-import { ggufPooling } from '../config/sentence.js';
 import { Texts } from '../tokenizers/texts.js';
 
 /** @import { Config } from '../config/config.js' */
 /** @import { Gguf, Value } from './gguf.js' */
 /** @import { Metadata } from './gguf_archs.js' */
 /** @import { Entry, Place } from '../config/plan.js' */
-/** @import { Pooling } from '../config/sentence.js' */
+/** @import { Pooling } from '../encoders/sentence.js' */
 
 /**
  * Keys of every architecture that are read below, or that have no effect on the logits. A key that is neither here nor
@@ -32,6 +31,21 @@ const KEYS = new RegExp(
 
 /** Tables of rotary factors, which rope_freqs.js reads. */
 export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
+
+/** Kinds of pooling by their number in GGUF. @type {(Pooling['pooling'] | undefined)[]} */
+const POOLINGS = [undefined, 'mean', 'cls', 'last'];
+
+/**
+ * The pooling of a GGUF, whose vectors llama.cpp normalises.
+ * @param {string} key  of the type
+ * @param {unknown} type  0: none
+ * @returns {Partial<Pooling>}
+ */
+function ggufPooling(key, type) {
+  if (type === undefined || type === 0) return { normalize: true };
+  const pooling = POOLINGS[Number(type)] ?? null;
+  return { pooling, normalize: true, lacks: pooling ? null : `${key} ${show(type)}` };
+}
 
 /**
  * The configuration in a header, and the places of its tensors.

@@ -3,7 +3,6 @@ import { lacking } from '../base/extras.js';
 import { distribution as probabilities } from '../engine/probe.js';
 import { biasOf } from '../engine/bias.js';
 
-export { embed } from './embed.js';
 export { forward } from './forward.js';
 export { attribution, logitLens } from './logit_lens.js';
 export { trace } from './trace.js';
@@ -31,3 +30,7 @@ export function distribution(model, logits, options = {}) {
 /** @param {Parameters<typeof import('../explain/explain.js').explain>} args  of the call in explain/ */
 export const explain = async (...args) =>
   (await import('../explain/explain.js').catch(lacking('explain'))).explain(...args);
+
+/** @param {Parameters<typeof import('../encoders/embed.js').embed>} args  of the call in encoders/ */
+export const embed = async (...args) =>
+  (await import('../encoders/embed.js').catch(lacking('encoders'))).embed(...args);

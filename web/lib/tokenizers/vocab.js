@@ -4,9 +4,13 @@
 // tokens with scores, no merges), like llama2.c's tokenizer.bin, or a SentencePiece Unigram ("t5"). The second merges
 // the neighbours whose union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
 import { fail, show } from '../base/errors.js';
+import { lacking } from '../base/extras.js';
 import { sentencePieceJson, unigramJson } from './pieces.js';
 import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';
 import { Texts, TokenTexts } from './texts.js';
+
+/** The reader of WordPiece, which only encoders have. */
+export const wordPiece = () => import('../encoders/wordpiece.js').catch(lacking('encoders'));
 
 /** @import { VocabularyBase } from './tokenizer_json.js' */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
@@ -119,7 +123,7 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   if (kind === 'bert') {
     const cls = id('cls', bos);
     const sep = id('seperator', id('separator', end)); // llama.cpp's spelling
-    const { ggufWordPiece } = await import('./wordpiece.js');
+    const { ggufWordPiece } = await wordPiece();
     const ids = { unk: id('unknown', null), cls, sep, pad: id('padding', null), mask: id('mask', null) };
     return {
       json: ggufWordPiece(where, tokens.toArray(), types, ids),

@@ -1,7 +1,7 @@
 // embed.js - one vector for a text: the states of an encoder, pooled
 //
 // Reimers & Gurevych 2019 (sentence embeddings: the mean of the states, or the state of the first token).
-import { eachSequence, forwardOne } from './forward.js';
+import { eachSequence, forwardOne } from '../inspect/forward.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList } from '../input/options.js';
 import { fail } from '../base/errors.js';

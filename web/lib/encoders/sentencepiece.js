@@ -3,9 +3,9 @@
 //
 // A model is a message of protocol buffers (sentencepiece_model.proto): 1 pieces, 2 trainer_spec, 3 normalizer_spec.
 import { fail, messageOf, show } from '../base/errors.js';
-import { unigramJson } from './pieces.js';
-import { Texts, TokenTexts } from './texts.js';
-import { CONTROL, NORMAL, USER_DEFINED } from './tokenizer_json.js';
+import { unigramJson } from '../tokenizers/pieces.js';
+import { Texts, TokenTexts } from '../tokenizers/texts.js';
+import { CONTROL, NORMAL, USER_DEFINED } from '../tokenizers/tokenizer_json.js';
 
 /** Types of a vocabulary by their number in trainer_spec.model_type. */
 const KINDS = ['0', 'Unigram', 'BPE', 'word', 'character'];

@@ -1,6 +1,6 @@
 // file_store.js - the store of the option cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
-import { openFile } from '../bytes/node_file.js';
+import { openFile } from './node_file.js';
 import { Sha256 } from '../download/sha256.js';
 
 /** Ending of files that are being written. A process that is killed leaves such a file behind. */
@@ -39,7 +39,7 @@ export function defaultCacheDir() {
 /**
  * Opens the store. Throws `unsupported` outside Node, and `storage` when the folder cannot be used.
  * @param {string} [cacheDir]  the folder
- * @returns {Promise<import('./model_store.js').Store>}
+ * @returns {Promise<import('../cache/model_store.js').Store>}
  */
 export async function fileStore(cacheDir) {
   if (!globalThis.process?.versions?.node)
@@ -113,7 +113,7 @@ export async function fileStore(cacheDir) {
 
 /**
  * The bytes of an open file, which is closed at the end.
- * @param {import('../bytes/node_file.js').NodeFile} file
+ * @param {import('./node_file.js').NodeFile} file
  * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
  */
 function contents(file) {

@@ -1,4 +1,4 @@
-// sentence.js - how an encoder's states become one vector, from the files of sentence-transformers or from a GGUF
+// sentence.js - how an encoder's states become one vector, from the files of sentence-transformers
 //
 // modules.json lists the steps of a pipeline: the transformer, 1_Pooling, 2_Normalize. A step or a kind of pooling that
 // the engine lacks is noted, and Model.embed names it.
@@ -65,19 +65,4 @@ export async function readPooling(opener, folder) {
     else if (kind !== 'Transformer') found.lacks = `the module ${show(type)}`;
   }
   return found.lacks === null ? found : { ...found, pooling: null };
-}
-
-/** Kinds of pooling by their number in GGUF. @type {(Pooling['pooling'] | undefined)[]} */
-const NUMBERS = [undefined, 'mean', 'cls', 'last'];
-
-/**
- * The pooling of a GGUF, whose vectors llama.cpp normalises.
- * @param {string} key  of the type
- * @param {unknown} type  0: none
- * @returns {Partial<Pooling>}
- */
-export function ggufPooling(key, type) {
-  if (type === undefined || type === 0) return { normalize: true };
-  const pooling = NUMBERS[Number(type)] ?? null;
-  return { pooling, normalize: true, lacks: pooling ? null : `${key} ${show(type)}` };
 }

@@ -1,11 +1,11 @@
 // node_files.js - reads files and folders of Node's file system
 //
 // It is loaded only in Node: open_file.js imports it dynamically.
-import { END } from './bytes.js';
+import { END } from '../bytes/bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { openFile } from './node_file.js';
 
-/** @import { Opened } from './open_file.js' */
+/** @import { Opened } from '../bytes/open_file.js' */
 /** @import { Folder } from '../checkpoint/source.js' */
 
 /**
