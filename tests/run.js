@@ -2,12 +2,13 @@
 //
 //   node tests/run.js GROUP...     layout native wasm node browser package
 //
-// `./build.sh test` builds what the groups need and then runs this script. A group that executed no test fails. The
-// last line is `N passed, N failed, N skipped`.
+// `./build.sh test` builds what the groups need and then runs this script. As many files run at once as there are
+// cores, at least two; a browser mostly waits, so one core begins with the browsers and the others with the rest. A
+// group that executed no test fails. The last line is `N passed, N failed, N skipped`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
@@ -16,65 +17,61 @@ import { relaxedSimd } from './node-flags.js';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const top = join(here, '..');
 
+/** @typedef {{passed: number, failed: number, skipped: number}} Count */
+/** @typedef {{group: string, file: string, work: (file: string) => Promise<Count & {output: string}>}} Job */
+
+/** Group: its files and how one of them is run. @type {Record<string, [() => string[], Job['work']]>} */
 const groups = {
-  layout: () => nodeTests([join(here, 'layout.test.js')]),
-  native: () =>
-    binaries(
-      'build/native-test',
-      () => true,
-      (file) => [file],
-    ),
-  wasm: () =>
-    binaries(
-      'build/wasm-test',
-      (name) => name.endsWith('.cjs'),
-      (file) => [process.execPath, ...relaxedSimd, file],
-    ),
-  node: () => nodeTests(testFiles('node'), Math.max(2, availableParallelism() - 1)),
-  browser: () => nodeTests(testFiles('browser'), 1),
-  package: () => nodeTests(testFiles('package'), 1),
+  layout: [() => [join(here, 'layout.test.js')], nodeTest],
+  native: [() => filesIn('build/native-test', () => true), (file) => binary(file, [])],
+  wasm: [
+    () => filesIn('build/wasm-test', (name) => name.endsWith('.cjs')),
+    (file) => binary(process.execPath, [...relaxedSimd, file]),
+  ],
+  node: [() => testFiles('node'), nodeTest],
+  browser: [() => testFiles('browser'), nodeTest],
+  package: [() => testFiles('package'), nodeTest],
 };
+const inBrowser = new Set(['browser', 'package']);
 
-function testFiles(folder) {
-  if (!existsSync(join(here, folder))) return [];
-  return readdirSync(join(here, folder))
-    .filter((name) => name.endsWith('.test.js'))
-    .sort()
-    .map((name) => join(here, folder, name));
+/** Files below a folder, the largest first: the last ones to end are then short. */
+function filesIn(folder, isTest) {
+  if (!existsSync(join(top, folder))) return [];
+  return readdirSync(join(top, folder), { recursive: true })
+    .map((name) => join(top, folder, String(name)))
+    .filter((file) => isTest(file) && statSync(file).isFile())
+    .sort((a, b) => statSync(b).size - statSync(a).size);
 }
+const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith('.test.js'));
 
-/**
- * Files of Node's test runner, each in its own process.
- * @param {string[]} files
- * @param {boolean | number} [concurrency] browser tests run one at a time, because two Chromiums on two
- *   cores exceed time limits
- */
-function nodeTests(files, concurrency = true) {
-  const count = { passed: 0, failed: 0, skipped: 0 };
-  if (files.length === 0) return count;
+/** A file of Node's test runner, in a process of its own. */
+function nodeTest(file) {
+  const result = { passed: 0, failed: 0, skipped: 0, output: '' };
   return new Promise((resolve) => {
-    const isFile = (event) => event.nesting === 0 && files.includes(event.name);
+    const isFile = (event) => event.nesting === 0 && file === event.name;
     const isSuite = (event) => event.details?.type === 'suite';
-    const stream = run({ files, concurrency, timeout: 15 * 60_000 })
+    const stream = run({ files: [file], concurrency: 1, timeout: 15 * 60_000 })
       .on('test:fail', (event) => {
-        if (!isSuite(event) || event.details.error?.failureType === 'hookFailed') count.failed++;
+        if (!isSuite(event) || event.details.error?.failureType === 'hookFailed') result.failed++;
       })
       .on('test:pass', (event) => {
         if (isSuite(event)) return;
         if (isFile(event)) {
           // Node's test runner reports a file without any test as passed
-          console.log(`${event.name} has no test.`);
-          count.failed++;
+          result.output += `${event.name} has no test.\n`;
+          result.failed++;
         } else if (event.skip !== undefined || event.todo !== undefined) {
-          count.skipped++;
+          result.skipped++;
         } else {
-          count.passed++;
+          result.passed++;
         }
       });
     stream
       .compose(new spec())
-      .on('end', () => resolve(count))
-      .pipe(process.stdout, { end: false });
+      .on('data', (text) => {
+        result.output += text;
+      })
+      .on('end', () => resolve({ ...result, output: result.output.split('\nℹ tests ')[0] }));
   });
 }
 
@@ -82,30 +79,19 @@ function nodeTests(files, concurrency = true) {
  * Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last
  * `N passed, N failed` (checks).
  */
-async function binaries(folder, isTest, command) {
-  const count = { passed: 0, failed: 0, skipped: 0 };
-  const files = existsSync(join(top, folder))
-    ? readdirSync(join(top, folder), { recursive: true })
-        .map(String)
-        .sort()
-        .filter((name) => isTest(name) && statSync(join(top, folder, name)).isFile())
-    : [];
-  for (const name of files) {
-    const began = performance.now();
-    const [program, ...args] = command(join(top, folder, name));
-    const { code, output } = await outputOf(program, args);
-    const passed = output.match(/^ok +\w/gm)?.length ?? 0,
-      failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
-    const closing = /^(\d+) passed, (\d+) failed\s*$/m.exec(output);
-    const bad = code !== 0 || !closing || failed > 0 || passed === 0;
-    count.passed += passed;
-    count.failed += bad ? Math.max(1, failed) : 0;
-    const ms = Math.round(performance.now() - began),
-      counts = `${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks`;
-    console.log(`${bad ? '✖' : '✔'} ${name}: ${counts}, exit ${code} (${ms} ms)`);
-    if (bad) console.log(output.replace(/^/gm, '    '));
-  }
-  return count;
+async function binary(program, args) {
+  const { code, output } = await outputOf(program, args);
+  const passed = output.match(/^ok +\w/gm)?.length ?? 0,
+    failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
+  const closing = /^(\d+) passed, (\d+) failed\s*$/m.exec(output);
+  const bad = code !== 0 || !closing || failed > 0 || passed === 0;
+  const counts = `${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks`;
+  return {
+    passed,
+    failed: bad ? Math.max(1, failed) : 0,
+    skipped: 0,
+    output: `${bad ? '✖' : '✔'} ${counts}, exit ${code}\n${bad ? output.replace(/^/gm, '    ') : ''}`,
+  };
 }
 
 function outputOf(program, args) {
@@ -123,22 +109,46 @@ function outputOf(program, args) {
   });
 }
 
-const total = { passed: 0, failed: 0, skipped: 0 };
-const lines = [];
-for (const name of process.argv.slice(2)) {
-  console.log(`\n== ${name}`);
-  const began = performance.now();
-  const count = await groups[name]();
+/** Run jobs on one core: those of its own kind first, then the others'. Both lists are shared with the other cores. */
+async function runOnCore(own, others) {
+  for (let job; (job = own.shift() ?? others.shift());) {
+    const began = performance.now();
+    const { output, ...count } = await job.work(job.file);
+    const seconds = (performance.now() - began) / 1000;
+    for (const key of Object.keys(count)) totals[job.group][key] += count[key];
+    totals[job.group].seconds += seconds;
+    console.log(`\n== ${relative(top, job.file)} (${seconds.toFixed(1)} s)\n${output.trimEnd()}`);
+  }
+}
+
+const names = process.argv.slice(2);
+/** Counts and processing time by group. @type {Record<string, Count & {seconds: number}>} */
+const totals = {};
+const jobs = names.flatMap((group) => {
+  const [files, work] = groups[group];
+  totals[group] = { passed: 0, failed: 0, skipped: 0, seconds: 0 };
+  return files().map((file) => ({ group, file, work }));
+});
+const [browsers, rest] = [true, false].map((is) => jobs.filter(({ group }) => inBrowser.has(group) === is));
+await Promise.all(
+  Array.from({ length: Math.max(2, availableParallelism()) }, (_, core) =>
+    core === 0 ? runOnCore(browsers, rest) : runOnCore(rest, browsers),
+  ),
+);
+
+console.log('');
+const sum = { passed: 0, failed: 0, skipped: 0 };
+for (const group of names) {
+  const count = totals[group];
   if (count.passed + count.failed === 0) {
-    console.log(`The group "${name}" executed nothing.`);
+    console.log(`The group "${group}" executed nothing.`);
     count.failed++;
   }
-  for (const key of Object.keys(total)) total[key] += count[key];
-  const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  lines.push(
-    `${name.padEnd(8)} ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped  (${seconds} s)`,
+  for (const key of Object.keys(sum)) sum[key] += count[key];
+  const { passed, failed, skipped, seconds } = count;
+  console.log(
+    `${group.padEnd(8)} ${passed} passed, ${failed} failed, ${skipped} skipped  (${seconds.toFixed(1)} s of one core)`,
   );
 }
-console.log(`\n${lines.join('\n')}\n`);
-console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
-process.exitCode = total.failed > 0 ? 1 : 0;
+console.log(`\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
+process.exitCode = sum.failed > 0 ? 1 : 0;
