@@ -272,9 +272,12 @@ describe('what is refused', () => {
       await refused(() => load(bytes.subarray(0, length), options), 'truncated', /./);
     await refused(() => load(Buffer.concat([bytes, Buffer.of(0)]), options), 'bad-file', /but there are more/);
     const directory = bytes.indexOf(Buffer.from('PK\x01\x02'));
-    const changed = Uint8Array.from(bytes);
-    changed[directory + 24] ^= 1;
-    await refused(() => load(changed, options), 'bad-header', /the directory lists/);
+    for (const field of [20, 24, 42]) {
+      // both sizes and the place of the first entry
+      const changed = Uint8Array.from(bytes);
+      changed[directory + field] ^= 1;
+      await refused(() => load(changed, options), 'bad-header', /the directory lists/);
+    }
     const second = bytes.indexOf('data/1', bytes.indexOf('data/0') + 1);
     const renamed = Uint8Array.from(bytes);
     renamed[second + 5] = 0x39 + 1;
