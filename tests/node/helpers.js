@@ -67,6 +67,45 @@ export function refused(promise, code, words = /./) {
   });
 }
 
+/**
+ * The error that a call throws or rejects with: a GlassformerError with a documented code and a short message.
+ * @param {() => any} call
+ * @param {string} [what]  that is to be refused
+ * @returns {Promise<any>}
+ */
+export async function refusal(call, what = 'it') {
+  const error = await Promise.resolve()
+    .then(call)
+    .then(
+      () => null,
+      (e) => e,
+    );
+  assert.ok(error, `${what} was not refused`);
+  assert.ok(error instanceof GlassformerError, `${error?.stack ?? error}`);
+  assert.ok(Object.hasOwn(CODES, error.code), error.code);
+  assert.notEqual(error.code, 'internal', error.cause?.stack);
+  assert.ok(error.message.length < 1000, error.message);
+  return error;
+}
+
+/**
+ * An array-like that claims this many entries and counts how many are read.
+ * @param {number} length
+ * @param {any} [entry]
+ */
+export function claims(length, entry = 1) {
+  const target = /** @type {any} */ ([]);
+  const seen = { reads: 0 };
+  const value = new Proxy(target, {
+    get(_, name) {
+      if (name === 'length') return length;
+      if (typeof name === 'string' && /^\d+$/.test(name)) seen.reads++;
+      return typeof name === 'symbol' ? target[name] : entry;
+    },
+  });
+  return { value, seen };
+}
+
 /** All steps of a generation, its summary, ids and text. */
 export async function collect(generator) {
   const steps = [];
