@@ -329,12 +329,10 @@ export const CALLS = {
     options: {
       seed,
       dtype: any(...dtype.values.filter((x) => x !== null)),
-      quantize: any(5, 'x'),
       contextLength: count(0),
       threads: count(),
       backend: any(5, {}, 'x', SYMBOL, 10n),
       kvDtype: any(5, 'x'),
-      kvCache: any({}, 'x', 'int3'),
       wasm: any(5, {}, true),
       worker: any(5, {}, [], null),
       signal: noSignal,
@@ -360,9 +358,8 @@ export const CALLS = {
     ),
     options: {
       dtype: any(5, 'x'),
-      quantize: any('q9'),
       backend: any('gpu', SYMBOL, 10n, Object.create(null)),
-      kvCache: any('int3'),
+      kvDtype: any('int3'),
       contextLength: count(0),
       hfEndpoint: any({}, SYMBOL),
       cache: any(5, {}, 'x'),

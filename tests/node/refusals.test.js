@@ -4,17 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import {
-  CODES,
-  GlassformerError,
-  Tokenizer,
-  countParameters,
-  create,
-  depth,
-  estimate,
-  load,
-  train,
-} from '../../web/lib/index.js';
+import { CODES, GlassformerError, Tokenizer, countParameters, create, load } from '../../web/lib/index.js';
 import {
   collect,
   golden,
@@ -50,19 +40,6 @@ const { config } = one;
 const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf'));
 const tensors = () => readTensors(join(one.folder, 'model.safetensors'));
 
-describe('options that are 0 in single precision', () => {
-  test('are refused before anything is computed', async () => {
-    for (const name of ['topP', 'repetitionPenalty']) {
-      for (const x of [0, 1e-60])
-        await refused(
-          collect(model.generate('a', { [name]: x })),
-          'bad-option',
-          new RegExp(`${name} is ${x}, expected a number above 0`),
-        );
-    }
-  });
-});
-
 describe('prompts', () => {
   const generate = (...args) => collect(model.generate(...args));
   test('that are empty are refused', async () => {
@@ -85,9 +62,6 @@ describe('prompts', () => {
   test('with ids outside the vocabulary, or values that are no ids, are refused', async () => {
     for (const id of [-1, 2048, 1.5, NaN, Infinity])
       await refused(generate([5, id]), 'bad-token', /place 1.*0 to 2047/);
-    for (const prompt of [null, undefined, 7, { a: 1 }]) await refused(generate(prompt), 'bad-argument', /prompt/);
-    await refused(model.decode([2048]), 'bad-token');
-    await refused(model.encode(5), 'bad-argument');
   });
   test('that are text are refused where there is no tokenizer', async () => {
     const bare = await create(tiny);
@@ -104,130 +78,22 @@ describe('prompts', () => {
 });
 
 describe('options', () => {
-  const bad = {
-    temperature: [-1, NaN, Infinity, '1', null],
-    topK: [-1, 1.5, NaN],
-    topP: [-0.1, 1.1, NaN],
-    minP: [-1, 2],
-    repetitionPenalty: [0, -1, NaN],
-    presencePenalty: [-101, 101, NaN],
-    frequencyPenalty: [-101, 101, NaN],
-    logitBias: [5, [1], { x: 1 }, { 1: 101 }, { 1: '2' }, { 2048: 1 }],
-    minTokens: [-1, 1.5, NaN, 3],
-    json: [5, 'x', [], { type: 'text' }],
-    grammar: [5, {}, 'root ::= (', 'start ::= "a"'],
-    seed: [-1, 1.5, 2 ** 53, 'a'],
-    maxTokens: [-1, 1.5, NaN],
-    stop: ['', [1], ['']],
-    logprobs: [-1, 2049, 1.5],
-    beams: [0, 65, 1.5],
-    lengthPenalty: [-1, NaN],
-    ignoreEos: [1],
-    captureBudget: [-1],
-    noSuchOption: [1],
-    source: ['text'],
-  };
-  for (const [name, values] of Object.entries(bad)) {
-    test(`${name}: ${values.map((v) => (typeof v === 'number' ? String(v) : JSON.stringify(v))).join(', ')}`, async () => {
-      for (const value of values) {
-        const extra = name === 'captureBudget' ? { capture: ['hook_embed'] } : {};
-        await refused(
-          collect(model.generate('A', { maxTokens: 2, ...extra, [name]: value })),
-          'bad-option',
-          new RegExp(name),
-        );
-      }
-    });
-  }
   test('of load and create are checked', async () => {
-    for (const o of [
-      { dtype: 'q9' },
-      { kvDtype: 'int3' },
-      { backend: 'gpu' },
-      { contextLength: 0 },
-      { contextLength: 1.5 },
-      { noSuch: 1 },
-    ]) {
-      await refused(load(stories, o), 'bad-option', new RegExp(Object.keys(o)[0]));
-    }
     await refused(load(stories, null), 'bad-option');
-    // create neither fetches nor reads anything
-    for (const o of [
-      { switches: { causal: false } },
-      { cache: 'opfs' },
-      { sha256: 'a'.repeat(64) },
-      { hfEndpoint: 'x' },
-      { fetch },
-      { noSuch: 1 },
-    ]) {
-      await refused(create(tiny, o), 'bad-option', new RegExp(`create has no option "${Object.keys(o)[0]}"`));
-    }
-    await refused(create('gpt2', { seed: -1 }), 'bad-option', /seed/);
+    await refused(create(tiny, { fetch }), 'bad-option', /create has no option "fetch"/);
     const gpt = await load(openCase('gpt2_n_inner').source);
-    await refused(load(openCase('gpt2_n_inner').source, { contextLength: gpt.config.contextLength + 1 }), [
+    const { contextLength } = gpt.config;
+    gpt.dispose();
+    await refused(load(openCase('gpt2_n_inner').source, { contextLength: contextLength + 1 }), [
       'bad-argument',
       'context-full',
     ]);
-    gpt.dispose();
   });
-  test('of every other call are refused when their name is unknown', async () => {
-    const tokenizer = await Tokenizer.load(stories),
-      session = await model.session(),
-      o = { noSuchOption: 1 };
-    for (const call of [
-      () => model.encode('A', o),
-      () => model.forward('A', o),
-      () => model.logitLens('A', o),
-      () => model.attribution('A', o),
-      () => model.trace('A', o),
-      () => model.explain('A', { at: 'logits', ...o }),
-      () => model.distribution([1], o),
-      () => model.embed('A', o),
-      () => model.session(o),
-      () => session.eval('A', o),
-      async () => tokenizer.encode('A', o),
-      async () => tokenizer.decode([300], o),
-      async () => estimate('gpt2', { contextLength: 8, ...o }),
-      () => collect(train(tiny, 'text', o)),
-      () => depth(tiny, o),
-    ])
-      await refused(call(), 'bad-option', /noSuchOption/);
-    await refused((async () => estimate('gpt2'))(), 'bad-argument', /contextLength/);
-    for (const dtype of ['q9', 'constructor', 5])
-      await refused((async () => estimate('gpt2', { contextLength: 8, dtype }))(), 'bad-argument', /dtype/);
-    assert.equal(session.length, 0);
-    await session.close();
-    const run = train(tiny, 'The cat sat on the mat. The dog sat on the log.', { steps: 1, vocabSize: 257 });
-    await refused(run.files(o), 'bad-option', /noSuchOption/);
-    await refused(run.model(o), 'bad-option', /noSuchOption/);
-    await run.dispose();
-  });
-  // Found by the fuzzer of calls: conversions that threw a TypeError.
-  test('with values that cannot be converted to a number or text are refused', async () => {
-    const bare = Object.create(null),
-      tokenizer = await Tokenizer.load(stories);
-    for (const odd of [bare, Symbol('odd'), 10n, '5']) {
-      await refused(model.forward([1, odd]), 'bad-token', /place 1/);
-      await refused(model.distribution([1, odd]), 'bad-argument', /logits/);
-      await refused(model.distribution([1, 2], { seen: [odd] }), 'bad-token', /seen/);
-      await refused((async () => tokenizer.decode([odd]))(), 'bad-token');
-      await refused((async () => estimate('gpt2', { contextLength: 8, dtype: odd }))(), 'bad-argument', /dtype/);
-      await refused(load(stories, { backend: odd }), 'bad-option', /backend/);
-      await refused(model.session({ capture: odd }), 'bad-option', /capture/);
-      await refused(collect(model.generate('A', { edits: odd })), 'bad-option', /edits/);
-    }
-    await refused(model.forward('A', { capture: null }), 'bad-option', /capture/);
-    await refused(load({ weights: bare, config: {} }, { sha256: 'a'.repeat(64) }), 'bad-argument', /weights/);
-    for (const ids of [undefined, null, 5, {}])
-      await refused((async () => tokenizer.decode(ids))(), 'bad-argument', /ids/);
-    await refused(collect(model.chat([], null)), ['no-chat-template', 'bad-argument']);
+  test('that are very long are shortened in the message', async () => {
     await refused((async () => countParameters('x'.repeat(1e5)))(), 'bad-argument', /^.{10,2000}$/);
   });
   test('that name unknown points or malformed edits are refused', async () => {
     await refused(model.forward('A', { capture: ['blocks.99.hook_resid_pre'] }), 'unknown-point', /blocks\.99/);
-    await refused(model.forward('A', { capture: ['hook_patern'] }), 'unknown-point');
-    await refused(model.forward('A', { capture: 'hook_embed' }), 'bad-option');
-    await refused(model.forward('A', { capture: [3] }), 'bad-option');
     await refused(
       model.forward(new Array(200).fill(1), { capture: ['*'], captureBudget: 1e6 }),
       'capture-too-large',
@@ -248,14 +114,8 @@ describe('options', () => {
     const edit = (e) => model.forward('A', { edits: [e] });
     await refused(edit({ at: 'nowhere', scale: 0 }), 'unknown-point');
     await refused(edit({ at: 'blocks.0.hook_mlp_out' }), 'bad-option', /changes nothing/);
-    await refused(edit({ at: 'blocks.0.hook_mlp_out', scale: NaN }), 'bad-option', /scale/);
     await refused(edit({ at: 'blocks.0.attn.hook_z', head: 6, scale: 0 }), 'bad-argument', /head/);
-    await refused(edit({ at: 'blocks.0.attn.hook_z', head: -1, scale: 0 }), 'bad-option', /head/);
-    await refused(edit({ at: 'blocks.0.attn.hook_z', position: 0.5, scale: 0 }), 'bad-option', /position/);
     await refused(edit({ at: 'blocks.0.hook_mlp_out', set: new Float32Array(3) }), 'bad-argument', /3 values/);
-    await refused(edit({ at: 'blocks.0.hook_mlp_out', add: [NaN] }), 'bad-argument');
-    await refused(edit({ at: 'blocks.0.hook_mlp_out', scale: 1, typo: 1 }), 'bad-option', /typo/);
-    await refused(edit(null), 'bad-option');
   });
 });
 
@@ -347,7 +207,6 @@ describe('checkpoints', () => {
     await refused(load(stories, { wasm: new Uint8Array([1, 2, 3]) }), 'bad-wasm');
     await refused(load(join(golden, 'no-such-file.gguf')), 'not-found', /no-such-file/);
     await refused(load(`${golden}/no-such-folder/`), 'not-found', /no-such-folder/);
-    for (const source of [null, undefined, 5, {}, { weights: 5 }]) await refused(load(source), 'bad-argument');
     await refused(load([new Blob(['GGUF'])]), 'not-found', /no config\.json/); // a Blob has no name
   });
 

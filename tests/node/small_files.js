@@ -1,0 +1,196 @@
+// small_files.js - a small model in each file format, and a reader that keeps every tensor
+import assert from 'node:assert/strict';
+import { BLOCKS } from '../../web/lib/base/blocks.js';
+import { CODES } from '../../web/lib/base/errors.js';
+import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { writeSafetensors } from '../../web/lib/convert/write_safetensors.js';
+import { numbers, refused } from './helpers.js';
+
+export const product = (shape) => shape.reduce((a, b) => a * b, 1);
+
+export const floats = (n, seed) => Float32Array.from(numbers(n, 2001, seed), (x) => (x - 1000) / 500);
+
+/** Read a checkpoint to its end: bytes by tensor. */
+export async function drain(source, options) {
+  const checkpoint = await openCheckpoint(source, options);
+  const bytes = new Map();
+  let parts = [];
+  let begun = null;
+  await checkpoint.stream({
+    begin(t) {
+      assert.equal(begun, null);
+      begun = t;
+      parts = [];
+    },
+    async write(view) {
+      assert.ok(view.length > 0 && view.length % BLOCKS[begun.dtype][1] === 0, 'views end on whole blocks');
+      parts.push(Buffer.from(view));
+    },
+    end(t) {
+      assert.equal(begun, t);
+      begun = null;
+      bytes.set(t.name, Buffer.concat(parts));
+    },
+  });
+  assert.equal(begun, null);
+  return { ...checkpoint, data: bytes };
+}
+
+/** What the source does when it is read to the end: 'ok' or the code of a GlassformerError. Anything else fails. */
+export async function verdict(source, options) {
+  try {
+    await drain(source, options);
+    return 'ok';
+  } catch (e) {
+    assert.equal(e.name, 'GlassformerError', e.stack);
+    assert.ok(Object.hasOwn(CODES, e.code), `${e.code} is a listed code`);
+    assert.ok(e.message.length > 10, e.message);
+    return e.code;
+  }
+}
+
+export const rejects = (source, code, message = /./, options = undefined) =>
+  refused(drain(source, options), code, message);
+
+export const hf = {
+  model_type: 'llama',
+  vocab_size: 6,
+  hidden_size: 8,
+  intermediate_size: 12,
+  num_hidden_layers: 2,
+  num_attention_heads: 2,
+  num_key_value_heads: 1,
+  max_position_embeddings: 16,
+  rms_norm_eps: 1e-5,
+  tie_word_embeddings: true,
+};
+
+/** Weights of `hf` under the names of transformers, [name, shape]. */
+export const hfShapes = [
+  ['model.embed_tokens.weight', [6, 8]],
+  ['model.norm.weight', [8]],
+  ...[0, 1].flatMap((l) =>
+    [
+      ['input_layernorm', [8]],
+      ['post_attention_layernorm', [8]],
+      ['self_attn.q_proj', [8, 8]],
+      ['self_attn.k_proj', [4, 8]],
+      ['self_attn.v_proj', [4, 8]],
+      ['self_attn.o_proj', [8, 8]],
+      ['mlp.gate_proj', [12, 8]],
+      ['mlp.up_proj', [12, 8]],
+      ['mlp.down_proj', [8, 12]],
+    ].map(([name, shape]) => [`model.layers.${l}.${name}.weight`, shape]),
+  ),
+];
+
+export const hfTensors = (dtype = 'F32') =>
+  hfShapes.map(([name, shape], i) => ({ name, shape, dtype, data: floats(product(shape), i + 1) }));
+
+export const hfFile = (change = (list) => list) => writeSafetensors(change(hfTensors()));
+
+export const ggufMeta = {
+  'general.architecture': text('llama'),
+  'llama.context_length': u32(16),
+  'llama.embedding_length': u32(32),
+  'llama.block_count': u32(1),
+  'llama.feed_forward_length': u32(64),
+  'llama.attention.head_count': u32(2),
+  'llama.attention.head_count_kv': u32(1),
+  'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
+  'llama.rope.freq_base': f32(10000),
+  'llama.rope.dimension_count': u32(16),
+};
+
+export const ggufTensors = (type = 'Q8_0') =>
+  [
+    ['token_embd', [4, 32]],
+    ['output_norm', [32]],
+    ['blk.0.attn_norm', [32]],
+    ['blk.0.ffn_norm', [32]],
+    ['blk.0.attn_q', [32, 32]],
+    ['blk.0.attn_k', [16, 32]],
+    ['blk.0.attn_v', [16, 32]],
+    ['blk.0.attn_output', [32, 32]],
+    ['blk.0.ffn_gate', [64, 32]],
+    ['blk.0.ffn_up', [64, 32]],
+    ['blk.0.ffn_down', [32, 64]],
+  ].map(([name, shape], i) => ({
+    name: `${name}.weight`,
+    shape,
+    type: shape.length === 2 ? type : 'F32',
+    data: floats(product(shape), i + 1),
+  }));
+
+export const ggufFile = (meta = {}, change = (list) => list) =>
+  writeGguf({ ...ggufMeta, ...meta }, change(ggufTensors()));
+
+/**
+ * llama2.c: d 8, ff 12, 2 layers, 2 heads, 1 kv head, 6 tokens, 16 positions.
+ * @param {0|1|2} version
+ * @param {boolean} tied
+ */
+export function llama2cFile(version, tied = true) {
+  const [d, ff, L, V, ctx, kv] = [8, 12, 2, 6, 16, 4];
+  const head = Buffer.alloc(version ? 256 : 28);
+  const sizes = [d, ff, L, 2, 1, version === 0 && !tied ? -V : V, ctx];
+  if (version) {
+    head.writeUInt32LE(0x616b3432, 0);
+    head.writeInt32LE(version, 4);
+    head[36] = tied ? 1 : 0;
+  }
+  if (version === 2) head.writeInt32LE(4, 37);
+  sizes.forEach((n, i) => head.writeInt32LE(n, (version ? 8 : 0) + 4 * i));
+  let seed = 0;
+  const raw = (n) => Buffer.from(floats(n, ++seed).buffer);
+  const matrix = (n) =>
+    version === 2
+      ? Buffer.concat([Buffer.from(Int8Array.from(numbers(n, 255, ++seed), (x) => x - 127).buffer), raw(n / 4)])
+      : raw(n);
+  const each = (make, ...sizes) => sizes.flatMap((n) => Array.from({ length: L }, () => make(n)));
+  const parts =
+    version === 0
+      ? [
+          matrix(V * d),
+          ...each(raw, d),
+          ...each(matrix, d * d, kv * d, kv * d, d * d),
+          ...each(raw, d),
+          ...each(matrix, ff * d, d * ff, ff * d),
+          raw(d),
+          raw(ctx * 2),
+          raw(ctx * 2),
+        ]
+      : [
+          ...each(raw, d, d),
+          raw(d),
+          matrix(V * d),
+          ...each(matrix, d * d, kv * d, kv * d, d * d, ff * d, d * ff, ff * d),
+        ];
+  if (!tied) parts.push(matrix(V * d));
+  return new Uint8Array(Buffer.concat([head, ...parts]));
+}
+
+/** A fetch that serves bytes in chunks, without saying how many there are. */
+export const unsized =
+  (bytes, chunk = 1000) =>
+  async () =>
+    new Response(
+      new ReadableStream({
+        start(c) {
+          for (let i = 0; i < bytes.length; i += chunk) c.enqueue(bytes.subarray(i, i + chunk));
+          c.close();
+        },
+      }),
+    );
+
+export const kinds = [
+  ['safetensors', hfFile(), (b) => ({ weights: b, config: hf }), 'x.safetensors'],
+  ['GGUF', ggufFile(), (b) => b, 'x.gguf'],
+  ['llama2.c v0', llama2cFile(0), (b) => b, 'x.bin'],
+  ['llama2.c v1', llama2cFile(1, false), (b) => b, 'x.bin'],
+  ['llama2.c v2', llama2cFile(2), (b) => b, 'x.bin'],
+];
+
+/** Bytes as f32. @param {Uint8Array} bytes */
+export const floatsOf = (bytes) => new Float32Array(Uint8Array.from(bytes).buffer);
