@@ -5,19 +5,21 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import fc from 'fast-check';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { Tokenizer, countParameters, create, load, train } from '../../web/lib/index.js';
-import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/encoders/wordpiece.js';
-import { distance, golden, json, numbers, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+import { countParameters, create, load, train } from '../../web/lib/index.js';
+import { distance, golden, numbers, openCase, refused, sameBits } from './helpers.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-encoders-'));
+
 after(() => rmSync(folder, { recursive: true }));
 
 /** 57 tokens: the special ones, letters and their continuations. */
 const letters = Array.from('abcdefghijklmnopqrstuvwxyz');
+
 const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...letters, ...letters.map((c) => `##${c}`)];
+
 let made = 0;
+
 /** Whether this Node has relaxed SIMD. */
 const relaxed = await engineModule({ backend: 'relaxed' }).then(
   () => true,
@@ -46,7 +48,9 @@ function folderOf(name, files = {}) {
 const withWords = (files) => folderOf('bert', { 'vocab.txt': `${vocabulary.join('\n')}\n`, ...files });
 
 const rowsOf = ({ data, shape: [n, d] }) => Array.from({ length: n }, (_, i) => data.slice(i * d, (i + 1) * d));
+
 const bert = openCase('bert');
+
 const ids = bert.about.input_ids.slice(0, 23);
 
 describe('one pass by every path has the same bits', () => {
@@ -219,115 +223,6 @@ describe('points', () => {
   });
 });
 
-describe('pooling', () => {
-  const modules = (...types) =>
-    types.map((type, idx) => ({
-      idx,
-      name: String(idx),
-      path: { Transformer: '', Pooling: '1_Pooling', Normalize: '2_Normalize' }[type] ?? `${idx}_${type}`,
-      type: `sentence_transformers.models.${type}`,
-    }));
-  const flags = (name) => ({ word_embedding_dimension: 32, pooling_mode_mean_tokens: false, [name]: true });
-  const sentence = (pooling, types = ['Transformer', 'Pooling', 'Normalize'], more = {}) =>
-    withWords({ 'modules.json': modules(...types), '1_Pooling/config.json': pooling, ...more });
-
-  test('the files of sentence-transformers decide, and options override them', async () => {
-    for (const [pooling, types, expected] of [
-      [flags('pooling_mode_mean_tokens'), undefined, { pooling: 'mean', normalize: true }],
-      [flags('pooling_mode_cls_token'), ['Transformer', 'Pooling'], { pooling: 'cls', normalize: false }],
-      [flags('pooling_mode_lasttoken'), undefined, { pooling: 'last', normalize: true }],
-      [{ pooling_mode: 'cls' }, undefined, { pooling: 'cls', normalize: true }],
-    ]) {
-      const model = await load(sentence(pooling, types, { 'sentence_bert_config.json': { max_seq_length: 12 } }));
-      assert.deepEqual(model.pooling, { ...expected, maxTokens: 12, lacks: null });
-      const { hidden } = await model.forward(ids);
-      const rows = rowsOf(hidden);
-      const want = {
-        mean: rows[0].map((_, j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length),
-        cls: rows[0],
-        last: rows.at(-1),
-      };
-      const unit = (v) => v.map((x) => x / Math.hypot(...v));
-      const own = want[expected.pooling];
-      assert.ok(distance((await model.embed(ids)).data, expected.normalize ? unit(own) : own) < 1e-6);
-      for (const [kind, vector] of Object.entries(want)) {
-        const options = /** @type {any} */ ({ pooling: kind });
-        assert.ok(distance((await model.embed(ids, { ...options, normalize: false })).data, vector) < 1e-6);
-        assert.ok(distance((await model.embed(ids, { ...options, normalize: true })).data, unit(vector)) < 1e-6);
-      }
-      model.dispose();
-    }
-  });
-
-  test('without such files: the mean, not normalised; models that are no encoder have none', async () => {
-    const model = await load(bert.source);
-    assert.deepEqual(model.pooling, { pooling: 'mean', normalize: false, maxTokens: null, lacks: null });
-    model.dispose();
-    const gguf = await load(openCase('gguf_bert').source);
-    assert.deepEqual(gguf.pooling, { pooling: 'mean', normalize: true, maxTokens: null, lacks: null });
-    gguf.dispose();
-    const decoder = await create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 });
-    assert.equal(decoder.pooling, null);
-    decoder.dispose();
-  });
-
-  test('a step or a kind of pooling that is lacking is refused by name, unless the caller chooses another', async () => {
-    for (const [source, name] of [
-      [sentence(flags('pooling_mode_max_tokens')), /pooling_mode_max_tokens/],
-      [sentence({ pooling_mode_mean_tokens: true, pooling_mode_cls_token: true }), /mean_tokens with .*cls_token/],
-      [sentence({ pooling_mode: 'weightedmean' }), /"weightedmean"/],
-      [sentence(flags('pooling_mode_mean_tokens'), ['Transformer', 'Pooling', 'Dense']), /models\.Dense/],
-      [sentence({}), /no pooling/],
-    ]) {
-      const model = await load(source);
-      await refused(model.embed(ids), 'unsupported', name);
-      assert.deepEqual((await model.embed(ids, { pooling: 'cls' })).shape, [32]);
-      model.dispose();
-    }
-  });
-
-  test('truncate reads the first tokens and the closing one', async () => {
-    const files = { 'sentence_bert_config.json': { max_seq_length: 6 } };
-    const model = await load(sentence(flags('pooling_mode_mean_tokens'), undefined, files));
-    const all = await model.encode('a b c d e f g h');
-    const cut = await model.embed([...all.slice(0, 5), all.at(-1)]);
-    assert.ok(sameBits((await model.embed('a b c d e f g h', { truncate: true })).data, cut.data));
-    assert.ok(!sameBits((await model.embed('a b c d e f g h')).data, cut.data));
-    assert.ok(sameBits((await model.embed('a b', { truncate: true })).data, (await model.embed('a b')).data));
-    const long = 'a '.repeat(20000);
-    await refused(model.embed(long), 'context-full');
-    assert.ok(sameBits((await model.embed(long, { truncate: true })).data, (await model.embed('a a a a')).data));
-    await refused(model.embed('a', { truncate: true, mask: [1, 1, 1] }), 'bad-option', /truncate/);
-    model.dispose();
-  });
-
-  test('the page’s own folder input finds 1_Pooling/config.json by its path', async () => {
-    const files = await Promise.all(
-      [
-        ['m/config.json', JSON.stringify(json(join(golden, 'bert/config.json')))],
-        ['m/model.safetensors', new Uint8Array(safetensors(readTensors(join(golden, 'bert/model.safetensors'))))],
-        ['m/modules.json', JSON.stringify(modules('Transformer', 'Pooling', 'Normalize'))],
-        ['m/1_Pooling/config.json', JSON.stringify(flags('pooling_mode_cls_token'))],
-      ].map(([path, content]) => {
-        const file = new File([/** @type {any} */ (content)], String(path).split('/').at(-1));
-        return Object.defineProperty(file, 'webkitRelativePath', { value: path });
-      }),
-    );
-    for (const list of [files, [...files].reverse()]) {
-      const model = await load(/** @type {any} */ (list));
-      assert.equal(model.pooling.pooling, 'cls');
-      model.dispose();
-    }
-  });
-
-  test('files of a wrong kind are refused or ignored, and never crash', async () => {
-    for (const modules of ['[1, null, {}]', '{}', 'null', '[{"type":"a.Pooling","path":"../../x"}]', '[[]]'])
-      await load(withWords({ 'modules.json': modules })).then((model) => model.dispose());
-    await refused(load(withWords({ 'modules.json': '[' })), 'bad-file', /modules\.json/);
-    await refused(load(sentence('{', undefined)), 'bad-file', /1_Pooling\/config\.json/);
-  });
-});
-
 describe('pairs and token types', () => {
   test('a pair has the types of its texts', async () => {
     const model = await load(withWords());
@@ -378,141 +273,6 @@ describe('pairs and token types', () => {
     await refused(plain.forward([1], { tokenTypes: [0] }), 'bad-option', /0 token types/);
     await refused(plain.embed([1], { pooling: 'pooler' }), 'bad-option', /no pooler/);
     plain.dispose();
-  });
-});
-
-describe('tensor names', () => {
-  const tensors = readTensors(join(golden, 'bert/model.safetensors'));
-  const mlm = readTensors(join(golden, 'bert_mlm/model.safetensors'));
-  const config = json(join(golden, 'bert/config.json'));
-  const renamed = (all, change) => Object.fromEntries(Object.entries(all).map(([name, t]) => [change(name), t]));
-  const open = (all, more = {}) => load({ weights: safetensors(all), config: { ...config, ...more } });
-  const zero = (...shape) => ({ shape, data: new Float32Array(shape.reduce((a, b) => a * b, 1)) });
-
-  test('with and without a prefix, with the oldest names of norms, with buffers', async () => {
-    const want = bert.array('out');
-    const { attention_mask: mask, token_type_ids: tokenTypes, input_ids: input } = bert.about;
-    for (const all of [
-      tensors,
-      renamed(tensors, (name) => `bert.${name}`),
-      renamed(tensors, (name) => `0.auto_model.${name}`),
-      renamed(
-        tensors,
-        (name) =>
-          `bert.${name.replace(/LayerNorm\.weight$/, 'LayerNorm.gamma').replace(/LayerNorm\.bias$/, 'LayerNorm.beta')}`,
-      ),
-      { ...tensors, 'embeddings.position_ids': zero(1, 48), 'embeddings.token_type_ids': zero(1, 48) },
-    ]) {
-      const model = await open(all);
-      const { hidden } = await model.forward(input, { mask, tokenTypes });
-      assert.ok(distance(hidden.data, want) < 2e-4);
-      assert.deepEqual([model.config.pooler, model.warnings], [true, []]);
-      model.dispose();
-    }
-  });
-
-  test('a checkpoint without pooler, with both heads, with a classifier', async () => {
-    const bare = Object.fromEntries(Object.entries(tensors).filter(([name]) => !name.startsWith('pooler.')));
-    const model = await open(bare);
-    assert.deepEqual([model.config.pooler, model.config.mlmHead], [false, false]);
-    assert.equal((await model.forward([1, 2])).pooled, undefined);
-    model.dispose();
-    const pretraining = await open({
-      ...mlm,
-      'bert.pooler.dense.weight': zero(32, 32),
-      'bert.pooler.dense.bias': zero(32),
-      'cls.predictions.decoder.weight': mlm['bert.embeddings.word_embeddings.weight'],
-      'cls.predictions.decoder.bias': mlm['cls.predictions.bias'],
-      'cls.seq_relationship.weight': zero(2, 32),
-      'cls.seq_relationship.bias': zero(2),
-    });
-    assert.deepEqual([pretraining.config.pooler, pretraining.config.mlmHead], [true, true]);
-    assert.equal(pretraining.config.tieWordEmbeddings, true);
-    assert.match(pretraining.warnings.join(), /not run, and they were skipped: cls\.seq_relationship/);
-    const { logits, pooled } = await pretraining.forward(openCase('bert_mlm').about.input_ids, {
-      tokenTypes: openCase('bert_mlm').about.token_type_ids,
-    });
-    assert.ok(distance(logits.data, openCase('bert_mlm').array('logits')) < 2.3e-4);
-    assert.ok(pooled.data.every((x) => x === 0));
-    pretraining.dispose();
-    const own = await open({ ...mlm, 'cls.predictions.decoder.weight': zero(112, 32) }, { tie_word_embeddings: false });
-    const bias = await own.weight('head.bias');
-    const { logits: flat } = await own.forward([5]);
-    assert.ok(sameBits(flat.data, bias));
-    own.dispose();
-    const classifier = await open({
-      ...renamed(tensors, (name) => `bert.${name}`),
-      'classifier.weight': zero(2, 32),
-      'classifier.bias': zero(2),
-    });
-    assert.match(
-      classifier.warnings.join(),
-      /classifier\.weight, classifier\.bias|classifier\.bias, classifier\.weight/,
-    );
-    classifier.dispose();
-  });
-
-  test('what is missing or unknown is named', async () => {
-    const without = (name) => Object.fromEntries(Object.entries(tensors).filter(([n]) => n !== name));
-    await refused(
-      open(without('encoder.layer.1.attention.self.key.bias')),
-      'missing-tensor',
-      /layer\.1\.attention\.self\.key\.bias/,
-    );
-    await refused(open(without('pooler.dense.bias')), 'missing-tensor', /pooler\.dense\.bias/);
-    await refused(open({ ...tensors, 'adapter.weight': zero(3) }), 'unknown-tensor', /adapter\.weight/);
-    await refused(
-      open({ ...tensors, 'embeddings.token_type_embeddings.weight': zero(3, 32) }),
-      'bad-shape',
-      /\[3, 32\]/,
-    );
-    for (const [key, value] of [
-      ['position_embedding_type', 'relative_key'],
-      ['is_decoder', true],
-      ['add_cross_attention', true],
-      ['hidden_act', 'tanh'],
-    ])
-      await assert.rejects(open(tensors, { [key]: value }), (error) =>
-        error.message.includes(key === 'hidden_act' ? 'ffn' : key),
-      );
-    await refused(
-      load({ weights: safetensors(tensors), config: { ...config, model_type: 'nomic_bert' } }),
-      'unsupported',
-      /nomic_bert/,
-    );
-    for (const pad of [-1, 1.5, 4000, 'x'])
-      await refused(
-        load({ weights: safetensors(tensors), config: { ...config, model_type: 'roberta', pad_token_id: pad } }),
-        ['unsupported', 'bad-config'],
-        /pad_token_id/,
-      );
-  });
-
-  test('counts of published models', () => {
-    const base = {
-      vocab_size: 30522,
-      hidden_size: 768,
-      num_hidden_layers: 12,
-      num_attention_heads: 12,
-      intermediate_size: 3072,
-      max_position_embeddings: 512,
-      type_vocab_size: 2,
-    };
-    const roberta = { ...base, vocab_size: 50265, max_position_embeddings: 514, type_vocab_size: 1 };
-    for (const [config, total] of [
-      [{ ...base, model_type: 'bert', architectures: ['BertModel'] }, 109_482_240],
-      [{ ...base, model_type: 'bert', architectures: ['BertForMaskedLM'] }, 109_514_298],
-      [{ ...roberta, model_type: 'roberta', architectures: ['RobertaModel'] }, 124_645_632],
-      [
-        { model_type: 'distilbert', vocab_size: 30522, dim: 768, n_layers: 6, n_heads: 12, hidden_dim: 3072 },
-        66_362_880,
-      ],
-      [
-        { ...base, model_type: 'bert', hidden_size: 384, num_hidden_layers: 6, intermediate_size: 1536 },
-        22_713_216, // all-MiniLM-L6-v2
-      ],
-    ])
-      assert.equal(countParameters(/** @type {any} */ (config)).total, total, JSON.stringify(config));
   });
 });
 
@@ -592,123 +352,4 @@ test('a created encoder with every part runs the same by every path', async () =
     assert.equal(sum, model.parameters.total);
     model.dispose();
   }
-});
-
-describe('WordPiece', () => {
-  test('the vocabulary of a GGUF gives the ids of llama.cpp', async () => {
-    const { source, about } = openCase('gguf_bert');
-    const model = await load(source);
-    for (const [text, want] of Object.entries(about.tokenize)) {
-      const got = text ? await model.encode(text, { addSpecialTokens: false }) : [];
-      assert.deepEqual(got, want, text);
-    }
-    assert.deepEqual(await model.encode('once [MASK] a time'), [
-      2,
-      ...about.tokenize['Once upon a time'].with(1, 4),
-      3,
-    ]);
-    assert.equal(await model.decode([93, 109, 24, 107]), 'once upon a time');
-    model.dispose();
-  });
-
-  test('vocab.txt with the settings of tokenizer_config.json', async () => {
-    const tokens = [
-      '[PAD]',
-      '[UNK]',
-      '[CLS]',
-      '[SEP]',
-      '[MASK]',
-      'un',
-      '##aff',
-      '##able',
-      'Un',
-      'é',
-      'e',
-      '中',
-      '文',
-      ',',
-      '!',
-    ];
-    const make = (config, end = '\n') => new Tokenizer(vocabTxtJson(tokens.join(end) + end, config, 'vocab.txt'));
-    const plain = { addSpecialTokens: false };
-    const lower = make(null);
-    // Devlin et al. 2019 split "unaffable" into un ##aff ##able
-    assert.deepEqual(lower.encode('UNaffable, é中文!'), [2, 5, 6, 7, 13, 10, 11, 12, 14, 3]);
-    assert.deepEqual(lower.encode('unaffablex  un', plain), [1, 5]);
-    assert.deepEqual(lower.encode('[MASK] un', plain), [4, 5]);
-    assert.deepEqual(lower.encode('un'.repeat(51), plain), [1]); // more than 100 characters
-    assert.equal(lower.decode([5, 6, 7, 13, 10]), 'unaffable, e');
-    const cased = make({ do_lower_case: false }, '\r\n');
-    assert.deepEqual(cased.encode('Unaffable é', plain), [8, 6, 7, 9]);
-    const accents = make({ strip_accents: false });
-    assert.deepEqual(accents.encode('É', plain), [9]);
-    const whole = make({ tokenize_chinese_chars: false });
-    assert.deepEqual(whole.encode('中文', plain), [1]);
-    const other = make({ cls_token: { content: 'un' }, sep_token: 'e', tokenizer_class: 'MPNetTokenizer' });
-    assert.deepEqual(other.encodePair('é', 'é').ids, [5, 10, 10, 10, 10, 10]);
-  });
-
-  test('malformed vocabularies are refused', () => {
-    assert.throws(() => vocabTxtJson('a\na\n', null, 'vocab.txt'), /vocab\.txt: a token is there twice/);
-    assert.throws(
-      () => vocabTxtJson('a\nb\n', null, 'vocab.txt'),
-      /vocab\.txt: the token \[CLS\] is not in the vocabulary/,
-    );
-    const good = wordPieceJson(vocabulary, {}, 'v');
-    for (const [change, words] of [
-      [{ unk_token: 'none' }, /unknown token "none"/],
-      [{ unk_token: 5 }, /unknown token 5/],
-      [{ continuing_subword_prefix: 5 }, /continuing_subword_prefix is 5/],
-      [{ max_input_chars_per_word: 0 }, /max_input_chars_per_word is 0/],
-      [{ max_input_chars_per_word: 1e9 }, /max_input_chars_per_word/],
-      [{ vocab: { a: 0, b: 0 } }, /belongs to two tokens/],
-      [{ vocab: [] }, /not an object/],
-      [{ vocab: {} }, /unknown token/],
-    ])
-      assert.throws(() => new Tokenizer({ ...good, model: { ...good.model, ...change } }), words);
-    const older = { ...good, model: { ...good.model, type: undefined } };
-    assert.deepEqual(new Tokenizer(older).encode('ab'), new Tokenizer(good).encode('ab'));
-    const prefixless = { ...good, model: { type: 'WordPiece', vocab: good.model.vocab } };
-    assert.deepEqual(new Tokenizer(prefixless).encode('ab'), new Tokenizer(good).encode('ab'));
-  });
-
-  test('any text gives ids of the vocabulary, and never fails', () => {
-    const tokenizer = new Tokenizer(wordPieceJson(vocabulary, {}, 'v'));
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
-        const one = tokenizer.encode(a);
-        assert.ok(one.every((id) => id >= 0 && id < vocabulary.length));
-        assert.deepEqual([one[0], one.at(-1)], [2, 3]);
-        const { ids: both, tokenTypes } = tokenizer.encodePair(a, b);
-        assert.equal(both.length, tokenTypes.length);
-        tokenizer.decode(both);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test('GGUF tokens without the mark of a word are continuations, those in brackets are not', () => {
-    const json = ggufWordPiece(
-      'f',
-      ['[UNK]', '[CLS]', '[SEP]', '\u2581ab', 'c', '\u2581[', '[unused1]'],
-      [2, 3, 3, 1, 1, 1, 1],
-      {
-        unk: 0,
-        cls: 1,
-        sep: 2,
-        pad: null,
-        mask: null,
-      },
-    );
-    assert.deepEqual(Object.keys(json.model.vocab), ['[UNK]', '[CLS]', '[SEP]', 'ab', '##c', '[', '[unused1]']);
-    assert.equal(json.normalizer.lowercase, true);
-    const cased = ggufWordPiece('f', ['[UNK]', '[CLS]', '[SEP]', '\u2581The'], [2, 3, 3, 1], {
-      unk: 0,
-      cls: 1,
-      sep: 2,
-      pad: null,
-      mask: null,
-    });
-    assert.equal(cased.normalizer.lowercase, false);
-  });
 });

@@ -8,25 +8,10 @@ import { snake, windowOf } from '../../web/lib/config/config.js';
 import { ARCHITECTURES } from '../../web/lib/gguf/gguf_archs.js';
 import { ggufModel } from '../../web/lib/gguf/gguf_model.js';
 import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
-import { Texts } from '../../web/lib/tokenizers/texts.js';
-import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
-import { text, writeGguf } from '../../web/lib/convert/write_gguf.js';
-import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
-import { Tokenizer, create, load } from '../../web/lib/index.js';
-import { ggufBytes, ggufs, tokenizers } from '../fuzz/seeds.js';
-import {
-  collect,
-  distance,
-  golden,
-  noShared,
-  numbers,
-  openCase,
-  refused,
-  sameBits,
-  shared,
-  stories,
-} from './helpers.js';
+import { text } from '../../web/lib/convert/write_gguf.js';
+import { create, load } from '../../web/lib/index.js';
+import { ggufBytes, ggufs } from '../fuzz/seeds.js';
+import { collect, distance, noShared, numbers, openCase, refused, sameBits, shared } from './helpers.js';
 
 /** The configuration of a model in snake_case. */
 const snaked = (/** @type {any} */ { config }) =>
@@ -51,18 +36,6 @@ async function bytesOf(model, options) {
   for await (const chunk of writeModel(config, weight, options)) chunks.push(chunk);
   return new Uint8Array(Buffer.concat(chunks));
 }
-
-/**
- * The header of a file: architecture, keys without its name, and names of the tensors of the first block and outside.
- * @param {Uint8Array} bytes
- */
-const keysOf = (bytes) => [
-  ...new Set(
-    Buffer.from(bytes)
-      .toString('latin1')
-      .match(/[a-z0-9-]+\.[a-z_.]+[a-z]/g),
-  ),
-];
 
 // [family, architecture, whether the other pairs are rotated, tensors and keys that llama.cpp reads]
 const WRITTEN = [
@@ -134,7 +107,9 @@ for (const [name, architecture, parts] of [
   });
 
 const small = { vocab_size: 64, d_model: 32, n_layers: 4, n_heads: 4, n_kv_heads: 2, d_ff: 64, context_length: 64 };
+
 const rows = { norm: 'layernorm', ffn: 'gelu_tanh', bias_qkv: true, bias_attn_out: true, bias_ffn: true };
+
 /** @type {Record<string, object>} */
 const CREATED = {
   qwen2: {
@@ -214,66 +189,6 @@ test('what GGUF cannot say is refused by the architecture and the field', async 
   await refused(bytesOf(model, { architecture: 'mamba' }), 'unsupported', /"mamba" is not known/);
   assert.equal(ggufLayout(/** @type {any} */ (snaked(model))).architecture, 'llama');
   model.dispose();
-});
-
-describe('a tokenizer, written as the vocabulary of a GGUF and read again', () => {
-  const samples = [
-    'Once upon a time',
-    'The dog said: hello, world! 123',
-    ' two  spaces',
-    'na\u00efve caf\u00e9 \u2615',
-    '',
-  ];
-  /** @type {Record<string, () => Promise<any>>} */
-  const sources = {
-    'a GGUF with pieces': () => openCheckpoint(join(golden, 'gguf_phi3/model.gguf')),
-    'a GGUF with pieces and without a space before a text': () =>
-      openCheckpoint(join(golden, 'gguf_gemma3/model.gguf')),
-    'a GGUF with merges': () => openCheckpoint(join(golden, 'gguf_starcoder2/model.gguf')),
-    'the shipped model': () => openCheckpoint(stories),
-    'a byte-level tokenizer.json': async () => ({
-      tokenizer: {
-        ...tokenizers[0],
-        normalizer: null,
-        pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: true },
-      },
-      special: { bos: 0, eos: [0] },
-      texts: ['the the', 'abc', '<|endoftext|>'],
-    }),
-    'a tokenizer.json with bytes as tokens': async () => ({
-      tokenizer: tokenizers[1],
-      special: { bos: 1, eos: [2] },
-      texts: ['ab a', 'b\nab', '<s>b'],
-    }),
-  };
-  for (const [name, open] of Object.entries(sources))
-    test(name, async () => {
-      const { tokenizer, special, chatTemplate, texts = samples, close } = await open();
-      close?.();
-      const before = new Tokenizer(tokenizer);
-      const meta = vocabularyMeta(tokenizer, special, before.vocabSize + 3, chatTemplate ?? 'a template');
-      const after = await Tokenizer.load(writeGguf(meta, []));
-      assert.equal(after.vocabSize, before.vocabSize + 3);
-      for (const s of texts) assert.deepEqual(after.encode(s), before.encode(s), JSON.stringify(s));
-      const values = Object.entries(meta).map(([key, { of, value }]) => [key, of === 8 ? Texts.from(value) : value]);
-      const again = await ggufTokenizer('x', new Map(/** @type {any} */ (values)));
-      assert.deepEqual([again.special.bos, again.special.eos], [special.bos, special.eos]);
-      assert.ok(meta['tokenizer.chat_template'].value.length > 0);
-    });
-
-  test('what llama.cpp has no name for is refused', () => {
-    const special = { bos: null, eos: [] };
-    const [bpe, , unigram] = tokenizers;
-    for (const [json, words] of /** @type {[any, RegExp][]} */ ([
-      [unigram, /its normalizer is "NFKC", expected SentencePiece's table/],
-      [{ ...unigram, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],
-      [{ model: { type: 'WordPiece' } }, /its model is "WordPiece", expected BPE or Unigram/],
-      [bpe, /its normalizer is "Sequence", expected none/],
-      [{ ...bpe, normalizer: null }, /its split patterns .* have no name in llama\.cpp/],
-      [{ ...bpe, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],
-    ]))
-      assert.throws(() => vocabularyMeta(json, special, 20), { code: 'unsupported', message: words });
-  });
 });
 
 /**

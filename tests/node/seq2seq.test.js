@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
-import { Tokenizer, create, load } from '../../web/lib/index.js';
-import { collect, golden, json, numbers, openCase, refused, sameBits, storedTensors } from './helpers.js';
+import { create, load } from '../../web/lib/index.js';
+import { collect, golden, json, numbers, openCase, sameBits, storedTensors } from './helpers.js';
 
 const small = {
   kind: 'encoder_decoder',
@@ -18,7 +17,9 @@ const small = {
   context_length: 150,
   d_ff: 80,
 };
+
 const biases = { bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: true };
+
 const t5 = {
   ...small,
   d_head: 8,
@@ -29,6 +30,7 @@ const t5 = {
   ffn: 'geglu_tanh',
   logit_scale: 48 ** -0.5,
 };
+
 const marian = {
   ...small,
   ...biases,
@@ -39,6 +41,7 @@ const marian = {
   ffn: 'silu',
   embedding_scale: Math.sqrt(48),
 };
+
 const bart = {
   ...marian,
   position: 'learned',
@@ -48,6 +51,7 @@ const bart = {
   embedding_scale: 1,
   shared_embedding: false,
 };
+
 const families = { t5, marian, bart };
 
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
@@ -117,8 +121,6 @@ for (const [name, config] of Object.entries(families))
       model.dispose();
     });
   });
-
-// ---- the bias of distances
 
 /** Bucket by the definition of Raffel et al. 2020, counted up instead of solved for. */
 function bucketOf(distance, buckets, most, twoSided) {
@@ -199,8 +201,6 @@ test('an encoder and a decoder alone can have the bias too', async () => {
   }
 });
 
-// ---- files
-
 /** @typedef {{dtype: string, shape: number[], data: Uint8Array}} Stored */
 
 /** @param {Record<string, Stored>} tensors */
@@ -218,9 +218,6 @@ function safetensors(tensors) {
   return new Uint8Array(Buffer.concat([size, head, ...Object.values(tensors).map(({ data }) => data)]));
 }
 
-/** A tensor of zeros. @param {...number} shape @returns {Stored} */
-const zeros = (...shape) => ({ dtype: 'F32', shape, data: new Uint8Array(4 * shape.reduce((a, b) => a * b, 1)) });
-
 /**
  * Load a case whose tensors and configuration were changed.
  * @param {string} name
@@ -233,158 +230,6 @@ function changed(name, change, fields = {}) {
   const config = { ...json(join(golden, name, 'config.json')), ...fields };
   return load({ weights: safetensors(tensors), config }, { dtype: 'f32' });
 }
-
-/** Whether a model gives the logits of a case. @param {any} model @param {string} name */
-async function matches(model, name) {
-  const c = openCase(name);
-  const { logits } = await model.forward(c.about.input_ids, c.run);
-  const want = c.array('logits');
-  const off = logits.data.reduce((most, v, i) => Math.max(most, Math.abs(v - want[i])), 0);
-  assert.ok(off < 2e-4, `logits are ${off} off`);
-}
-
-const rename = (tensors, from, to) => {
-  tensors[to] = tensors[from];
-  delete tensors[from];
-};
-
-describe('files as people have them', () => {
-  for (const [what, name, change, fields] of /** @type {[string, string, (t: any) => void, any?][]} */ ([
-    [
-      'copies of the embedding, and a tied head',
-      't5',
-      (t) => {
-        for (const copy of ['encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'])
-          t[copy] = t['shared.weight'];
-      },
-    ],
-    ['the embedding under the name of a copy', 't5', (t) => rename(t, 'shared.weight', 'encoder.embed_tokens.weight')],
-    ['the embedding under the name of the head', 't5', (t) => rename(t, 'shared.weight', 'lm_head.weight')],
-    [
-      'a bias of cross-attention, which was saved by mistake',
-      't5',
-      (t) => (t['decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight'] = zeros(32, 4)),
-    ],
-    [
-      'the sinusoids',
-      'marian',
-      (t) => {
-        for (const side of ['encoder', 'decoder']) t[`model.${side}.embed_positions.weight`] = zeros(64, 24);
-      },
-    ],
-    [
-      'the bias of the logits as a vector',
-      'marian',
-      (t) => (t['final_logits_bias'].shape = t['final_logits_bias'].shape.slice(1)),
-    ],
-    [
-      'no prefix',
-      'bart',
-      (t) => {
-        for (const each of Object.keys(t)) if (each.startsWith('model.')) rename(t, each, each.slice('model.'.length));
-      },
-    ],
-  ]))
-    test(`${name}: ${what}`, async () => {
-      const model = await changed(name, change, fields);
-      await matches(model, name);
-      model.dispose();
-    });
-
-  test('two embeddings, and no bias of the logits', async () => {
-    const model = await changed(
-      'marian',
-      (t) => {
-        t['model.encoder.embed_tokens.weight'] = t['model.decoder.embed_tokens.weight'] = t['model.shared.weight'];
-        delete t['model.shared.weight'];
-        t['final_logits_bias'] = zeros(1, 112);
-      },
-      { share_encoder_decoder_embeddings: false },
-    );
-    const plain = await changed('marian', (t) => delete t['final_logits_bias']);
-    assert.deepEqual([model.config.sharedEmbedding, plain.config.biasHead], [false, false]);
-    const c = openCase('marian');
-    const [a, b] = await Promise.all([model, plain].map((m) => m.forward(c.about.input_ids, c.run)));
-    assert.ok(sameBits(a.logits.data, b.logits.data));
-    for (const m of [model, plain]) m.dispose();
-  });
-});
-
-describe('malformed files and features that are missing', () => {
-  const bias = 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight';
-  for (const [what, name, change, fields, code, words] of /** @type {any[]} */ ([
-    ['a bias of another size', 't5', (t) => (t[bias] = zeros(31, 4)), {}, 'bad-shape', /\[31, 4\], expected \[32, 4\]/],
-    ['a bias with too many heads', 't5', (t) => (t[bias] = zeros(32, 5)), {}, 'bad-shape', /expected \[32, 4\]/],
-    ['a bias that is turned', 't5', (t) => (t[bias] = zeros(4, 32)), {}, 'bad-shape', /\[4, 32\], expected \[32, 4\]/],
-    ['no bias', 't5', (t) => delete t[bias], {}, 'missing-tensor', /relative_attention_bias/],
-    ['a bias in every layer', 't5', (t) => (t[bias.replace('.0.', '.1.')] = t[bias]), {}, 'unknown-tensor', /block\.1/],
-    [
-      'more buckets than the file has',
-      't5',
-      () => {},
-      { relative_attention_num_buckets: 64 },
-      'bad-shape',
-      /\[64, 4\]/,
-    ],
-    ['two buckets', 't5', () => {}, { relative_attention_num_buckets: 2 }, 'bad-config', /num_buckets 2 is below 4/],
-    ['a far distance of 16', 't5', () => {}, { relative_attention_max_distance: 16 }, 'bad-config', /max_distance 16/],
-    ['an unknown gate', 't5', () => {}, { feed_forward_proj: 'gated-tanh' }, 'unsupported', /feed_forward_proj/],
-    ['a number as activation', 't5', () => {}, { feed_forward_proj: 7 }, 'bad-config', /ffn is 7|feed_forward_proj/],
-    [
-      'a bias of the logits for one token less',
-      'marian',
-      (t) => (t['final_logits_bias'] = zeros(111)),
-      {},
-      'bad-shape',
-      /\[1, 112\]/,
-    ],
-    [
-      'half a bias of the logits',
-      'bart',
-      (t) => (t['final_logits_bias'] = zeros(1, 56)),
-      {},
-      'bad-shape',
-      /\[1, 112\]/,
-    ],
-    [
-      'other heads in the encoder',
-      'bart',
-      () => {},
-      { encoder_attention_heads: 8 },
-      'unsupported',
-      /encoder_attention_heads/,
-    ],
-    ['another width in the encoder', 'bart', () => {}, { encoder_ffn_dim: 8 }, 'unsupported', /encoder_ffn_dim/],
-    [
-      'another vocabulary in the decoder',
-      'marian',
-      () => {},
-      { decoder_vocab_size: 9 },
-      'unsupported',
-      /decoder_vocab_size/,
-    ],
-    ['norms before the sublayers', 'bart', () => {}, { normalize_before: true }, 'unsupported', /normalize_before/],
-    [
-      'learned positions in one stack',
-      'bart',
-      (t) => delete t['model.encoder.embed_positions.weight'],
-      {},
-      'missing-tensor',
-      /embed_positions/,
-    ],
-    [
-      'one norm of the embeddings',
-      'bart',
-      (t) => delete t['model.decoder.layernorm_embedding.bias'],
-      {},
-      'missing-tensor',
-      /layernorm_embedding/,
-    ],
-  ]))
-    test(`${name}: ${what}`, () => refused(changed(name, change, fields), code, words));
-});
-
-// ---- generation
 
 describe('generation', () => {
   for (const name of ['marian', 'bart', 't5', 't5_v1_1'])
@@ -456,131 +301,6 @@ test('tokens that the files exclude are never generated, in beams neither', asyn
   for (const m of [model, plain]) m.dispose();
 });
 
-// ---- text
-
-/** A tokenizer.json like T5's: Unigram, a mark before words, </s> after every text. */
-const unigram = json(join(golden, '../formats/unigram.json'));
-
-test('a Unigram vocabulary: </s> ends the source, and not the target', async () => {
-  const c = openCase('t5');
-  const model = await load(
-    { weights: join(c.folder, 'model.safetensors'), config: c.config, tokenizer: unigram },
-    { dtype: 'f32' },
-  );
-  assert.deepEqual(await model.encode('a red ball'), [4, 6, 5, 1]);
-  assert.deepEqual(await model.encode('balls', { addSpecialTokens: false }), [5, 10]);
-  const options = { temperature: 0, maxTokens: 3, ignoreEos: true };
-  const byText = await collect(model.generate('', { ...options, source: 'a red ball' }));
-  const byIds = await collect(model.generate([0], { ...options, source: [4, 6, 5, 1] }));
-  assert.deepEqual(byText.ids, byIds.ids);
-  const continued = await collect(model.generate('a red', { ...options, source: 'balls' }));
-  assert.deepEqual(continued.ids, (await collect(model.generate([0, 4, 6], { ...options, source: [5, 10, 1] }))).ids);
-  assert.equal(continued.steps[0].position, 3);
-  const { logits } = await model.forward('a red', { source: 'balls' });
-  assert.equal(logits.shape[0], 3);
-  model.dispose();
-});
-
 test('there is a case of each family', () => {
   for (const name of ['marian', 'bart', 't5', 't5_v1_1']) assert.ok(existsSync(join(golden, name, 'case.json')), name);
-});
-
-// ---- SentencePiece models, for checkpoints without a tokenizer.json
-
-describe('SentencePiece models', () => {
-  const pieces = join(golden, '../formats/sentencepiece');
-  const read = (/** @type {string} */ name) => new Uint8Array(readFileSync(join(pieces, name)));
-  const want = json(join(pieces, 'ids.json'));
-  const vocab = json(join(pieces, 'vocab.json'));
-
-  test('a T5 vocabulary gives the ids of SentencePiece, and its last tokens fill gaps', () => {
-    const tokenizer = new Tokenizer(t5Tokenizer(read('spiece.model'), 'spiece.model', 3));
-    for (const [i, text] of want.texts.entries()) {
-      assert.deepEqual(tokenizer.encode(text, { addSpecialTokens: false }), want.t5[i], text);
-      assert.deepEqual(tokenizer.encode(text), [...want.t5[i], 1], text);
-    }
-    assert.deepEqual(tokenizer.encode('a <extra_id_0> ball', { addSpecialTokens: false }), [4, 20, 5]);
-    assert.equal(tokenizer.vocabSize, 21);
-    assert.equal(tokenizer.decode(want.t5[0]), 'a red ball');
-    const stream = tokenizer.stream([0]);
-    assert.equal(want.t5[0].map((/** @type {number} */ id) => stream.push(id)).join('') + stream.end(), 'a red ball');
-  });
-
-  test('a Marian vocabulary cuts as source.spm does and has the ids of vocab.json', () => {
-    const tokenizer = new Tokenizer(marianTokenizer(read('source.spm'), vocab, 'opus'));
-    for (const [i, text] of want.texts.entries())
-      assert.deepEqual(tokenizer.encode(text), [...want.marian[i], 0], text);
-    const ids = want.marian[want.texts.indexOf('a red ball')];
-    assert.deepEqual(tokenizer.encode('>>fra<< a red ball'), [vocab['>>fra<<'], ...ids, 0]);
-    assert.equal(tokenizer.decode([vocab['▁Ball'], ...ids]), 'Ball a red ball');
-  });
-
-  test('a folder without a tokenizer.json is read with them, or says what is missing', async () => {
-    const c = openCase('marian');
-    const files = (/** @type {[string, any][]} */ ...more) =>
-      [
-        ['config.json', JSON.stringify(c.config)],
-        ['model.safetensors', readFileSync(join(c.folder, 'model.safetensors'))],
-        ...more,
-      ].map(([name, content]) => new File([content], name));
-    const options = { dtype: 'f32' };
-    const model = await load(files(['source.spm', read('source.spm')], ['vocab.json', JSON.stringify(vocab)]), options);
-    assert.deepEqual(await model.encode('balls'), [...want.marian[want.texts.indexOf('balls')], 0]);
-    assert.deepEqual(model.warnings, []);
-    model.dispose();
-    for (const more of [[], [['source.spm', read('source.spm')]]]) {
-      const without = await load(files(.../** @type {any} */ (more)), options);
-      assert.match(
-        without.warnings.join(),
-        /no tokenizer\.json and no source\.spm with a vocab\.json: .* pass a tokenizer\.json/,
-      );
-      await refused(without.encode('balls'), 'no-tokenizer');
-      without.dispose();
-    }
-    const t5Folder = openCase('t5');
-    const small = await load(
-      [
-        new File([JSON.stringify(t5Folder.config)], 'config.json'),
-        new File([readFileSync(join(t5Folder.folder, 'model.safetensors'))], 'model.safetensors'),
-        new File([read('spiece.model')], 'spiece.model'),
-        new File(['{"extra_ids": 5}'], 'tokenizer_config.json'),
-      ],
-      options,
-    );
-    assert.equal((await small.tokenizer)?.vocabSize, 23);
-    small.dispose();
-  });
-
-  test('malformed files are refused', () => {
-    const whole = read('spiece.model');
-    for (let n = 0; n < whole.length; n++)
-      try {
-        readUnigram(whole.subarray(0, n), 'x.model'); // cut between two messages it is whole, and shorter
-      } catch (e) {
-        assert.equal(e.code, 'bad-tokenizer', e.stack);
-      }
-    const refuse = (/** @type {() => any} */ call, /** @type {RegExp} */ words, code = 'bad-tokenizer') =>
-      assert.throws(call, (e) => e.code === code && words.test(e.message));
-    refuse(() => readUnigram(new Uint8Array(0), 'x'), /no tokens/);
-    refuse(() => readUnigram(Uint8Array.of(0x0b), 'x'), /type 3/);
-    refuse(() => readUnigram(new Uint8Array(12).fill(0xff), 'x'), /ten bytes/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f), 'x'), /4294967295 bytes, 0 are left/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 2, 0x0a, 9), 'x'), /9 bytes, 0 are left/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 3, 0x0a, 1, 0xc3), 'x'), /not a SentencePiece model/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 5, 0x15, 0, 0, 0xc0, 0x7f), 'x'), /score NaN/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 2, 0x10, 1), 'x'), /of type 0/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61, 0x12, 2, 0x18, 2), 'x'), /BPE/, 'unsupported');
-    refuse(() => t5Tokenizer(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61), 'x', 0), /no token <\/s>/);
-    for (const extra of [-1, 1.5, '3', 1e9]) refuse(() => t5Tokenizer(whole, 'x', extra), /extra_ids/);
-    for (const [broken, words] of /** @type {[any, RegExp][]} */ ([
-      [null, /an object/],
-      [[], /an object/],
-      [{ a: 'b' }, /id "b"/],
-      [{ a: 2 ** 40 }, /1099511627776/],
-      [{ a: 0, b: 0 }, /two tokens/],
-      [{ a: 0, b: 2 }, /no token has the id 1/],
-      [{ a: 0 }, /no token <\/s>/],
-    ]))
-      refuse(() => marianTokenizer(read('source.spm'), broken, 'opus'), words);
-  });
 });

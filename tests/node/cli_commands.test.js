@@ -1,0 +1,235 @@
+// cli_commands.test.js - the command line: embed, convert and quantize, downloads, headers and progress
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
+import { countParameters, load } from '../../web/lib/index.js';
+import { serveCut } from './cut_server.js';
+import { golden, randomTensor, safetensors, sameBits, stories, top } from './helpers.js';
+
+const CLI = join(top, 'web/lib/cli/cli.js');
+
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/**
+ * @param {string[]} args
+ * @param {{input?: string, env?: Record<string, string>}} [o]
+ * @returns {Promise<{code: number, out: string, err: string}>}
+ */
+function runWith(args, { input = '', env = {} } = {}) {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [CLI, ...args],
+      { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
+      (error, out, err) => resolve({ code: /** @type {any} */ (error)?.code ?? 0, out, err }),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+/** @param {...string} args */
+const run = (...args) => runWith(args);
+
+test('embed prints a vector for each text', async () => {
+  const config = { model_type: 'glassformer', kind: 'encoder', vocab_size: 500, d_model: 16, n_layers: 1, n_heads: 2 };
+  const { model_type: _, ...own } = config;
+  const tensors = Object.fromEntries(
+    countParameters(/** @type {any} */ (own)).rows.map(({ name, shape }, i) => [
+      name,
+      {
+        shape,
+        data: randomTensor(shape, i + 1, 1 / 3),
+      },
+    ]),
+  );
+  const source = join(folder, 'encoder/');
+  mkdirSync(source);
+  writeFileSync(join(source, 'model.safetensors'), safetensors(tensors));
+  writeFileSync(join(source, 'config.json'), JSON.stringify(config));
+  writeFileSync(join(source, 'tokenizer.json'), readFileSync(join(top, 'weights/dates/tokenizer.json')));
+  const model = await load(source);
+  const given = (await run('embed', '-m', source, 'the cat', 'a dog')).out;
+  assert.equal((await runWith(['embed', '-m', source], { input: 'the cat\na dog\n' })).out, given);
+  const lines = given
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ text }) => text),
+    ['the cat', 'a dog'],
+  );
+  for (const { text, embedding } of lines)
+    assert.ok(sameBits(Float32Array.from(embedding), (await model.embed(text)).data), 'nine digits are the same f32');
+  model.dispose();
+  assert.match((await run('embed', '-m', stories, 'x')).err, /encoder/);
+  assert.match((await run('embed', '-m', source)).err, /there is no text/);
+});
+
+test('convert and quantize write GGUF files that give the same text', async () => {
+  const name = 'llama_gqa_f16';
+  for (const [source, type] of [
+    [join(top, 'weights/stories-1m.gguf'), 'Q8_0'],
+    [join(top, 'weights/stories-gpt2.gguf'), 'F16'],
+    [`${join(golden, name)}/`, 'F16'],
+    [join(golden, 'gguf_llama_q4_0/model.gguf'), 'F32'],
+  ]) {
+    const out = join(folder, 'out.gguf');
+    const { code, out: said } = await run('convert', source, out, '--type', type);
+    assert.equal(code, 0);
+    assert.match(said, new RegExp(`out.gguf: \\d+ bytes, matrices as ${type}`));
+    const [a, b] = [await load(source, { dtype: 'f32' }), await load(out, { dtype: 'f32' })];
+    const ids = [1, 2, 3, 4, 5];
+    const [x, y] = [(await a.forward(ids)).logits.data, (await b.forward(ids)).logits.data];
+    const most = x.reduce((m, v, i) => Math.max(m, Math.abs(v - y[i])), 0);
+    assert.ok(most <= { Q8_0: 0.05, F16: 0.01, F32: 0 }[type], `${source}: ${most}`);
+    if (a.tokenizer) assert.deepEqual(await b.encode('Once upon a time'), await a.encode('Once upon a time'));
+    assert.equal(b.chatTemplate, a.chatTemplate);
+    a.dispose();
+    b.dispose();
+  }
+  const [source, out] = [join(top, 'weights/stories-1m.gguf'), join(folder, 'small.gguf')];
+  assert.equal((await run('quantize', source, out, '--type', 'q4_0', '--no-tokenizer', '-q')).out, '');
+  const small = await load(out);
+  assert.deepEqual([small.tokenizer, small.parameters.rows[0].dtype], [null, 'q4_0']);
+  small.dispose();
+  for (const [args, words] of /** @type {[string[], RegExp][]} */ ([
+    [['quantize', source, out, '--type', 'F16'], /quantize: --type is "F16"/],
+    [['convert', source, out, '--type', 'Q9'], /--type is "Q9", expected one of F32/],
+    [['convert', join(top, 'weights/dates/'), join(folder, 'no.gguf')], /nearest, t5, /],
+    [['convert', source, join(folder, 'none/x.gguf')], /ENOENT/],
+  ])) {
+    const { code, err } = await run(...args);
+    assert.equal(code, 1, err);
+    assert.match(err, words);
+    assert.doesNotMatch(err, /\n\s+at /);
+  }
+  assert.ok(!readdirSync(folder).some((file) => file.includes('no.gguf')));
+  assert.equal((await run('convert', source)).code, 2);
+});
+
+test('downloads are kept in the cache folder, except with --no-cache', async () => {
+  const files = { '/m.gguf': { bytes: readFileSync(stories) } },
+    server = await serveCut(files),
+    url = `${server.url}m.gguf`;
+  const cache = join(folder, 'named'),
+    write = (/** @type {string[]} */ ...args) => run('-m', url, '-n', '4', '-t', '0', ...args, 'One day');
+  try {
+    const first = await write(),
+      second = await write();
+    assert.deepEqual([first.code, second.out, server.asked.length], [0, first.out, 1]);
+    assert.equal(readdirSync(join(folder, 'xdg/glassformer')).length, 1);
+    await write('--no-cache');
+    assert.equal(server.asked.length, 2);
+    await write('--cache-dir', cache);
+    await write('--cache-dir', cache);
+    assert.deepEqual([server.asked.length, readdirSync(cache).length], [3, 1]);
+    // the text is printed also where the default folder cannot be written
+    writeFileSync(join(folder, 'file'), '');
+    const blocked = await runWith(['-m', url, '-n', '4', '-t', '0', 'One day'], {
+      env: { XDG_CACHE_HOME: join(folder, 'file') },
+    });
+    assert.deepEqual([blocked.code, blocked.out], [0, first.out]);
+    assert.match(
+      (await write('--cache-dir', join(folder, 'file/x'))).err,
+      /^glassformer: the cache folder .* cannot be used.*cacheDir/,
+    );
+    assert.match((await write('--cache-dir', cache, '--no-cache')).err, /cannot be combined/);
+  } finally {
+    server.close();
+  }
+});
+
+test('headers and the token are sent with the request and are never printed', async () => {
+  const server = await serveCut({
+      '/m.gguf': { bytes: readFileSync(stories) },
+      '/o/n/resolve/main/m.gguf': { bytes: readFileSync(stories) },
+    }),
+    secret = 'hf_secret-7f3a';
+  try {
+    const said = [];
+    const write = async (/** @type {string[]} */ args, env = {}) => {
+      const r = await runWith([...args, '-n', '1', '--no-cache', 'One day'], { env });
+      said.push(r.out, r.err);
+      return r;
+    };
+    assert.equal(
+      (await write(['-m', `${server.url}m.gguf`, '--header', `X-Key: ${secret}`, '--header', 'x-two:a:b'])).code,
+      0,
+    );
+    assert.deepEqual([server.asked[0].headers['x-key'], server.asked[0].headers['x-two']], [secret, 'a:b']);
+    assert.equal((await write(['-m', 'hf:o/n/m.gguf', '--token', secret], { HF_ENDPOINT: server.url })).code, 0);
+    assert.equal((await write(['-m', 'hf:o/n/m.gguf'], { HF_ENDPOINT: server.url, HF_TOKEN: secret })).code, 0);
+    assert.deepEqual(
+      server.asked.slice(1).map((each) => each.headers.authorization),
+      [`Bearer ${secret}`, `Bearer ${secret}`],
+    );
+    for (const args of [
+      ['-m', `${server.url}no.gguf`, '--header', `X-Key: ${secret}`],
+      ['-m', stories, '--header', secret],
+      ['-m', stories, '--token', secret],
+      ['-m', 'hf:o/n/m.gguf', '--token', `${secret} x`],
+    ]) {
+      const { code, err } = await write(args);
+      assert.equal(code, 1);
+      assert.match(err, /^glassformer: [^\n]+\n$/, 'one sentence');
+    }
+    assert.ok(!said.join('').includes('7f3a'), said.join(''));
+  } finally {
+    server.close();
+  }
+});
+
+test('progress on a terminal is one line that is cleared; elsewhere it is printed only with --progress', async (t) => {
+  assert.deepEqual([0, 999, 1000, 12_345_678, 7.2e9].map(bytesText), [
+    '0 bytes',
+    '999 bytes',
+    '1.0 kB',
+    '12.3 MB',
+    '7.2 GB',
+  ]);
+  assert.equal(
+    progressText({ loaded: 5e6, total: 2e7, fromCache: false, bytesPerSecond: 2.5e6, secondsLeft: 6 }),
+    'loading: 5.0 MB of 20.0 MB (25 %), 2.5 MB/s, 6 s left',
+  );
+  const known = { loaded: 5e6, bytesPerSecond: 2.5e6, secondsLeft: null };
+  assert.equal(progressText({ ...known, total: null, fromCache: true }), 'reading from the cache: 5.0 MB');
+  assert.equal(progressText({ ...known, total: null, fromCache: false }), 'loading: 5.0 MB, 2.5 MB/s');
+  assert.deepEqual([0.2, 99, 100, 3600, 6000, 9000].map(durationText), [
+    '1 s',
+    '99 s',
+    '2 min',
+    '60 min',
+    '1 h 40 min',
+    '2 h 30 min',
+  ]);
+  assert.equal(progressLine({ write() {} }), null, 'no terminal');
+  const server = await serveCut({ '/m.gguf': { bytes: readFileSync(stories) } });
+  try {
+    const asked = ['-m', `${server.url}m.gguf`, '--no-cache', '-n', '2', '-t', '0'];
+    assert.doesNotMatch((await run(...asked, 'One day')).err, /loading/);
+    assert.match(
+      (await run(...asked, '--progress', 'One day')).err,
+      /^loading: \d[^\n]* MB of \d[^\n]*\(100 %\)[^\n]*\n/m,
+    );
+    assert.doesNotMatch((await run(...asked, '--progress', '--quiet', 'One day')).err, /loading/);
+    const quoted = [process.execPath, CLI, ...asked, '--progress', 'One day'].map((word) => `'${word}'`).join(' ');
+    const { status, stdout, error } = await new Promise((resolve) => {
+      const child = execFile('script', ['-qec', quoted, '/dev/null'], (e, out) =>
+        resolve({ status: e?.code ?? 0, stdout: out, error: e }),
+      );
+      child.stdin?.end();
+    });
+    if (/** @type {any} */ (error)?.code === 'ENOENT')
+      return t.diagnostic('the program "script" is missing: not tried on a terminal');
+    assert.equal(status, 0);
+    assert.match(stdout, /\rloading: [^\n]*\(100 %\)[^\n]*\r +\rOne day/, 'drawn over, cleared, then the text');
+  } finally {
+    server.close();
+  }
+});

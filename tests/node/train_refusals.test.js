@@ -1,0 +1,131 @@
+// train_refusals.test.js - train() refuses wrong options, texts, vocabularies and checkpoints
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { train } from '../../web/lib/index.js';
+import { top } from './helpers.js';
+
+const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
+
+const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 64, norm_eps: 1e-5 };
+
+const small = { vocabSize: 300, batchTokens: 256 };
+
+const classic = {
+  ...tiny,
+  norm: 'layernorm',
+  norm_placement: 'post',
+  ffn: 'relu',
+  position: 'sinusoidal',
+  tie_word_embeddings: false,
+};
+
+/** All steps of a run, or those up to `until`. */
+async function steps(run, until = Infinity) {
+  const all = [];
+  for await (const step of run) {
+    all.push(step);
+    if (step.step === until) break;
+  }
+  return all;
+}
+
+const refused = (config, data, options, code, sentence) =>
+  assert.rejects(train(config, data, options).next(), (/** @type {any} */ error) => {
+    assert.deepEqual([error.name, error.code], ['GlassformerError', code], error.message);
+    assert.match(error.message, sentence);
+    return true;
+  });
+
+describe('refusals', () => {
+  test('of data', async () => {
+    await refused(tiny, '', {}, 'bad-argument', /no text to learn from/);
+    await refused(tiny, ' \n<|endoftext|>\n ', {}, 'bad-argument', /no text to learn from/);
+    await refused(tiny, 7, {}, 'bad-argument', /data is 7, expected a text/);
+    await refused({ ...classic, kind: 'encoder_decoder' }, text, {}, 'bad-argument', /pair 1 has no tab/);
+    await refused(
+      { ...classic, kind: 'encoder_decoder' },
+      'a\tb\n\tb\n',
+      {},
+      'bad-argument',
+      /pair 2 has no source before its tab/,
+    );
+    await refused(
+      { ...classic, kind: 'encoder_decoder' },
+      'a\tb\na\t\n',
+      {},
+      'bad-argument',
+      /pair 2 has no target behind its tab/,
+    );
+    await refused(tiny, text, { validation: '' }, 'bad-argument', /no text/);
+    await refused(tiny, text, { validation: 1.5 }, 'bad-option', /a share between 0 and 1/);
+  });
+
+  test('of configurations', async () => {
+    await refused({ ...tiny, d_model: 33 }, text, {}, 'bad-config', /d_model 33 is not divisible by n_heads 2/);
+    await refused({ ...tiny, d_modle: 32 }, text, {}, 'bad-config', /there is no field "d_modle"/);
+    await refused({ ...tiny, kind: 'encoder' }, text, {}, 'unsupported', /no next token/);
+    await refused({ n_layers: 2 }, text, {}, 'bad-config', /d_model is missing/);
+    await refused(null, text, {}, 'bad-argument', /expected a configuration/);
+  });
+
+  test('of options', async () => {
+    await refused(tiny, text, { vocabSize: 100 }, 'bad-option', /vocabSize is 100, expected a whole number from 257/);
+    await refused(
+      tiny,
+      text,
+      { batchTokens: 32 },
+      'bad-option',
+      /batchTokens is 32, less than one sequence of the context, 64/,
+    );
+    await refused(tiny, text, { step: 3 }, 'bad-option', /train has no option "step"/);
+    await refused(tiny, text, { dropout: 1 }, 'bad-option', /dropout is 1/);
+    await refused(tiny, text, { muon: 'yes' }, 'bad-option', /muon is "yes"/);
+    const run = train(tiny, text, { ...small, steps: 3 });
+    await run.next();
+    await assert.rejects(run.files({ dtype: 'q4_1' }), { code: 'bad-option' });
+    assert.equal((await run.next()).value.step, 2); // and the run is unchanged
+    await run.dispose();
+  });
+
+  test('of checkpoints that do not fit', async () => {
+    const run = train(tiny, text, { ...small, steps: 5 });
+    await steps(run);
+    const checkpoint = await run.checkpoint();
+    await run.dispose();
+    await refused({ ...tiny, d_ff: 96 }, text, { ...small, checkpoint }, 'bad-config', /another configuration/);
+    await refused(tiny, text, { ...small, checkpoint, seed: 2 }, 'bad-config', /another seed/);
+    await refused(tiny, 'short', { ...small, checkpoint }, 'bad-config', /other data/);
+    await refused(tiny, `${text} `, { ...small, checkpoint }, 'bad-config', /other data/);
+    await refused(
+      tiny,
+      text,
+      { ...small, checkpoint: checkpoint.slice(0, 1000) },
+      'bad-file',
+      /not written by this package/,
+    );
+    await refused(tiny, text, { ...small, checkpoint: new Uint8Array(3) }, 'bad-file', /not written by this package/);
+    await refused(tiny, text, { ...small, checkpoint: 'x' }, 'bad-option', /expected bytes from run.checkpoint/);
+    const broken = checkpoint.slice();
+    broken[broken.length - 7] = 0; // within the vocabulary
+    await refused(tiny, text, { ...small, checkpoint: broken }, 'bad-file', /not written by this package/);
+    const cut = new Uint8Array([...checkpoint.slice(0, 5000), ...checkpoint.slice(9000)]);
+    await refused(tiny, text, { ...small, checkpoint: cut }, 'truncated', /has \d+ bytes, expected \d+/);
+  });
+
+  test('of runs whose loss becomes NaN: the error has the code not-finite', async () => {
+    const run = train(tiny, text, { ...small, steps: 100, lr: 1, muon: false, clip: 0, warmup: 0, weightDecay: 10 });
+    const wild = train({ ...tiny, embedding_scale: 1e6, norm_eps: 0 }, text, {
+      ...small,
+      steps: 100,
+      lr: 1,
+      muon: false,
+      clip: 0,
+    });
+    for (const r of [run, wild]) {
+      await steps(r).catch((error) => assert.equal(error.code, 'not-finite'));
+      await r.dispose();
+    }
+  });
+});
