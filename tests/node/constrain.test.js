@@ -261,13 +261,15 @@ describe('JSON schemas', () => {
       .tuple(
         decimal,
         fc.nat(3000),
-        fc.constantFrom('minimum', 'exclusiveMinimum', ''),
-        fc.constantFrom('maximum', 'exclusiveMaximum', ''),
+        fc.subarray(['minimum', 'exclusiveMinimum']),
+        fc.subarray(['maximum', 'exclusiveMaximum']),
       )
-      .map(([low, width, from, to]) => ({
-        ...(from && { [from]: low }),
-        ...(to && { [to]: (low * 1e4 + width ** 2) / 1e4 }),
-      }));
+      .map(([low, width, from, to]) =>
+        Object.fromEntries([
+          ...from.map((key) => [key, low]),
+          ...to.map((key) => [key, (low * 1e4 + width ** 2) / 1e4]),
+        ]),
+      );
     const divisor = fc.constantFrom(undefined, undefined, 1, 3, 7, 100, 0.5, 0.01, 0.25, 1.5, 360);
     const near = fc.tuple(decimal, fc.constantFrom('', '0', '1', '9', '00000000001'));
     const seen = { yes: 0, no: 0 };
