@@ -7,22 +7,21 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { packError, unpackError } from '../../web/lib/base/failure.js';
-import { guarded, publicError, show } from '../../web/lib/base/errors.js';
-import { GlassformerError, create, depth, load, train } from '../../web/lib/index.js';
+import { show } from '../../web/lib/base/errors.js';
+import { create, depth, load, train } from '../../web/lib/index.js';
 import { config, openModels } from './bad_inputs.js';
 import { collect, openCase, refusal, stories, top } from './helpers.js';
 
 let models;
+
 before(async () => {
   const [here, there] = await Promise.all([false, true].map((worker) => openModels({ worker, threads: 1 })));
   models = { here, there };
 });
+
 after(() => {
   for (const place of Object.values(models)) for (const model of Object.values(place)) model.dispose();
 });
-
-// ---- callbacks of the caller
 
 describe('callbacks of the caller', () => {
   const c = openCase('llama_gqa_f16'),
@@ -189,265 +188,6 @@ describe('callbacks of the caller', () => {
   }
 });
 
-// ---- storage
-
-describe('storage that is blocked or full', () => {
-  const bytes = readFileSync(stories),
-    fetch = async () => new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
-  const quota = () => new DOMException('the quota was exceeded', 'QuotaExceededError'),
-    denied = () => new DOMException('the operation is insecure', 'SecurityError');
-  const withGlobals = async (globals, run) => {
-    const before = Object.fromEntries(
-      Object.keys(globals).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]),
-    );
-    for (const [name, value] of Object.entries(globals))
-      Object.defineProperty(globalThis, name, { value, configurable: true });
-    try {
-      return await run();
-    } finally {
-      for (const [name, value] of Object.entries(before))
-        if (value) Object.defineProperty(globalThis, name, value);
-        else delete globalThis[name];
-    }
-  };
-  const loads = (cache) => load('https://files.test/model.gguf', { fetch, cache });
-  const generatedText = async (cache) => {
-    const model = await loads(cache);
-    const { ids } = await collect(model.generate('One', { maxTokens: 3, temperature: 0 }));
-    model.dispose();
-    return ids;
-  };
-
-  test('storage that cannot be opened is refused with code storage, and the message says what to change', async () => {
-    for (const [cache, globals] of [
-      [
-        'cache-storage',
-        {
-          caches: {
-            open: async () => {
-              throw denied();
-            },
-          },
-        },
-      ],
-      [
-        'opfs',
-        {
-          navigator: {
-            storage: {
-              getDirectory: async () => ({
-                getDirectoryHandle: async () => {
-                  throw denied();
-                },
-              }),
-            },
-          },
-        },
-      ],
-    ]) {
-      const error = await withGlobals(globals, () => refusal(() => loads(cache)));
-      assert.deepEqual([error.code, error.cause.name], ['storage', 'SecurityError']);
-      assert.match(error.message, /allow this site to store data, or load with \{ cache: 'none' \}/);
-    }
-  });
-  test('a cached marker for an absent file with unknown content is ignored', async () => {
-    const notes = {
-      open: async () => ({
-        match: async (url) => (/absent/.test(url) ? new Response('not a status') : undefined),
-        put: async () => {},
-      }),
-    };
-    const offline = () =>
-      load('https://files.test/model.gguf', {
-        cache: 'cache-storage',
-        fetch: async () => {
-          throw new TypeError('no network');
-        },
-      });
-    assert.match((await withGlobals({ caches: notes }, () => refusal(offline))).message, /no network/);
-  });
-  test('a cache that cannot be written or read does not fail the load', async () => {
-    const want = await generatedText('none');
-    const stuck = {
-      open: async () => ({
-        match: async () => {
-          throw denied();
-        },
-        put: async () => {
-          throw quota();
-        },
-      }),
-    };
-    assert.deepEqual(await withGlobals({ caches: stuck }, () => generatedText('cache-storage')), want);
-    const full = {
-      getFileHandle: async () => ({
-        getFile: async () => {
-          throw denied();
-        },
-        createWritable: async () => {
-          throw quota();
-        },
-      }),
-    };
-    const later = {
-      getFileHandle: async () => ({
-        getFile: async () => {
-          throw denied();
-        },
-        createWritable: async () =>
-          new WritableStream({
-            write() {
-              throw quota();
-            },
-          }),
-      }),
-    };
-    for (const folder of [
-      full,
-      later,
-      {
-        getFileHandle: async () => {
-          throw quota();
-        },
-      },
-    ]) {
-      assert.deepEqual(
-        await withGlobals(
-          { navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: async () => folder }) } } },
-          () => generatedText('opfs'),
-        ),
-        want,
-      );
-    }
-  });
-});
-
-// ---- errors from a worker
-
-describe('errors that are posted between threads', () => {
-  const sent = (error) => unpackError(structuredClone(packError(error)));
-  test('keep name, message, stack, code and the chain of causes', () => {
-    const deepest = Object.assign(new RangeError('deepest'), { code: 'ERR_X' }),
-      middle = new GlassformerError('network', 'middle', { cause: deepest });
-    const got = sent(new TypeError('outer', { cause: middle }));
-    assert.ok(
-      got instanceof TypeError && got.cause instanceof GlassformerError && got.cause.cause instanceof RangeError,
-    );
-    assert.deepEqual(
-      [got.message, got.cause.code, got.cause.message, got.cause.cause.code],
-      ['outer', 'network', 'middle', 'ERR_X'],
-    );
-    assert.equal(got.cause.cause.stack, deepest.stack);
-    assert.deepEqual(Object.keys(got), [], 'nothing of it is shown as a field');
-    const abort = sent(new DOMException('stopped', 'AbortError'));
-    assert.deepEqual([abort.name, abort.message, abort.code], ['AbortError', 'stopped', 20]);
-    const many = sent(new AggregateError([new Error('one'), new Error('two')], 'all'));
-    assert.deepEqual(
-      many.errors.map((e) => e.message),
-      ['one', 'two'],
-    );
-    assert.equal(sent(new GlassformerError('no-such-code', 'x')).constructor, Error);
-  });
-  test('with circular causes, very long chains or values that cannot be cloned still arrive', () => {
-    const one = new Error('one'),
-      two = new Error('two', { cause: one });
-    one.cause = two;
-    const got = sent(one);
-    assert.equal(got.cause.message, 'two');
-    assert.equal(got.cause.cause, got);
-    let chain = new Error('0');
-    for (let i = 1; i < 1000; i++) chain = new Error(String(i), { cause: chain });
-    let length = 0;
-    for (let e = sent(chain); e instanceof Error; e = e.cause) length++;
-    assert.ok(length > 5 && length < 100, `${length}`);
-    for (const cause of [
-      () => 1,
-      Symbol('odd'),
-      new WeakMap(),
-      { f() {} },
-      new Proxy(
-        {},
-        {
-          get() {
-            throw new Error('no');
-          },
-        },
-      ),
-    ]) {
-      const { message, cause: found } = sent(new Error('outer', { cause }));
-      assert.deepEqual([message, typeof found], ['outer', 'string']);
-    }
-    for (const value of [undefined, null, 5, 'text', 10n]) assert.equal(sent(value), value);
-    assert.equal(typeof sent(() => 1), 'string');
-  });
-  test('of other classes become a GlassformerError, with the original as the cause', () => {
-    const own = new GlassformerError('network', 'x'),
-      reason = { why: 1 },
-      aborted = AbortSignal.abort(reason);
-    assert.equal(publicError(own), own);
-    assert.equal(publicError(reason, aborted), reason);
-    for (const [error, code] of [
-      [new TypeError('t'), 'internal'],
-      [new RangeError('Array buffer allocation failed'), 'out-of-memory'],
-      [new RangeError('Maximum call stack size exceeded'), 'internal'],
-      [reason, 'internal'],
-      [undefined, 'internal'],
-      [Object.assign(new Error('Cannot find module x'), { code: 'ERR_MODULE_NOT_FOUND' }), 'not-found'],
-      [new TypeError('Failed to fetch dynamically imported module: x'), 'not-found'],
-    ]) {
-      const out = publicError(error);
-      assert.ok(out instanceof GlassformerError);
-      assert.equal(out.code, code);
-      assert.equal(out.cause, error);
-    }
-    assert.throws(
-      () =>
-        guarded(() => {
-          throw 5;
-        }),
-      { code: 'internal' },
-    );
-  });
-  test('the reason of a signal arrives unchanged, of whatever type', async () => {
-    for (const reason of [undefined, 5, 'text', { why: 1 }, new Error('enough')]) {
-      for (const m of [models.here, models.there]) {
-        const signal = AbortSignal.abort(reason);
-        for (const call of [
-          () => m.plain.forward([1], { signal }),
-          () => collect(m.plain.generate([1], { signal })),
-          () => m.plain.session({ signal }),
-          () => m.plain.trace([1], { signal }),
-        ]) {
-          const got = await Promise.resolve()
-            .then(call)
-            .then(
-              () => assert.fail('it was not aborted'),
-              (e) => e,
-            );
-          assert.equal(got, signal.reason);
-        }
-      }
-      const signal = AbortSignal.abort(reason);
-      for (const call of [
-        () => load(stories, { signal }),
-        () => create(config, { signal }),
-        () => depth({ d_model: 8, n_layers: 1, n_heads: 1 }, { signal }),
-        () => collect(train(config, 'text', { signal })),
-      ]) {
-        assert.equal(
-          await Promise.resolve()
-            .then(call)
-            .then(
-              () => assert.fail('it was not aborted'),
-              (e) => e,
-            ),
-          signal.reason,
-        );
-      }
-    }
-  });
-});
-
 test('a signal has no listeners left after the calls that used it have ended', async () => {
   const { signal } = new AbortController(),
     run = { maxTokens: 3, signal };
@@ -522,8 +262,6 @@ test('values in messages are shortened, without reading all of a large one', () 
     assert.ok(show(value).length <= 80);
   }
 });
-
-// ---- the command line
 
 describe('the command line', () => {
   const cli = join(top, 'web/lib/cli/cli.js'),
