@@ -99,7 +99,7 @@ for (const [name, { call, fine, name: argument, wrong, options = {}, isAlone }] 
 
     test('a text of 50 MB is refused and not repeated', async () => {
       for (const { named, kind, with: given } of slots) {
-        if (!kind.values.length) continue;
+        if (!kind.values.length || kind.isText) continue;
         const message = await refusedBy((m) => given(m, LONG), named);
         assert.match(message, new RegExp(named));
         assert.ok(!message.includes('xx'), message);

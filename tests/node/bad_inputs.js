@@ -29,8 +29,8 @@ export async function openModels(options) {
 
 /**
  * What an argument or an option may be, given by what it may not be. `isList`: it takes a list, whose length is checked
- * before an entry is read.
- * @typedef {{values: any[], isList?: boolean}} Kind
+ * before an entry is read. `isText`: it takes a text of any length.
+ * @typedef {{values: any[], isList?: boolean, isText?: boolean}} Kind
  * @typedef {object} Call
  * @property {(m: any, a: any, o?: any) => any} call  m: the models; a: the argument; o: the options
  * @property {any} fine  an argument that is accepted
@@ -419,7 +419,7 @@ export const CALLS = {
       ...{ warmup: number(), finalRate: number(), weightDecay: number(), clip: number(), seed, validateEvery: count() },
       tokenizer: any(5, true, SYMBOL, []),
       muon: flag,
-      validation: any({}, [], SYMBOL, 0, 1, NaN, true),
+      validation: { ...any({}, [], SYMBOL, 0, 1, NaN, true), isText: true },
       checkpoint: any(5, 'x', [], {}, new Uint8Array(0), new Uint8Array(100), new ArrayBuffer(8)),
       signal: noSignal,
       worker: any(5, {}, true),
@@ -430,7 +430,7 @@ export const CALLS = {
     call: (m, a) => collect(train(tiny, a, { steps: 1, vocabSize: 257 })),
     fine: TEXT,
     name: 'data',
-    wrong: any(5, null, undefined, {}, [], SYMBOL, new Uint16Array(4), { size: 4 }),
+    wrong: { ...any(5, null, undefined, {}, [], SYMBOL, new Uint16Array(4), { size: 4 }), isText: true },
   },
   depth: {
     isAlone: true,
