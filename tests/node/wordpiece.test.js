@@ -11,8 +11,6 @@ const letters = Array.from('abcdefghijklmnopqrstuvwxyz');
 
 const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...letters, ...letters.map((c) => `##${c}`)];
 
-const bert = openCase('bert');
-
 describe('WordPiece', () => {
   test('the vocabulary of a GGUF gives the ids of llama.cpp', async () => {
     const { source, about } = openCase('gguf_bert');
