@@ -49,13 +49,12 @@ npm_packages() {
 wasm() {
   npm_packages
   local inputs
-  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/c_tables.js scripts/config_fields.js scripts/roster_rows.js)
+  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/generate.js scripts/c_tables.js scripts/config_fields.js scripts/dtypes.js scripts/roster_rows.js)
   # shellcheck disable=SC2086
   if changed wasm $inputs || ! node scripts/compile.js --have wasm || [ ! -f build/stamps/toolchain ]; then
     local key=$sum
     forget wasm
-    run_step 'configuration fields' "$fix_line" node scripts/config_fields.js
-    run_step 'tables of weights' "$fix_line" node scripts/roster_rows.js
+    run_step 'tables of the C sources, for JavaScript' "$fix_line" node scripts/generate.js
     find_emcc
     run_step 'engine, WebAssembly' "$fix_line" compile_with_emcc wasm
     remember_toolchain

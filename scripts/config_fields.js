@@ -1,22 +1,5 @@
 // config_fields.js - makes web/lib/config/config_fields.js from the tables of src/glassformer.h
-//
-//   node scripts/config_fields.js      writes it; ./build.sh wasm runs this first
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import {
-  HEADER,
-  expression,
-  fieldRows,
-  formatted,
-  limit,
-  listRows,
-  literal,
-  rowsOf,
-  top,
-  word,
-  words,
-} from './c_tables.js';
+import { HEADER, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
 
 export const TARGET = 'web/lib/config/config_fields.js';
 
@@ -102,15 +85,13 @@ const rules = rowsOf(HEADER, 'GF_CONFIG_RULES').map(
     `{ holds: (c${condition.includes('GF_GIVEN') ? ', given' : ''}) => ${expression(condition)}, sentence: ${JSON.stringify(literal(sentence))} },`,
 );
 
-/** @returns {Promise<string>} the text that the headers of this tree give */
-export function expectedText() {
+/** @returns {string} the text that the headers of this tree give */
+export function text() {
   const rows = [...fieldRows.map(scalar), ...listRows.map(listed)],
     names = new RegExp(`\\b(?:${rows.map(({ name }) => name).join('|')})\\b`, 'g');
-  return formatted(
-    TARGET,
-    `// config_fields.js - the fields of a configuration: types, defaults, ranges and rules
+  return `// config_fields.js - the fields of a configuration: types, defaults, ranges and rules
 //
-// Made from src/glassformer.h by scripts/config_fields.js, which ./build.sh wasm runs. Do not edit it.
+// Made from src/glassformer.h by scripts/generate.js. Do not edit it.
 
 /**
  * A complete configuration.
@@ -155,8 +136,5 @@ ${unused.join('\n')}
 export const RULES = [
 ${rules.join('\n')}
 ];
-`,
-  );
+`;
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(join(top, TARGET), await expectedText());

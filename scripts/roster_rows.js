@@ -1,10 +1,5 @@
 // roster_rows.js - makes web/lib/config/roster_rows.js from the tables of weights in src/model/roster.c
-//
-//   node scripts/roster_rows.js      writes it; ./build.sh wasm runs this first
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { HEADER, callsOf, expression, formatted, literal, namesOf, rowsOf, top } from './c_tables.js';
+import { HEADER, callsOf, expression, literal, namesOf, rowsOf } from './c_tables.js';
 
 export const TARGET = 'web/lib/config/roster_rows.js';
 const SOURCE = 'src/model/roster.c';
@@ -43,16 +38,14 @@ function row({ kind, args }) {
   return `{ ${condition}name: ${name}, ${MEMBERS[kind](...others)} },`;
 }
 
-/** @returns {Promise<string>} the text that the sources of this tree give */
-export function expectedText() {
+/** @returns {string} the text that the sources of this tree give */
+export function text() {
   const tables = namesOf(SOURCE, /#define (\w+)_WEIGHTS\b/g).map(
     (name) => `${name.toLowerCase()}: [\n${callsOf(SOURCE, `${name}_WEIGHTS`).map(row).join('\n')}\n],`,
   );
-  return formatted(
-    TARGET,
-    `// roster_rows.js - the tables of all weights
+  return `// roster_rows.js - the tables of all weights
 //
-// Made from src/model/roster.c by scripts/roster_rows.js, which ./build.sh wasm runs. Do not edit it.
+// Made from src/model/roster.c by scripts/generate.js. Do not edit it.
 import { isGated, isSparse } from './config.js';
 
 /**
@@ -63,8 +56,5 @@ import { isGated, isSparse } from './config.js';
 export const ROWS = {
 ${tables.join('\n')}
 };
-`,
-  );
+`;
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(join(top, TARGET), await expectedText());

@@ -8,8 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import prettier from 'prettier';
-import * as configFields from '../scripts/config_fields.js';
-import * as rosterRows from '../scripts/roster_rows.js';
+import { generated } from '../scripts/generate.js';
 import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -300,26 +299,14 @@ test('no line of the C sources is longer than 120 columns, and each of their fol
 });
 
 test('the generated files of the library are what the C sources give', async () => {
-  for (const { TARGET, expectedText } of [configFields, rosterRows])
-    assert.equal(read(TARGET), await expectedText(), `${TARGET} is stale: after a change of src, ./build.sh wasm`);
+  for (const [file, text] of await generated())
+    assert.equal(read(file), text, `${file} is stale: after a change of src, node scripts/generate.js`);
 });
 
 test('the type of model_type lists every model family', async () => {
   const { FAMILIES } = await import('../web/lib/huggingface/families_all.js');
   const typedef = /@typedef \{([^}]*)\} ModelType/.exec(read('web/lib/config/config_input.js'))[1];
   assert.deepEqual([...typedef.matchAll(/'([^']*)'/g)].map(([, name]) => name).sort(), Object.keys(FAMILIES).sort());
-});
-
-test('the weight types in JavaScript are those of src/kernels/kernels.h', async () => {
-  const { BLOCKS } = await import('../web/lib/base/blocks.js');
-  const header = read('src/kernels/kernels.h');
-  const rows = [...header.matchAll(/X\((GF_\w+), \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+, \d+, (GF_\w+), ([01])\)/g)];
-  const names = Object.fromEntries(rows.map(([, id, name]) => [id, name]));
-  const blocks = rows.map(([, , name, cols, bytes, kept, exact]) => [
-    name,
-    [+cols, +bytes, names[kept], exact === '1'],
-  ]);
-  assert.deepEqual(BLOCKS, Object.fromEntries(blocks));
 });
 
 const binaries = files('web/lib/wasm', /\.wasm$/);

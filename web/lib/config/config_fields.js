@@ -1,6 +1,6 @@
 // config_fields.js - the fields of a configuration: types, defaults, ranges and rules
 //
-// Made from src/glassformer.h by scripts/config_fields.js, which ./build.sh wasm runs. Do not edit it.
+// Made from src/glassformer.h by scripts/generate.js. Do not edit it.
 
 /**
  * A complete configuration.

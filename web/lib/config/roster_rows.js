@@ -1,6 +1,6 @@
 // roster_rows.js - the tables of all weights
 //
-// Made from src/model/roster.c by scripts/roster_rows.js, which ./build.sh wasm runs. Do not edit it.
+// Made from src/model/roster.c by scripts/generate.js. Do not edit it.
 import { isGated, isSparse } from './config.js';
 
 /**
