@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import prettier from 'prettier';
+import ts from 'typescript';
 import { generated } from '../scripts/generate.js';
 import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
@@ -134,6 +135,32 @@ test('no file of the page is longer than 250 lines', () => {
   const long = files('web/page', /\.(?:js|svelte|css)$/)
     .map((file) => ({ file, lines: read(file).split('\n').length - 1 }))
     .filter(({ lines }) => lines > MAX_LINES);
+  assert.deepEqual(long, []);
+});
+
+// Most lines of a function of the page.
+const MAX_FUNCTION = 60;
+
+test('no function of the page is longer than 60 lines', () => {
+  const long = [];
+  let seen = 0;
+  for (const file of files('web/page', /\.(?:js|svelte)$/)) {
+    const scripts = file.endsWith('.svelte')
+      ? [...read(file).matchAll(/<script[^>]*>([^]*?)<\/script>/g)]
+      : [[, read(file)]];
+    const code = ts.createSourceFile(file, scripts.map(([, text]) => text).join(''), ts.ScriptTarget.Latest, true);
+    const visit = (node) => {
+      if (ts.isFunctionLike(node) && node.body) {
+        const [from, to] = [node.getStart(code), node.end].map((at) => code.getLineAndCharacterOfPosition(at).line);
+        seen++;
+        if (to - from + 1 > MAX_FUNCTION)
+          long.push(`${file}: ${to - from + 1} lines, ${node.getText(code).slice(0, 40)}`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(code);
+  }
+  assert.ok(seen > 1000, `${seen} functions found`);
   assert.deepEqual(long, []);
 });
 

@@ -4,6 +4,7 @@ import { distance } from './arithmetic.js';
 import { asSource } from './checkpoint.js';
 import { atMost } from './outcome.js';
 import { flat } from './reference/parts.js';
+import { messageOf } from '../state/error_message.js';
 
 /**
  * @typedef {import('./outcome.js').Outcome} Outcome
@@ -131,6 +132,6 @@ export async function refusal(act) {
     made?.dispose?.();
     return '';
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

@@ -1,5 +1,6 @@
 // claims/index.js - the tutorials whose numbers are shown again here, and how a claim is run: the page and the tests in
 // Node run the very same code.
+import { messageOf } from '../state/error_message.js';
 
 /** @typedef {import('./claim.js').Claim} Claim */
 /** @typedef {import('./outcome.js').Outcome} Outcome */
@@ -56,7 +57,7 @@ export async function runClaim(claim, glassformer) {
   try {
     return await claim.run(glassformer);
   } catch (error) {
-    return { expected: 'an answer', found: error instanceof Error ? error.message : String(error), ok: false };
+    return { expected: 'an answer', found: messageOf(error), ok: false };
   }
 }
 

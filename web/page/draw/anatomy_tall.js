@@ -86,6 +86,35 @@ export function tallPicture(parts, width) {
 const valueX = (lane, { width, count }) => width - 6 - (count - 1 - lane) * 6;
 
 /**
+ * The vectors of a lane as strips of blocks.
+ * @param {number} x
+ * @param {number} thin  width of q, k and v
+ * @param {number} full  of the others
+ * @param {Grid} grid
+ */
+function stripsOf(x, thin, full, { pitch, rows, cross }) {
+  const strip = (/** @type {string} */ name, width = full, dx = 0, row = name) => ({
+    x: x - width / 2 + dx,
+    y: rows[row].y,
+    width,
+    height: rows[row].height,
+    hue: HUES[name],
+    bins: /** @type {any} */ (BINS)[name],
+  });
+  return {
+    embed: strip('embed'),
+    q: strip('q', thin, -thin - 2, 'qkv'),
+    k: strip('k', thin, 0, 'qkv'),
+    v: strip('v', thin, thin + 2, 'qkv'),
+    out: strip('out'),
+    ...(cross && { added: strip('added') }),
+    ffn: strip('ffn', Math.min(58, pitch - 6)),
+    resid: strip('resid', full * 0.7),
+    ...(rows.more && { more: strip('more') }),
+  };
+}
+
+/**
  * @param {number} i
  * @param {Grid} grid
  * @returns {import('./anatomy.js').Lane}
@@ -105,14 +134,6 @@ function laneOf(i, grid) {
   const { attention, block, rest } = ways;
   const joined = (/** @type {string[]} */ ids, /** @type {string} */ hue) =>
     ids.slice(1).flatMap((id, k) => (id === 'added' || (parallel && ids[k] === 'out') ? [] : [join(ids[k], id, hue)]));
-  const strip = (/** @type {string} */ name, width = full, dx = 0, row = name) => ({
-    x: x - width / 2 + dx,
-    y: rows[row].y,
-    width,
-    height: rows[row].height,
-    hue: HUES[name],
-    bins: /** @type {any} */ (BINS)[name],
-  });
   return {
     labels: [{ x, y: 13, anchor: 'middle' }],
     stream: `M${x - full / 2 - 4} ${bottom('embed')}V${bottom(rest[rest.length - 1])}`,
@@ -131,17 +152,7 @@ function laneOf(i, grid) {
     ...(cross && {
       asks: ribbon([x, bottom(block[block.indexOf('added') - 1]), 15], [30 + i * 7, cards.cross, 5]),
     }),
-    strips: {
-      embed: strip('embed'),
-      q: strip('q', thin, -thin - 2, 'qkv'),
-      k: strip('k', thin, 0, 'qkv'),
-      v: strip('v', thin, thin + 2, 'qkv'),
-      out: strip('out'),
-      ...(cross && { added: strip('added') }),
-      ffn: strip('ffn', Math.min(58, pitch - 6)),
-      resid: strip('resid', full * 0.7),
-      ...(rows.more && { more: strip('more') }),
-    },
+    strips: stripsOf(x, thin, full, grid),
     norms: [
       ...['norm1', 'norm2', 'post1', 'post2', 'final'].filter((id) => rows[id]).map((id) => rows[id].y),
       ...(parallel && !rows.norm2 ? [rows.ffn.y - CAPTION - 8] : []), // a shared norm stands before both

@@ -98,6 +98,38 @@ export function widePicture(parts, width) {
 }
 
 /**
+ * The vectors of a lane as strips of blocks.
+ * @param {Record<string, number>} X
+ * @param {number} y
+ * @param {boolean} more
+ * @param {any} cross
+ */
+function stripsOf(X, y, more, cross) {
+  const strip = (/** @type {string} */ name, place = name) => {
+    const [height, dy] = STRIP[name];
+    return {
+      x: X[place],
+      y: y + dy,
+      width: WIDTH[place],
+      height,
+      hue: HUES[name],
+      bins: /** @type {any} */ (BINS)[name],
+    };
+  };
+  return {
+    embed: strip('embed'),
+    q: strip('q', 'qkv'),
+    k: strip('k', 'qkv'),
+    v: strip('v', 'qkv'),
+    out: strip('out'),
+    ...(cross && { added: strip('added') }),
+    ffn: strip('ffn'),
+    resid: strip('resid'),
+    ...(more && { more: strip('more') }),
+  };
+}
+
+/**
  * @param {number} i
  * @param {Record<string, number>} X
  * @param {How} how
@@ -113,17 +145,6 @@ function laneOf(i, X, { has, placement, parallel, cross }) {
   const before = placement === 'pre' || placement === 'sandwich';
   const pre = (/** @type {string} */ id) => before && (has(id) || (parallel && id === 'norm2'));
   const valuesOut = end('card') + 30;
-  const strip = (/** @type {string} */ name, place = name) => {
-    const [height, dy] = STRIP[name];
-    return {
-      x: X[place],
-      y: y + dy,
-      width: WIDTH[place],
-      height,
-      hue: HUES[name],
-      bins: /** @type {any} */ (BINS)[name],
-    };
-  };
   /** @type {{ d: string, hue: string }[]} */
   const flow = [
     { hue: 'ink', d: ribbon([end('embed'), y, 18], [pre('norm1') ? X.norm1 : X.qkv, y, 15]) },
@@ -157,17 +178,7 @@ function laneOf(i, X, { has, placement, parallel, cross }) {
     v: ribbon([end('qkv'), y + 7.5, 6.5], [X.card, vy, 4.4]),
     through: `M${X.card} ${vy - 2.2}H${valuesOut}V${vy + 2.2}H${X.card}Z`,
     ...(cross && { asks: ribbon([end('out'), y, 15], [X.cross, qy, 6]) }),
-    strips: {
-      embed: strip('embed'),
-      q: strip('q', 'qkv'),
-      k: strip('k', 'qkv'),
-      v: strip('v', 'qkv'),
-      out: strip('out'),
-      ...(cross && { added: strip('added') }),
-      ffn: strip('ffn'),
-      resid: strip('resid'),
-      ...(has('more') && { more: strip('more') }),
-    },
+    strips: stripsOf(X, y, has('more'), cross),
     norms: Object.entries(normX)
       .filter(([id]) => has(id) || (parallel && id === 'norm2')) // a shared norm stands before both
       .map(([id, x]) => norm(x, post && id !== 'final')),

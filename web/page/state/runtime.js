@@ -1,8 +1,8 @@
 // runtime.js - what the calls of the run (run.js) share beside the state of the page: the open generator, what is on its
 // way, and what is remembered of the text and the model
+import { messageOf } from './error_message.js';
 
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
-const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 
 /**
  * @typedef {import('glassformer').Step} Step
@@ -94,7 +94,7 @@ export function createRuntime({ state, set }) {
     ids: () => text.tokens.map((t) => t.id),
     has: (name) => runtime.points.has(name),
     fail(error) {
-      if (!aborted(error)) set({ view: { error: sentence(error) } });
+      if (!aborted(error)) set({ view: { error: messageOf(error) } });
     },
     async close() {
       runtime.running = false;

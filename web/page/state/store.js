@@ -10,11 +10,12 @@ const FAST_MS = 45; // at full speed: between two frames drawn, at least
 const FAST_SHARE = 4; // and so many times what a frame takes, so that most of the machine is left to the engine
 const FAST_MOST = 400;
 
-/** @param {State} state */
-export function createStore(state) {
-  /** Callbacks of components, by group and key of what they read: 'text.tokens'. @type {Map<string, Set<() => void>>} */
-  const subscribers = new Map();
-  const changed = new Set();
+/**
+ * Plans one call of `announce` in the next animation frame; while text streams at full speed, later.
+ * @param {State} state
+ * @param {() => void} announce
+ */
+function createPlan({ run }, announce) {
   let frame = 0;
   /** @type {any} */
   let timer = 0; // at full speed: until the next frame
@@ -25,32 +26,42 @@ export function createStore(state) {
     cost += (performance.now() - data - cost) / 2;
   };
 
-  function announce() {
+  function draw() {
     frame = 0;
     painted.port2.postMessage(performance.now()); // received when the browser has drawn this frame
-    const keys = [...changed];
-    changed.clear();
-    for (const key of keys) for (const update of subscribers.get(key) ?? []) update();
+    announce();
   }
 
-  function plan() {
-    const fast = state.run.status === 'running' && state.run.pace === 'fast';
+  return () => {
+    const fast = run.status === 'running' && run.pace === 'fast';
     if (frame || (timer && fast)) return;
     clearTimeout(timer);
     timer = 0;
     if (!fast) {
-      frame = requestAnimationFrame(announce);
+      frame = requestAnimationFrame(draw);
       return;
     }
     // At full speed every frame drawn is a token not written.
     timer = setTimeout(
       () => {
         timer = 0;
-        frame = requestAnimationFrame(announce);
+        frame = requestAnimationFrame(draw);
       },
       Math.min(FAST_MOST, Math.max(FAST_MS, FAST_SHARE * cost)),
     );
-  }
+  };
+}
+
+/** @param {State} state */
+export function createStore(state) {
+  /** Callbacks of components, by group and key of what they read: 'text.tokens'. @type {Map<string, Set<() => void>>} */
+  const subscribers = new Map();
+  const changed = new Set();
+  const plan = createPlan(state, () => {
+    const keys = [...changed];
+    changed.clear();
+    for (const key of keys) for (const update of subscribers.get(key) ?? []) update();
+  });
 
   return {
     state,

@@ -1,6 +1,7 @@
 // train.js - sentences of the view Train: a tiny model learns the visitor's text
 
 import { label, figures, int, percent, si } from './format.js';
+import { messageOf } from '../state/error_message.js';
 
 export const TRAIN = {
   title: 'Train your own',
@@ -37,7 +38,7 @@ export const TRAIN = {
     `${name} has ${si(size, 'B')}; at most ${si(most, 'B')} can be learnt here`,
   folder: (/** @type {string} */ name) => `${name} is a folder; what is learnt here is one text file`,
   unreadable: (/** @type {string} */ name, /** @type {unknown} */ error) =>
-    `${name} could not be read: ${error instanceof Error ? error.message : error}`,
+    `${name} could not be read: ${messageOf(error)}`,
   /** FLOPs of a forward and a backward pass: three times those of the forward one. */
   cost: (/** @type {number} */ parameters, /** @type {number} */ flops) =>
     `${int(parameters)} parameters, about ${si(3 * flops, 'FLOP')} for each training token`,

@@ -1,6 +1,6 @@
 // flow.js - a model as the list of what a token passes, what differs from another model marked
 
-import { addsPositions } from '../../state/architecture.js';
+import { addsPositions, normsBefore, normsOutput } from '../../state/architecture.js';
 import { FLOW } from '../../text/compare.js';
 import { percent } from '../../text/format.js';
 import { NORM_NAMES } from '../../text/stage_words.js';
@@ -20,6 +20,8 @@ import { same } from './build_fields.js';
  */
 export const countOf = ({ rows }, component) =>
   rows.filter((r) => r.component === component).reduce((n, r) => n + (r.tiedTo ? 0 : r.count), 0);
+
+const HEAD = ['tieWordEmbeddings', 'vocabSize', 'biasHead', 'logitScale', 'logitSoftcap'];
 
 /**
  * @param {any} c      complete configuration
@@ -44,14 +46,12 @@ export function flowOf(c, other, table) {
     box('norm', NORM_NAMES[c.norm], ['norm', 'biasNorm', 'normGain', 'normEps', key]);
   /** @returns {Sum} */
   const line = (/** @type {string} */ text) => ({ kind: 'sum', text });
-  const before = ['pre', 'sandwich'].includes(c.normPlacement);
-  const ofOutput = ['sandwich', 'output'].includes(c.normPlacement);
   const placed = (/** @type {boolean} */ has) => (has ? [norm('normPlacement')] : []);
   /** @returns {Item[]} */
   const sublayer = (/** @type {Box} */ inner) => [
-    ...placed(before),
+    ...placed(normsBefore(c)),
     inner,
-    ...placed(ofOutput),
+    ...placed(normsOutput(c)),
     line(FLOW.stream),
     ...placed(c.normPlacement === 'post'),
   ];
@@ -84,16 +84,7 @@ export function flowOf(c, other, table) {
           ],
     },
     ...(c.finalNorm ? [box('norm', NORM_NAMES[c.finalNormKind], ['finalNorm', 'finalNormKind', 'finalNormEps'])] : []),
-    ...(has('head')
-      ? [
-          box(
-            'head',
-            FLOW.head(c),
-            ['tieWordEmbeddings', 'vocabSize', 'biasHead', 'logitScale', 'logitSoftcap'],
-            share('head'),
-          ),
-        ]
-      : []),
+    ...(has('head') ? [box('head', FLOW.head(c), HEAD, share('head'))] : []),
   ];
 }
 

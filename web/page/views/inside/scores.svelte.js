@@ -3,6 +3,7 @@
 import { scoreScale } from '../../state/architecture.js';
 import { inView } from '../../state/patterns.js';
 import { headScores } from './scores.js';
+import { messageOf } from '../../state/error_message.js';
 
 /** @typedef {'raw' | 'scaled' | 'masked' | 'pattern'} Stage */
 
@@ -40,6 +41,10 @@ function tensorAt(found, point) {
   return found[point];
 }
 
+/** Whether scores are of what is shown now. The text may have grown, where no position sees what comes later.
+ * @param {string} key @param {string} now @param {boolean} causal */
+const holds = (key, now, causal) => now === key || (causal && now.startsWith(`${key},`));
+
 /**
  * Call while a component is created.
  * @param {import('../../state/context.js').PageContext} context
@@ -51,12 +56,6 @@ export function scoresOfHead({ page, set, run }) {
   let wanted = '';
 
   const keyNow = () => `${inView(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
-  /** Whether these are of what is shown. The text may have grown, where no position sees what comes later. */
-  const holds = (/** @type {string} */ key) => {
-    void [page.text.tokens, page.text.sourceTokens, page.run.model];
-    const now = keyNow();
-    return now === key || (!!page.attention.patterns?.causal && now.startsWith(`${key},`));
-  };
 
   $effect(() => {
     const { stage } = page.attention,
@@ -97,17 +96,15 @@ export function scoresOfHead({ page, set, run }) {
     } catch (error) {
       if (wanted !== key) return;
       wanted = '';
-      if (keyNow() === key)
-        set({
-          attention: { stage: 'pattern' },
-          view: { error: error instanceof Error ? error.message : String(error) },
-        });
+      if (keyNow() === key) set({ attention: { stage: 'pattern' }, view: { error: messageOf(error) } });
     }
   }
 
   return {
     get current() {
-      return head && head.of === layer && head.head === page.attention.head.head && holds(head.of.key) ? head : null;
+      void [page.text.tokens, page.text.sourceTokens, page.run.model];
+      if (!head || head.of !== layer || head.head !== page.attention.head.head) return null;
+      return holds(head.of.key, keyNow(), !!page.attention.patterns?.causal) ? head : null;
     },
   };
 }

@@ -8,6 +8,7 @@ import { FIRST, setupOf, stepsFor } from './setup.js';
 import { frameOf } from './film.js';
 import { unigramLoss } from './losses.js';
 import { superfluous } from './thin.js';
+import { messageOf } from '../../state/error_message.js';
 
 const HELD = 0.1; // share of the text that is held out
 const SENTENCE = 32; // tokens of the film, at most
@@ -78,7 +79,7 @@ export class TrainingRun {
   }
   /** Say what went wrong. */
   complain(/** @type {unknown} */ error) {
-    const words = error instanceof Error ? error.message : String(error);
+    const words = messageOf(error);
     this.alarm = words && `${words}${/[.!?]$/.test(words) ? '' : '.'}`;
   }
 

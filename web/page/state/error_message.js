@@ -1,0 +1,7 @@
+// error_message.js - what is said of something that went wrong
+
+/**
+ * The message of an error, or what was thrown in its place as a text.
+ * @param {unknown} error
+ */
+export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
