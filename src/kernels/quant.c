@@ -58,61 +58,49 @@ static void quantize_q8_0(uint8_t *p, const float *x) {
     for (int j = 0; j < 32; j++) p[2 + j] = (uint8_t)steps(roundf(x[j] * inverse));
 }
 
-/* The value of largest magnitude becomes -8, whatever its sign. */
-static void quantize_q4_0(uint8_t *p, const float *x) {
-    float amax = 0, extreme = 0;
-    for (int j = 0; j < 32; j++)
-        if (fabsf(x[j]) > amax) amax = fabsf(x[j]), extreme = x[j];
-    float d = extreme / -8, inverse = d != 0 ? 1 / d : 0;
-    write_f16(p, d);
-    for (int j = 0; j < 16; j++) {
-        int low = steps(x[j] * inverse + 8.5f), high = steps(x[j + 16] * inverse + 8.5f);
-        p[2 + j] = (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
-    }
-}
-
-static void quantize_q4_1(uint8_t *p, const float *x) {
-    float least = x[0], most = x[0];
-    for (int j = 1; j < 32; j++) {
-        least = x[j] < least ? x[j] : least;
-        most = x[j] > most ? x[j] : most;
-    }
-    float d = (most - least) / 15, inverse = d != 0 ? 1 / d : 0;
-    write_f16(p, d), write_f16(p + 2, least);
-    for (int j = 0; j < 16; j++) {
-        int low = steps((x[j] - least) * inverse + 0.5f);
-        int high = steps((x[j + 16] - least) * inverse + 0.5f);
-        p[4 + j] = (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
-    }
-}
-
-/* Write 32 numbers of 5 bits: the low four as 16 nibbles at `low`, the fifth ones at `bits`. */
-static void write_five_bits(uint8_t *bits, uint8_t *low, const uint8_t *q) {
-    memset(bits, 0, 4);
-    for (int j = 0; j < 32; j++) bits[j / 8] |= (uint8_t)((q[j] >> 4) << j % 8);
-    for (int j = 0; j < 16; j++) low[j] = (uint8_t)((q[j] & 15) | (q[j + 16] & 15) << 4);
-}
-
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* The value of largest magnitude becomes -16, whatever its sign. */
-static void quantize_q5_0(uint8_t *p, const float *x) {
+/* q [32] = steps of a scale, which is returned: the value of largest magnitude becomes step 0, whatever its sign, and 0
+ * becomes step `half`. */
+static float signed_steps(uint8_t *q, const float *x, int half) {
     float amax = 0, extreme = 0;
     for (int j = 0; j < 32; j++)
         if (fabsf(x[j]) > amax) amax = fabsf(x[j]), extreme = x[j];
-    float d = extreme / -16, inverse = d != 0 ? 1 / d : 0;
-    uint8_t q[32];
-    for (int j = 0; j < 32; j++) q[j] = (uint8_t)least(31, steps(x[j] * inverse + 16.5f));
-    write_f16(p, d), write_five_bits(p + 2, p + 6, q);
+    float d = extreme / (float)-half, inverse = d != 0 ? 1 / d : 0;
+    for (int j = 0; j < 32; j++) q[j] = (uint8_t)least(2 * half - 1, steps(x[j] * inverse + ((float)half + 0.5f)));
+    return d;
 }
 
-static void quantize_q5_1(uint8_t *p, const float *x) {
-    float low = x[0], high = x[0];
-    for (int j = 1; j < 32; j++) low = x[j] < low ? x[j] : low, high = x[j] > high ? x[j] : high;
-    float d = (high - low) / 31, inverse = d != 0 ? 1 / d : 0;
+/* The same from *low, the least value, which becomes step 0; the largest becomes step `top`. */
+static float steps_from(float *low, uint8_t *q, const float *x, int top) {
+    float most = *low = x[0];
+    for (int j = 1; j < 32; j++) *low = x[j] < *low ? x[j] : *low, most = x[j] > most ? x[j] : most;
+    float d = (most - *low) / (float)top, inverse = d != 0 ? 1 / d : 0;
+    for (int j = 0; j < 32; j++) q[j] = (uint8_t)least(top, steps((x[j] - *low) * inverse + 0.5f));
+    return d;
+}
+
+/* Write the low four bits of 32 numbers as 16 nibbles, and with `fifth` their fifth bits there. */
+static void write_steps(uint8_t *low, uint8_t *fifth, const uint8_t *q) {
+    for (int j = 0; j < 16; j++) low[j] = (uint8_t)((q[j] & 15) | (q[j + 16] & 15) << 4);
+    if (!fifth) return;
+    memset(fifth, 0, 4);
+    for (int j = 0; j < 32; j++) fifth[j / 8] |= (uint8_t)((q[j] >> 4) << j % 8);
+}
+
+/* q4_0, q5_0 */
+static void quantize_signed(uint8_t *p, const float *x, int five) {
     uint8_t q[32];
-    for (int j = 0; j < 32; j++) q[j] = (uint8_t)least(31, steps((x[j] - low) * inverse + 0.5f));
-    write_f16(p, d), write_f16(p + 2, low), write_five_bits(p + 4, p + 8, q);
+    write_f16(p, signed_steps(q, x, five ? 16 : 8));
+    write_steps(p + (five ? 6 : 2), five ? p + 2 : NULL, q);
+}
+
+/* q4_1, q5_1 */
+static void quantize_from_least(uint8_t *p, const float *x, int five) {
+    uint8_t q[32];
+    float low;
+    write_f16(p, steps_from(&low, q, x, five ? 31 : 15)), write_f16(p + 2, low);
+    write_steps(p + (five ? 8 : 4), five ? p + 4 : NULL, q);
 }
 
 /* x / scale to the nearest of low ... high; 0 where the scale is 0. */
@@ -189,10 +177,10 @@ void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n) {
             break;
         }
         case GF_Q8_0: quantize_q8_0(p, x); break;
-        case GF_Q4_0: quantize_q4_0(p, x); break;
-        case GF_Q4_1: quantize_q4_1(p, x); break;
-        case GF_Q5_0: quantize_q5_0(p, x); break;
-        case GF_Q5_1: quantize_q5_1(p, x); break;
+        case GF_Q4_0: quantize_signed(p, x, 0); break;
+        case GF_Q4_1: quantize_from_least(p, x, 0); break;
+        case GF_Q5_0: quantize_signed(p, x, 1); break;
+        case GF_Q5_1: quantize_from_least(p, x, 1); break;
         case GF_Q4_K: quantize_q4_k(p, x); break;
         case GF_Q6_K: quantize_q6_k(p, x); break;
         }

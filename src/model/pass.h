@@ -5,9 +5,8 @@
  * row). */
 #ifndef GF_PASS_H
 #define GF_PASS_H
-#include "kernels/gemm.h" /* gf_gemm_fn */
 #include "model/kv.h"
-#include "model/observe/tap.h"
+#include "model/observe/observe.h"
 #include "model/observe/trace.h"
 #include "model/weights.h"
 #include <stddef.h> /* NULL */
@@ -54,6 +53,12 @@ struct gf_bufs {
     float *expert_weights;         /* [n, n_experts_used] their weights; the sigmoid of the gate */
     float *expert_in, *expert_out; /* [rows, d_model] */
 };
+
+/* C = alpha op(A) op(B) + beta C.
+ *   op(A) [m, k], op(B) [k, n], C [m, n]; row-major, rows lda, ldb, ldc apart; ta, tb: the stored
+ *   matrix is the transpose of op's. beta 0 overwrites whatever C holds. C overlaps neither. */
+typedef void (*gf_gemm_fn)(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
+                           const float *b, int32_t ldb, float beta, float *c, int32_t ldc);
 
 /* What a pass needs in addition when a backward pass will follow. There is no cache: every segment is a whole sequence
  * from position 0 and attends to its own rows. */

@@ -68,6 +68,20 @@ static void put_names(struct text *t, const char *key, const char *const *names,
     put(t, "],");
 }
 
+/* "points":[["hook_embed","D",1],... */
+static void put_points(struct text *t) {
+    put(t, "\"points\":[");
+    for (int i = 0; i < GF_N_POINTS; i++) {
+        const int global = points[i].name[0] == '@';
+        const char axes[2] = {points[i].axes, 0};
+        put(t, i ? ",[\"" : "[\"");
+        put(t, points[i].name + global);
+        put(t, "\",\"");
+        put(t, axes);
+        put(t, global ? "\",1]" : "\",0]");
+    }
+}
+
 const char *gf_schema(void) {
     if (json[0]) return json;
     struct text t = {json};
@@ -76,16 +90,7 @@ const char *gf_schema(void) {
     put_names(&t, "components", components, sizeof components / sizeof *components);
     put_names(&t, "dtypes", dtypes, sizeof dtypes / sizeof *dtypes);
     put_names(&t, "kv_types", kv_types, sizeof kv_types / sizeof *kv_types);
-    put(&t, "\"points\":[");
-    for (int i = 0; i < GF_N_POINTS; i++) {
-        const int global = points[i].name[0] == '@';
-        const char axes[2] = {points[i].axes, 0};
-        put(&t, i ? ",[\"" : "[\"");
-        put(&t, points[i].name + global);
-        put(&t, "\",\"");
-        put(&t, axes);
-        put(&t, global ? "\",1]" : "\",0]");
-    }
+    put_points(&t);
     put(&t, "],\"ops\":[" GF_OPS(OP_NAME) "\"\"],\"tensor\":{");
     put_member(&t, "name", offsetof(struct gf_tensor, name));
     put_member(&t, "component", offsetof(struct gf_tensor, component));

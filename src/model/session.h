@@ -1,5 +1,5 @@
-/* session.h - struct gf_session: the state of one sequence of tokens over a model. The public calls are declared in
- * glassformer.h. */
+/* session.h - struct gf_session: the state of one sequence of tokens over a model, and what the files session_*.c share.
+ * The public calls are declared in glassformer.h. */
 #ifndef GF_SESSION_H
 #define GF_SESSION_H
 #include "base/arena.h"
@@ -46,4 +46,31 @@ struct gf_session {
     float *logits;                                 /* [logits_room, vocab_size] */
     int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
 };
+
+/* session_run.c: one pass through a stack or the head, on the session's scratch */
+
+/* GF_OK if all n ids are in the vocabulary, otherwise the error. */
+int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
+/* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments. The scratch is
+ * reserved for n rows. */
+void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
+                  const int32_t *ids, float *hidden);
+/* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */
+void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n);
+
+/* session_scratch.c: memory for passes. Each call returns 0, or -1 without memory: nothing has changed then. */
+
+/* Grow the scratch to passes of `rows` rows over `keys` keys. What the scratch held is lost when it grows. */
+int gf_reserve_scratch(struct gf_session *s, int32_t rows, int32_t keys);
+/* Grow *rows, [*room, width], to `need` rows; the old ones are copied. */
+int gf_reserve_rows(float **rows, int32_t *room, int32_t need, int32_t width);
+/* Grow s->ids to n tokens; the old ones are kept. */
+int gf_reserve_ids(struct gf_session *s, int32_t n);
+
+/* session_eval.c: what restoring a session shares with prefill and decode */
+
+/* GF_OK if n more tokens can be evaluated, otherwise the error. */
+int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
+/* After the keys and values of n tokens are in the cache: add the tokens to the sequence. */
+void gf_session_advance(struct gf_session *s, const int32_t *ids, int32_t n);
 #endif

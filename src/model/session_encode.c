@@ -2,8 +2,7 @@
 #include "base/pool.h"
 #include "model/attention.h" /* gf_cross_keys_values */
 #include "model/config.h"    /* gf_kv_width */
-#include "model/session_run.h"
-#include "model/session_scratch.h"
+#include "model/session.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,8 @@
 /* session_eval.c - prefill and decode: n >= 1 tokens of one session, or one token in each of several; their logits */
-#include "model/session_eval.h"
+#include "model/session.h"
 #include "base/clock.h"
 #include "base/pool.h"
 #include "model/position.h" /* gf_position_reach */
-#include "model/session_run.h"
-#include "model/session_scratch.h"
 #include <string.h>
 
 int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {

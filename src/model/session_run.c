@@ -1,5 +1,5 @@
 /* session_run.c - one pass of a session: through a stack, and from hidden states to logits */
-#include "model/session_run.h"
+#include "model/session.h"
 #include "model/block.h"
 #include "model/head.h"
 #include "model/norm.h"

@@ -1,7 +1,6 @@
 /* session_save.c - a session's cache as bytes, block by block, and back */
 #include "model/position.h" /* gf_position_reach */
-#include "model/session_eval.h"
-#include "model/session_scratch.h"
+#include "model/session.h"
 
 uint64_t gf_session_block_bytes(const struct gf_session *s) { return s->kv.table_at; }
 

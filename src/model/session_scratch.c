@@ -1,5 +1,5 @@
 /* session_scratch.c - the memory of a session's passes: one arena that all layers share, and rows that grow */
-#include "model/session_scratch.h"
+#include "model/session.h"
 #include "base/bytes.h"
 #include "kernels/kernels.h" /* gf_matmul_scratch */
 #include "model/config.h"    /* gf_qkv_width, gf_ffn_gated, gf_widest_ffn */

@@ -2,7 +2,7 @@
  * gf_gemm. */
 #ifndef GF_BLAS_H
 #define GF_BLAS_H
-#include "kernels/gemm.h"
+#include "train/gemm.h"
 
 gf_gemm_fn gf_blas_gemm(void);
 const char *gf_blas_name(void); /* for people */

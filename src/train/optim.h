@@ -2,7 +2,7 @@
 #ifndef GF_OPTIM_H
 #define GF_OPTIM_H
 #include "base/pool.h"
-#include "kernels/gemm.h"
+#include "train/gemm.h"
 #include "train/params.h"
 
 struct gf_optim_options {

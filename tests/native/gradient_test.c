@@ -130,7 +130,7 @@
 #define sqrtf sqrt
 #define GF_IN_DOUBLE
 #include "../../src/model/config.c"
-#include "../../src/kernels/gemm.c"
+#include "../../src/train/gemm.c"
 #include "../../src/kernels/ref.c"
 #include "../../src/kernels/wide.c"
 #include "../../src/model/attend_cached.c"

@@ -1,5 +1,5 @@
 /* observe.h - what a session captures (capture.c) and edits (edit.c), by place. A place is a stack, a layer and a point
- * in one number. Passes call it through tap.h. */
+ * in one number. */
 #ifndef GF_OBSERVE_H
 #define GF_OBSERVE_H
 #include "glassformer.h"
@@ -70,6 +70,16 @@ int gf_observe_reserve(struct gf_observe *o, uint64_t n);
 static inline uint64_t gf_results_floats(const struct gf_config *c) {
     return (uint64_t)c->n_heads * ((uint64_t)c->d_head + 2 * (uint64_t)c->d_model);
 }
+/* Report a point of a pass: apply the edits of that point, then capture it. Passes call these through gf_tap of pass.h,
+ * and only where something is observed. */
+/* n rows of this chunk from its row `row` on, `width` floats each, ld apart, have just been computed. Points with axes
+ * D, Q, K, F, 1, R. */
+void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,
+                 int32_t n, int32_t width);
+/* One query's row of keys 0 .. n - 1 in one head. Points with axes S; `row` counts within this
+ * chunk. */
+void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head, int32_t row, float *x,
+                 int32_t n);
 /* capture.c: copy the values of a tap. edit.c: change them. */
 void gf_capture_rows(struct gf_observe *o, int32_t place, int32_t row, const float *x, int32_t ld, int32_t n,
                      int32_t width);

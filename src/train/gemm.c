@@ -1,9 +1,9 @@
-/* gemm.c - C = alpha op(A) op(B) + beta C, see gemm.h. Blocks of B and A are copied (packed), so that the inner loop
+/* gemm.c - C = alpha op(A) op(B) + beta C, see gf_gemm_fn. Blocks of B and A are copied (packed), so that the inner loop
  * reads both in sequence, transposed or not: B as [k][COLS columns], A as [k][ROWS rows].
  *
  * A sum runs over k in chunks of DEPTH: products are added in order within a chunk, then the sums of the chunks in
  * order. This order depends on k alone, so splitting m or n among threads changes no bit. */
-#include "kernels/gemm.h"
+#include "train/gemm.h"
 #include <string.h>
 
 /* ROWS x COLS sums stay in registers: in wasm 4 x 8 fill 8 of an x86 processor's 16. (V8 on a Xeon,
