@@ -4,21 +4,23 @@
  *
  * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19; for types with factors, sums of
  * 16 products of at most 32 * 127 are multiplied by integers up to 128, and two of them stay below 2^24. Sums of 8 such
- * products fit int16, so that one i32x4_dot multiplies those of both halves of a block by their factors and adds them. The
- * sum is formed for 16 rows x 1 token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane holds 4 columns of a row:
+ * products fit int16, so that one i32x4_dot multiplies those of both halves of a block by their factors and adds them.
+ * The sum is formed for 16 rows x 1 token (int8_by_1.h), or for 8 rows x 4 tokens (int8_by_4.h), in vectors whose
+ * 32-bit lane holds 4 columns of a row:
  *
- *   i32x4_rdot   one instruction multiplies the 4 columns and adds them to the lane.
- *   i32x4_dot    (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column are
- *             v = 256 o + e with e in 0..255, so that
- *               256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
- *             two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
- *             factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
- *   i16x8_rdot   (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w is |x| times
- *             w with the sign of x. A weight with all bits inverted is -w - 1, so the sum also gets |x| for every
- *             negative x. Two products stay within 2 * 127 * 128 < 2^15; i32x4_dot with ones adds the two lanes of a row.
- *             For 6 bits, four such sums fit a lane.
- *   i16x8_rdot   (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
- *             of a block, whose sum stays below 16 * 15 * 127 < 2^15; i32x4_dot with ones adds the two lanes of a row.
+ *   i32x4_rdot  one instruction multiplies the 4 columns and adds them to the lane.
+ *   i32x4_dot   (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column
+ *               are v = 256 o + e with e in 0..255, so that
+ *                 256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
+ *               two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
+ *               factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
+ *   i16x8_rdot  (GF_DOT_ABS) multiplies 2 columns in each lane of 16 bits, where one factor is 0..127: x w is |x| times
+ *               w with the sign of x. A weight with all bits inverted is -w - 1, so the sum also gets |x| for every
+ *               negative x. Two products stay within 2 * 127 * 128 < 2^15; i32x4_dot with ones adds the two lanes of a
+ *               row. For 6 bits, four such sums fit a lane.
+ *   i16x8_rdot  (GF_DOT_I7, weights of 4 bits) multiplies 2 columns in each lane of 16 bits. Such a lane has 16 columns
+ *               of a block, whose sum stays below 16 * 15 * 127 < 2^15; i32x4_dot with ones adds the two lanes of a
+ *               row.
  *
  * e is unsigned, so even columns are stored as w + 128 for GF_DOT_I16; all columns are for GF_DOT_UNSIGNED. A sum then
  * starts at -128 times the sum of the activations of those columns (acts.c). */

@@ -266,9 +266,9 @@ GF_INLINE int32_t i32x4_max_lane(v128 a) {
     return i32x4_first(i32x4_max(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
 }
 
-/* F4(x), I32X4(x): the constant x in all four lanes, for hot loops. One instruction reads it from memory. f4_splat(3.14f)
- * would become a vector literal, which V8 builds with four instructions at each use; the empty assembly keeps the
- * compiler from seeing that the memory is constant and making it a literal again. */
+/* F4(x), I32X4(x): the constant x in all four lanes, for hot loops. One instruction reads it from memory.
+ * f4_splat(3.14f) would become a vector literal, which V8 builds with four instructions at each use; the empty assembly
+ * keeps the compiler from seeing that the memory is constant and making it a literal again. */
 GF_INLINE v128 v_splat_from_memory(const void *p) {
     __asm__("" : "+r"(p));
     return v_splat32(p);

@@ -1,5 +1,6 @@
-/* attend_cached.c - attention over cached keys and values for inference, with taps; see attend.h. Threads divide the kv heads. Up to 4 queries share one read of a block of keys. The softmax
- * runs over all keys of a row at once, so a row's result does not depend on the other queries. */
+/* attend_cached.c - attention over cached keys and values for inference, with taps; see attend.h. Threads divide the kv
+ * heads. Up to 4 queries share one read of a block of keys. The softmax runs over all keys of a row at once, so a row's
+ * result does not depend on the other queries. */
 #include "model/attend.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */

@@ -3,8 +3,8 @@
 #define GF_ATTENTION_H
 #include "model/pass.h"
 
-/* The output in b->sub = self-attention of the rows x [n, d_model], whose keys and values are appended to their segments'
- * caches. In training, b then holds what the backward function reads. */
+/* The output in b->sub = self-attention of the rows x [n, d_model], whose keys and values are appended to their
+ * segments' caches. In training, b then holds what the backward function reads. */
 void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x);
 /* The same of the attention of the rows x to the encoder's output, whose keys and values are in each segment's `cross`;
  * in training they are computed here, into b->cross_kv. */

@@ -1,5 +1,5 @@
-/* session.h - struct gf_session: the state of one sequence of tokens over a model, and what the files session_*.c share.
- * The public calls are declared in glassformer.h. */
+/* session.h - struct gf_session: the state of one sequence of tokens over a model, and what the files session_*.c
+ * share. The public calls are declared in glassformer.h. */
 #ifndef GF_SESSION_H
 #define GF_SESSION_H
 #include "base/arena.h"

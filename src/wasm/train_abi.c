@@ -45,8 +45,8 @@ int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, stru
     return gf_bpe_read(&r->bpe, json, n, err);
 }
 
-/* Stories, or pairs for an encoder_decoder. text: n bytes from gf_abi_alloc, followed by a 0; d owns it, and it is freed on
- * failure. */
+/* Stories, or pairs for an encoder_decoder. text: n bytes from gf_abi_alloc, followed by a 0; d owns it, and it is
+ * freed on failure. */
 static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32_t n, uint64_t seed,
                          struct gf_error *err) {
     return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, err);

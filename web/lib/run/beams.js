@@ -15,7 +15,10 @@ import { Yielder } from '../base/event_loop.js';
  * @typedef {{sequence: Sequence, ids: number[], logprobs: number[], sum: number}} Beam
  */
 
-/** @typedef {{ids: number[], logprobs: number[], value: number, eos: boolean}} Found value: the score; eos: at its end */
+/**
+ * A finished hypothesis; value: its score, eos: whether it ended by itself.
+ * @typedef {{ids: number[], logprobs: number[], value: number, eos: boolean}} Found
+ */
 
 /** The hypotheses of one search. Its owner closes it. */
 class Search {
