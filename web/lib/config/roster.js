@@ -7,7 +7,7 @@ import { fail, show } from '../base/errors.js';
 import { ROWS } from './roster_rows.js';
 
 /** @import { Config } from './config.js' */
-/** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
+/** @typedef {import('./roster_rows.js').Component} Component */
 /**
  * @typedef {object} Weight
  * @property {string} name

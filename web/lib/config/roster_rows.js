@@ -3,6 +3,8 @@
 // Made from src/model/roster.c by scripts/generate.js. Do not edit it.
 import { isGated, isSparse } from './config.js';
 
+/** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
+
 /**
  * The weights of each part, in the engine's order. A row is a weight (dims, or the same for heads), another part
  * (count: as often), or what holds for the rows that follow it (component or width alone).
