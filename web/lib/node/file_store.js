@@ -47,68 +47,86 @@ export async function fileStore(cacheDir) {
       'unsupported',
       "cache 'file' was requested, but there is no file system here: in a browser use 'cache-storage' or 'opfs'",
     );
+  const folder = cacheDir ?? defaultCacheDir();
   /** @type {typeof import('node:fs/promises')} */
   const fs = node('fs/promises');
-  /** @type {typeof import('node:path')} */
-  const { join, basename } = node('path');
-  const folder = cacheDir ?? defaultCacheDir();
-  const blocked = (/** @type {any} */ error) =>
+  try {
+    await fs.mkdir(folder, { recursive: true });
+    await fs.access(folder, fs.constants.R_OK | fs.constants.W_OK);
+  } catch (/** @type {any} */ error) {
     fail(
       'storage',
       `the cache folder ${folder} cannot be used (${error?.code ?? error?.message}): ` +
         "name another with cacheDir, or load with cache: 'none'",
       error,
     );
-  await fs.mkdir(folder, { recursive: true }).catch(blocked);
-  await fs.access(folder, fs.constants.R_OK | fs.constants.W_OK).catch(blocked);
-  /**
-   * The path of a stored file: SHA-256 of the address, and the last part of the address, which people can read.
-   * @param {string} url
-   */
-  const pathOf = (url) => {
-    const last = basename(new URL(url).pathname)
-      .replace(/[^\w.-]/g, '_')
-      .slice(-60);
-    return join(folder, `${new Sha256().update(new TextEncoder().encode(url)).digest()}-${last}`);
-  };
+  }
   return {
-    get: async (url) => {
-      const file = await openFile(pathOf(url)).catch(() => null);
-      if (!file) return null;
-      const stat = await file.stat();
-      if (!stat.isFile() || !stat.size) {
-        await file.close();
-        return null;
-      }
-      return new Response(contents(file), { headers: { 'content-length': String(stat.size) } });
-    },
+    get: (url) => storedResponse(pathOf(folder, url)),
     put: async (url) => {
-      await removeStale(fs, folder, join);
-      const path = pathOf(url);
-      const part = `${path}.${crypto.randomUUID()}${PART}`;
-      const file = await openFile(part, 'wx');
-      const discard = async () => {
-        await file.close().catch(() => {});
-        await fs.rm(part, { force: true });
-      };
-      return new WritableStream({
-        async write(chunk) {
-          for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
-        },
-        async close() {
-          try {
-            await file.sync(); // before the rename: a crash must not leave an incomplete file
-            await file.close();
-            await fs.rename(part, path); // atomic; of two processes that write the file, the last one wins
-          } catch (error) {
-            await discard();
-            throw error;
-          }
-        },
-        abort: discard,
-      });
+      await removeStale(fs, folder);
+      return fileWriter(fs, pathOf(folder, url));
     },
   };
+}
+
+/**
+ * The path of a stored file: SHA-256 of the address, and the last part of the address, which people can read.
+ * @param {string} folder
+ * @param {string} url
+ * @returns {string}
+ */
+function pathOf(folder, url) {
+  const { join, basename } = node('path');
+  const last = basename(new URL(url).pathname)
+    .replace(/[^\w.-]/g, '_')
+    .slice(-60);
+  return join(folder, `${new Sha256().update(new TextEncoder().encode(url)).digest()}-${last}`);
+}
+
+/**
+ * A stored file as a response; null where there is none.
+ * @param {string} path
+ */
+async function storedResponse(path) {
+  const file = await openFile(path).catch(() => null);
+  if (!file) return null;
+  const stat = await file.stat();
+  if (stat.isFile() && stat.size)
+    return new Response(contents(file), { headers: { 'content-length': String(stat.size) } });
+  await file.close();
+  return null;
+}
+
+/**
+ * A stream into a file, which gets its name when the stream is closed.
+ * @param {typeof import('node:fs/promises')} fs
+ * @param {string} path
+ * @returns {Promise<WritableStream<Uint8Array>>}
+ */
+async function fileWriter(fs, path) {
+  const part = `${path}.${crypto.randomUUID()}${PART}`;
+  const file = await openFile(part, 'wx');
+  const discard = async () => {
+    await file.close().catch(() => {});
+    await fs.rm(part, { force: true });
+  };
+  return new WritableStream({
+    async write(chunk) {
+      for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
+    },
+    async close() {
+      try {
+        await file.sync(); // before the rename: a crash must not leave an incomplete file
+        await file.close();
+        await fs.rename(part, path); // atomic; of two processes that write the file, the last one wins
+      } catch (error) {
+        await discard();
+        throw error;
+      }
+    },
+    abort: discard,
+  });
 }
 
 /**
@@ -141,12 +159,11 @@ function contents(file) {
  * Remove old files that were never completed.
  * @param {typeof import('node:fs/promises')} fs
  * @param {string} folder
- * @param {typeof import('node:path').join} join
  */
-async function removeStale(fs, folder, join) {
+async function removeStale(fs, folder) {
   for (const name of await fs.readdir(folder).catch(() => /** @type {string[]} */ ([]))) {
     if (!name.endsWith(PART)) continue;
-    const path = join(folder, name);
+    const path = node('path').join(folder, name);
     const stat = await fs.stat(path).catch(() => null);
     if (stat && Date.now() - stat.mtimeMs > STALE_MS) await fs.rm(path, { force: true }).catch(() => {});
   }

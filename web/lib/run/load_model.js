@@ -26,51 +26,23 @@ const INITIAL_STD = 0.02;
  * @param {Record<string, any>} options
  * @param {Hooks} hooks
  */
-export async function loadModel(
-  source,
-  options,
-  { signal, onProgress, fetch, rename, onHelper, helper, prefetchedFetch, engine: binary },
-) {
+export async function loadModel(source, options, hooks) {
   options = checkedLoadOptions(options);
+  const { signal, onProgress, onHelper, helper, engine: binary } = hooks;
   signal?.throwIfAborted();
   const report = progressReporter(onProgress);
   const starting = startEngine(options, report, binary);
-  let downloaded = 0;
-  let total = /** @type {number | null} */ (null);
-  let fromCache = false;
-  const isStored = (options.cache ?? 'none') !== 'none' || options.sha256 !== undefined;
-  const isPlatformFetch = fetch === undefined && !isStored;
-  fetch = loadFetch(source, options, fetch ?? prefetchedFetch);
-  if (isStored) {
-    const { storedFetch } = await import('../cache/model_store.js').catch(lacking('cache'));
-    const onHit = () => {
-      fromCache = true;
-    };
-    fetch = await storedFetch(source, options, fetch, onHit, signal);
-  }
-  let checkpoint = await openCheckpoint(source, {
-    fetch,
-    signal,
-    hfEndpoint: options.hfEndpoint,
-    config: options.config,
-    names: options.names,
-    rename,
-    trusted: isPlatformFetch,
-    onBytes: (loaded, all) => {
-      downloaded = loaded;
-      total = all ?? null;
-      report('download', loaded, total, loaded === total, fromCache);
-    },
-  });
+  const download = { loaded: 0, total: /** @type {number | null} */ (null), fromCache: false };
+  let checkpoint = await requestCheckpoint(source, options, hooks, download, (isDone) =>
+    report('download', download.loaded, download.total, isDone, download.fromCache),
+  );
   /** @type {Engine | undefined} */
   let engine;
   try {
-    if (options.adapters?.length)
-      checkpoint = (await import('../adapters/merge_adapters.js').catch(lacking('adapters'))).withAdapters(
-        checkpoint,
-        options.adapters,
-        options.dtype === 'keep',
-      );
+    if (options.adapters?.length) {
+      const { withAdapters } = await import('../adapters/merge_adapters.js').catch(lacking('adapters'));
+      checkpoint = withAdapters(checkpoint, options.adapters, options.dtype === 'keep');
+    }
     const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
     engine = await starting;
     const warnings = [...checkpoint.warnings];
@@ -82,7 +54,7 @@ export async function loadModel(
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
     engine.seal();
-    report('download', downloaded, total ?? downloaded, true, fromCache);
+    report('download', download.loaded, download.total ?? download.loaded, true, download.fromCache);
     report('load', copied, tensorBytes, true);
     return new LoadedModel(engine, checkpoint, tokenizer, options, warnings);
   } catch (error) {
@@ -90,6 +62,42 @@ export async function loadModel(
     engine?.close();
     throw error;
   }
+}
+
+/**
+ * Opens the checkpoint, through a cache where one is requested.
+ * @param {any} source
+ * @param {Record<string, any>} options
+ * @param {Hooks} hooks
+ * @param {{loaded: number, total: number | null, fromCache: boolean}} download  updated while bytes arrive
+ * @param {(isDone: boolean) => void} onBytes  called then
+ */
+async function requestCheckpoint(source, options, { signal, fetch, rename, prefetchedFetch }, download, onBytes) {
+  const isStored = (options.cache ?? 'none') !== 'none' || options.sha256 !== undefined;
+  const isPlatformFetch = fetch === undefined && !isStored;
+  fetch = loadFetch(source, options, fetch ?? prefetchedFetch);
+  if (isStored) {
+    const { storedFetch } = await import('../cache/model_store.js').catch(lacking('cache'));
+    const onHit = () => {
+      download.fromCache = true;
+    };
+    fetch = await storedFetch(source, options, fetch, onHit, signal);
+  }
+  const { hfEndpoint, config, names } = options;
+  return openCheckpoint(source, {
+    fetch,
+    signal,
+    hfEndpoint,
+    config,
+    names,
+    rename,
+    trusted: isPlatformFetch,
+    onBytes: (loaded, all) => {
+      download.loaded = loaded;
+      download.total = all ?? null;
+      onBytes(loaded === download.total);
+    },
+  });
 }
 
 /**
