@@ -3,7 +3,7 @@
 //
 // A family's defaults are those of its configuration class in transformers. To add a family, add its entry to
 // families_llama.js, families_gpt.js, families_bert.js or families_seq2seq.js, or here.
-import { activation, nameIn, product } from './families_common.js';
+import { BIASED, activation, biasKeys, nameIn, product } from './families_common.js';
 import { BERT_LIKE } from './families_bert.js';
 import { GPT_LIKE } from './families_gpt.js';
 import { LLAMA_LIKE } from './families_llama.js';
@@ -27,9 +27,7 @@ const rlvr = {
     norm_eps: 'norm_eps',
     position: 'positional',
     rope_theta: 'rope_base',
-    bias_qkv: 'bias',
-    bias_attn_out: 'bias',
-    bias_ffn: 'bias',
+    ...biasKeys('bias'),
     tie_word_embeddings: 'tie_embeddings',
   },
   aliases: { max_len: 'max_seq_len', tie_weights: 'tie_embeddings' },
@@ -90,9 +88,7 @@ const bareBones = {
     norm: 'layernorm',
     final_norm: false,
     position: 'sinusoidal',
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     bias_head: true,
     tie_word_embeddings: false,
   },
@@ -208,17 +204,13 @@ const nanoGpt = {
   ...linearGpt,
   keys: {
     ...linearGpt.keys,
-    bias_qkv: 'bias',
-    bias_attn_out: 'bias',
-    bias_ffn: 'bias',
+    ...biasKeys('bias'),
     bias_norm: 'bias',
   },
   base: {
     norm: 'layernorm',
     position: 'learned',
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     tie_word_embeddings: true,
   },
   required: ['context_length'],

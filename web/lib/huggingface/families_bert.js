@@ -2,7 +2,7 @@
 //
 // A file may hold the encoder alone or with a prefix, with or without pooler and head of the masked language model:
 // the names in the file decide, and without a file the architecture in config.json.
-import { SIZE_KEYS, activation } from './families_common.js';
+import { BIASED, SIZE_KEYS, activation } from './families_common.js';
 
 /** @import { Family, Json } from './families_common.js' */
 
@@ -60,9 +60,7 @@ const BERT_BASE = {
   embed_norm: true,
   position: 'learned',
   n_token_types: 2,
-  bias_qkv: true,
-  bias_attn_out: true,
-  bias_ffn: true,
+  ...BIASED,
   bias_head: true,
   tie_word_embeddings: true,
   context_length: 512,

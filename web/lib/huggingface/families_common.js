@@ -53,6 +53,15 @@ export const GPT2_KEYS = {
   tie_word_embeddings: 'tie_word_embeddings',
 };
 
+/** Biases of all matrices of a block. */
+export const BIASED = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
+
+/**
+ * The same, where one key says whether there are biases.
+ * @param {string} key
+ */
+export const biasKeys = (key) => ({ bias_qkv: key, bias_attn_out: key, bias_ffn: key });
+
 /**
  * How the tensors of a family are stored and named in a checkpoint.
  * @param {Family | null} family

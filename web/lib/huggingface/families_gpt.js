@@ -1,19 +1,41 @@
 // families_gpt.js - the families with a plain feed-forward layer and LayerNorm: GPT-2 and those that followed it
-import { SIZE_KEYS, GPT2_KEYS, MAX_LAYERS, activation, eachLayer, repeating, ropeFields } from './families_common.js';
+import {
+  BIASED,
+  SIZE_KEYS,
+  GPT2_KEYS,
+  MAX_LAYERS,
+  activation,
+  biasKeys,
+  eachLayer,
+  repeating,
+  ropeFields,
+} from './families_common.js';
 import { llama } from './families_llama.js';
 
 /** @import { Family, Json } from './families_common.js' */
+
+/** Names of GPT-2's tensors, without a prefix. */
+const GPT2_NAMES = {
+  blocks: 'h',
+  embed: 'wte',
+  position: 'wpe',
+  norm1: 'ln_1',
+  norm2: 'ln_2',
+  'attn.*': 'attn.c_attn',
+  'attn.o': 'attn.c_proj',
+  'ffn.up': 'mlp.c_fc',
+  'ffn.down': 'mlp.c_proj',
+  final_norm: 'ln_f',
+  head: '/lm_head',
+};
 
 /**
  * GPT-2: q, k and v are one tensor, and matrices are stored [in, out].
  * @type {Family}
  */
 const gpt2 = {
-  keys: {
-    ...GPT2_KEYS,
-    scale_scores: 'scale_attn_weights',
-  },
-  base: { norm: 'layernorm', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true },
+  keys: { ...GPT2_KEYS, scale_scores: 'scale_attn_weights' },
+  base: { norm: 'layernorm', position: 'learned', ...BIASED },
   untold: () => ['n_heads'],
   derive(json, unsupported) {
     if (json.scale_attn_by_inverse_layer_idx) unsupported('scale_attn_by_inverse_layer_idx', true);
@@ -21,17 +43,7 @@ const gpt2 = {
   },
   names: (config, json, files) => ({
     '': files.has('transformer.wpe.weight') ? 'transformer.' : '',
-    blocks: 'h',
-    embed: 'wte',
-    position: 'wpe',
-    norm1: 'ln_1',
-    norm2: 'ln_2',
-    'attn.*': 'attn.c_attn',
-    'attn.o': 'attn.c_proj',
-    'ffn.up': 'mlp.c_fc',
-    'ffn.down': 'mlp.c_proj',
-    final_norm: 'ln_f',
-    head: '/lm_head',
+    ...GPT2_NAMES,
   }),
   conventions: { cols: true },
 };
@@ -90,29 +102,20 @@ const gptNeo = {
   },
   names: (config, json, files) => ({
     '': files.has('wpe.weight') ? '' : 'transformer.',
-    blocks: 'h',
-    embed: 'wte',
-    position: 'wpe',
-    norm1: 'ln_1',
-    norm2: 'ln_2',
+    ...GPT2_NAMES,
     'attn.*': 'attn.attention.*_proj',
     'attn.o': 'attn.attention.out_proj',
-    'ffn.up': 'mlp.c_fc',
-    'ffn.down': 'mlp.c_proj',
-    final_norm: 'ln_f',
-    head: '/lm_head',
   }),
 };
+
+const { position: _, norm2: __, ...GPTJ_NAMES } = GPT2_NAMES;
 
 /**
  * GPT-J: one norm for both sublayers, neighbouring components rotated, a head with biases.
  * @type {Family}
  */
 const gptj = {
-  keys: {
-    ...GPT2_KEYS,
-    rotary_dim: 'rotary_dim',
-  },
+  keys: { ...GPT2_KEYS, rotary_dim: 'rotary_dim' },
   base: {
     norm: 'layernorm',
     position: 'rope',
@@ -129,15 +132,11 @@ const gptj = {
   derive: (json) => ({ ffn: activation(json.activation_function ?? 'gelu_new') }),
   names: (config, json, files) => ({
     '': files.has('wte.weight') ? '' : 'transformer.',
-    blocks: 'h',
-    embed: 'wte',
-    norm1: 'ln_1',
+    ...GPTJ_NAMES,
     'attn.*': 'attn.*_proj',
     'attn.o': 'attn.out_proj',
     'ffn.up': 'mlp.fc_in',
     'ffn.down': 'mlp.fc_out',
-    final_norm: 'ln_f',
-    head: '/lm_head',
   }),
 };
 
@@ -158,9 +157,7 @@ const gptNeox = {
     norm: 'layernorm',
     position: 'rope',
     parallel_residual: true,
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     context_length: 2048,
     tie_word_embeddings: false,
   },
@@ -207,9 +204,7 @@ const phi = {
     shared_norm: true,
     qk_norm_kind: 'layernorm',
     bias_qk_norm: true,
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     bias_head: true,
     context_length: 2048,
     tie_word_embeddings: false,
@@ -245,9 +240,7 @@ const starcoder2 = {
   keys: {
     ...llama.keys,
     norm_eps: 'norm_epsilon',
-    bias_qkv: 'use_bias',
-    bias_attn_out: 'use_bias',
-    bias_ffn: 'use_bias',
+    ...biasKeys('use_bias'),
     sliding_window: 'sliding_window',
   },
   base: {
@@ -255,9 +248,7 @@ const starcoder2 = {
     norm: 'layernorm',
     norm_eps: 1e-5,
     n_kv_heads: 2,
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     context_length: 4096,
     tie_word_embeddings: true,
   },
@@ -281,18 +272,14 @@ const opt = {
   keys: {
     ...SIZE_KEYS,
     d_ff: 'ffn_dim',
-    bias_qkv: 'enable_bias',
-    bias_attn_out: 'enable_bias',
-    bias_ffn: 'enable_bias',
+    ...biasKeys('enable_bias'),
     norm_gain: 'layer_norm_elementwise_affine',
   },
   base: {
     norm: 'layernorm',
     position: 'learned',
     position_offset: 2,
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     context_length: 2048,
   },
   required: ['d_ff'],
@@ -346,9 +333,7 @@ const bloom = {
     ffn: 'gelu_tanh',
     position: 'alibi',
     embed_norm: true,
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     context_length: 2048,
   },
   reads: [

@@ -5,6 +5,16 @@ import { SIZE_KEYS, eachLayer, gated, repeating, ropeFields, windowFields, windo
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 
 /**
+ * The fields of a gate with SiLU and of rotary positions.
+ * @param {Parameters<typeof ropeFields>[2]} [options]
+ * @returns {(json: Json, unsupported: Unsupported) => Json}
+ */
+const rotated = (options) => (json, unsupported) => ({
+  ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+  ...ropeFields(json, unsupported, options),
+});
+
+/**
  * Llama, and the base of the families with the same structure.
  * @type {Family}
  */
@@ -31,7 +41,7 @@ export const llama = {
   required: ['d_ff'],
   derive(json, unsupported) {
     if (json.sliding_window && json.model_type === 'llama') unsupported('sliding_window', json.sliding_window);
-    return { ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported), ...ropeFields(json, unsupported) };
+    return rotated()(json, unsupported);
   },
   names: (config, json, files) => ({
     '': !files.has('model.embed_tokens.weight') && files.has('embed_tokens.weight') ? '' : 'model.',
@@ -78,8 +88,7 @@ const qwen2 = {
     const layers = windowLayers(json, unsupported, (l) => on && l >= first);
     if (!on && layers.some(Boolean)) unsupported('layer_types', json.layer_types);
     return {
-      ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
-      ...ropeFields(json, unsupported),
+      ...rotated()(json, unsupported),
       ...windowFields(layers, json.sliding_window ?? 0),
     };
   },
@@ -214,10 +223,7 @@ const phi3 = {
   keys: { ...noBias, sliding_window: 'sliding_window' },
   base: { ...llama.base, norm_eps: 1e-5, context_length: 4096 },
   reads: ['partial_rotary_factor', 'original_max_position_embeddings'],
-  derive: (json, unsupported) => ({
-    ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
-    ...ropeFields(json, unsupported, { partial: 1 }),
-  }),
+  derive: rotated({ partial: 1 }),
   names: (config, json, files) => ({
     ...llama.names(config, json, files),
     'attn.*': 'self_attn.qkv_proj',
@@ -382,8 +388,7 @@ const smollm3 = {
     const window = json.use_sliding_window && json.sliding_window ? json.sliding_window : 0;
     const layers = windowLayers(json, unsupported, (l) => window > 0 && !given[l]);
     return {
-      ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
-      ...ropeFields(json, unsupported),
+      ...rotated()(json, unsupported),
       rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 2e6,
       rope_layers: repeating(given.map(Boolean)),
       ...windowFields(layers, window),
@@ -434,10 +439,7 @@ const stablelm = {
     qk_norm_span: 'each_head',
   },
   reads: ['partial_rotary_factor'],
-  derive: (json, unsupported) => ({
-    ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
-    ...ropeFields(json, unsupported, { partial: 0.25 }),
-  }),
+  derive: rotated({ partial: 0.25 }),
   names: (config, json, files) => ({
     ...llama.names(config, json, files),
     'attn.q_norm.*': 'self_attn.q_layernorm.norms.*',

@@ -1,5 +1,5 @@
 // families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
-import { activation, gated } from './families_common.js';
+import { BIASED, activation, gated } from './families_common.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 
@@ -71,9 +71,7 @@ const marian = {
     norm_placement: 'post',
     position: 'sinusoidal',
     sinusoid_pairs: 'half',
-    bias_qkv: true,
-    bias_attn_out: true,
-    bias_ffn: true,
+    ...BIASED,
     context_length: 1024,
   },
   required: ['d_ff'],
