@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { readHfConfig } from '../../web/lib/huggingface/huggingface.js';
 import { roster } from '../../web/lib/config/roster.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
-import { writeSafetensors } from '../../web/lib/convert/write_safetensors.js';
+import { writeSafetensors } from './write_safetensors.js';
 import { load } from '../../web/lib/index.js';
 import { stories } from './helpers.js';
 import { drain, ggufFile, hf, hfFile, hfTensors, product, rejects } from './small_files.js';

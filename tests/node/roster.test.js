@@ -12,7 +12,7 @@ import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { PRESETS } from '../../web/lib/config/presets.js';
 import { dtypeBytes, parameterTable, roster } from '../../web/lib/config/roster.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
-import { writeSafetensors } from '../../web/lib/convert/write_safetensors.js';
+import { writeSafetensors } from './write_safetensors.js';
 import { completeConfig as completed, create } from '../../web/lib/index.js';
 import { golden, json, noShared, shared } from './helpers.js';
 import { randomConfig, randomVariant } from './random_config.js';

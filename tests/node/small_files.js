@@ -4,7 +4,7 @@ import { BLOCKS } from '../../web/lib/base/blocks.js';
 import { CODES } from '../../web/lib/base/errors.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
-import { writeSafetensors } from '../../web/lib/convert/write_safetensors.js';
+import { writeSafetensors } from './write_safetensors.js';
 import { numbers, refused } from './helpers.js';
 
 export const product = (shape) => shape.reduce((a, b) => a * b, 1);

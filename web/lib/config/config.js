@@ -91,13 +91,6 @@ export const scoreScale = (config) =>
   !config.scale_scores ? 1 : config.score_scale > 0 ? config.score_scale : 1 / Math.sqrt(config.d_head);
 
 /**
- * Whether the rotary frequencies depend on the length of the sequence.
- * @param {Config} config
- */
-export const dependsOnLength = (config) =>
-  config.position === 'rope' && (config.rope_scaling === 'dynamic' || config.rope_scaling === 'longrope');
-
-/**
  * @param {import('./config_fields.js').Field} field
  * @param {unknown} v  of a list one of its values
  * @returns {string | null} what was expected, or null when v is fine

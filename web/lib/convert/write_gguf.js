@@ -1,5 +1,5 @@
 // write_gguf.js - writes GGUF version 3, for conversion and tests; loading does not need it
-import { toBfloat, toHalf } from '../bytes/half.js';
+import { toBfloat, toHalf } from './encode_half.js';
 
 /**
  * A value of the metadata with its value type; `of` is the type of the elements of an array.

@@ -1,5 +1,5 @@
-// write_safetensors.js - writes .safetensors files, for conversion and tests; loading does not need it
-import { encode } from './write_gguf.js';
+// write_safetensors.js - writes .safetensors files in every type
+import { encode } from '../../web/lib/convert/write_gguf.js';
 
 /** @typedef {{name: string, shape: number[], dtype: 'F32'|'F16'|'BF16', data: Float32Array}} Tensor */
 
