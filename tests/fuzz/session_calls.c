@@ -57,6 +57,12 @@ static void encode(struct stream *s, struct gf_session *e, const struct gf_confi
     free(ids);
 }
 
+/* A number in 0 ... most, often one of the two. */
+static float number_in(struct stream *s, float most) {
+    const int32_t k = below(s, 1200);
+    return k <= 1000 ? most * (float)k / 1000 : k <= 1100 ? 0 : most;
+}
+
 /* Read every result that the session has. */
 static void read_results(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
@@ -83,11 +89,11 @@ static void read_results(struct stream *s, struct gf_session *e, const struct gf
 static void sample(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
     struct gf_choice choice, top[8];
-    const struct gf_sampling p = {.temperature = number(s),
-                                  .top_p = below(s, 2) ? 1 : number(s),
-                                  .min_p = below(s, 2) ? 0 : number(s),
-                                  .repetition_penalty = below(s, 2) ? 1 : number(s),
-                                  .top_k = below(s, 2) ? 0 : about(s, c->vocab_size % 60000)};
+    const struct gf_sampling p = {.temperature = number_in(s, below(s, 4) ? 2 : 1e6f),
+                                  .top_p = below(s, 2) ? 1 : 1 - number_in(s, 0.999f),
+                                  .min_p = below(s, 2) ? 0 : number_in(s, 1),
+                                  .repetition_penalty = below(s, 2) ? 1 : 1e-6f + number_in(s, 2),
+                                  .top_k = below(s, 2) ? 0 : below(s, 60001)};
     const int32_t ids[3] = {about(s, c->vocab_size % 60000), -1, 0};
     const float bias[3] = {number(s), -INFINITY, number(s)};
     const struct gf_adjustment a = {below(s, 4), ids, bias, NULL};

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { GlassformerError } from '../../web/lib/index.js';
 import { compiled } from '../../web/lib/constrain/compile.js';
 import { reads, schemaAutomaton } from './automata.js';
-import { CHARACTERS, found, literal, numbersOf, pattern, pattern, randomText, value } from './random_patterns.js';
+import { CHARACTERS, found, literal, numbersOf, pattern, randomText, value } from './random_patterns.js';
 
 /** The automaton of a schema; null: it is refused because no text fits it. */
 const automatonOrNone = (/** @type {any} */ json) => {
