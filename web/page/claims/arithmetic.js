@@ -27,20 +27,14 @@ export const mean = (x) => sum(x) / x.length;
  */
 export function variance(x) {
   const m = mean(x);
-  let s = 0;
-  for (let i = 0; i < x.length; i++) s += (x[i] - m) ** 2;
-  return s / x.length;
+  return mean(Array.from(x, (v) => (v - m) ** 2));
 }
 
 /**
  * Root of the mean square.
  * @param {ArrayLike<number>} x
  */
-export function rms(x) {
-  let s = 0;
-  for (let i = 0; i < x.length; i++) s += x[i] ** 2;
-  return Math.sqrt(s / x.length);
-}
+export const rms = (x) => Math.sqrt(mean(Array.from(x, (v) => v ** 2)));
 
 /**
  * @param {ArrayLike<number>} a
@@ -60,6 +54,9 @@ export function rows({ data, shape }) {
   const width = shape[shape.length - 1];
   return Array.from({ length: data.length / width }, (_, i) => data.subarray(i * width, (i + 1) * width));
 }
+
+/** How far the sums of these rows are from 1, at most. @param {ArrayLike<number>[]} list */
+export const fromOne = (list) => Math.max(...list.map((row) => Math.abs(sum(row) - 1)));
 
 /**
  * In double.

@@ -2,7 +2,8 @@
 
 import { distance } from './arithmetic.js';
 import { asSource } from './checkpoint.js';
-import { atMost } from './outcome.js';
+import { WORDS } from './configs.js';
+import { atMost, same, text as numberText } from './outcome.js';
 import { flat } from './reference/parts.js';
 import { messageOf } from '../state/error_message.js';
 
@@ -10,7 +11,10 @@ import { messageOf } from '../state/error_message.js';
  * @typedef {import('./outcome.js').Outcome} Outcome
  * @typedef {import('./checkpoint.js').Checkpoint} Checkpoint
  * @typedef {import('glassformer').Model} Model
+ * @typedef {import('glassformer').Tensor} Tensor
  * @typedef {typeof import('glassformer')} Glassformer
+ * @typedef {{ source?: any, capture?: string[], edits?: any[] }} PassOptions
+ * @typedef {PassOptions & { ids?: number[] }} Pass  ids: WORDS when absent
  *
  * @typedef {object} Claim
  * @property {string} id          begins with the number of its tutorial
@@ -64,35 +68,67 @@ export const ofFresh = (id, text, config, seed, use) =>
   claim(id, text, (g) => using(g.create(config, { seed }), (model) => use(model, g)));
 
 /**
+ * A claim about one pass over a checkpoint.
+ * @param {string} id
+ * @param {string} text
+ * @param {() => Checkpoint} make
+ * @param {Pass} pass
+ * @param {(c: Record<string, Tensor>, weights: Checkpoint['weights'], logits: Tensor, model: Model, config: any) =>
+ *   Outcome | Promise<Outcome>} use  c: what the pass captured
+ */
+export const ofPass = (id, text, make, { ids = WORDS, ...options }, use) =>
+  ofFile(id, text, make, async (model, { weights, config }) => {
+    const { logits, captured } = await model.forward(ids, options);
+    return use(captured, weights, logits, model, config);
+  });
+
+/**
+ * A claim about one pass over a model of this configuration with random weights.
+ * @param {string} id
+ * @param {string} text
+ * @param {any} config
+ * @param {PassOptions & { ids: number[] | number[][], seed?: number }} pass
+ * @param {(c: Record<string, Tensor>, logits: Tensor, model: Model) => Outcome | Promise<Outcome>} use
+ */
+export const ofFreshPass = (id, text, config, { ids, seed = 1, ...options }, use) =>
+  ofFresh(id, text, config, seed, async (model) => {
+    const { logits, captured } = await model.forward(ids, options);
+    return use(captured, logits, model);
+  });
+
+/**
  * The claim that the logits of a checkpoint are those of the tutorial's arithmetic in double precision.
  * @param {string} id
  * @param {string} text
  * @param {() => Checkpoint} make
- * @param {number[]} ids
  * @param {(weights: any, config: any, ids: number[]) => import('./reference/parts.js').Matrix} forward
- * @param {{ source?: number[] }} [options]
+ * @param {Pass} [pass]
  */
-export const ofReference = (id, text, make, ids, forward, options) =>
-  ofFile(id, text, make, async (model, { weights, config }) => {
-    const { logits } = await model.forward(ids, options);
-    return atMost(1e-4, distance(logits.data, flat(forward(weights, config, ids))));
-  });
+export const ofReference = (id, text, make, forward, pass = {}) =>
+  ofPass(id, text, make, pass, (_, weights, logits, __, config) =>
+    atMost(1e-4, distance(logits.data, flat(forward(weights, config, pass.ids ?? WORDS)))),
+  );
 
 /**
- * The largest difference between logits token by token with a cache and those of one full pass.
- * @param {Model} model
- * @param {number[]} ids
- * @param {{ source?: number[] }} [options]
+ * The claim that logits token by token with a cache are those of one full pass.
+ * @param {string} id
+ * @param {string} text
+ * @param {() => Checkpoint} make
+ * @param {Pass} pass
+ * @param {string} [note]
  */
-export async function cacheDistance(model, ids, options) {
-  const { data, shape } = /** @type {import('glassformer').Tensor} */ ((await model.forward(ids, options)).logits),
-    session = await model.session(options);
-  const width = shape[1];
-  let worst = 0;
-  for (const [t, id] of ids.entries())
-    worst = Math.max(worst, distance(await session.eval([id]), data.subarray(t * width, (t + 1) * width)));
-  return worst;
-}
+export const ofCache = (id, text, make, pass, note) =>
+  ofPass(id, text, make, pass, async (_, __, { data, shape: [, width] }, model) => {
+    const { ids = WORDS, ...options } = pass,
+      session = await model.session(options);
+    let worst = 0;
+    for (const [t, token] of ids.entries())
+      worst = Math.max(worst, distance(await session.eval([token]), data.subarray(t * width, (t + 1) * width)));
+    return same('0, to the last bit', worst === 0 ? '0, to the last bit' : numberText(worst), note);
+  });
+
+/** The likeliest token. @param {Float32Array} logits */
+export const argmax = (logits) => logits.indexOf(Math.max(...logits));
 
 /**
  * These ids and what follows greedily until there are n, by full passes without a cache.
@@ -103,9 +139,8 @@ export async function cacheDistance(model, ids, options) {
 export async function greedily(model, start, n) {
   const all = [...start];
   while (all.length < n) {
-    const { data, shape } = (await model.forward(all)).logits,
-      last = data.subarray(data.length - shape[1]);
-    all.push(last.indexOf(Math.max(...last)));
+    const { data, shape } = (await model.forward(all)).logits;
+    all.push(argmax(data.subarray(data.length - shape[1])));
   }
   return all;
 }

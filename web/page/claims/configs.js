@@ -4,7 +4,8 @@ import { ids } from './arithmetic.js';
 /** Tokens for the small checkpoints of all tutorials but the second, which has a source and a target. */
 export const WORDS = ids(12, 48, 3),
   SOURCE = ids(9, 40, 4),
-  TARGET = ids(12, 40, 3);
+  TARGET = ids(12, 40, 3),
+  TRANSLATION = { ids: TARGET, source: SOURCE };
 
 /** Presets of tutorials 1 and 5. */
 export const MODERN = 'modern-124m',

@@ -3,6 +3,8 @@
 // What a claim's run returns is an Outcome. `printed` and `note` are there where a tutorial prints something that its
 // own code does not give: then `expected` is what the code gives.
 
+import { rms } from './arithmetic.js';
+
 /**
  * @typedef {object} Outcome
  * @property {string} expected
@@ -90,6 +92,22 @@ export const atMost = (limit, found, note) => ({
  * @returns {Outcome}
  */
 export const shown = (ok, expected, found, note) => ({ expected, found, ok, ...(note && { note }) });
+
+/**
+ * Logits of this shape, all of them numbers and not all zero.
+ * @param {string} shape
+ * @param {import('glassformer').Tensor} logits
+ * @returns {Outcome}
+ */
+export function finite(shape, logits) {
+  const all = logits.data.every(Number.isFinite),
+    found = shapeText(logits.shape);
+  return shown(
+    found === shape && all && rms(logits.data) > 0.01,
+    `${shape}, all finite`,
+    `${found}, ${all ? 'all finite' : 'not all finite'}`,
+  );
+}
 
 /**
  * A number that the tutorial prints and its code does not give.

@@ -1,6 +1,6 @@
 // claims/reference/encoder_decoder_forward.js - the forward pass of tutorial 2.
 
-import { activations, add, attend, causal, every, layerNorm, linear, look, withSinusoid } from './parts.js';
+import { activations, add, attend, causal, each, every, layerNorm, linear, look, withSinusoid } from './parts.js';
 
 /** @typedef {import('./parts.js').Weights} Weights */
 /** @typedef {import('./parts.js').Matrix} Matrix */
@@ -14,44 +14,26 @@ export function encoderDecoder(w, c, source, ids) {
     linear(x, w[`${name}.weight`], w[`${name}.bias`]);
   const addNorm = (/** @type {Matrix} */ x, /** @type {Matrix} */ y, /** @type {string} */ name) =>
     layerNorm(add(x, y), c.layer_norm_eps, w[`${name}.norm.gamma`], w[`${name}.norm.beta`]);
-  const attention = (
-    /** @type {Matrix} */ x,
-    /** @type {Matrix} */ from,
-    /** @type {string} */ name,
-    /** @type {(query: number, key: number) => boolean} */ sees,
-  ) =>
-    project(
-      attend(
-        project(x, `${name}.q_linear`),
-        project(from, `${name}.k_linear`),
-        project(from, `${name}.v_linear`),
-        c.num_heads,
-        sees,
-      ),
-      `${name}.fc`,
-    );
+  /** @type {(x: Matrix, from: Matrix, name: string, sees: (query: number, key: number) => boolean) => Matrix} */
+  const attention = (x, from, name, sees) => {
+    const [q, k, v] = ['q', 'k', 'v'].map((n) => project(n === 'q' ? x : from, `${name}.${n}_linear`));
+    return project(attend(q, k, v, c.num_heads, sees), `${name}.fc`);
+  };
   const ffn = (/** @type {Matrix} */ x, /** @type {string} */ name) =>
-    project(
-      project(x, `${name}.linear1`).map((row) => row.map(activations.relu)),
-      `${name}.linear2`,
-    );
-  const embed = (/** @type {number[]} */ list) => look(w['token_embedding.embedding'], list).map(withSinusoid);
-  /** @type {Matrix} */
+    project(each(project(x, `${name}.linear1`), activations.relu), `${name}.linear2`);
+  /** @type {(list: number[]) => Matrix} */
+  const embed = (list) => look(w['token_embedding.embedding'], list).map(withSinusoid);
   let memory = embed(source);
   for (let l = 0; l < c.num_layers; l++) {
     const b = `encoder.layers.${l}`;
     memory = addNorm(memory, attention(memory, memory, `${b}.self_attn`, every), `${b}.add_norm1`);
     memory = addNorm(memory, ffn(memory, `${b}.ff`), `${b}.add_norm2`);
   }
-  /** @type {Matrix} */
+  const sees = c.mask_mode === 'nomask' ? every : causal;
   let x = embed(ids);
   for (let l = 0; l < c.num_layers; l++) {
     const b = `decoder.layers.${l}`;
-    x = addNorm(
-      x,
-      attention(x, x, `${b}.masked_self_attn`, c.mask_mode === 'nomask' ? every : causal),
-      `${b}.add_norm1`,
-    );
+    x = addNorm(x, attention(x, x, `${b}.masked_self_attn`, sees), `${b}.add_norm1`);
     x = addNorm(x, attention(x, memory, `${b}.enc_dec_attn`, every), `${b}.add_norm2`);
     x = addNorm(x, ffn(x, `${b}.ff`), `${b}.add_norm3`);
   }

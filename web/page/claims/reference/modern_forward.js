@@ -1,6 +1,18 @@
 // claims/reference/modern_forward.js - the forward pass of tutorial 1.
 
-import { activations, add, attend, causal, layerNorm, linear, look, rmsNorm, rotate, withSinusoid } from './parts.js';
+import {
+  activations,
+  add,
+  attend,
+  causal,
+  each,
+  layerNorm,
+  linear,
+  look,
+  rmsNorm,
+  rotate,
+  withSinusoid,
+} from './parts.js';
 
 /** @typedef {import('./parts.js').Weights} Weights */
 /** @typedef {import('./parts.js').Matrix} Matrix */
@@ -30,11 +42,7 @@ export function decoder(w, c, ids, { positions = ids.map((_, i) => i), epsOutsid
       return project(attend(q, k, v, c.n_heads, causal), `${b}.attn.W_O`);
     };
     const ffn = (/** @type {Matrix} */ y) => {
-      if (c.ffn !== 'swiglu')
-        return project(
-          project(y, `${b}.ffn.W_1`).map((row) => row.map(activations.gelu_erf)),
-          `${b}.ffn.W_2`,
-        );
+      if (c.ffn !== 'swiglu') return project(each(project(y, `${b}.ffn.W_1`), activations.gelu_erf), `${b}.ffn.W_2`);
       const up = project(y, `${b}.ffn.W_up`);
       return project(
         project(y, `${b}.ffn.W_gate`).map((row, t) => row.map((v, j) => activations.silu(v) * up[t][j])),

@@ -26,6 +26,15 @@ export function linear(x, w, b) {
 }
 
 /**
+ * A weight that a file stores [in, out].
+ * @param {Weight} w
+ * @returns {Weight}
+ */
+export function transposed({ shape: [inner, out], data }) {
+  return { shape: [out, inner], data: data.map((_, i) => data[(i % inner) * out + Math.floor(i / inner)]) };
+}
+
+/**
  * @param {Matrix} a
  * @param {Matrix} b
  * @returns {Matrix}
@@ -172,6 +181,13 @@ export const every = () => true;
  */
 export const look = (table, ids) =>
   ids.map((id) => Float64Array.from(table.data.subarray(id * table.shape[1], (id + 1) * table.shape[1])));
+
+/** A matrix with this function of each value. @param {Matrix} m @param {(x: number) => number} of @returns {Matrix} */
+export const each = (m, of) => m.map((row) => row.map(of));
+
+/** The columns of q, k and v in a fused projection. @param {Matrix} m @returns {Matrix[]} */
+export const thirds = (m) =>
+  [0, 1, 2].map((i) => m.map((row) => row.slice((i * row.length) / 3, ((i + 1) * row.length) / 3)));
 
 /** @param {Matrix} m */
 export const flat = (m) => Float64Array.from(m.flatMap((row) => [...row]));

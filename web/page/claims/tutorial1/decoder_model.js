@@ -1,11 +1,25 @@
 // claims/tutorial1/decoder_model.js - the model itself: its logits, its shapes, its tables.
 import { distance, ids, sum } from '../arithmetic.js';
 import { tutorial1, tutorial1Classical } from '../checkpoints/modern_decoder.js';
-import { claim, ofFresh, ofReference, using } from '../claim.js';
-import { MODERN, TINY, WORDS } from '../configs.js';
+import { claim, ofFresh, ofFreshPass, ofReference, using } from '../claim.js';
+import { MODERN, TINY } from '../configs.js';
 import { same, shown, text } from '../outcome.js';
 import { block, count } from '../parameter_table.js';
 import { decoder } from '../reference/modern_forward.js';
+
+/**
+ * Something of a model, and of a session of it that has read three tokens.
+ * @template T
+ * @param {typeof import('glassformer')} glassformer
+ * @param {any} config
+ * @param {(model: import('glassformer').Model, session: import('glassformer').Session) => T} read
+ */
+const afterThree = (glassformer, config, read) =>
+  using(glassformer.create(config, { seed: 1 }), async (model) => {
+    const session = await model.session();
+    await session.eval([1, 2, 3]);
+    return read(model, session);
+  });
 
 export const claims = [
   claim(
@@ -39,21 +53,18 @@ export const claims = [
     '1-reference',
     'The modern decoder gives the logits of the tutorial’s arithmetic in double precision, from a file with its names',
     tutorial1,
-    WORDS,
     decoder,
   ),
   ofReference(
     '1-reference-untied',
     'So does the one with a head of its own',
     () => tutorial1({ tie_embeddings: false }),
-    WORDS,
     decoder,
   ),
   ofReference(
     '1-reference-classical',
     'Three arguments change the same class into the design of 2017: post-norm, LayerNorm and GELU give that arithmetic’s logits',
     tutorial1Classical,
-    WORDS,
     decoder,
   ),
   claim(
@@ -68,8 +79,12 @@ export const claims = [
       );
     },
   ),
-  ofFresh('1-shape', 'Token ids of shape (2, 10) become logits of shape (2, 10, vocabulary)', TINY, 1, async (model) =>
-    same([2, 10, 64], (await model.forward([ids(10, 64), ids(10, 64, 2)])).logits.shape),
+  ofFreshPass(
+    '1-shape',
+    'Token ids of shape (2, 10) become logits of shape (2, 10, vocabulary)',
+    TINY,
+    { ids: [ids(10, 64), ids(10, 64, 2)] },
+    (_, logits) => same([2, 10, 64], logits.shape),
   ),
   ofFresh(
     '1-no-position-input',
@@ -79,26 +94,19 @@ export const claims = [
     async (model, g) => {
       const list = ids(6, 64);
       const { captured } = await model.forward(list, { capture: ['blocks.0.hook_resid_pre'] });
-      const want = Float32Array.from(
-        (await Promise.all(list.map(async (id) => [...(await model.weight('embed.weight', id))]))).flat(),
-      );
-      const positions = count(g.countParameters(TINY), 'position');
+      const looked = await Promise.all(list.map(async (id) => [...(await model.weight('embed.weight', id))]));
+      const off = distance(captured['blocks.0.hook_resid_pre'].data, looked.flat()),
+        positions = count(g.countParameters(TINY), 'position');
       return shown(
-        distance(captured['blocks.0.hook_resid_pre'].data, want) === 0 && positions === 0,
+        off === 0 && positions === 0,
         'difference 0, 0 position weights',
-        `difference ${text(distance(captured['blocks.0.hook_resid_pre'].data, want))}, ${positions} position weights`,
+        `difference ${text(off)}, ${positions} position weights`,
       );
     },
   ),
   claim('1-one-rope-table', 'One table of sines and cosines serves all layers', async (g) => {
     const scratch = (config) =>
-      using(g.create(config, { seed: 1 }), async (model) => {
-        const session = await model.session();
-        await session.eval([1, 2, 3]);
-        const { bytes } = /** @type {any} */ (model.memory.regions.find((r) => r.name === 'scratch'));
-        await session.close();
-        return bytes;
-      });
+      afterThree(g, config, (model) => model.memory.regions.find((r) => r.name === 'scratch')?.bytes ?? NaN);
     const table = async (n) =>
       (await scratch({ ...TINY, n_layers: n })) - (await scratch({ ...TINY, n_layers: n, position: 'none' }));
     const [one, six] = [await table(1), await table(6)];
@@ -109,12 +117,7 @@ export const claims = [
     );
   }),
   claim('1-cache-slots', 'One cache slot per layer', async (g) => {
-    const bytes = (n) =>
-      using(g.create({ ...TINY, n_layers: n }, { seed: 1 }), async (model) => {
-        const session = await model.session();
-        await session.eval([1, 2, 3]);
-        return session.bytes;
-      });
+    const bytes = (n) => afterThree(g, { ...TINY, n_layers: n }, (_, session) => session.bytes);
     const [one, two, six] = [await bytes(1), await bytes(2), await bytes(6)];
     return shown(
       one > 0 && two === 2 * one && six === 6 * one,

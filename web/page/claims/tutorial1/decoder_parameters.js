@@ -1,49 +1,39 @@
 // claims/tutorial1/decoder_parameters.js - section 7: every row of its table of parameters.
-import { sum } from '../arithmetic.js';
 import { claim } from '../claim.js';
 import { MODERN, UNTIED } from '../configs.js';
-import { same, shown, text } from '../outcome.js';
-import { block, count } from '../parameter_table.js';
+import { shown, text } from '../outcome.js';
+import { block, count, ofCount, scalars } from '../parameter_table.js';
+
+/** The FFN's parameters for each one of attention, in all blocks. @param {import('../parameter_table.js').Table} t */
+const ffnShares = (t) =>
+  [...new Set(Array.from({ length: 12 }, (_, l) => count(t, 'ffn', l) / count(t, 'attention', l)))].join(', ');
 
 export const claims = [
-  claim('1-embedding', 'Token embedding of the 123.6M model, 50,257 × 768', (g) =>
-    same(38597376, count(g.countParameters(MODERN), 'embedding')),
+  ofCount('1-embedding', 'Token embedding of the 123.6M model, 50,257 × 768', MODERN, 38597376, (t) =>
+    count(t, 'embedding'),
   ),
-  claim('1-attention', 'Attention of one block: four matrices of 768 × 768', (g) =>
-    same(2359296, count(g.countParameters(MODERN), 'attention', 0)),
+  ofCount('1-attention', 'Attention of one block: four matrices of 768 × 768', MODERN, 2359296, (t) =>
+    count(t, 'attention', 0),
   ),
-  claim('1-ffn', 'SwiGLU of one block: three matrices of 768 × 2048', (g) =>
-    same(4718592, count(g.countParameters(MODERN), 'ffn', 0)),
+  ofCount('1-ffn', 'SwiGLU of one block: three matrices of 768 × 2048', MODERN, 4718592, (t) => count(t, 'ffn', 0)),
+  ofCount('1-norms', 'Two RMSNorms of one block', MODERN, 1536, (t) => count(t, 'norm', 0)),
+  ofCount('1-block', 'One block', MODERN, 7079424, block),
+  ofCount('1-blocks', 'All twelve blocks', MODERN, 84953088, (t) => scalars(t, (r) => r.layer !== null)),
+  ofCount('1-final-norm', 'The final norm', MODERN, 768, (t) => count(t, 'final_norm')),
+  ofCount('1-non-embedding', 'Parameters without the embedding', MODERN, 84953856, (t) => t.nonEmbedding),
+  ofCount('1-tied', 'Total with a tied head', MODERN, 123551232, (t) => t.total),
+  ofCount('1-untied', 'Total with a head of its own', UNTIED, 162148608, (t) => t.total),
+  ofCount(
+    '1-ffn-twice',
+    'The FFN has twice the parameters of attention in every block',
+    MODERN,
+    '2 in all 12 blocks',
+    (t) => `${ffnShares(t)} in all 12 blocks`,
   ),
-  claim('1-norms', 'Two RMSNorms of one block', (g) => same(1536, count(g.countParameters(MODERN), 'norm', 0))),
-  claim('1-block', 'One block', (g) => same(7079424, block(g.countParameters(MODERN)))),
-  claim('1-blocks', 'All twelve blocks', (g) =>
-    same(
-      84953088,
-      sum(
-        g
-          .countParameters(MODERN)
-          .rows.filter((r) => r.layer !== null)
-          .map((r) => r.count),
-      ),
-    ),
-  ),
-  claim('1-final-norm', 'The final norm', (g) => same(768, count(g.countParameters(MODERN), 'final_norm'))),
-  claim('1-non-embedding', 'Parameters without the embedding', (g) =>
-    same(84953856, g.countParameters(MODERN).nonEmbedding),
-  ),
-  claim('1-tied', 'Total with a tied head', (g) => same(123551232, g.countParameters(MODERN).total)),
-  claim('1-untied', 'Total with a head of its own', (g) => same(162148608, g.countParameters(UNTIED).total)),
-  claim('1-ffn-twice', 'The FFN has twice the parameters of attention in every block', (g) => {
-    const t = g.countParameters(MODERN);
-    return same(
-      '2 in all 12 blocks',
-      `${[...new Set(Array.from({ length: 12 }, (_, l) => count(t, 'ffn', l) / count(t, 'attention', l)))].join(', ')} in all 12 blocks`,
-    );
-  }),
   claim('1-tying-saves', 'Tying is worth 38.6M parameters, some 24 % of what the untied model has', (g) => {
-    const saved = g.countParameters(UNTIED).total - g.countParameters(MODERN).total,
-      share = (100 * saved) / g.countParameters(UNTIED).total;
+    const untied = g.countParameters(UNTIED).total,
+      saved = untied - g.countParameters(MODERN).total,
+      share = (100 * saved) / untied;
     return shown(
       saved === 38597376 && Math.round(share) === 24,
       '38,597,376, about 24 %',

@@ -1,10 +1,9 @@
 // claims/tutorial1/generation.js - section 6: generation.
 import { distance, entropy, ids, softmax, sum } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
-import { greedily, ofFile, ofFresh, written } from '../claim.js';
+import { argmax, greedily, ofFile, ofFresh, ofPass, written } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
 import { same, shapeText, shown, text } from '../outcome.js';
-import { T } from '../tutorial4/gpt2_pass.js';
 
 export const claims = [
   ofFresh('1-generate-shape', 'generate returns each prompt followed by its new tokens', TINY, 8, async (model) => {
@@ -32,19 +31,18 @@ export const claims = [
       );
     },
   ),
-  ofFile(
+  ofPass(
     '1-temperature',
     'Temperature divides the logits: below 1 sharpens, above 1 flattens, 0 is the argmax',
     tutorial1,
-    async (model) => {
-      const { data } = (await model.forward(WORDS)).logits,
-        logits = data.slice(data.length - 48);
+    {},
+    async (_, __, { data }, model) => {
+      const logits = data.slice(data.length - 48);
       const p = await Promise.all([0.5, 1, 2].map((temperature) => model.distribution(logits, { temperature })));
       const off = Math.max(...p.map((q, i) => distance(q, softmax(logits, [0.5, 1, 2][i])))),
         bits = p.map(entropy);
       const greedy = await model.distribution(logits, { temperature: 0 });
-      const ok =
-        off < 1e-6 && bits[0] < bits[1] && bits[1] < bits[2] && greedy[logits.indexOf(Math.max(...logits))] === 1;
+      const ok = off < 1e-6 && bits[0] < bits[1] && bits[1] < bits[2] && greedy[argmax(logits)] === 1;
       return shown(
         ok,
         'softmax(logits / T) within 0.000001; entropy grows with T',

@@ -1,34 +1,33 @@
 // claims/tutorial1/kv_cache.js - the cache gives what a full pass gives, and what breaks that.
 import { distance, ids } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
-import { cacheDistance, ofFile, ofFresh } from '../claim.js';
+import { ofCache, ofFile, ofFresh } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
 import { same, shown, text } from '../outcome.js';
 import { decoder } from '../reference/modern_forward.js';
+import { rotate } from '../reference/parts.js';
 
 export const claims = [
-  ofFile('1-cached', 'Token by token with a cache equals one full pass', tutorial1, async (model) => {
-    const worst = await cacheDistance(model, WORDS);
-    return same(
-      '0, to the last bit',
-      worst === 0 ? '0, to the last bit' : text(worst),
-      'The tutorial allows 0.00001; here sums run in one order, so nothing is left to allow.',
-    );
-  }),
+  ofCache(
+    '1-cached',
+    'Token by token with a cache equals one full pass',
+    tutorial1,
+    {},
+    'The tutorial allows 0.00001; here sums run in one order, so nothing is left to allow.',
+  ),
   ofFile('1-wrong-offset', 'A wrong rotary offset breaks that at once', tutorial1, async (model, made) => {
     const half = WORDS.length / 2;
     const session = await model.session();
     await session.eval(WORDS.slice(0, half));
     const cached = await session.eval(WORDS.slice(half));
-    // new tokens counted from 0 again
-    const wrong = decoder(made.weights, made.config, WORDS, { positions: WORDS.map((_, i) => i % half) })[
-      WORDS.length - 1
-    ];
-    const right = decoder(made.weights, made.config, WORDS)[WORDS.length - 1];
+    const off = (positions) =>
+      distance(cached, decoder(made.weights, made.config, WORDS, { positions })[WORDS.length - 1]);
+    // the wrong one counts new tokens from 0 again
+    const [right, wrong] = [off(undefined), off(WORDS.map((_, i) => i % half))];
     return shown(
-      distance(cached, right) < 1e-4 && distance(cached, wrong) > 0.01,
+      right < 1e-4 && wrong > 0.01,
       'right: under 0.0001; wrong: over 0.01',
-      `right: ${text(distance(cached, right))}; wrong: ${text(distance(cached, wrong))}`,
+      `right: ${text(right)}; wrong: ${text(wrong)}`,
       'Distance of the cached logits from the double-precision ones whose new tokens are counted on, and from 0 again.',
     );
   }),
@@ -59,33 +58,22 @@ export const claims = [
       const session = await model.session({
         capture: ['blocks.0.attn.hook_rot_k', 'blocks.0.attn.hook_k', 'blocks.0.attn.hook_v'],
       });
-      const list = [5, 5, 5, 5],
-        seen = [];
-      for (const id of list) {
-        await session.eval([id]);
+      const seen = [];
+      for (let n = 0; n < 4; n++) {
+        await session.eval([5]);
         seen.push(session.captured);
       }
       const k = seen.map((c) => c['blocks.0.attn.hook_rot_k'].data),
         v = seen.map((c) => c['blocks.0.attn.hook_v'].data),
-        plain = seen[0]['blocks.0.attn.hook_k'].data;
-      const turned = k.map((key, t) => {
-        // the same token: its key turned by t times the frequencies
-        const want = Float64Array.from(plain);
-        for (let h = 0; h < 4; h++)
-          for (let i = 0; i < 4; i++) {
-            const a = h * 8 + i,
-              b = a + 4,
-              angle = t * 10000 ** ((-2 * i) / 8);
-            want[a] = plain[a] * Math.cos(angle) - plain[b] * Math.sin(angle);
-            want[b] = plain[a] * Math.sin(angle) + plain[b] * Math.cos(angle);
-          }
-        return distance(key, want);
-      });
-      const same0 = Math.max(...v.map((x) => distance(x, v[0])));
+        plain = Float64Array.from(seen[0]['blocks.0.attn.hook_k'].data);
+      // the same token: its key turned by t times the frequencies
+      const turned = rotate(Array(4).fill(plain), 4, [0, 1, 2, 3], 10000);
+      const keys = Math.max(...k.map((key, t) => distance(key, turned[t]))),
+        values = Math.max(...v.map((x) => distance(x, v[0])));
       return shown(
-        Math.max(...turned) < 1e-6 && same0 === 0 && distance(k[1], k[0]) > 1e-3,
+        keys < 1e-6 && values === 0 && distance(k[1], k[0]) > 1e-3,
         'keys turned by 0, 1, 2, 3 steps; values equal',
-        `keys off by ${text(Math.max(...turned))}; values by ${text(same0)}`,
+        `keys off by ${text(keys)}; values by ${text(values)}`,
       );
     },
   ),

@@ -1,54 +1,30 @@
 // claims/tutorial1/residuals.js - section 2: the residual stream, pre-norm and post-norm.
-import { STREAM_POINTS, streamDistance } from '../activations.js';
-import { distance, ids, minus, rms, rows } from '../arithmetic.js';
+import { STREAM_POINTS, arriving, streamDistance } from '../activations.js';
+import { distance, ids, rms, rows } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
-import { claim, ofFile, ofFresh, using } from '../claim.js';
-import { TINY, WORDS } from '../configs.js';
+import { claim, ofFreshPass, ofPass, using } from '../claim.js';
+import { TINY } from '../configs.js';
 import { atMost, shown, text } from '../outcome.js';
-import { block } from '../parameter_table.js';
 
 const POST = /** @type {const} */ ({ ...TINY, norm: 'layernorm', norm_placement: 'post', final_norm: true });
 
-/**
- * A change of 1 % in the stream's length at the first block, as it arrives behind the last one.
- * @param {typeof import('glassformer')} glassformer
- * @param {typeof TINY & {norm?: 'layernorm', norm_placement?: 'post', use_norm?: boolean, use_residual?: boolean}} config
- * @param {number} [scale]
- */
-const arriving = (glassformer, config, scale = 50) =>
-  using(glassformer.create(config, { seed: 5 }), async (model) => {
-    const first = 'blocks.0.hook_resid_pre',
-      last = `blocks.${config.n_layers - 1}.hook_resid_post`;
-    const run = async (by) =>
-      (await model.forward(ids(8, 64), { capture: [first, last], edits: [{ at: 'hook_embed', scale: by }] })).captured;
-    const [before, after] = [await run(scale), await run(scale * 1.01)];
-    return rms(minus(after[last].data, before[last].data)) / rms(minus(after[first].data, before[first].data));
-  });
+/** A change of 1 % in the stream's length at the first block. */
+const CHANGE = { ids: ids(8, 64), scale: 50, by: 1.01 };
 
 export const claims = [
-  ofFile(
+  ofPass(
     '1-pre-highway',
     'Pre-norm: the stream passes the block unchanged and sublayers only add to it',
     tutorial1,
-    async (model) => {
-      const { captured } = await model.forward(WORDS, { capture: STREAM_POINTS });
-      return atMost(
-        1e-5,
-        streamDistance(captured),
-        'Output of each block less its input and what attention and FFN wrote.',
-      );
-    },
+    { capture: STREAM_POINTS },
+    (c) => atMost(1e-5, streamDistance(c), 'Output of each block less its input and what attention and FFN wrote.'),
   ),
-  ofFresh(
+  ofFreshPass(
     '1-post-highway',
     'Post-norm: the norm sits on the sum, so what leaves a block is always of length one per dimension',
     POST,
-    4,
-    async (model) => {
-      const { captured: c } = await model.forward(ids(8, 64), {
-        capture: ['*.hook_resid_post'],
-        edits: [{ at: 'hook_embed', scale: 100 }],
-      });
+    { seed: 4, ids: ids(8, 64), capture: ['*.hook_resid_post'], edits: [{ at: 'hook_embed', scale: 100 }] },
+    (c) => {
       const sizes = [0, 1].flatMap((l) => rows(c[`blocks.${l}.hook_resid_post`]).map(rms));
       return shown(
         sizes.every((s) => Math.abs(s - 1) < 1e-3),
@@ -61,8 +37,8 @@ export const claims = [
     '1-identity-path',
     'Pre-norm keeps an identity path from the first block to the last; post-norm loses it at every norm',
     async (g) => {
-      const pre = await arriving(g, { ...TINY, n_layers: 6 }),
-        post = await arriving(g, { ...POST, n_layers: 6 });
+      const pre = await arriving(g, { ...TINY, n_layers: 6 }, CHANGE),
+        post = await arriving(g, { ...POST, n_layers: 6 }, CHANGE);
       return shown(
         Math.abs(pre - 1) < 0.05 && post < 0.05,
         'pre-norm: 1; post-norm: near 0',
@@ -76,7 +52,11 @@ export const claims = [
     'Fifty layers without residuals multiply fifty small numbers; with them a change arrives whole',
     async (g) => {
       const deep = { ...TINY, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 50, use_norm: false };
-      const [kept, lost] = [await arriving(g, deep, 1), await arriving(g, { ...deep, use_residual: false }, 1)];
+      const change = { ...CHANGE, scale: 1 };
+      const [kept, lost] = [
+        await arriving(g, deep, change),
+        await arriving(g, { ...deep, use_residual: false }, change),
+      ];
       return shown(
         Math.abs(kept - 1) < 0.05 && lost < 1e-20,
         'with residuals: 1; without: under 10⁻²⁰',

@@ -2,16 +2,17 @@
 import { distance, mean, rows, variance } from '../arithmetic.js';
 import { asSource } from '../checkpoint.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
-import { claim, ofFile, ofFresh, using } from '../claim.js';
+import { claim, ofFresh, ofPass, using } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
 import { atMost, same, shown, text } from '../outcome.js';
 import { count } from '../parameter_table.js';
 import { decoder } from '../reference/modern_forward.js';
 import { flat } from '../reference/parts.js';
 
+const RMS_POINTS = { capture: ['*.hook_resid_pre', '*.ln1.hook_scale'] };
+
 export const claims = [
-  ofFile('1-rms-identity', 'On live activations, RMS² = variance + mean²', tutorial1, async (model) => {
-    const { captured } = await model.forward(WORDS, { capture: ['*.hook_resid_pre', '*.ln1.hook_scale'] });
+  ofPass('1-rms-identity', 'On live activations, RMS² = variance + mean²', tutorial1, RMS_POINTS, (captured) => {
     let worst = 0,
       largest = 0;
     for (const l of [0, 1]) {
@@ -56,14 +57,15 @@ export const claims = [
       );
     },
   ),
-  ofFile(
+  ofPass(
     '1-eps-inside',
     'Epsilon belongs inside the square root: outside it gives other numbers',
     () => tutorial1({ norm_eps: 1e-3 }),
-    async (model, made) => {
-      const got = (await model.forward(WORDS)).logits.data;
-      const inside = distance(got, flat(decoder(made.weights, made.config, WORDS))),
-        outside = distance(got, flat(decoder(made.weights, made.config, WORDS, { epsOutside: true })));
+    {},
+    (_, weights, logits, __, config) => {
+      const [inside, outside] = [false, true].map((epsOutside) =>
+        distance(logits.data, flat(decoder(weights, config, WORDS, { epsOutside }))),
+      );
       return shown(
         inside < 1e-4 && outside > 1e-3,
         'inside: under 0.0001; outside: over 0.001',
@@ -83,21 +85,15 @@ export const claims = [
           g.load(asSource({ config: { ...made.config, ...config }, weights: { ...made.weights, ...weights } })),
           async (model) => distance((await model.forward(WORDS)).logits.data, want),
         );
+      const all = Object.entries(made.weights);
+      const other = { gate: 'up', up: 'gate' };
       const swapped = Object.fromEntries(
-        [0, 1].flatMap((l) =>
-          [
-            ['gate', 'up'],
-            ['up', 'gate'],
-          ].map(([to, from]) => [`blocks.${l}.ffn.W_${to}.weight`, made.weights[`blocks.${l}.ffn.W_${from}.weight`]]),
-        ),
+        all.map(([name, w]) => [name.replace(/(?<=W_)(?:gate|up)/, (matrix) => other[matrix]), w]),
       );
       const shifts = Object.fromEntries(
-        Object.entries(made.weights)
+        all
           .filter(([name]) => name.endsWith('.gamma'))
-          .map(([name, w]) => [
-            name.replace('gamma', 'beta'),
-            { shape: w.shape, data: new Float32Array(w.data.length) },
-          ]),
+          .map(([name, { shape }]) => [name.replace('gamma', 'beta'), { shape, data: new Float32Array(shape[0]) }]),
       );
       const right = await off({}, {});
       const wrong = [

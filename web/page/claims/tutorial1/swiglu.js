@@ -1,5 +1,5 @@
 // claims/tutorial1/swiglu.js - section 3: the FFN.
-import { distance, rows } from '../arithmetic.js';
+import { moved } from '../activations.js';
 import { safetensors } from '../checkpoint.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
 import { claim, ofFile, refusal } from '../claim.js';
@@ -13,15 +13,11 @@ export const claims = [
     return same(of('gelu_erf', 4 * 768), of('swiglu', (8 * 768) / 3));
   }),
   claim('1-ffn-shapes', 'Gate and up lead from d_model to d_ff, down leads back', (g) => {
-    const shapes = Object.fromEntries(
-      g
-        .countParameters(MODERN)
-        .rows.filter((r) => r.component === 'ffn' && r.layer === 0)
-        .map((r) => [r.name.split('.')[3], r.shape]),
-    );
+    const { rows } = g.countParameters(MODERN);
+    const shape = (name) => shapeText(rows.find((r) => r.name === `blocks.0.ffn.${name}.weight`)?.shape ?? []);
     return same(
       'gate (2048, 768), up (2048, 768), down (768, 2048)',
-      ['gate', 'up', 'down'].map((n) => `${n} ${shapeText(shapes[n] ?? [])}`).join(', '),
+      ['gate', 'up', 'down'].map((name) => `${name} ${shape(name)}`).join(', '),
     );
   }),
   claim('1-down-backwards', 'A down projection the wrong way round, the usual slip, is refused by name', async (g) => {
@@ -47,14 +43,10 @@ export const claims = [
       await run([]),
       await run([{ at: 'blocks.0.hook_resid_mid', position: 3, add: new Float32Array(16).fill(0.5) }]),
     ];
-    const moved = (name) =>
-      rows(b[name])
-        .map((x, t) => (distance(x, rows(a[name])[t]) > 0 ? t : -1))
-        .filter((t) => t >= 0);
-    const [ffn, attention] = [moved('blocks.0.hook_mlp_out'), moved('blocks.1.hook_attn_out')];
+    const of = (name) => moved(a[name], b[name]);
     return same(
       'FFN: 3; attention: 3, 4, 5, 6, 7, 8, 9, 10, 11',
-      `FFN: ${ffn.join(', ')}; attention: ${attention.join(', ')}`,
+      `FFN: ${of('blocks.0.hook_mlp_out')}; attention: ${of('blocks.1.hook_attn_out')}`,
       'Positions whose output moves when the stream at position 3 is changed.',
     );
   }),

@@ -1,20 +1,21 @@
 // claims/tutorial2/attentions.js - the encoder's attention, the decoder's masked one, and cross-attention.
-import { distance, ids, rows, sum } from '../arithmetic.js';
+import { doubles } from '../activations.js';
+import { distance, fromOne, ids, rows } from '../arithmetic.js';
 import { tutorial2 } from '../checkpoints/encoder_decoder_2017.js';
-import { cacheDistance, ofFile, ofFresh } from '../claim.js';
-import { SEQ2SEQ, SOURCE, TARGET } from '../configs.js';
-import { same, shapeText, shown, text } from '../outcome.js';
+import { ofCache, ofFile, ofFreshPass, ofPass } from '../claim.js';
+import { SEQ2SEQ, SOURCE, TARGET, TRANSLATION } from '../configs.js';
+import { shapeText, shown, text } from '../outcome.js';
+import { flat, linear } from '../reference/parts.js';
 
 export const claims = [
-  ofFresh(
+  ofFreshPass(
     '2-encoder-sees-all',
     'Encoder: every position sees every other, and each row of the pattern sums to 1',
     SEQ2SEQ,
-    1,
-    async (model) => {
-      const { captured } = await model.forward([1], { source: ids(20, 1000), capture: ['encoder.*.hook_pattern'] });
-      const all = Object.values(captured),
-        off = Math.max(...all.flatMap(rows).map((r) => Math.abs(sum(r) - 1)));
+    { ids: [1], source: ids(20, 1000), capture: ['encoder.*.hook_pattern'] },
+    (c) => {
+      const all = Object.values(c),
+        off = fromOne(all.flatMap(rows));
       return shown(
         all.length === 2 &&
           all.every((t) => shapeText(t.shape) === '(4, 20, 20)' && t.data.every((p) => p > 0)) &&
@@ -24,40 +25,36 @@ export const claims = [
       );
     },
   ),
-  ofFresh('2-masked', 'Decoder: masked self-attention sees no later position', SEQ2SEQ, 1, async (model) => {
-    const { captured } = await model.forward(ids(20, 1000), {
-      source: ids(10, 1000, 2),
-      capture: ['decoder.*.attn.hook_pattern'],
-    });
-    const later = Object.values(captured)
-      .flatMap(rows)
-      .map((r, i) => Math.max(0, ...r.subarray((i % 20) + 1)));
-    const earlier = Object.values(captured)
-      .flatMap(rows)
-      .every((r, i) => r.subarray(0, (i % 20) + 1).every((p) => p > 0));
-    return shown(
-      Math.max(...later) === 0 && earlier,
-      '0 above the diagonal, none 0 below',
-      `${text(Math.max(...later))} above the diagonal, ${earlier ? 'none' : 'some'} 0 below`,
-    );
-  }),
-  ofFile(
+  ofFreshPass(
+    '2-masked',
+    'Decoder: masked self-attention sees no later position',
+    SEQ2SEQ,
+    { ids: ids(20, 1000), source: ids(10, 1000, 2), capture: ['decoder.*.attn.hook_pattern'] },
+    (c) => {
+      const all = Object.values(c).flatMap(rows),
+        later = Math.max(...all.map((r, i) => Math.max(0, ...r.subarray((i % 20) + 1)))),
+        earlier = all.every((r, i) => r.subarray(0, (i % 20) + 1).every((p) => p > 0));
+      return shown(
+        later === 0 && earlier,
+        '0 above the diagonal, none 0 below',
+        `${text(later)} above the diagonal, ${earlier ? 'none' : 'some'} 0 below`,
+      );
+    },
+  ),
+  ofPass(
     '2-cross',
     'Cross-attention: queries from the target, keys and values from the encoder’s output',
     tutorial2,
-    async (model, made) => {
-      const { captured: c } = await model.forward(TARGET, {
-        source: SOURCE,
-        capture: ['encoder.1.hook_resid_post', 'decoder.0.cross_attn.hook_v', 'decoder.*.cross_attn.hook_pattern'],
-      });
-      const { data: w } = made.weights['decoder.layers.0.enc_dec_attn.v_linear.weight'],
-        { data: b } = made.weights['decoder.layers.0.enc_dec_attn.v_linear.bias'];
-      const want = rows(c['encoder.1.hook_resid_post']).flatMap((x) =>
-        Array.from(b, (bias, r) => bias + x.reduce((s, v, i) => s + v * w[r * 16 + i], 0)),
-      );
-      const off = distance(c['decoder.0.cross_attn.hook_v'].data, want),
-        pattern = c['decoder.0.cross_attn.hook_pattern'];
-      const sums = Math.max(...rows(pattern).map((r) => Math.abs(sum(r) - 1)));
+    {
+      ...TRANSLATION,
+      capture: ['encoder.1.hook_resid_post', 'decoder.0.cross_attn.hook_v', 'decoder.*.cross_attn.hook_pattern'],
+    },
+    (c, w) => {
+      const [weight, bias] = ['weight', 'bias'].map((n) => w[`decoder.layers.0.enc_dec_attn.v_linear.${n}`]);
+      const want = linear(doubles(c['encoder.1.hook_resid_post']), weight, bias);
+      const off = distance(c['decoder.0.cross_attn.hook_v'].data, flat(want)),
+        pattern = c['decoder.0.cross_attn.hook_pattern'],
+        sums = fromOne(rows(pattern));
       return shown(
         off < 1e-5 && shapeText(pattern.shape) === '(2, 12, 9)' && sums < 1e-5,
         'pattern (2, 12, 9), rows sum to 1; values within 0.00001',
@@ -71,47 +68,34 @@ export const claims = [
     tutorial2,
     async (model) => {
       const sourceMask = SOURCE.map((_, i) => (i < 6 ? 1 : 0));
-      const masked = await model.forward(TARGET, {
-        source: SOURCE,
-        sourceMask,
-        capture: ['decoder.*.cross_attn.hook_pattern'],
-      });
+      const capture = ['decoder.*.cross_attn.hook_pattern'];
+      const { logits, captured } = await model.forward(TARGET, { source: SOURCE, sourceMask, capture });
       const short = await model.forward(TARGET, { source: SOURCE.slice(0, 6) });
-      const seen = Math.max(
-        ...Object.values(masked.captured)
-          .flatMap(rows)
-          .map((r) => Math.max(...r.subarray(6))),
-      );
+      const weights = Object.values(captured).flatMap(rows),
+        seen = Math.max(...weights.map((r) => Math.max(...r.subarray(6)))),
+        off = distance(logits.data, short.logits.data);
       return shown(
-        seen === 0 && distance(masked.logits.data, short.logits.data) < 1e-5,
+        seen === 0 && off < 1e-5,
         'weight 0 on the hidden three; logits of the shorter source',
-        `weight ${text(seen)} on the hidden three; logits off by ${text(distance(masked.logits.data, short.logits.data))}`,
+        `weight ${text(seen)} on the hidden three; logits off by ${text(off)}`,
       );
     },
   ),
-  ofFile(
+  ofPass(
     '2-source-matters',
     'The encoder’s output reaches the logits: another source, other logits',
     tutorial2,
-    async (model) => {
-      const [a, b] = [
-        await model.forward(TARGET, { source: SOURCE }),
-        await model.forward(TARGET, { source: [...SOURCE].reverse() }),
-      ];
-      return shown(
-        distance(a.logits.data, b.logits.data) > 0.01,
-        'over 0.01',
-        text(distance(a.logits.data, b.logits.data)),
-      );
+    TRANSLATION,
+    async (_, __, logits, model) => {
+      const other = await model.forward(TARGET, { source: [...SOURCE].reverse() });
+      const off = distance(logits.data, other.logits.data);
+      return shown(off > 0.01, 'over 0.01', text(off));
     },
   ),
-  ofFile(
+  ofCache(
     '2-cached',
     'Token by token with a cache equals one pass over the target, cross keys and values computed once',
     tutorial2,
-    async (model) => {
-      const worst = await cacheDistance(model, TARGET, { source: SOURCE });
-      return same('0, to the last bit', worst === 0 ? '0, to the last bit' : text(worst));
-    },
+    TRANSLATION,
   ),
 ];

@@ -1,36 +1,31 @@
 // claims/tutorial2/positions.js - sinusoidal positions: their values, and what a model without them computes.
 import { distance, ids, minus, plus, rows, sum } from '../arithmetic.js';
-import { claim, ofFresh, using } from '../claim.js';
+import { claim, ofFreshPass, using } from '../claim.js';
 import { ENCODER, SEQ2SEQ } from '../configs.js';
 import { atMost, shown, text } from '../outcome.js';
-import { sinusoid } from '../reference/parts.js';
+import { flat, sinusoid } from '../reference/parts.js';
+
+/** All positions of the preset. */
+const POSITIONS = { ids: [1], source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] };
 
 export const claims = [
-  ofFresh(
+  ofFreshPass(
     '2-sinusoids',
     'Position p, dimension 2i: sin(p / 10000^(2i / d)); dimension 2i + 1: the cosine; all 50 × 64 of them',
     SEQ2SEQ,
-    1,
-    async (model) => {
-      const { captured } = await model.forward([1], { source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] });
-      const want = Float64Array.from({ length: 50 }, (_, p) => p).reduce(
-        (all, p) => [...all, ...sinusoid(p, 64)],
-        /** @type {number[]} */ ([]),
-      );
-      return atMost(
-        1e-6,
-        distance(captured['encoder.hook_pos_embed'].data, want),
-        `Position 0 begins ${[...captured['encoder.hook_pos_embed'].data.subarray(0, 4)].join(', ')}.`,
-      );
+    POSITIONS,
+    (captured) => {
+      const { data } = captured['encoder.hook_pos_embed'],
+        want = flat(Array.from({ length: 50 }, (_, p) => sinusoid(p, 64)));
+      return atMost(1e-6, distance(data, want), `Position 0 begins ${[...data.subarray(0, 4)].join(', ')}.`);
     },
   ),
-  ofFresh(
+  ofFreshPass(
     '2-positions-unique',
     'Each position has a signature of its own, and how alike two are depends on their distance alone',
     SEQ2SEQ,
-    1,
-    async (model) => {
-      const { captured } = await model.forward([1], { source: ids(50, 1000), capture: ['encoder.hook_pos_embed'] });
+    POSITIONS,
+    (captured) => {
       const table = rows(captured['encoder.hook_pos_embed']),
         dot = (a, b) => sum(Array.from(a, (v, i) => v * b[i]));
       let nearest = Infinity,
@@ -47,19 +42,20 @@ export const claims = [
       );
     },
   ),
-  ofFresh('2-added', 'Positions are simply added to the embedding', SEQ2SEQ, 1, async (model) => {
-    const { captured: c } = await model.forward([1], {
+  ofFreshPass(
+    '2-added',
+    'Positions are simply added to the embedding',
+    SEQ2SEQ,
+    {
+      ids: [1],
       source: ids(20, 1000),
       capture: ['encoder.hook_embed', 'encoder.hook_pos_embed', 'encoder.0.hook_resid_pre'],
-    });
-    return atMost(
-      1e-6,
-      distance(
-        c['encoder.0.hook_resid_pre'].data,
-        plus(c['encoder.hook_embed'].data, c['encoder.hook_pos_embed'].data),
-      ),
-    );
-  }),
+    },
+    (c) => {
+      const sums = plus(c['encoder.hook_embed'].data, c['encoder.hook_pos_embed'].data);
+      return atMost(1e-6, distance(c['encoder.0.hook_resid_pre'].data, sums));
+    },
+  ),
   claim(
     '2-bag-of-words',
     'Without positions attention sees a bag of words: other order, same states; with positions not',

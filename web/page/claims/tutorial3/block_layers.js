@@ -1,39 +1,31 @@
 // claims/tutorial3/block_layers.js - LayerNorm, GELU, biases and fresh weights.
-import { NORM_POINTS, normDistance } from '../activations.js';
+import { NORM_POINTS, activated, normDistance } from '../activations.js';
 import { distance, normal, variance } from '../arithmetic.js';
 import { plainGpt } from '../checkpoints/gpts.js';
-import { claim, ofFile, ofFresh, using } from '../claim.js';
-import { BLOCK, WORDS } from '../configs.js';
-import { atMost, near, same, shown, text } from '../outcome.js';
+import { claim, ofFresh, ofPass, using } from '../claim.js';
+import { BLOCK } from '../configs.js';
+import { atMost, near, shown, text } from '../outcome.js';
+import { ofCount } from '../parameter_table.js';
 import { activations, layerNorm } from '../reference/parts.js';
 
 /**
- * The activation between the MLP's maps, on a grid of inputs put into it.
+ * The activation between the MLP's maps, on a grid of inputs.
  * @param {typeof import('glassformer')} glassformer
  * @param {'gelu_erf' | 'relu'} ffn
  * @param {number[]} grid
  */
 const curve = (glassformer, ffn, grid) =>
-  using(glassformer.create({ ...BLOCK, ffn }, { seed: 1 }), async (model) => {
-    const set = Float32Array.from({ length: 256 }, (_, i) => grid[i % grid.length]);
-    const { captured } = await model.forward([1], {
-      capture: ['blocks.0.mlp.hook_post'],
-      edits: [{ at: 'blocks.0.mlp.hook_pre', set }],
-    });
-    return captured['blocks.0.mlp.hook_post'].data.slice(0, grid.length);
-  });
+  using(glassformer.create({ ...BLOCK, ffn }, { seed: 1 }), (model) => activated(model, grid, 256));
 
 export const claims = [
-  ofFile(
+  ofPass(
     '3-layernorm',
     'LayerNorm: minus the mean, over the root of variance + 0.00001, on live activations',
     plainGpt,
-    async (model) => {
-      const { captured } = await model.forward(WORDS, { capture: NORM_POINTS });
-      return atMost(
-        1e-5,
-        normDistance(captured, (x) => layerNorm(x, 1e-5)),
-      );
+    { capture: NORM_POINTS },
+    (c) => {
+      const off = normDistance(c, (x) => layerNorm(x, 1e-5));
+      return atMost(1e-5, off);
     },
   ),
   ofFresh('3-layernorm-init', 'A fresh LayerNorm has gain 1 and shift 0', BLOCK, 1, async (model) => {
@@ -75,13 +67,16 @@ export const claims = [
       `From the left and from the right. At ±6 and ±8 they differ by ${text(far)}.`,
     );
   }),
-  claim('3-no-biases', 'No linear map of the block has a bias, only the norms have a shift', (g) => {
-    const biases = g
-      .countParameters('tutorial-3')
-      .rows.filter((r) => r.layer === 0 && r.name.endsWith('.bias'))
-      .map((r) => r.name.split('.')[2]);
-    return same('norm1, norm2', biases.join(', '));
-  }),
+  ofCount(
+    '3-no-biases',
+    'No linear map of the block has a bias, only the norms have a shift',
+    'tutorial-3',
+    'norm1, norm2',
+    ({ rows }) => {
+      const biases = rows.filter((r) => r.layer === 0 && r.name.endsWith('.bias'));
+      return biases.map((r) => r.name.split('.')[2]).join(', ');
+    },
+  ),
   ofFresh('3-init', 'Fresh weights are normal with standard deviation 0.02', BLOCK, 9, async (model) => {
     const all = [];
     for (let r = 0; r < 256; r++) all.push(...(await model.weight('blocks.0.ffn.up.weight', r)));

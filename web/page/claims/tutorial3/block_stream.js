@@ -1,11 +1,12 @@
 // claims/tutorial3/block_stream.js - the residual stream, pre-norm and post-norm.
+import { STREAM_POINTS, doubles, streamSumDistance } from '../activations.js';
 import { distance, ids, mean, plus, rms, rows } from '../arithmetic.js';
 import { plainGpt } from '../checkpoints/gpts.js';
-import { claim, ofFile, ofReference, using } from '../claim.js';
-import { BLOCK, WORDS } from '../configs.js';
+import { claim, ofPass, ofReference, using } from '../claim.js';
+import { BLOCK } from '../configs.js';
 import { atMost, shown, text } from '../outcome.js';
 import { gpt } from '../reference/gpt_forward.js';
-import { layerNorm } from '../reference/parts.js';
+import { flat, layerNorm, linear } from '../reference/parts.js';
 
 const GPT = /** @type {const} */ ({ ...BLOCK, n_layers: 4, position: 'learned', final_norm: true });
 
@@ -14,66 +15,39 @@ export const claims = [
     '3-reference',
     'A file with the names of this model gives the logits of its arithmetic in double precision',
     () => plainGpt({ fused_qkv: false }),
-    WORDS,
     gpt,
   ),
-  ofFile(
+  ofPass(
     '3-stream-sum',
     'The stream at any depth is the embedding plus what every sublayer before it wrote',
     () => plainGpt({ n_layers: 4 }),
-    async (model) => {
-      const { captured: c } = await model.forward(WORDS, {
-        capture: ['hook_embed', 'hook_pos_embed', '*.hook_attn_out', '*.hook_mlp_out', '*.hook_resid_post'],
-      });
-      let total = plus(c.hook_embed.data, c.hook_pos_embed.data),
-        worst = 0;
-      for (let l = 0; l < 4; l++) {
-        total = plus(total, c[`blocks.${l}.hook_attn_out`].data, c[`blocks.${l}.hook_mlp_out`].data);
-        worst = Math.max(worst, distance(total, c[`blocks.${l}.hook_resid_post`].data));
-      }
-      return atMost(1e-5, worst, '4 blocks: the embedding and 4 contributions, each of an attention and an MLP.');
-    },
+    { capture: ['hook_embed', 'hook_pos_embed', ...STREAM_POINTS] },
+    (c) =>
+      atMost(
+        1e-5,
+        streamSumDistance(c, 4, plus(c.hook_embed.data, c.hook_pos_embed.data)),
+        '4 blocks: the embedding and 4 contributions, each of an attention and an MLP.',
+      ),
   ),
-  ofFile(
+  ofPass(
     '3-block-definition',
     'A block is x + attention(LN(x)), then x + MLP(LN(x)): each sublayer reads the stream through its norm',
     () => plainGpt({ fused_qkv: false }),
-    async (model, made) => {
-      const w = made.weights;
-
-      const { captured: c } = await model.forward(WORDS, { capture: ['blocks.1.*'] });
-      const norm = (x, name) =>
-        layerNorm(
-          rows(x).map((r) => Float64Array.from(r)),
-          1e-5,
-          w[`blocks.1.${name}.weight`],
-          w[`blocks.1.${name}.bias`],
-        );
-      const times = (x, m) =>
-        x.flatMap((row) =>
-          Array.from({ length: m.shape[0] }, (_, r) => row.reduce((s, v, i) => s + v * m.data[r * m.shape[1] + i], 0)),
-        );
-      const q = distance(
-        c['blocks.1.attn.hook_q'].data,
-        times(norm(c['blocks.1.hook_resid_pre'], 'ln1'), w['blocks.1.attn.q.weight']),
-      );
-      const pre = distance(
-        c['blocks.1.mlp.hook_pre'].data,
-        times(norm(c['blocks.1.hook_resid_mid'], 'ln2'), w['blocks.1.mlp.fc1.weight']),
-      );
-      const sums = Math.max(
-        distance(
-          c['blocks.1.hook_resid_mid'].data,
-          plus(c['blocks.1.hook_resid_pre'].data, c['blocks.1.hook_attn_out'].data),
-        ),
-        distance(
-          c['blocks.1.hook_resid_post'].data,
-          plus(c['blocks.1.hook_resid_mid'].data, c['blocks.1.hook_mlp_out'].data),
-        ),
-      );
+    { capture: ['blocks.1.*'] },
+    (c, weights) => {
+      const at = (name) => c[`blocks.1.${name}`],
+        w = (name) => weights[`blocks.1.${name}`];
+      const projected = (stream, norm, matrix) =>
+        flat(linear(layerNorm(doubles(at(stream)), 1e-5, w(`${norm}.weight`), w(`${norm}.bias`)), w(matrix)));
+      const sum = (stream, out) => plus(at(stream).data, at(out).data);
       return atMost(
         1e-5,
-        Math.max(q, pre, sums),
+        Math.max(
+          distance(at('attn.hook_q').data, projected('hook_resid_pre', 'ln1', 'attn.q.weight')),
+          distance(at('mlp.hook_pre').data, projected('hook_resid_mid', 'ln2', 'mlp.fc1.weight')),
+          distance(at('hook_resid_mid').data, sum('hook_resid_pre', 'hook_attn_out')),
+          distance(at('hook_resid_post').data, sum('hook_resid_mid', 'hook_mlp_out')),
+        ),
         'Queries from LN(x), the MLP’s hidden layer from LN of the stream between, and both sums.',
       );
     },

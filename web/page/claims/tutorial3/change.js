@@ -1,6 +1,6 @@
 // claims/tutorial3/change.js - how much a fresh block changes its input.
 import { ids, mean, minus, normal, variance } from '../arithmetic.js';
-import { claim, ofFresh, using } from '../claim.js';
+import { claim, ofFreshPass, using } from '../claim.js';
 import { BLOCK } from '../configs.js';
 import { misprint, near, same, shapeText, shown, text } from '../outcome.js';
 
@@ -18,10 +18,8 @@ const change = (glassformer, config, size = 1) =>
   using(glassformer.create({ ...config, n_layers: SEEDS }, { seed: 7 }), async (model) => {
     const draw = normal(77),
       input = () => Float32Array.from({ length: 64 }, () => size * draw());
-    /** @type {number[][]} */
-    const delta = Array.from({ length: SEEDS }, () => []),
-      /** @type {number[][]} */
-      x = Array.from({ length: SEEDS }, () => []);
+    /** @type {number[][][]} */
+    const [delta, x] = [0, 1].map(() => Array.from({ length: SEEDS }, () => []));
     for (let sequence = 0; sequence < 2; sequence++) {
       const edits = Array.from({ length: SEEDS * 12 }, (_, i) => ({
         at: `blocks.${Math.floor(i / 12)}.hook_resid_pre`,
@@ -42,16 +40,16 @@ const change = (glassformer, config, size = 1) =>
     return { average: mean(each), each };
   });
 
+const ENDS = ['blocks.0.hook_resid_pre', 'blocks.0.hook_resid_post'];
+
 export const claims = [
-  ofFresh('3-shape', 'A block takes (2, 12, 64) and gives (2, 12, 64)', BLOCK, 1, async (model) => {
-    const { captured: c } = await model.forward([ids(12, 32), ids(12, 32, 2)], {
-      capture: ['blocks.0.hook_resid_pre', 'blocks.0.hook_resid_post'],
-    });
-    return same(
-      '(2, 12, 64) to (2, 12, 64)',
-      `${shapeText(c['blocks.0.hook_resid_pre'].shape)} to ${shapeText(c['blocks.0.hook_resid_post'].shape)}`,
-    );
-  }),
+  ofFreshPass(
+    '3-shape',
+    'A block takes (2, 12, 64) and gives (2, 12, 64)',
+    BLOCK,
+    { ids: [ids(12, 32), ids(12, 32, 2)], capture: ENDS },
+    (c) => same('(2, 12, 64) to (2, 12, 64)', ENDS.map((name) => shapeText(c[name].shape)).join(' to ')),
+  ),
   claim('3-change', 'Relative change of a unit-normal input by a fresh block, mean of 20 blocks', async (g) => {
     const { average, each } = await change(g, BLOCK);
     return misprint(

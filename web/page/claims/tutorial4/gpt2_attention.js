@@ -1,17 +1,17 @@
 // claims/tutorial4/gpt2_attention.js - attention, from scores to what it writes.
-import { distance, rows, softmax, sum } from '../arithmetic.js';
+import { doubles } from '../activations.js';
+import { distance, fromOne, rows, softmax } from '../arithmetic.js';
 import { atMost, shown, text } from '../outcome.js';
-import { D, H, T, ofPass } from './gpt2_pass.js';
+import { flat, linear, transposed } from '../reference/parts.js';
+import { D, H, T, ofGpt2 } from './gpt2_pass.js';
 
 export const claims = [
-  ofPass(
+  ofGpt2(
     '4-scores',
     'Scores are Q Kᵀ / √d_k, plus a mask of −∞ for later positions and 0 for earlier ones',
     ['blocks.0.attn.hook_q', 'blocks.0.attn.hook_k', 'blocks.0.attn.hook_attn_scores'],
     (c) => {
-      const q = c['blocks.0.attn.hook_q'].data,
-        k = c['blocks.0.attn.hook_k'].data,
-        s = c['blocks.0.attn.hook_attn_scores'].data,
+      const [q, k, s] = ['q', 'k', 'attn_scores'].map((name) => c[`blocks.0.attn.hook_${name}`].data),
         d = D / H;
       let off = 0,
         masked = 0,
@@ -36,7 +36,7 @@ export const claims = [
       );
     },
   ),
-  ofPass(
+  ofGpt2(
     '4-pattern',
     'Their softmax: each row sums to 1, later positions get exactly 0',
     ['blocks.*.attn.hook_attn_scores', 'blocks.*.attn.hook_pattern'],
@@ -48,7 +48,7 @@ export const claims = [
         const scores = rows(c[`blocks.${l}.attn.hook_attn_scores`]);
         rows(c[`blocks.${l}.attn.hook_pattern`]).forEach((p, i) => {
           off = Math.max(off, distance(p, softmax(scores[i])));
-          sums = Math.max(sums, Math.abs(sum(p) - 1));
+          sums = Math.max(sums, fromOne([p]));
           later = Math.max(later, 0, ...p.subarray((i % T) + 1));
         });
       }
@@ -60,13 +60,12 @@ export const claims = [
       );
     },
   ),
-  ofPass(
+  ofGpt2(
     '4-values',
     'Each head’s output is its pattern times V',
     ['blocks.1.attn.hook_v', 'blocks.1.attn.hook_pattern', 'blocks.1.attn.hook_z'],
     (c) => {
-      const p = c['blocks.1.attn.hook_pattern'].data,
-        v = c['blocks.1.attn.hook_v'].data,
+      const [p, v] = ['pattern', 'v'].map((name) => c[`blocks.1.attn.hook_${name}`].data),
         d = D / H;
       const want = Float64Array.from({ length: T * D }, (_, at) => {
         const i = Math.floor(at / D),
@@ -79,17 +78,14 @@ export const claims = [
       return atMost(1e-5, distance(c['blocks.1.attn.hook_z'].data, want));
     },
   ),
-  ofPass(
+  ofGpt2(
     '4-concat',
     'The heads side by side, times W^O, are what attention writes',
     ['blocks.1.attn.hook_z', 'blocks.1.hook_attn_out'],
-    (c, _, w) => {
-      const o = w['h.1.attn.c_proj.weight'].data,
-        b = w['h.1.attn.c_proj.bias'].data;
-      const want = rows({ data: c['blocks.1.attn.hook_z'].data, shape: [T, D] }).flatMap((z) =>
-        Array.from(b, (bias, r) => bias + z.reduce((s, v, i) => s + v * o[i * D + r], 0)),
-      );
-      return atMost(1e-5, distance(c['blocks.1.hook_attn_out'].data, want));
+    (c, w) => {
+      const z = doubles({ data: c['blocks.1.attn.hook_z'].data, shape: [T, D] });
+      const want = linear(z, transposed(w['h.1.attn.c_proj.weight']), w['h.1.attn.c_proj.bias']);
+      return atMost(1e-5, distance(c['blocks.1.hook_attn_out'].data, flat(want)));
     },
   ),
 ];

@@ -5,7 +5,7 @@ import { claim, ofReference } from '../claim.js';
 import { GPT, WORDS } from '../configs.js';
 import { atMost, same, shapeText, shown, text } from '../outcome.js';
 import { gpt2 } from '../reference/gpt_forward.js';
-import { D, ofPass } from './gpt2_pass.js';
+import { D, ofGpt2 } from './gpt2_pass.js';
 
 /** n_layer, n_head, n_embd, and what they add up to. */
 const SIZES = /** @type {[string, import('glassformer').Preset, number, number, number, number][]} */ ([
@@ -48,14 +48,13 @@ export const claims = [
     '4-reference',
     'A file with GPT-2’s names gives the logits of this forward pass in double precision',
     gpt2File,
-    WORDS,
     gpt2,
   ),
-  ofPass(
+  ofGpt2(
     '4-shapes',
     '[n_seq] ids become [n_seq, n_embd], stay so through every block, and end as [n_seq, n_vocab]',
     ['hook_embed', '*.hook_resid_post'],
-    (c, logits) =>
+    (c, _, logits) =>
       same(
         '(12, 16), (12, 16), (12, 16), (12, 48)',
         [c.hook_embed, c['blocks.0.hook_resid_post'], c['blocks.1.hook_resid_post'], logits]
@@ -63,15 +62,10 @@ export const claims = [
           .join(', '),
       ),
   ),
-  ofPass(
-    '4-embedding',
-    'The input is the sum of token and position embedding',
-    ['blocks.0.hook_resid_pre'],
-    (c, _, w) => {
-      const want = WORDS.flatMap((id, t) =>
-        Array.from({ length: D }, (_, j) => w['wte.weight'].data[id * D + j] + w['wpe.weight'].data[t * D + j]),
-      );
-      return atMost(1e-6, distance(c['blocks.0.hook_resid_pre'].data, want));
-    },
-  ),
+  ofGpt2('4-embedding', 'The input is the sum of token and position embedding', ['blocks.0.hook_resid_pre'], (c, w) => {
+    const want = WORDS.flatMap((id, t) =>
+      Array.from({ length: D }, (_, j) => w['wte.weight'].data[id * D + j] + w['wpe.weight'].data[t * D + j]),
+    );
+    return atMost(1e-6, distance(c['blocks.0.hook_resid_pre'].data, want));
+  }),
 ];

@@ -1,11 +1,11 @@
 // claims/tutorial4/gpt2_output.js - causality, the tied head, distributions and generation.
-import { distance, ids, rms, rows, softmax, sum } from '../arithmetic.js';
+import { distance, ids, fromOne, rms, rows, softmax } from '../arithmetic.js';
 import { gpt2 as gpt2File } from '../checkpoints/gpts.js';
-import { claim, ofFile, ofFresh, refusal, written } from '../claim.js';
+import { argmax, ofFile, ofFresh, refusal, written } from '../claim.js';
 import { TINY_GPT2, WORDS } from '../configs.js';
 import { atMost, same, shown, text } from '../outcome.js';
-import { count } from '../parameter_table.js';
-import { D, T, V, ofPass } from './gpt2_pass.js';
+import { count, ofCount } from '../parameter_table.js';
+import { D, T, V, ofGpt2 } from './gpt2_pass.js';
 
 export const claims = [
   ofFile(
@@ -26,30 +26,26 @@ export const claims = [
       );
     },
   ),
-  ofPass(
+  ofGpt2(
     '4-tied',
     'Logits are the normed stream times the transposed token embedding',
     ['ln_final.hook_normalized'],
-    (c, logits, w) => {
-      const gain = w['ln_f.weight'].data,
-        shift = w['ln_f.bias'].data,
-        e = w['wte.weight'].data;
+    (c, w, logits) => {
+      const [gain, shift, e] = ['ln_f.weight', 'ln_f.bias', 'wte.weight'].map((name) => w[name].data);
       const want = rows(c['ln_final.hook_normalized']).flatMap((x) =>
         Array.from({ length: V }, (_, id) => x.reduce((s, v, i) => s + (v * gain[i] + shift[i]) * e[id * D + i], 0)),
       );
       return atMost(1e-4, distance(logits.data, want));
     },
   ),
-  claim('4-tied-free', 'The tied head costs no parameter', (g) => same(0, count(g.countParameters('gpt2'), 'head'))),
-  ofPass(
+  ofCount('4-tied-free', 'The tied head costs no parameter', 'gpt2', 0, (t) => count(t, 'head')),
+  ofGpt2(
     '4-distributions',
     'The output is a probability distribution over the vocabulary at each position',
     [],
-    async (_, logits, __, model) => {
+    async (_, __, logits, model) => {
       const each = await Promise.all(rows(logits).map((r) => model.distribution(r, {})));
-      const off = Math.max(
-        ...each.map((p, i) => Math.max(Math.abs(sum(p) - 1), distance(p, softmax(rows(logits)[i])))),
-      );
+      const off = Math.max(fromOne(each), ...rows(logits).map((r, i) => distance(each[i], softmax(r))));
       return shown(
         each.length === T && off < 1e-5 && rms(logits.data) > 0.1,
         '12 that sum to 1 ± 0.00001',
@@ -66,7 +62,7 @@ export const claims = [
           .ids,
         all = [...WORDS.slice(0, 5), ...made];
       const likeliest = rows((await model.forward(all)).logits)
-        .map((r) => r.indexOf(Math.max(...r)))
+        .map(argmax)
         .slice(4, -1);
       return same(likeliest.join(' '), made.join(' '));
     },

@@ -1,10 +1,10 @@
 // claims/tutorial5/gpt_model.js - the model, its shapes and its loss.
-import { ids, loss, normal, rms, uniform } from '../arithmetic.js';
+import { ids, loss, normal, uniform } from '../arithmetic.js';
 import { asSource } from '../checkpoint.js';
 import { plainGpt } from '../checkpoints/gpts.js';
-import { claim, greedily, ofFile, ofFresh, ofReference, using, written } from '../claim.js';
+import { claim, greedily, ofFile, ofFresh, ofFreshPass, ofReference, using, written } from '../claim.js';
 import { GPT, WALK, WORDS } from '../configs.js';
-import { misprint, near, same, shapeText, shown } from '../outcome.js';
+import { finite, misprint, near, same, shapeText, shown } from '../outcome.js';
 import { gpt } from '../reference/gpt_forward.js';
 
 /**
@@ -28,26 +28,25 @@ function byDefault() {
   return made;
 }
 
+/** A model's loss over 64 tokens. @param {Promise<import('glassformer').Model>} making */
+const lossOf = (making) =>
+  using(making, async (model) => {
+    const list = ids(64, 1000);
+    return loss((await model.forward(list)).logits, list);
+  });
+
 export const claims = [
-  ofFresh(
+  ofFreshPass(
     '5-shape',
     'A batch of shape (2, 32) through the model (1000, 128, 4 heads, 4 layers, 64 positions) becomes logits of shape (2, 32, 1000)',
     GPT,
-    1,
-    async (model) => {
-      const { logits } = await model.forward([ids(32, 1000), ids(32, 1000, 2)]);
-      return shown(
-        shapeText(logits.shape) === '(2, 32, 1000)' && logits.data.every(Number.isFinite) && rms(logits.data) > 0.01,
-        '(2, 32, 1000), all finite',
-        `${shapeText(logits.shape)}, ${logits.data.every(Number.isFinite) ? 'all finite' : 'not all finite'}`,
-      );
-    },
+    { ids: [ids(32, 1000), ids(32, 1000, 2)] },
+    (_, logits) => finite('(2, 32, 1000)', logits),
   ),
   ofReference(
     '5-reference',
     'A file with the names of its classes gives the logits of its arithmetic in double precision',
     plainGpt,
-    WORDS,
     gpt,
   ),
   ofFresh(
@@ -136,29 +135,21 @@ export const claims = [
     ),
     slow: true,
   },
-  ofFresh(
+  ofFreshPass(
     '5-width-kept',
     'The stream keeps its shape through all blocks; only the last map widens it to the vocabulary',
     GPT,
-    1,
-    async (model) => {
-      const { logits, captured } = await model.forward([ids(9, 1000), ids(9, 1000, 2), ids(9, 1000, 3)], {
-        capture: ['*.hook_resid_*'],
-      });
-      return same(
-        '(3, 9, 128), then (3, 9, 1000)',
-        `${[...new Set(Object.values(captured).map((t) => shapeText(t.shape)))].join(', ')}, then ${shapeText(logits.shape)}`,
-      );
+    { ids: [ids(9, 1000), ids(9, 1000, 2), ids(9, 1000, 3)], capture: ['*.hook_resid_*'] },
+    (c, logits) => {
+      const widths = new Set(Object.values(c).map((t) => shapeText(t.shape)));
+      return same('(3, 9, 128), then (3, 9, 1000)', `${[...widths].join(', ')}, then ${shapeText(logits.shape)}`);
     },
   ),
   claim(
     '5-fresh-loss',
     'Exercise: the loss of a fresh model is close to ln(V), that of a guess over 1000 tokens',
     async (g) => {
-      const list = ids(65, 1000).slice(0, 64);
-      const found = await using(g.create(GPT, { seed: 1 }), async (model) =>
-        loss((await model.forward(list)).logits, list),
-      );
+      const found = await lossOf(g.create(GPT, { seed: 1 }));
       return near(
         Math.log(1000),
         found,
@@ -171,10 +162,7 @@ export const claims = [
     '5-default-loss',
     'The same exercise on its class as printed, which leaves the weights to PyTorch’s defaults',
     async (g) => {
-      const list = ids(65, 1000).slice(0, 64);
-      const found = await using(g.load(asSource(byDefault())), async (model) =>
-        loss((await model.forward(list)).logits, list),
-      );
+      const found = await lossOf(g.load(asSource(byDefault())));
       return misprint(
         'ln(1000) = 6.908',
         near(85, found, 8),

@@ -3,17 +3,16 @@ import { NORM_POINTS, doubles, normDistance } from '../activations.js';
 import { distance, ids } from '../arithmetic.js';
 import { plainGpt } from '../checkpoints/gpts.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
-import { claim, ofFile, ofFresh, using } from '../claim.js';
-import { GPT, WORDS } from '../configs.js';
+import { claim, ofFresh, ofPass, using } from '../claim.js';
+import { GPT } from '../configs.js';
 import { atMost, same, shown } from '../outcome.js';
 import { count } from '../parameter_table.js';
 import { flat, layerNorm, rmsNorm } from '../reference/parts.js';
 
+const NORMS = { capture: ['*.hook_resid_*', '*.hook_normalized'] };
+
 export const claims = [
-  ofFile('5-layernorm', 'Exercise: LayerNorm agrees with the reference formula', plainGpt, async (model, made) => {
-    const { captured: c } = await model.forward(WORDS, {
-      capture: ['*.hook_resid_pre', '*.hook_resid_mid', '*.hook_normalized', 'blocks.1.hook_resid_post'],
-    });
+  ofPass('5-layernorm', 'Exercise: LayerNorm agrees with the reference formula', plainGpt, NORMS, (c) => {
     const pairs = [
       ['blocks.0.hook_resid_pre', 'blocks.0.ln1'],
       ['blocks.0.hook_resid_mid', 'blocks.0.ln2'],
@@ -29,12 +28,9 @@ export const claims = [
       'Mean 0 and variance 1 by the population’s variance, at all five norms of a live pass.',
     );
   }),
-  ofFile('5-rmsnorm', 'RMSNorm divides by the root mean square alone', tutorial1, async (model) => {
-    const { captured } = await model.forward(WORDS, { capture: NORM_POINTS });
-    return atMost(
-      1e-5,
-      normDistance(captured, (x) => rmsNorm(x, 1e-6)),
-    );
+  ofPass('5-rmsnorm', 'RMSNorm divides by the root mean square alone', tutorial1, { capture: NORM_POINTS }, (c) => {
+    const off = normDistance(c, (x) => rmsNorm(x, 1e-6));
+    return atMost(1e-5, off);
   }),
   ofFresh(
     '5-per-token',

@@ -1,27 +1,27 @@
 // claims/tutorial5/gpt_parameters.js - parameters counted by hand, of GPT-2, LLaMA-7B and the exercises.
-import { sum } from '../arithmetic.js';
 import { claim } from '../claim.js';
 import { GPT, QUIZ, SMALL } from '../configs.js';
-import { same, shown, text } from '../outcome.js';
-import { block, count } from '../parameter_table.js';
+import { shown, text } from '../outcome.js';
+import { block, count, ofCount, scalars } from '../parameter_table.js';
+
+const LLAMA = 'llama-7b';
+/** Width of GPT-2 small. */
+const D = 768;
 
 export const claims = [
-  claim(
+  ofCount(
     '5-projections',
     'A block: 3D² for queries, keys and values, D² for the output, 4D² up, 4D² down, 4D in two norms',
-    (g) => {
-      const t = g.countParameters(SMALL),
-        d = 768,
-        of = (pattern) => sum(t.rows.filter((r) => r.layer === 0 && pattern.test(r.name)).map((r) => r.count));
-      return same(
-        [3 * d * d, d * d, 4 * d * d, 4 * d * d, 4 * d].map(text).join(' + '),
-        [/attn\.[qkv]\./, /attn\.o\./, /ffn\.up\./, /ffn\.down\./, /norm[12]\./].map(of).map(text).join(' + '),
-      );
-    },
+    SMALL,
+    [3 * D * D, D * D, 4 * D * D, 4 * D * D, 4 * D].map(text).join(' + '),
+    (t) =>
+      [/attn\.[qkv]\./, /attn\.o\./, /ffn\.up\./, /ffn\.down\./, /norm[12]\./]
+        .map((pattern) => text(scalars(t, (r) => r.layer === 0 && pattern.test(r.name))))
+        .join(' + '),
   ),
   claim('5-rule', 'A block has about 12D² parameters', (g) => {
     const exact = block(g.countParameters(SMALL)),
-      rule = 12 * 768 * 768;
+      rule = 12 * D * D;
     return shown(
       Math.abs(exact / rule - 1) < 0.05,
       `${text(rule)} within 5 %`,
@@ -57,33 +57,36 @@ export const claims = [
       share = (100 * count(t, 'position')) / t.total;
     return shown(share < 1, 'under 1 %', `${share.toFixed(2)} %, ${text(count(t, 'position'))} parameters`);
   }),
-  claim('5-llama-attention', 'LLaMA-7B: attention of a block, 4 × 4096², about 67M', (g) =>
-    same(67108864, count(g.countParameters('llama-7b'), 'attention', 0)),
+  ofCount('5-llama-attention', 'LLaMA-7B: attention of a block, 4 × 4096², about 67M', LLAMA, 67108864, (t) =>
+    count(t, 'attention', 0),
   ),
-  claim('5-llama-ffn', 'LLaMA-7B: SwiGLU of a block, 3 × 4096 × 11008, about 135M', (g) =>
-    same(135266304, count(g.countParameters('llama-7b'), 'ffn', 0)),
+  ofCount('5-llama-ffn', 'LLaMA-7B: SwiGLU of a block, 3 × 4096 × 11008, about 135M', LLAMA, 135266304, (t) =>
+    count(t, 'ffn', 0),
   ),
   claim('5-llama-block', 'LLaMA-7B: a block about 202M, all 32 about 6.5B', (g) => {
-    const one = block(g.countParameters('llama-7b'));
+    const one = block(g.countParameters(LLAMA));
     return shown(
       Math.round(one / 1e6) === 202 && ((32 * one) / 1e9).toFixed(1) === '6.5',
       'about 202M, about 6.5B',
       `${text(one)}, ${text(32 * one)}`,
     );
   }),
-  claim('5-llama-embeddings', 'LLaMA-7B: embedding and head apart, 2 × 32,000 × 4096, about 262M', (g) => {
-    const t = g.countParameters('llama-7b');
-    return same(262144000, count(t, 'embedding') + count(t, 'head'));
-  }),
-  claim('5-llama-total', 'LLaMA-7B in all', (g) => same(6738415616, g.countParameters('llama-7b').total)),
+  ofCount(
+    '5-llama-embeddings',
+    'LLaMA-7B: embedding and head apart, 2 × 32,000 × 4096, about 262M',
+    LLAMA,
+    262144000,
+    (t) => count(t, 'embedding') + count(t, 'head'),
+  ),
+  ofCount('5-llama-total', 'LLaMA-7B in all', LLAMA, 6738415616, (t) => t.total),
   claim('5-ffn-share', 'The FFN holds about two thirds of LLaMA-7B', (g) => {
-    const t = g.countParameters('llama-7b'),
+    const t = g.countParameters(LLAMA),
       share = count(t, 'ffn') / t.total;
     return shown(Math.abs(share - 2 / 3) < 0.03, '66.7 % ± 3 %', `${(100 * share).toFixed(1)} %`);
   }),
   claim('5-ffn-table', 'GELU at 4D and SwiGLU at about 8D/3 both have about 8D² parameters', (g) => {
     const d = 4096,
-      of = (ffn, d_ff) => count(g.countParameters({ ...g.PRESETS['llama-7b'], n_layers: 1, ffn, d_ff }), 'ffn'),
+      of = (ffn, d_ff) => count(g.countParameters({ ...g.PRESETS[LLAMA], n_layers: 1, ffn, d_ff }), 'ffn'),
       gelu = of('gelu_erf', 4 * d),
       swiglu = of('swiglu', 11008);
     return shown(

@@ -1,33 +1,22 @@
 // claims/tutorial5/gpt_stream.js - the residual stream: what is added to it, and how its size changes.
-import { distance, ids, mean, minus, plus, rms, rows, variance } from '../arithmetic.js';
+import { STREAM_POINTS, streamSumDistance } from '../activations.js';
+import { ids, mean, minus, rms, rows, variance } from '../arithmetic.js';
 import { plainGpt } from '../checkpoints/gpts.js';
-import { claim, ofFile, ofFresh, using } from '../claim.js';
-import { GPT, WORDS } from '../configs.js';
-import { atMost, same, shown, text } from '../outcome.js';
+import { claim, ofFresh, ofPass, using } from '../claim.js';
+import { GPT } from '../configs.js';
+import { atMost, shown, text } from '../outcome.js';
 
 export const claims = [
-  ofFile(
+  ofPass(
     '5-stream-sum',
     'The stream is never replaced: behind any block it is the embedding plus all contributions so far',
     () => plainGpt({ n_layers: 3 }),
-    async (model) => {
-      const { captured: c } = await model.forward(WORDS, {
-        capture: ['blocks.0.hook_resid_pre', '*.hook_attn_out', '*.hook_mlp_out', '*.hook_resid_post'],
-      });
-      let total = c['blocks.0.hook_resid_pre'].data,
-        worst = 0;
-      for (let l = 0; l < 3; l++)
-        worst = Math.max(
-          worst,
-          distance(
-            (total = Float32Array.from(
-              plus(total, c[`blocks.${l}.hook_attn_out`].data, c[`blocks.${l}.hook_mlp_out`].data),
-            )),
-            c[`blocks.${l}.hook_resid_post`].data,
-          ),
-        );
-      return atMost(1e-5, worst);
-    },
+    { capture: STREAM_POINTS },
+    (c) =>
+      atMost(
+        1e-5,
+        streamSumDistance(c, 3, c['blocks.0.hook_resid_pre'].data, (sum) => Float32Array.from(sum)),
+      ),
   ),
   ofFresh(
     '5-identity-prior',
@@ -59,24 +48,16 @@ export const claims = [
     '5-drift',
     'Exercise: the size of the stream drifts from block to block, since nothing normalises it; the final norm does',
     async (g) => {
+      const points = ['blocks.0.hook_resid_pre', ...[...Array(8).keys()].map((l) => `blocks.${l}.hook_resid_post`)],
+        behind = 'ln_final.hook_normalized';
       const run = (finalNorm) =>
         using(g.create({ ...g.PRESETS[GPT], n_layers: 8, final_norm: finalNorm }, { seed: 1 }), async (model) => {
           const { logits, captured: c } = await model.forward(ids(32, 1000), {
-            capture: [
-              'blocks.0.hook_resid_pre',
-              '*.hook_resid_post',
-              ...(finalNorm ? ['ln_final.hook_normalized'] : []),
-            ],
+            capture: [...points, ...(finalNorm ? [behind] : [])],
           });
-          const at = [
-            c['blocks.0.hook_resid_pre'],
-            ...[0, 1, 2, 3, 4, 5, 6, 7].map((l) => c[`blocks.${l}.hook_resid_post`]),
-          ].map((t) => mean(rows(t).map(rms)));
-          return {
-            at,
-            into: finalNorm ? mean(rows(c['ln_final.hook_normalized']).map(rms)) : at[8],
-            logits: Math.sqrt(variance(logits.data)),
-          };
+          const size = (name) => mean(rows(c[name]).map(rms)),
+            at = points.map(size);
+          return { at, into: finalNorm ? size(behind) : at[8], logits: Math.sqrt(variance(logits.data)) };
         });
       const [a, b] = [await run(true), await run(false)];
       const ok = a.at[8] > 2 * a.at[0] && Math.abs(a.into - 1) < 0.01 && b.into < 0.5 && b.logits < 0.5 * a.logits;

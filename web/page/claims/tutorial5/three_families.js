@@ -2,7 +2,6 @@
 import { ids, rows } from '../arithmetic.js';
 import { claim, using } from '../claim.js';
 import { same, text } from '../outcome.js';
-import { decoder } from '../reference/modern_forward.js';
 
 export const claims = [
   claim(
