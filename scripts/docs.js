@@ -37,8 +37,8 @@ const FURTHER = [
   ['inspect/logit_lens', 'Part'],
   ['explain/explain', 'Term'],
   ['run/loaded_model', 'Placement', 'LoadedRow'],
-  ['tokenizer', 'TextStream'],
-  ['checkpoint/source', 'OpenOptions'],
+  ['tokenizers/text_stream', 'TextStream'],
+  ['checkpoint/opened_files', 'OpenOptions'],
   ['config/roster', 'Component'],
   ['huggingface/weight_names', 'NameInFile', 'Rename'],
   ['config/config_input', 'OwnConfig', 'OwnConfigCamel', 'HfConfig', 'HfFields', 'ModelType', 'Fields'],
@@ -79,7 +79,7 @@ function copyTypes() {
   );
   const lines = FURTHER.map(([file, ...names]) => {
     const missing = names.filter((name) => !exported.has(name)).join(', ');
-    return `export ${file === 'tokenizer' ? '' : 'type '}{ ${missing} } from './types/${file}.js';`;
+    return `export ${file === 'tokenizers/text_stream' ? '' : 'type '}{ ${missing} } from './types/${file}.js';`;
   });
   writeFileSync(join(folder, 'entry.ts'), `export * from './types/index.js';\n${lines.join('\n')}\n`);
 }

@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { format } from 'node:util';
 import { Model, Session, Tokenizer, Training } from '../../web/lib/index.js';
 import * as glassformer from '../../web/lib/index.js';
-import { TextStream } from '../../web/lib/tokenizer.js';
+import { TextStream } from '../../web/lib/tokenizers/text_stream.js';
 import { readTensors, safetensors } from './helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -163,7 +163,7 @@ test('every public call has a description, and those that take arguments an exam
     [Session, 'session.js'],
     [Training, 'training.js'],
     [Tokenizer, 'tokenizer.js'],
-    [TextStream, 'tokenizer.js'],
+    [TextStream, 'tokenizers/text_stream.js'],
   ])) {
     const comments = documented(file),
       members = Object.getOwnPropertyNames(Class.prototype).filter((name) => name !== 'constructor');

@@ -2,7 +2,7 @@
 // tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
 //
 // Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (tokenizers/vocab.js). This file
-// adds checks that the library lacks, lossless decoding, and a stream that withholds incomplete characters.
+// adds lossless decoding; tokenizers/ has the checks that the library lacks, and the stream of `Tokenizer.stream`.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, guardedAsync, messageOf, show } from './base/errors.js';
 import {
@@ -20,10 +20,9 @@ import {
   word,
 } from './base/checks.js';
 import { openTokenizer } from './checkpoint/source.js';
+import { checkedJson } from './tokenizers/check_json.js';
+import { TextStream } from './tokenizers/text_stream.js';
 import { pieceModels } from './tokenizers/tokenizer_json.js';
-
-/** Ids above this cannot belong to a model that the engine runs. */
-const MAX_ID = 1 << 22;
 
 /** @typedef {Record<string, any>} Json */
 
@@ -57,7 +56,7 @@ export class Tokenizer {
    * @throws {GlassformerError} `bad-tokenizer`
    */
   constructor(json) {
-    const { model, added_tokens: added } = readValue('the tokenizer', () => check(/** @type {Json} */ (json)));
+    const { model, added_tokens: added } = readValue('the tokenizer', () => checkedJson(/** @type {Json} */ (json)));
     const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
     this.#pieceModel = /** @type {any} */ (pieces);
@@ -97,7 +96,7 @@ export class Tokenizer {
    * Read a tokenizer without its model.
    * @param {import('./checkpoint/source.js').Bytes | import('./base/streamed.js').Streamed | object} file
    *   tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
-   * @param {import('./checkpoint/source.js').OpenOptions} [options]
+   * @param {import('./checkpoint/opened_files.js').OpenOptions} [options]
    * @returns {Promise<Tokenizer>}
    * @throws {GlassformerError} `bad-tokenizer`, `not-found`, `network`, `unsupported`
    * @example
@@ -304,83 +303,6 @@ function understood(what, use) {
   }
 }
 
-/** Tokens that stay as context, so that decoders never see a later place as the start of a text. */
-const CONTEXT = 4;
-/** Most tokens of the window: bytes that never complete a character must not let it grow without bound. */
-const MAX_WINDOW = 64;
-
-/**
- * Decodes tokens one at a time. A character whose bytes are spread over several tokens is delivered when it is
- * complete. Made by `Tokenizer.stream`.
- */
-export class TextStream {
-  /**
-   * @ignore
-   * @param {Tokenizer} tokenizer
-   * @param {number[]} prior
-   * @param {{skipSpecialTokens?: boolean}} [options]
-   */
-  constructor(tokenizer, prior, options) {
-    this.tokenizer = tokenizer;
-    this.options = options;
-    /** @type {number[]} the last tokens, decoded together each time */
-    this.window = prior;
-    const text = this.decode();
-    /** Whether the last character is not whole yet. */
-    this.half = text.endsWith('\ufffd');
-    /** Characters of the window's text that were delivered; -1: all, not counted yet. */
-    this.shown = text.length - Number(this.half);
-  }
-
-  decode() {
-    return this.tokenizer.decode(this.window, this.options);
-  }
-
-  /**
-   * Add a token.
-   * @param {number} id
-   * @returns {string} the text that is now whole, '' while it is half a character or where the vocabulary has no such
-   *   token
-   */
-  push(id) {
-    const { tokenizer, window } = this;
-    const piece =
-      this.half || !window.length || tokenizer.special.has(window[window.length - 1]) ? null : tokenizer.piece(id);
-    if (piece === null && !tokenizer.knows(id)) return '';
-    if (this.shown < 0 && piece === null) this.shown = this.decode().length;
-    window.push(id);
-    if (piece !== null) {
-      this.shown = -1;
-      if (window.length > 2 * CONTEXT) window.splice(0, window.length - CONTEXT);
-      return piece;
-    }
-    const text = this.decode();
-    // bytes that a later token may complete decode to one U+FFFD at the very end
-    this.half = text.endsWith('\ufffd') && window.length < MAX_WINDOW;
-    const end = this.half ? text.length - 1 : text.length;
-    const out = text.slice(this.shown, end);
-    this.shown = end;
-    if (!this.half && window.length > 2 * CONTEXT) {
-      window.splice(0, window.length - CONTEXT);
-      this.shown = -1;
-    }
-    return out;
-  }
-
-  /**
-   * The text that is still withheld: bytes of an incomplete character.
-   * @returns {string}
-   */
-  end() {
-    if (!this.half) return '';
-    const text = this.decode();
-    const out = text.slice(this.shown);
-    this.shown = text.length;
-    this.half = false;
-    return out;
-  }
-}
-
 /**
  * Whether a decoder's result for a token is independent of its place, except at the start of a text.
  * @param {Json | null | undefined} decoder
@@ -403,101 +325,6 @@ function joins(decoder) {
       return false;
   }
 }
-
-/**
- * Checks that the library lacks. The merges of a BPE must join known tokens to a known token, as the reference
- * implementation demands.
- * @param {Json} json
- * @returns {{model: Json, added_tokens: Json[]}}
- */
-function check(json) {
-  /**
-   * @param {string} why
-   * @returns {never}
-   */
-  const refuse = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
-  if (json === null || typeof json !== 'object' || Array.isArray(json))
-    refuse(`expected an object, found ${show(json)}`);
-  const { model, added_tokens: added = [] } = json;
-  if (pieceModels.has(model)) return { model, added_tokens: added }; // made from checked parts
-  if (model === null || typeof model !== 'object') refuse('there is no model in it');
-  const type =
-    model.type ??
-    (model.merges
-      ? 'BPE'
-      : Array.isArray(model.vocab)
-        ? 'Unigram'
-        : model.continuing_subword_prefix === undefined
-          ? undefined
-          : 'WordPiece');
-  if (type !== 'BPE' && type !== 'Unigram' && type !== 'WordPiece')
-    fail(
-      'unsupported',
-      `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE, Unigram or WordPiece`,
-    );
-  if (!Array.isArray(added)) refuse('added_tokens is not a list');
-  for (const t of added) {
-    if (typeof t?.content !== 'string' || !isId(t.id)) refuse(`the added token ${show(t)} has no content or no id`);
-  }
-  if (type === 'Unigram') {
-    const fine =
-      Array.isArray(model.vocab) &&
-      model.vocab.every(
-        (/** @type {any} */ v) => Array.isArray(v) && typeof v[0] === 'string' && Number.isFinite(v[1]),
-      );
-    if (!fine || !model.vocab.length) refuse('the vocabulary is not a list of tokens with scores');
-    return { model: { ...model, type }, added_tokens: added };
-  }
-  const { vocab, merges } = model;
-  if (vocab === null || typeof vocab !== 'object' || Array.isArray(vocab)) refuse('the vocabulary is not an object');
-  const ids = new Set();
-  for (const [token, id] of Object.entries(vocab)) {
-    if (!isId(id)) refuse(`the token ${show(token)} has the id ${show(id)}`);
-    if (ids.has(id)) refuse(`the id ${id} belongs to two tokens, one of them ${show(token)}`);
-    ids.add(id);
-  }
-  if (!ids.size && !added.length) refuse('the vocabulary is empty');
-  if (type === 'WordPiece') return { model: wordPiece(model, refuse), added_tokens: added };
-  if (!Array.isArray(merges)) refuse('the merges are missing');
-  const prefix = (model.continuing_subword_prefix ?? '').length;
-  const pairs = merges.map((/** @type {any} */ m) => {
-    const pair = typeof m === 'string' ? m.split(' ') : m;
-    if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p))
-      refuse(`the merge ${show(m)} is not two tokens`);
-    for (const token of [pair[0], pair[1], pair[0] + pair[1].slice(prefix)]) {
-      if (!Object.hasOwn(vocab, token))
-        refuse(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
-    }
-    return pair;
-  });
-  return { model: { ...model, type, merges: pairs }, added_tokens: added };
-}
-
-/**
- * The model of a WordPiece vocabulary, whose ids are checked.
- * @param {Json} model
- * @param {(why: string) => never} refuse
- * @returns {Json}
- */
-function wordPiece(model, refuse) {
-  const { unk_token: unk = '[UNK]', continuing_subword_prefix: prefix = '##' } = model;
-  const { max_input_chars_per_word: most = 100 } = model;
-  if (typeof unk !== 'string' || !Object.hasOwn(model.vocab, unk))
-    refuse(`the unknown token ${show(unk)} is not in the vocabulary`);
-  if (typeof prefix !== 'string') refuse(`continuing_subword_prefix is ${show(prefix)}, expected a text`);
-  if (!Number.isInteger(most) || most < 1 || most > 1000)
-    refuse(`max_input_chars_per_word is ${show(most)}, expected a whole number from 1 to 1000`);
-  return {
-    ...model,
-    type: 'WordPiece',
-    unk_token: unk,
-    continuing_subword_prefix: prefix,
-    max_input_chars_per_word: most,
-  };
-}
-
-/** @param {unknown} id */
-const isId = (id) => Number.isInteger(id) && Number(id) >= 0 && Number(id) < MAX_ID;
 
 /**
  * A byte order mark inside a text is a character like any other; the library's byte decoders drop it.

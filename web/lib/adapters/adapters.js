@@ -31,7 +31,7 @@ const UNSUPPORTED = /** @type {[string, any[]][]} */ ([
 /**
  * Reads adapters.
  * @param {AdapterInput[]} adapters
- * @param {import('../checkpoint/source.js').OpenOptions} options
+ * @param {import('../checkpoint/opened_files.js').OpenOptions} options
  * @returns {Promise<Delta[]>}
  */
 export async function readAdapters(adapters, options) {
@@ -47,7 +47,7 @@ export async function readAdapters(adapters, options) {
  * @param {any} source
  * @param {number} scale
  * @param {string} what  for messages
- * @param {import('../checkpoint/source.js').OpenOptions} options
+ * @param {import('../checkpoint/opened_files.js').OpenOptions} options
  * @returns {Promise<Delta[]>}
  */
 async function readAdapter(source, scale, what, options) {

@@ -5,7 +5,7 @@ import { lacking } from '../base/extras.js';
 import { checkedResponse } from '../base/checks.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
-/** @import { OpenOptions } from '../checkpoint/source.js' */
+/** @import { OpenOptions } from '../checkpoint/opened_files.js' */
 
 /**
  * An open file.

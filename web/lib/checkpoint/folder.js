@@ -11,7 +11,8 @@ import { partsAmong } from '../gguf/gguf_parts.js';
 import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
 import { isBytes } from '../base/checks.js';
 
-/** @import { Bytes, Checkpoint, Folder, Opener, Overrides, Parsed } from './source.js' */
+/** @import { Folder } from './opened_files.js' */
+/** @import { Bytes, Checkpoint, Opener, Overrides, Parsed } from './source.js' */
 /** @import { ByteReader } from '../bytes/bytes.js' */
 
 /**

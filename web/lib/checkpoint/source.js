@@ -4,23 +4,23 @@
 // tensor once, in file order, and keeps none. The reader of GGUF, the common format in pages, is always loaded; the
 // readers of other formats are loaded when such a file is opened.
 import { BLOCKS } from '../base/blocks.js';
-import { ByteReader, concatenate } from '../bytes/bytes.js';
+import { ByteReader } from '../bytes/bytes.js';
 import { chatTemplate } from '../tokenizers/chat_template.js';
-import { GlassformerError, fail, show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { isBytes, failNotASource } from '../base/checks.js';
 import { detectFormat } from '../bytes/detect.js';
 import { readGguf } from '../gguf/gguf.js';
 import { ROPE_TABLE, ggufModel } from '../gguf/gguf_model.js';
 import { parseJson } from '../bytes/json.js';
-import { failWebPage, localPath, nodeFiles, openBytes } from '../bytes/open_file.js';
+import { OpenedFiles, fileFolder, isFileList } from './opened_files.js';
 import { planTensors } from '../config/plan.js';
 import { pieceModels } from '../tokenizers/tokenizer_json.js';
 import { ggufTokenizer } from '../tokenizers/vocab.js';
 
-/** @import { NameInFile, Rename } from '../huggingface/weight_names.js' */
 /** @import { Config } from '../config/config.js' */
 /** @import { TensorSource } from '../config/plan.js' */
+/** @import { Folder, OpenOptions } from './opened_files.js' */
 /** @typedef {import('../bytes/open_file.js').Bytes} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
 /** @typedef {Bytes | Parts | ArrayLike<File>} Source */
@@ -28,10 +28,6 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * The caller's configuration and tokenizer, which are used in place of those beside the weights.
  * config null: there is none.
  * @typedef {{config?: Bytes | object | null, tokenizer?: Bytes | object}} Overrides
- */
-/**
- * A folder of files: `get` returns null for a file that it lacks, `list` is empty where the names are unknown.
- * @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder
  */
 /**
  * Ids of the special tokens. `texts` holds their texts where the files name them for the chat template. Of
@@ -44,18 +40,6 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {number[]} [start]
  * @property {number[]} [never]
  * @property {{bos_token?: string, eos_token?: string}} [texts]
- */
-/**
- * @typedef {object} OpenOptions
- * @property {typeof globalThis.fetch} [fetch]
- * @property {AbortSignal} [signal]
- * @property {boolean} [trusted]  whether `fetch` never delivers more bytes than the response's content-length, as the
- *   platform's own
- * @property {(loaded: number, total: number | null) => void} [onBytes]  progress of the weight files, in bytes
- * @property {string} [hfEndpoint]  instead of https://huggingface.co (or $HF_ENDPOINT in Node)
- * @property {Record<string, any>} [config]  keys of the configuration that replace or complete those of the files
- * @property {Record<string, NameInFile>} [names]  of tensors in the files, by our names
- * @property {Rename} [rename]  the same as a function
  */
 /**
  * Receives the tensors, each with one call of `begin`, several of `write` and one of `end`. A view ends on a whole
@@ -101,9 +85,6 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  *   give: (t: TensorSource, r: ByteReader) => Promise<void>) => Promise<void>} Deliver
  */
 
-/** Longest JSON file that is read, in bytes. */
-const MAX_JSON = 1 << 28;
-
 const llama2c = () => import('../llama2c/llama2c.js').catch(lacking('llama2c'));
 
 /**
@@ -138,26 +119,8 @@ export async function openTokenizer(source, options = {}) {
   }
 }
 
-/** Opens the files of one call of openCheckpoint or openTokenizer; holds its options, open readers and warnings. */
-export class Opener {
-  /** @param {OpenOptions} options */
-  constructor(options) {
-    this.options = options;
-    /** @type {Set<ByteReader>} */
-    this.open = new Set();
-    /** @type {string[]} */
-    this.warnings = [];
-    /** Bytes of weight files that have arrived. */
-    this.loaded = 0;
-    /** @type {number | null} size of the weight files opened so far; null where it is unknown */
-    this.total = 0;
-  }
-
-  /** Close every open file. */
-  close() {
-    for (const r of this.open) r.close();
-  }
-
+/** Opens the checkpoint or the tokenizer of one call of openCheckpoint or openTokenizer. */
+export class Opener extends OpenedFiles {
   /**
    * Open a checkpoint.
    * @param {Source} source
@@ -187,40 +150,6 @@ export class Opener {
     return folder
       ? this.folder(folder, { config, tokenizer })
       : this.weights([this.resolve(weights)], { config, tokenizer });
-  }
-
-  /**
-   * The address of hf:owner/name[@revision][/file]; anything else is returned as it is.
-   * @param {Bytes} file
-   * @returns {Bytes}
-   */
-  resolve(file) {
-    if (typeof file !== 'string' || !file.startsWith('hf:')) return file;
-    const parts = /^hf:([\w.-]+)\/([\w.-]+)(?:@([^/]+))?(?:\/(.*))?$/.exec(file);
-    if (!parts)
-      return fail(
-        'bad-argument',
-        `${show(file)}: expected hf:owner/name, hf:owner/name@revision or hf:owner/name/file.gguf`,
-      );
-    const [, owner, name, revision = 'main', rest = ''] = parts;
-    const hub = this.options.hfEndpoint ?? globalThis.process?.env?.HF_ENDPOINT ?? 'https://huggingface.co';
-    const path = rest.split('/').map(encodeURIComponent).join('/');
-    const branch = encodeURIComponent(revision.replace(/%2F/gi, '/'));
-    return `${hub.replace(/\/$/, '')}/${owner}/${name}/resolve/${branch}/${path}`;
-  }
-
-  /**
-   * The folder that an address or a path means; null when it means a file.
-   * @param {Bytes} source
-   * @returns {Promise<Folder | null>}
-   */
-  async folderOf(source) {
-    const at = this.resolve(source);
-    if (typeof at !== 'string' && !(at instanceof URL)) return null;
-    const path = localPath(at);
-    if (path !== null) return (await nodeFiles()).folderAt(path);
-    const text = String(at);
-    return text.endsWith('/') ? { name: text, get: (file) => text + file, list: async () => [] } : null;
   }
 
   /**
@@ -374,110 +303,6 @@ export class Opener {
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
     return { json: (await llama2c()).llama2cTokenizer(r.name, bytes) };
   }
-
-  /**
-   * Open a file. A missing file, a web page and a Git LFS pointer are refused.
-   * @param {Bytes} source
-   * @param {boolean} [counts]  whether its bytes count for the progress
-   * @param {boolean} [first]  false when the file is opened again: its size is then counted already
-   * @returns {Promise<ByteReader>}
-   */
-  async reader(source, counts = false, first = true) {
-    const { signal } = this.options;
-    const { name, chunks, total, exact = true, bounded, reused } = await openBytes(source, this.options);
-    const onBytes = counts
-      ? (/** @type {number} */ n) => {
-          this.loaded += n;
-          this.options.onBytes?.(this.loaded, this.total);
-        }
-      : undefined;
-    if (counts && first && this.total !== null) this.total = total === null ? null : this.total + total;
-    const r = new ByteReader(chunks, { name, total: exact ? total : null, bounded, reused, onBytes, signal });
-    this.open.add(r);
-    const head = new TextDecoder('latin1')
-      .decode(await r.peek(64))
-      .trimStart()
-      .toLowerCase();
-    if (/^(<!doctype html|<html|<head|<!--)/.test(head)) failWebPage(name);
-    if (head.startsWith('version https://git-lfs'))
-      fail('bad-file', `${name}: this is a Git LFS pointer, not the file`);
-    return r;
-  }
-
-  /**
-   * Close one file.
-   * @param {ByteReader} r
-   */
-  release(r) {
-    r.close();
-    this.open.delete(r);
-  }
-
-  /**
-   * Open a file that may be missing; null when it is. Some servers answer every unknown address with their start page:
-   * a web page counts as missing.
-   * @param {Bytes | null} source
-   * @param {boolean} [counts]
-   * @returns {Promise<ByteReader | null>}
-   */
-  async optionalReader(source, counts) {
-    if (source === null) return null;
-    try {
-      return await this.reader(source, counts);
-    } catch (e) {
-      if (e instanceof GlassformerError && (e.code === 'not-found' || e.code === 'html')) return null;
-      throw e;
-    }
-  }
-
-  /**
-   * The rest of a file, which is then closed.
-   * @param {ByteReader} r
-   * @returns {Promise<Uint8Array>}
-   */
-  async readAll(r) {
-    const parts = [];
-    let size = 0;
-    for (;;) {
-      const view = r.ready ? r.takeReady(r.ready) : await r.next();
-      if (!view) break;
-      parts.push(r.reused ? view.slice() : view);
-      size += view.length;
-      if (size > MAX_JSON) fail('bad-file', `${r.name}: larger than ${MAX_JSON} bytes`);
-    }
-    this.release(r);
-    return concatenate(parts, size);
-  }
-
-  /**
-   * The content of a JSON file.
-   * @param {Bytes} source
-   * @returns {Promise<any>}
-   */
-  async json(source) {
-    const r = await this.reader(this.resolve(source));
-    return parseJson(await this.readAll(r), r.name);
-  }
-
-  /**
-   * The content of a JSON file; null when the file is missing.
-   * @param {Bytes | null} source
-   * @returns {Promise<any>}
-   */
-  async optionalJson(source) {
-    const r = await this.optionalReader(source);
-    return r && parseJson(await this.readAll(r), r.name);
-  }
-
-  /**
-   * The content of a text file; null when the file is missing.
-   * @param {Bytes | null} source
-   * @returns {Promise<string | null>}
-   */
-  async optionalText(source) {
-    const r = await this.optionalReader(source);
-    return r && new TextDecoder().decode(await this.readAll(r));
-  }
 }
 
 /**
@@ -519,35 +344,4 @@ function checkVocabulary(json, vocabSize) {
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
   if (most >= vocabSize)
     fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
-}
-
-/**
- * Whether a value is a FileList or an array of files.
- * @param {unknown} v
- * @returns {v is ArrayLike<File>}
- */
-function isFileList(v) {
-  return (
-    v !== null &&
-    typeof v === 'object' &&
-    'length' in v &&
-    Array.from(/** @type {ArrayLike<unknown>} */ (v)).every((f) => f instanceof Blob)
-  );
-}
-
-/**
- * The files of a file input or of a drop as a folder. A Blob has no name and is not found. A file of a chosen folder is
- * known by its path in it, and by its name where the folder itself has no other file of this name.
- * @param {ArrayLike<File>} files
- * @returns {Folder}
- */
-function fileFolder(files) {
-  const list = Array.from(files);
-  const byName = new Map(list.map((f) => [f.name, f]));
-  for (const f of list) byName.set((f.webkitRelativePath || '').split('/').slice(1).join('/') || f.name, f);
-  return {
-    name: 'the files given',
-    get: (file) => byName.get(file) ?? null,
-    list: async () => [...byName.keys()].filter((name) => typeof name === 'string'),
-  };
 }

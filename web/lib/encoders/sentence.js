@@ -4,7 +4,8 @@
 // the engine lacks is noted, and Model.embed names it.
 import { show } from '../base/errors.js';
 
-/** @import { Folder, Opener } from '../checkpoint/source.js' */
+/** @import { Folder } from '../checkpoint/opened_files.js' */
+/** @import { Opener } from '../checkpoint/source.js' */
 /**
  * @typedef {object} Pooling
  * @property {'mean'|'cls'|'last'|'pooler'|null} pooling

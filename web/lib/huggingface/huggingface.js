@@ -127,12 +127,10 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   const begins = ['decoder_start_token_id', 'bos_token_id'].flatMap((key) => tokenIds(json, key, where));
   /** @type {import('../checkpoint/source.js').Special} */
   const special = { bos: begins[0] ?? null, eos: tokenIds(json, 'eos_token_id', where), addBos: false };
-  /** @type {string[]} */
-  const warnings = [];
   if (type === 'glassformer') {
     const own = Object.fromEntries(Object.entries(json).filter(([key]) => isField(key) || !KNOWN_KEYS.test(key)));
     const config = completeConfig(own, where);
-    return { config, special, places: () => placesByName(config, {}), isBuffer: () => false, warnings };
+    return { config, special, places: () => placesByName(config, {}), isBuffer: () => false, warnings: [] };
   }
   const family = Object.hasOwn(FAMILIES, type)
     ? FAMILIES[type]
@@ -141,35 +139,13 @@ export function readHfConfig(json, where = 'config.json', tensors) {
         `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
       );
   json = withoutAliases(json, family.aliases ?? {}, where);
-  /**
-   * @param {string} key
-   * @param {unknown} value
-   * @returns {never}
-   */
-  const unsupported = (key, value) => fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
   const used = [...Object.values(family.keys), ...(family.reads ?? [])];
-  for (const [key, neutral] of Object.entries(UNSUPPORTED_KEYS)) {
-    const value = used.includes(key) ? false : (json[key] ?? false);
-    if (value !== false && !neutral.includes(value)) unsupported(key, value);
-  }
-  const fields = { ...family.base };
-  for (const [field, value] of Object.entries(family.derive?.(json, unsupported, tensors) ?? {}))
-    if (value !== undefined) fields[field] = value;
-  for (const [field, key] of Object.entries(family.keys)) {
-    const value = json[key];
-    if (value !== undefined && (value !== null || NULL_IS_A_VALUE.includes(field))) fields[field] = value;
-  }
-  if (fields.rope_scaling) fields.context_length = contextLength(fields, json);
-  const head = family.head ?? 'lm_head.weight';
-  const tie = family.keys.tie_word_embeddings;
-  if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
-    fields[tie] = !tensors.has(head);
-  const config = completeConfig(fields, where, family.keys, family.required);
+  const config = completeConfig(fieldsOf(family, json, used, where, tensors), where, family.keys, family.required);
   if (config.kind === 'encoder_decoder') Object.assign(special, targetTokens(json, where));
-  for (const [key, value] of Object.entries(json)) {
-    if (value && !used.includes(key) && !KNOWN_KEYS.test(key) && !Object.hasOwn(UNSUPPORTED_KEYS, key))
-      warnings.push(`${where}: ${key} is not known and was not used`);
-  }
+  const warnings = Object.entries(json)
+    .filter(([key, value]) => value && !used.includes(key) && !KNOWN_KEYS.test(key))
+    .filter(([key]) => !Object.hasOwn(UNSUPPORTED_KEYS, key))
+    .map(([key]) => `${where}: ${key} is not known and was not used`);
   const others = [...(tensors ?? [])].filter((name) => family.others?.test(name));
   if (others.length)
     warnings.push(`the checkpoint has tensors of a part that is not run, and they were skipped: ${others.join(', ')}`);
@@ -183,14 +159,57 @@ export function readHfConfig(json, where = 'config.json', tensors) {
         config,
         files,
       ),
-    isBuffer: ({ name, shape }) =>
-      BUFFERS.some((b) => b.test(name)) ||
-      (family.skips?.test(name) ?? false) ||
-      (family.others?.test(name) ?? false) ||
-      (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name)) ||
-      (config.tie_word_embeddings && HEADS.includes(name) && isHeadShape(shape, config)),
+    isBuffer: (entry) => isBuffer(entry, family, config),
   };
 }
+
+/**
+ * The fields of a configuration that a config.json of a family gives. Values of features that the engine lacks are
+ * refused.
+ * @param {import('./families_common.js').Family} family
+ * @param {Json} json  without aliases
+ * @param {string[]} used  keys that the family reads
+ * @param {string} where  file name, for messages
+ * @param {Set<string>} [tensors]  names in the checkpoint
+ * @returns {Record<string, any>}
+ */
+function fieldsOf(family, json, used, where, tensors) {
+  /**
+   * @param {string} key
+   * @param {unknown} value
+   * @returns {never}
+   */
+  const unsupported = (key, value) => fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
+  for (const [key, neutral] of Object.entries(UNSUPPORTED_KEYS)) {
+    const value = used.includes(key) ? false : (json[key] ?? false);
+    if (value !== false && !neutral.includes(value)) unsupported(key, value);
+  }
+  const fields = { ...family.base };
+  for (const [field, value] of Object.entries(family.derive?.(json, unsupported, tensors) ?? {}))
+    if (value !== undefined) fields[field] = value;
+  for (const [field, key] of Object.entries(family.keys)) {
+    const value = json[key];
+    if (value !== undefined && (value !== null || NULL_IS_A_VALUE.includes(field))) fields[field] = value;
+  }
+  if (fields.rope_scaling) fields.context_length = contextLength(fields, json);
+  const tie = family.keys.tie_word_embeddings;
+  if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
+    fields[tie] = !tensors.has(family.head ?? 'lm_head.weight');
+  return fields;
+}
+
+/**
+ * Whether a tensor of a family's checkpoint is not a weight.
+ * @param {Entry} entry
+ * @param {import('./families_common.js').Family} family
+ * @param {Config} config
+ */
+const isBuffer = ({ name, shape }, family, config) =>
+  BUFFERS.some((b) => b.test(name)) ||
+  (family.skips?.test(name) ?? false) ||
+  (family.others?.test(name) ?? false) ||
+  (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name)) ||
+  (config.tie_word_embeddings && HEADS.includes(name) && isHeadShape(shape, config));
 
 /**
  * The tokens that begin every target of an encoder-decoder, and those that never occur in one: from config.json, in

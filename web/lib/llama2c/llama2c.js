@@ -14,15 +14,43 @@ import { Texts, TokenTexts } from '../tokenizers/texts.js';
 import { BYTE, CONTROL, NORMAL } from '../tokenizers/tokenizer_json.js';
 
 /** @import { ByteReader } from '../bytes/bytes.js' */
+/** @import { Config } from '../config/config.js' */
 /** @import { TensorSource } from '../config/plan.js' */
+
+/** @typedef {[name: string | null, shape: number[]]} Stored  a weight of the roster; null: not a weight */
 
 /**
  * Reads the header.
  * @param {ByteReader} r  at the start of the file; afterwards at the start of the weights
  * @param {string[]} warnings  appended to
- * @returns {Promise<{config: import('../config/config.js').Config, tensors: TensorSource[]}>}
+ * @returns {Promise<{config: Config, tensors: TensorSource[]}>}
  */
 export async function readLlama2c(r, warnings) {
+  const { version, config, groupSize } = await readHeader(r);
+  const entries = [];
+  let offset = r.pos;
+  for (const [name, shape] of storedOrder(version, config)) {
+    const n = shape.reduce((a, c) => a * c, 1);
+    const grouped = groupSize > 0 && shape.length === 2;
+    if (grouped && n % groupSize)
+      fail('bad-header', `${r.name}: ${name} has ${n} numbers, not a multiple of the group size ${groupSize}`);
+    const bytes = grouped ? n + (n / groupSize) * 4 : 4 * n;
+    const label = name ?? `rotary table at byte ${offset}`;
+    entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
+    offset += bytes;
+  }
+  r.checkSize(offset);
+  const tensors = planTensors(config, entries, placesByName(config, {}), () => true, [r.name], warnings);
+  if (groupSize) for (const t of tensors) if (t.shape.length === 2) t.int8 = { groupSize };
+  return { config, tensors };
+}
+
+/**
+ * Reads version, configuration and group size (0: not grouped).
+ * @param {ByteReader} r
+ * @returns {Promise<{version: number, config: Config, groupSize: number}>}
+ */
+async function readHeader(r) {
   const first = await r.peek(8);
   const magic = first.length === 8 && new DataView(first.buffer, first.byteOffset).getUint32(0, true) === LLAMA2C_MAGIC;
   const b = await r.take(magic ? 256 : 28, 'the header');
@@ -34,7 +62,6 @@ export async function readLlama2c(r, warnings) {
   const [d, ff, layers, heads, kvHeads, vocab, context] = Array.from({ length: 7 }, (_, i) =>
     h.getInt32(at + 4 * i, true),
   );
-  const tied = version === 0 ? vocab > 0 : h.getUint8(36) !== 0;
   const groupSize = version === 2 ? h.getInt32(37, true) : 0;
   if (version === 2 && groupSize < 1) fail('bad-header', `${r.name}: the group size is ${groupSize}`);
   const config = completeConfig(
@@ -54,63 +81,57 @@ export async function readLlama2c(r, warnings) {
       position: 'rope',
       rope_theta: 10000,
       rope_pairs: 'adjacent',
-      tie_word_embeddings: tied,
+      tie_word_embeddings: version === 0 ? vocab > 0 : h.getUint8(36) !== 0,
     },
     r.name,
   );
+  return { version, config, groupSize };
+}
 
-  const kv = kvHeads * config.d_head;
-  const V = config.vocab_size;
-  /** @type {[string, number[]][]} weight of a block in the roster, its shape */
+/**
+ * What a file holds, from front to back.
+ * @param {number} version
+ * @param {Config} config
+ * @returns {Stored[]}
+ */
+function storedOrder(version, config) {
+  const { vocab_size: V, d_model: d, d_ff: ff, d_head: dHead, n_kv_heads: kvHeads, n_layers: layers } = config;
+  const kv = kvHeads * dHead;
+  /** @type {Stored[]} weights of a block */
   const matrices = [
     ['attn.q', [d, d]],
     ['attn.k', [kv, d]],
     ['attn.v', [kv, d]],
     ['attn.o', [d, d]],
   ];
-  /** @type {[string, number[]][]} */
+  /** @type {Stored[]} */
   const feedForward = [
     ['ffn.gate', [ff, d]],
     ['ffn.down', [d, ff]],
     ['ffn.up', [ff, d]],
   ];
-  /** @type {[string | null, number[]][]} the file from front to back; null: not a weight */
-  const order = [];
-  /** @param {[string, number[]][]} list */
-  const perLayer = (list) => {
-    for (const [name, shape] of list)
-      for (let l = 0; l < layers; l++) order.push([`blocks.${l}.${name}.weight`, shape]);
-  };
-  if (version === 0) {
-    order.push(['embed.weight', [V, d]]);
-    perLayer([['norm1', [d]], ...matrices, ['norm2', [d]], ...feedForward]);
-    order.push(['final_norm.weight', [d]], [null, [context, config.d_head / 2]], [null, [context, config.d_head / 2]]);
-  } else {
-    perLayer([
-      ['norm1', [d]],
-      ['norm2', [d]],
-    ]);
-    order.push(['final_norm.weight', [d]], ['embed.weight', [V, d]]);
-    perLayer([...matrices, ...feedForward]);
-  }
-  if (!tied) order.push(['head.weight', [V, d]]);
-
-  const entries = [];
-  let offset = r.pos;
-  for (const [name, shape] of order) {
-    const n = shape.reduce((a, c) => a * c, 1);
-    const grouped = groupSize > 0 && shape.length === 2;
-    if (grouped && n % groupSize)
-      fail('bad-header', `${r.name}: ${name} has ${n} numbers, not a multiple of the group size ${groupSize}`);
-    const bytes = grouped ? n + (n / groupSize) * 4 : 4 * n;
-    const label = name ?? `rotary table at byte ${offset}`;
-    entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
-    offset += bytes;
-  }
-  r.checkSize(offset);
-  const tensors = planTensors(config, entries, placesByName(config, {}), () => true, [r.name], warnings);
-  if (groupSize) for (const t of tensors) if (t.shape.length === 2) t.int8 = { groupSize };
-  return { config, tensors };
+  /** @type {Stored[]} */
+  const [norm1, norm2, finalNorm, embed, head] = [
+    ['norm1', [d]],
+    ['norm2', [d]],
+    ['final_norm.weight', [d]],
+    ['embed.weight', [V, d]],
+    ['head.weight', [V, d]],
+  ];
+  /**
+   * Each weight of all layers, then the next one.
+   * @param {Stored[]} list
+   * @returns {Stored[]}
+   */
+  const perLayer = (list) =>
+    list.flatMap(([name, shape]) => Array.from({ length: layers }, (_, l) => [`blocks.${l}.${name}.weight`, shape]));
+  /** @type {Stored} */
+  const table = [null, [config.context_length, dHead / 2]];
+  const order =
+    version === 0
+      ? [embed, ...perLayer([norm1, ...matrices, norm2, ...feedForward]), finalNorm, table, table]
+      : [...perLayer([norm1, norm2]), finalNorm, embed, ...perLayer([...matrices, ...feedForward])];
+  return config.tie_word_embeddings ? order : [...order, head];
 }
 
 /**

@@ -6,7 +6,7 @@ import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { openFile } from './node_file.js';
 
 /** @import { Opened } from '../bytes/open_file.js' */
-/** @import { Folder } from '../checkpoint/source.js' */
+/** @import { Folder } from '../checkpoint/opened_files.js' */
 
 /**
  * Node's file system. It is not imported, because bundlers for browsers would not find the module.

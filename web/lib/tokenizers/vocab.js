@@ -13,6 +13,10 @@ import { Texts, TokenTexts } from './texts.js';
 export const wordPiece = () => import('../encoders/wordpiece.js').catch(lacking('encoders'));
 
 /** @import { VocabularyBase } from './tokenizer_json.js' */
+/**
+ * The id of a special token in the metadata, checked.
+ * @typedef {(key: string, fallback: number | null) => number | null} IdOf
+ */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
 
 const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -95,22 +99,13 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   if (kind === undefined || kind === 'none' || kind === 'no_vocab') return null;
   if (kind !== 'gpt2' && kind !== 'llama' && kind !== 't5' && kind !== 'bert')
     fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2, llama, t5 or bert`);
-  /**
-   * @param {string} why
-   * @returns {never}
-   */
-  const refuse = (why) => fail('bad-tokenizer', `${where}: ${why}`);
-
+  const refuse = refusal(where);
   const tokens = get('tokens');
-  if (!(tokens instanceof Texts) || !tokens.length) refuse('tokenizer.ggml.tokens is missing');
+  if (!(tokens instanceof Texts) || !tokens.length) return refuse('tokenizer.ggml.tokens is missing');
   const types = get('token_type') ?? new Int32Array(tokens.length).fill(NORMAL);
   if (types.length !== tokens.length)
     refuse(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
-  /**
-   * @param {string} key
-   * @param {number | null} fallback
-   * @returns {number | null}
-   */
+  /** @type {IdOf} */
   const id = (key, fallback) => {
     const value = get(`${key}_token_id`) ?? fallback;
     if (value !== null && !(Number.isInteger(value) && value >= 0 && value < tokens.length))
@@ -120,27 +115,14 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const texts = new TokenTexts(tokens);
   const usual = SPECIAL[/** @type {string} */ (kind)];
   const [bos, end] = [id('bos', usual.bos ?? null), id('eos', usual.eos ?? null)];
-  if (kind === 'bert') {
-    const cls = id('cls', bos);
-    const sep = id('seperator', id('separator', end)); // llama.cpp's spelling
-    const { ggufWordPiece } = await wordPiece();
-    const ids = { unk: id('unknown', null), cls, sep, pad: id('padding', null), mask: id('mask', null) };
-    return {
-      json: ggufWordPiece(where, tokens.toArray(), types, ids),
-      special: { bos: cls, eos: [sep].filter((n) => n !== null), addBos: true },
-    };
-  }
-  const named = ENDS.map((text) => texts.get(text) ?? null).filter(
-    (n) => n !== null && (types[n] === CONTROL || types[n] === USER_DEFINED),
-  );
-  const ends = [end, id('eot', null), id('eom', null), ...named].filter((n) => n !== null);
+  if (kind === 'bert') return bertVocabulary(where, tokens, types, id, bos, end);
   const pre = String(get('pre') ?? 'gpt-2');
   const whole = !PATTERN_ONLY.includes(pre) && WHOLE_WORDS.includes(splitName(pre) ?? '');
   const addBos = bos !== null && (get('add_bos_token') ?? (kind === 'llama' || (kind === 'gpt2' && whole))) === true;
   const addEos = end !== null && (get('add_eos_token') ?? kind === 't5') === true;
 
   const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? end : null };
-  const special = { bos, eos: [...new Set(ends)], addBos };
+  const special = { bos, eos: endTokens(texts, types, id, end), addBos };
   if (kind === 'gpt2') return { json: mergesJson(base, get('merges'), pre, whole, where, warnings), special };
   const scores = scoresOf(get('scores'), tokens.length, refuse);
   const unk = id('unknown', usual.unknown ?? null) ?? 0;
@@ -150,6 +132,49 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const table = get('precompiled_charsmap');
   const charsmap = isList(table) && table.length > 0 ? Uint8Array.from(/** @type {any} */ (table), Number) : null;
   return { json: unigramJson({ ...pieces, single, charsmap }), special };
+}
+
+/**
+ * A function that throws the error for a vocabulary that cannot be used.
+ * @param {string} where  file name
+ * @returns {(why: string) => never}
+ */
+const refusal = (where) => (why) => fail('bad-tokenizer', `${where}: ${why}`);
+
+/**
+ * The WordPiece vocabulary of an encoder.
+ * @param {string} where  file name, for messages
+ * @param {Texts} tokens
+ * @param {ArrayLike<number>} types
+ * @param {IdOf} id
+ * @param {number | null} bos
+ * @param {number | null} end
+ * @returns {Promise<Vocabulary>}
+ */
+async function bertVocabulary(where, tokens, types, id, bos, end) {
+  const cls = id('cls', bos);
+  const sep = id('seperator', id('separator', end)); // llama.cpp's spelling
+  const { ggufWordPiece } = await wordPiece();
+  const ids = { unk: id('unknown', null), cls, sep, pad: id('padding', null), mask: id('mask', null) };
+  return {
+    json: ggufWordPiece(where, tokens.toArray(), types, ids),
+    special: { bos: cls, eos: [sep].filter((n) => n !== null), addBos: true },
+  };
+}
+
+/**
+ * The tokens that end a text, each once: those that the metadata names, and control tokens with a text of ENDS.
+ * @param {TokenTexts} texts
+ * @param {ArrayLike<number>} types
+ * @param {IdOf} id
+ * @param {number | null} end
+ * @returns {number[]}
+ */
+function endTokens(texts, types, id, end) {
+  const byText = ENDS.map((text) => texts.get(text) ?? null).filter(
+    (n) => n !== null && (types[n] === CONTROL || types[n] === USER_DEFINED),
+  );
+  return [...new Set([end, id('eot', null), id('eom', null), ...byText].filter((n) => n !== null))];
 }
 
 /**
@@ -193,11 +218,7 @@ const isList = (value) => Array.isArray(value) || value instanceof Texts || Arra
  * @param {string[]} warnings  appended to
  */
 function mergesJson(base, merges, pre, whole, where, warnings) {
-  /**
-   * @param {string} why
-   * @returns {never}
-   */
-  const refuse = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+  const refuse = refusal(where);
   const name = splitName(pre);
   if (name === null)
     warnings.push(`${where}: tokenizer.ggml.pre ${show(pre)} is not known, texts are split as in GPT-2`);
