@@ -1,9 +1,9 @@
 // stores.js - fuzzes downloads through a cache that fails, is full or has wrong content, with and without a checksum
 //
-// A load through storedFetch must give the server's bytes or reject; it must never give bytes with another checksum
-// than the requested one.
+// A load through a cache must give the server's bytes or reject; it must never give bytes with another checksum than the
+// requested one. From a server that works it must give the right bytes, whatever the cache contains.
 import { createHash } from 'node:crypto';
-import { storedFetch } from '../../web/lib/cache/model_store.js';
+import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { mutateBytes } from './mutate.js';
@@ -51,20 +51,54 @@ function folder(r, files) {
           fails('write', 8);
           /** @type {Uint8Array[]} */
           const parts = [];
-          return new WritableStream({
-            write(chunk) {
+          return {
+            async write(/** @type {Uint8Array} */ chunk) {
               fails('write', 30);
               parts.push(chunk.slice());
             },
-            close() {
+            async close() {
               fails('close', 12);
               files.set(name, Buffer.concat(parts));
             },
-          });
+            async abort() {},
+          };
         },
       };
     },
+    async removeEntry(/** @type {string} */ name) {
+      fails('remove', 12);
+      if (!files.delete(name)) throw new DOMException('none', 'NotFoundError');
+    },
   };
+}
+
+/**
+ * One load, by a reader that accepts the right bytes only.
+ * @param {Awaited<ReturnType<typeof openDownloads>>} downloads
+ * @param {Uint8Array} right
+ * @param {string | undefined} sha256  as requested
+ * @returns {Promise<boolean>} whether it succeeded
+ */
+async function loaded(downloads, right, sha256) {
+  for (let attempts = 0; ; attempts++) {
+    let error;
+    try {
+      const response = await downloads.fetch(() => {})(ADDRESS);
+      const got = new Uint8Array(await response.arrayBuffer());
+      if (response.ok && sha256 && hex(got) !== sha256)
+        throw new RangeError('bytes with another checksum were given out');
+      if (response.ok && hex(got) === hex(right)) {
+        await downloads.accept([]);
+        return true;
+      }
+      error = response.ok ? new GlassformerError('bad-file', 'refused') : new GlassformerError('network', 'no file');
+    } catch (e) {
+      if (e instanceof RangeError) throw e;
+      error = e instanceof GlassformerError ? e : new GlassformerError('network', String(e));
+    }
+    if (!(await downloads.refuse(error))) return false;
+    if (attempts > 3) throw new RangeError('the load is repeated again and again');
+  }
 }
 
 /**
@@ -99,23 +133,24 @@ export async function runStores(r, right) {
         down = !r.below(4);
       for (const name of r.below(4) ? [] : [...files.keys()])
         files.set(name, mutateBytes(r, /** @type {Uint8Array} */ (files.get(name)), right));
+      if (!r.below(4)) files.set(hex(new TextEncoder().encode(ADDRESS)), mutateBytes(r, right, right)); // of an earlier version
+      const works = !down && served === right && !r.below(2);
       const fetch = async () => {
         if (down) throw new TypeError('no network');
-        return r.below(8)
-          ? new Response(pieces(r, served), { headers: { 'content-length': String(served.length) } })
+        return works || r.below(8)
+          ? new Response(pieces(r, served, !works), {
+              headers: {
+                ...(r.below(2) && { etag: `"${hex(served)}"` }),
+                ...(r.below(2) && { 'content-length': String(served.length) }),
+              },
+            })
           : new Response('busy', { status: r.of([200, 403, 404, 503]) });
       };
       try {
-        const keeping = await storedFetch(
-          ADDRESS,
-          { cache: r.below(4) ? 'opfs' : 'none', sha256 },
-          /** @type {any} */ (fetch),
-          () => {},
-        );
-        const response = await keeping(ADDRESS),
-          got = new Uint8Array(await response.arrayBuffer());
-        if (response.ok && sha256 && hex(got) !== sha256)
-          throw new RangeError('bytes with another checksum were given out');
+        const options = { cache: r.below(4) ? 'opfs' : 'none', sha256 };
+        const downloads = await openDownloads(ADDRESS, options, /** @type {any} */ (fetch));
+        const isRight = await loaded(downloads, right, sha256);
+        if (works && !isRight) throw new RangeError('a server that works did not give its bytes');
       } catch (e) {
         // errors of fetch itself are reported by the code that opens the file
         if (!(e instanceof GlassformerError) && !(e instanceof TypeError)) throw e;

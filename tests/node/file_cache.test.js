@@ -18,8 +18,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/node/file_store.js';
-import { load } from '../../web/lib/index.js';
-import { storedFetch } from '../../web/lib/cache/model_store.js';
+import { GlassformerError, load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused, top } from './helpers.js';
 
@@ -55,6 +54,20 @@ const kept = () =>
     name,
     bytes: readFileSync(join(cacheDir, name)),
   }));
+/** The SHA-256 of each complete file of the folder, joined from its pieces. */
+const sums = () =>
+  kept()
+    .filter(({ name }) => name.endsWith('.complete'))
+    .map(({ name, bytes }) => {
+      const pieces = /** @type {string[]} */ (JSON.parse(String(bytes)).pieces);
+      const start = name.replace(/complete$/, '');
+      return sum(Buffer.concat(pieces.map((piece) => readFileSync(join(cacheDir, start + piece)))));
+    });
+/** Change the largest file of the folder: the bytes of the model. */
+const damage = (/** @type {(old: Buffer) => Buffer} */ change) => {
+  const [{ name, bytes: old }] = kept().sort((a, b) => b.bytes.length - a.bytes.length);
+  writeFileSync(join(cacheDir, name), change(Buffer.from(old)));
+};
 
 describe('the download folder', () => {
   test('serves the second load without a network, in this thread and in a worker', async () => {
@@ -74,10 +87,9 @@ describe('the download folder', () => {
       assert.equal(seen.at(-1), worker, 'the second one says where it came from');
     }
     assert.equal(server.asked.length, 1);
-    const [file, ...others] = kept();
-    assert.equal(others.length, 0);
-    assert.match(file.name, /^[0-9a-f]{64}-m\.gguf$/);
-    assert.equal(sum(file.bytes), sum(bytes));
+    for (const { name } of kept()) assert.match(name, /^[0-9a-f]{64}-m\.gguf\./);
+    assert.equal(kept().length, 2, 'a record and one piece');
+    assert.deepEqual(sums(), [sum(bytes)]);
     server.close();
     assert.deepEqual(await write(await open()), want);
     await refused(open({}, 'other.gguf'), 'network', /request failed/);
@@ -103,68 +115,106 @@ describe('the download folder', () => {
     await assert.rejects(open({ signal: controller.signal }), /enough/);
     files['/m.gguf'] = { bytes: Buffer.from('{"error":"rate limited"}') };
     await assert.rejects(open());
-    for (let i = 0; i < 200 && kept().length; i++)
-      await new Promise((done) => {
-        setTimeout(done, 10);
-      });
     assert.deepEqual(
       kept().map(({ name }) => name),
       [],
     );
     files['/m.gguf'] = { bytes };
     assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
-    assert.equal(kept().length, 1);
+    assert.deepEqual(sums(), [sum(bytes)]);
   });
-  test("stores no answer whose content does not match the address's file type", async () => {
-    /** @type {[string, string, number][]} */
+  // Every body that ended without an error was stored, whatever the reader said of it, and used by each later load.
+  test('stores no answer that the reader refuses, and the next load requests the file again', async () => {
+    /** @type {[string, any][]} */
     const answers = [
-      ['m.gguf', 'GGUF and more', 1],
-      ['m.gguf', 'the server is too busy', 0],
-      ['m.safetensors', '12345678{"a":1}', 1],
-      ['m.safetensors', 'too busy, try again', 0],
-      ['m.json', '{"a":1}', 1],
-      ['m.json', '{"error":"too many"}', 0],
-      ['m.json', '{"a":', 0],
-      ['m.bin', 'any bytes', 1],
-      ['m.bin', '<!doctype html><p>busy', 0],
-      ['m.bin?x=1', ' <html>', 0],
+      ['m.gguf', { bytes: bytes.subarray(0, 9000), chunked: true }],
+      ['m.gguf', { bytes: bytes.subarray(0, bytes.length - 1), chunked: true, etag: null }],
+      ['m.gguf', { bytes: Buffer.concat([bytes, bytes]) }],
+      ['m.gguf', { bytes: new Uint8Array(0) }],
+      ['m.gguf', { bytes: Buffer.from('GGUF and more') }],
+      ['m.bin', { bytes: Buffer.from('Service busy') }],
+      ['m.bin', { bytes: Buffer.from('<!doctype html><p>busy') }],
     ];
-    for (const [name, text, kept] of answers) {
-      const dir = join(folder, String(n++)),
-        url = `https://files.test/${name}`,
-        fetch = async () => new Response(text, { headers: { 'content-length': String(text.length) } });
-      const keeping = await storedFetch(url, { cache: 'file', cacheDir: dir }, /** @type {any} */ (fetch), () => {});
-      assert.equal(await (await keeping(url)).text(), text); // read to its end, before which a model reader would stop
-      const names = () => readdirSync(dir);
-      for (let i = 0; i < 200 && names().length !== kept; i++)
-        await new Promise((done) => {
-          setTimeout(done, 10);
-        }); // a file that is not kept is removed a little later
-      assert.equal(names().length, kept, `${name}: ${text}`);
+    for (const [name, answer] of answers) {
+      files[`/${name}`] = answer;
+      await assert.rejects(open({}, name), GlassformerError);
+      assert.deepEqual(kept(), [], name);
+      files[`/${name}`] = { bytes };
+      assert.deepEqual(await write(await open({}, name)), want);
+      rmSync(cacheDir, { recursive: true });
     }
+  });
+  test('stores no JSON file that holds an error in place of its content', async () => {
+    for (const name of ['config.json', 'model.safetensors'])
+      files[`/m/${name}`] = { bytes: readFileSync(join(golden, 'llama_1tok', name)) };
+    files['/m/generation_config.json'] = { bytes: Buffer.from('{"error":"too many requests"}') };
+    (await open({}, 'm/')).dispose();
+    assert.equal(kept().filter(({ name }) => /generation_config/.test(name)).length, 0);
   });
   test('stores the whole file after a resumed download', async () => {
     files['/m.gguf'] = { bytes, cuts: [9000, 700] };
     assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
-    assert.deepEqual(
-      kept().map((file) => sum(file.bytes)),
-      [sum(bytes)],
-    );
+    assert.deepEqual(sums(), [sum(bytes)]);
     assert.equal(server.asked.length, 3);
   });
-  test('downloads again when its copy is damaged or has another checksum', async () => {
+  // A damaged copy failed every load, or loaded with wrong weights.
+  test('downloads again when its copy is truncated, empty, zeroed, too long or has a flipped bit', async () => {
+    /** @type {((old: Buffer) => Buffer)[]} */
+    const changes = [
+      (old) => old.subarray(0, 9000),
+      (old) => old.subarray(0, 0),
+      (old) => old.fill(0),
+      (old) => Buffer.concat([old, Buffer.from('x')]),
+      (old) => old.fill(old[old.length - 5] ^ 1, old.length - 5, old.length - 4),
+      (old) => old.fill(old[100] ^ 128, 100, 101),
+    ];
+    for (const sha256 of [undefined, sum(bytes)]) {
+      await write(await open({ sha256 }));
+      for (const [i, change] of changes.entries()) {
+        damage(change);
+        server.asked.length = 0;
+        assert.deepEqual(await write(await open({ sha256 })), want, `damage ${i}`);
+        assert.equal(server.asked.length, 1, `damage ${i}`);
+        assert.deepEqual(sums(), [sum(bytes)]);
+      }
+    }
+    damage(changes[0]);
+    server.close();
+    await refused(open(), 'bad-file', /m\.gguf: its copy in the cache is damaged/);
+  });
+  test('downloads again when its copy has another checksum', async () => {
     await write(await open());
-    const [{ name }] = kept(),
-      path = join(cacheDir, name),
-      spoilt = Buffer.from(bytes);
-    spoilt[spoilt.length - 5] ^= 1;
-    writeFileSync(path, spoilt);
-    assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
-    assert.equal(sum(readFileSync(path)), sum(bytes));
     files['/m.gguf'] = { bytes: newer };
     await write(await open({ sha256: sum(newer) }));
-    assert.equal(sum(readFileSync(path)), sum(newer));
-    assert.equal(server.asked.length, 3);
+    assert.deepEqual(sums(), [sum(newer)]);
+    await write(await open({ sha256: sum(newer) }));
+    assert.equal(server.asked.length, 2);
+    assert.equal(kept().length, 2, 'the pieces of the earlier file are removed');
+  });
+  test('keeps the complete copy when the reader refuses it and the server has no other', async () => {
+    const wrong = { config: { num_hidden_layers: 9 } };
+    for (const name of ['config.json', 'model.safetensors'])
+      files[`/m/${name}`] = { bytes: readFileSync(join(golden, 'llama_1tok', name)) };
+    const first = await write(await open({}, 'm/'));
+    await assert.rejects(open(wrong, 'm/'), GlassformerError);
+    server.close();
+    await assert.rejects(open(wrong, 'm/'), (/** @type {any} */ e) => e.code !== 'network');
+    assert.deepEqual(await write(await open({}, 'm/')), first);
+  });
+  test('moves a file that an earlier version stored, and downloads it again when it is damaged', async () => {
+    const name = `${createHash('sha256').update(`${server.url}m.gguf`).digest('hex')}-m.gguf`;
+    mkdirSync(cacheDir, { recursive: true });
+    for (const [content, requests] of /** @type {[Uint8Array, number][]} */ ([
+      [bytes, 0],
+      [bytes.subarray(0, 9000), 1],
+    ])) {
+      for (const file of kept()) rmSync(join(cacheDir, file.name));
+      writeFileSync(join(cacheDir, name), content);
+      assert.deepEqual(await write(await open()), want);
+      assert.equal(existsSync(join(cacheDir, name)), false);
+      assert.deepEqual(sums(), [sum(bytes)]);
+      assert.equal(server.asked.length, requests);
+    }
   });
   test('has one complete file after several processes wrote it at once, and each process loads its model', async () => {
     const program = `
@@ -192,10 +242,7 @@ describe('the download folder', () => {
     for (const { code, out, err } of await Promise.all(children))
       assert.deepEqual([code, JSON.parse(out || 'null')], [0, want], err);
     assert.equal(server.asked.length, 3);
-    assert.deepEqual(
-      kept().map((file) => sum(file.bytes)),
-      [sum(bytes)],
-    );
+    assert.deepEqual(sums(), [sum(bytes)]);
   });
   test('serves several loads at once, and removes the partial files of a process that has ended', async () => {
     mkdirSync(cacheDir, { recursive: true });
@@ -210,17 +257,12 @@ describe('the download folder', () => {
       want,
     ]);
     assert.deepEqual([existsSync(old), existsSync(fresh)], [false, true], 'only what nobody can be writing is removed');
-    assert.deepEqual(
-      kept()
-        .filter(({ name }) => name !== 'y.part')
-        .map((file) => sum(file.bytes)),
-      [sum(bytes)],
-    );
+    assert.deepEqual(sums(), [sum(bytes)]);
   });
   test('does not serve a file that is still being written', async () => {
     files['/m.gguf'] = { bytes, together: 2 };
     const first = open();
-    while (!kept().some((file) => file.bytes.length))
+    while (!server.asked.length)
       await new Promise((done) => {
         setTimeout(done, 5);
       });

@@ -22,14 +22,9 @@ export function withResume(fetch) {
     const url = String(input);
     const response = checkedResponse(await fetch(input, init), url);
     const validator = validatorOf(response);
-    if (
-      !/^https?:/.test(url) ||
-      response.status !== 200 ||
-      !response.body ||
-      !validator ||
-      new Headers(init?.headers).has('range')
-    )
-      return response;
+    const isWhole = response.status === 200;
+    const isRest = response.status === 206 && new Headers(init?.headers).has('range') && !!rangeOf(response);
+    if (!/^https?:/.test(url) || !(isWhole || isRest) || !response.body || !validator) return response;
     const body = new ResumedBody(fetch, url, init, response, validator);
     const { status, statusText, headers, type } = response;
     const whole = new Response(body.stream(), { status, statusText, headers });
@@ -47,7 +42,7 @@ export function withResume(fetch) {
  * @param {Response} response
  * @returns {Validator | null}
  */
-function validatorOf({ headers }) {
+export function validatorOf({ headers }) {
   const encoding = headers.get('content-encoding');
   // With an encoding, a range would count encoded bytes.
   if ((encoding && encoding !== 'identity') || headers.get('accept-ranges') === 'none') return null;
@@ -58,8 +53,18 @@ function validatorOf({ headers }) {
   return null;
 }
 
+/**
+ * The Content-Range of a response.
+ * @param {Response} response
+ * @returns {{start: number, size: number | null} | null} size: of the whole file; null where it is unknown
+ */
+export function rangeOf({ headers }) {
+  const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
+  return range && { start: Number(range[1]), size: range[2] === '*' ? null : Number(range[2]) };
+}
+
 class ResumedBody {
-  /** Number of bytes delivered. */
+  /** Place in the file of the next byte. */
   #position = 0;
   /** Requests since the last delivered byte. */
   #attempts = 0;
@@ -94,8 +99,15 @@ class ResumedBody {
     this.#validator = validator;
     this.#crossOrigin = response.type === 'cors';
     const length = response.headers.get('content-length');
+    // Of the rest of a file, which a caller can request
+    const range = response.status === 206 ? rangeOf(response) : null;
+    this.#position = range?.start ?? 0;
     // The length of a response of another origin may be that of compressed bytes.
-    this.#total = length !== null && /^\d+$/.test(length) && !this.#crossOrigin ? Number(length) : null;
+    this.#total = range
+      ? range.size
+      : length !== null && /^\d+$/.test(length) && !this.#crossOrigin
+        ? Number(length)
+        : null;
     this.#body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
   }
 
@@ -217,15 +229,15 @@ class ResumedBody {
     if (status !== 200 && status !== 206 && status !== 416)
       this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
     const same = headers.get(name) === value;
-    const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
-    const size = status === 206 ? (range && range[2] !== '*' ? Number(range[2]) : null) : null;
+    const range = rangeOf(response);
+    const size = status === 206 ? (range?.size ?? null) : null;
     if (status === 416 || !same || (size !== null && this.#total !== null && size !== this.#total)) {
       response.body?.cancel().catch(() => {});
       this.#refuse('the file on the server has changed since: load it again');
     }
     if (status === 206 && !range && this.#crossOrigin)
       this.#refuse('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
-    if (status === 206 && Number(range?.[1] ?? -1) !== this.#position)
+    if (status === 206 && range?.start !== this.#position)
       this.#refuse('the server then sent another part of the file than the requested one');
     if (status === 206) this.#total ??= size;
     this.#skip = status === 200 ? this.#position : 0; // a server without ranges sends the whole file

@@ -1,5 +1,6 @@
 // file_store.js - the store of the option cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
+import { streamChunks } from '../bytes/open_file.js';
 import { openFile } from './node_file.js';
 import { Sha256 } from '../download/sha256.js';
 
@@ -7,8 +8,6 @@ import { Sha256 } from '../download/sha256.js';
 const PART = '.part';
 /** Age after which such a file is removed. */
 const STALE_MS = 24 * 3600 * 1000;
-/** Bytes that are read at a time. */
-const READ_BYTES = 1 << 20;
 
 /**
  * A module of Node. It is not imported, because bundlers for browsers would not find it.
@@ -61,17 +60,28 @@ export async function fileStore(cacheDir) {
       error,
     );
   }
+  const at = (/** @type {string} */ url, /** @type {string} */ name) => `${pathOf(folder, url)}.${name}`;
+  /** @type {Promise<void> | undefined} */
+  let cleaned;
   return {
-    get: (url) => storedResponse(pathOf(folder, url)),
-    put: async (url) => {
-      await removeStale(fs, folder);
-      return fileWriter(fs, pathOf(folder, url));
+    get: (url, name) => contents(at(url, name)),
+    put: async (url, name, bytes) => {
+      await (cleaned ??= removeStale(fs, folder));
+      await replaceFile(fs, at(url, name), bytes);
     },
+    remove: (url, name) => fs.rm(at(url, name)),
+    earlier: async (url) => {
+      const path = pathOf(folder, url);
+      const stat = await fs.stat(path).catch(() => null);
+      return stat?.size ? streamChunks(node('stream').Readable.toWeb(node('fs').createReadStream(path))) : null;
+    },
+    removeEarlier: (url) => fs.rm(pathOf(folder, url)),
   };
 }
 
 /**
- * The path of a stored file: SHA-256 of the address, and the last part of the address, which people can read.
+ * The beginning of the paths of a file: SHA-256 of the address, and the last part of the address, which people can
+ * read. Earlier versions stored the whole file there.
  * @param {string} folder
  * @param {string} url
  * @returns {string}
@@ -85,74 +95,43 @@ function pathOf(folder, url) {
 }
 
 /**
- * A stored file as a response; null where there is none.
+ * The bytes of a small file; null where there is none.
  * @param {string} path
+ * @returns {Promise<Uint8Array | null>}
  */
-async function storedResponse(path) {
+async function contents(path) {
   const file = await openFile(path).catch(() => null);
   if (!file) return null;
-  const stat = await file.stat();
-  if (stat.isFile() && stat.size)
-    return new Response(contents(file), { headers: { 'content-length': String(stat.size) } });
-  await file.close();
-  return null;
+  try {
+    const bytes = new Uint8Array((await file.stat()).size);
+    let size = 0;
+    for (let read = 1; read && size < bytes.length; size += read) read = await file.read(bytes.subarray(size));
+    return bytes.subarray(0, size);
+  } finally {
+    await file.close();
+  }
 }
 
 /**
- * A stream into a file, which gets its name when the stream is closed.
+ * Write a file, which gets its name when it is whole. Of two processes that write it, the last one wins.
  * @param {typeof import('node:fs/promises')} fs
  * @param {string} path
- * @returns {Promise<WritableStream<Uint8Array>>}
+ * @param {Uint8Array} bytes
  */
-async function fileWriter(fs, path) {
+async function replaceFile(fs, path, bytes) {
   const part = `${path}.${crypto.randomUUID()}${PART}`;
-  const file = await openFile(part, 'wx');
-  const discard = async () => {
-    await file.close().catch(() => {});
+  try {
+    const file = await openFile(part, 'wx');
+    try {
+      for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+    } finally {
+      await file.close();
+    }
+    await fs.rename(part, path);
+  } catch (error) {
     await fs.rm(part, { force: true });
-  };
-  return new WritableStream({
-    async write(chunk) {
-      for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
-    },
-    async close() {
-      try {
-        await file.sync(); // before the rename: a crash must not leave an incomplete file
-        await file.close();
-        await fs.rename(part, path); // atomic; of two processes that write the file, the last one wins
-      } catch (error) {
-        await discard();
-        throw error;
-      }
-    },
-    abort: discard,
-  });
-}
-
-/**
- * The bytes of an open file, which is closed at the end.
- * @param {import('./node_file.js').NodeFile} file
- * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
- */
-function contents(file) {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        try {
-          const buffer = new Uint8Array(READ_BYTES);
-          const bytes = await file.read(buffer);
-          if (bytes) return controller.enqueue(buffer.subarray(0, bytes));
-        } catch (error) {
-          await file.close();
-          throw error;
-        }
-        await file.close();
-        controller.close();
-      },
-      cancel: () => file.close(),
-    },
-    { highWaterMark: 0 },
-  );
+    throw error;
+  }
 }
 
 /**

@@ -28,14 +28,64 @@ const INITIAL_STD = 0.02;
  */
 export async function loadModel(source, options, hooks) {
   options = checkedLoadOptions(options);
-  const { signal, onProgress, onHelper, helper, engine: binary } = hooks;
+  const { signal } = hooks;
   signal?.throwIfAborted();
+  const { fetch, downloads } = await requests(source, options, hooks);
+  for (let first; ;) {
+    try {
+      const model = await loadOnce(source, options, hooks, fetch, downloads);
+      await downloads?.accept(model.warnings);
+      return model;
+    } catch (/** @type {any} */ error) {
+      if (!(await downloads?.refuse(error, signal))) throw first && error?.code === 'network' ? first : error;
+      first ??= error; // the cache had wrong bytes: without them
+    }
+  }
+}
+
+/**
+ * The fetch of a load; its downloads where they are cached or checked.
+ * @param {any} source
+ * @param {Record<string, any>} options
+ * @param {Hooks} hooks
+ */
+async function requests(source, options, { signal, fetch: given, prefetchedFetch }) {
+  const fetch = loadFetch(source, options, given ?? prefetchedFetch);
+  if ((options.cache ?? 'none') === 'none' && options.sha256 === undefined) return { fetch, downloads: null };
+  const { openDownloads } = await import('../cache/cached_downloads.js').catch(lacking('cache'));
+  return { fetch, downloads: await openDownloads(source, options, fetch, signal) };
+}
+
+/**
+ * Loads a checkpoint into a new engine.
+ * @param {any} source
+ * @param {Record<string, any>} options  checked
+ * @param {Hooks} hooks
+ * @param {typeof globalThis.fetch} fetch
+ * @param {Awaited<ReturnType<typeof requests>>['downloads']} downloads
+ */
+async function loadOnce(source, options, hooks, fetch, downloads) {
+  const { signal, onProgress, onHelper, helper, engine: binary } = hooks;
   const report = progressReporter(onProgress);
   const starting = startEngine(options, report, binary);
   const download = { loaded: 0, total: /** @type {number | null} */ (null), fromCache: false };
-  let checkpoint = await requestCheckpoint(source, options, hooks, download, (isDone) =>
-    report('download', download.loaded, download.total, isDone, download.fromCache),
-  );
+  const onHit = () => {
+    download.fromCache = true;
+  };
+  let checkpoint = await openCheckpoint(source, {
+    fetch: downloads?.fetch(onHit) ?? fetch,
+    signal,
+    hfEndpoint: options.hfEndpoint,
+    config: options.config,
+    names: options.names,
+    rename: hooks.rename,
+    trusted: hooks.fetch === undefined && !downloads,
+    onBytes: (loaded, all) => {
+      download.loaded = loaded;
+      download.total = all ?? null;
+      report('download', loaded, download.total, loaded === download.total, download.fromCache);
+    },
+  });
   /** @type {Engine | undefined} */
   let engine;
   try {
@@ -62,42 +112,6 @@ export async function loadModel(source, options, hooks) {
     engine?.close();
     throw error;
   }
-}
-
-/**
- * Opens the checkpoint, through a cache where one is requested.
- * @param {any} source
- * @param {Record<string, any>} options
- * @param {Hooks} hooks
- * @param {{loaded: number, total: number | null, fromCache: boolean}} download  updated while bytes arrive
- * @param {(isDone: boolean) => void} onBytes  called then
- */
-async function requestCheckpoint(source, options, { signal, fetch, rename, prefetchedFetch }, download, onBytes) {
-  const isStored = (options.cache ?? 'none') !== 'none' || options.sha256 !== undefined;
-  const isPlatformFetch = fetch === undefined && !isStored;
-  fetch = loadFetch(source, options, fetch ?? prefetchedFetch);
-  if (isStored) {
-    const { storedFetch } = await import('../cache/model_store.js').catch(lacking('cache'));
-    const onHit = () => {
-      download.fromCache = true;
-    };
-    fetch = await storedFetch(source, options, fetch, onHit, signal);
-  }
-  const { hfEndpoint, config, names } = options;
-  return openCheckpoint(source, {
-    fetch,
-    signal,
-    hfEndpoint,
-    config,
-    names,
-    rename,
-    trusted: isPlatformFetch,
-    onBytes: (loaded, all) => {
-      download.loaded = loaded;
-      download.total = all ?? null;
-      onBytes(loaded === download.total);
-    },
-  });
 }
 
 /**
