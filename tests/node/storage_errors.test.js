@@ -120,12 +120,12 @@ describe('storage that is blocked or full', () => {
         getFile: async () => {
           throw denied();
         },
-        createWritable: async () =>
-          new WritableStream({
-            write() {
-              throw quota();
-            },
-          }),
+        createWritable: async () => ({
+          write: async () => {
+            throw quota();
+          },
+          abort: async () => {},
+        }),
       }),
     };
     for (const folder of [
