@@ -7,7 +7,7 @@ import { camel, camelConfig, completeConfig } from '../../web/lib/config/config.
 import { countParameters } from '../../web/lib/index.js';
 import { IDEAS } from '../../web/page/text/break.js';
 import { CHAPTERS } from '../../web/page/text/chapters.js';
-import { FIELD_NAMES, OPTIONS } from '../../web/page/text/compare.js';
+import { CONTROLS, OPTIONS } from '../../web/page/text/compare.js';
 import { stagesOf } from '../../web/page/text/inside.js';
 import { LESSON } from '../../web/page/text/lesson.js';
 import { stopsOf } from '../../web/page/text/walk.js';
@@ -213,7 +213,7 @@ test('a model as a list of what a token passes has its norms, sums and parallel 
 test('every field but the switches can be compared, and what was chosen makes the same model again', () => {
   const switches = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'];
   assert.deepEqual(
-    Object.keys(FIELD_NAMES).sort(),
+    Object.keys(CONTROLS).sort(),
     Object.keys(CONFIG_FIELDS)
       .map(camel)
       .filter((key) => !switches.includes(key))

@@ -15,16 +15,7 @@ const TALL = 660; // largest height of the cells together
 const EARLY = 1.6; // cells that the column of earlier keys takes, gap included
 
 /**
- * @typedef {object} Layout  in CSS pixels
- * @property {number} cell   side of a cell
- * @property {number} first  position of the first row and column
- * @property {number} n      rows
- * @property {number} m      columns
- * @property {number} edge   where rows begin
- * @property {number} left   where the cells of the keys begin: after the column of earlier keys, if there is one
- * @property {number} top
- * @property {number} width
- * @property {number} height
+ * @typedef {ReturnType<typeof layoutOf>} Layout
  *
  * @typedef {object} Source  the values of one head
  * @property {any[]} identity              what they are of: others of the same are the same values, or more rows
@@ -46,8 +37,9 @@ const EARLY = 1.6; // cells that the column of earlier keys takes, gap included
  */
 
 /**
- * @param {{ width: number, first: number, n: number, m: number }} of
- * @returns {Layout}
+ * In CSS pixels: the side of a cell; where rows begin (`edge`), and the cells of the keys (`left`), after the column of
+ * earlier keys, if there is one.
+ * @param {{ width: number, first: number, n: number, m: number }} of  first: position of the first of n rows and m columns
  */
 export function layoutOf({ width, first, n, m }) {
   const early = first > 0 ? EARLY : 0;

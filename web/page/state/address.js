@@ -142,7 +142,7 @@ export function applicable(asked) {
 /**
  * The present state as an address.
  * @param {import('./state.js').State} state
- * @param {Partial<import('./state.js').ViewState>} [changes]  of what is open
+ * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
   const { id, chapter, assignment, openStage } = { ...view, ...changes };

@@ -1,16 +1,9 @@
 // hub.js - models of others on the Hugging Face hub, and what a pasted address means
 
-/**
- * @typedef {object} HubModel
- * @property {string} name
- * @property {string} source
- * @property {number} parameters
- * @property {'f32' | 'bf16'} dtype  of the weights in its safetensors file
- * @property {number} buffers  bytes in that file that are not parameters
- */
+/** @typedef {typeof HUB[number]} HubModel */
 
-/** @type {HubModel[]} */
-export const HUB = [
+/** dtype of the weights in the safetensors file; buffers: bytes in that file that are not parameters. */
+export const HUB = /** @type {const} */ ([
   {
     name: 'SmolLM2 135M Instruct',
     source: 'hf:HuggingFaceTB/SmolLM2-135M-Instruct',
@@ -32,7 +25,7 @@ export const HUB = [
     dtype: 'bf16',
     buffers: 0,
   },
-];
+]);
 
 /** Bytes of a weight in memory: the engine keeps a float scale for each 32 quantised weights, files a half. */
 const BYTES = { f32: 4, bf16: 2, q8_0: (32 + 4) / 32, q4_0: (16 + 4) / 32 };

@@ -4,7 +4,7 @@ import { entropyOf, logSum } from './likelihood.js';
 
 /** @typedef {{ id: number, text?: string, model: number, sampled: number | null }} Candidate  probability before and after
  *   the sampler, null where that is not known */
-/** @typedef {Pick<import('./state.js').SamplerState, 'temperature' | 'topK' | 'topP'>} Rule */
+/** @typedef {Pick<import('./state.js').State['sampler'], 'temperature' | 'topK' | 'topP'>} Rule */
 
 /** @typedef {Pick<import('./state.js').State, 'text' | 'sampler'>} Shown */
 

@@ -38,7 +38,7 @@ export async function followAddress(asked, store, run) {
   const stack = asked.stack && model.config.kind === 'encoder_decoder' ? asked.stack : state.attention.stack;
   const { layers, keys } = inView({ ...state, attention: { ...state.attention, stack } });
   const off = asked.off.filter((part) => partOf(model.config, part));
-  /** @type {Partial<import('./state.js').AttentionState>} */
+  /** @type {Partial<import('./state.js').State['attention']>} */
   const attention = {};
   if (stack !== state.attention.stack) attention.stack = stack;
   if (head && head[0] < layers && head[1] < model.config.nHeads) attention.head = { layer: head[0], head: head[1] };

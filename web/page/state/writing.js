@@ -211,7 +211,7 @@ async function writeOne(runtime) {
   void readAtRest(runtime);
 }
 
-/** @param {Runtime} runtime @param {Partial<import('./state.js').SamplerState>} patch */
+/** @param {Runtime} runtime @param {Partial<import('./state.js').State['sampler']>} patch */
 export function setSampler(runtime, patch) {
   const { state, set } = runtime;
   set({ sampler: patch });

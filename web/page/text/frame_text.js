@@ -59,7 +59,7 @@ export const NOTICE = {
 /** @type {Record<string, string>} */
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
-/** @param {NonNullable<import('../state/state.js').RunState['progress']>} progress */
+/** @param {NonNullable<import('../state/state.js').State['run']['progress']>} progress */
 export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secondsLeft }) =>
   `${PHASE[phase] ?? 'Loading'} ${name}${loaded ? `, ${bytes(loaded)}${total ? ` of ${bytes(total)}` : ''}` : ''}` +
   (phase === 'download' && bytesPerSecond ? `, ${bytes(Math.round(bytesPerSecond))}/s` : '') +

@@ -99,7 +99,7 @@ export const endedSaid = (reason) => (written, speed) =>
 
 /**
  * Why the text ends here, beside it; '' where it may go on.
- * @param {import('../state/state.js').RunState} run
+ * @param {import('../state/state.js').State['run']} run
  */
 export function ended({ status, stopReason, maxTokens, model }) {
   if (status !== 'done') return '';
@@ -177,7 +177,7 @@ export const PROMPT = {
   sources: 'Examples',
 };
 
-/** @param {import('../state/state.js').RunState['status']} status @param {boolean} written */
+/** @param {import('../state/state.js').State['run']['status']} status @param {boolean} written */
 export const goSaid = (status, written) =>
   status === 'paused' && written ? 'Continue' : status === 'done' ? 'Run again' : 'Run';
 

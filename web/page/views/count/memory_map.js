@@ -11,7 +11,7 @@ const KIND = { 'constants and stack': 'base', weights: 'weights', 'kv cache': 'k
 /**
  * Positions whose keys and values are cached: of the text, and for cross-attention of the source. Half of an
  * encoder-decoder's attentions keep each.
- * @param {Pick<import('../../state/state.js').TextState, 'tokens' | 'sourceTokens'> & { kind: string }} text
+ * @param {Pick<import('../../state/state.js').State['text'], 'tokens' | 'sourceTokens'> & { kind: string }} text
  * @param {number} bytesPerPosition  if every attention kept it
  */
 export function cached({ tokens, sourceTokens, kind }, bytesPerPosition) {

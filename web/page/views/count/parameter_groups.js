@@ -7,14 +7,7 @@ import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count.j
 /**
  * @typedef {import('glassformer').ParameterRow & { address?: number, memoryBytes?: number }} Row  with the tensor's
  *   place in linear memory, of a model that is loaded
- * @typedef {object} Group
- * @property {string} name
- * @property {number} count
- * @property {number} bytes
- * @property {boolean} tied     every tensor of it is another one's, counted there
- * @property {Row[]} rows
- * @property {string} formula   in letters
- * @property {string} numbers   the same with this model's numbers, '' where there is no formula
+ * @typedef {ReturnType<typeof byComponent>[number]} Group
  */
 
 /** Components in the order in which a token passes them, as the library calls them. */
@@ -39,10 +32,9 @@ const KINDS = [
 ];
 
 /**
- * Rows by component and stack.
+ * Rows by component and stack: formula in letters, and with this model's numbers, '' where there is no formula.
  * @param {Row[]} rows
  * @param {any} config
- * @returns {Group[]}
  */
 export function byComponent(rows, config) {
   const place = (/** @type {Row[]} */ list) => ORDER.indexOf(list[0].component);
@@ -63,7 +55,7 @@ export function byComponent(rows, config) {
         }),
         count: sum(list, 'count'),
         bytes: sum(list, 'bytes'),
-        tied,
+        tied, // every tensor of it is another one's, counted there
         rows: list,
         ...(tied ? { formula: 'shared with the embedding', numbers: '' } : formulaOf(list, layers, config)),
       };

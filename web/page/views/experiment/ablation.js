@@ -39,20 +39,8 @@ export function rowsOf(config) {
   return rows;
 }
 
-/**
- * @typedef {object} Side  one of the two runs
- * @property {number} mean   bits a token
- * @property {number[]} bits of each token but the first
- * @property {string[]} steps  the continuation, a text a token
- * @property {{ word: string, share: number }[]} next  likeliest tokens after the whole text
- *
- * @typedef {object} Comparison
- * @property {string[]} keys      parts that are off
- * @property {Side} whole
- * @property {Side} cut
- * @property {number} parting     first token of the continuations that differs, -1: none
- * @property {{ token: Token, bits: number }[]} affected  tokens that lost most, largest loss first
- */
+/** @typedef {Awaited<ReturnType<typeof compareWithout>>} Comparison */
+/** One of the two runs. @typedef {Comparison['whole']} Side */
 
 /**
  * Compare the text with and without these parts.
@@ -63,7 +51,6 @@ export function rowsOf(config) {
  * @param {string[]} of.keys
  * @param {AbortSignal} of.signal
  * @param {(id: number) => string} of.wordOf  asked when the ids were spelled
- * @returns {Promise<Comparison>}
  */
 export async function compareWithout({ run, config, tokens, keys, signal, wordOf }) {
   const ids = tokens.map((t) => t.id);
@@ -74,16 +61,19 @@ export async function compareWithout({ run, config, tokens, keys, signal, wordOf
   const tops = losses.map(({ last }) => likeliest(last, LIKELIEST));
   await run.spell(tops.flat().map((c) => c.id));
   const [whole, cut] = losses.map(({ mean, bits }, i) => ({
-    mean,
-    bits,
-    steps: texts[i].map((step) => step.text),
+    mean, // bits a token
+    bits, // of each token but the first
+    steps: texts[i].map((step) => step.text), // the continuation, a text a token
+    /** Likeliest tokens after the whole text. */
     next: tops[i].map((c) => ({ word: wordOf(c.id), share: c.model })),
   }));
   return {
-    keys,
+    keys, // parts that are off
     whole,
     cut,
+    /** First token of the continuations that differs, -1: none. */
     parting: texts[0].findIndex((step, i) => step.id !== texts[1][i]?.id),
+    /** Tokens that lost most, largest loss first. */
     affected: mostAffected(whole.bits, cut.bits).map(({ at, bits }) => ({ token: tokens[at], bits })),
   };
 }

@@ -10,16 +10,7 @@ import { yielder } from '../../state/yielding.js';
  * @property {Tensor} scores [head, query, key]
  * @property {Tensor | null} q  [position, head, d], as multiplied; null: masked scores stay masked
  * @property {Tensor | null} k  [position, kv head, d]
- *
- * @typedef {object} HeadScores
- * @property {LayerScores} of
- * @property {number} head
- * @property {number} n      queries
- * @property {number} keys
- * @property {Float32Array} data  [query, key]
- * @property {number} min    of those that are finite
- * @property {number} max
- * @property {(query: number, key: number) => boolean} masked
+ * @typedef {Awaited<ReturnType<typeof headScores>>} HeadScores
  */
 
 /**
@@ -39,11 +30,10 @@ export function product(q, k, { head, query, key }) {
 }
 
 /**
- * The scores of one head.
+ * The scores of one head: data [query, key], min and max of those that are finite.
  * @param {LayerScores} of
  * @param {number} head
  * @param {number} scale  that q · k is multiplied with in this stage
- * @returns {Promise<HeadScores>}
  */
 export async function headScores(of, head, scale) {
   const [, n, keys] = of.scores.shape;
@@ -63,5 +53,6 @@ export async function headScores(of, head, scale) {
     }
     await rest();
   }
-  return { of, head, n, keys, data, min, max, masked: (query, key) => own[query * keys + key] === -Infinity };
+  const masked = (/** @type {number} */ query, /** @type {number} */ key) => own[query * keys + key] === -Infinity;
+  return { of, head, n, keys, data, min, max, masked };
 }

@@ -5,12 +5,6 @@
  * Values of the form's fields, by their keys.
  * @typedef {{ block: Block, n_layers: number, n_heads: number, d_model: number, vocab_size: number,
  *   context_length: number, steps: number | null, every: number | null, seed: number | null }} Values
- * @typedef {object} Setup
- * @property {Record<string, any>} config
- * @property {Record<string, any>} options  of the library's `train`, without `steps`
- * @property {number | null} steps  null: as many as fit into SECONDS
- * @property {number} every         steps between two samples
- * @property {boolean} gguf         whether that format knows such a model
  */
 
 export const SECONDS = 20; // of training, unless a number of steps is set
@@ -70,10 +64,7 @@ function within(key, value) {
   return value === null || !Number.isFinite(value) ? null : Math.min(most, Math.max(least, Math.trunc(value)));
 }
 
-/**
- * @param {Values} values
- * @returns {Setup}
- */
+/** @param {Values} values */
 export function setupOf(values) {
   const { block, n_layers, n_heads, d_model, vocab_size, context_length } = values;
   const steps = within('steps', values.steps);
@@ -82,15 +73,17 @@ export function setupOf(values) {
       ...{ kind: 'decoder', d_model, n_layers, n_heads, context_length, tie_word_embeddings: true },
       ...BLOCKS[block](d_model),
     },
+    /** Of the library's `train`, without `steps`. */
     options: {
       vocabSize: vocab_size,
       batchTokens: Math.max(BATCH, context_length),
       dropout: DROPOUT,
       seed: within('seed', values.seed) ?? 1,
     },
-    steps,
+    steps, // null: as many as fit into SECONDS
+    /** Steps between two samples. */
     every: within('every', values.every) ?? Math.max(1, Math.round((steps ?? 400) / LOOKS)),
-    gguf: block !== 'original',
+    gguf: block !== 'original', // whether that format knows such a model
   };
 }
 

@@ -5,15 +5,7 @@ import { label } from '../../text/format.js';
 
 export const ROWS = 10;
 
-/**
- * @typedef {object} Row
- * @property {import('../../state/next_token.js').Candidate} candidate
- * @property {string} word
- * @property {boolean} drawn
- * @property {boolean} out      the sampler cannot draw it
- * @property {number} model     length of the model's bar, 0..1
- * @property {number} sampled   length of the sampler's bar, 0..1
- */
+/** @typedef {NonNullable<ReturnType<typeof nextOf>>['rows'][number]} Row */
 
 /**
  * The likeliest candidates after the selected token, null where nothing is known yet.
@@ -26,13 +18,12 @@ export function nextOf(state) {
   if (!next) return null;
   const drawn = state.text.tokens[state.text.cursor + 1];
   const most = Math.max(...next.candidates.flatMap((c) => [c.model, c.sampled ?? 0]), 1e-9);
-  /** @type {Row[]} */
   const rows = next.candidates.map((candidate) => ({
     candidate,
     word: wordOf(candidate, state.text.words),
     drawn: drawn?.id === candidate.id,
-    out: candidate.sampled === 0 && next.kept !== next.size,
-    model: candidate.model / most,
+    out: candidate.sampled === 0 && next.kept !== next.size, // the sampler cannot draw it
+    model: candidate.model / most, // length of its bar
     sampled: (candidate.sampled ?? 0) / most,
   }));
   return { ...next, rows };

@@ -7,24 +7,8 @@ import { label, percent } from '../../../text/format.js';
 
 /** @typedef {import('../../../state/state.js').State} State */
 /** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { run: Pick<State['run'], 'model'> }} Shown */
-/**
- * @typedef {object} LaneState
- * @property {string} text
- * @property {boolean} here     the selected token
- * @property {boolean} seen     the selected key
- * @property {number} strength  opacity of its key and value, by the weight that the selected token gives them
- * @property {{ at: number, size: number, opacity: number } | null} mix  its value on the way into the selected lane
- */
-/**
- * @typedef {object} Frame
- * @property {number} first   position of the first lane
- * @property {number} here    lane of the selected token; it may lie outside
- * @property {LaneState[]} lanes
- * @property {number[][]} dots   opacity by query and key; of a causal pattern without the masked keys
- * @property {number[]} early    opacity of the sum of the keys before the lanes, by query
- * @property {{ from: number, dots: number[][] } | null} cross  from: position of the first key
- * @property {{ id: number, word: string, share: number, percent: string, on: boolean }[]} bars
- */
+/** @typedef {ReturnType<typeof frameOf>} Frame */
+/** @typedef {Frame['lanes'][number]} LaneState */
 
 /** The layer that is drawn: the encoder, whose heads may be shown, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
 export const layerOf = ({ attention, run }) => Math.min(attention.head.layer, (run.model?.config.nLayers ?? 1) - 1);
@@ -52,7 +36,6 @@ export function lanesOf(s, most) {
  * @param {Shown} s
  * @param {number} most     lanes
  * @param {{ letters: number, words: number }} room  for labels and next tokens, see Picture
- * @returns {Frame}
  */
 export function frameOf(s, most, { letters, words }) {
   const { first, count } = lanesOf(s, most);
@@ -70,9 +53,11 @@ export function frameOf(s, most, { letters, words }) {
     sum += weight;
     return {
       text: clip(label(s.text.tokens[first + i]), letters),
-      here: i === here,
-      seen: first + i === seen,
+      here: i === here, // the selected token
+      seen: first + i === seen, // the selected key
+      /** Opacity of its key and value, by the weight that the selected token gives them. */
       strength: row ? Number((0.1 + 0.6 * Math.sqrt(weight)).toFixed(2)) : 0.16,
+      /** Its value on the way into the selected lane. */
       mix:
         row && visible && weight > 0
           ? { at, size: Math.max(0.6, 16 * weight), opacity: Number((0.12 + 0.55 * Math.sqrt(weight)).toFixed(2)) }
@@ -80,8 +65,8 @@ export function frameOf(s, most, { letters, words }) {
     };
   });
   return {
-    first,
-    here,
+    first, // position of the first lane
+    here, // lane of the selected token; it may lie outside
     lanes,
     ...patternOf(s, layer, first, count),
     cross: crossOf(s, layer, first, count),
@@ -89,7 +74,11 @@ export function frameOf(s, most, { letters, words }) {
   };
 }
 
-/** @param {Shown} s @param {number} layer @param {number} first @param {number} count */
+/**
+ * The head's weights as opacities: `dots` by query and key, of a causal pattern without the masked keys; `early` of the
+ * sum of the keys before the lanes, by query.
+ * @param {Shown} s @param {number} layer @param {number} first @param {number} count
+ */
 function patternOf(s, layer, first, count) {
   const causal = s.run.model?.config.causal;
   /** @type {number[][]} */
@@ -105,7 +94,8 @@ function patternOf(s, layer, first, count) {
   return { dots, early };
 }
 
-/** @param {Shown} s @param {number} layer @param {number} first @param {number} count */
+/** The same of cross-attention; from: position of the first key.
+ * @param {Shown} s @param {number} layer @param {number} first @param {number} count */
 function crossOf(s, layer, first, count) {
   const rows = s.attention.otherPatterns?.cross;
   if (s.run.model?.config.kind !== 'encoder_decoder') return null;
