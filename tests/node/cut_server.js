@@ -14,6 +14,8 @@ import { serve } from './helpers.js';
  * @property {boolean} [held] the connection breaks when /cut is requested, so that a test can wait until the client has
  *   read some bytes
  * @property {number} [together]          so many requests must have come before an answer ends
+ * @property {number[]} [busy]            status of each answer in turn, without a body; used up as they come
+ * @property {string} [retryAfter]        sent with these
  */
 
 /**
@@ -42,6 +44,10 @@ export async function serveCut(files, always = {}) {
     if (typeof served === 'string') return response.writeHead((entry.status = 302), { location: served }).end();
     if (!served) return response.writeHead((entry.status = 404)).end();
     served.before?.(request, served);
+    if (served.busy?.length) {
+      entry.status = Number(served.busy.shift());
+      return response.writeHead(entry.status, served.retryAfter ? { 'retry-after': served.retryAfter } : {}).end();
+    }
     const { bytes, etag = '"one"', modified, ranges = true, cuts = [], headers = {}, chunked, held, together } = served;
     const from = ranges ? Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0) : 0;
     const wanted = request.headers['if-range'],

@@ -18,6 +18,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/node/file_store.js';
+import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused, top } from './helpers.js';
@@ -150,6 +151,80 @@ describe('the download folder', () => {
     files['/m/generation_config.json'] = { bytes: Buffer.from('{"error":"too many requests"}') };
     (await open({}, 'm/')).dispose();
     assert.equal(kept().filter(({ name }) => /generation_config/.test(name)).length, 0);
+  });
+  // What had arrived was lost with the process, or with the page.
+  for (const [what, about] of /** @type {[string, any][]} */ ([
+    ['ETag', {}],
+    ['Last-Modified', { etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', chunked: true }],
+  ])) {
+    test(`continues a download that an earlier load began, by ${what}`, async () => {
+      files['/m.gguf'] = { bytes, cuts: [9000, 0, 0, 0, 0, 0], ...about };
+      await refused(open(), 'network', /requests for the rest brought nothing/);
+      assert.deepEqual(sums(), []);
+      files['/m.gguf'] = { bytes, ...about };
+      server.asked.length = 0;
+      assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
+      assert.deepEqual(
+        server.asked.map((/** @type {any} */ r) => [r.range, r.status, r.headers['if-range']]),
+        [['bytes=9000-', 206, about.modified ?? '"one"']],
+      );
+      assert.deepEqual(sums(), [sum(bytes)]);
+      server.close();
+      assert.deepEqual(await write(await open()), want);
+    });
+  }
+  test('begins anew when the file has changed since, the part is damaged or the server sends no ranges', async () => {
+    /** @type {[any, () => void, any[]][]} */
+    const cases = [
+      [{ etag: '"two"' }, () => {}, [200]],
+      [{ etag: '"two"', ranges: false }, () => {}, [200]],
+      [{ ranges: false }, () => {}, [200]],
+      [{}, () => damage((old) => old.fill(0)), [206, 200]],
+      [
+        { before: (/** @type {any} */ r, /** @type {any} */ s) => (s.bytes = r.headers.range ? newer : bytes) },
+        () => {},
+        [206, 200],
+      ],
+    ];
+    for (const [i, [about, meanwhile, statuses]] of cases.entries()) {
+      files['/m.gguf'] = { bytes: i === 4 ? newer.subarray(0, 9000) : bytes, cuts: [8000, 0, 0, 0, 0, 0] };
+      await refused(open(), 'network', /requests for the rest/);
+      meanwhile();
+      files['/m.gguf'] = { bytes, ...about };
+      server.asked.length = 0;
+      assert.deepEqual(await write(await open()), want, `case ${i}`);
+      assert.deepEqual(
+        server.asked.map((/** @type {any} */ r) => r.status),
+        statuses,
+        `case ${i}`,
+      );
+      assert.deepEqual(sums(), [sum(bytes)]);
+      rmSync(cacheDir, { recursive: true });
+    }
+  });
+  test('continues a download of which a process was killed', async () => {
+    const big = Buffer.concat([bytes, Buffer.alloc(9 << 20, 7)]); // more than two pieces; what follows the tensors is refused
+    files['/m.gguf'] = { bytes: big, cuts: [9 << 20], held: true };
+    const program = `
+      import { openDownloads } from ${JSON.stringify(join(top, 'web/lib/cache/cached_downloads.js'))};
+      import { loadFetch } from ${JSON.stringify(join(top, 'web/lib/download/requests.js'))};
+      const url = ${JSON.stringify(`${server.url}m.gguf`)};
+      const downloads = await openDownloads(url, { cache: 'file', cacheDir: ${JSON.stringify(cacheDir)} }, loadFetch(url, {}));
+      const reader = (await downloads.fetch(() => {})(url)).body.getReader();
+      for (let n = 0; n < 9 << 20;) n += (await reader.read()).value.length;
+      process.kill(process.pid, 'SIGKILL');`;
+    await once(spawn(process.execPath, ['--input-type=module', '-e', program]), 'close');
+    files['/m.gguf'] = { bytes: big };
+    server.asked.length = 0;
+    const downloads = await openDownloads(`${server.url}m.gguf`, { cache: 'file', cacheDir }, fetch);
+    const response = await downloads.fetch(() => {})(`${server.url}m.gguf`);
+    assert.equal(sum(new Uint8Array(await response.arrayBuffer())), sum(big));
+    await downloads.accept([]);
+    assert.deepEqual(
+      server.asked.map((/** @type {any} */ r) => r.range),
+      [`bytes=${8 << 20}-`],
+    );
+    assert.deepEqual(sums(), [sum(big)]);
   });
   test('stores the whole file after a resumed download', async () => {
     files['/m.gguf'] = { bytes, cuts: [9000, 700] };

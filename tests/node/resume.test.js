@@ -223,6 +223,49 @@ test('an answer with the wrong range is refused', async () => {
   );
   await refused(load('https://h.example/m.gguf', { fetch: gone }), 'network', /then answered 404/);
 });
+// The first answer of a busy server failed the load.
+for (const worker of [false, true]) {
+  test(`a busy server is asked again ${worker ? 'in a worker' : 'in this thread'}`, () =>
+    served({ bytes, busy: [503, 429, 500, 502], cuts: [9000] }, { worker }, async ({ load: open, of }) => {
+      assert.deepEqual(await write(await open({ sha256 })), want);
+      assert.deepEqual(
+        of().map((/** @type {any} */ r) => r.status),
+        [503, 429, 500, 502, 200, 206],
+      );
+    }));
+}
+test('a server that stays busy is asked six times, and is named in the error', () =>
+  served({ bytes, busy: Array(9).fill(504) }, {}, async ({ load: open, of }) => {
+    await refused(open(), 'network', /m\.gguf: the server answered 504/);
+    assert.equal(of().length, 6);
+  }));
+test('Retry-After is obeyed, as seconds and as a date, and a longer one than half a minute ends the load', async () => {
+  for (const date of [false, true]) {
+    const retryAfter = date ? new Date(Date.now() + 2000).toUTCString() : '1';
+    await served({ bytes, busy: [503], retryAfter }, {}, async ({ load: open }) => {
+      const began = performance.now();
+      assert.deepEqual(await write(await open()), want);
+      assert.ok(performance.now() - began >= (date ? 500 : 1000));
+    });
+  }
+  await served({ bytes, busy: [503], retryAfter: '3600' }, {}, async ({ load: open, of }) => {
+    await refused(open(), 'network', /answered 503/);
+    assert.equal(of().length, 1);
+  });
+});
+test('an abort during the wait for a busy server takes effect at once', () =>
+  served({ bytes, busy: [503], retryAfter: '20' }, {}, async ({ load: open, of }) => {
+    const controller = new AbortController(),
+      loading = open({ signal: controller.signal });
+    loading.catch(() => {});
+    while (!of().length)
+      await new Promise((done) => {
+        setTimeout(done, 5);
+      });
+    controller.abort(new Error('enough'));
+    await assert.rejects(loading, /enough/);
+    assert.equal(of().length, 1);
+  }));
 test('an abort between two attempts takes effect at once', () =>
   served(
     {

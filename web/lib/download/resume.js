@@ -1,4 +1,5 @@
-// resume.js - a fetch that requests the rest of a body when the connection was interrupted
+// resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body when the connection was
+// interrupted
 //
 // A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without
 // a validator, or with a content encoding, are not resumed.
@@ -11,6 +12,10 @@ import { chunksByResponse, reusedChunks, streamChunks } from '../bytes/open_file
 const ATTEMPTS = 5;
 /** Wait before the first of these requests; doubled each time. */
 const WAIT_MS = 150;
+/** Longest wait that a server may ask for. A server that asks for more is not asked again. */
+const LONGEST_WAIT_MS = 30_000;
+/** Status codes of a server that may answer later. */
+const BUSY = [408, 429, 500, 502, 503, 504];
 
 /**
  * A fetch whose bodies are resumed.
@@ -20,11 +25,12 @@ const WAIT_MS = 150;
 export function withResume(fetch) {
   return async (input, init) => {
     const url = String(input);
-    const response = checkedResponse(await fetch(input, init), url);
+    if (!/^https?:/.test(url)) return checkedResponse(await fetch(input, init), url);
+    const response = await answer(fetch, url, init);
     const validator = validatorOf(response);
     const isWhole = response.status === 200;
     const isRest = response.status === 206 && new Headers(init?.headers).has('range') && !!rangeOf(response);
-    if (!/^https?:/.test(url) || !(isWhole || isRest) || !response.body || !validator) return response;
+    if (!(isWhole || isRest) || !response.body || !validator) return response;
     const body = new ResumedBody(fetch, url, init, response, validator);
     const { status, statusText, headers, type } = response;
     const whole = new Response(body.stream(), { status, statusText, headers });
@@ -33,6 +39,34 @@ export function withResume(fetch) {
     chunksByResponse.set(whole, (reused) => body.chunks(reused));
     return whole;
   };
+}
+
+/**
+ * The answer to a request, which is repeated while the server is busy.
+ * @param {typeof globalThis.fetch} fetch
+ * @param {string} url
+ * @param {RequestInit} [init]
+ */
+async function answer(fetch, url, init) {
+  for (let attempts = 0; ; attempts++) {
+    const response = checkedResponse(await fetch(url, init), url);
+    const wait = BUSY.includes(response.status) ? waitOf(response, attempts) : Infinity;
+    if (attempts === ATTEMPTS || wait > LONGEST_WAIT_MS) return response;
+    response.body?.cancel().catch(() => {});
+    await pause(wait, init?.signal ?? undefined);
+  }
+}
+
+/**
+ * The wait before the next request: what Retry-After asks for, otherwise twice the wait before.
+ * @param {Response | null} response  null: the connection failed
+ * @param {number} attempts  requests before this one
+ * @returns {number} ms
+ */
+function waitOf(response, attempts) {
+  const after = response?.headers.get('retry-after') ?? '';
+  const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
+  return ms > 0 ? ms : WAIT_MS * 2 ** attempts;
 }
 
 /** @typedef {{name: 'etag'|'last-modified', value: string}} Validator */
@@ -191,9 +225,11 @@ class ResumedBody {
    */
   async #reconnect(cause) {
     const signal = this.#init?.signal ?? undefined;
-    for (;;) {
-      if (this.#attempts++ === ATTEMPTS) this.#refuse(`${ATTEMPTS} requests for the rest brought nothing`, cause);
-      await pause(WAIT_MS * 2 ** (this.#attempts - 1), signal);
+    for (let busy = /** @type {Response | null} */ (null); ;) {
+      const wait = waitOf(busy, this.#attempts);
+      if (this.#attempts++ === ATTEMPTS || wait > LONGEST_WAIT_MS)
+        this.#refuse(`${this.#attempts - 1} requests for the rest brought nothing`, cause);
+      await pause(wait, signal);
       let response;
       try {
         const headers = new Headers(this.#init?.headers);
@@ -206,6 +242,7 @@ class ResumedBody {
         signal?.throwIfAborted();
         if (error instanceof GlassformerError) throw error;
         cause = error;
+        busy = null;
         continue;
       }
       if (this.#accepts(response)) {
@@ -214,6 +251,7 @@ class ResumedBody {
         return;
       }
       response.body?.cancel().catch(() => {});
+      busy = response;
       cause = new Error(`status ${response.status}`);
     }
   }
@@ -225,7 +263,7 @@ class ResumedBody {
   #accepts(response) {
     const { status, headers } = response;
     const { name, value } = this.#validator;
-    if (status >= 500 || status === 408 || status === 429) return false;
+    if (BUSY.includes(status)) return false;
     if (status !== 200 && status !== 206 && status !== 416)
       this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
     const same = headers.get(name) === value;
