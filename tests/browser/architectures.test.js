@@ -2,7 +2,8 @@
 // and the words of the architecture that is loaded
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openView, visit } from './built_page.js';
+import { visit } from './built_page.js';
+import { openView } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const SMALL = { vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96 };

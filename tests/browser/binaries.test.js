@@ -1,17 +1,12 @@
 // binaries.test.js - every binary gives the same bits: logits of the shipped model in Chromium, from each binary and
 // each tier of V8's compiler, equal those of Node.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
-import { serve } from '../../scripts/serve.js';
 import { create, load } from '../../web/lib/index.js';
+import { serveLibrary, top } from './engines/fixture.js';
 
-const top = fileURLToPath(new URL('../..', import.meta.url));
 const model = 'weights/stories-3m.gguf';
 const skip = !existsSync(top + model) && `${model} is missing`;
 const text = 'Once upon a time, there was a little girl named Lily. She loved to play outside in the sun.';
@@ -56,39 +51,25 @@ const everything = (create) => async (/** @type {object} */ options) => {
   return sums;
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-binaries-'));
+/** Logits of the text as bits, from a page that has the library. */
+async function logits(page, options) {
+  await page.waitForFunction(() => window.library);
+  return page.evaluate(
+    async ([path, text, options]) => {
+      const model = await window.library.load(path, options);
+      const { logits } = await model.forward(text);
+      const used = model.backend;
+      model.dispose();
+      return { used, bits: Array.from(new Uint32Array(logits.data.buffer)) };
+    },
+    [model, text, options],
+  );
+}
+
 let server, expected;
 
 before(async () => {
-  writeFileSync(
-    join(folder, 'index.html'),
-    '<!doctype html><html><head><title></title></head><body>' +
-      '<script type="module" src="./main.js"></script></body></html>\n',
-  );
-  writeFileSync(
-    join(folder, 'main.js'),
-    `
-import { create, load } from ${JSON.stringify(join(top, 'dist/index.js'))};
-window.logits = async (text, options) => {
-  const model = await load(new URL('/${model}', document.baseURI), options);
-  const { logits } = await model.forward(text);
-  const used = model.backend;
-  model.dispose();
-  return { used, bits: Array.from(new Uint32Array(logits.data.buffer)) };
-};
-window.everything = (${everything})(create);
-`,
-  );
-  await build({
-    root: folder,
-    base: './',
-    configFile: false,
-    logLevel: 'error',
-    publicDir: false,
-    worker: { format: 'es' },
-    build: { target: 'es2022', assetsInlineLimit: 0 },
-  });
-  server = await serve(join(folder, 'dist'), { also: { '/weights/': join(top, 'weights') } });
+  server = await serveLibrary(true);
   if (skip) return;
   const engine = await load(top + model);
   expected = new Uint32Array((await engine.forward(text)).logits.data.buffer);
@@ -97,7 +78,6 @@ window.everything = (${everything})(create);
 
 after(async () => {
   await server.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 for (const [tier, flag] of [
@@ -110,11 +90,7 @@ for (const [tier, flag] of [
       try {
         const page = await browser.newPage();
         await page.goto(server.url);
-        await page.waitForFunction(() => window.logits);
-        const { used, bits } = await page.evaluate(
-          ([text, options]) => window.logits(text, options),
-          [text, { backend, threads: 1 }],
-        );
+        const { used, bits } = await logits(page, { backend, threads: 1 });
         assert.match(used, new RegExp(backend));
         assert.equal(bits.length, expected.length);
         const at = bits.findIndex((value, i) => value !== expected[i]);
@@ -139,10 +115,8 @@ describe('threads', () => {
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.message));
     await page.goto(url);
-    await page.waitForFunction(() => window.logits);
     let last;
-    for (let i = 0; i < times; i++)
-      last = await page.evaluate(([text, options]) => window.logits(text, options), [text, options]);
+    for (let i = 0; i < times; i++) last = await logits(page, options);
     // workers need a moment to end
     for (let i = 0; i < 600 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100));
     const workers = page.workers().length;
@@ -162,7 +136,8 @@ describe('threads', () => {
       assert.ok(Object.keys(here).length > 12 * 30);
       const page = await browser.newPage();
       await page.goto(server.url);
-      await page.waitForFunction(() => window.everything);
+      await page.waitForFunction(() => window.library);
+      await page.evaluate(`window.everything = (${everything})(library.create)`);
       for (const threads of [1, 2])
         assert.deepEqual(
           await page.evaluate((options) => window.everything(options), { backend, threads }),
@@ -184,7 +159,7 @@ describe('threads', () => {
   }
 
   test('a page that is not isolated uses one thread, and the backend text says why', { skip }, async () => {
-    const plain = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
+    const plain = await serveLibrary(false);
     try {
       const { used, bits, errors } = await inPage(plain.url, { threads: 2 });
       assert.match(used, /, one thread: the page is not cross-origin isolated$/);

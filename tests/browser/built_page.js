@@ -1,16 +1,15 @@
 // built_page.js - the built page on a plain static host, under a sub-path, and visits to it in Chromium. Who imports
 // this has both from the first test to the last.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { after, before } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { existsSync } from 'node:fs';
+import { after, before, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { quiet, watchQuiet } from './quiet.js';
+import { top } from './expected.js';
+import { complete, openView, settled } from './page_parts.js';
+import { watchQuiet } from './quiet.js';
 
-export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const site = `${top}site`;
-export const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
 
 /** @type {Awaited<ReturnType<typeof serve>>} */
 export let server;
@@ -37,22 +36,45 @@ export function unfold() {
 }
 
 /**
- * A fresh visitor, and what the page asked for and complained of meanwhile.
- * @param
- *   {{hash?: string, width?: number, height?: number, sampling?: boolean, prepare?: (page: any) => Promise<void>} & Record<string, any>}
- *   [how] `sampling`: the fold with seed, limit and pace is open, as a visitor left it; the rest: Playwright's, of a
- *   context
+ * How a visitor comes. `sampling`: the fold with seed, limit and pace is open, as a visitor left it. `view`: opened once
+ * the text is there. `expects`: complaints of the console that are no finding. The service worker, which fetches every
+ * file of the page, is blocked unless `serviceWorkers` is 'allow'. The rest: Playwright's options of a context.
+ * @typedef {{hash?: string, width?: number, height?: number, sampling?: boolean, view?: string, expects?: RegExp,
+ *   prepare?: (page: any) => Promise<any>} & Record<string, any>} How
  */
-export async function visit({ hash = '', width = 1440, height = 900, sampling = true, prepare, ...how } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', ...how });
+
+/**
+ * A fresh visitor, and what the page asked for and complained of meanwhile.
+ * @param {How} [how]
+ */
+export async function visit({
+  hash = '',
+  width = 1440,
+  height = 900,
+  sampling = true,
+  view: _,
+  expects = /^$/,
+  prepare,
+  ...how
+} = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    reducedMotion: 'reduce',
+    serviceWorkers: 'block',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...how,
+  });
   const page = await context.newPage();
   const requests = [],
     complaints = [];
+  const complain = (/** @type {string} */ text) => {
+    if (!/^Service Worker registration blocked by Playwright/.test(text) && !expects.test(text)) complaints.push(text);
+  };
   page.on('request', (request) => requests.push(request.url()));
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type())) complain(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
+  page.on('pageerror', (error) => complain(error.stack ?? error.message));
   await watchQuiet(page);
   if (sampling) await page.addInitScript(unfold);
   await prepare?.(page);
@@ -61,65 +83,38 @@ export async function visit({ hash = '', width = 1440, height = 900, sampling = 
 }
 
 /**
- * Open a view by its tab.
- * @param {any} page
- * @param {string} id
+ * A fresh visitor, once the page is as its address says: the model is there, and the text is written.
+ * @param {How | string} [how]  or the address's hash
  */
-export async function openView(page, id) {
-  const view = page.locator(`#view-${id}`);
-  if (await view.isVisible()) return;
-  await page.locator(`[data-opens="${id}"]`).click();
-  await view.waitFor({ state: 'visible' });
-}
-
-/** The larger story model is loaded; nothing takes its place any more. Where a text is being written it asks first. */
-export const settled = (page) =>
-  page.waitForFunction(
-    () => {
-      /** @type {any} */ (document.querySelector('.offer:not([hidden]) .primary'))?.click();
-      return /^stories-5M/.test(document.querySelector('.pill')?.textContent ?? '');
-    },
-    null,
-    { timeout: 60_000 },
-  );
-/** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Continue" until a run that was
- * just asked for has begun. */
-export const resting = (page) =>
-  quiet(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
-/** A text of so many tokens is there and its run has ended, which is a moment later. */
-export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);
-/**
- * Words of the panel "Next token" that were not drawn, those excluded by the sampler too.
- * @param {any} page
- */
-export async function otherWords(page) {
-  await quiet(page); // the panel of a token that was just chosen begins folded
-  const folded = page.locator('.excluded button[aria-expanded="false"]');
-  if (await folded.isVisible()) await folded.click();
-  return page.locator('.bar:not(.on):visible button');
+export async function open(how = {}) {
+  const all = typeof how === 'string' ? { hash: how } : how,
+    { hash = '', view } = all;
+  const visitor = await visit(all);
+  if (!hash) await settled(visitor.page);
+  await visitor.page.waitForSelector('.tok:visible, .strip .line span:visible', { timeout: 60_000 });
+  const written = /&written=(\d+)/.exec(hash);
+  if (written && !/view=(?!write)/.test(hash)) await complete(visitor.page, Number(written[1]));
+  if (view) await openView(visitor.page, view);
+  return visitor;
 }
 
 /**
- * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
- * @param {any} page
- * @returns {Promise<string[]>}
+ * @typedef {(visitor: {page: any, requests: string[], complaints: string[]}, t: import('node:test').TestContext) =>
+ *   Promise<any>} Check
  */
-export const kept = (page) =>
-  page.evaluate(async () => {
-    await navigator.serviceWorker.ready;
-    for (let i = 0, before = 0, still = 0; ; i++) {
-      const list = (await (await caches.open('glassformer')).keys()).map((r) =>
-        new URL(r.url).pathname.split('/').pop(),
-      );
-      still = list.length === before ? still + 1 : 0;
-      before = list.length;
-      const whole =
-        list.some((n) => /^glassformer-train-.*\.wasm$/.test(n)) &&
-        list.some((n) => /^glassformer-(?!train).*\.wasm$/.test(n)) &&
-        list.some((n) => /\.gguf$/.test(n)) &&
-        list.includes('model.safetensors') &&
-        list.includes('');
-      if (i === 600 || (whole && still >= 5)) return list;
-      await new Promise((r) => setTimeout(r, 100));
-    }
-  });
+const testOf =
+  (/** @type {(how: any) => ReturnType<typeof visit>} */ come) =>
+  (/** @type {string} */ name, /** @type {How | string} */ how, /** @type {Check} */ check) =>
+    test(name, async (t) => {
+      const { close, ...visitor } = await come(how);
+      try {
+        await check(visitor, t);
+        assert.deepEqual(visitor.complaints, []);
+      } finally {
+        await close();
+      }
+    });
+/** A test with a page that is ready, which must not complain. */
+export const pageTest = testOf(open);
+/** A test with a page that has only been requested, which must not complain. */
+export const visitTest = testOf(visit);

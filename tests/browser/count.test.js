@@ -1,80 +1,82 @@
-// count.test.js - the view Count in Chromium: every number of parameters, cost and trace against the library in Node on
-// the same file
+// count.test.js - the view Count in Chromium: every number of parameters, cost, trace and memory against the library in
+// Node on the same file
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after } from 'node:test';
 import { estimate, load } from '../../web/lib/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
-import { complete, openView, top, visit } from './built_page.js';
+import { pageTest } from './built_page.js';
+import { sum, top } from './expected.js';
+import { cells, counts, ids, openView, read, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
-const WRITTEN = 12;
+const model = await load(top + FILE);
+after(() => model.dispose());
+const COUNT = { hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=12`, view: 'count' };
 
-/** @type {any} */
-let model;
-before(async () => {
-  model = await load(top + FILE);
-});
-after(() => model?.dispose());
-
-async function open(how = {}) {
-  const visitor = await visit({
-    hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=${WRITTEN}`,
-    ...how,
-  });
-  await complete(visitor.page, WRITTEN);
-  await openView(visitor.page, 'count');
-  return visitor;
-}
-
-/** The cells of a table as their texts, a list for each row. */
-const cells = (page, rows) =>
-  page
-    .locator(rows)
-    .evaluateAll((list) =>
-      list.map((row) => [...row.cells].map((cell) => cell.textContent.replace(/\s+/g, ' ').trim())),
-    );
-
-const sum = (list) => list.reduce((a, b) => a + b, 0);
-
-test('every number of the table of parameters is the library’s, by component and by block', async () => {
-  const { page, complaints, close } = await open();
-  const { rows, total, bytes: size, nonEmbedding } = model.parameters;
-  assert.equal(await page.locator('#h-parameters small').getAttribute('data-total'), String(total));
-  for (const by of ['component', 'block']) {
-    await page.getByRole('radio', { name: `by ${by}` }).click();
-    const keyOf = (row) => (by === 'component' || row.layer === null ? row.component : `Block ${row.layer + 1}`);
-    const keys = [...new Set(rows.map(keyOf))];
-    await page.waitForFunction((n) => document.querySelectorAll('.parameters tr.group').length === n, keys.length);
-    const shown = await cells(page, '.parameters tr.group');
-    const wanted = keys.map((key) => {
-      const own = rows.filter((row) => keyOf(row) === key && !row.tiedTo);
-      return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
-    });
-    const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
-    assert.deepEqual(shown.map((row) => row.slice(2).join(' | ')).sort(), wanted.map(written).sort(), by);
-    for (const [name, formula, count] of shown) {
-      // the numbers of a formula, put in, are the count
-      const numbers = / = (.*)$/.exec(formula)?.[1];
-      if (!numbers) continue;
-      const value = numbers
-        .replace(/ (?:biases.*|q, k gains)/g, '')
-        .replace(/·/g, '*')
-        .replace(/(\d+)²/g, '$1**2');
-      assert.match(value, /^[\d +*()]+$/, `${name}: ${formula}`);
-      assert.equal(int(Function(`return ${value}`)()), count, `${name}: ${formula}`);
+pageTest(
+  'every number of the table of parameters is the library’s, by component and by block',
+  COUNT,
+  async ({ page }) => {
+    const { rows, total, bytes: size, nonEmbedding } = model.parameters;
+    assert.equal(await page.locator('#h-parameters small').getAttribute('data-total'), String(total));
+    for (const by of ['component', 'block']) {
+      await page.getByRole('radio', { name: `by ${by}` }).click();
+      const keyOf = (row) => (by === 'component' || row.layer === null ? row.component : `Block ${row.layer + 1}`);
+      const keys = [...new Set(rows.map(keyOf))];
+      await counts(page, '.parameters tr.group', keys.length);
+      const shown = await cells(page, '.parameters tr.group');
+      const wanted = keys.map((key) => {
+        const own = rows.filter((row) => keyOf(row) === key && !row.tiedTo);
+        return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
+      });
+      const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
+      assert.deepEqual(shown.map((row) => row.slice(2).join(' | ')).sort(), wanted.map(written).sort(), by);
+      for (const [name, formula, count] of shown) {
+        // the numbers of a formula, put in, are the count
+        const numbers = / = (.*)$/.exec(formula)?.[1];
+        if (!numbers) continue;
+        const value = numbers
+          .replace(/ (?:biases.*|q, k gains)/g, '')
+          .replace(/·/g, '*')
+          .replace(/(\d+)²/g, '$1**2');
+        assert.match(value, /^[\d +*()]+$/, `${name}: ${formula}`);
+        assert.equal(int(Function(`return ${value}`)()), count, `${name}: ${formula}`);
+      }
+      assert.ok(shown.some(([, formula]) => / = \d/.test(formula)));
     }
-    assert.ok(shown.some(([, formula]) => / = \d/.test(formula)));
-  }
-  const [[, words, all, length]] = await cells(page, '.parameters tfoot tr');
-  assert.deepEqual([all, length], [int(total), int(size)]);
-  assert.ok(words.startsWith(`non-embedding ${int(nonEmbedding)} · `), words);
-  assert.deepEqual(complaints, []);
-  await close();
+    const [[, words, all, length]] = await cells(page, '.parameters tfoot tr');
+    assert.deepEqual([all, length], [int(total), int(size)]);
+    assert.ok(words.startsWith(`non-embedding ${int(nonEmbedding)} · `), words);
+  },
+);
+
+pageTest('each matrix has a place of its own in linear memory, and q, k and v are one', COUNT, async ({ page }) => {
+  await page.getByRole('button', { name: /Attention, \d+ blocks/ }).click();
+  const rows = model.parameters.rows.filter((r) => r.component === 'attention');
+  const places = (await page.locator('tr.tensor:not([hidden]) .numbers').allTextContents()).map((text) =>
+    /^at ([\d,. ]+) in linear memory, ([\d,. ]+) bytes there(?:, one matrix with (.*))?$/
+      .exec(text)
+      ?.slice(1, 3)
+      .map((x) => Number(x.replace(/\D/g, ''))),
+  );
+  assert.deepEqual(
+    places.map(([, size]) => size),
+    rows.map((r) => r.memoryBytes),
+  );
+  const matrices = new Map();
+  for (const [start, size] of places) matrices.set(start, (matrices.get(start) ?? 0) + size);
+  assert.equal(matrices.size, 2 * model.config.nLayers);
+  const list = [...matrices].sort(([a], [b]) => a - b);
+  list.forEach(([start], i) =>
+    assert.ok(i === 0 || start >= list[i - 1][0] + list[i - 1][1], `two matrices at ${start}`),
+  );
+  const head = page.locator('tr.group', { hasText: 'Head' });
+  assert.match(await head.textContent(), /shared with the embedding/);
+  assert.equal((await head.locator('td.n').first().textContent()).trim(), '0');
 });
 
-test('every number of the cost of a token is the library’s estimate', async () => {
-  const { page, complaints, close } = await open();
+pageTest('every number of the cost of a token is the library’s estimate', COUNT, async ({ page }) => {
   await quiet(page);
   const kvDtype = model.kvDtype;
   const at = (length) => estimate(model.config, { contextLength: length, kvDtype });
@@ -110,17 +112,14 @@ test('every number of the cost of a token is the library’s estimate', async ()
     );
   }
   assert.equal(Number(later.at(-1)[0].replace(/\D/g, '')), model.config.contextLength);
-  assert.deepEqual(complaints, []);
-  await close();
 });
 
-test('the operations of a measured pass are the library’s, and their times add up', async () => {
-  const { page, complaints, close } = await open();
+pageTest('the operations of a measured pass are the library’s, and their times add up', COUNT, async ({ page }) => {
   await page.locator('.trace').scrollIntoViewIfNeeded();
   await page.waitForSelector('.trace tfoot td');
-  const ids = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
-  assert.match(await page.locator('#h-trace small').textContent(), new RegExp(`^${ids.length} tokens in one pass`));
-  const trace = await model.trace(ids);
+  const all = await ids(page);
+  assert.match(await page.locator('#h-trace small').textContent(), new RegExp(`^${all.length} tokens in one pass`));
+  const trace = await model.trace(all);
   const shown = await cells(page, '.trace tbody tr');
   const [[, flops, ms]] = await cells(page, '.trace tfoot tr');
   assert.equal(flops, si(sum(trace.map((row) => row.flops))));
@@ -132,6 +131,24 @@ test('the operations of a measured pass are the library’s, and their times add
   assert.equal(row.Head, only('head'));
   const times = shown.map(([, , time]) => (time.startsWith('<') ? 0 : parseFloat(time)));
   assert.ok(Math.abs(sum(times) - parseFloat(ms)) < 0.1 * shown.length + 0.1, `${times}, ${ms} in all`);
-  assert.deepEqual(complaints, []);
-  await close();
 });
+
+pageTest(
+  'the map of memory names every region, and the cache of two texts is predicted by hand',
+  '#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10',
+  async ({ page }) => {
+    await openView(page, 'count');
+    await says(page, '.memory', /kv cache of 11 tokens and 10 of the source/);
+    const predicted = await page.locator('.memory tr', { hasText: 'kv cache of' }).locator('td').first().textContent();
+    assert.equal(read(predicted.replaceAll(',', '')), 2 * 2 * 64 * 4 * (11 + 10)); // k and v, two layers, d_model, f32
+    const kinds = await page.locator('.map .piece').evaluateAll((list) => list.map((e) => e.className));
+    assert.deepEqual(kinds, [
+      'piece base',
+      'piece weights',
+      'piece kv',
+      'piece kv-free',
+      'piece scratch',
+      'piece free',
+    ]);
+  },
+);

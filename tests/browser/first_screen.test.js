@@ -2,7 +2,8 @@
 // the page opens, text is written, a model replaces another, and a notice comes
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resting, settled, visit } from './built_page.js';
+import { visit } from './built_page.js';
+import { atLeast, resting, says, settled } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const WIDTHS = [390, 820, 1280, 1440, 1920];
@@ -25,8 +26,7 @@ function watchShifts() {
 }
 
 /** A story is at its end. */
-const finished = (page) =>
-  page.waitForFunction(() => /Run again/.test(document.querySelector('.go').textContent), null, { timeout: 180_000 });
+const finished = (page) => says(page, '.go', /Run again/);
 
 /**
  * The layout shift of a story at reading speed, from the opening of the page to the story's end.
@@ -87,7 +87,7 @@ test('at 1440 x 900 text, next token and the pattern of a head are seen without 
   await settled(page);
   await page.waitForSelector('.tok');
   await page.locator('.prompts .chip').first().click();
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 12);
+  await atLeast(page, '.tok:not(.given)', 13);
   await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
   await resting(page);
   const seen = await page.evaluate(() => {
@@ -151,7 +151,7 @@ for (const width of [1440, 390])
     await quiet(page);
     assert.deepEqual(await places(), before, 'the larger model');
     await page.locator('.go').click();
-    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 30);
+    await atLeast(page, '.tok:not(.given)', 31);
     assert.deepEqual(await places(), before, 'text that grows');
     await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
     await resting(page);

@@ -21,7 +21,9 @@ import { delimiter, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
-import { browser, resting, settled, site, top } from './built_page.js';
+import { browser, site } from './built_page.js';
+import { top } from './expected.js';
+import { resting, settled } from './page_parts.js';
 import { watchQuiet } from './quiet.js';
 
 const document = readFileSync(join(top, 'docs/hosting.md'), 'utf8');

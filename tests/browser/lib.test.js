@@ -1,45 +1,23 @@
 // lib.test.js - the library in a page: its worker, its caches and its network requests
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
-import { serve } from '../../scripts/serve.js';
 import { depth, load, train } from '../../web/lib/index.js';
+import { serveLibrary, top } from './engines/fixture.js';
 import { ownTasks } from './tasks.js';
 
-const top = fileURLToPath(new URL('../..', import.meta.url));
 const bytes = readFileSync(join(top, 'tests/golden/cases/gguf_llama_q8_0/model.gguf'));
 const sha256 = createHash('sha256').update(bytes).digest('hex');
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-lib-'));
 let server, models, browser, page;
 /** What the model server was asked for, and how it answers. */
 const asked = [];
 
 before(async () => {
-  writeFileSync(
-    join(folder, 'index.html'),
-    '<!doctype html><html><head><title></title></head><body>' +
-      '<script type="module" src="./main.js"></script></body></html>\n',
-  );
-  writeFileSync(
-    join(folder, 'main.js'),
-    `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`,
-  );
-  await build({
-    root: folder,
-    base: './',
-    configFile: false,
-    logLevel: 'error',
-    publicDir: false,
-    build: { target: 'es2022' },
-  });
-  server = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
+  server = await serveLibrary(false);
   models = createServer((request, response) => {
     asked.push(request.url);
     response.writeHead(200, { 'content-length': bytes.length, 'access-control-allow-origin': '*' });
@@ -51,14 +29,13 @@ before(async () => {
   browser = await launch();
   page = await browser.newPage();
   await page.goto(server.url);
-  await page.waitForFunction(() => window.glassformer);
+  await page.waitForFunction(() => window.library);
 });
 
 after(async () => {
   await browser.close();
   await server.close();
   models.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Load in the page and write eight tokens. */
@@ -67,7 +44,7 @@ function tryIt(url, options) {
     async ([url, options]) => {
       const seen = [];
       try {
-        const model = await window.glassformer.load(url, { ...options, onProgress: (p) => seen.push(p) });
+        const model = await window.library.load(url, { ...options, onProgress: (p) => seen.push(p) });
         const ids = [];
         for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true }))
           ids.push(step.id);
@@ -75,7 +52,7 @@ function tryIt(url, options) {
         model.dispose();
         return { ids, backend, memory, fromCache: seen.filter((p) => p.phase === 'download').at(-1)?.fromCache };
       } catch (e) {
-        return { code: e.code, message: e.message, ours: e instanceof window.glassformer.GlassformerError };
+        return { code: e.code, message: e.message, ours: e instanceof window.library.GlassformerError };
       }
     },
     [url, options],
@@ -137,7 +114,7 @@ test('a relative address is relative to the page; an HTML page instead of a mode
 
 test('the page stays responsive while its worker generates, and break frees the session', async () => {
   const { turns, kv, steps } = await page.evaluate(async () => {
-    const model = await window.glassformer.load('weights/stories-3m.gguf');
+    const model = await window.library.load('weights/stories-3m.gguf');
     let turns = 0,
       steps = 0,
       running = true;
@@ -197,7 +174,7 @@ test("training is fetched at the first train, has Node's losses, and makes no lo
     page.evaluate(
       async ([config, text, options]) => {
         const losses = [];
-        const run = window.glassformer.train(config, text, options);
+        const run = window.library.train(config, text, options);
         for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
         const model = await run.model();
         const [{ name, bytes }] = await run.files({ dtype: 'q8_0' }),
@@ -207,7 +184,7 @@ test("training is fetched at the first train, has Node's losses, and makes no lo
           ids.push(step.id);
         await run.dispose();
         model.dispose();
-        const deep = await window.glassformer.depth({ ...config, n_layers: 24, norm_placement: 'post' });
+        const deep = await window.library.depth({ ...config, n_layers: 24, norm_placement: 'post' });
         return {
           losses,
           name,
@@ -251,9 +228,9 @@ test('a worker that the browser ends rejects all calls, in use or idle, of a mod
     };
   });
   await page.goto(server.url);
-  await page.waitForFunction(() => window.glassformer);
+  await page.waitForFunction(() => window.library);
   const said = await page.evaluate(async () => {
-    const { load, train } = window.glassformer,
+    const { load, train } = window.library,
       said = [];
     const tell = (promise) =>
       promise.then(

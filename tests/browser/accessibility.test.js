@@ -1,0 +1,139 @@
+// accessibility.test.js - the built page in Chromium: axe-core finds nothing in any view or panel, in every theme and on
+// every kind of screen; nothing is wider than the window
+import assert from 'node:assert/strict';
+import { VIEWS } from '../../web/page/state/views.js';
+import { pageTest } from './built_page.js';
+import { STORY, accessible, atLeast, openView, says, shows } from './page_parts.js';
+import { quiet } from './quiet.js';
+import { button, train, trained } from './training_parts.js';
+
+const PHONE = { width: 390, height: 844 };
+
+/** A text, an explained value and a walk down one step. */
+async function writeAndExplain(page) {
+  await page.locator('.anatomy').scrollIntoViewIfNeeded(); // what is far out of view is not drawn
+  await page.locator('.stage').nth(2).click();
+  await says(page, '.values .cell', /./); // the values are there
+  await page.locator('.values-box').press('Enter');
+  await page.waitForSelector('.anatomy .explanation tbody tr');
+  await page.getByRole('button', { name: /^Explain the (largest|first) term$/ }).click(); // a way of two steps
+  await page.waitForSelector('.anatomy .trail .follow');
+}
+async function lookInside(page) {
+  await page.locator('.matrix').press('ArrowLeft');
+  await page.locator('.matrix').press('Enter');
+  await page.waitForSelector('.attention .explanation tbody tr');
+  await page.locator('.attention .as-table:not(.explain) summary').click();
+}
+async function experiment(page) {
+  await says(page, '.compare', /Without 2 parts/);
+  await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
+  await shows(page, () => page.locator('.compare-models thead th').nth(2).textContent(), 'stories-GPT-2');
+  await page.locator('.further summary').first().press('Enter');
+  await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
+  await atLeast(page, '.broken tbody tr', 5);
+  await page.waitForFunction(() => document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
+  await page.locator('.lab > summary').press('Enter');
+  await page.waitForSelector('.depth circle', { timeout: 60_000 });
+  await page.locator('#depth .as-table summary').press('Enter');
+}
+async function trainAndTable(page) {
+  await train(page, { steps: 12, every: 4 });
+  await trained(page, /^Done/);
+  for (const summary of await page.locator('#train .as-table summary').all()) await summary.press('Enter');
+}
+/** Claims that hold, and claims that one flipped byte makes fail. */
+async function checkClaims(page) {
+  const claims = async (number) => {
+    await page.getByRole('button', { name: `Run tutorial ${number}` }).press('Enter');
+    await says(page, `[data-tutorial="${number}"] .result`, / s$/);
+  };
+  await claims(3);
+  await page.getByLabel('Flip one byte in every weight file first').check();
+  await claims(4);
+}
+
+for (const [what, how] of Object.entries({
+  'light, desktop': { colorScheme: 'light' },
+  'dark, phone': { colorScheme: 'dark', ...PHONE },
+})) {
+  pageTest(
+    `axe-core finds nothing in any panel that is used: ${what}`,
+    { hash: '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30&off=0.ffn,1.1', ...how },
+    async ({ page }) => {
+      for (const [view, work] of Object.entries({
+        write: writeAndExplain,
+        inside: lookInside,
+        count: async () => {},
+        experiment,
+        train: trainAndTable,
+        learn: checkClaims,
+      })) {
+        await openView(page, view);
+        await work(page);
+        await accessible(page, view);
+      }
+      await page.locator('.pill').click();
+      await accessible(page, 'dialog');
+      await page.keyboard.press('Escape');
+      if (what.endsWith('phone')) await openView(page, 'learn'); // the phone's header has no room for the button
+      await page
+        .getByRole('button', { name: what.endsWith('phone') ? /walk through the views/ : 'Guided walk' })
+        .press('Enter');
+      await page.waitForSelector('.walk .primary');
+      await accessible(page, 'guided walk');
+    },
+  );
+}
+
+for (const how of [{ colorScheme: 'dark' }, { forcedColors: 'active' }, PHONE])
+  pageTest(`axe-core finds nothing in any view: ${JSON.stringify(how)}`, { hash: STORY, ...how }, async ({ page }) => {
+    for (const { id } of VIEWS) {
+      await openView(page, id);
+      await accessible(page, id);
+      if (!('forcedColors' in how)) continue;
+      // Where colours are forced, the browser lays a plate of the canvas colour behind the text.
+      const plates = await page
+        .locator('.go:visible, .primary:visible, [data-opens][aria-current]')
+        .evaluateAll((list) =>
+          list.map((button) => {
+            const { forcedColorAdjust, color, backgroundColor } = getComputedStyle(button);
+            return [forcedColorAdjust, color !== backgroundColor];
+          }),
+        );
+      assert.ok(plates.length > 0);
+      for (const plate of plates) assert.deepEqual(plate, ['none', true], id);
+    }
+  });
+
+// 720 px is a window of 1440 at 200 % zoom.
+for (const [width, height] of [
+  [320, 640],
+  [720, 450],
+])
+  pageTest(`no view is wider than a window of ${width} px`, { hash: STORY, width, height }, async ({ page }) => {
+    for (const { id } of VIEWS) {
+      await openView(page, id);
+      await quiet(page);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, id);
+    }
+  });
+
+pageTest('4K is used', { hash: STORY, width: 3840, height: 2160 }, async ({ page }) => {
+  const [main, size] = await page.evaluate(() => [
+    document.querySelector('main').clientWidth,
+    parseFloat(getComputedStyle(document.body).fontSize),
+  ]);
+  assert.ok(main > 2000 && size > 18, `at 4K the page is ${main} px wide in ${size} px type`);
+});
+
+pageTest('the theme is chosen and kept', { colorScheme: 'light' }, async ({ page }) => {
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await paper();
+  await page.getByRole('button', { name: 'Dark theme' }).click();
+  const dark = await paper();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await page.waitForSelector('.tok');
+  assert.equal(await paper(), dark);
+});

@@ -1,0 +1,119 @@
+// address.test.js - addresses of the built page in Chromium: what they keep, and what is said where they cannot be kept
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { load } from '../../web/lib/index.js';
+import { open, pageTest, visitTest } from './built_page.js';
+import { top } from './expected.js';
+import {
+  STORY,
+  copied,
+  hasIds,
+  ids,
+  inAddress,
+  offer,
+  openView,
+  runPrompt,
+  says,
+  shows,
+  written,
+} from './page_parts.js';
+import { quiet } from './quiet.js';
+
+pageTest('an address reproduces text, head and cell', {}, async ({ page }) => {
+  await runPrompt(page, 'The little bear', { tokens: 18, seed: 5 });
+  await page.locator('.tok').nth(9).click();
+  await openView(page, 'inside');
+  await page.locator('.tile').nth(9).click();
+  await inAddress(page, 'written=', 'at=9', 'head=1.1');
+  const hash = await page.evaluate(() => location.hash);
+  const [text, weights] = [await ids(page), await page.locator('.attends').textContent()];
+  const again = await open(hash);
+  await shows(
+    again.page,
+    () => again.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'),
+    'layer 2, head 2',
+  );
+  await shows(again.page, () => again.page.locator('.attends').textContent(), weights);
+  await openView(again.page, 'write');
+  await hasIds(again.page, text);
+  await again.close();
+});
+
+// It once opened stories-1M with another text, unsaid.
+pageTest('an address of a model that is not here keeps what holds, and says so', {}, async ({ page }) => {
+  await offer(page, 'mine.gguf', readFileSync(`${top}weights/stories-1m.gguf`));
+  await says(page, '.pill', /^mine\.gguf/);
+  await runPrompt(page, 'The cat', { tokens: 5 });
+  const { hash } = new URL(await copied(page, 'Copy link'));
+  assert.match(hash, /from=mine\.gguf&prompt=The\+cat/);
+  assert.doesNotMatch(hash, /written=|ids=|model=|head=/);
+  const second = await open(hash);
+  await says(second.page, '.told', /made with “mine\.gguf”/);
+  assert.equal(await second.page.getByRole('button', { name: 'Load that model' }).isVisible(), false);
+  assert.match(await second.page.locator('.text').innerText(), /The cat$/);
+  await second.close();
+});
+
+const AWAY = 'https://models.example/far.gguf';
+/** @type {string[]} */
+const asked = [];
+visitTest(
+  'a model that lies elsewhere is not asked for until the visitor does',
+  {
+    hash: `#model=${encodeURIComponent(AWAY)}&prompt=The+cat&ids=1.2.3&head=4.4`,
+    prepare: (page) =>
+      page.route('https://models.example/**', (route) => {
+        asked.push(route.request().url());
+        return route.fulfill({
+          body: readFileSync(`${top}weights/stories-1m.gguf`),
+          headers: { 'access-control-allow-origin': '*' },
+        });
+      }),
+  },
+  async ({ page }) => {
+    await says(page, '.told', /not on this page/);
+    await page.waitForSelector('.tok');
+    assert.equal(await written(page), 0);
+    assert.deepEqual(asked, []);
+    await page.getByRole('button', { name: 'Load that model' }).click();
+    await says(page, '.pill', /^far\.gguf/);
+    assert.deepEqual([...new Set(asked)], [AWAY]);
+    assert.equal(await page.locator('.told').isVisible(), false);
+  },
+);
+
+pageTest('another address put into the same tab is followed, the skip link is not', STORY, async ({ page }) => {
+  await page.evaluate(() => {
+    window.same = true;
+  });
+  await page.locator('.skip').press('Enter');
+  await quiet(page);
+  assert.ok(await page.evaluate(() => window.same), 'the skip link loaded the page again');
+  // a change on its way into the address does not overtake it
+  await page.evaluate(() => {
+    document.querySelector('#sampler-temperature').dispatchEvent(new Event('input'));
+    setTimeout(() => {
+      location.hash = '#model=weights/stories-1m.gguf&prompt=The+cat&seed=3&written=4';
+    }, 290);
+  });
+  await page.waitForFunction(() => !window.same && document.querySelectorAll('.tok:not(.given)').length === 4, null, {
+    timeout: 30_000,
+  });
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const given = await model.encode('The cat'),
+    want = [...given];
+  for await (const step of model.generate(given, { temperature: 0.8, topK: 40, topP: 0.95, seed: 3, maxTokens: 4 }))
+    want.push(step.id);
+  model.dispose();
+  assert.deepEqual(await ids(page), want);
+});
+
+const config = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32, seed: 3 };
+pageTest(
+  'an address of a model made on the page brings its whole prompt',
+  `#made=${encodeURIComponent(JSON.stringify(config))}&prompt=twenty letters and 5 more&written=5`,
+  async ({ page }) => {
+    assert.deepEqual(await ids(page, '.given'), [...new TextEncoder().encode('twenty letters and 5 more')]);
+    assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'twenty letters and 5 more');
+  },
+);

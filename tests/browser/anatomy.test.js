@@ -1,0 +1,159 @@
+// anatomy.test.js - the picture of a pass in Chromium: its stages, lanes and words, and the values of a stage
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { pageTest } from './built_page.js';
+import { top } from './expected.js';
+import { STORY, accessible, counts, ids, openView, says } from './page_parts.js';
+import { quiet } from './quiet.js';
+
+const FILE = 'weights/stories-1m.gguf';
+const model = await load(top + FILE);
+after(() => model.dispose());
+const WRITTEN = 20;
+
+/**
+ * The words of the anatomy: the smallest type on the screen, words that meet, words that leave the picture.
+ * @param {any} page
+ */
+const wordsOf = (page) =>
+  page.locator('.anatomy-svg').evaluate((/** @type {SVGSVGElement} */ svg) => {
+    const frame = svg.getBoundingClientRect();
+    const unit = frame.width / svg.viewBox.baseVal.width;
+    const words = [...svg.querySelectorAll('text')]
+      .filter((element) => element.textContent?.trim())
+      .map((element) => ({
+        text: element.textContent,
+        size: parseFloat(getComputedStyle(element).fontSize) * unit,
+        box: element.getBoundingClientRect(),
+      }));
+    const meets = (/** @type {DOMRect} */ a, /** @type {DOMRect} */ b) =>
+      Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+      Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4; // of the lines' heights
+    return {
+      least: Math.min(...words.map(({ size }) => size)),
+      met: words.flatMap((one, i) =>
+        words.slice(0, i).flatMap((other) => (meets(one.box, other.box) ? [`${other.text} | ${one.text}`] : [])),
+      ),
+      outside: words
+        .filter(({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1)
+        .map(({ text }) => text),
+      count: words.length,
+    };
+  });
+
+// At 1024 the whole picture was scaled to the width of the card, with type of 7 to 9 px.
+const made = (/** @type {any} */ config) =>
+  `#made=${encodeURIComponent(
+    JSON.stringify({
+      ...{ vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96, seed: 3, ...config },
+    }),
+  )}&prompt=Once upon a ti&written=${WRITTEN}`;
+for (const [name, hash] of Object.entries({
+  shipped: `#model=${FILE}&prompt=Once upon a time&seed=3&written=${WRITTEN}`,
+  'norms of outputs': made({ norm_placement: 'sandwich' }),
+  'cross-attention': `${made({ kind: 'encoder_decoder', n_encoder_layers: 1 })}&source=two words`,
+}))
+  pageTest(
+    `on every screen the type of the anatomy has at least 11 px, and its words have room: ${name}`,
+    { hash, view: 'inside' },
+    async ({ page }) => {
+      for (const width of [1440, 1280, 1024, 820, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        await quiet(page);
+        const { least, met, outside, count } = await wordsOf(page);
+        assert.ok(count > 20, `${width} px`);
+        assert.ok(least > 10.99, `${width} px: ${least} px`);
+        assert.deepEqual([met, outside], [[], []], `${width} px`);
+      }
+    },
+  );
+
+pageTest('a stage opens its values, and says what it is of the loaded architecture', STORY, async ({ page }) => {
+  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Head, tied'])
+    await page.locator('.stage', { hasText: word }).first().waitFor();
+  await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+  await page.waitForSelector('.inspector canvas:visible');
+  await says(page, '.values .cell', /blocks\.\d\.mlp\.hook_/);
+});
+
+pageTest(
+  'the values of a stage are there as a table, a few columns at a time',
+  '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=8',
+  async ({ page }) => {
+    await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+    await page.getByRole('radio', { name: 'activated gate × up', exact: true }).press('Enter');
+    await page.locator('.values .as-table summary').press('Enter');
+    const api = await load(`${top}weights/stories-1m.gguf`);
+    const all = await ids(page);
+    const point = /(blocks\.\d\.mlp\.hook_post)/.exec(await page.locator('.values .cell').textContent())[1];
+    const {
+      data,
+      shape: [n, width],
+    } = (await api.forward(all, { capture: [point] })).captured[point];
+    api.dispose();
+    const shown = async (from) => {
+      await page.waitForFunction(
+        (text) => document.querySelector('.values .takes output').textContent === text,
+        `${from} to ${Math.min(width, from + 16) - 1} of ${width}`,
+      );
+      const rows = await page
+        .locator('.values tbody tr')
+        .evaluateAll((list) =>
+          list.map((row) => [...row.querySelectorAll('td')].map((c) => Number(c.textContent.replace('−', '-')))),
+        );
+      assert.deepEqual([rows.length, rows[0].length], [n, Math.min(16, width - from)]);
+      rows.forEach((row, p) =>
+        row.forEach((x, i) =>
+          assert.ok(
+            Math.abs(x - data[p * width + from + i]) < 2e-4,
+            `position ${p}, number ${from + i}: ${x}, expected ${data[p * width + from + i]}`,
+          ),
+        ),
+      );
+    };
+    await shown(0);
+    await page.getByRole('button', { name: 'Next numbers' }).press('Enter');
+    await shown(16);
+    await page.getByRole('button', { name: 'Previous numbers' }).press('Enter');
+    await shown(0);
+    await accessible(page, 'the table', '.anatomy');
+  },
+);
+
+// The lanes' ribbons once shared a class with the diagram of two models, whose style showed what was hidden.
+pageTest(
+  'the picture of a pass has a lane for each token and no more, and all keys where there is no mask',
+  '#model=weights/stories-1m.gguf&prompt=The cat',
+  async ({ page }) => {
+    const drawn = (selector) =>
+      page.locator(selector).evaluateAll((list) => list.filter((e) => getComputedStyle(e).display !== 'none').length);
+    await page.locator('.anatomy').scrollIntoViewIfNeeded();
+    await page.waitForFunction(
+      () => document.querySelectorAll('.tok').length === 3 && document.querySelector('.anatomy-svg .lane'),
+    );
+    await page.waitForFunction(
+      () =>
+        [...document.querySelectorAll('.anatomy-svg .lane')].filter((e) => getComputedStyle(e).display !== 'none')
+          .length === 3,
+    );
+    assert.equal(await drawn('.anatomy-svg .lane-flow'), 3);
+    assert.equal(await drawn('.anatomy-svg .dot:not(.early)'), 9);
+    assert.equal(await drawn('.anatomy-svg .dot.masked'), 3);
+    await openView(page, 'experiment');
+    await page.locator('#preset').selectOption('tutorial-3');
+    await page.locator('#build-kind').selectOption('encoder');
+    await page.getByRole('button', { name: 'Make it with random weights' }).click();
+    await says(page, '.pill', /random weights/);
+    await openView(page, 'write');
+    await counts(page, '.tok', 7);
+    await page.locator('.anatomy').scrollIntoViewIfNeeded();
+    await page.waitForFunction(
+      () =>
+        [...document.querySelectorAll('.anatomy-svg .lane')].filter((e) => getComputedStyle(e).display !== 'none')
+          .length === 7,
+    );
+    assert.equal(await drawn('.anatomy-svg .dot:not(.early)'), 49);
+    assert.equal(await page.locator('.anatomy-svg .dot.masked').count(), 0);
+  },
+);

@@ -1,0 +1,148 @@
+// loading.test.js - the built page in Chromium while its first models come: what is requested, what a visitor does
+// meanwhile, and which model takes the place of which
+import assert from 'node:assert/strict';
+import { before } from 'node:test';
+import { pageTest, visitTest } from './built_page.js';
+import { top, withModel } from './expected.js';
+import { STORY, hasIds, ids, prepare, says, settled } from './page_parts.js';
+import { quiet } from './quiet.js';
+import { release } from './holding.js';
+
+const FIRST = /\/stories-1m-q4_0\.gguf$/;
+
+/** A visitor for whom these files come only when they are let go. */
+const held = (pattern, how = {}) => {
+  let release = () => {};
+  const waits = new Promise((resolve) => {
+    release = () => resolve(undefined);
+  });
+  const prepare = (page) =>
+    page.route(pattern, async (route) => {
+      await waits;
+      await route.continue().catch(() => {}); // nobody waits for it
+    });
+  return { release: () => release(), how: { prepare, ...how } };
+};
+const loading = (page) => page.waitForFunction(() => !document.querySelector('.loading').hidden);
+
+for (const touch of [false, true]) {
+  const { release, how } = held('**/weights/stories.gguf');
+  visitTest(
+    `a small model opens first, and the better one ${touch ? 'is offered to somebody who has begun' : 'takes its place'}`,
+    how,
+    async ({ page }) => {
+      await says(page, '.pill', /^stories-1M/);
+      await page.waitForSelector('.tok');
+      if (touch) await page.getByLabel('Prompt', { exact: true }).click();
+      const asked = page.waitForResponse('**/weights/stories.gguf');
+      release();
+      await asked;
+      if (!touch) {
+        await says(page, '.pill', /^stories-5M/);
+        return says(page, '.text', /Once upon a time/);
+      }
+      await page.getByRole('button', { name: 'Step' }).click();
+      await page.waitForSelector('.tok:not(.given)');
+      await page.locator('.offer').waitFor();
+      assert.match(await page.locator('.pill').textContent(), /^stories-1M/);
+      const before = await ids(page);
+      await page.getByRole('button', { name: 'Use it' }).click();
+      await says(page, '.pill', /^stories-5M/);
+      await hasIds(page, before);
+    },
+  );
+}
+
+{
+  const { release, how } = held('**/weights/stories-1m-q4_0.gguf', { reducedMotion: 'no-preference' });
+  // It was written over, and the text went on from the prompt of before.
+  visitTest(
+    'what is typed and moved while the first model is on its way holds when it is there',
+    how,
+    async ({ page }) => {
+      await loading(page);
+      await page.locator('#sampler-temperature').press('Home');
+      await page.getByLabel('Prompt', { exact: true }).click();
+      await page.keyboard.press('ControlOrMeta+A');
+      await page.keyboard.type('Tom and Sue');
+      release();
+      const want = await withModel('weights/stories-1m.gguf', (model) => model.encode('Tom and Sue'));
+      await hasIds(page, want);
+      await quiet(page);
+      await page.locator('#seed').focus(); // the box may be written now
+      assert.deepEqual(await ids(page), want, 'written by itself');
+      assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'Tom and Sue');
+      assert.equal(await page.locator('#sampler-temperature').inputValue(), '0');
+    },
+  );
+}
+
+{
+  const { release, how } = held('**/weights/stories-1m-q4_0.gguf');
+  // The better of the shipped models broke its load off, and was itself thrown away: none remained.
+  visitTest('a model chosen while the first is on its way is the one that comes', how, async ({ page, requests }) => {
+    await loading(page);
+    await page.locator('.pill').click();
+    await page.locator('#model-file').setInputFiles(`${top}weights/stories-gpt2.gguf`);
+    await says(page, '.pill', /^stories-gpt2.gguf/);
+    await page.waitForSelector('.tok');
+    release();
+    await quiet(page);
+    assert.match(await page.locator('.pill').textContent(), /^stories-gpt2.gguf/);
+    assert.deepEqual(
+      requests.filter((url) => /stories\.gguf/.test(url)),
+      [],
+    );
+  });
+}
+
+{
+  const { release, how } = held('**/weights/stories.gguf', { expects: /stories-1m-q4_0/ });
+  const broken = (page) => page.route('**/weights/stories-1m-q4_0.gguf', (route) => route.fulfill({ body: 'nothing' }));
+  visitTest(
+    'where the first model does not come the better one does, though somebody has begun to do something',
+    { ...how, prepare: (page) => Promise.all([how.prepare(page), broken(page)]) },
+    async ({ page }) => {
+      await says(page, '.loading', /stories-5M/);
+      await page
+        .locator('.prompt > .controls')
+        .first()
+        .click({ position: { x: 2, y: 2 } });
+      release();
+      await settled(page);
+      await page.waitForSelector('.tok');
+    },
+  );
+}
+
+visitTest('the first model is requested once, before the scripts have run', {}, async ({ page, requests }) => {
+  await settled(page);
+  const first = requests.findIndex((url) => FIRST.test(url)),
+    worker = requests.findIndex((url) => /\/worker-[^/]*\.js$/.test(url));
+  assert.ok(first > 0 && first < worker, requests.join('\n'));
+  assert.equal(requests.filter((url) => FIRST.test(url)).length, 1);
+});
+
+pageTest('where the address names another model the first is not requested', STORY, async ({ requests }) => {
+  assert.deepEqual(
+    requests.filter((url) => FIRST.test(url)),
+    [],
+  );
+});
+
+let failures = 0;
+visitTest(
+  'after an early request that failed the first model is requested again',
+  {
+    expects: /ERR_CONNECTION_RESET/,
+    prepare: (page) =>
+      page.route('**/weights/stories-1m-q4_0.gguf', (route) =>
+        failures++ ? route.continue() : route.abort('connectionreset'),
+      ),
+  },
+  async ({ page, requests }) => {
+    await says(page, '.pill', /^stories-[15]M/);
+    await page.waitForSelector('.tok');
+    assert.equal(requests.filter((url) => FIRST.test(url)).length, 2);
+  },
+);

@@ -1,0 +1,90 @@
+// main_thread.test.js - the main thread of the built page in Chromium stays free while text is written and a model trains
+import assert from 'node:assert/strict';
+import { browser, pageTest } from './built_page.js';
+import { STORY, openView, prepare, run } from './page_parts.js';
+import { quiet } from './quiet.js';
+import { ownTasks } from './tasks.js';
+import { train, trained } from './training_parts.js';
+
+/** Runs before the page's scripts: window.longTasks has what blocked its thread. */
+const watchTasks = (page) =>
+  page.addInitScript(() => {
+    window.longTasks = [];
+    new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({
+      type: 'longtask',
+    });
+  });
+
+for (const [device, width, height, view] of [
+  ['desktop', 1440, 2000, 'inside'],
+  ['phone', 390, 844, 'write'],
+]) {
+  pageTest(
+    `the main thread stays free while 512 tokens stream with attention: ${device}`,
+    { hash: STORY, width, height, prepare: watchTasks },
+    async ({ page }, t) => {
+      await page.locator('#past').check();
+      await prepare(page, 'Once upon a time', { tokens: 600 });
+      await openView(page, view);
+      await quiet(page);
+      const {
+        result: { wall, frames },
+        tasks: own,
+      } = await ownTasks(browser, page, async () => {
+        await page.evaluate(() => {
+          window.longTasks.length = 0;
+          window.frames = [];
+          let last = performance.now();
+          const frame = (now) => {
+            window.frames.push(now - last);
+            last = now;
+            window.asked = window.quiet.frame(frame);
+          };
+          window.asked = window.quiet.frame(frame);
+        });
+        if (view === 'write') {
+          await run(page);
+        } else {
+          await page.locator('.strip').getByRole('button', { name: 'Run' }).click();
+          await page.locator('.strip').getByRole('button', { name: 'Stop' }).waitFor();
+          await quiet(
+            page,
+            () => ![...document.querySelectorAll('.strip button')].some((b) => b.textContent === 'Stop'),
+          );
+        }
+        return page.evaluate(() => {
+          cancelAnimationFrame(window.asked);
+          return { wall: window.longTasks, frames: window.frames.sort((a, b) => a - b) };
+        });
+      });
+      await openView(page, 'write');
+      await quiet(page);
+      assert.equal(await page.locator('.tok').count(), 512);
+      assert.match(await page.locator('.stream [aria-live]').textContent(), /^Ended at the end of the context/);
+      assert.ok(
+        await page.locator('.text').evaluate((e) => e.scrollHeight <= e.clientHeight || e.scrollTop > 0),
+        'the end of the text is out of sight',
+      );
+      const list = (tasks) =>
+        tasks
+          .filter((ms) => ms > 50)
+          .map((ms) => `${Math.round(ms)} ms`)
+          .join(', ') || 'none';
+      const frame = (share) => Math.round(frames[Math.min(frames.length - 1, Math.floor(share * frames.length))]);
+      t.diagnostic(
+        `longest task ${Math.max(...own).toFixed(1)} ms of the thread's own time; above 50 ms: ${list(own)}; by the wall: ${list(wall)}; frames: median ${frame(0.5)}, 95 of 100 below ${frame(0.95)}, longest ${frame(1)} ms`,
+      );
+      assert.ok(Math.max(...own) < 75, `the main thread worked for ${Math.max(...own)} ms without a pause`);
+    },
+  );
+}
+
+pageTest('the main thread stays free while a model trains', { hash: STORY, view: 'train' }, async ({ page }, t) => {
+  await quiet(page);
+  const { tasks: own } = await ownTasks(browser, page, async () => {
+    await train(page, { steps: 120, every: 30 });
+    await trained(page, /^Done/);
+  });
+  t.diagnostic(`longest task: ${Math.max(...own).toFixed(1)} ms of the thread's own time`);
+  assert.ok(Math.max(...own) < 50, `the main thread worked for ${Math.max(...own)} ms without a pause`);
+});

@@ -1,0 +1,47 @@
+// offline.test.js - the built page in Chromium with its service worker: a second visit without a network
+import assert from 'node:assert/strict';
+import { visitTest } from './built_page.js';
+import { STORY, choose, counts, kept, openView } from './page_parts.js';
+import { train, trained } from './training_parts.js';
+
+visitTest(
+  'a visitor who comes again without a network can train, and open every shipped model',
+  { hash: STORY, serviceWorkers: 'allow', expects: /ERR_INTERNET_DISCONNECTED|Failed to fetch/ },
+  async ({ page }) => {
+    await page.waitForSelector('.tok', { timeout: 30_000 });
+    const files = await kept(page);
+    for (const file of [
+      /^glassformer-train-.*\.wasm$/,
+      /^train_worker-.*\.js$/,
+      /^TrainView-.*\.js$/,
+      /^tokenizer\.json$/,
+    ])
+      assert.ok(
+        files.some((name) => file.test(name)),
+        `${file} is not kept: ${files.join(', ')}`,
+      );
+    await page.context().setOffline(true);
+    await page.reload();
+    await page.waitForSelector('.tok', { timeout: 60_000 });
+    await openView(page, 'train');
+    await train(page, { steps: 6, every: 3 });
+    await trained(page, /^Done, 6 steps/);
+    await counts(page, '.samples li', 3);
+    for (const name of ['dates', 'stories-GPT-2', 'stories-5M', 'stories-1M Q4_0', 'stories-1M']) {
+      await choose(page, name);
+      assert.equal(await page.locator('.error').isVisible(), false, name);
+    }
+    // each view opens
+    for (const view of ['inside', 'count', 'experiment', 'learn', 'write']) {
+      await openView(page, view);
+      assert.equal(
+        await page
+          .locator(`#view-${view} [role="alert"]`)
+          .filter({ hasText: /fetched/ })
+          .count(),
+        0,
+        view,
+      );
+    }
+  },
+);

@@ -1,0 +1,257 @@
+// page_parts.js - parts of the built page by the names that tests use: reading them, waiting for them, operating them
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { quiet } from './quiet.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const axe = readFileSync(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+const LONG = { timeout: 60_000 };
+/** The address of a page with the small story model, which writes nothing yet. */
+export const STORY = '#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast';
+
+/** A small model, to be made on the page. */
+export const SMALL = {
+  ...{ kind: 'decoder', vocabSize: 256, dModel: 32, nLayers: 2, nHeads: 2, dFf: 64, contextLength: 64 },
+  ...{ norm: 'rmsnorm', ffn: 'swiglu', position: 'rope' },
+};
+/** Part of an address: a model with random weights from this seed. @param {object} config @param {number} seed */
+export const made = (config, seed) => `made=${encodeURIComponent(JSON.stringify({ ...config, seed }))}`;
+
+// ---- reading
+
+/** Ids of the text's tokens. @param {Page} page @param {string} [only]  e.g. `.given` @returns {Promise<number[]>} */
+export const ids = (page, only = '') =>
+  page.locator(`.tok${only}`).evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+/** Number of tokens that were written, the prompt's not counted. @param {Page} page */
+export const written = (page) => page.locator('.tok:not(.given)').count();
+/** What was written. @param {Page} page @returns {Promise<string>} */
+export const writtenText = (page) =>
+  page
+    .locator('.tok:not(.given)')
+    .allTextContents()
+    .then((list) => list.join(''));
+/** The cells of a table as their texts, a list for each row. @param {Page} page @param {string} rows */
+export const cells = (page, rows) =>
+  page
+    .locator(rows)
+    .evaluateAll((list) =>
+      list.map((row) => [...row.cells].map((cell) => cell.textContent.replace(/\s+/g, ' ').trim())),
+    );
+
+/** A number as the page writes it: −0.5, 12 %, 3 × 10⁻⁴, 1,234. @param {string} text */
+export const read = (text) =>
+  parseFloat(
+    text
+      .replaceAll(',', '')
+      .replace('−', '-')
+      .replace(' %', 'e-2')
+      .replace(
+        / × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/,
+        (_, power) => `e${power.replace('⁻', '-').replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c))}`,
+      ),
+  );
+
+// ---- waiting
+
+/** The text of an element matches. @param {Page} page @param {string} selector @param {RegExp} pattern */
+export const says = (page, selector, pattern) =>
+  page.waitForFunction(
+    ([selector, source]) => new RegExp(source).test(document.querySelector(selector)?.textContent ?? ''),
+    [selector, pattern.source],
+    LONG,
+  );
+/** There are so many elements. @param {Page} page @param {string} selector @param {number} n */
+export const counts = (page, selector, n) =>
+  page.waitForFunction(([selector, n]) => document.querySelectorAll(selector).length === n, [selector, n], LONG);
+/** There are at least so many elements. @param {Page} page @param {string} selector @param {number} n */
+export const atLeast = (page, selector, n) =>
+  page.waitForFunction(([selector, n]) => document.querySelectorAll(selector).length >= n, [selector, n], LONG);
+/** The tokens of the text are these. @param {Page} page @param {number[]} want */
+export const hasIds = (page, want) => shows(page, async () => (await ids(page)).join(), want.join());
+/** Every one of these is in the address. @param {Page} page @param {...string} parts */
+export const inAddress = (page, ...parts) =>
+  page.waitForFunction((parts) => parts.every((part) => location.hash.includes(part)), parts, LONG);
+
+/**
+ * What is read becomes this; the page paints when it finds time.
+ * @template T
+ * @param {Page} page @param {() => Promise<T>} get @param {T} want @param {string} [what]
+ */
+export async function shows(page, get, want, what) {
+  const end = Date.now() + 60_000;
+  for (;;) {
+    const last = await get();
+    if (last === want) return;
+    if (Date.now() > end) assert.equal(last, want, what);
+    await page.waitForTimeout(50);
+  }
+}
+
+/**
+ * The larger story model is loaded; nothing takes its place any more. Where a text is being written it asks first.
+ * @param {Page} page
+ */
+export const settled = (page) =>
+  page.waitForFunction(
+    () => {
+      /** @type {any} */ (document.querySelector('.offer:not([hidden]) .primary'))?.click();
+      return /^stories-5M/.test(document.querySelector('.pill')?.textContent ?? '');
+    },
+    null,
+    LONG,
+  );
+/**
+ * Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says
+ * "Continue" until a run that was just asked for has begun.
+ * @param {Page} page
+ */
+export const resting = (page) =>
+  quiet(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
+/** A text of so many tokens is there and its run has ended, which is a moment later. @param {Page} page @param {number} n */
+export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);
+/** The next token's probabilities are exact, and its own is marked. @param {Page} page */
+export const distribution = async (page) => {
+  await page.waitForSelector('.bar.on');
+  await says(page, '#h-next', /entropy/);
+};
+/** A sentence says what went wrong. @param {Page} page */
+export const refused = (page) => page.locator('.error [role="alert"]').waitFor();
+
+// ---- operating
+
+/** @param {Page} page @param {string} id */
+export async function openView(page, id) {
+  const view = page.locator(`#view-${id}`);
+  if (await view.isVisible()) return;
+  await page.locator(`[data-opens="${id}"]`).click();
+  await view.waitFor({ state: 'visible' });
+}
+
+/** Texts are written at full speed, so many tokens. @param {Page} page @param {number} tokens */
+export async function fast(page, tokens) {
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill(String(tokens));
+  await page.locator('#max-tokens').press('Tab');
+}
+/** Write on to the end. @param {Page} page */
+export async function run(page) {
+  await page.locator('.go').press('Enter');
+  await resting(page);
+}
+/** Type a prompt; it will run at full speed. @param {Page} page @param {string} prompt */
+export async function prepare(page, prompt, { tokens = 40, seed = 7 } = {}) {
+  await fast(page, tokens);
+  await page.locator('#seed').fill(String(seed));
+  await page.locator('#seed').press('Tab');
+  await page.getByLabel('Prompt', { exact: true }).fill(prompt);
+}
+/** Type a prompt and run it to its end at full speed. @param {Page} page @param {string} prompt */
+export async function runPrompt(page, prompt, how = {}) {
+  await prepare(page, prompt, how);
+  await page.getByLabel('Prompt', { exact: true }).press('Enter');
+  await resting(page);
+}
+/** @param {Page} page */
+export const stop = (page) => page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+
+/** Words of the panel "Next token" that were not drawn, those excluded by the sampler too. @param {Page} page */
+export async function otherWords(page) {
+  await quiet(page); // the panel of a token that was just chosen begins folded
+  const folded = page.locator('.excluded button[aria-expanded="false"]');
+  if (await folded.isVisible()) await folded.click();
+  return page.locator('.bar:not(.on):visible button');
+}
+/** Choose the likeliest other token after this one of the text, and write on. @param {Page} page @param {any} token */
+export async function another(page, token) {
+  await token.click();
+  await distribution(page);
+  const n = await page.locator('.branches li').count();
+  const other = (await otherWords(page)).first(),
+    id = Number(await other.getAttribute('data-id'));
+  await other.click();
+  await atLeast(page, '.branches li', n + 1);
+  await resting(page);
+  return id;
+}
+
+/** Pick one of the shipped models in the dialog. @param {Page} page @param {string} name */
+export async function choose(page, name) {
+  await page.locator('.pill').click();
+  await page.locator('dialog.models').getByRole('button', { name, exact: true }).click();
+  await says(page, '.pill', new RegExp(`^${name} ·`));
+}
+/**
+ * Make a model with random weights from a preset of the view "Experiment".
+ * @param {Page} page @param {string} preset @param {string} [kind]
+ */
+export async function makeRandom(page, preset, kind) {
+  await openView(page, 'experiment');
+  await page.locator('#preset').selectOption(preset);
+  if (kind) await page.locator('#build-kind').selectOption(kind);
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await says(page, '.pill', /random weights/);
+  await page.waitForSelector('.tok', { state: 'attached' });
+}
+/** Offer a file as a model. @param {Page} page @param {string} name @param {string | Buffer} content */
+export const offer = (page, name, content) =>
+  page
+    .locator('#model-file')
+    .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
+
+/** What a button has copied. @param {Page} page @param {string} name @returns {Promise<string>} */
+export async function copied(page, name) {
+  await page.getByRole('button', { name, exact: true }).click();
+  await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
+  return page.evaluate(() => navigator.clipboard.readText());
+}
+/** The text as the page saves it. @param {Page} page @returns {Promise<any>} */
+export async function saved(page) {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click(),
+  ]);
+  return JSON.parse(readFileSync(await download.path(), 'utf8'));
+}
+
+/**
+ * axe-core finds nothing in what is shown, and nothing lies beyond the right edge.
+ * @param {Page} page @param {string} what  for the message @param {string} [where]
+ */
+export async function accessible(page, what, where) {
+  await quiet(page);
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+  const { violations } = await page.evaluate((where) => window.axe.run(where ?? document), where);
+  assert.deepEqual(
+    violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join('; ')}`),
+    [],
+    what,
+  );
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(over <= 0, `${what}: the page is ${over} px too wide`);
+}
+
+/**
+ * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
+ * @param {Page} page
+ * @returns {Promise<string[]>}
+ */
+export const kept = (page) =>
+  page.evaluate(async () => {
+    await navigator.serviceWorker.ready;
+    for (let i = 0, before = 0, still = 0; ; i++) {
+      const list = (await (await caches.open('glassformer')).keys()).map((r) =>
+        new URL(r.url).pathname.split('/').pop(),
+      );
+      still = list.length === before ? still + 1 : 0;
+      before = list.length;
+      const whole =
+        list.some((n) => /^glassformer-train-.*\.wasm$/.test(n)) &&
+        list.some((n) => /^glassformer-(?!train).*\.wasm$/.test(n)) &&
+        list.some((n) => /\.gguf$/.test(n)) &&
+        list.includes('model.safetensors') &&
+        list.includes('');
+      if (i === 600 || (whole && still >= 5)) return list;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+  });

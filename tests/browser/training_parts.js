@@ -1,0 +1,28 @@
+// training_parts.js - parts of the training panel by the names that tests use
+
+export const button = (page, name) => page.locator('#train').getByRole('button', { name, exact: true });
+export const status = (page) => page.locator('#train output').textContent();
+/** What the panel says of its training becomes this. */
+export const trained = (page, pattern, timeout = 120_000) =>
+  page.waitForFunction(
+    (source) => new RegExp(source).test(document.querySelector('#train output').textContent),
+    pattern.source,
+    { timeout },
+  );
+export const fact = (page, name) => page.locator('.training-facts div', { hasText: name }).locator('dd').textContent();
+
+/** Opens the settings of model and training. */
+export const settings = (page) =>
+  page.locator('.train .further').evaluate((details) => {
+    details.open = true;
+  });
+
+/** The smallest of the presets, for so many steps. */
+export async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
+  await settings(page);
+  await page.locator('#train-preset').selectOption('one layer, one head');
+  await page.locator('#train-block').selectOption(block);
+  await page.locator('#train-steps').fill(String(steps));
+  await page.locator('#train-every').fill(String(every));
+  await button(page, 'Teach it this text').press('Enter');
+}
