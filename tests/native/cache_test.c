@@ -1,25 +1,19 @@
 /* cache_test.c - the kv cache at the boundaries of its blocks of 64 positions: forks, rewinds, NaN. */
-#include "check.h"
+#include "status.h"
 #include "glassformer.h"
 #include "model/kv.h"
 #include <stdlib.h>
 
-static struct gf_error err;
-
 static struct gf_config small_config(int32_t kind) {
-    struct gf_config c;
-    gf_config_default(&c);
-    c.kind = kind, c.vocab_size = 37, c.d_model = 12, c.n_layers = 2, c.n_heads = 2;
-    c.n_kv_heads = 1, c.d_head = 6, c.d_ff = 10, c.context_length = 300;
+    struct gf_config c = decoder_config(37, 12, 2, 2, 10, 300);
+    c.kind = kind, c.n_kv_heads = 1;
     c.n_encoder_layers = kind == GF_ENCODER_DECODER;
     return c;
 }
 
 static struct gf_model *small_model(int32_t kind) {
     const struct gf_config c = small_config(kind);
-    struct gf_model *m = gf_model_open(&c, NULL, &err);
-    CHECK(m && gf_model_randomize(m, 5, 0.5f, &err) == GF_OK);
-    return m;
+    return random_model(&c, 5, 0.5f);
 }
 
 static int32_t id(int32_t at) { return (at * 29 + at / 7) % 37; }

@@ -1,26 +1,17 @@
 /* corners_test.c - settings and orders of calls that golden models and the other tests do not have. For each there was
  * a planted fault that no other native test detected. */
-#include "check.h"
+#include "status.h"
 #include "glassformer.h"
 #include "model/position.h"
 #include <stdlib.h>
 
 enum { VOCAB = 37 };
-static struct gf_error err;
 
 static struct gf_config config(int32_t kind) {
-    struct gf_config c;
-    gf_config_default(&c);
-    c.kind = kind, c.vocab_size = VOCAB, c.d_model = 12, c.n_layers = 2, c.n_heads = 2;
-    c.n_kv_heads = 1, c.d_head = 6, c.d_ff = 10, c.context_length = 200;
+    struct gf_config c = decoder_config(VOCAB, 12, 2, 2, 10, 200);
+    c.kind = kind, c.n_kv_heads = 1;
     c.n_encoder_layers = kind == GF_ENCODER_DECODER, c.causal = kind != GF_ENCODER;
     return c;
-}
-
-static struct gf_model *model_of(const struct gf_config *c) {
-    struct gf_model *m = gf_model_open(c, NULL, &err);
-    CHECK(m && gf_model_randomize(m, 5, 0.5f, &err) == GF_OK);
-    return m;
 }
 
 static struct gf_session *open_session(const struct gf_model *m) {
@@ -55,7 +46,7 @@ static void check_same_logits(struct gf_session *a, struct gf_session *b, int sa
 
 static void logits_of_other_rows_are_computed_anew(void) {
     const struct gf_config c = config(GF_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = open_session(m);
     float all[6 * VOCAB];
     run(s, 6);
@@ -73,7 +64,7 @@ static void logits_of_other_rows_are_computed_anew(void) {
 
 static void a_fork_has_the_context_length_of_its_original(void) {
     const struct gf_config c = config(GF_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = gf_session_open(m, 50, GF_KV_F32, &err);
     run(s, 50);
     struct gf_session *f = gf_session_fork(s, &err);
@@ -88,7 +79,7 @@ static void a_fork_has_the_context_length_of_its_original(void) {
 /* The second session's source is longer than any that the first has allocated for. */
 static void sessions_evaluated_together_keep_their_own_sources(void) {
     const struct gf_config c = config(GF_ENCODER_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     static const int32_t sources[] = {5, 180, 70};
     struct gf_session *s[3], *alone[3];
     int32_t ids[3];
@@ -109,7 +100,7 @@ static void sessions_evaluated_together_keep_their_own_sources(void) {
 
 static void a_source_without_a_mask_ignores_the_mask_of_the_one_before(void) {
     const struct gf_config c = config(GF_ENCODER_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = open_session(m), *fresh = open_session(m);
     uint8_t mask[20];
     for (int i = 0; i < 20; i++) mask[i] = i % 3 == 0;
@@ -132,7 +123,7 @@ static void a_source_without_a_mask_ignores_the_mask_of_the_one_before(void) {
 static void edits_do_not_unmask_masked_scores(void) {
     struct gf_config c = config(GF_DECODER);
     c.sliding_window = 4;
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = open_session(m);
     const float three = 3;
     int32_t dims[3];
@@ -159,7 +150,7 @@ static void edits_do_not_unmask_masked_scores(void) {
 
 static void a_session_may_join_others_after_its_edits_are_cleared(void) {
     const struct gf_config c = config(GF_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = open_session(m), *plain = open_session(m);
     const int32_t one = id(0);
     CHECK_INT(gf_session_edit(s, 0, 0, GF_P_Z, 0, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err), GF_OK);
@@ -175,7 +166,7 @@ static void a_session_may_join_others_after_its_edits_are_cleared(void) {
 
 static void a_trace_covers_the_last_call_only(void) {
     const struct gf_config c = config(GF_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = open_session(m);
     int32_t first, n;
     CHECK_INT(gf_session_trace(s, 1, &err), GF_OK);
@@ -259,7 +250,7 @@ static void sampling_at_the_limits_of_its_settings(void) {
     for (int i = 0; i < 4; i++) CHECK(probs[i] == (i == 2));
 
     const struct gf_config c = config(GF_DECODER);
-    struct gf_model *m = model_of(&c);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
     struct gf_session *s = open_session(m);
     int32_t differ = 0;
     for (int i = 0; i < 30; i++) {

@@ -362,3 +362,15 @@ int32_t golden_output(const struct gf_model *m, const struct golden_run *r, floa
     gf_session_close(s);
     return y ? GF_OK : err->status;
 }
+
+const uint8_t *all_kept_as(int dtype) {
+    static uint8_t dtypes[256];
+    memset(dtypes, dtype, sizeof dtypes);
+    return dtypes;
+}
+const uint8_t *golden_dtypes(const struct golden *g) {
+    return all_kept_as(!strcmp(g->name, "q8_0")   ? GF_Q8_0
+                       : !strcmp(g->name, "q4_0") ? GF_Q4_0
+                       : !strcmp(g->name, "q4_1") ? GF_Q4_1
+                                                  : GF_F32);
+}

@@ -70,6 +70,10 @@ struct feeding {
  * how may be NULL. */
 struct gf_model *golden_model(const struct golden *g, const struct gf_config *cfg, const struct feeding *how,
                               struct gf_error *err);
+/* The types in memory that represent the golden weights exactly, for feeding.dtypes: a block format for three models,
+ * otherwise f32. The list is overwritten by the next call. */
+const uint8_t *golden_dtypes(const struct golden *g);
+const uint8_t *all_kept_as(int dtype);
 /* Encode and evaluate a run in one call each. Returns the rows [run->rows, run->cols], owned by the session; NULL with
  * err on failure. */
 const float *golden_eval(struct gf_session *s, const struct golden_run *r, struct gf_error *err);

@@ -2,17 +2,8 @@
  *
  * Widths exceed the 32 columns that a transposed tensor gathers, and are multiples of 32 only if a block format needs
  * it. The golden models are narrower and do not detect a column in the wrong place. */
-#include "check.h"
-#include "glassformer.h"
+#include "status.h"
 #include <stdlib.h>
-
-static struct gf_error err;
-#define CHECK_OK(call)                                                                                                 \
-    do {                                                                                                               \
-        err.text[0] = 0;                                                                                               \
-        CHECK_INT(call, GF_OK);                                                                                        \
-        if (err.text[0]) printf("  %s\n", err.text);                                                                   \
-    } while (0)
 
 static struct gf_config wide_config(int blocks_of_32) {
     struct gf_config c;

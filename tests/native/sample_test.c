@@ -1,10 +1,9 @@
 /* sample_test.c - sampling: the distribution is compared with its definition in double, the draws with the
  * distribution. */
-#include "check.h"
+#include "status.h"
 #include "golden.h"
 #include <stdlib.h>
 
-static struct gf_error err;
 static uint64_t seed = 77;
 static double uniform(void) { return (double)(test_random(&seed) >> 11) * 0x1p-53; }
 static int32_t below(int32_t n) { return (int32_t)(uniform() * n); }
@@ -194,16 +193,8 @@ static void extreme_settings_give_finite_probabilities(void) {
 /* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 static struct gf_model *model(void) {
-    struct gf_config c;
-    gf_config_default(&c);
-    c.vocab_size = 30, c.d_model = 16, c.n_layers = 1, c.n_heads = c.n_kv_heads = 2, c.d_head = 8;
-    c.d_ff = 24, c.context_length = 40;
-    struct gf_model *m = gf_model_open(&c, NULL, &err);
-    if (!m || gf_model_randomize(m, 5, 0.25f, &err) != GF_OK) {
-        printf("%s\n", err.text);
-        exit(1);
-    }
-    return m;
+    const struct gf_config c = decoder_config(30, 16, 1, 2, 24, 40);
+    return random_model(&c, 5, 0.25f);
 }
 
 static void draws_follow_the_distribution(void) {
