@@ -240,7 +240,8 @@ export const kept = (page) =>
   page.evaluate(async () => {
     await navigator.serviceWorker.ready;
     for (let i = 0, before = 0, still = 0; ; i++) {
-      const list = (await (await caches.open('glassformer')).keys()).map((r) =>
+      const own = (await caches.keys()).find((name) => name.startsWith('glassformer-page-'));
+      const list = (own ? await (await caches.open(own)).keys() : []).map((r) =>
         new URL(r.url).pathname.split('/').pop(),
       );
       still = list.length === before ? still + 1 : 0;

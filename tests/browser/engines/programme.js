@@ -184,7 +184,7 @@ export async function trains(library, text) {
 export async function keeps(library, url, cache) {
   // MiniBrowser runs in a private session, whose caches WebKit deletes when no one has them open; the library's worker
   // ends with its model
-  const open = cache === 'cache-storage' ? await caches.open('glassformer') : null;
+  const open = cache === 'cache-storage' ? await caches.open('glassformer-models-1') : null;
   const said = [];
   for (let i = 0; i < 2; i++) {
     /** @type {any[]} */

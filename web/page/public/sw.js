@@ -3,10 +3,29 @@
 // Files under assets/ carry their content in their name and never change; everything else is asked for first and taken
 // from the cache when nobody answers.
 
-const CACHE = 'glassformer';
+/** The cache of this page; pages under other paths of the origin, and the package, have their own. */
+const CACHE = `glassformer-page-1 ${registration.scope}`;
+/** Earlier versions shared this cache with the package. */
+const EARLIER = 'glassformer';
+
+const opened = () => caches.open(CACHE);
 
 addEventListener('install', () => skipWaiting());
-addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+addEventListener('activate', (event) => event.waitUntil(moveEarlier().finally(() => clients.claim())));
+
+/** Move what an earlier version of this page has kept. The entries of the package are constructed responses. */
+async function moveEarlier() {
+  if (!(await caches.has(EARLIER))) return;
+  const earlier = await caches.open(EARLIER);
+  const cache = await opened();
+  for (const request of await earlier.keys()) {
+    const response = await earlier.match(request);
+    if (response?.type !== 'basic' || !request.url.startsWith(registration.scope)) continue;
+    if (!(await cache.match(request))) await cache.put(request, response);
+    await earlier.delete(request);
+  }
+  if (!(await earlier.keys()).length) await caches.delete(EARLIER);
+}
 
 // The page was there before its service worker: it says what it has loaded.
 addEventListener('message', (event) => {
@@ -19,7 +38,7 @@ addEventListener('message', (event) => {
  * when they are needed.
  */
 async function keep(urls) {
-  const cache = await caches.open(CACHE);
+  const cache = await opened();
   const wanted = new Set(urls);
   for (const url of wanted) {
     // grows while it is walked
@@ -47,14 +66,14 @@ addEventListener('fetch', (event) => {
 });
 
 async function fromCacheFirst(request) {
-  return (await caches.match(request, { ignoreVary: true })) ?? remember(request);
+  return (await (await opened()).match(request, { ignoreVary: true })) ?? remember(request);
 }
 
 async function fromNetworkFirst(request) {
   try {
     return await remember(request);
   } catch (error) {
-    const kept = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
+    const kept = await (await opened()).match(request, { ignoreSearch: true, ignoreVary: true });
     if (kept) return kept;
     if (await isMissing(request.url)) return new Response('', { status: 404 });
     throw error;
@@ -67,14 +86,16 @@ async function fromNetworkFirst(request) {
  */
 async function isMissing(url) {
   const beside = new URL('config.json', url).href;
-  return /\.(?:json|jinja)$/.test(new URL(url).pathname) && !!(await caches.match(beside, { ignoreVary: true }));
+  return (
+    /\.(?:json|jinja)$/.test(new URL(url).pathname) && !!(await (await opened()).match(beside, { ignoreVary: true }))
+  );
 }
 
 async function remember(request) {
   const response = await fetch(request);
   if (response.status === 200 && response.type === 'basic') {
     const copy = response.clone();
-    const cache = await caches.open(CACHE);
+    const cache = await opened();
     cache.put(request, copy).catch(() => {}); // no room is no reason to fail
   }
   return response;
