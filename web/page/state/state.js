@@ -31,70 +31,79 @@ import { SHIPPED } from './models.js';
 
 /** @typedef {ReturnType<typeof initialState>} State */
 
+/** What is open, and what is said about it. */
+const view = () => ({
+  id: /** @type {import('./views.js').View} */ ('write'),
+  lower: /** @type {'anatomy' | 'parameters'} */ ('anatomy'), // what the lower half of Write shows
+  chapter: '', // that is open under Learn, '' for none
+  openStage: '', // stage of the anatomy whose values are open, '' for none
+  walk: -1, // stop of the guided walk, -1 for none
+  choosing: false, // the dialog of models is open
+  theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
+  /** Of a link for a class: what is asked, and panels that are hidden until the visitor asks for them. */
+  assignment: { question: '', concealed: /** @type {string[]} */ ([]) },
+  error: '', // one sentence, '' when all is well
+  /** What a visitor has to know, '' when nothing; the address of a model that may be loaded, or ''. */
+  note: { text: '', address: '' },
+});
+
+/** The prompt and the text after it. */
+const text = () => ({
+  prompt: SHIPPED[0].opens.prompt,
+  tokens: /** @type {Token[]} */ ([]), // prompt and text in order; index = position
+  promptLength: 0, // tokens of the whole prompt: a text that was branched within it keeps fewer
+  pure: true, // the text follows from prompt, sampler and seed alone
+  cursor: -1, // the selected position: its row of attention, the distribution after it; -1 for none
+  follow: true, // the cursor follows the text while it grows
+  logits: /** @type {Map<number, Float32Array>} */ (new Map()), // after a position, where known exactly
+  /** The sampler's probabilities for the row of logits that was last asked about.
+   * @type {{ row: Float32Array, rule: import('./next_token.js').Rule, probabilities: Float32Array } | null} */
+  sampled: null,
+  words: /** @type {Map<number, string>} */ (new Map()), // what ids add to a text, as far as asked
+  /** Texts left behind by choosing another token, each at that place. @type {{ at: number, tokens: Token[] }[]} */
+  branches: [],
+  source: 'one two three', // what an encoder-decoder reads
+  sourceTokens: /** @type {Token[]} */ ([]),
+  sourceCursor: 0, // the selected position there
+  examples: /** @type {string[]} */ ([]), // other texts that the loaded model may be given to read
+});
+
+/** The attention that is shown, and the parts that are off. */
+const attention = () => ({
+  patterns: /** @type {PatternStore | null} */ (null),
+  /** Of an encoder-decoder: `encoder`, `cross`. @type {Record<string, PatternStore> | null} */
+  otherPatterns: null,
+  stack: /** @type {import('./patterns.js').Stack} */ ('self'), // which attention the panels show
+  head: { layer: 0, head: 0 },
+  key: /** @type {number | null} */ (null), // the selected column of the large head
+  hover: /** @type {{ query: number, key: number } | null} */ (null),
+  stage: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'),
+  zoom: /** @type {'near' | 'whole'} */ ('near'), // the large head: the tokens before the selected one, or all
+  arcs: true, // draw the selected row over the text
+  off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switches.js)
+});
+
+/** The model and what it does. */
+const run = () => ({
+  status: /** @type {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} */ ('empty'),
+  model: /** @type {LoadedModel | null} */ (null),
+  /** @type {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
+   *   secondsLeft?: number | null } | null} */
+  progress: null,
+  /** A larger model that is loaded and may take the place of this one. @type {{ name: string } | null} */
+  offer: null,
+  memory: /** @type {any} */ (null), // the library's map of linear memory, read again when the text rests
+  pace: /** @type {'reading' | 'fast' | 'step'} */ ('reading'),
+  maxTokens: 160,
+  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, // zeros until measured
+  stopReason: '', // of the last text, '' before
+});
+
 export const initialState = () => ({
-  /** What is open, and what is said about it. */
-  view: {
-    id: /** @type {import('./views.js').View} */ ('write'),
-    lower: /** @type {'anatomy' | 'parameters'} */ ('anatomy'), // what the lower half of Write shows
-    chapter: '', // that is open under Learn, '' for none
-    openStage: '', // stage of the anatomy whose values are open, '' for none
-    walk: -1, // stop of the guided walk, -1 for none
-    choosing: false, // the dialog of models is open
-    theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
-    /** Of a link for a class: what is asked, and panels that are hidden until the visitor asks for them. */
-    assignment: { question: '', concealed: /** @type {string[]} */ ([]) },
-    error: '', // one sentence, '' when all is well
-    /** What a visitor has to know, '' when nothing; the address of a model that may be loaded, or ''. */
-    note: { text: '', address: '' },
-  },
-  /** The prompt and the text after it. */
-  text: {
-    prompt: SHIPPED[0].opens.prompt,
-    tokens: /** @type {Token[]} */ ([]), // prompt and text in order; index = position
-    promptLength: 0, // tokens of the whole prompt: a text that was branched within it keeps fewer
-    pure: true, // the text follows from prompt, sampler and seed alone
-    cursor: -1, // the selected position: its row of attention, the distribution after it; -1 for none
-    follow: true, // the cursor follows the text while it grows
-    logits: /** @type {Map<number, Float32Array>} */ (new Map()), // after a position, where known exactly
-    /** The sampler's probabilities for the row of logits that was last asked about.
-     * @type {{ row: Float32Array, rule: import('./next_token.js').Rule, probabilities: Float32Array } | null} */
-    sampled: null,
-    words: /** @type {Map<number, string>} */ (new Map()), // what ids add to a text, as far as asked
-    /** Texts left behind by choosing another token, each at that place. @type {{ at: number, tokens: Token[] }[]} */
-    branches: [],
-    source: 'one two three', // what an encoder-decoder reads
-    sourceTokens: /** @type {Token[]} */ ([]),
-    sourceCursor: 0, // the selected position there
-    examples: /** @type {string[]} */ ([]), // other texts that the loaded model may be given to read
-  },
+  view: view(),
+  text: text(),
   /** The library's options of sampling; ignoreEos: write on after an end token. */
   sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: false },
-  attention: {
-    patterns: /** @type {PatternStore | null} */ (null),
-    /** Of an encoder-decoder: `encoder`, `cross`. @type {Record<string, PatternStore> | null} */
-    otherPatterns: null,
-    stack: /** @type {import('./patterns.js').Stack} */ ('self'), // which attention the panels show
-    head: { layer: 0, head: 0 },
-    key: /** @type {number | null} */ (null), // the selected column of the large head
-    hover: /** @type {{ query: number, key: number } | null} */ (null),
-    stage: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'),
-    zoom: /** @type {'near' | 'whole'} */ ('near'), // the large head: the tokens before the selected one, or all
-    arcs: true, // draw the selected row over the text
-    off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switches.js)
-  },
-  /** The model and what it does. */
-  run: {
-    status: /** @type {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} */ ('empty'),
-    model: /** @type {LoadedModel | null} */ (null),
-    /** @type {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
-     *   secondsLeft?: number | null } | null} */
-    progress: null,
-    /** A larger model that is loaded and may take the place of this one. @type {{ name: string } | null} */
-    offer: null,
-    memory: /** @type {any} */ (null), // the library's map of linear memory, read again when the text rests
-    pace: /** @type {'reading' | 'fast' | 'step'} */ ('reading'),
-    maxTokens: 160,
-    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, // zeros until measured
-    stopReason: '', // of the last text, '' before
-  },
+  attention: attention(),
+  run: run(),
 });
