@@ -5,7 +5,7 @@
 // Sends the two headers that allow a page shared memory, so that the engine can use threads. Answers range requests.
 // Answers 304 to a client whose copy of a file has not changed (ETag).
 // Sends FILE.br or FILE.gz (precompress.js) instead of FILE to clients that accept the encoding. Tests import `serve`.
-import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { extname, join, resolve, sep } from 'node:path';
@@ -54,16 +54,36 @@ export function accepts(header, coding) {
 }
 
 /**
- * The precompressed copies of a file that exist.
- * @param {string} file
- * @returns {{coding: string, file: string, size: number}[]}
+ * The file at a path, by its real path; null where that is outside the folder.
+ * @param {string} root
+ * @param {string} path  of a file that exists
+ * @returns {{file: string, size: number, changed: number} | null}
  */
-function copiesOf(file) {
+function fileIn(root, path) {
+  const file = realpathSync(path);
+  const found = statSync(file);
+  return file.startsWith(root + sep) && found.isFile() ? { file, size: found.size, changed: found.mtimeMs } : null;
+}
+
+/**
+ * The precompressed copies of a file that exist.
+ * @param {string} root  folder in which they must be
+ * @param {string} file
+ */
+function copiesOf(root, file) {
   return ENCODINGS.flatMap(([coding, extension]) => {
-    const found = statSync(file + extension, { throwIfNoEntry: false });
-    return found?.isFile() ? [{ coding, file: file + extension, size: found.size }] : [];
+    const copy = existsSync(file + extension) ? fileIn(root, file + extension) : null;
+    return copy ? [{ coding, ...copy }] : [];
   });
 }
+
+/**
+ * A file, and its precompressed copies.
+ * @typedef {{file: string, size: number, changed: number, copies: ReturnType<typeof copiesOf>}} Found
+ */
+
+/** Hosts that are answered: another name may be resolved to this machine by a page (DNS rebinding). */
+const LOCAL = /^(?:localhost|\d+(?:\.\d+){3}|\[[\da-f:.]+\])(?::\d+)?$/i;
 
 const isolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -75,18 +95,16 @@ const isolation = {
  * The file that a URL means; null where there is none, or where it is outside its folder.
  * @param {{path: string, root: string}[]} mounts
  * @param {string} url
- * @returns {{file: string, size: number, changed: number} | null}
+ * @returns {Found | null}
  */
 function findFile(mounts, url) {
   try {
     const path = decodeURIComponent(new URL(url, 'http://localhost').pathname);
     const mount = mounts.find((each) => path.startsWith(each.path));
     if (!mount) return null;
-    const file = join(mount.root, path.slice(mount.path.length), path.endsWith('/') ? 'index.html' : '');
-    const real = realpathSync(file),
-      found = statSync(real);
-    if (!real.startsWith(mount.root + sep) || !found.isFile()) return null;
-    return { file: real, size: found.size, changed: found.mtimeMs };
+    const { root } = mount;
+    const found = fileIn(root, join(root, path.slice(mount.path.length), path.endsWith('/') ? 'index.html' : ''));
+    return found && { ...found, copies: copiesOf(root, found.file) };
   } catch {
     return null;
   }
@@ -112,12 +130,11 @@ function rangeOf(asked, etag, size) {
  * Answer with a file, its compressed copy, or a range of it; with 304 where the client has it.
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
- * @param {{file: string, size: number, changed: number}} found
+ * @param {Found} found
  * @param {Record<string, any>} headers
  */
-function sendFile(request, response, { file, size, changed }, headers) {
-  const asked = request.headers,
-    copies = copiesOf(file);
+function sendFile(request, response, { file, size, changed, copies }, headers) {
+  const asked = request.headers;
   if (copies.length) headers.Vary = 'Accept-Encoding';
   // a range counts bytes of the file itself, so that a client can join ranges with or without an encoding
   const copy =
@@ -181,6 +198,7 @@ export async function serve(
       response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' });
       response.end(`${text}\n`);
     };
+    if (!LOCAL.test(request.headers.host ?? '')) return refuse(403, 'only localhost and addresses as host');
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD');
     const found = findFile(mounts, request.url);
     if (!found) return refuse(404, 'not found');

@@ -174,6 +174,32 @@ test("hf:owner/name requests the hub's addresses", async () => {
   assert.ok(asked[0].startsWith('https://huggingface.co/a/b/resolve/refs%2Fpr%2F1/'), asked[0]);
 });
 
+// hf:a/b/../../x requested a file of another repository.
+test('an address of the hub that would lead out of its repository is refused', async () => {
+  const asked = [];
+  const fetch = async (/** @type {any} */ url) => {
+    asked.push(String(url));
+    return new Response('', { status: 404 });
+  };
+  for (const source of [
+    'hf:a/b/../../x',
+    'hf:../../m.gguf',
+    'hf:a/..',
+    'hf:./b/m.gguf',
+    'hf:a/b@../m.gguf',
+    'hf:a/b@..',
+    'hf:a/b@x%2f..%2F../m.gguf',
+    'hf:a/b/sub/./m.gguf',
+  ]) {
+    await assert.rejects(load(source, { fetch }), {
+      code: 'bad-argument',
+      message: /"\.\.?" would lead to another address/,
+    });
+    await assert.rejects(load({ weights: source }, { fetch }), { code: 'bad-argument' });
+  }
+  assert.deepEqual(asked, []);
+});
+
 test('shards are read in order, also when there are more than open connections', async () => {
   const tensors = hfTensors();
   /** @type {Record<string, string>} */
@@ -196,6 +222,10 @@ test('shards are read in order, also when there are more than open connections',
   await rejects(`${base}/shards/`, 'missing-tensor', /model\.norm\.weight/);
   index({ weight_map: { ...map, 'model.norm.weight': '../../secret' } });
   await rejects(`${base}/shards/`, 'bad-file', /secret/);
+  for (const name of ['..', '.']) {
+    index({ weight_map: { ...map, 'model.norm.weight': name } });
+    await rejects(`${base}/shards/`, 'bad-file', /"\.\.?" is not a file beside it/);
+  }
   // the fuzzer found a message of 100,029 characters
   index({ weight_map: { ...map, 'model.norm.weight': 'x'.repeat(1e5) } });
   await rejects(`${base}/shards/`, 'bad-file', /^.{10,200}$/);

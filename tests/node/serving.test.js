@@ -1,6 +1,6 @@
 // serving.test.js - serve.js and precompress.js: which copy of a file a client gets, with which headers; ranges; HEAD
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -156,6 +156,37 @@ test('a range counts bytes of the file itself, whatever encodings are accepted',
   assert.ok(end.body.equals(script.subarray(-5)));
   const beyond = await ask('assets/main.js', { ...headers, Range: `bytes=${script.length}-` });
   assert.deepEqual([beyond.status, beyond.headers['content-range']], [416, `bytes */${script.length}`]);
+});
+
+// A compressed copy was read through any link, and a page of any name that resolves to this machine was answered.
+test('a file or copy that is a link out of the folder is not sent', async () => {
+  const secret = `${folder}-secret.txt`;
+  writeFileSync(secret, 'secret');
+  try {
+    writeFileSync(join(folder, 'open.js'), 'open');
+    for (const name of ['open.js.br', 'open.js.gz', 'link.js']) symlinkSync(secret, join(folder, name));
+    const { headers, body } = await ask('open.js', { 'Accept-Encoding': 'br, gzip' });
+    assert.deepEqual([String(body), headers['content-encoding']], ['open', undefined]);
+    assert.equal((await ask('link.js')).status, 404);
+    symlinkSync(join(folder, 'assets/main.js'), join(folder, 'within.js'));
+    assert.equal((await ask('within.js')).status, 200);
+  } finally {
+    rmSync(secret);
+  }
+});
+
+test('only localhost and addresses are answered as host', async () => {
+  const { port } = new URL(server.url);
+  for (const [host, status] of /** @type {[string, number][]} */ ([
+    [`127.0.0.1:${port}`, 200],
+    [`localhost:${port}`, 200],
+    [`[::1]:${port}`, 200],
+    ['LOCALHOST', 200],
+    [`evil.example:${port}`, 403],
+    ['localhost.evil.example', 403],
+    ['127.0.0.1.evil.example', 403],
+  ]))
+    assert.equal((await ask('small.css', { Host: host })).status, status, host);
 });
 
 test('accepts reads weights, spaces, letter case and the wildcard', () => {

@@ -9,7 +9,7 @@ import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
 import { MAX_OPEN_FILES } from '../bytes/bytes.js';
 import { partsAmong } from '../gguf/gguf_parts.js';
 import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
-import { isBytes } from '../base/checks.js';
+import { isBytes, isFileName } from '../base/checks.js';
 
 /** @import { Folder } from './opened_files.js' */
 /** @import { Bytes, Checkpoint, Opener, Overrides, Parsed } from './source.js' */
@@ -292,8 +292,7 @@ function weightMap(index, name) {
   const map = index?.weight_map;
   if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', `${name}: weight_map is missing`);
   for (const file of Object.values(map)) {
-    if (typeof file !== 'string' || !/^[\w.-]{1,255}$/.test(file))
-      fail('bad-file', `${name}: ${show(file)} is not a file beside it`);
+    if (!isFileName(file)) fail('bad-file', `${name}: ${show(file)} is not a file beside it`);
   }
   if (!Object.keys(map).length) fail('bad-file', `${name}: weight_map is empty`);
   return map;

@@ -60,6 +60,9 @@ export class OpenedFiles {
         `${show(file)}: expected hf:owner/name, hf:owner/name@revision or hf:owner/name/file.gguf`,
       );
     const [, owner, name, revision = 'main', rest = ''] = parts;
+    const names = [owner, name, ...revision.split(/\/|%2F/i), ...rest.split('/')];
+    const away = names.find((each) => each === '.' || each === '..');
+    if (away) fail('bad-argument', `${show(file)}: ${show(away)} would lead to another address`);
     const hub = this.options.hfEndpoint ?? globalThis.process?.env?.HF_ENDPOINT ?? 'https://huggingface.co';
     const path = rest.split('/').map(encodeURIComponent).join('/');
     const branch = encodeURIComponent(revision.replace(/%2F/gi, '/'));

@@ -2,6 +2,7 @@
 //
 // modules.json lists the steps of a pipeline: the transformer, 1_Pooling, 2_Normalize. A step or a kind of pooling that
 // the engine lacks is noted, and Model.embed names it.
+import { isFileName } from '../base/checks.js';
 import { show } from '../base/errors.js';
 
 /** @import { Folder } from '../checkpoint/opened_files.js' */
@@ -61,7 +62,7 @@ export async function readPooling(opener, folder) {
     const { type, path } = module ?? {};
     const kind = String(type).split('.').pop();
     if (kind === 'Normalize') found.normalize = true;
-    else if (kind === 'Pooling' && /^[\w.-]{1,255}$/.test(String(path)))
+    else if (kind === 'Pooling' && isFileName(path))
       Object.assign(found, poolingOf(await opener.optionalJson(folder.get(`${path}/config.json`))));
     else if (kind !== 'Transformer') found.lacks = `the module ${show(type)}`;
   }
