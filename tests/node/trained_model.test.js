@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, load, train } from '../../web/lib/index.js';
-import { holdOut } from '../../web/lib/train/training_run.js';
+import { holdOut } from '../../web/lib/train/train_order.js';
 import { collect, gpt2Recipe, stories, top } from './helpers.js';
 import { randomConfig } from './random_config.js';
 

@@ -1,13 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // model_handle.js - a loaded model on the caller's side; model.js is the other end
-import {
-  callOptions,
-  checkedIdList,
-  checkedInput,
-  limitsOf,
-  checkedLogits,
-  checkedMessages,
-} from './input/arguments.js';
+import { checkedIdList, checkedInput, checkedLogits, checkedMessages, limitsOf } from './input/arguments.js';
+import { callOptions } from './input/call_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';

@@ -2,7 +2,8 @@
 // session.js - the public class Session; run/session_table.js answers its messages
 import { GlassformerError, refusal } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
-import { callOptions, checkedInput } from './input/arguments.js';
+import { checkedInput } from './input/arguments.js';
+import { callOptions } from './input/call_options.js';
 import { number } from './base/checks.js';
 
 /** @import { Ids, SessionGenerateOptions, Step, Summary } from './index.js' */

@@ -67,7 +67,7 @@ const CONTROLS = ['presencePenalty', 'frequencyPenalty', 'logitBias', 'constrain
 
 /**
  * The options of generate with defaults.
- * @param {Record<string, any>} options  checked one by one already (arguments.js); here, which of them go together
+ * @param {Record<string, any>} options  checked one by one already (call_options.js); here, which of them go together
  */
 export function generationOf(options) {
   const {

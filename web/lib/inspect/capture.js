@@ -273,7 +273,7 @@ function joinScores(parts, masked) {
  * Sets the edits of later passes of a session.
  * @param {EngineSession} session
  * @param {Points} points
- * @param {Edit[]} edits  checked: see arguments.js
+ * @param {Edit[]} edits  checked: see call_options.js
  */
 export function applyEdits(session, points, edits) {
   let changes = 0;

@@ -7,7 +7,8 @@
 // formats here: a storage is delivered when it arrives, tensor by tensor.
 import { fail, show } from '../base/errors.js';
 import { ByteReader } from '../bytes/bytes.js';
-import { pickleLength, readPickle } from './pickle.js';
+import { readPickle } from './pickle.js';
+import { pickleLength } from './pickle_opcodes.js';
 import { savedConfig, stateDictOf } from './torch_saved.js';
 import { Tensor, torchMeanings } from './torch_values.js';
 import { Archive } from './zip.js';

@@ -1,97 +1,15 @@
-// training_run.js - the caller's side of training: checks the options, starts the worker and requests steps from it as
-// they are read
+// training_run.js - the caller's side of training: starts the worker and requests steps from it as they are read
 import { numberInRange } from '../input/options.js';
-import { completeConfig } from '../config/config.js';
-import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
-import {
-  LIMITS,
-  fileOrObject,
-  flag,
-  number as anyNumber,
-  isBytes,
-  checkedOptions,
-  jsonCopy,
-  readValue,
-  signal,
-  stableBytes,
-  checkedText,
-  word,
-} from '../base/checks.js';
-import { presetConfig } from '../config/presets.js';
-import { openTokenizer } from '../checkpoint/source.js';
+import { fail, guardedAsync, show } from '../base/errors.js';
+import { checkedOptions, number, signal, word } from '../base/checks.js';
 import { Tokenizer } from '../tokenizer.js';
 import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';
+import { TRAIN_OPTIONS, checkedOrder, configOf, learntVocabularies } from './train_order.js';
 
 /** @import { Order, TrainStep } from './train_worker.js' */
-/** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
-
-/** Default sizes of a model, which a page trains in minutes. */
-const DEFAULT_SIZES = { vocab_size: 512, context_length: 128 };
-/**
- * The tokenizer.json, in the trainer's form, of Tokenizers that come from training runs.
- * @type {WeakMap<object, string>}
- */
-const learntVocabularies = new WeakMap();
-/** The separator between stories; id 0 of every vocabulary. */
-const SEPARATOR = '<|endoftext|>';
-
-/**
- * Options that are passed to the trainer as they are, with their names there, defaults and ranges.
- * @type {[name: string, nameInC: string, byDefault: number, least: number, most: number, whole?: boolean][]}
- */
-const NUMBERS = [
-  ['steps', 'steps', 500, 1, 1e7, true],
-  ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true],
-  ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
-  ['lr', 'lr', 0.003, 0, 1],
-  ['muonLr', 'muon_lr', 0.02, 0, 1],
-  ['dropout', 'dropout', 0, 0, 0.9],
-  ['warmup', 'warmup', 0.02, 0, 1],
-  ['finalRate', 'final_rate', 0.02, 0, 1],
-  ['weightDecay', 'weight_decay', 0.1, 0, 10],
-  ['clip', 'clip', 1, 0, 1e6],
-];
-/** @type {import('../base/checks.js').OptionCheck} */
-const workerFile = (value, name) =>
-  typeof value === 'function' ||
-  (isBytes(value) && (value instanceof URL || (typeof value === 'string' && value.length <= LIMITS.word)))
-    ? value
-    : fail(
-        'bad-option',
-        `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`,
-      );
-/** @type {import('../base/checks.js').OptionCheck} */
-const vocabulary = (value, name) => {
-  if (value === null || value instanceof Tokenizer) return value;
-  return isBytes(value) || typeof value === 'object'
-    ? fileOrObject(value, name)
-    : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
-};
-/** @type {import('../base/checks.js').OptionCheck} */
-const saved = (value, name) =>
-  value === null
-    ? null
-    : value instanceof Uint8Array
-      ? stableBytes(value)
-      : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`);
-/** @type {import('../base/checks.js').OptionCheck} */
-const heldOut = (value, name) =>
-  value === null || typeof value === 'number' || (isBytes(value) && !(value instanceof URL))
-    ? value
-    : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`);
-const CHECKS = {
-  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
-  worker: workerFile,
-  muon: flag,
-  vocabSize: anyNumber,
-  tokenizer: vocabulary,
-  validation: heldOut,
-  validateEvery: anyNumber,
-  checkpoint: saved,
-  signal,
-};
+/** @import { Text } from './train_order.js' */
 
 /**
  * Start a worker for training, and compile its binary.
@@ -106,150 +24,6 @@ async function startTrainer(workerOption, signal) {
 }
 
 /**
- * A caller's configuration or preset name as a complete configuration, with its own vocabulary size.
- * @param {object | string} config
- * @param {Record<string, number>} sizes  vocab_size, and the default of context_length
- * @returns {import('../config/config.js').Config}
- */
-function configOf(config, sizes) {
-  const input =
-    typeof config === 'string'
-      ? presetConfig(checkedText(config, 'the preset', LIMITS.word))
-      : jsonCopy(config, 'the configuration', { code: 'bad-config', functions: true });
-  if (input === null || typeof input !== 'object')
-    fail('bad-argument', `expected a configuration, found ${show(config)}`);
-  const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (input);
-  const context = fields.context_length ?? fields.contextLength ?? sizes.context_length;
-  delete fields.contextLength;
-  return completeConfig({ ...fields, vocab_size: sizes.vocab_size, context_length: context });
-}
-
-/**
- * The bytes of a text to train on, checked.
- * @param {unknown} text
- * @param {string} what  name of the argument, for messages
- * @returns {Promise<Uint8Array>}
- */
-async function bytesOf(text, what) {
-  const size = readValue(what, () =>
-    typeof text === 'string'
-      ? text.length
-      : text instanceof Blob
-        ? text.size
-        : text instanceof ArrayBuffer || text instanceof Uint8Array
-          ? text.byteLength
-          : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`),
-  );
-  if (size > LIMITS.trainingText) {
-    const unit = typeof text === 'string' ? 'characters' : 'bytes';
-    fail('bad-argument', `${what} has ${size} ${unit}, at most ${LIMITS.trainingText} are taken`);
-  }
-  if (typeof text === 'string') return new TextEncoder().encode(text);
-  if (text instanceof Blob)
-    return new Uint8Array(
-      await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${messageOf(error)}`, error)),
-    );
-  return stableBytes(/** @type {Uint8Array | ArrayBuffer} */ (text));
-}
-
-/**
- * Divides a text into one to train on and the last share of it, which is held out. The held-out part begins at a story
- * (or at a line of pairs) where the text has several, otherwise at a word or at least at a character.
- * @param {Uint8Array} text
- * @param {number} share  0 .. 1
- * @param {string} mark   separator between stories
- * @returns {{text: Uint8Array, held: Uint8Array}}
- */
-export function holdOut(text, share, mark) {
-  const letters = new TextDecoder('latin1').decode(text); // one letter for each byte
-  let last = letters.trimEnd(); // up to the end of the last story, without separators and white space after it
-  while (last.endsWith(mark)) last = last.slice(0, -mark.length).trimEnd();
-  const want = Math.min(Math.floor(text.length * (1 - share)), Math.max(last.length - 1, 0));
-  const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)]
-    .filter((at) => at >= 0)
-    .map((at) => at + mark.length);
-  const space = letters.slice(want).search(/[ \n\r\t]/); // no \s: bytes of UTF-8 characters would match it
-  let letter = want;
-  while ((text[letter] & 0xc0) === 0x80) letter++; // inside a character of UTF-8
-  ends.push(...(space >= 0 ? [want + space] : []), letter);
-  const full = (/** @type {string} */ part) => part.replaceAll(mark, '').trim() !== '';
-  const at = ends.find((end) => full(letters.slice(0, end)) && full(letters.slice(end)));
-  if (at === undefined) fail('bad-option', `validation is ${share}: the text is too short to hold out a share of it`);
-  return { text: text.slice(0, at), held: text.slice(at) };
-}
-
-/**
- * The arguments of train, checked, as the message that starts the run.
- * @param {object | string} config
- * @param {Text} data
- * @param {Record<string, any>} o
- * @returns {Promise<Order>}
- */
-async function checkedOrder(config, data, o) {
-  const {
-    muon = true,
-    vocabSize = DEFAULT_SIZES.vocab_size,
-    tokenizer = null,
-    validation = null,
-    validateEvery = 50,
-    checkpoint = null,
-  } = o;
-  /** @type {Record<string, number>} */
-  const options = { muon: Number(muon) };
-  for (const [name, nameInC, byDefault, ...range] of NUMBERS)
-    options[nameInC] = numberInRange(name, o[name] ?? byDefault, ...range);
-  // At least the 256 bytes and the separator. The trainer counts all pairs of tokens in a square table.
-  numberInRange('vocabSize', vocabSize, 257, 8192, true);
-  numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
-  const complete = configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize });
-  const { kind, context_length: context } = complete;
-  const { batch_tokens: batch } = options;
-  if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
-  if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
-  // A batch is divided into passes of equal size, at least two where possible: the trainer computes two at a time.
-  const sequences = Math.floor(batch / context);
-  let perPass = Math.max(1, sequences >> 1);
-  while (sequences % perPass) perPass--;
-  Object.assign(options, { batch_tokens: sequences * context, micro_tokens: perPass * context });
-  let text = await bytesOf(data, 'data');
-  let held = null;
-  if (typeof validation === 'number') {
-    if (!(validation > 0 && validation < 1))
-      fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
-    ({ text, held } = holdOut(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
-  } else if (validation !== null) {
-    held = await bytesOf(validation, 'validation');
-  }
-  return {
-    config: complete,
-    options,
-    tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer),
-    text,
-    held,
-    validateEvery,
-    checkpoint,
-  };
-}
-
-/**
- * A vocabulary as a tokenizer.json in the trainer's form.
- * @param {any} source
- * @returns {Promise<string>}
- */
-async function vocabularyOf(source) {
-  const known = learntVocabularies.get(source);
-  if (known) return known;
-  const json =
-    source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source));
-  const { vocab, merges } = json.model ?? {};
-  if (!vocab || Array.isArray(vocab) || !Array.isArray(merges))
-    fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
-  return JSON.stringify({
-    model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) },
-  });
-}
-
-/**
  * Starts a training run.
  * @param {object | string} config
  * @param {Text} data
@@ -258,7 +32,7 @@ async function vocabularyOf(source) {
  * @returns {Promise<TrainingRun>} open
  */
 export async function startTraining(config, data, options, onStart) {
-  const checked = checkedOptions('train', options, CHECKS);
+  const checked = checkedOptions('train', options, TRAIN_OPTIONS);
   return guardedAsync(() => start(config, data, checked, onStart), checked.signal);
 }
 
@@ -437,7 +211,7 @@ export async function depth(config, options) {
     seed = 1,
     tokens = 256,
     signal: given,
-  } = checkedOptions('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
+  } = checkedOptions('depth', options, { seed: number, tokens: number, signal });
   numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
   numberInRange('tokens', tokens, 2, 1 << 16, true);
   return guardedAsync(() => measureDepth(config, seed, tokens, given), given);

@@ -1,0 +1,349 @@
+// call_options.js - checks the types, sizes and ranges of the options of a model's calls
+import { fail, show } from '../base/errors.js';
+import { checkedIdList, checkedInput } from './arguments.js';
+import { numberInRange as inRange } from './options.js';
+import {
+  LIMITS,
+  checkedOptions,
+  checkedText,
+  entriesOf,
+  flag,
+  isArrayBuffer,
+  isUint8Array,
+  jsonCopy,
+  number,
+  readValue,
+  signal,
+  stableBytes,
+  word,
+} from '../base/checks.js';
+
+/** @import { OptionCheck } from '../base/checks.js' */
+/** @import { Limits } from './arguments.js' */
+
+/**
+ * The encoder's input.
+ * @type {OptionCheck}
+ */
+const source = (value, name, limits) => (value === null ? undefined : checkedInput(value, 'source', limits, true));
+
+/**
+ * A function that throws the error for an option with too many entries.
+ * @param {string} name
+ * @param {number} most
+ * @returns {(n: number) => never}
+ */
+const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entries, at most ${most} are taken`);
+
+/**
+ * The check of one value for each position, or of a list of such for several inputs.
+ * @param {(entry: any, at: string, limits: Limits) => any[]} list  reads one list; `at` is its name, for messages
+ * @param {(values: any[], at: string) => any} values  checks and copies its entries
+ * @param {boolean} [gaps]  whether an input may have none
+ * @returns {OptionCheck}
+ */
+const perPosition =
+  (list, values, gaps = false) =>
+  (value, name, limits) => {
+    if (value === null) return undefined;
+    const entries = list(value, name, limits);
+    if (!entries.some((x) => typeof x === 'object' && x !== null)) return values(entries, name);
+    return entries.map((entry, i) => {
+      const at = `${name}[${i}]`;
+      return gaps && (entry ?? null) === null ? undefined : values(list(entry, at, limits), at);
+    });
+  };
+/** A mask, 0 or 1 for each position. */
+const mask = perPosition(
+  (entry, at, { source: most }) =>
+    entriesOf(entry, Math.max(most, LIMITS.sequences), (n) =>
+      fail('bad-option', `${at} has ${n} entries, the context holds ${most} positions`),
+    ) ?? fail('bad-option', `${at} is ${show(entry)}, expected a list of 0 and 1`),
+  (values, at) =>
+    Uint8Array.from(values, (x, i) => {
+      if (typeof x !== 'number' && typeof x !== 'boolean')
+        fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected 0 or 1`);
+      return x ? 1 : 0;
+    }),
+  true,
+);
+/** The type of each token. */
+const tokenTypes = perPosition(
+  (entry, at, { context: most }) =>
+    entriesOf(entry, Math.max(most, LIMITS.sequences), tooMany(at, most)) ??
+    fail('bad-option', `${at} is ${show(entry)}, expected a list of numbers`),
+  (values, at) =>
+    values.map((x, i) =>
+      Number.isInteger(x) && x >= 0
+        ? x
+        : fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected a whole number`),
+    ),
+);
+
+/**
+ * A copy of a list of texts, checked.
+ * @param {string} name  of the option
+ * @param {any} value
+ * @param {number} most    texts that are accepted
+ * @param {number} length  most characters of each
+ * @returns {string[]}
+ */
+function texts(name, value, most, length) {
+  const list = entriesOf(value, most, tooMany(name, most));
+  if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list of texts`);
+  list.forEach((text, i) => {
+    if (typeof text !== 'string' || text.length > length)
+      fail('bad-option', `${name}[${i}] is ${show(text)}, expected a text of at most ${length} characters`);
+  });
+  return list;
+}
+
+/** @type {OptionCheck} */
+const capture = (value, name) => texts(name, value, LIMITS.names, LIMITS.word);
+/** @type {OptionCheck} */
+const stop = (value, name) => {
+  if (value === null) return undefined;
+  const list =
+    typeof value === 'string'
+      ? [value]
+      : Array.isArray(value)
+        ? entriesOf(value, LIMITS.stops, tooMany(name, LIMITS.stops))
+        : null;
+  const fine = list?.every((text) => typeof text === 'string' && text && text.length <= LIMITS.stopLength);
+  return fine
+    ? list
+    : fail(
+        'bad-option',
+        `${name} is ${show(value)}, expected a text or a list of texts, ` +
+          `none of them empty or longer than ${LIMITS.stopLength} characters`,
+      );
+};
+
+const EDIT_FIELDS = ['at', 'scale', 'set', 'add', 'head', 'position', 'index'];
+
+/** @type {OptionCheck} */
+const edits = (value, name, limits) => {
+  const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits));
+  if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
+  let left = LIMITS.editNumbers;
+  /**
+   * `set` or `add` of an edit: one number, or one for each index of a row.
+   * @param {any} values
+   * @param {string} where
+   */
+  const row = (values, where) => {
+    if (values === undefined || values === null || typeof values === 'number') return values;
+    const most = Math.min(limits.row, left);
+    const numbers =
+      entriesOf(values, most, (n) =>
+        fail(
+          'bad-option',
+          most < limits.row
+            ? `${name}: at most ${LIMITS.editNumbers} numbers are taken`
+            : `${where} has ${n} entries, the longest row of this model has ${limits.row}`,
+        ),
+      ) ?? fail('bad-option', `${where} is ${show(values)}, expected a number, or a list of numbers for one row`);
+    left -= numbers.length;
+    const bad = numbers.findIndex((x) => typeof x !== 'number');
+    return bad < 0
+      ? Float32Array.from(numbers)
+      : fail('bad-option', `${where} holds ${show(numbers[bad])} at place ${bad}, expected numbers`);
+  };
+  return list.map((edit, i) => {
+    const where = `${name}[${i}]`;
+    return readValue(where, () => {
+      if (edit === null || typeof edit !== 'object' || Array.isArray(edit) || ArrayBuffer.isView(edit))
+        fail('bad-option', `${where} is ${show(edit)}, expected { at, scale | set | add }`);
+      const fields = Object.fromEntries(EDIT_FIELDS.map((field) => [field, edit[field]]));
+      const { at, scale, set, add, ...places } = fields;
+      const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));
+      if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
+      if (typeof at !== 'string' || at.length > LIMITS.word)
+        fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
+      if (scale !== undefined && !Number.isFinite(scale))
+        fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
+      for (const [field, place] of Object.entries(places))
+        inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
+      if ((scale ?? set ?? add ?? null) === null)
+        fail('bad-option', `${where} changes nothing: give scale, set or add`);
+      return { at, scale, set: row(set, `${where}.set`), add: row(add, `${where}.add`), ...places };
+    });
+  });
+};
+
+/** @type {OptionCheck} */
+const token = (value, name) =>
+  typeof value === 'string' ? checkedText(value, name, LIMITS.word) : number(value, name, null);
+/** @type {OptionCheck} */
+const seen = (value, name, limits) => (value === null ? undefined : checkedIdList(value, `list ${name}`, limits.vocab));
+/** @type {OptionCheck} */
+const template = (value, name) =>
+  value === null ? undefined : jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true });
+
+/**
+ * What Session.save returned, copied.
+ * @type {OptionCheck}
+ */
+const state = (value, name) => {
+  if (value === null) return undefined;
+  if (!isUint8Array(value) && !isArrayBuffer(value))
+    fail('bad-option', `${name} is ${show(value)}, expected a Uint8Array`);
+  return new Uint8Array(stableBytes(value));
+};
+
+/**
+ * What is added to the logits of tokens, by id: an object or a Map, as a list of pairs.
+ * @type {OptionCheck}
+ */
+const logitBias = (value, name, limits) => {
+  if (value === null) return undefined;
+  if (typeof value !== 'object' || Array.isArray(value) || ArrayBuffer.isView(value))
+    fail('bad-option', `${name} is ${show(value)}, expected an object of numbers by token id`);
+  const entries = value instanceof Map ? [...value] : Object.entries(value);
+  if (entries.length > LIMITS.config) tooMany(name, LIMITS.config)(entries.length);
+  return entries.map(([key, bias]) => {
+    const id = typeof key === 'string' && /^\d+$/.test(key) ? Number(key) : key;
+    if (!Number.isInteger(id) || id < 0 || id >= limits.vocab)
+      fail('bad-option', `${name} has the key ${show(key)}, token ids are whole numbers from 0 to ${limits.vocab - 1}`);
+    if (bias !== -Infinity) inRange(`${name} of token ${id}`, bias, -100, 100);
+    return [id, bias];
+  });
+};
+/**
+ * A JSON schema; whether its keywords are supported is checked where it is compiled (constrain/json_schema.js).
+ * @type {OptionCheck}
+ */
+const schema = (value, name) => {
+  if (value === null) return undefined;
+  if (value !== true && (typeof value !== 'object' || Array.isArray(value)))
+    fail('bad-option', `${name} is ${show(value)}, expected a JSON schema, which is an object, or true for any value`);
+  return jsonCopy(value, name, { code: 'bad-option' });
+};
+/** @type {OptionCheck} */
+const grammar = (value, name) => {
+  if (value === null) return undefined;
+  return typeof value === 'string' && value.length <= LIMITS.word
+    ? value
+    : fail('bad-option', `${name} is ${show(value)}, expected a grammar as text of at most ${LIMITS.word} characters`);
+};
+
+/**
+ * The second text of a pair, or one for each of several inputs.
+ * @type {OptionCheck}
+ */
+const pair = (value, name, limits) =>
+  value === null
+    ? undefined
+    : typeof value === 'string'
+      ? checkedText(value, name, LIMITS.textPerPosition * limits.context)
+      : texts(name, value, LIMITS.sequences, LIMITS.textPerPosition * limits.context);
+
+/** @type {OptionCheck} */
+const pooling = (value, name) =>
+  value === null
+    ? undefined
+    : ['mean', 'cls', 'last', 'pooler'].includes(value)
+      ? value
+      : fail('bad-option', `${name} is ${show(value)}, expected one of mean, cls, last, pooler`);
+
+const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
+/**
+ * The range is checked here, because the option is used only when something is captured.
+ * @type {OptionCheck}
+ */
+const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
+const CAPTURE_OPTIONS = { capture, captureBudget, edits };
+/**
+ * The check of a number in a range.
+ * @param {number} least
+ * @param {number} most
+ * @param {boolean} [whole]
+ * @returns {OptionCheck}
+ */
+const within =
+  (least, most, whole = false) =>
+  (value, name) =>
+    inRange(name, value, least, most, whole);
+const count = within(0, Number.MAX_SAFE_INTEGER, true);
+/**
+ * The check of a number above 0, also in single precision.
+ * @param {number} most
+ * @returns {OptionCheck}
+ */
+const aboveZero = (most) => (value, name) =>
+  Math.fround(inRange(name, value, 0, most))
+    ? value
+    : fail('bad-option', `${name} is ${value}, expected a number above 0 (1: off)`);
+/** The options of gf_session_sample: their ranges are checked here and nowhere else. */
+const SAMPLING_OPTIONS = {
+  temperature: within(0, 1e6),
+  topK: within(0, 2 ** 31 - 1, true),
+  topP: aboveZero(1),
+  minP: within(0, 1),
+  repetitionPenalty: aboveZero(1e6),
+};
+const PENALTIES = { presencePenalty: within(-100, 100), frequencyPenalty: within(-100, 100), logitBias };
+/**
+ * Options of a generation in a session, which has its source, captures and edits already.
+ * @type {Record<string, OptionCheck>}
+ */
+const SESSION_GENERATION_OPTIONS = {
+  ...SAMPLING_OPTIONS,
+  ...PENALTIES,
+  json: schema,
+  grammar,
+  maxTokens: (value, name, limits) => (value === Infinity ? value : count(value, name, limits)),
+  minTokens: count,
+  seed: count,
+  stop,
+  logprobs: (value, name, limits) => inRange(name, value, 0, limits.vocab, true),
+  ignoreEos: flag,
+  addSpecialTokens: flag,
+  signal,
+};
+const GENERATION_OPTIONS = {
+  ...SOURCE_OPTIONS,
+  ...CAPTURE_OPTIONS,
+  ...SESSION_GENERATION_OPTIONS,
+  beams: within(1, 64, true),
+  lengthPenalty: within(0, 100),
+};
+/**
+ * A session, or null. Model.chat checks that it is one of its own.
+ * @type {OptionCheck}
+ */
+const session = (value) => value ?? undefined;
+const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
+const TYPE_OPTIONS = { pair, tokenTypes };
+
+/**
+ * The options of every call, and their checks.
+ * @type {Record<string, Record<string, OptionCheck>>}
+ */
+const CALLS = {
+  encode: { addSpecialTokens: flag },
+  generate: GENERATION_OPTIONS,
+  chat: { ...GENERATION_OPTIONS, template, session },
+  forward: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...CAPTURE_OPTIONS, mask },
+  embed: { ...TYPE_OPTIONS, mask, addSpecialTokens: flag, pooling, normalize: flag, truncate: flag, signal },
+  distribution: { ...SAMPLING_OPTIONS, ...PENALTIES, seen, generated: seen },
+  logitLens: { ...PASS_OPTIONS, ...TYPE_OPTIONS, top: number },
+  attribution: { ...PASS_OPTIONS, token, position: number },
+  explain: { ...PASS_OPTIONS, ...TYPE_OPTIONS, at: word, position: number, head: number, index: number },
+  trace: { ...PASS_OPTIONS, ...TYPE_OPTIONS },
+  session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS, state },
+  eval: { signal },
+  'session.generate': SESSION_GENERATION_OPTIONS,
+};
+
+/**
+ * The options of a model's call, checked and copied. The signal is returned separately, because it cannot be posted.
+ * @param {string} call  its name
+ * @param {any} options
+ * @param {Limits} [limits]
+ * @returns {[Record<string, any>, {signal?: AbortSignal}]}
+ */
+export function callOptions(call, options, limits) {
+  const { signal: callerSignal, ...rest } = checkedOptions(call, options, CALLS[call], limits);
+  return [rest, { signal: callerSignal }];
+}
