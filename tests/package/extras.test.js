@@ -55,6 +55,7 @@ const CALLS = {
   llama2c: ({ load }) => load(new Uint8Array([0x32, 0x34, 0x6b, 0x61, 1, 0, 0, 0]), { worker: true }),
   adapters: ({ load }) => load(model, { worker: true, adapters: [{ source: 'adapter.gguf' }] }),
   infer: ({ load }) => load(join(top, 'tests/golden/pytorch/mingpt.pt'), { worker: true }),
+  beams: (_, loaded) => loaded.generate('Once', { maxTokens: 4, beams: 2 }).next(),
   explain: (_, loaded) => loaded.explain([1, 2], { at: 'blocks.0.hook_resid_post', index: 0 }),
   cache: ({ load }) => load(model, { worker: true, cache: 'file', cacheDir: join(folder, 'cached') }),
   node: ({ load }) => load(model, { worker: true }),

@@ -1,5 +1,4 @@
 // batch.js - generates several texts in one call
-import { beamSearch } from './beams.js';
 import { perSecond } from '../base/clock.js';
 import { Generation } from './generate.js';
 import { advanceAll } from './advance.js';
@@ -18,16 +17,17 @@ import { optionsPerSequence } from '../input/sources.js';
  * @param {number[][]} prompts
  * @param {GenerationOptions} o
  * @param {import('./generate.js').Delivery} hooks
+ * @param {typeof sampleTogether} [each]  how the texts are found; default: by sampling
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* generateMany(model, prompts, o, { signal }) {
+export async function* generateMany(model, prompts, o, { signal }, each = sampleTogether) {
   const seedBelowZero = o.seed - 2 ** 53; // seed + i may exceed 2^53, where doubles lose digits; below + i does not
   const optionsOfEach = optionsPerSequence(o, prompts.length).map((own, i) => ({
     ...own,
     seed: seedBelowZero + i + (seedBelowZero + i < 0 ? 2 ** 53 : 0),
     source: own.source === undefined ? undefined : model.ids(own.source, `source ${i}`),
   }));
-  const summaries = yield* (o.beams > 1 ? searchEach : sampleTogether)(model, prompts, optionsOfEach, signal);
+  const summaries = yield* each(model, prompts, optionsOfEach, signal);
   const sum = (/** @type {'prefilledTokens'|'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
   // The texts share their passes: the decode time is that of the longest text. Beam searches run one after the other.
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs));
@@ -45,30 +45,6 @@ export async function* generateMany(model, prompts, o, { signal }) {
     sequences: prompts.map((p, i) => [...p, ...summaries[i].ids]),
     summaries,
   };
-}
-
-/**
- * Beam searches, one after the other.
- * @param {LoadedModel} model
- * @param {number[][]} prompts
- * @param {GenerationOptions[]} options  of each
- * @param {AbortSignal} [signal]
- * @returns {AsyncGenerator<Step[], Summary[], void>}
- */
-async function* searchEach(model, prompts, options, signal) {
-  /** @type {Summary[]} */
-  const summaries = [];
-  for (const [sequence, prompt] of prompts.entries()) {
-    const search = beamSearch(model, prompt, options[sequence], { signal });
-    try {
-      let found = await search.next();
-      for (; !found.done; found = await search.next()) yield found.value.map((step) => ({ ...step, sequence }));
-      summaries.push(found.value);
-    } finally {
-      await search.return(/** @type {any} */ (undefined)); // ends the search when the reader of the steps stops
-    }
-  }
-  return summaries;
 }
 
 /**

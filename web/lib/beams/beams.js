@@ -1,14 +1,14 @@
 // beams.js - beam search
 import { perSecond } from '../base/clock.js';
-import { StepBuffer } from './generate.js';
-import { advanceAll } from './advance.js';
+import { StepBuffer } from '../run/generate.js';
+import { advanceAll } from '../run/advance.js';
 import { Yielder } from '../base/event_loop.js';
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./sequence.js').Sequence} Sequence */
-/** @typedef {import('./generate.js').Step} Step */
-/** @typedef {import('./generate.js').Summary} Summary */
-/** @typedef {import('./generate.js').GenerationOptions} GenerationOptions */
+/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/** @typedef {import('../run/sequence.js').Sequence} Sequence */
+/** @typedef {import('../run/generate.js').Step} Step */
+/** @typedef {import('../run/generate.js').Summary} Summary */
+/** @typedef {import('../run/generate.js').GenerationOptions} GenerationOptions */
 
 /**
  * A hypothesis: its sequence in the engine, its new tokens, their logarithms of probabilities and the sum of these.
@@ -140,7 +140,7 @@ class Search {
  * @param {LoadedModel} model
  * @param {number[]} prompt
  * @param {GenerationOptions} o
- * @param {import('./generate.js').Delivery} hooks
+ * @param {import('../run/generate.js').Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
 export async function* beamSearch(model, prompt, o, { signal }) {
@@ -179,4 +179,28 @@ export async function* beamSearch(model, prompt, o, { signal }) {
   } finally {
     search.close();
   }
+}
+
+/**
+ * Beam searches, one after the other.
+ * @param {LoadedModel} model
+ * @param {number[][]} prompts
+ * @param {GenerationOptions[]} options  of each
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<Step[], Summary[], void>}
+ */
+export async function* searchEach(model, prompts, options, signal) {
+  /** @type {Summary[]} */
+  const summaries = [];
+  for (const [sequence, prompt] of prompts.entries()) {
+    const search = beamSearch(model, prompt, options[sequence], { signal });
+    try {
+      let found = await search.next();
+      for (; !found.done; found = await search.next()) yield found.value.map((step) => ({ ...step, sequence }));
+      summaries.push(found.value);
+    } finally {
+      await search.return(/** @type {any} */ (undefined)); // ends the search when the reader of the steps stops
+    }
+  }
+  return summaries;
 }
