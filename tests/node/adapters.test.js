@@ -30,7 +30,7 @@ function merged(name, tensor, added, transposed) {
   return { weights: safetensors(file), config: json(join(golden, name, 'config.json')) };
 }
 
-const logitsOf = async (/** @type {any} */ source, options = {}, ids = [3, 1, 4, 1, 5]) => {
+const logitsOf = async (source, options = {}, ids = [3, 1, 4, 1, 5]) => {
   const model = await load(source, options);
   const { logits } = await model.forward(ids);
   model.dispose();
@@ -42,13 +42,13 @@ const llama = {
   'model.layers.1.self_attn.v_proj': 'v',
   'model.layers.1.mlp.down_proj': 'down',
 };
-const shapesOf = (/** @type {string} */ name, /** @type {Record<string, string>} */ modules, transposed = false) => {
+const shapesOf = (name, modules, transposed = false) => {
   const file = readTensors(join(golden, name, 'model.safetensors'));
   return Object.fromEntries(
     Object.keys(modules).map((module) => {
       const full = `${module}.weight`;
       const stored = Object.keys(file).find((t) => full === t || full.endsWith(`.${t}`));
-      const [out, into] = file[/** @type {string} */ (stored)].shape;
+      const [out, into] = file[stored].shape;
       return [module, transposed ? [out, into] : [into, out]];
     }),
   );
@@ -94,7 +94,7 @@ describe('merging', () => {
     const modules = { 'transformer.h.0.attn.c_attn': '', 'transformer.h.1.mlp.c_proj': '' };
     const one = adapter(shapesOf(name, modules, true));
     const file = readTensors(join(golden, name, 'model.safetensors'));
-    const stored = (/** @type {string} */ m) => Object.keys(file).find((t) => `${m}.weight`.endsWith(t)) ?? '';
+    const stored = (m) => Object.keys(file).find((t) => `${m}.weight`.endsWith(t)) ?? '';
     const added = Object.entries(one.pairs).map(([m, p]) => [m, { ...p, factor: 1.5 }]);
     const want = await logitsOf(merged(name, stored, added, true));
     const { weights, config } = one;
@@ -125,7 +125,6 @@ describe('merging', () => {
     assert.equal(quantised.parameters.rows.find((r) => r.name === 'blocks.0.attn.q.weight')?.dtype, 'q8_0');
     assert.equal((await collect(quantised.generate([1, 2], { maxTokens: 3 }))).ids.length, 3);
     quantised.dispose();
-    /** @type {import('../../web/lib/index.js').Progress[]} */
     const seen = [];
     (await load(source, { adapters: [{ source: { weights, config } }], onProgress: (p) => seen.push(p) })).dispose();
     assert.ok(seen.every((p) => p.total === null || p.loaded <= p.total));
@@ -137,17 +136,17 @@ describe('refusals', () => {
   const source = `${join(golden, name)}/`;
   const q = 'model.layers.0.self_attn.q_proj';
   const good = adapter(shapesOf(name, { [q]: '' }));
-  const tensor = (/** @type {number[]} */ shape) => ({
+  const tensor = (shape) => ({
     shape,
     data: new Float32Array(shape.reduce((x, y) => x * y, 1)),
   });
-  const files = (/** @type {Record<string, number[]>} */ shapes) =>
+  const files = (shapes) =>
     safetensors(
       Object.fromEntries(Object.entries(shapes).map(([n, s]) => [`base_model.model.${n}.weight`, tensor(s)])),
     );
   const shapes = { a: good.pairs[q].a.shape, b: good.pairs[q].b.shape };
 
-  for (const [what, weights, config, code, words] of /** @type {[string, any, any, string, RegExp][]} */ ([
+  for (const [what, weights, config, code, words] of [
     [
       'a module that the model lacks',
       files({ 'model.layers.9.x.lora_A': [4, 8], 'model.layers.9.x.lora_B': [8, 4] }),
@@ -195,7 +194,7 @@ describe('refusals', () => {
     ['r 0', good.weights, { r: 0 }, 'bad-config', /r is 0/],
     ['a lora_alpha that is no number', good.weights, { lora_alpha: 'x' }, 'bad-config', /lora_alpha/],
     ['bytes without a header', new Uint8Array(20), {}, 'bad-header', /./],
-  ]))
+  ])
     test(what, () =>
       refused(
         load(source, { adapters: [{ source: { weights, config: { ...good.config, ...config } } }] }),
@@ -228,16 +227,12 @@ describe('refusals', () => {
       [{ source: { weights, config }, scale: '1' }],
       [{ source: { weights, config }, typo: 1 }],
     ])
-      await refused(
-        load(source, { adapters: /** @type {any} */ (adapters) }),
-        ['bad-option', 'bad-argument'],
-        /adapters/,
-      );
+      await refused(load(source, { adapters }), ['bad-option', 'bad-argument'], /adapters/);
     await refused(load(source, { adapters: [{ source: 7 }] }), 'bad-argument');
     await refused(load(source, { adapters: [{ source: new Response(weights) }] }), 'bad-option', /not a Response/);
     await refused(load(source, { adapters: [{ source: weights }] }), 'bad-argument', /needs \{ weights, config \}/);
     await refused(load(source, { adapters: [{ source: join(folder, 'none.safetensors') }] }), 'not-found');
-    assert.throws(() => withAdapters(/** @type {any} */ ({ format: 'llama2c' }), []), {
+    assert.throws(() => withAdapters({ format: 'llama2c' }, []), {
       code: 'unsupported',
       message: /safetensors, PyTorch and GGUF checkpoints, this one is a llama2c/,
     });

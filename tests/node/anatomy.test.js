@@ -14,7 +14,6 @@ import { frameOf } from '../../web/page/views/inside/anatomy/frame.js';
 import { partsOf, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 
 const small = { vocab_size: 96, d_model: 32, n_layers: 3, n_heads: 4 };
-/** @type {Record<string, any>} */
 const architectures = {
   ...PRESETS,
   'post-norm encoder-decoder': {
@@ -66,7 +65,7 @@ function* partsOfEach() {
   }
 }
 const ROOM = { letters: 12, words: 12 };
-const numbersIn = (/** @type {string} */ path) => path.match(/-?[\d.]+/g)?.map(Number) ?? [];
+const numbersIn = (path) => path.match(/-?[\d.]+/g)?.map(Number) ?? [];
 
 test('every stage has one caption and every number of the layout is finite, in both pictures', () => {
   for (const { name, parts } of partsOfEach()) {
@@ -110,16 +109,14 @@ test('the tall picture fits every width of a phone, one stage below the other', 
 
 /** Both pictures of an architecture with its first layer open. @param {string} name */
 function picturesOf(name) {
-  const { parts } = /** @type {any} */ ([...partsOfEach()].find((each) => each.name.startsWith(`${name}, layer`)));
+  const { parts } = [...partsOfEach()].find((each) => each.name.startsWith(`${name}, layer`));
   return [widePicture(parts, 1400), tallPicture(parts, 334)];
 }
 /** Places of strips and norms along the lanes. @param {any} picture */
 function along({ tall, lanes: [lane] }) {
-  const at = (/** @type {any} */ rect) => (tall ? rect.y : rect.x);
-  const strips = /** @type {any} */ (
-    Object.fromEntries(Object.entries(lane.strips).map(([name, rect]) => [name, at(rect)]))
-  );
-  return { ...strips, norms: lane.norms.map(at).sort((/** @type {number} */ a, /** @type {number} */ b) => a - b) };
+  const at = (rect) => (tall ? rect.y : rect.x);
+  const strips = Object.fromEntries(Object.entries(lane.strips).map(([name, rect]) => [name, at(rect)]));
+  return { ...strips, norms: lane.norms.map(at).sort((a, b) => a - b) };
 }
 /** How often the block adds to the stream. @param {any} picture */
 const sums = ({ lanes: [lane] }) => lane.pluses.split('M').length - 1;
@@ -146,7 +143,7 @@ test('a parallel block adds both outputs at its end, and no ribbon leads from th
       assert.equal(sums(picture), 1, name);
       assert.equal(along(picture).norms.length, 3, name); // a shared norm stands before both
       const { out, resid } = lane.strips;
-      const from = (/** @type {string} */ d) => numbersIn(d).slice(0, 2);
+      const from = (d) => numbersIn(d).slice(0, 2);
       const leaving = lane.flow.filter(({ d }) => {
         const [x, y] = from(d);
         return picture.tall ? y === out.y + out.height && x > out.x && x < out.x + out.width : x === out.x + out.width;
@@ -165,7 +162,7 @@ test('a parallel block adds both outputs at its end, and no ribbon leads from th
 });
 
 test('an encoder-decoder is described by its configuration, and each of its weights is in one stage', () => {
-  const described = (/** @type {string} */ name) => {
+  const described = (name) => {
     const given = architectures[name];
     const table = countParameters(given);
     const stages = stagesOf(camelConfig(completeConfig(given)), table.rows, 1, 7, 5);
@@ -192,8 +189,7 @@ test('an encoder-decoder is described by its configuration, and each of its weig
 test('before the first block is the embedding, before a later one are the stream and the blocks before it', () => {
   const config = camelConfig(completeConfig({ ...small, n_layers: 6 }));
   const { rows } = countParameters({ ...small, n_layers: 6 });
-  const titles = (/** @type {number} */ layer) =>
-    Object.fromEntries(stagesOf(config, rows, layer, 7, 0).map((s) => [s.id, s.title]));
+  const titles = (layer) => Object.fromEntries(stagesOf(config, rows, layer, 7, 0).map((s) => [s.id, s.title]));
   assert.equal(titles(0).before, undefined);
   assert.equal(titles(0).more, '5 blocks after');
   assert.equal(titles(4).before, 'Stream into block 5');
@@ -202,14 +198,14 @@ test('before the first block is the embedding, before a later one are the stream
 });
 
 /** A text of so many tokens, whose queries give these weights in layer 0, head 0. */
-function textOf(/** @type {number} */ n, /** @type {(q: number, k: number) => number} */ weight) {
+function textOf(n, weight) {
   const patterns = new PatternStore(1, 1);
   const data = Float32Array.from({ length: n * n }, (_, i) => {
     const [q, k] = [Math.floor(i / n), i % n];
     return k > q ? 0 : weight(q, k);
   });
   patterns.append({ 'blocks.0.attn.hook_pattern': { data, shape: [1, n, n] } });
-  return /** @type {any} */ ({
+  return {
     run: { model: { config: { nLayers: 1, nHeads: 1, causal: true, kind: 'decoder' } } },
     attention: { patterns, otherPatterns: null, head: { layer: 0, head: 0 }, stack: 'self', hover: null, key: null },
     text: {
@@ -220,7 +216,7 @@ function textOf(/** @type {number} */ n, /** @type {(q: number, k: number) => nu
       words: new Map(),
     },
     sampler: { temperature: 0, topK: 1, topP: 1, seed: 1 },
-  });
+  };
 }
 
 test('lanes show the last tokens, and the weights of the selected token fill its lane', () => {
@@ -238,7 +234,7 @@ test('lanes show the last tokens, and the weights of the selected token fill its
     [1, 2, 3, 4, 5, 6, 7, 8, 9],
   );
   // from the sum of the five earlier keys to the end of the lane
-  const places = frame.lanes.map((lane) => /** @type {any} */ (lane.mix).at);
+  const places = frame.lanes.map((lane) => lane.mix.at);
   assert.ok(
     Math.abs(places[0] - (-8 + 16 * (5.5 / 14))) < 1e-6 && Math.abs(places[8] - (-8 + 16 * (13.5 / 14))) < 1e-6,
   );

@@ -9,7 +9,7 @@ import * as glassformer from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(top, 'docs/api.md'), 'utf8');
-const read = (/** @type {string} */ file) => readFileSync(join(top, 'web/lib', file), 'utf8');
+const read = (file) => readFileSync(join(top, 'web/lib', file), 'utf8');
 /**
  * The text of docs/api.md under a heading of the third level.
  * @param {string} heading
@@ -24,7 +24,7 @@ test('every export and every method has a heading in docs/api.md', () => {
     if (!new RegExp(`^### ${name}${typeof value === 'function' && !isClass ? '\\(\\)' : ''}$`, 'm').test(page))
       lacks.push(name);
     if (!isClass || name === 'GlassformerError') continue;
-    const members = /** @type {any} */ (value).prototype;
+    const members = value.prototype;
     for (const member of Object.getOwnPropertyNames(members).filter(
       (each) => each !== 'constructor' && each !== 'toText',
     )) {

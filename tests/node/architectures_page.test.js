@@ -17,7 +17,7 @@ import { flowOf } from '../../web/page/views/experiment/flow.js';
 import { ideasOf } from '../../web/page/views/experiment/ideas.js';
 import { CONCEPTS, TINY } from './concepts.js';
 
-const complete = (/** @type {any} */ changes) => camelConfig(completeConfig({ ...TINY, ...changes }));
+const complete = (changes) => camelConfig(completeConfig({ ...TINY, ...changes }));
 const PLAIN = complete({});
 
 /** Facts of a pass, as the lesson gets them. @param {any} config @param {number} layer @returns {any} */
@@ -36,36 +36,36 @@ const factsOf = (config, layer) => ({
   sampler: { temperature: 0.8, seed: 1 },
   drawn: null,
 });
-const lessonOf = (/** @type {any} */ config, layer = 0) =>
+const lessonOf = (config, layer = 0) =>
   Object.fromEntries(
     LESSON.filter(({ when }) => when?.(config) ?? true).map(({ id, say }) => [id, say(factsOf(config, layer))]),
   );
 /** @param {any} config @param {number} [layer] */
 function walkOf(config, layer = 0) {
   const table = countParameters(config);
-  const s = /** @type {any} */ ({
+  const s = {
     run: { model: { config, parameters: table, kvDtype: 'f32' } },
     text: { tokens: [{ id: 1, text: 'a', given: true }], sourceTokens: [], cursor: 0 },
     attention: { head: { layer, head: 0 } },
     sampler: { temperature: 1 },
-  });
+  };
   return Object.fromEntries(stopsOf(s).map(({ title, text }) => [title, text(s, config)]));
 }
-const chaptersOf = (/** @type {any} */ config) =>
+const chaptersOf = (config) =>
   Object.fromEntries(
     CHAPTERS.map(({ id, paragraphs, question }) => [id, [...paragraphs(config), question(config)].join(' ')]),
   );
-const ideasIn = (/** @type {any} */ config) =>
+const ideasIn = (config) =>
   Object.fromEntries(ideasOf(config).map((idea) => [idea, Object.values(IDEAS[idea](config)).join(': ')]));
 /** Texts of a flow, from top to bottom. @param {any[]} items @returns {string[]} */
 const linesOf = (items) => items.flatMap((item) => [item.text, ...(item.items ? linesOf(item.items) : [])]);
-const flowIn = (/** @type {any} */ config) => linesOf(flowOf(config, PLAIN, countParameters(config)));
+const flowIn = (config) => linesOf(flowOf(config, PLAIN, countParameters(config)));
 
 test('no text about any concept has a gap, and every count has its formula', () => {
   for (const [name, [changes]] of Object.entries(CONCEPTS)) {
     const config = complete(changes);
     const { rows } = countParameters(config);
-    const groups = [...byComponent(/** @type {any} */ (rows), config), ...byBlock(/** @type {any} */ (rows), config)];
+    const groups = [...byComponent(rows, config), ...byBlock(rows, config)];
     const texts = [
       ...[0, 1].flatMap((layer) => [
         ...Object.values(lessonOf(config, layer)),
@@ -141,7 +141,7 @@ test('experts are told from the layers that have none', () => {
   );
   const { rows } = countParameters(some);
   assert.deepEqual(
-    byComponent(/** @type {any} */ (rows), some)
+    byComponent(rows, some)
       .filter(({ name }) => /SwiGLU/.test(name))
       .map(({ name, count }) => [name, count]),
     [
@@ -154,7 +154,7 @@ test('experts are told from the layers that have none', () => {
 test('the head for masked words has a row of its own for what stands before its matrix', () => {
   const given = { ...TINY, kind: 'encoder', mlm_head: true, norm: 'layernorm', bias_head: true };
   const { rows } = countParameters(given);
-  const groups = byComponent(/** @type {any} */ (rows), camelConfig(completeConfig(given)));
+  const groups = byComponent(rows, camelConfig(completeConfig(given)));
   assert.deepEqual(
     groups.slice(-2).map(({ name, count, numbers }) => [name, count, numbers]),
     [
@@ -180,7 +180,7 @@ test('only ideas that a model has can be left out, in the words of that model', 
 });
 
 test('the steps of a score are those of the model', () => {
-  const names = (/** @type {any} */ changes) => stagesOf(complete(changes)).map(({ name }) => name);
+  const names = (changes) => stagesOf(complete(changes)).map(({ name }) => name);
   assert.deepEqual(names({}), ['scores', '÷ √d', 'masked', 'softmax']);
   assert.deepEqual(names({ score_scale: 0.0625, score_softcap: 50 }), [
     'scores',
@@ -192,7 +192,7 @@ test('the steps of a score are those of the model', () => {
 });
 
 test('a model as a list of what a token passes has its norms, sums and parallel parts in place', () => {
-  const block = (/** @type {any} */ changes) => flowIn(complete(changes)).slice(2, -2);
+  const block = (changes) => flowIn(complete(changes)).slice(2, -2);
   const attention = 'Attention, 4 heads, rotary';
   const ffn = 'SwiGLU, 40';
   assert.deepEqual(block({}), ['RMSNorm', attention, '+ stream', 'RMSNorm', ffn, '+ stream']);

@@ -12,11 +12,11 @@ const utf8 = new TextEncoder();
  */
 export function reads(automaton, text) {
   let state = automaton.start;
-  for (const byte of utf8.encode(text)) if (!(state = /** @type {any} */ (automaton.step(state, byte)))) return false;
+  for (const byte of utf8.encode(text)) if (!(state = automaton.step(state, byte))) return false;
   return state.accepting;
 }
 
 /** The automaton of a JSON schema. */
-export const schemaAutomaton = (/** @type {any} */ json) => new Automaton(compiled({ json }).network);
+export const schemaAutomaton = (json) => new Automaton(compiled({ json }).network);
 /** The automaton of a grammar in GBNF. */
-export const grammarAutomaton = (/** @type {string} */ grammar) => new Automaton(compiled({ grammar }).network);
+export const grammarAutomaton = (grammar) => new Automaton(compiled({ grammar }).network);

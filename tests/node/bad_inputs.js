@@ -41,13 +41,13 @@ export async function openModels(options) {
  */
 
 const SYMBOL = Symbol('odd');
-const any = (/** @type {any[]} */ ...values) => ({ values });
-const list = (/** @type {any[]} */ ...values) => ({ values, isList: true });
-const number = (/** @type {any[]} */ ...more) =>
+const any = (...values) => ({ values });
+const list = (...values) => ({ values, isList: true });
+const number = (...more) =>
   any(SYMBOL, () => 1, 10n, { a: 1 }, Object.create(null), [], true, 'x', '1', NaN, -1, ...more);
 /** A number that may be below 0. */
-const signed = (/** @type {any[]} */ ...more) => any(...number(...more).values.filter((x) => x !== -1));
-const count = (/** @type {any[]} */ ...more) => number(1.5, ...more);
+const signed = (...more) => any(...number(...more).values.filter((x) => x !== -1));
+const count = (...more) => number(1.5, ...more);
 export const odd = [SYMBOL, () => 1, 10n, { a: 1 }, new Date(0), new Map(), Object.create(null), NaN, 'x'];
 const flag = any(...odd, 0, 1, null);
 const dtype = any(5, {}, 'x', 'q9', 'constructor', SYMBOL, null);
@@ -68,7 +68,7 @@ const typed = {
   pair: any(SYMBOL, 5, true, { a: 1 }, [5], [null]),
   tokenTypes: list(SYMBOL, 5, true, 'x', { a: 1 }, [-1], [0.5], ['x'], [[0.5]]),
 };
-const edit = (/** @type {any} */ change) => [{ at: 'hook_embed', ...change }];
+const edit = (change) => [{ at: 'hook_embed', ...change }];
 const sees = {
   capture: list(...lists, null, [5], [null], [['x']], ['hook_patern'], ['blocks.99.hook_resid_pre']),
   captureBudget: number(),
@@ -112,10 +112,10 @@ const generates = {
 const { maxTokens, seed, temperature, stop, logprobs, ignoreEos, addSpecialTokens } = generates;
 
 /** Options added to `base`; a value that is not an options object is returned unchanged. */
-const withDefaults = (/** @type {any} */ base, /** @type {any} */ o) =>
+const withDefaults = (base, o) =>
   o !== null && typeof o === 'object' && !Array.isArray(o) && !ArrayBuffer.isView(o) ? { ...base, ...o } : o;
-const inSession = (/** @type {any} */ model, /** @type {(session: any) => Promise<any>} */ work) =>
-  model.session().then(async (/** @type {any} */ session) => {
+const inSession = (model, work) =>
+  model.session().then(async (session) => {
     try {
       await work(session);
     } finally {
@@ -127,7 +127,6 @@ const TEXT = 'the cat sat on the mat. the dog sat on the log. ';
 const tiny = { d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 };
 const notConfigs = [5, null, [], SYMBOL, () => 1, 'nothing', { vocab_size: 'x' }, { ...config, n_heads: SYMBOL }];
 
-/** @type {Record<string, Call>} */
 export const CALLS = {
   encode: {
     call: (m, a, o) => m.told.encode(a, o),

@@ -87,11 +87,11 @@ describe('beams', () => {
   });
 
   /** Beam search as the textbooks have it: every candidate of every beam, each text computed from its start. */
-  async function textbook(/** @type {number[]} */ start, { beams, lengthPenalty, maxTokens, edits }) {
-    const score = (/** @type {number} */ sum, /** @type {number} */ n) => sum / ((5 + n) / 6) ** lengthPenalty;
-    let liveBeams = [{ ids: /** @type {number[]} */ ([]), sum: 0 }],
-      best = { value: -Infinity, ids: /** @type {number[]} */ ([]) };
-    const offer = (/** @type {number} */ value, /** @type {number[]} */ ids) => {
+  async function textbook(start, { beams, lengthPenalty, maxTokens, edits }) {
+    const score = (sum, n) => sum / ((5 + n) / 6) ** lengthPenalty;
+    let liveBeams = [{ ids: [], sum: 0 }],
+      best = { value: -Infinity, ids: [] };
+    const offer = (value, ids) => {
       if (value > best.value) best = { value, ids };
     };
     for (let n = 1; n <= maxTokens; n++) {

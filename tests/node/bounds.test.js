@@ -21,17 +21,16 @@ const GUARD = 1 << 16,
 async function guarded() {
   const engine = await Engine.start(await engineModule({ backend: 'simd' }), 1),
     { gf_abi_alloc: alloc, gf_abi_free: free } = engine.x;
-  /** @type {Map<number, number>} */
   const sizes = new Map();
   engine.x = {
     ...engine.x,
-    gf_abi_alloc: (/** @type {number} */ n) => {
+    gf_abi_alloc: (n) => {
       const p = alloc(n + GUARD) >>> 0;
       new Uint8Array(engine.memory.buffer, p + n, GUARD).fill(MARK);
       sizes.set(p, n);
       return p;
     },
-    gf_abi_free: (/** @type {number} */ p) => {
+    gf_abi_free: (p) => {
       sizes.delete(p);
       free(p);
     },

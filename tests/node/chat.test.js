@@ -140,7 +140,7 @@ describe('chat', () => {
           sessions.push(session);
           try {
             await session.eval(new Array(2000).fill(1));
-          } catch (/** @type {any} */ error) {
+          } catch (error) {
             assert.equal(error.code, 'out-of-memory', error.stack);
             return sessions;
           }

@@ -27,7 +27,7 @@ function runWith(args, { input = '', env = {} } = {}) {
       process.execPath,
       [CLI, ...args],
       { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
-      (error, out, err) => resolve({ code: /** @type {any} */ (error)?.code ?? 0, out, err }),
+      (error, out, err) => resolve({ code: error?.code ?? 0, out, err }),
     );
     child.stdin?.end(input);
   });
@@ -90,7 +90,7 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
 });
 
 test('a closed pipe, and an interrupt while the model loads, end the process without an error message', async () => {
-  const start = (/** @type {string[]} */ ...args) => {
+  const start = (...args) => {
     const child = spawn(process.execPath, [join(top, 'web/lib/cli/cli.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -107,7 +107,7 @@ test('a closed pipe, and an interrupt while the model loads, end the process wit
 
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (silent.address());
+  const { port } = silent.address();
   const asked = once(silent, 'request'),
     waiting = start('--model', `http://127.0.0.1:${port}/x.gguf`, 'One day');
   await asked;
@@ -123,11 +123,11 @@ test('the file is executable and names its interpreter', () => {
 
 test('the prompt - and a pipe read standard input, without its last line break', async () => {
   const want = (await run('-m', stories, '-n', '6', '-t', '0', 'Once upon')).out;
-  for (const [args, input] of /** @type {[string[], string][]} */ ([
+  for (const [args, input] of [
     [[], 'Once upon\n'],
     [['-'], 'Once upon\r\n'],
     [['-'], 'Once upon'],
-  ])) {
+  ]) {
     const { code, out } = await runWith(['-m', stories, '-n', '6', '-t', '0', ...args], { input });
     assert.deepEqual([code, out], [0, want], JSON.stringify([args, input]));
   }
@@ -143,7 +143,7 @@ test('the prompt - and a pipe read standard input, without its last line break',
 test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet take effect', async () => {
   assert.equal((await run('--version')).out.trim(), json(join(top, 'package.json')).version);
   assert.equal((await run('-v')).out, (await run('--version')).out);
-  const text = async (/** @type {string[]} */ ...args) => run('-m', stories, '-n', '12', '-t', '0', ...args, 'One day');
+  const text = async (...args) => run('-m', stories, '-n', '12', '-t', '0', ...args, 'One day');
   const plain = await text();
   const threads = await text('--threads', '2');
   assert.deepEqual([threads.code, threads.out], [0, plain.out], 'any number of threads writes the same');
@@ -175,7 +175,7 @@ test("--chat formats the prompt with the model's chat template", async () => {
   );
   const model = await load(source),
     options = { maxTokens: 8, temperature: 0, topP: 0.95 };
-  const answer = (/** @type {any} */ messages) => collect(model.chat(messages, options)).then(({ text }) => text);
+  const answer = (messages) => collect(model.chat(messages, options)).then(({ text }) => text);
   const user = { role: 'user', content: 'the cat' },
     system = { role: 'system', content: 'Be brief' };
   assert.deepEqual(await run('-m', source, '--chat', '-n', '8', '-t', '0', '-q', 'the cat'), {
@@ -194,7 +194,7 @@ test('--chat without a prompt answers each line, and runs only what is new', asy
   const source = join(folder, 'chat/'); // from the test before
   const model = await load(source),
     options = { maxTokens: 6, temperature: 0, topP: 0.95 };
-  const say = async (/** @type {any} */ messages) => (await collect(model.chat(messages, options))).text;
+  const say = async (messages) => (await collect(model.chat(messages, options))).text;
   const system = { role: 'system', content: 'Be brief' };
   const messages = [system];
   let want = '';
@@ -275,14 +275,14 @@ test('penalties, minimal length, JSON schema and grammar reach the generation', 
   const written = JSON.parse((await run('-m', stories, '--json', '--json-schema', file, 'One day')).out);
   assert.ok([3, 4, 5].includes(JSON.parse(written.text).n));
   assert.match((await run('-m', stories, '-q', '--grammar', grammar, 'One day')).out, /^One day [a-c]{4}$/);
-  for (const [args, words] of /** @type {[string[], RegExp][]} */ ([
+  for (const [args, words] of [
     [['--json-schema', grammar], /not JSON/],
     [['--json-schema', join(folder, 'none.json')], /--json-schema: ENOENT/],
     [['--grammar', file], /grammar, line 1/],
     [['--json-schema', file, '--grammar', grammar], /json and grammar cannot be combined/],
     [['--beams', '2', '--presence-penalty', '1'], /presencePenalty cannot be combined with beams/],
     [['--min-p', 'x'], /--min-p is "x"/],
-  ])) {
+  ]) {
     const { code, err } = await run('-m', stories, ...args, 'One day');
     assert.equal(code, 1);
     assert.match(err, words);

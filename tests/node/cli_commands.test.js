@@ -27,7 +27,7 @@ function runWith(args, { input = '', env = {} } = {}) {
       process.execPath,
       [CLI, ...args],
       { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
-      (error, out, err) => resolve({ code: /** @type {any} */ (error)?.code ?? 0, out, err }),
+      (error, out, err) => resolve({ code: error?.code ?? 0, out, err }),
     );
     child.stdin?.end(input);
   });
@@ -40,7 +40,7 @@ test('embed prints a vector for each text', async () => {
   const config = { model_type: 'glassformer', kind: 'encoder', vocab_size: 500, d_model: 16, n_layers: 1, n_heads: 2 };
   const { model_type: _, ...own } = config;
   const tensors = Object.fromEntries(
-    countParameters(/** @type {any} */ (own)).rows.map(({ name, shape }, i) => [
+    countParameters(own).rows.map(({ name, shape }, i) => [
       name,
       {
         shape,
@@ -98,12 +98,12 @@ test('convert and quantize write GGUF files that give the same text', async () =
   const small = await load(out);
   assert.deepEqual([small.tokenizer, small.parameters.rows[0].dtype], [null, 'q4_0']);
   small.dispose();
-  for (const [args, words] of /** @type {[string[], RegExp][]} */ ([
+  for (const [args, words] of [
     [['quantize', source, out, '--type', 'F16'], /quantize: --type is "F16"/],
     [['convert', source, out, '--type', 'Q9'], /--type is "Q9", expected one of F32/],
     [['convert', join(top, 'weights/dates/'), join(folder, 'no.gguf')], /nearest, t5, /],
     [['convert', source, join(folder, 'none/x.gguf')], /ENOENT/],
-  ])) {
+  ]) {
     const { code, err } = await run(...args);
     assert.equal(code, 1, err);
     assert.match(err, words);
@@ -118,7 +118,7 @@ test('downloads are kept in the cache folder, except with --no-cache', async () 
     server = await serveCut(files),
     url = `${server.url}m.gguf`;
   const cache = join(folder, 'named'),
-    write = (/** @type {string[]} */ ...args) => run('-m', url, '-n', '4', '-t', '0', ...args, 'One day');
+    write = (...args) => run('-m', url, '-n', '4', '-t', '0', ...args, 'One day');
   try {
     const first = await write(),
       second = await write();
@@ -153,7 +153,7 @@ test('headers and the token are sent with the request and are never printed', as
     secret = 'hf_secret-7f3a';
   try {
     const said = [];
-    const write = async (/** @type {string[]} */ args, env = {}) => {
+    const write = async (args, env = {}) => {
       const r = await runWith([...args, '-n', '1', '--no-cache', 'One day'], { env });
       said.push(r.out, r.err);
       return r;
@@ -225,8 +225,7 @@ test('progress on a terminal is one line that is cleared; elsewhere it is printe
       );
       child.stdin?.end();
     });
-    if (/** @type {any} */ (error)?.code === 'ENOENT')
-      return t.diagnostic('the program "script" is missing: not tried on a terminal');
+    if (error?.code === 'ENOENT') return t.diagnostic('the program "script" is missing: not tried on a terminal');
     assert.equal(status, 0);
     assert.match(stdout, /\rloading: [^\n]*\(100 %\)[^\n]*\r +\rOne day/, 'drawn over, cleared, then the text');
   } finally {

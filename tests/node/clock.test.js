@@ -8,9 +8,9 @@ const real = performance.now.bind(performance);
 /** ms between two readings, the current time, and how the clock rounds it. */
 let pace = 0.137,
   time = 0,
-  rounded = (/** @type {number} */ ms) => ms;
+  rounded = (ms) => ms;
 performance.now = () => rounded((time += pace));
-const exact = (/** @type {number} */ ms) => ms,
+const exact = (ms) => ms,
   whole = Math.floor;
 
 // imported after the clock is mocked, because they measure its tick once
@@ -100,11 +100,11 @@ test('generate: the last token is not run through the model, whatever the stop r
     ids = await model.encode('Once upon a time'),
     room = model.config.contextLength - ids.length;
   rounded = exact;
-  for (const [maxTokens, reason] of /** @type {[number, string][]} */ ([
+  for (const [maxTokens, reason] of [
     [200, 'maxTokens'],
     [room, 'maxTokens'],
     [room + 1, 'contextFull'],
-  ])) {
+  ]) {
     const steps = model.generate(ids, { temperature: 0, ignoreEos: true, maxTokens });
     let n = 0,
       end;

@@ -13,9 +13,8 @@ const T = 40;
 const small = { vocab_size: 61, d_model: 32, n_layers: 3, n_heads: 4, n_kv_heads: 2, d_ff: 48, context_length: 64 };
 const layerNorm = { norm: 'layernorm', ffn: 'gelu_tanh' };
 const biases = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
-const factors = (/** @type {number} */ from) => Array.from({ length: 4 }, (_, i) => from + i / 2);
+const factors = (from) => Array.from({ length: 4 }, (_, i) => from + i / 2);
 
-/** @type {Record<string, object>} */
 const CONCEPTS = {
   'a part of each head rotated, parallel residual connections': {
     ...layerNorm,

@@ -255,7 +255,6 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
     const dynamic = { rope_scaling: 'dynamic', rope_original_context: 64 };
     const longrope = { rope_scaling: 'longrope', rope_original_context: 64, d_head: 4 };
     const two = { kind: 'encoder_decoder' };
-    /** @type {[Record<string, any>, string][]} */
     const cases = [
       [{ n_heads: 5 }, 'd_model 48 is not divisible by n_heads 5'],
       [{ n_kv_heads: 3 }, 'n_heads 4 is not a multiple of n_kv_heads 3'],

@@ -42,7 +42,7 @@ const utf8 = new TextEncoder();
 
 describe('grammars', () => {
   test('GBNF: texts, ranges, alternatives, groups, repetition, comments', () => {
-    const cases = /** @type {[string, string[], string[]][]} */ ([
+    const cases = [
       ['root ::= "a" | "bc" "d"?', ['a', 'bc', 'bcd'], ['', 'b', 'ad', 'abc']],
       ['root ::= [a-c]+ [^a-c\\n]*', ['a', 'abcx', 'cäöü😀'], ['', 'x', 'a\n', 'axa']],
       ['root ::= ("x" | "y"){2,3} "z"{2} "!"{1,}', ['xyzz!', 'xxyzz!!!'], ['xzz!', 'xyxyzz!', 'xyzz']],
@@ -58,7 +58,7 @@ describe('grammars', () => {
       ['root ::= [^"\\\\\\x7F\\x00-\\x1F]{0,2} "\\u00e9\\U0001F600"', ['é😀', 'abé😀'], ['"é😀', 'abcé😀']],
       ['root ::= [\\]\\-x-] "a"?', [']', '-a', 'x'], ['\\']],
       ['root ::= ("a"*)* "b"', ['b', 'aaab'], ['a']],
-    ]);
+    ];
     for (const [source, good, bad] of cases) {
       const automaton = grammarAutomaton(source);
       for (const text of good) assert.ok(reads(automaton, text), `${source}: ${JSON.stringify(text)}`);
@@ -90,7 +90,7 @@ describe('grammars', () => {
   });
 
   test('wrong grammars are refused with their line', async () => {
-    for (const [grammar, words] of /** @type {[string, RegExp][]} */ ([
+    for (const [grammar, words] of [
       ['', /no rule root/],
       ['root = "a"', /line 1: found "root = \\"a\\"", expected a rule/],
       ['root ::= "a"\nx ::= (', /line 2: found the end, expected "\)"/],
@@ -107,7 +107,7 @@ describe('grammars', () => {
       ['root ::= ("a"{1000}){1000000}', /line 1/],
       ['root ::= "a"{400000}', /more than 300000 states/],
       [`root ::= ${'('.repeat(70)}"a"${')'.repeat(70)}`, /at most 64 groups/],
-    ]))
+    ])
       await refused(
         collect(model.generate('A', { grammar, maxTokens: 1 })),
         /<think>|!</.test(grammar) ? 'unsupported' : 'bad-option',
@@ -118,7 +118,7 @@ describe('grammars', () => {
 
 describe('input of any kind', () => {
   /** What a call throws is an error of the package. */
-  const compiles = (/** @type {any} */ options) => {
+  const compiles = (options) => {
     try {
       compiled(options);
     } catch (error) {
@@ -210,7 +210,7 @@ describe('tokens', () => {
       for (let step = 0; step < 12 && !constraint.complete; step++) {
         const bits = constraint.allowed(one.special.eos);
         const after = Array.from(ids, (_, i) => {
-          let at = /** @type {any} */ (state);
+          let at = state;
           for (let k = offsets[i]; k < offsets[i + 1] && at; k++) at = automaton.step(at, bytes[k]);
           return at;
         });
@@ -295,7 +295,7 @@ describe('generation', () => {
     assert.equal(session.length, (await model.encode('Once')).length + want.ids.length);
     await session.dispose();
     for (const how of [{ worker: true }, { backend: 'simd' }, { threads: 2, worker: true }]) {
-      const other = await load(stories, /** @type {any} */ (how));
+      const other = await load(stories, how);
       assert.deepEqual((await collect(other.generate('Once', options))).ids, want.ids, JSON.stringify(how));
       other.dispose();
     }

@@ -83,7 +83,7 @@ describe('JSON schemas', () => {
       },
       required: ['name', 'age'],
     });
-    for (const [text, fine] of /** @type {[string, boolean][]} */ ([
+    for (const [text, fine] of [
       ['{"name":"Ada","age":36}', true],
       ['{\n  "name": "Gr\\u00f6\\n😀",\n  "age": 120,\n  "tags": ["a", 2, null]\n}', true],
       ['{"name":"","age":0,"tags":[]}', true],
@@ -97,7 +97,7 @@ describe('JSON schemas', () => {
       ['{"name":"\\ud83d","age":1}', false],
       ['{"name":"Ada","age":1,"tags":["b"]}', false],
       ['{"name":"Ada","age":1} ', false],
-    ]))
+    ])
       assert.equal(reads(person, text), fine, text);
     const number = schemaAutomaton({ type: 'number' });
     for (const text of ['0', '-0', '1.5', '-12e+3', '3.25E-9', '123456789012345']) assert.ok(reads(number, text), text);

@@ -86,7 +86,7 @@ describe('several schemas for one value', () => {
   });
 
   test('several schemas for one value: texts that are read, and texts that are not', () => {
-    const cases = /** @type {[any, string[], string[]][]} */ ([
+    const cases = [
       [
         {
           $defs: { base: { properties: { id: { type: 'integer' } }, required: ['id'] } },
@@ -184,7 +184,7 @@ describe('several schemas for one value', () => {
         ['"2024-02-29"', '"never"', 'null'],
         ['"2023-02-29"', '""'],
       ],
-    ]);
+    ];
     for (const [given, good, bad] of cases) {
       const automaton = schemaAutomaton(given);
       for (const text of good) {
@@ -204,7 +204,7 @@ describe('several schemas for one value', () => {
   });
 
   test('what is not supported is refused by name', async () => {
-    for (const [given, words, code] of /** @type {[any, RegExp, string][]} */ ([
+    for (const [given, words, code] of [
       [{ properties: { a: { not: {} } } }, /#\/properties\/a: the keyword "not"/, 'unsupported'],
       [{ allOf: [] }, /allOf is \[\], expected schemas/, 'bad-option'],
       [
@@ -272,7 +272,7 @@ describe('several schemas for one value', () => {
         'bad-option',
       ],
       [{ type: 'string', maxLength: 1e9 }, /more than 300000 states/, 'bad-option'],
-    ]))
+    ])
       await refused(collect(model.generate('A', { json: given, maxTokens: 1 })), code, words);
     await refused(
       collect(model.generate('A', { json: {}, grammar: 'root ::= "a"' })),

@@ -13,7 +13,7 @@ before(async () => {
 after(() => model.dispose());
 const prompt = 'Once upon a time there was a cat and a dog';
 const run = (options, p = prompt) => collect(model.generate(p, options));
-const argmax = (/** @type {number[]} */ x) => x.indexOf(Math.max(...x));
+const argmax = (x) => x.indexOf(Math.max(...x));
 
 describe('penalties', () => {
   test('distribution subtracts them as OpenAI defines them, after the repetition penalty and before the temperature', async () => {
@@ -144,7 +144,7 @@ describe('penalties', () => {
   test('every build draws the same text', async () => {
     const want = await run(varied);
     for (const options of [{ backend: 'simd' }, { threads: 2, worker: true }]) {
-      const other = await load(stories, /** @type {any} */ (options));
+      const other = await load(stories, options);
       assert.deepEqual((await collect(other.generate(prompt, varied))).ids, want.ids, JSON.stringify(options));
       other.dispose();
     }
@@ -224,7 +224,7 @@ test('several stop strings end at the first, wherever tokens begin: all splits o
       if (i && (splits >> (i % 14)) & 1) pieces.push('');
       pieces[pieces.length - 1] += c;
     }
-    const decoder = { half: false, push: (/** @type {number} */ id) => pieces[id], end: () => '' };
+    const decoder = { half: false, push: (id) => pieces[id], end: () => '' };
     const buffer = new StepBuffer(stops, decoder);
     for (let id = 0; id < pieces.length && !buffer.stopped; id++)
       buffer.push({ id, text: '', position: id, logprob: 0, ms: 0 });

@@ -24,11 +24,9 @@ import { serve } from './helpers.js';
  *   preflight requests too
  */
 export async function serveCut(files, always = {}) {
-  /** @type {{path: string, range: string | undefined, headers: Record<string, any>, status: number}[]} */
   const asked = [];
-  /** @type {(() => void)[]} */
   const waiting = [],
-    breaking = /** @type {(() => void)[]} */ ([]);
+    breaking = [];
   const server = await serve((request, response) => {
     for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
     if (request.method === 'OPTIONS')
@@ -80,5 +78,5 @@ export async function serveCut(files, always = {}) {
         : end,
     );
   });
-  return { ...server, asked, of: (/** @type {string} */ path) => asked.filter((each) => each.path === path) };
+  return { ...server, asked, of: (path) => asked.filter((each) => each.path === path) };
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { withTable } from '../bundlers/table.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const read = (/** @type {string} */ file) => readFileSync(join(top, file), 'utf8');
+const read = (file) => readFileSync(join(top, file), 'utf8');
 const readme = read('README.md'),
   { repository } = JSON.parse(read('package.json'));
 const written = readdirSync(join(top, 'docs'))
@@ -26,13 +26,12 @@ test("pictures in the README and in the model card exist in this tree and have t
 });
 
 test('links between the documents lead to existing files and headings', () => {
-  const slug = (/** @type {string} */ heading) =>
+  const slug = (heading) =>
     heading
       .toLowerCase()
       .replace(/[^\w\- ]/g, '')
       .replace(/ /g, '-');
-  const headings = (/** @type {string} */ file) => {
-    /** @type {Map<string, number>} */
+  const headings = (file) => {
     const seen = new Map();
     return new Set(
       [
@@ -86,8 +85,7 @@ test('the README has at most 180 lines, and no line of the documents is longer t
 test('the README names every folder of the package, extras apart from the core', () => {
   const { core, extras } = JSON.parse(read('tests/layout.json'));
   const [before, after] = readme.split('| – its extras |');
-  const lacks = (/** @type {string} */ text, /** @type {string[]} */ names) =>
-    names.filter((name) => !text.includes(`\`${name}\``));
+  const lacks = (text, names) => names.filter((name) => !text.includes(`\`${name}\``));
   const folders = Object.keys(core).filter(
     (name) => !name.endsWith('.js') && !['base', 'embedded', 'input'].includes(name),
   );

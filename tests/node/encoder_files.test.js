@@ -138,6 +138,6 @@ describe('tensor names', () => {
         22_713_216, // all-MiniLM-L6-v2
       ],
     ])
-      assert.equal(countParameters(/** @type {any} */ (config)).total, total, JSON.stringify(config));
+      assert.equal(countParameters(config).total, total, JSON.stringify(config));
   });
 });

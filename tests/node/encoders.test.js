@@ -102,7 +102,7 @@ describe('one pass by every path has the same bits', () => {
       const results = [];
       const backends = relaxed ? ['simd', 'relaxed'] : ['simd'];
       for (const how of backends.flatMap((backend) => [{ backend }, { backend, threads: 3, worker: true }])) {
-        const model = await load(source, /** @type {any} */ (how));
+        const model = await load(source, how);
         const plain = await model.forward(about.input_ids, options);
         const seen = await model.forward(about.input_ids, { ...options, capture: ['*'] });
         for (const kind of ['logits', 'hidden', 'pooled'])
@@ -263,8 +263,8 @@ describe('pairs and token types', () => {
       ['a', { pair: 5 }, /pair is 5/],
       ['a', { pooling: 'max' }, /pooling|no option/],
     ])
-      await refused(model.forward(/** @type {any} */ (input), /** @type {any} */ (options)), 'bad-option', words);
-    await refused(model.embed('a', /** @type {any} */ ({ pooling: 'max' })), 'bad-option', /mean, cls, last, pooler/);
+      await refused(model.forward(input, options), 'bad-option', words);
+    await refused(model.embed('a', { pooling: 'max' }), 'bad-option', /mean, cls, last, pooler/);
     model.dispose();
     const decoder = await create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 });
     await refused(decoder.forward([1], { tokenTypes: [0] }), 'bad-option', /kind decoder/);
@@ -338,7 +338,7 @@ test('a created encoder with every part runs the same by every path', async () =
     { d_model: 32, n_token_types: 1, mlm_head: true, tie_word_embeddings: false, ffn: 'swiglu' },
     { d_model: 16, position: 'sinusoidal', pooler: true, ffn: 'relu', norm: 'layernorm' },
   ]) {
-    const model = await create(/** @type {any} */ ({ ...base, ...fields }), { seed: 3 });
+    const model = await create({ ...base, ...fields }, { seed: 3 });
     const input = numbers(33, 40, 5);
     const tokenTypes = fields.n_token_types ? input.map((x) => x % fields.n_token_types) : undefined;
     const plain = await model.forward(input, { tokenTypes });

@@ -183,10 +183,10 @@ describe("the engine's worker", () => {
       reason = new Error('enough');
     for (const when of ['at once', 'later']) {
       const controller = new AbortController(),
-        ends = /** @type {string[]} */ ([]);
+        ends = [];
       let exited = false;
       threads.Worker = class extends Kept {
-        constructor(/** @type {any[]} */ ...args) {
+        constructor(...args) {
           super(...args);
           let said = 'before its answer';
           this.once('message', () => {

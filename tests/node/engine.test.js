@@ -345,7 +345,7 @@ test('a model quantised while it loads is smaller and gives similar logits', asy
 });
 
 test('the small model that runs before the weights arrive leaves no trace', async () => {
-  const logitsOf = (/** @type {Engine} */ engine) => {
+  const logitsOf = (engine) => {
     engine.open(completeConfig({ vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 4 }), []);
     engine.randomize(7, 0.02);
     const session = engine.openSession(32, 'f32');

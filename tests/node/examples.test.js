@@ -60,10 +60,7 @@ function ownNames() {
     'model.layers.0.mlp.up_proj': 'layers.0.w3',
   };
   const tensors = readTensors(join(top, 'tests/golden/cases/llama_1tok/model.safetensors'));
-  const renamed = Object.entries(tensors).map(([name, t]) => [
-    `${/** @type {any} */ (names)[name.replace(/\.weight$/, '')]}.weight`,
-    t,
-  ]);
+  const renamed = Object.entries(tensors).map(([name, t]) => [`${names[name.replace(/\.weight$/, '')]}.weight`, t]);
   return safetensors(Object.fromEntries(renamed));
 }
 
@@ -86,7 +83,6 @@ function documented(file) {
  */
 function examplesOf(comment) {
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, ''));
-  /** @type {string[][]} */
   const examples = [];
   let inside = false;
   for (const line of lines) {
@@ -113,9 +109,9 @@ async function run(source, prelude = '') {
     )
     .replace(/\bconsole\.log\(/g, '__print(null, ')
     .replace(/\bprocess\.stdout\.write\(/g, '__print(null, ');
-  const printed = /** @type {string[]} */ ([]);
-  const g = /** @type {any} */ (globalThis);
-  g.__print = (/** @type {string | null} */ expected, /** @type {any[]} */ ...values) => {
+  const printed = [];
+  const g = globalThis;
+  g.__print = (expected, ...values) => {
     const text = format(...values);
     printed.push(text);
     if (expected !== null && !expected.includes(':')) assert.equal(text, expected.trim());
@@ -141,7 +137,7 @@ for (const file of FILES) {
 
 test('every public call has a description, and those that take arguments an example', () => {
   const all = FILES.flatMap(documented);
-  const described = (/** @type {string} */ name, /** @type {RegExp} */ code) => {
+  const described = (name, code) => {
     const found = all.filter((each) => code.test(each.code));
     assert.ok(
       found.some(({ comment }) => /^[\s*]*[A-Z"'`]/.test(comment)),
@@ -149,7 +145,7 @@ test('every public call has a description, and those that take arguments an exam
     );
     return found;
   };
-  const lacks = /** @type {string[]} */ ([]);
+  const lacks = [];
   const functions = Object.entries(glassformer)
     .filter(([, value]) => typeof value === 'function' && !/^class/.test(String(value)))
     .map(([name]) => name);
@@ -158,13 +154,13 @@ test('every public call has a description, and those that take arguments an exam
     const found = described(name, new RegExp(`^export (?:async )?function ${name}\\(`));
     if (!found.some(({ comment }) => examplesOf(comment).length)) lacks.push(name);
   }
-  for (const [Class, file] of /** @type {[any, string][]} */ ([
+  for (const [Class, file] of [
     [Model, 'model_handle.js'],
     [Session, 'session.js'],
     [Training, 'training.js'],
     [Tokenizer, 'tokenizer.js'],
     [TextStream, 'tokenizers/text_stream.js'],
-  ])) {
+  ]) {
     const comments = documented(file),
       members = Object.getOwnPropertyNames(Class.prototype).filter((name) => name !== 'constructor');
     for (const name of members) {
@@ -200,7 +196,7 @@ async function hub() {
   ];
   // GPT-2's characters for the 256 bytes
   const letters = shown.map((b, i) => String.fromCodePoint(i < 188 ? b : 256 + i - 188));
-  const files = /** @type {Record<string, any>} */ ({
+  const files = {
     'tokenizer.json': {
       model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, i) => [letter, i])), merges: [] },
       added_tokens: [],
@@ -208,11 +204,11 @@ async function hub() {
       decoder: { type: 'ByteLevel' },
     },
     'tokenizer_config.json': { chat_template: '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}' },
-  });
+  };
   const letters26 = Array.from('abcdefghijklmnopqrstuvwxyz');
   const words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '.', ...letters26, ...letters26.map((c) => `##${c}`)];
   while (words.length < 112) words.push(`[unused${words.length}]`);
-  const requests = /** @type {string[]} */ ([]);
+  const requests = [];
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://hub').pathname,
       name = path.split('/').at(-1) ?? '';
@@ -227,7 +223,7 @@ async function hub() {
     response.end(readFileSync(join(model, name)));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  process.env.HF_ENDPOINT = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
+  process.env.HF_ENDPOINT = `http://127.0.0.1:${server.address().port}`;
   return {
     requests,
     close: () => {

@@ -9,7 +9,6 @@ import { attendedMost, lessonPoints, valuesOf } from '../../web/page/views/learn
 import { counted, guessable, knownFrom, probabilities } from '../../web/page/views/learn/prediction.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-/** @type {Awaited<ReturnType<typeof load>>} */
 let model;
 before(async () => {
   model = await load(`${top}weights/stories-1m.gguf`, { dtype: 'f32' });

@@ -16,19 +16,19 @@ test('arrow keys lead to the neighbours in a list, a grid, and a grid with rows 
     [2, 0],
   );
   const rows = [3, 2, 3]; // 0 1 2 | 3 4 | 5 6 7
-  for (const [key, from, to] of /** @type {[string, number, number][]} */ ([
+  for (const [key, from, to] of [
     ['ArrowDown', 2, 4],
     ['ArrowDown', 4, 6],
     ['ArrowUp', 7, 4],
     ['ArrowUp', 3, 0],
     ['ArrowUp', 1, -1],
     ['ArrowDown', 6, -1],
-  ]))
+  ])
     assert.equal(target(key, from, 8, rows), to, `${key} from ${from}`);
 });
 
 test('marks of a logarithmic axis: 1, 2 and 5 of few decades, powers of ten of more, some of many', () => {
-  const texts = (/** @type {[number, number]} */ axis) => marks(axis).map(({ text }) => text);
+  const texts = (axis) => marks(axis).map(({ text }) => text);
   assert.deepEqual(texts([0.3, 9]), ['0.5', '1', '2', '5']);
   assert.deepEqual(texts([1e-3, 0.04]), ['0.001', '0.002', '0.005', '0.01', '0.02']);
   assert.deepEqual(texts([1e-6, 3]), ['10⁻⁶', '10⁻⁵', '10⁻⁴', '10⁻³', '10⁻²', '10⁻¹', '1']);
@@ -74,7 +74,7 @@ test('only ideas that a model has can be left out, and texts part at the first t
     'useResidual',
     'useNorm',
   ]);
-  const text = (/** @type {number[]} */ ...ids) => ids.map((id) => ({ id }));
+  const text = (...ids) => ids.map((id) => ({ id }));
   assert.equal(partingOf(text(1, 2, 3), text(1, 5)), 1);
   assert.equal(partingOf(text(1, 2, 3), text(1, 2)), -1);
   assert.equal(partingOf([], []), -1);

@@ -310,7 +310,6 @@ async function comparesTerms(model, config, got, explain) {
 test('following the largest term repeatedly leads to a row of the embedding', async () => {
   const model = await load(stories);
   const seen = [];
-  /** @type {any} */
   let cell = { at: 'logits', position: 4, index: 10 };
   for (let step = 0; step < 400; step++) {
     const got = await model.explain('Once upon a time', { ...cell });

@@ -25,8 +25,8 @@ import { collect, golden, refused, top } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   newer = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
-const sum = (/** @type {Uint8Array} */ b) => createHash('sha256').update(b).digest('hex');
-const write = async (/** @type {any} */ model) => {
+const sum = (b) => createHash('sha256').update(b).digest('hex');
+const write = async (model) => {
   try {
     return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
   } finally {
@@ -38,8 +38,8 @@ const folder = mkdtempSync(join(tmpdir(), 'glassformer-cache-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 let n = 0,
   cacheDir = '',
-  /** @type {Record<string, any>} */ files = {},
-  /** @type {any} */ server;
+  files = {},
+  server;
 
 beforeEach(async () => {
   cacheDir = join(folder, String(n++), 'deep');
@@ -48,8 +48,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const open = (/** @type {object} */ options = {}, path = 'm.gguf') =>
-  load(`${server.url}${path}`, { cache: 'file', cacheDir, ...options });
+const open = (options = {}, path = 'm.gguf') => load(`${server.url}${path}`, { cache: 'file', cacheDir, ...options });
 const kept = () =>
   (existsSync(cacheDir) ? readdirSync(cacheDir) : []).map((name) => ({
     name,
@@ -60,12 +59,12 @@ const sums = () =>
   kept()
     .filter(({ name }) => name.endsWith('.complete'))
     .map(({ name, bytes }) => {
-      const pieces = /** @type {string[]} */ (JSON.parse(String(bytes)).pieces);
+      const pieces = JSON.parse(String(bytes)).pieces;
       const start = name.replace(/complete$/, '');
       return sum(Buffer.concat(pieces.map((piece) => readFileSync(join(cacheDir, start + piece)))));
     });
 /** Change the largest file of the folder: the bytes of the model. */
-const damage = (/** @type {(old: Buffer) => Buffer} */ change) => {
+const damage = (change) => {
   const [{ name, bytes: old }] = kept().sort((a, b) => b.bytes.length - a.bytes.length);
   writeFileSync(join(cacheDir, name), change(Buffer.from(old)));
 };
@@ -73,12 +72,12 @@ const damage = (/** @type {(old: Buffer) => Buffer} */ change) => {
 describe('the download folder', () => {
   test('serves the second load without a network, in this thread and in a worker', async () => {
     for (const worker of [false, true]) {
-      const seen = /** @type {any[]} */ ([]);
+      const seen = [];
       assert.deepEqual(
         await write(
           await open({
             worker,
-            onProgress: (/** @type {any} */ p) => {
+            onProgress: (p) => {
               if (p.phase === 'download') seen.push(p.fromCache);
             },
           }),
@@ -126,7 +125,6 @@ describe('the download folder', () => {
   });
   // Every body that ended without an error was stored, whatever the reader said of it, and used by each later load.
   test('stores no answer that the reader refuses, and the next load requests the file again', async () => {
-    /** @type {[string, any][]} */
     const answers = [
       ['m.gguf', { bytes: bytes.subarray(0, 9000), chunked: true }],
       ['m.gguf', { bytes: bytes.subarray(0, bytes.length - 1), chunked: true, etag: null }],
@@ -153,10 +151,10 @@ describe('the download folder', () => {
     assert.equal(kept().filter(({ name }) => /generation_config/.test(name)).length, 0);
   });
   // What had arrived was lost with the process, or with the page.
-  for (const [what, about] of /** @type {[string, any][]} */ ([
+  for (const [what, about] of [
     ['ETag', {}],
     ['Last-Modified', { etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', chunked: true }],
-  ])) {
+  ]) {
     test(`continues a download that an earlier load began, by ${what}`, async () => {
       files['/m.gguf'] = { bytes, cuts: [9000, 0, 0, 0, 0, 0], ...about };
       await refused(open(), 'network', /requests for the rest brought nothing/);
@@ -165,7 +163,7 @@ describe('the download folder', () => {
       server.asked.length = 0;
       assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
       assert.deepEqual(
-        server.asked.map((/** @type {any} */ r) => [r.range, r.status, r.headers['if-range']]),
+        server.asked.map((r) => [r.range, r.status, r.headers['if-range']]),
         [['bytes=9000-', 206, about.modified ?? '"one"']],
       );
       assert.deepEqual(sums(), [sum(bytes)]);
@@ -174,17 +172,12 @@ describe('the download folder', () => {
     });
   }
   test('begins anew when the file has changed since, the part is damaged or the server sends no ranges', async () => {
-    /** @type {[any, () => void, any[]][]} */
     const cases = [
       [{ etag: '"two"' }, () => {}, [200]],
       [{ etag: '"two"', ranges: false }, () => {}, [200]],
       [{ ranges: false }, () => {}, [200]],
       [{}, () => damage((old) => old.fill(0)), [206, 200]],
-      [
-        { before: (/** @type {any} */ r, /** @type {any} */ s) => (s.bytes = r.headers.range ? newer : bytes) },
-        () => {},
-        [206, 200],
-      ],
+      [{ before: (r, s) => (s.bytes = r.headers.range ? newer : bytes) }, () => {}, [206, 200]],
     ];
     for (const [i, [about, meanwhile, statuses]] of cases.entries()) {
       files['/m.gguf'] = { bytes: i === 4 ? newer.subarray(0, 9000) : bytes, cuts: [8000, 0, 0, 0, 0, 0] };
@@ -194,7 +187,7 @@ describe('the download folder', () => {
       server.asked.length = 0;
       assert.deepEqual(await write(await open()), want, `case ${i}`);
       assert.deepEqual(
-        server.asked.map((/** @type {any} */ r) => r.status),
+        server.asked.map((r) => r.status),
         statuses,
         `case ${i}`,
       );
@@ -221,7 +214,7 @@ describe('the download folder', () => {
     assert.equal(sum(new Uint8Array(await response.arrayBuffer())), sum(big));
     await downloads.accept([]);
     assert.deepEqual(
-      server.asked.map((/** @type {any} */ r) => r.range),
+      server.asked.map((r) => r.range),
       [`bytes=${8 << 20}-`],
     );
     assert.deepEqual(sums(), [sum(big)]);
@@ -234,7 +227,6 @@ describe('the download folder', () => {
   });
   // A damaged copy failed every load, or loaded with wrong weights.
   test('downloads again when its copy is truncated, empty, zeroed, too long or has a flipped bit', async () => {
-    /** @type {((old: Buffer) => Buffer)[]} */
     const changes = [
       (old) => old.subarray(0, 9000),
       (old) => old.subarray(0, 0),
@@ -273,16 +265,16 @@ describe('the download folder', () => {
     const first = await write(await open({}, 'm/'));
     await assert.rejects(open(wrong, 'm/'), GlassformerError);
     server.close();
-    await assert.rejects(open(wrong, 'm/'), (/** @type {any} */ e) => e.code !== 'network');
+    await assert.rejects(open(wrong, 'm/'), (e) => e.code !== 'network');
     assert.deepEqual(await write(await open({}, 'm/')), first);
   });
   test('moves a file that an earlier version stored, and downloads it again when it is damaged', async () => {
     const name = `${createHash('sha256').update(`${server.url}m.gguf`).digest('hex')}-m.gguf`;
     mkdirSync(cacheDir, { recursive: true });
-    for (const [content, requests] of /** @type {[Uint8Array, number][]} */ ([
+    for (const [content, requests] of [
       [bytes, 0],
       [bytes.subarray(0, 9000), 1],
-    ])) {
+    ]) {
       for (const file of kept()) rmSync(join(cacheDir, file.name));
       writeFileSync(join(cacheDir, name), content);
       assert.deepEqual(await write(await open()), want);
@@ -371,8 +363,8 @@ describe('the download folder', () => {
 test('the default download folder is that of the platform', () => {
   const { env } = process,
     saved = { XDG_CACHE_HOME: env.XDG_CACHE_HOME, LOCALAPPDATA: env.LOCALAPPDATA };
-  const platform = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(process, 'platform'));
-  const on = (/** @type {string} */ name) => {
+  const platform = Object.getOwnPropertyDescriptor(process, 'platform');
+  const on = (name) => {
     Object.defineProperty(process, 'platform', { ...platform, value: name });
     return defaultCacheDir();
   };

@@ -15,7 +15,6 @@ test('ByteReader returns the requested bytes and reports the end', async () => {
   const r = new ByteReader(chunks(), { name: 'x' });
   assert.deepEqual([...(await r.take(4))], [3, 3, 3, 5]);
   assert.deepEqual([...(await r.peek(5))], [5, 5, 5, 5, 1]);
-  /** @type {number[]} */
   const sizes = [];
   await r.pipe(
     8,

@@ -11,7 +11,6 @@ import { hf } from './small_files.js';
 
 test('features of a config.json that the engine lacks are refused, and named', () => {
   const qwen = { ...hf, model_type: 'qwen2' };
-  /** @type {[object, string, RegExp][]} */
   const cases = [
     [{ ...hf, model_type: 'mamba' }, 'unsupported', /"mamba"/],
     [{ ...hf, model_type: undefined }, 'bad-config', /model_type is missing/],
@@ -168,7 +167,7 @@ test('any value in place of one in a configuration of Hugging Face is read or re
       for (const path of places(given))
         for (const value of values) {
           const changed = structuredClone(given);
-          const last = /** @type {string} */ (path.at(-1));
+          const last = path.at(-1);
           path.slice(0, -1).reduce((part, key) => part[key], changed)[last] = value;
           try {
             readHfConfig(changed);

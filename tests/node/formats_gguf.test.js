@@ -117,7 +117,6 @@ test('malformed GGUF headers are refused', async () => {
 });
 
 test('features of a GGUF that the engine lacks are refused, and named', async () => {
-  /** @type {[object, string, RegExp][]} */
   const cases = [
     [{ 'general.architecture': text('mamba') }, 'unsupported', /"mamba"/],
     [{ 'llama.expert_shared_count': u32(8) }, 'unsupported', /expert_shared_count 8/],
@@ -146,7 +145,7 @@ test('features of a GGUF that the engine lacks are refused, and named', async ()
 
 // The table as llama.cpp's convert_hf_to_gguf.py computes it (pull request 8676, LlamaModel.generate_extra_tensors).
 test('a table of rotary factors is converted back to the Llama 3 scaling that produced it', async () => {
-  const table = (/** @type {number} */ factor, context = 8192, theta = 500000) =>
+  const table = (factor, context = 8192, theta = 500000) =>
     Float32Array.from({ length: 8 }, (_, i) => {
       const wavelength = 2 * Math.PI * theta ** ((2 * i) / 16);
       if (wavelength < context / 4) return 1;
@@ -154,7 +153,7 @@ test('a table of rotary factors is converted back to the Llama 3 scaling that pr
         ? factor
         : 1 / ((1 - (context / wavelength - 1) / 3) / factor + (context / wavelength - 1) / 3);
     });
-  const freqs = (/** @type {Float32Array} */ data) => ({
+  const freqs = (data) => ({
     name: 'rope_freqs.weight',
     shape: [data.length],
     type: 'F32',

@@ -69,7 +69,6 @@ test('malformed safetensors headers are refused', async () => {
     });
     return o;
   })();
-  /** @type {[string, (h: any) => any, string, RegExp?][]} */
   const cases = [
     ['not JSON', () => '{not json}', 'bad-header'],
     ['an array', () => '[1,2]', 'bad-header'],

@@ -15,14 +15,12 @@ import { load } from '../../web/lib/index.js';
 import { stories } from './helpers.js';
 import { drain, ggufFile, hf, hfFile, hfTensors, product, rejects } from './small_files.js';
 
-/** @type {import('node:http').Server} */
 let server;
 
 let base = '',
   folder = '';
 
-const served =
-  /** @type {Record<string, (res: import('node:http').ServerResponse, req: import('node:http').IncomingMessage) => void>} */ ({});
+const served = {};
 
 const serve = (path, body, headers = {}) => {
   served[path] = (res) => {
@@ -42,7 +40,7 @@ before(async () => {
     }
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  base = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
+  base = `http://127.0.0.1:${server.address().port}`;
 });
 
 after(() => {
@@ -163,7 +161,6 @@ test("hf:owner/name requests the hub's addresses", async () => {
     await rejects(`hf:own/small@${pr}`, 'not-found', /resolve\/refs%2Fpr%2F1\//, hub);
   await rejects('hf:own/small@100%', 'not-found', /resolve\/100%25\//, hub);
   await rejects('hf:nobody', 'bad-argument', /hf:owner\/name/, hub);
-  /** @type {string[]} */
   const asked = [];
   await openCheckpoint('hf:a/b@refs%2Fpr%2F1', {
     fetch: async (url) => {
@@ -177,7 +174,7 @@ test("hf:owner/name requests the hub's addresses", async () => {
 // hf:a/b/../../x requested a file of another repository.
 test('an address of the hub that would lead out of its repository is refused', async () => {
   const asked = [];
-  const fetch = async (/** @type {any} */ url) => {
+  const fetch = async (url) => {
     asked.push(String(url));
     return new Response('', { status: 404 });
   };
@@ -202,7 +199,6 @@ test('an address of the hub that would lead out of its repository is refused', a
 
 test('shards are read in order, also when there are more than open connections', async () => {
   const tensors = hfTensors();
-  /** @type {Record<string, string>} */
   const map = {};
   const n = 7,
     per = Math.ceil(tensors.length / n);
@@ -358,7 +354,6 @@ test('status 403 for an optional file is a warning, for a required one an error'
 test('progress counts every byte once, and an abort rejects with its reason', async () => {
   const gguf = ggufFile();
   serve('/m.gguf', gguf);
-  /** @type {[number, number | null][]} */
   const seen = [];
   await drain(`${base}/m.gguf`, { onBytes: (loaded, total) => seen.push([loaded, total]) });
   assert.deepEqual(seen.at(-1), [gguf.length, gguf.length]);

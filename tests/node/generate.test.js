@@ -20,7 +20,7 @@ const prompt = 'Once upon a time';
 const run = (options, p = prompt) => collect(model.generate(p, options));
 
 /** Makes a second pass between any two readings of the clock during this test, so that every possible yield is due. */
-function everyYieldIsDue(/** @type {import('node:test').TestContext} */ t) {
+function everyYieldIsDue(t) {
   let ms = 0;
   t.mock.method(performance, 'now', () => (ms += 1000));
 }
@@ -324,7 +324,7 @@ describe('several prompts', () => {
       alone.map((a) => a.text),
       ['1999-03-03', '2021-07-04'],
     );
-    const texts = async (/** @type {any} */ source) =>
+    const texts = async (source) =>
       (await collect(dates.generate([[bos], [bos]], { ...options, source }))).summary.summaries.map((s) => s.text);
     assert.deepEqual(await texts(sources), ['1999-03-03', '2021-07-04']);
     assert.deepEqual(await texts(sources[1]), ['2021-07-04', '2021-07-04']);

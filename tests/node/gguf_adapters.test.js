@@ -15,7 +15,7 @@ import { ggufOf, weightOf } from './written.js';
 import { metaOf, tensorsOf } from './t5_gguf.js';
 
 /** Modules of a folder that PEFT can adapt: all matrices of the blocks, as [in, out]. */
-function modulesOf(/** @type {string} */ name) {
+function modulesOf(name) {
   const isGpt2 = name.startsWith('gpt2'); // stored as [in, out], without the prefix
   const modules = Object.entries(readTensors(join(golden, name, 'model.safetensors')))
     .filter(([tensor, { shape }]) => shape.length === 2 && /\.\d+\..*\.weight$/.test(tensor))
@@ -27,7 +27,7 @@ function modulesOf(/** @type {string} */ name) {
   return Object.fromEntries(modules);
 }
 
-const forward = async (/** @type {any} */ model, /** @type {any} */ c) => {
+const forward = async (model, c) => {
   const { logits } = await model.forward(c.about.input_ids, c.run);
   return logits.data;
 };
@@ -39,7 +39,7 @@ const WRITABLE = {
 };
 
 describe('an adapter of PEFT on a GGUF: the logits of the folder with this adapter', () => {
-  for (const [name, permuted] of /** @type {[string, boolean][]} */ ([
+  for (const [name, permuted] of [
     ['llama_gqa_f16', true],
     ['mixtral', true],
     ['granite', true],
@@ -54,7 +54,7 @@ describe('an adapter of PEFT on a GGUF: the logits of the folder with this adapt
     ['gemma2', false],
     ['t5', false],
     ['t5_v1_1', false],
-  ]))
+  ])
     test(name, async () => {
       const c = openCase(name);
       const modules = modulesOf(name);
@@ -86,9 +86,9 @@ const LLAMA_NAMES = { q_proj: 'attn_q', k_proj: 'attn_k', v_proj: 'attn_v', o_pr
  * What convert_lora_to_gguf.py makes of an adapter of a Llama: the rows of B of q and k are reordered as
  * LlamaModel.permute does it, reshape(heads, 2, d / 2).swapaxes(1, 2).
  */
-function llamaAdapter(/** @type {any} */ pairs, /** @type {any} */ c, /** @type {any} */ more = {}, type = 'F32') {
+function llamaAdapter(pairs, c, more = {}, type = 'F32') {
   const tensors = Object.entries(pairs).flatMap(([module, { a, b }]) => {
-    const [, layer, part, name] = /** @type {any} */ (/layers\.(\d+)\.(self_attn|mlp)\.(\w+)$/.exec(module));
+    const [, layer, part, name] = /layers\.(\d+)\.(self_attn|mlp)\.(\w+)$/.exec(module);
     const tensor = `blk.${layer}.${LLAMA_NAMES[name] ?? `ffn_${name.replace('_proj', '')}`}.weight`;
     const [rows, r] = b.shape;
     const data = b.data.slice();
@@ -143,7 +143,7 @@ describe('an adapter of llama.cpp', () => {
   test('without adapter.lora.alpha the product is not divided by the rank; f16 is read', async () => {
     const base = await load(c.source, { dtype: 'f32' });
     const gguf = await ggufOf(base);
-    const logits = async (/** @type {any} */ source, /** @type {number} */ scale) => {
+    const logits = async (source, scale) => {
       const model = await load(gguf, { dtype: 'f32', adapters: [{ source, scale }] });
       const data = await forward(model, c);
       model.dispose();
@@ -158,7 +158,7 @@ describe('an adapter of llama.cpp', () => {
   });
 
   const q = 'blk.0.attn_q.weight';
-  const zeros = (/** @type {string} */ name, /** @type {number[]} */ shape) => ({
+  const zeros = (name, shape) => ({
     name,
     shape,
     type: 'F32',
@@ -170,11 +170,11 @@ describe('an adapter of llama.cpp', () => {
     'adapter.type': text('lora'),
     'adapter.lora.alpha': f32(6),
   };
-  const pair = (/** @type {string} */ name, r = 2, into = 192, out = 192) => [
+  const pair = (name, r = 2, into = 192, out = 192) => [
     zeros(`${name}.lora_a`, [r, into]),
     zeros(`${name}.lora_b`, [out, r]),
   ];
-  for (const [what, change, tensors, code, words] of /** @type {any[]} */ ([
+  for (const [what, change, tensors, code, words] of [
     [
       'a model',
       { 'general.type': text('model') },
@@ -208,7 +208,7 @@ describe('an adapter of llama.cpp', () => {
     ['experts in one tensor', {}, [zeros(`${q}.lora_a`, [2, 2, 192])], 'bad-shape', /\[2, 2, 192\], expected a matrix/],
     ['the embedding', {}, pair('token_embd.weight', 2), 'unsupported', /adapters of the embedding/],
     ['a tensor that the model lacks', {}, pair('blk.99.attn_q.weight'), 'unknown-tensor', /no tensor blk\.99\.attn_q/],
-  ]))
+  ])
     test(`refused: ${what}`, () =>
       refused(load(stories, { adapters: [{ source: writeGguf({ ...meta, ...change }, tensors) }] }), code, words));
 
@@ -239,10 +239,13 @@ test('refused: names of PEFT for a GGUF whose family is not read from Hugging Fa
     parallel_residual: true,
     shared_norm: true,
   };
-  const model = await create(/** @type {any} */ ({ ...config, ...commandR, logit_scale: 0.0625 }), {
-    seed: 1,
-    dtype: 'f32',
-  });
+  const model = await create(
+    { ...config, ...commandR, logit_scale: 0.0625 },
+    {
+      seed: 1,
+      dtype: 'f32',
+    },
+  );
   const { weights, config: of } = adapter({ 'model.layers.0.self_attn.q_proj': [32, 32] });
   const loading = load(await ggufOf(model), { adapters: [{ source: { weights, config: of } }] });
   await refused(loading, 'unsupported', /names of PEFT are not known .* "command-r"/);
@@ -257,7 +260,7 @@ describe('a quantised GGUF', () => {
       const base = await load(source, { dtype: 'f32' });
       const names = base.parameters.rows.filter((r) => /^blocks\..*\.(q|v|o|gate|up|down)\.weight$/.test(r.name));
       const { config } = base;
-      const peftName = (/** @type {string} */ weight) =>
+      const peftName = (weight) =>
         weight
           .replace(/^blocks/, 'model.layers')
           .replace(/attn\.(\w)\.weight/, 'self_attn.$1_proj')
@@ -284,7 +287,7 @@ describe('a quantised GGUF', () => {
             sum[o * shape[1] + i] += product;
           }
         assert.ok(distance(sum, got) <= 2 ** -23, `${weight}: ${distance(sum, got)}`);
-        const dtypeOf = (/** @type {any} */ m) => m.parameters.rows.find((r) => r.name === weight).dtype;
+        const dtypeOf = (m) => m.parameters.rows.find((r) => r.name === weight).dtype;
         assert.equal(dtypeOf(kept), dtypeOf(plain), weight);
         const rounded = await weightOf(kept, weight);
         const span = got.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
@@ -322,7 +325,7 @@ describe('a quantised GGUF', () => {
       const bytes = new Uint8Array(readFileSync(join(folder, `${type.toUpperCase()}.bin`)));
       const want = new Float32Array(new Uint8Array(readFileSync(join(folder, `${type.toUpperCase()}.f32`))).buffer);
       const got = new Float32Array(want.length + 1);
-      dequantize(bytes, /** @type {any} */ (type), got, 1);
+      dequantize(bytes, type, got, 1);
       assert.equal(distance(got.subarray(1), want), 0, type);
     }
   });

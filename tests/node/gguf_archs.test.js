@@ -14,8 +14,7 @@ import { ggufBytes, ggufs } from '../fuzz/seeds.js';
 import { collect, distance, noShared, numbers, openCase, refused, sameBits, shared } from './helpers.js';
 
 /** The configuration of a model in snake_case. */
-const snaked = (/** @type {any} */ { config }) =>
-  Object.fromEntries(Object.entries(config).map(([key, value]) => [snake(key), value]));
+const snaked = ({ config }) => Object.fromEntries(Object.entries(config).map(([key, value]) => [snake(key), value]));
 
 /**
  * A model as the bytes of a GGUF.
@@ -25,7 +24,7 @@ const snaked = (/** @type {any} */ { config }) =>
 async function bytesOf(model, options) {
   const config = snaked(model);
   const rows = new Map(model.parameters.rows.map((r) => [r.name, r.shape]));
-  const weight = async (/** @type {string} */ name) => {
+  const weight = async (name) => {
     const [n, d] = rows.get(name);
     if (d === undefined) return model.weight(name);
     const out = new Float32Array(n * d);
@@ -51,7 +50,7 @@ const WRITTEN = [
 ];
 
 describe('a family’s checkpoint, written as GGUF and read again', () => {
-  for (const [name, architecture, isPermuted, parts] of /** @type {[string, string, boolean, string[]][]} */ (WRITTEN))
+  for (const [name, architecture, isPermuted, parts] of WRITTEN)
     test(`${name} is ${architecture}`, async () => {
       const c = openCase(name);
       const model = await load(c.source, { dtype: 'f32' });
@@ -110,7 +109,6 @@ const small = { vocab_size: 64, d_model: 32, n_layers: 4, n_heads: 4, n_kv_heads
 
 const rows = { norm: 'layernorm', ffn: 'gelu_tanh', bias_qkv: true, bias_attn_out: true, bias_ffn: true };
 
-/** @type {Record<string, object>} */
 const CREATED = {
   qwen2: {
     bias_qkv: true,
@@ -173,13 +171,13 @@ describe('a model of each other architecture, written and read again', () => {
 });
 
 test('what GGUF cannot say is refused by the architecture and the field', async () => {
-  for (const [fields, words] of /** @type {[object, RegExp][]} */ ([
+  for (const [fields, words] of [
     [{ ffn: 'reglu' }, /the nearest, \w+, has ffn "swiglu", the model has "reglu"/],
     [{ rope_scaling: 'dynamic', rope_factor: 2, rope_original_context: 16 }, /rope_scaling "none".*"dynamic"/],
     [{ norm_placement: 'post' }, /norm_placement|final_norm/],
     [{ residual_scale: 0.5, ffn: 'relu' }, /granite, has ffn|has (ffn|residual_scale)/],
     [{ kind: 'encoder', causal: false }, /kind encoder/],
-  ])) {
+  ]) {
     const model = await create({ ...small, ...fields }, { seed: 1 });
     await refused(bytesOf(model), 'unsupported', words);
     model.dispose();
@@ -187,7 +185,7 @@ test('what GGUF cannot say is refused by the architecture and the field', async 
   const model = await create(small, { seed: 1 });
   await refused(bytesOf(model, { architecture: 'gpt2' }), 'unsupported', /^gpt2 has /);
   await refused(bytesOf(model, { architecture: 'mamba' }), 'unsupported', /"mamba" is not known/);
-  assert.equal(ggufLayout(/** @type {any} */ (snaked(model))).architecture, 'llama');
+  assert.equal(ggufLayout(snaked(model)).architecture, 'llama');
   model.dispose();
 });
 
@@ -209,7 +207,7 @@ function configOf(architecture, meta = {}, names = []) {
   };
   const all = Object.entries({ ...usual, ...meta }).map(([key, value]) => [`${architecture}.${key}`, value]);
   const entries = ['token_embd.weight', ...names].map((name) => ({ name, shape: [32, 64], dtype: 'f32' }));
-  const gguf = /** @type {any} */ ({ meta: new Map([['general.architecture', architecture], ...all]), entries });
+  const gguf = { meta: new Map([['general.architecture', architecture], ...all]), entries };
   return ggufModel('x.gguf', gguf, []).config;
 }
 
@@ -259,7 +257,6 @@ test('an architecture’s defaults are those of llama.cpp', () => {
 
 test('what is malformed, or not supported, is refused by its key', () => {
   const window = { 'attention.sliding_window': 16 };
-  /** @type {[string, Record<string, any>, string, RegExp][]} */
   const cases = [
     ['mamba', {}, 'unsupported', /the architecture "mamba" is not supported, expected one of llama, .*command-r/],
     ['gemma3', { ...window, 'attention.sliding_window_pattern': [true] }, 'unsupported', /gemma3\..*_pattern \[true\]/],
@@ -286,7 +283,7 @@ test('what is malformed, or not supported, is refused by its key', () => {
 
 test('tables of rotary factors that do not belong together are refused', async () => {
   const seed = ggufs.find(({ meta }) => meta[0][1].value === 'phi3');
-  const without = (/** @type {string} */ name) => ({
+  const without = (name) => ({
     ...seed,
     tensors: seed.tensors.filter((t) => t.name !== `rope_factors_${name}.weight`),
   });

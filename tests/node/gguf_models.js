@@ -108,7 +108,7 @@ export const MODELS = {
  */
 export function randomModel(name) {
   const config = completeConfig({ ...small, ...MODELS[name] });
-  const scaleOf = (/** @type {string} */ weight, /** @type {number[]} */ shape) => {
+  const scaleOf = (weight, shape) => {
     if (shape.length === 1) return 0.3;
     if (weight === 'embed.weight') return 0.5 / config.embedding_scale;
     return weight === 'position.weight' ? 0.5 : 2 / Math.sqrt(shape[1]);

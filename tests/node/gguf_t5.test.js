@@ -83,7 +83,7 @@ describe('T5 with the layout of llama.cpp’s converter', () => {
   test('a head that copies the embedding of the first version, and a bias of cross-attention, change nothing', async () => {
     const c = openCase('t5');
     const tensors = tensorsOf('t5');
-    const embed = /** @type {any} */ (tensors.find((t) => t.name === 'token_embd.weight'));
+    const embed = tensors.find((t) => t.name === 'token_embd.weight');
     const bias = {
       name: 'dec.blk.0.cross_attn_rel_b.weight',
       shape: [32, 4],
@@ -135,7 +135,7 @@ describe('the vocabulary of a T5 file', () => {
   const plain = { addSpecialTokens: false };
   const want = json(join(golden, '../formats/sentencepiece/ids.json'));
   const strings = [...json(join(golden, '../formats/strings.json')), ...want.texts, '', ' ', '  ', 'a  red\u3000ball '];
-  const tokenizerOf = (/** @type {any} */ meta) => Tokenizer.load(writeGguf(meta, []));
+  const tokenizerOf = (meta) => Tokenizer.load(writeGguf(meta, []));
 
   test('the ids of SentencePiece, and those of the folder for hard texts', async () => {
     const tokenizer = await tokenizerOf(vocabularyOf(104));
@@ -195,7 +195,7 @@ describe('T5 written as GGUF', () => {
           { name: 'x', total: bytes.length },
         );
         const { meta, entries } = await readGguf(r, 0);
-        const shapes = (/** @type {any[]} */ list) => list.map((e) => `${e.name} ${e.shape}`).sort();
+        const shapes = (list) => list.map((e) => `${e.name} ${e.shape}`).sort();
         assert.deepEqual(shapes(entries), shapes(tensorsOf(name)));
         for (const e of entries)
           if (/norm|rel_b/.test(e.name)) assert.equal(e.dtype, 'f32', e.name);
@@ -254,10 +254,10 @@ describe('T5 written as GGUF', () => {
     'a  red',
     'ball <extra_id_1>s',
   ];
-  for (const [name, open] of /** @type {[string, () => any][]} */ ([
+  for (const [name, open] of [
     ['a spiece.model', () => t5Tokenizer(spiece(), 'x', 3)],
     ['a tokenizer.json of a published checkpoint', published],
-  ]))
+  ])
     test(`the vocabulary of ${name}: the same ids when it is read again`, async () => {
       const before = open();
       const meta = vocabularyMeta(before, { bos: null, eos: [1] }, 40);
@@ -279,15 +279,14 @@ describe('T5 written as GGUF', () => {
       if (name.includes('published')) assert.deepEqual(charsmap, [...table]);
       // a file made of what was read from a GGUF has the same keys
       const values = Object.entries(meta).map(([key, { of, value }]) => [key, of === 8 ? Texts.from(value) : value]);
-      const read = await ggufTokenizer('x', new Map(/** @type {any} */ (values)));
-      assert.deepEqual(vocabularyMeta(/** @type {any} */ (read).json, { bos: null, eos: [1] }, 40), meta);
+      const read = await ggufTokenizer('x', new Map(values));
+      assert.deepEqual(vocabularyMeta(read.json, { bos: null, eos: [1] }, 40), meta);
     });
 
   test('a vocabulary that a GGUF cannot have is refused', () => {
-    const write = (/** @type {any} */ changed) => () =>
-      vocabularyMeta({ ...published(), ...changed }, { bos: null, eos: [1] }, 40);
+    const write = (changed) => () => vocabularyMeta({ ...published(), ...changed }, { bos: null, eos: [1] }, 40);
     const { model } = published();
-    const unsupported = (/** @type {RegExp} */ message) => ({ code: 'unsupported', message });
+    const unsupported = (message) => ({ code: 'unsupported', message });
     assert.throws(write({ model: { ...model, unk_id: null } }), unsupported(/its unk_id is null, expected the token/));
     const normalizer = { type: 'Precompiled', precompiled_charsmap: '?' };
     assert.throws(write({ normalizer }), unsupported(/its table of characters is "\?", expected base64/));
@@ -320,11 +319,11 @@ describe('refusals', () => {
   const c = openCase('t5');
   /** @param {(tensors: any[]) => any[]} change @param {Record<string, any>} [more] */
   const changed = (change, more = {}) => load(writeGguf({ ...metaOf(c.config), ...more }, change(tensorsOf('t5'))));
-  const without = (/** @type {string} */ name) => (/** @type {any[]} */ list) => list.filter((t) => t.name !== name);
-  const reshaped = (/** @type {string} */ name, /** @type {number[]} */ shape) => (/** @type {any[]} */ list) =>
+  const without = (name) => (list) => list.filter((t) => t.name !== name);
+  const reshaped = (name, shape) => (list) =>
     list.map((t) => (t.name === name ? { ...t, shape, data: new Float32Array(shape[0] * (shape[1] ?? 1)) } : t));
   const bias = { shape: [32, 4], type: 'F32', data: new Float32Array(128) };
-  for (const [what, change, more, code, words] of /** @type {any[]} */ ([
+  for (const [what, change, more, code, words] of [
     ['no bias of distances', without('enc.blk.0.attn_rel_b.weight'), {}, 'missing-tensor', /enc\.blk\.0\.attn_rel_b/],
     ['no last norm', without('dec.output_norm.weight'), {}, 'missing-tensor', /dec\.output_norm/],
     ['no cross-attention', without('dec.blk.1.cross_attn_v.weight'), {}, 'missing-tensor', /dec\.blk\.1\.cross_attn_v/],
@@ -338,7 +337,7 @@ describe('refusals', () => {
     ['a narrow matrix', reshaped('enc.blk.2.attn_o.weight', [24, 31]), {}, 'bad-shape', /enc\.blk\.2\.attn_o/],
     [
       'a bias in every layer (UMT5)',
-      (/** @type {any[]} */ list) => [...list, { ...bias, name: 'enc.blk.1.attn_rel_b.weight' }],
+      (list) => [...list, { ...bias, name: 'enc.blk.1.attn_rel_b.weight' }],
       {},
       'unknown-tensor',
       /enc\.blk\.1\.attn_rel_b/,
@@ -354,7 +353,7 @@ describe('refusals', () => {
     ],
     ['more decoder layers', (x) => x, { 't5.decoder_block_count': u32(3) }, 'missing-tensor', /dec\.blk\.2/],
     ['a bucket count as text', (x) => x, { 't5.attention.relative_buckets_count': text('x') }, 'bad-config', /buckets/],
-  ]))
+  ])
     test(what, () => refused(changed(change, more), code, words));
 
   test('without a number of buckets', () => {

@@ -19,7 +19,6 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
     'na\u00efve caf\u00e9 \u2615',
     '',
   ];
-  /** @type {Record<string, () => Promise<any>>} */
   const sources = {
     'a GGUF with pieces': () => openCheckpoint(join(golden, 'gguf_phi3/model.gguf')),
     'a GGUF with pieces and without a space before a text': () =>
@@ -51,7 +50,7 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
       assert.equal(after.vocabSize, before.vocabSize + 3);
       for (const s of texts) assert.deepEqual(after.encode(s), before.encode(s), JSON.stringify(s));
       const values = Object.entries(meta).map(([key, { of, value }]) => [key, of === 8 ? Texts.from(value) : value]);
-      const again = await ggufTokenizer('x', new Map(/** @type {any} */ (values)));
+      const again = await ggufTokenizer('x', new Map(values));
       assert.deepEqual([again.special.bos, again.special.eos], [special.bos, special.eos]);
       assert.ok(meta['tokenizer.chat_template'].value.length > 0);
     });
@@ -59,14 +58,14 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
   test('what llama.cpp has no name for is refused', () => {
     const special = { bos: null, eos: [] };
     const [bpe, , unigram] = tokenizers;
-    for (const [json, words] of /** @type {[any, RegExp][]} */ ([
+    for (const [json, words] of [
       [unigram, /its normalizer is "NFKC", expected SentencePiece's table/],
       [{ ...unigram, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],
       [{ model: { type: 'WordPiece' } }, /its model is "WordPiece", expected BPE or Unigram/],
       [bpe, /its normalizer is "Sequence", expected none/],
       [{ ...bpe, normalizer: null }, /its split patterns .* have no name in llama\.cpp/],
       [{ ...bpe, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],
-    ]))
+    ])
       assert.throws(() => vocabularyMeta(json, special, 20), { code: 'unsupported', message: words });
   });
 });

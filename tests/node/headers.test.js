@@ -9,9 +9,9 @@ import { golden, refused } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   SECRET = 'hf_secret-7f3a';
-const part = (/** @type {string} */ name) => ({ bytes: readFileSync(join(golden, 'llama_1tok', name)) });
+const part = (name) => ({ bytes: readFileSync(join(golden, 'llama_1tok', name)) });
 const headers = { authorization: `Bearer ${SECRET}`, 'x-key': SECRET };
-const carried = (/** @type {any} */ request) => JSON.stringify(request.headers).includes(SECRET);
+const carried = (request) => JSON.stringify(request.headers).includes(SECRET);
 
 /**
  * Two origins: `home` may redirect requests to `away`.
@@ -50,7 +50,7 @@ describe('headers', () => {
           (await load(`${home.url}near.gguf`, { headers, worker })).dispose();
           assert.deepEqual(home.asked.map(carried), [true, true], 'a redirect within the origin keeps them');
           assert.deepEqual(
-            away.asked.map((/** @type {any} */ r) => [r.path, carried(r)]),
+            away.asked.map((r) => [r.path, carried(r)]),
             [['/m.gguf', false]],
           );
         },
@@ -98,13 +98,13 @@ describe('headers', () => {
   });
   // requests.js checks once whether it runs in Node: here it is loaded as in a page.
   test('are not sent, in a page, to a part on another server', async () => {
-    const node = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(globalThis, 'process'));
+    const node = Object.getOwnPropertyDescriptor(globalThis, 'process');
     Object.defineProperty(globalThis, 'process', { ...node, get: () => undefined });
     const { loadFetch } = await import('../../web/lib/download/requests.js?page').finally(() =>
       Object.defineProperty(globalThis, 'process', node),
     );
-    const asked = /** @type {[string, boolean, string | undefined][]} */ ([]);
-    const answer = async (/** @type {string} */ url, /** @type {any} */ init) => {
+    const asked = [];
+    const answer = async (url, init) => {
       asked.push([String(url), carried({ headers: [...new Headers(init?.headers)] }), init?.redirect]);
       return new Response('x');
     };
@@ -130,11 +130,7 @@ describe('headers', () => {
     round.close();
   });
   test('are quoted in no error message', async () => {
-    const silent = (
-      /** @type {Promise<any>} */ promise,
-      /** @type {string | string[]} */ code,
-      /** @type {RegExp} */ words,
-    ) =>
+    const silent = (promise, code, words) =>
       assert.rejects(promise, (error) => {
         const said = [];
         for (let e = error; e; e = e.cause) said.push(String(e.message), String(e.stack), JSON.stringify(e));
@@ -165,13 +161,9 @@ describe('headers', () => {
         /sources that begin with "hf:"/,
       );
       await silent(load('hf:owner/name/m.gguf', { token: SECRET, headers, worker }), 'bad-option', /both/);
+      await silent(load(`${server.url}m.gguf`, { headers: SECRET, worker }), 'bad-option', /headers is of type string/);
       await silent(
-        load(`${server.url}m.gguf`, { headers: /** @type {any} */ (SECRET), worker }),
-        'bad-option',
-        /headers is of type string/,
-      );
-      await silent(
-        load('hf:owner/name/m.gguf', { token: /** @type {any} */ ({ [SECRET]: 1 }), worker }),
+        load('hf:owner/name/m.gguf', { token: { [SECRET]: 1 }, worker }),
         'bad-option',
         /token is of type object/,
       );
@@ -179,7 +171,7 @@ describe('headers', () => {
     server.close();
     for (const o of [{ headers }, { token: 'x' }, { cacheDir: 'x' }])
       await refused(
-        create({ d_model: 8, n_layers: 1, n_heads: 1, vocab_size: 9 }, /** @type {any} */ (o)),
+        create({ d_model: 8, n_layers: 1, n_heads: 1, vocab_size: 9 }, o),
         'bad-option',
         /create has no option/,
       );
@@ -202,7 +194,7 @@ describe('the access token of the hub', () => {
         for (const worker of [false, true])
           (await load('hf:o/n/m.gguf', { token: SECRET, hfEndpoint: home.url, worker })).dispose();
         assert.deepEqual(
-          home.asked.map((/** @type {any} */ r) => r.headers.authorization),
+          home.asked.map((r) => r.headers.authorization),
           [`Bearer ${SECRET}`, `Bearer ${SECRET}`],
         );
         assert.deepEqual(away.asked.map(carried), [false, false]);
@@ -224,11 +216,10 @@ describe('the access token of the hub', () => {
         process.env.HF_TOKEN = `${SECRET}\nx`;
         await assert.rejects(
           load('hf:o/n/m.gguf'),
-          (/** @type {any} */ error) =>
-            error.code === 'bad-option' && /\$HF_TOKEN/.test(error.message) && !error.message.includes(SECRET),
+          (error) => error.code === 'bad-option' && /\$HF_TOKEN/.test(error.message) && !error.message.includes(SECRET),
         );
         assert.deepEqual(
-          home.asked.slice(2).map((/** @type {any} */ r) => r.headers.authorization),
+          home.asked.slice(2).map((r) => r.headers.authorization),
           [`Bearer ${SECRET}`, `Bearer ${SECRET}`, 'Bearer other', 'Basic abc'],
         );
       },
@@ -236,7 +227,7 @@ describe('the access token of the hub', () => {
   });
   test('is mentioned in the error of a status 401', async () => {
     const locked = await serveCut({});
-    const fetch = /** @type {any} */ (async () => new Response('', { status: 401, statusText: 'Unauthorized' }));
+    const fetch = async () => new Response('', { status: 401, statusText: 'Unauthorized' });
     await refused(
       load('hf:o/n/m.gguf', { fetch, hfEndpoint: locked.url }),
       'network',

@@ -94,7 +94,7 @@ export async function refusal(call, what = 'it') {
  * @param {any} [entry]
  */
 export function claims(length, entry = 1) {
-  const target = /** @type {any} */ ([]);
+  const target = [];
   const seen = { reads: 0 };
   const value = new Proxy(target, {
     get(_, name) {
@@ -206,7 +206,7 @@ export function readTensors(file) {
     data: dtype === 'F16' ? Float32Array.from(new Uint16Array(buffer), fromHalf) : new Float32Array(buffer),
   }));
 }
-const mapValues = (/** @type {object} */ object, /** @type {(value: any) => any} */ change) =>
+const mapValues = (object, change) =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 
 /** What makes a configuration GPT-2's architecture, beside the sizes. */
@@ -238,7 +238,7 @@ export async function serve(handler) {
   const server = createServer(handler);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   server.unref(); // so that the process ends even when a failing test leaves the server open
-  const { port } = /** @type {any} */ (server.address());
+  const { port } = server.address();
   return {
     url: `http://127.0.0.1:${port}/`,
     close: () => {
@@ -254,7 +254,7 @@ export async function serve(handler) {
  */
 export function limited(pages) {
   const bytes = Array.from(readFileSync(new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url)));
-  const number = (/** @type {number} */ at) => {
+  const number = (at) => {
     let n = 0,
       shift = 0;
     for (; ; shift += 7) {
@@ -263,7 +263,7 @@ export function limited(pages) {
       if (byte < 0x80) return { n, at };
     }
   };
-  const leb = (/** @type {number} */ n) => {
+  const leb = (n) => {
     const out = [];
     for (; n > 0x7f; n = Math.floor(n / 128)) out.push((n % 128) | 0x80);
     return [...out, n];

@@ -203,10 +203,9 @@ describe('options and objects', () => {
     const folder = new URL('../golden/cases/llama_1tok/', import.meta.url);
     const given = JSON.parse(readFileSync(new URL('config.json', folder), 'utf8'));
     const weights = new File([readFileSync(new URL('model.safetensors', folder))], 'model.safetensors');
-    const nested = (/** @type {number} */ n) => '['.repeat(n) + ']'.repeat(n);
-    const withValue = (/** @type {string} */ key, /** @type {string} */ json) =>
-      JSON.stringify({ ...given, [key]: '@' }).replace('"@"', json);
-    const opened = (/** @type {string} */ name, /** @type {string} */ text) =>
+    const nested = (n) => '['.repeat(n) + ']'.repeat(n);
+    const withValue = (key, json) => JSON.stringify({ ...given, [key]: '@' }).replace('"@"', json);
+    const opened = (name, text) =>
       load([
         weights,
         ...(name === 'config.json' ? [] : [new File([JSON.stringify(given)], 'config.json')]),

@@ -14,9 +14,9 @@ const QWEN = {
   n_kv_heads: 2,
   d_ff: 4864,
   context_length: 32768,
-  norm: /** @type {const} */ ('rmsnorm'),
-  ffn: /** @type {const} */ ('swiglu'),
-  position: /** @type {const} */ ('rope'),
+  norm: 'rmsnorm',
+  ffn: 'swiglu',
+  position: 'rope',
   bias_qkv: true,
   tie_word_embeddings: true,
 };
@@ -40,7 +40,7 @@ test('a pasted hub page, owner/name, hf: and other addresses are sources of the 
 });
 
 test('the parameters of the models offered by name are those of their configurations', () => {
-  const of = (/** @type {RegExp} */ name) => HUB.find((model) => name.test(model.name)) ?? assert.fail();
+  const of = (name) => HUB.find((model) => name.test(model.name)) ?? assert.fail();
   assert.equal(of(/^GPT-2/).parameters, countParameters('gpt2').total);
   assert.equal(of(/^SmolLM2/).parameters, countParameters('smollm2-135m').total);
   assert.equal(of(/^Qwen/).parameters, countParameters(QWEN).total);

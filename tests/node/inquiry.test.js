@@ -39,7 +39,7 @@ function made(ids, kind = 'decoder') {
       return session;
     },
   };
-  const state = /** @type {any} */ (initialState());
+  const state = initialState();
   Object.assign(state.run, { model: { api, config: { kind } } });
   state.text.source = 'a';
   const errors = [];

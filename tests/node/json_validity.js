@@ -2,19 +2,19 @@
 // Schema, with JavaScript's own readers of dates, addresses and regular expressions
 import { isIPv4, isIPv6 } from 'node:net';
 
-const isDate = (/** @type {string} */ text) => {
+const isDate = (text) => {
   const date = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : new Date(NaN);
   return !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 10) === text;
 };
-const isTime = (/** @type {string} */ text) =>
+const isTime = (text) =>
   /^\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) &&
   !text.startsWith('24') &&
   !Number.isNaN(Date.parse(`2000-01-01T${text}`));
-const isHostname = (/** @type {string} */ text) =>
+const isHostname = (text) =>
   text.length <= 253 &&
   text.split('.').every((label) => /^[a-z\d-]{1,63}$/i.test(label) && !/^-|-$/.test(label)) &&
   new URL(`http://${text}`).hostname === text.toLowerCase();
-const isUrl = (/** @type {string} */ text) => {
+const isUrl = (text) => {
   try {
     return new URL(text).href.length > 0;
   } catch {
@@ -54,8 +54,7 @@ export const FORMATS = {
 };
 
 /** Whether a number of at most 15 digits is a multiple of another: the quotient is rounded by less than its 15th digit. */
-const isMultiple = (/** @type {number} */ value, /** @type {number} */ of) =>
-  Number.isInteger(Number((value / of).toPrecision(15)));
+const isMultiple = (value, of) => Number.isInteger(Number((value / of).toPrecision(15)));
 
 /**
  * @param {any} value
@@ -67,16 +66,16 @@ export function isValid(value, schema, root = schema) {
   if (typeof schema === 'boolean') return schema;
   if (schema.$ref !== undefined) {
     const path = schema.$ref.slice(1).split('/').slice(1);
-    const target = path.reduce((/** @type {any} */ part, /** @type {string} */ key) => part[key], root);
+    const target = path.reduce((part, key) => part[key], root);
     if (!isValid(value, target, root)) return false;
   }
   const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  const is = (/** @type {string} */ type) => type === kind || (type === 'integer' && Number.isInteger(value));
+  const is = (type) => type === kind || (type === 'integer' && Number.isInteger(value));
   if (schema.type !== undefined && ![schema.type].flat().some(is)) return false;
-  const same = (/** @type {any} */ other) => JSON.stringify(other) === JSON.stringify(value);
+  const same = (other) => JSON.stringify(other) === JSON.stringify(value);
   if (schema.enum !== undefined && !schema.enum.some(same)) return false;
   if (schema.const !== undefined && !same(schema.const)) return false;
-  const fits = (/** @type {any} */ s) => isValid(value, s, root);
+  const fits = (s) => isValid(value, s, root);
   if (schema.allOf !== undefined && !schema.allOf.every(fits)) return false;
   if (schema.anyOf !== undefined && !schema.anyOf.some(fits)) return false;
   if (schema.oneOf !== undefined && schema.oneOf.filter(fits).length !== 1) return false;
@@ -89,12 +88,10 @@ export function isValid(value, schema, root = schema) {
   if (kind === 'number') return isNumberValid(value, schema);
   if (kind === 'array') {
     if (value.length < (schema.minItems ?? 0) || value.length > (schema.maxItems ?? Infinity)) return false;
-    return value.every((/** @type {any} */ item, /** @type {number} */ i) =>
-      isValid(item, schema.prefixItems?.[i] ?? schema.items ?? true, root),
-    );
+    return value.every((item, i) => isValid(item, schema.prefixItems?.[i] ?? schema.items ?? true, root));
   }
   if (kind === 'object') {
-    if (!(schema.required ?? []).every((/** @type {string} */ name) => Object.hasOwn(value, name))) return false;
+    if (!(schema.required ?? []).every((name) => Object.hasOwn(value, name))) return false;
     return Object.entries(value).every(([name, item]) => {
       const { properties = {}, additionalProperties: others = true, propertyNames = true } = schema;
       if (!isValid(name, propertyNames, root)) return false;

@@ -197,11 +197,11 @@ describe('trace', () => {
   });
 
   test('counts no FLOPs for parts that are switched off', async () => {
-    const flops = async (/** @type {object} */ switches) => {
+    const flops = async (switches) => {
       const model = await load(stories, { switches }),
         rows = await model.trace(numbers(20, 2048));
       model.dispose();
-      return (/** @type {RegExp} */ op) => rows.filter((r) => op.test(r.op)).reduce((n, r) => n + r.flops, 0);
+      return (op) => rows.filter((r) => op.test(r.op)).reduce((n, r) => n + r.flops, 0);
     };
     const [whole, noNorm, noFinal, noStream] = await Promise.all(
       [{}, { useNorm: false }, { useFinalNorm: false }, { useResidual: false }].map(flops),

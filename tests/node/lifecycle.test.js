@@ -22,8 +22,8 @@ const full = process.env.LIFECYCLE === 'full';
 const count = (few, many) => (full ? many : few);
 
 setFlagsFromString('--expose-gc');
-const gc = /** @type {() => void} */ (runInNewContext('gc'));
-const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const gc = runInNewContext('gc');
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const small = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 512 };
 const text = readFileSync(new URL('../golden/text/stories.txt', import.meta.url), 'utf8');
@@ -106,7 +106,6 @@ async function settled(from) {
  *   never closes
  */
 async function repeated(name, times, run, each = 20_000, files = 0) {
-  /** @type {Record<string, number>} */
   const ended = {};
   const warm = Math.ceil(times / 5);
   let from;
@@ -119,7 +118,7 @@ async function repeated(name, times, run, each = 20_000, files = 0) {
   const now = await settled({ ...from, files: from.files + files }),
     grown = now.bytes - from.bytes,
     resident = now.rss - from.rss;
-  const mib = (/** @type {number} */ n) => `${n < 0 ? '' : '+'}${(n / 2 ** 20).toFixed(1)} MiB`;
+  const mib = (n) => `${n < 0 ? '' : '+'}${(n / 2 ** 20).toFixed(1)} MiB`;
   rows.push(
     [
       name,
@@ -149,7 +148,7 @@ async function repeated(name, times, run, each = 20_000, files = 0) {
 async function inSessions(model) {
   for (let i = 0; ; i++) {
     await model.points();
-    const { bytes } = model.memory.regions.find((/** @type {any} */ region) => region.name === 'kv cache');
+    const { bytes } = model.memory.regions.find((region) => region.name === 'kv cache');
     if (!bytes || i > 500) return bytes;
     await sleep(10);
   }
@@ -237,7 +236,7 @@ for (const worker of [false, true]) {
             try {
               sessions.push(await model.session());
               await sessions.at(-1).eval(new Array(600).fill(1));
-            } catch (/** @type {any} */ error) {
+            } catch (error) {
               assert.equal(error.code, 'out-of-memory', error.stack);
               full = true;
             }
@@ -423,11 +422,10 @@ for (const worker of [false, true]) {
 describe('workers that are terminated', () => {
   const threads = process.getBuiltinModule('node:worker_threads'),
     { Worker } = threads;
-  /** @type {import('node:worker_threads').Worker[]} */
   let started = [];
   before(() => {
     threads.Worker = class extends Worker {
-      constructor(/** @type {any[]} */ ...args) {
+      constructor(...args) {
         super(...args);
         started.push(this);
       }

@@ -2,7 +2,7 @@
 import { numbers, safetensors } from './helpers.js';
 
 /** A matrix of pseudo-random values below 1/4. */
-export const matrix = (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ seed) => ({
+export const matrix = (rows, cols, seed) => ({
   shape: [rows, cols],
   data: Float32Array.from(numbers(rows * cols, 2001, seed), (x) => (x - 1000) / 4000),
 });

@@ -40,7 +40,7 @@ describe('options of load and create', () => {
     assert.ok(cost('q8_0') < cost('f16'));
   });
   test('without kvDtype the cache is q8_0 for quantised weights and f32 for others', async () => {
-    const kvDtype = async (/** @type {object} */ options) => {
+    const kvDtype = async (options) => {
       const model = await load(gguf, options);
       model.dispose();
       return model.kvDtype;
@@ -136,7 +136,7 @@ describe('properties of a model', () => {
     }
     const gone = await load(stories);
     gone.dispose();
-    await refused(/** @type {Promise<any>} */ (gone.tokenizer), 'bad-state');
+    await refused(gone.tokenizer, 'bad-state');
   });
   test('chatTemplate is the template of the file, unchanged', async () => {
     const { readFileSync } = await import('node:fs'),
@@ -153,7 +153,7 @@ describe('properties of a model', () => {
       const model = await create(tiny, { worker });
       assert.ok(Object.isFrozen(model.config));
       assert.throws(() => {
-        /** @type {any} */ (model.config).nLayers = 9;
+        model.config.nLayers = 9;
       }, TypeError);
       model.dispose();
     }

@@ -13,12 +13,11 @@ const stories = new Uint8Array(readFileSync(fileURLToPath(new URL('../../weights
 const close = (a, b, what) => assert.ok(Math.abs(a - b) < 1e-6, `${what}: ${a}, expected ${b}`);
 
 describe('the page and the engine', () => {
-  /** @type {any} */
   const state = initialState();
   const change = (patch) => {
     for (const [group, values] of Object.entries(patch)) Object.assign(state[group], values);
   };
-  const run = createRun(/** @type {any} */ ({ state, set: change, subscribe() {} }));
+  const run = createRun({ state, set: change, subscribe() {} });
   after(() => state.run.model?.api.dispose());
 
   /** What the page draws after a row of logits, and the engine's probabilities. */

@@ -58,7 +58,7 @@ class Reader {
     }
   }
 
-  lebs(/** @type {number} */ n) {
+  lebs(n) {
     for (let i = 0; i < n; i++) this.leb();
   }
 }
@@ -78,7 +78,7 @@ function memory(r) {
  * @param {number} op
  */
 function operands(r, prefix, op) {
-  const skip = (/** @type {number} */ n) => {
+  const skip = (n) => {
     r.at += n;
   };
   if (prefix === 0xfc) {
@@ -122,7 +122,6 @@ function operands(r, prefix, op) {
 export function simdInstructions(bytes) {
   if (bytes[0] !== 0 || bytes[1] !== 0x61 || bytes[2] !== 0x73 || bytes[3] !== 0x6d)
     throw new Error('the file does not begin with \\0asm');
-  /** @type {Map<number, number>} */
   const found = new Map();
   const r = new Reader(bytes);
   r.at = 8;

@@ -123,7 +123,7 @@ describe('the cases kept with the project', () => {
 
 describe('every shared case', { skip: noShared }, () => {
   if (!shared) return;
-  const listed = json(join(shared, 'cases/index.json')).map((/** @type {{name: string}} */ c) => c.name);
+  const listed = json(join(shared, 'cases/index.json')).map((c) => c.name);
   const beside = readdirSync(join(shared, 'cases')).filter(
     (name) => !listed.includes(name) && existsSync(join(shared, 'cases', name, 'case.json')),
   );

@@ -77,7 +77,7 @@ describe('pooling', () => {
       const own = want[expected.pooling];
       assert.ok(distance((await model.embed(ids)).data, expected.normalize ? unit(own) : own) < 1e-6);
       for (const [kind, vector] of Object.entries(want)) {
-        const options = /** @type {any} */ ({ pooling: kind });
+        const options = { pooling: kind };
         assert.ok(distance((await model.embed(ids, { ...options, normalize: false })).data, vector) < 1e-6);
         assert.ok(distance((await model.embed(ids, { ...options, normalize: true })).data, unit(vector)) < 1e-6);
       }
@@ -135,12 +135,12 @@ describe('pooling', () => {
         ['m/modules.json', JSON.stringify(modules('Transformer', 'Pooling', 'Normalize'))],
         ['m/1_Pooling/config.json', JSON.stringify(flags('pooling_mode_cls_token'))],
       ].map(([path, content]) => {
-        const file = new File([/** @type {any} */ (content)], String(path).split('/').at(-1));
+        const file = new File([content], String(path).split('/').at(-1));
         return Object.defineProperty(file, 'webkitRelativePath', { value: path });
       }),
     );
     for (const list of [files, [...files].reverse()]) {
-      const model = await load(/** @type {any} */ (list));
+      const model = await load(list);
       assert.equal(model.pooling.pooling, 'cls');
       model.dispose();
     }

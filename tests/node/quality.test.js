@@ -91,7 +91,7 @@ test(
     const { mean: exact } = await logLikelihood('f32', list, small),
       { mean: rounded } = await logLikelihood('q4_0', list, small),
       { mean: compensated } = await logLikelihood('keep', list, small4);
-    const loss = (/** @type {number} */ mean) => mean / exact - 1;
+    const loss = (mean) => mean / exact - 1;
     t.diagnostic(`${from}: ${(100 * loss(compensated)).toFixed(2)} %, rounded ${(100 * loss(rounded)).toFixed(2)} %`);
     assert.ok(loss(compensated) < 0.025 && loss(compensated) < loss(rounded));
   },

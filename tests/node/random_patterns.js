@@ -11,7 +11,7 @@ import fc from 'fast-check';
 export function randomText(automaton, random) {
   let state = automaton.start;
   const bytes = [];
-  const followers = (/** @type {any} */ from) =>
+  const followers = (from) =>
     Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => automaton.step(from, byte));
   while (bytes.length < 60 && !(state.accepting && random() < 0.3)) {
     const all = followers(state);
@@ -19,15 +19,15 @@ export function randomText(automaton, random) {
     const ascii = all.filter((byte) => byte < 0x80);
     const drawn = ascii.length && random() < 0.8 ? ascii : all;
     bytes.push(drawn[Math.floor(random() * drawn.length)]);
-    state = /** @type {any} */ (automaton.step(state, bytes[bytes.length - 1]));
+    state = automaton.step(state, bytes[bytes.length - 1]);
   }
-  const queue = [{ state, way: /** @type {number[]} */ ([]) }];
+  const queue = [{ state, way: [] }];
   const seen = new Set([state]);
   for (const { state: at, way } of queue) {
     if (at.accepting)
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array([...bytes, ...way]));
     for (const byte of followers(at)) {
-      const next = /** @type {any} */ (automaton.step(at, byte));
+      const next = automaton.step(at, byte);
       if (!seen.has(next)) queue.push({ state: next, way: [...way, byte] });
       seen.add(next);
     }
@@ -36,7 +36,7 @@ export function randomText(automaton, random) {
 }
 
 /** A generator of numbers from 0 to 1. */
-export const numbersOf = (/** @type {number} */ seed) => () => {
+export const numbersOf = (seed) => () => {
   seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
   return seed / 2 ** 32;
 };
@@ -118,12 +118,12 @@ const { pattern: plain } = fc.letrec((tie) => ({
 export const found = (() => {
   const context = vm.createContext({});
   const script = new vm.Script("new RegExp(source, 'u').test(text)");
-  return (/** @type {string} */ source, /** @type {string} */ text) => {
+  return (source, text) => {
     Object.assign(context, { source, text });
     try {
-      return /** @type {boolean} */ (script.runInContext(context, { timeout: 1000 }));
+      return script.runInContext(context, { timeout: 1000 });
     } catch (error) {
-      if (/** @type {any} */ (error).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+      if (error.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       return null;
     }
   };

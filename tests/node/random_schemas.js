@@ -109,7 +109,7 @@ export function randomText(one, options, random) {
   for (;;) {
     if (constraint.complete) return { ids, text: one.tokenizer.decode(ids) };
     const bits = constraint.allowed(eos);
-    const has = (/** @type {number} */ id) => (bits[id >> 5] >>> (id & 31)) & 1;
+    const has = (id) => (bits[id >> 5] >>> (id & 31)) & 1;
     const closers = [...closing, ...eos].filter(has);
     const all =
       closers.length && random() < 0.4
@@ -124,7 +124,7 @@ export function randomText(one, options, random) {
 }
 
 /** A generator of numbers from 0 to 1. */
-export const numbersOf = (/** @type {number} */ seed) => () => {
+export const numbersOf = (seed) => () => {
   seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
   return seed / 2 ** 32;
 };

@@ -116,7 +116,7 @@ describe('the engine has the logits of the reference', () => {
 });
 
 describe('decoder.c as a text', () => {
-  const read = (/** @type {string} */ file) => readFileSync(join(top, file), 'utf8');
+  const read = (file) => readFileSync(join(top, file), 'utf8');
   const text = read('src/reference/decoder.c');
 
   test('includes the weights, the configuration and the kernels only, and has at most 250 lines', () => {

@@ -238,11 +238,11 @@ describe('checkpoints', () => {
 test('a row that a weight does not have is refused; the message has the number of rows', async () => {
   const model = await create({ vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 });
   assert.equal((await model.weight('final_norm.weight', 0)).length, 32);
-  for (const [name, row, last] of /** @type {[string, number, number][]} */ ([
+  for (const [name, row, last] of [
     ['final_norm.weight', 1, 0],
     ['embed.weight', 64, 63],
     ['embed.weight', -1, 63],
-  ])) {
+  ]) {
     await refused(model.weight(name, row), 'bad-option', new RegExp(`the row of ${name} is ${row}, .*0 to ${last}$`));
   }
   model.dispose();

@@ -13,7 +13,7 @@ import { collect, golden, refused } from './helpers.js';
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   other = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
 const sha256 = createHash('sha256').update(bytes).digest('hex');
-const write = async (/** @type {any} */ model) => {
+const write = async (model) => {
   try {
     return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
   } finally {
@@ -31,7 +31,7 @@ async function served(served, options, check) {
   const server = await serveCut({ '/m.gguf': served });
   try {
     await check({
-      load: (/** @type {object} */ more) => load(`${server.url}m.gguf`, { ...options, ...more }),
+      load: (more) => load(`${server.url}m.gguf`, { ...options, ...more }),
       of: () => server.of('/m.gguf'),
     });
   } finally {
@@ -44,22 +44,22 @@ for (const worker of [false, true]) {
     test('a download that is interrupted several times continues with the missing bytes', () =>
       served({ bytes, cuts: [9000, 100, 5000] }, { worker }, async ({ load: open, of }) => {
         assert.deepEqual(await write(await open({ sha256 })), want);
-        const ranges = of().map((/** @type {any} */ r) => r.range);
+        const ranges = of().map((r) => r.range);
         assert.deepEqual([ranges.length, ranges[0]], [4, undefined]);
-        const starts = ranges.slice(1).map((/** @type {string} */ r) => Number(/^bytes=(\d+)-$/.exec(r)?.[1]));
+        const starts = ranges.slice(1).map((r) => Number(/^bytes=(\d+)-$/.exec(r)?.[1]));
         assert.ok(starts[0] > 0 && starts[0] <= 9000 && starts[1] > starts[0] && starts[2] > starts[1], String(starts));
         assert.ok(
           of()
             .slice(1)
-            .every((/** @type {any} */ r) => r.status === 206 && r.headers['if-range'] === '"one"'),
+            .every((r) => r.status === 206 && r.headers['if-range'] === '"one"'),
         );
       }));
     test('progress counts each byte once', () =>
       served({ bytes, cuts: [9000] }, { worker }, async ({ load: open }) => {
-        const seen = /** @type {any[]} */ ([]);
+        const seen = [];
         (
           await open({
-            onProgress: (/** @type {any} */ p) => {
+            onProgress: (p) => {
               if (p.phase === 'download') seen.push(p);
             },
           })
@@ -93,7 +93,7 @@ test('a server without range requests sends the file again, and known bytes are 
   served({ bytes, ranges: false, cuts: [9000, 12000, 4000] }, {}, async ({ load: open, of }) => {
     assert.deepEqual(await write(await open({ sha256 })), want);
     assert.deepEqual(
-      of().map((/** @type {any} */ r) => r.status),
+      of().map((r) => r.status),
       [200, 200, 200, 200],
     );
   }));
@@ -136,7 +136,7 @@ test('a download without a strong validator, or with compressed bytes, is not re
 });
 test('retries stop after repeated server errors, and continue after a short failure', async () => {
   let failures = 2;
-  const moment = (/** @type {any} */ request, /** @type {any} */ s) => {
+  const moment = (request, s) => {
     s.cuts = request.headers.range ? (failures-- > 0 ? [0] : []) : [9000];
   };
   await served({ bytes, before: moment }, {}, async ({ load: open }) => {
@@ -157,70 +157,64 @@ test('retries stop after repeated server errors, and continue after a short fail
   );
 });
 test('a download may be interrupted any number of times as long as each request brings bytes', async () => {
-  const requestedRanges = /** @type {(string | null)[]} */ ([]),
+  const requestedRanges = [],
     part = Math.ceil(bytes.length / 8);
-  const fetch = /** @type {any} */ (
-    async (/** @type {string} */ url, /** @type {any} */ init) => {
-      const range = new Headers(init?.headers).get('range'),
-        from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
-      requestedRanges.push(range);
-      let sent = 0;
-      const body = new ReadableStream({
-        pull(c) {
-          if (!sent++) c.enqueue(new Uint8Array(bytes.subarray(from, from + part)));
-          else if (from + part < bytes.length) c.error(new TypeError('cut'));
-          else c.close();
-        },
-      });
-      const headers = {
-        etag: '"one"',
-        'content-length': String(bytes.length - from),
-        ...(range && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }),
-      };
-      return new Response(body, { status: range ? 206 : 200, headers });
-    }
-  );
+  const fetch = async (url, init) => {
+    const range = new Headers(init?.headers).get('range'),
+      from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
+    requestedRanges.push(range);
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(c) {
+        if (!sent++) c.enqueue(new Uint8Array(bytes.subarray(from, from + part)));
+        else if (from + part < bytes.length) c.error(new TypeError('cut'));
+        else c.close();
+      },
+    });
+    const headers = {
+      etag: '"one"',
+      'content-length': String(bytes.length - from),
+      ...(range && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }),
+    };
+    return new Response(body, { status: range ? 206 : 200, headers });
+  };
   assert.deepEqual(await write(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
   assert.deepEqual(requestedRanges, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
 });
 test('an answer with the wrong range is refused', async () => {
-  for (const [headers, words] of /** @type {[Record<string, string>, RegExp][]} */ ([
+  for (const [headers, words] of [
     [{ 'content-range': 'bytes 3-4/5' }, /changed/],
     [{ 'content-range': `bytes 3-4/${bytes.length}` }, /another part/],
     [{ 'content-range': 'nonsense' }, /another part/],
-  ])) {
-    const fetch = /** @type {any} */ (
-      async (/** @type {string} */ url, /** @type {any} */ init) => {
-        const part = new Headers(init?.headers).has('range');
-        if (part) return new Response(bytes.subarray(3, 5), { status: 206, headers: { etag: '"one"', ...headers } });
-        let sent = 0;
-        const body = new ReadableStream({
-          pull(c) {
-            if (sent++) c.error(new TypeError('cut'));
-            else c.enqueue(new Uint8Array(bytes.subarray(0, 9000)));
-          },
-        });
-        return new Response(body, { headers: { etag: '"one"', 'content-length': String(bytes.length) } });
-      }
-    );
+  ]) {
+    const fetch = async (url, init) => {
+      const part = new Headers(init?.headers).has('range');
+      if (part) return new Response(bytes.subarray(3, 5), { status: 206, headers: { etag: '"one"', ...headers } });
+      let sent = 0;
+      const body = new ReadableStream({
+        pull(c) {
+          if (sent++) c.error(new TypeError('cut'));
+          else c.enqueue(new Uint8Array(bytes.subarray(0, 9000)));
+        },
+      });
+      return new Response(body, { headers: { etag: '"one"', 'content-length': String(bytes.length) } });
+    };
     await refused(load('https://h.example/m.gguf', { fetch }), 'network', words);
   }
-  const gone = /** @type {any} */ (
-    async (/** @type {string} */ url, /** @type {any} */ init) =>
-      new Headers(init?.headers).has('range')
-        ? new Response('', { status: 404 })
-        : new Response(
-            new ReadableStream({
-              start(c) {
-                c.enqueue(new Uint8Array(bytes.subarray(0, 50)));
-              },
-              pull(c) {
-                c.error(new TypeError('cut'));
-              },
-            }),
-            { headers: { etag: '"one"' } },
-          )
-  );
+  const gone = async (url, init) =>
+    new Headers(init?.headers).has('range')
+      ? new Response('', { status: 404 })
+      : new Response(
+          new ReadableStream({
+            start(c) {
+              c.enqueue(new Uint8Array(bytes.subarray(0, 50)));
+            },
+            pull(c) {
+              c.error(new TypeError('cut'));
+            },
+          }),
+          { headers: { etag: '"one"' } },
+        );
   await refused(load('https://h.example/m.gguf', { fetch: gone }), 'network', /then answered 404/);
 });
 // The first answer of a busy server failed the load.
@@ -229,7 +223,7 @@ for (const worker of [false, true]) {
     served({ bytes, busy: [503, 429, 500, 502], cuts: [9000] }, { worker }, async ({ load: open, of }) => {
       assert.deepEqual(await write(await open({ sha256 })), want);
       assert.deepEqual(
-        of().map((/** @type {any} */ r) => r.status),
+        of().map((r) => r.status),
         [503, 429, 500, 502, 200, 206],
       );
     }));

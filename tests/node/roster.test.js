@@ -244,7 +244,6 @@ test("the table's sum equals the number of scalars in a file of those weights, a
 
 test('impossible configurations are refused with the reason', () => {
   const base = { vocab_size: 10, d_model: 8, n_layers: 1, n_heads: 2 };
-  /** @type {[object, RegExp][]} */
   const cases = [
     [{ n_heads: 3 }, /d_model 8 is not divisible by n_heads 3/],
     [{ d_head: 3 }, /d_head 3 is odd/],

@@ -62,10 +62,10 @@ describe('names', () => {
   const stages = /hook_attn_scores_(raw|scaled)$/; // points that only this engine has
 
   test("points of a decoder have TransformerLens's names", async () => {
-    for (const [c, has] of /** @type {[any, any][]} */ ([
+    for (const [c, has] of [
       [one, { rotary: true, gated: true }],
       [openCase('gpt2_n_inner'), { rotary: false, gated: false }],
-    ])) {
+    ]) {
       const lens = new Set(namesOf('model', has)),
         model = await load(c.source);
       const points = (await model.points()).filter((n) => !stages.test(n));
@@ -133,7 +133,7 @@ describe('names', () => {
       { numRuns: 300 },
     );
     const { exec } = RegExp.prototype;
-    t.mock.method(RegExp.prototype, 'exec', function (/** @type {string} */ text) {
+    t.mock.method(RegExp.prototype, 'exec', function (text) {
       assert.ok(this.source.split('.*').length <= 3, `the pattern became the regular expression ${this.source}`);
       return exec.call(this, text);
     });

@@ -111,7 +111,7 @@ describe('other kinds of models and inputs', () => {
       reason = new Error('enough');
     await session.eval(ids.slice(0, 10));
     let asked = 0;
-    const signal = /** @type {any} */ ({
+    const signal = {
       aborted: false,
       reason,
       addEventListener() {},
@@ -122,7 +122,7 @@ describe('other kinds of models and inputs', () => {
           throw reason;
         }
       },
-    });
+    };
     await assert.rejects(session.eval(ids, { signal }), reason);
     assert.ok(asked > 3);
     assert.equal(model.memory.regions.find((r) => r.name === 'kv cache').bytes >= session.bytes, true);

@@ -83,7 +83,7 @@ for (const [name, config] of Object.entries(families))
         ['decoder.1.attn.hook_pattern', [4, 150, 150]],
         ['decoder.1.cross_attn.hook_pattern', [4, 150, 90]],
       ]) {
-        const pattern = captured[/** @type {string} */ (at)];
+        const pattern = captured[at];
         assert.deepEqual(pattern.shape, shape);
         const keys = pattern.shape[2];
         for (let i = 0; i < pattern.data.length; i += keys) {
@@ -95,7 +95,7 @@ for (const [name, config] of Object.entries(families))
     });
 
     test('the simd and the relaxed binary, and several threads, give the same bits', async (t) => {
-      const run = async (/** @type {any} */ options) => {
+      const run = async (options) => {
         const model = await create(config, { seed: 5, ...options }).catch((e) => {
           assert.equal(e.code, 'unsupported');
           return null;
@@ -172,7 +172,7 @@ test('T5 adds the bias of their distance to the scores of self-attention in ever
 test('switched off with positions, the bias has no effect, and beside other positions it adds to them', async () => {
   const ids = [1, 2, 3, 1, 2],
     source = [4, 4, 5, 6];
-  const logits = async (/** @type {any} */ config) => {
+  const logits = async (config) => {
     const model = await create(config, { seed: 1 });
     const { data } = (await model.forward(ids, { source })).logits;
     model.dispose();
@@ -261,12 +261,12 @@ describe('generation', () => {
 
   test('a beginning that is forced, and the tokens of generation_config.json', async () => {
     const c = openCase('bart');
-    const files = (/** @type {any} */ config, /** @type {any} */ generation) =>
+    const files = (config, generation) =>
       [
         ['config.json', JSON.stringify(config)],
         ['model.safetensors', readFileSync(join(c.folder, 'model.safetensors'))],
         ...(generation ? [['generation_config.json', JSON.stringify(generation)]] : []),
-      ].map(([name, content]) => new File([/** @type {any} */ (content)], /** @type {string} */ (name)));
+      ].map(([name, content]) => new File([content], name));
     const options = { ...c.run, temperature: 0, maxTokens: 4, ignoreEos: true };
     const want = await load(c.source, { dtype: 'f32' });
     const { ids } = await collect(want.generate([2, 7], options));
@@ -287,7 +287,7 @@ test('tokens that the files exclude are never generated, in beams neither', asyn
   const c = openCase('marian');
   const [first, second] = c.about.greedy.next;
   const options = { ...c.run, maxTokens: 6, ignoreEos: true };
-  const excluding = (/** @type {any} */ bad) => changed('marian', () => {}, { bad_words_ids: bad });
+  const excluding = (bad) => changed('marian', () => {}, { bad_words_ids: bad });
   const model = await excluding([[first], [second, first], 'x', [9999]]);
   const plain = await load(c.source, { dtype: 'f32' });
   const want = await collect(plain.generate([], { ...options, temperature: 0, logitBias: { [first]: -Infinity } }));

@@ -53,7 +53,7 @@ const rename = (tensors, from, to) => {
 };
 
 describe('files as people have them', () => {
-  for (const [what, name, change, fields] of /** @type {[string, string, (t: any) => void, any?][]} */ ([
+  for (const [what, name, change, fields] of [
     [
       'copies of the embedding, and a tied head',
       't5',
@@ -88,7 +88,7 @@ describe('files as people have them', () => {
         for (const each of Object.keys(t)) if (each.startsWith('model.')) rename(t, each, each.slice('model.'.length));
       },
     ],
-  ]))
+  ])
     test(`${name}: ${what}`, async () => {
       const model = await changed(name, change, fields);
       await matches(model, name);
@@ -116,7 +116,7 @@ describe('files as people have them', () => {
 
 describe('malformed files and features that are missing', () => {
   const bias = 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight';
-  for (const [what, name, change, fields, code, words] of /** @type {any[]} */ ([
+  for (const [what, name, change, fields, code, words] of [
     ['a bias of another size', 't5', (t) => (t[bias] = zeros(31, 4)), {}, 'bad-shape', /\[31, 4\], expected \[32, 4\]/],
     ['a bias with too many heads', 't5', (t) => (t[bias] = zeros(32, 5)), {}, 'bad-shape', /expected \[32, 4\]/],
     ['a bias that is turned', 't5', (t) => (t[bias] = zeros(4, 32)), {}, 'bad-shape', /\[4, 32\], expected \[32, 4\]/],
@@ -184,6 +184,6 @@ describe('malformed files and features that are missing', () => {
       'missing-tensor',
       /layernorm_embedding/,
     ],
-  ]))
+  ])
     test(`${name}: ${what}`, () => refused(changed(name, change, fields), code, words));
 });

@@ -17,9 +17,8 @@ const OWN = `glassformer-page-1 ${SCOPE}`;
  * @param {Record<string, Record<string, string>>} stored  types of responses by address, by name of the cache
  */
 function start(stored) {
-  /** @type {Map<string, Map<string, any>>} */
   const stores = new Map();
-  const response = (/** @type {string} */ type) => ({
+  const response = (type) => ({
     type,
     status: 200,
     text: async () => '',
@@ -27,28 +26,26 @@ function start(stored) {
   });
   for (const [name, entries] of Object.entries(stored))
     stores.set(name, new Map(Object.entries(entries).map(([url, type]) => [url, response(type)])));
-  const urlOf = (/** @type {any} */ request) => request.url ?? request;
-  const open = async (/** @type {string} */ name) => {
+  const urlOf = (request) => request.url ?? request;
+  const open = async (name) => {
     const entries = stores.get(name) ?? new Map();
     stores.set(name, entries);
     return {
       keys: async () => [...entries.keys()].map((url) => ({ url })),
-      match: async (/** @type {any} */ request) => entries.get(urlOf(request)),
-      put: async (/** @type {any} */ request, /** @type {any} */ value) => entries.set(urlOf(request), value),
-      add: async (/** @type {string} */ url) => entries.set(url, response('basic')),
-      delete: async (/** @type {any} */ request) => entries.delete(urlOf(request)),
+      match: async (request) => entries.get(urlOf(request)),
+      put: async (request, value) => entries.set(urlOf(request), value),
+      add: async (url) => entries.set(url, response('basic')),
+      delete: async (request) => entries.delete(urlOf(request)),
     };
   };
   const caches = {
     open,
-    has: async (/** @type {string} */ name) => stores.has(name),
-    delete: async (/** @type {string} */ name) => stores.delete(name),
-    match: async (/** @type {any} */ request) =>
-      [...stores.values()].map((entries) => entries.get(urlOf(request))).find((found) => found),
+    has: async (name) => stores.has(name),
+    delete: async (name) => stores.delete(name),
+    match: async (request) => [...stores.values()].map((entries) => entries.get(urlOf(request))).find((found) => found),
   };
-  /** @type {Record<string, (event: any) => void>} */
   const listeners = {};
-  const asked = /** @type {string[]} */ ([]);
+  const asked = [];
   const context = createContext({
     caches,
     registration: { scope: SCOPE },
@@ -57,21 +54,21 @@ function start(stored) {
     skipWaiting: () => {},
     URL,
     Response,
-    addEventListener: (/** @type {string} */ name, /** @type {(event: any) => void} */ listener) => {
+    addEventListener: (name, listener) => {
       listeners[name] = listener;
     },
-    fetch: async (/** @type {any} */ request) => {
+    fetch: async (request) => {
       asked.push(request.url);
       return response('basic');
     },
   });
   runInContext(readFileSync(join(top, 'web/page/public/sw.js'), 'utf8'), context);
   /** Dispatch an event; the result is what it waits for. */
-  const send = (/** @type {string} */ name, /** @type {object} */ event = {}) =>
+  const send = (name, event = {}) =>
     new Promise((resolve) => {
       listeners[name]({ ...event, waitUntil: resolve, respondWith: resolve });
     });
-  const kept = (/** @type {string} */ name) => [...(stores.get(name)?.keys() ?? [])].sort();
+  const kept = (name) => [...(stores.get(name)?.keys() ?? [])].sort();
   return { send, kept, asked };
 }
 

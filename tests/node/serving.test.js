@@ -15,9 +15,7 @@ const script = Buffer.from(`export const numbers = [${Array.from({ length: 4000 
 const noise = Buffer.alloc(20_000);
 for (let i = 0, x = 1; i < noise.length; i++) noise[i] = (x = (Math.imul(x, 1664525) + 1013904223) >>> 0) >>> 24;
 
-/** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
-/** @type {Awaited<ReturnType<typeof precompress>>} */
 let written;
 
 before(async () => {
@@ -177,7 +175,7 @@ test('a file or copy that is a link out of the folder is not sent', async () => 
 
 test('only localhost and addresses are answered as host', async () => {
   const { port } = new URL(server.url);
-  for (const [host, status] of /** @type {[string, number][]} */ ([
+  for (const [host, status] of [
     [`127.0.0.1:${port}`, 200],
     [`localhost:${port}`, 200],
     [`[::1]:${port}`, 200],
@@ -185,12 +183,12 @@ test('only localhost and addresses are answered as host', async () => {
     [`evil.example:${port}`, 403],
     ['localhost.evil.example', 403],
     ['127.0.0.1.evil.example', 403],
-  ]))
+  ])
     assert.equal((await ask('small.css', { Host: host })).status, status, host);
 });
 
 test('accepts reads weights, spaces, letter case and the wildcard', () => {
-  for (const [header, coding, expected] of /** @type {[string, string, boolean][]} */ ([
+  for (const [header, coding, expected] of [
     ['BR', 'br', true],
     ['gzip ; q=0.1', 'gzip', true],
     ['gzip;q=0.000', 'gzip', false],
@@ -198,6 +196,6 @@ test('accepts reads weights, spaces, letter case and the wildcard', () => {
     ['*;q=0.1, br;q=0', 'gzip', true],
     ['brotli', 'br', false],
     ['', 'br', false],
-  ]))
+  ])
     assert.equal(accepts(header, coding), expected, `${header}: ${coding}`);
 });

@@ -88,7 +88,7 @@ for (const worker of [false, true]) {
         const n = (await model.encode(prompt)).length;
         const greedy = { maxTokens: 30, temperature: 0 };
         const all = await collect(model.generate(prompt, greedy));
-        const continued = async (/** @type {number} */ kept) => {
+        const continued = async (kept) => {
           assert.equal(session.length, n + kept);
           const ids = [...(await model.encode(prompt)), ...all.ids.slice(0, kept), 9];
           const logits = await session.eval([9]);

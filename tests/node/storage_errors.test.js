@@ -84,7 +84,7 @@ describe('storage that is blocked or full', () => {
   });
   test('a cache that cannot be written or read does not fail the load, and a warning says so', async () => {
     const { ids, warnings } = await generatedText('none');
-    const withWarning = (/** @type {string} */ cache) => ({
+    const withWarning = (cache) => ({
       ids,
       warnings: [
         ...warnings,

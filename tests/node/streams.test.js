@@ -12,8 +12,8 @@ import { collect, golden, refused, serve, stories, top } from './helpers.js';
 
 const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   whole = join(golden, 'llama_1tok');
-const part = (/** @type {string} */ name) => readFileSync(join(whole, name));
-const stream = (/** @type {Uint8Array} */ bytes, size = 1000) => {
+const part = (name) => readFileSync(join(whole, name));
+const stream = (bytes, size = 1000) => {
   let at = 0;
   return new ReadableStream({
     pull(c) {
@@ -22,7 +22,7 @@ const stream = (/** @type {Uint8Array} */ bytes, size = 1000) => {
     },
   });
 };
-const write = async (/** @type {any} */ model) => {
+const write = async (model) => {
   try {
     return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
   } finally {
@@ -73,7 +73,7 @@ for (const worker of [false, true]) {
         { weights: part('model.safetensors'), config: stream(part('config.json')) },
       ])
         assert.deepEqual(await write(await load(source, { worker })), want);
-      const date = (/** @type {string} */ name) => readFileSync(join(top, 'weights/dates', name));
+      const date = (name) => readFileSync(join(top, 'weights/dates', name));
       const model = await load(
         {
           weights: stream(date('model.safetensors'), 1 << 16),
@@ -89,7 +89,7 @@ for (const worker of [false, true]) {
       model.dispose();
     });
     test('a fetched Response loads, compressed or not, and files beside it are found', async () => {
-      const asked = /** @type {string[]} */ ([]),
+      const asked = [],
         server = await serve((request, response) => {
           asked.push(request.url);
           const name = request.url.slice(1),
@@ -122,7 +122,7 @@ for (const worker of [false, true]) {
       await refused(load(new Response(gguf), { sha256: '0'.repeat(64), worker }), 'bad-file', /SHA-256/);
     });
     test('progress and abort work as for an address', async () => {
-      const seen = /** @type {any[]} */ ([]);
+      const seen = [];
       (
         await load(stream(gguf), {
           worker,
@@ -160,14 +160,12 @@ for (const worker of [false, true]) {
       await refused(load(locked, { worker }), 'bad-argument', /locked/);
       await refused(
         load(
-          /** @type {any} */ (
-            new ReadableStream({
-              start(c) {
-                c.enqueue('text');
-                c.close();
-              },
-            })
-          ),
+          new ReadableStream({
+            start(c) {
+              c.enqueue('text');
+              c.close();
+            },
+          }),
           { worker },
         ),
         ['bad-argument'],

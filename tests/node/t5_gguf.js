@@ -9,7 +9,7 @@ import { golden, readTensors } from './helpers.js';
 export const pieceFile = join(golden, '../formats/sentencepiece/spiece.model');
 
 /** The converter's names by those of Hugging Face (gguf-py/gguf/tensor_mapping.py). */
-const RENAMED = /** @type {[RegExp, string][]} */ ([
+const RENAMED = [
   [/^shared$/, 'token_embd'],
   [/^lm_head$/, 'output'],
   [/^encoder\.final_layer_norm$/, 'enc.output_norm'],
@@ -24,7 +24,7 @@ const RENAMED = /** @type {[RegExp, string][]} */ ([
   [/^(enc|dec)oder\.block\.(\d+)\.layer\.[12]\.DenseReluDense\.wi_0$/, '$1.blk.$2.ffn_gate'],
   [/^(enc|dec)oder\.block\.(\d+)\.layer\.[12]\.DenseReluDense\.wi(_1)?$/, '$1.blk.$2.ffn_up'],
   [/^(enc|dec)oder\.block\.(\d+)\.layer\.[12]\.DenseReluDense\.wo$/, '$1.blk.$2.ffn_down'],
-]);
+];
 /** @param {string} name  of Hugging Face */
 export function ggufName(name) {
   const stem = name.replace(/\.weight$/, '');
@@ -33,7 +33,7 @@ export function ggufName(name) {
 }
 
 /** The tensors of a case under the converter's names: vectors and norms f32, everything else of one type. */
-export const tensorsOf = (/** @type {string} */ name, type = 'F32') =>
+export const tensorsOf = (name, type = 'F32') =>
   Object.entries(readTensors(join(golden, name, 'model.safetensors'))).map(([from, { shape, data }]) => ({
     name: ggufName(from),
     shape,
@@ -42,7 +42,7 @@ export const tensorsOf = (/** @type {string} */ name, type = 'F32') =>
   }));
 
 /** The keys that the converter writes for a config.json. */
-export const metaOf = (/** @type {any} */ c, architecture = 't5') => ({
+export const metaOf = (c, architecture = 't5') => ({
   'general.architecture': text(architecture),
   'general.type': text('model'),
   [`${architecture}.context_length`]: u32(512),
@@ -71,8 +71,7 @@ export const metaOf = (/** @type {any} */ c, architecture = 't5') => ({
 export function vocabularyOf(size, added = []) {
   const { texts: pieces, scores, types, prefix, single } = readUnigram(readFileSync(pieceFile), 'spiece.model');
   const all = Array.from({ length: size }, (_, i) => pieces[i] ?? added[i - pieces.length] ?? `[PAD${i}]`);
-  const of = (/** @type {number[]} */ own, user, unused) =>
-    all.map((_, i) => own[i] ?? (i - pieces.length < added.length ? user : unused));
+  const of = (own, user, unused) => all.map((_, i) => own[i] ?? (i - pieces.length < added.length ? user : unused));
   return {
     'tokenizer.ggml.model': text('t5'),
     'tokenizer.ggml.pre': text('default'),

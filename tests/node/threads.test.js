@@ -114,7 +114,7 @@ test('a small model uses one thread on every machine, a larger one as many as th
     }
   } finally {
     if (before) Object.defineProperty(globalThis, 'navigator', before);
-    else delete (/** @type {any} */ (globalThis).navigator);
+    else delete globalThis.navigator;
   }
 });
 

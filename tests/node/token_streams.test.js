@@ -63,10 +63,10 @@ test("where a token's text depends on its neighbours, a stream decodes them toge
 });
 
 test('any ids decode, and a stream gives the same text as decode', async () => {
-  for (const [file, from, to] of /** @type {[string, number, number][]} */ ([
+  for (const [file, from, to] of [
     [stories, 0, 2047],
     [join(data, 'tok512.bin'), 3, 511],
-  ])) {
+  ]) {
     const tokenizer = await Tokenizer.load(file);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: from, max: to }), { maxLength: 60 }), (ids) => {

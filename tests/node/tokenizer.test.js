@@ -32,7 +32,7 @@ function streamed(tokenizer, ids, prior) {
 
 test("a GGUF vocabulary gives llama.cpp's ids with each of its split patterns", async () => {
   const { tokenizer: object } = await openCheckpoint(stories);
-  const { model } = /** @type {any} */ (object);
+  const { model } = object;
   const tokens = [];
   for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token;
   const meta = {
@@ -50,7 +50,6 @@ test("a GGUF vocabulary gives llama.cpp's ids with each of its split patterns", 
 // Worked out by hand from the patterns in llama.cpp's llama-vocab.cpp.
 test('each name of a split pattern splits a text at its places', async () => {
   const s = "HelloWorld's 1234, (x)`y  z";
-  /** @type {Record<string, string>} */
   const want = {
     'gpt-2': "HelloWorld|'s| 1234|,| (|x|)`|y| | z",
     olmo: "HelloWorld|'s| 1234|,| (|x|)`|y| | z",
@@ -63,24 +62,21 @@ test('each name of a split pattern splits a text at its places', async () => {
     default: "HelloWorld|'|s| |123|4|,| |(|x|)|`|y| | z",
   };
   for (const [pre, pieces] of Object.entries(want)) {
-    const meta = new Map(
-      /** @type {[string, any][]} */ ([
-        ['tokenizer.ggml.model', 'gpt2'],
-        ['tokenizer.ggml.tokens', Texts.from(['a'])],
-        ['tokenizer.ggml.merges', []],
-        ['tokenizer.ggml.pre', pre],
-      ]),
-    );
-    /** @type {string[]} */
+    const meta = new Map([
+      ['tokenizer.ggml.model', 'gpt2'],
+      ['tokenizer.ggml.tokens', Texts.from(['a'])],
+      ['tokenizer.ggml.merges', []],
+      ['tokenizer.ggml.pre', pre],
+    ]);
     const warnings = [];
-    const { json: object } = /** @type {any} */ (await ggufTokenizer('x', meta, warnings));
-    const library = /** @type {any} */ (new Library(object, {}));
+    const { json: object } = await ggufTokenizer('x', meta, warnings);
+    const library = new Library(object, {});
     const split = library.pre_tokenizer.pre_tokenize([s]).join('|').replaceAll('\u0120', ' ');
     assert.equal(split, pieces, pre);
     assert.deepEqual(warnings, []);
     if (pre === 'gpt-2') {
       meta.set('tokenizer.ggml.pre', 'of another world');
-      const { json: other } = /** @type {any} */ (await ggufTokenizer('x.gguf', meta, warnings));
+      const { json: other } = await ggufTokenizer('x.gguf', meta, warnings);
       assert.deepEqual(other, object);
       assert.match(warnings[0], /^x\.gguf: tokenizer\.ggml\.pre "of another world" is not known/);
     }
@@ -105,18 +101,18 @@ test('a vocabulary of the Unigram kind takes the best path, and one of each kind
     writeGguf({ ...meta, 'tokenizer.ggml.remove_extra_whitespaces': bool(false) }, []),
   );
   assert.deepEqual(spaces.encode('a  a', plain), [7, 3, 7]);
-  for (const [key, value] of /** @type {[string, any][]} */ ([
+  for (const [key, value] of [
     ['scores', f32s([0])],
     ['scores', f32s(tokens.map(() => -Infinity))],
     ['eos_token_id', u32(11)],
     ['unknown_token_id', u32(99)],
     ['token_type', i32s([1])],
-  ]))
+  ])
     await refused(Tokenizer.load(writeGguf({ ...meta, [`tokenizer.ggml.${key}`]: value }, [])), 'bad-tokenizer');
   const list = new Map(Object.entries(meta).map(([key, { value }]) => [key, value]));
   list.set('tokenizer.ggml.tokens', Texts.from(tokens));
   list.set('tokenizer.ggml.add_eos_token', false);
-  const { special, json: object } = /** @type {any} */ (await ggufTokenizer('x', list));
+  const { special, json: object } = await ggufTokenizer('x', list);
   assert.deepEqual(special, { bos: null, eos: [1, 9], addBos: false }, 'an ordinary token <|im_end|> is none');
   assert.equal(object.post_processor, null);
 });
@@ -140,7 +136,7 @@ test('the shipped vocabulary encodes a text with its begin token and decodes eve
   assert.equal(tokenizer.decode([]), '');
   assert.throws(() => tokenizer.decode([2048]), { code: 'bad-token' });
   assert.throws(() => tokenizer.decode([-1]), { code: 'bad-token' });
-  assert.throws(() => tokenizer.encode(/** @type {any} */ (5)), { code: 'bad-argument' });
+  assert.throws(() => tokenizer.encode(5), { code: 'bad-argument' });
 });
 
 test('of tokens with equal text the first is used, whatever names the duplicates get', async () => {
@@ -292,7 +288,7 @@ test('SentencePiece merges by score, and of equal scores the leftmost pair', asy
       [],
     ),
   );
-  const words = (/** @type {string} */ t) => tokenizer.encode(t).map((id) => tokens[id]);
+  const words = (t) => tokenizer.encode(t).map((id) => tokens[id]);
   assert.deepEqual(words('abcb'), ['abc', 'b'], 'ab and bc are equal, ab stands first, then abc');
   assert.deepEqual(words('aaa'), ['aa', 'a']);
   assert.deepEqual(words('bcab'), ['bc', 'ab']);
@@ -306,7 +302,7 @@ const expected = (name) => json(join(shared, 'tokenizers', `${name}.expected.jso
 test('tokenizer.json files of five kinds give the recorded ids', { skip: noShared }, async () => {
   for (const name of ['chrishayuk-v11', 'gpt2', 'gpt2vocab-llama3regex', 'llama-english-hyp', 'tinystories-bpe4096']) {
     const folder = join(shared, 'tokenizers', name);
-    let source = /** @type {any} */ (join(folder, 'tokenizer.json'));
+    let source = join(folder, 'tokenizer.json');
     if (name === 'gpt2vocab-llama3regex') {
       const { ignore_merges: ignore, normalizer, pre_tokenizer } = json(join(folder, 'patch.json'));
       const gpt2 = json(join(shared, 'tokenizers/gpt2/tokenizer.json'));

@@ -1,8 +1,8 @@
 // torch_file.js - writes files as torch.save does, for tests: any pickle, any entries
 
 const utf8 = new TextEncoder();
-const u16 = (/** @type {number} */ n) => [n & 255, (n >> 8) & 255];
-const u32 = (/** @type {number} */ n) => [n & 255, (n >>> 8) & 255, (n >>> 16) & 255, (n >>> 24) & 255];
+const u16 = (n) => [n & 255, (n >> 8) & 255];
+const u32 = (n) => [n & 255, (n >>> 8) & 255, (n >>> 16) & 255, (n >>> 24) & 255];
 
 /**
  * Opcodes of a pickle of protocol 2.
@@ -30,7 +30,7 @@ export const op = {
  */
 export function tensorOps({ key, shape, strides, offset = 0, storage = 'FloatStorage', numel }) {
   const steps = strides ?? shape.map((_, i) => shape.slice(i + 1).reduce((a, b) => a * b, 1));
-  const ints = (/** @type {number[]} */ list) => op.tuple(...list.map((n) => op.int(n)));
+  const ints = (list) => op.tuple(...list.map((n) => op.int(n)));
   return [
     ...op.global('torch._utils', '_rebuild_tensor_v2'),
     ...op.tuple(
@@ -61,12 +61,10 @@ export const pickle = (ops) => Uint8Array.from([...op.proto(), ...ops, ...op.sto
  *   sizes stand behind the entries, as torch.save writes them
  */
 export function archive(entries, { behind = true, method = 0, folder = 'archive', wrong } = {}) {
-  /** @type {number[][]} */
   const parts = [];
-  /** @type {number[][]} */
   const central = [];
   let at = 0;
-  const push = (/** @type {number[]} */ bytes) => {
+  const push = (bytes) => {
     parts.push(bytes);
     at += bytes.length;
   };
@@ -93,7 +91,7 @@ export function archive(entries, { behind = true, method = 0, folder = 'archive'
     ]);
     push([...bytes]);
     if (behind && size) push([...u32(0x08074b50), ...u32(0), ...u32(size), ...u32(size)]);
-    const { size: listed = size, start: place = start } = /** @type {any} */ (wrong?.(name) ?? {});
+    const { size: listed = size, start: place = start } = wrong?.(name) ?? {};
     central.push([
       ...u32(0x02014b50),
       ...u16(0),
@@ -143,13 +141,7 @@ export function torchFile(tensors, { entries = [], options } = {}) {
     [
       ['data.pkl', pickle(op.dict(pairs))],
       ...entries,
-      ...tensors.map(
-        ({ data }, i) =>
-          /** @type {[string, Uint8Array]} */ ([
-            `data/${i}`,
-            new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-          ]),
-      ),
+      ...tensors.map(({ data }, i) => [`data/${i}`, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)]),
       ['version', utf8.encode('3\n')],
     ],
     options,

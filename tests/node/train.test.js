@@ -158,7 +158,7 @@ test('without arguments it prints every key of a recipe', { skip }, () => {
 });
 
 test("training follows a teacher's predictions, and a teacher that does not fit is refused", { skip }, async () => {
-  const recipe = (/** @type {string} */ name, /** @type {string[]} */ settings) => {
+  const recipe = (name, settings) => {
     writeFileSync(join(workFolder, `${name}.recipe`), [`name = ${name}`, ...settings].join('\n'));
     return join(workFolder, `${name}.recipe`);
   };
@@ -217,7 +217,7 @@ test("training follows a teacher's predictions, and a teacher that does not fit 
 });
 
 test('a folder continues one run: other data or options are refused, --from is ignored', { skip }, async () => {
-  const corpus = (/** @type {string} */ name, /** @type {string} */ text) => {
+  const corpus = (name, text) => {
     writeFileSync(join(workFolder, name), text);
     return ['data_sha256=', '--data', join(workFolder, name)];
   };
@@ -262,7 +262,7 @@ test('a step has at most batch_tokens tokens', { skip }, async () => {
 });
 
 test('pairs: targets are kept whole for any length, and bits per byte count the target only', { skip }, async () => {
-  const line = (/** @type {number} */ i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
+  const line = (i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
   writeFileSync(
     join(workFolder, 'pairs.txt'),
     Array.from({ length: 10 }, (_, i) => line(i))

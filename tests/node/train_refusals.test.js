@@ -32,7 +32,7 @@ async function steps(run, until = Infinity) {
 }
 
 const refused = (config, data, options, code, sentence) =>
-  assert.rejects(train(config, data, options).next(), (/** @type {any} */ error) => {
+  assert.rejects(train(config, data, options).next(), (error) => {
     assert.deepEqual([error.name, error.code], ['GlassformerError', code], error.message);
     assert.match(error.message, sentence);
     return true;

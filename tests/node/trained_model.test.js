@@ -79,7 +79,7 @@ async function natsOf(run, held) {
 }
 
 const refused = (config, data, options, code, sentence) =>
-  assert.rejects(train(config, data, options).next(), (/** @type {any} */ error) => {
+  assert.rejects(train(config, data, options).next(), (error) => {
     assert.deepEqual([error.name, error.code], ['GlassformerError', code], error.message);
     assert.match(error.message, sentence);
     return true;
@@ -155,7 +155,7 @@ describe('the trained model', () => {
     }
     await refused(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
     // A share that begins inside the last separator held out a part of the separator.
-    const heldOf = (/** @type {string} */ whole, /** @type {number} */ share, /** @type {string} */ mark) => {
+    const heldOf = (whole, share, mark) => {
       const { text: first, held } = holdOut(new TextEncoder().encode(whole), share, mark);
       assert.equal(new TextDecoder().decode(first) + new TextDecoder().decode(held), whole);
       return new TextDecoder().decode(held);
@@ -167,11 +167,11 @@ describe('the trained model', () => {
     assert.equal(heldOf(lines.join(''), 0.001, '\n'), lines[99]);
     // Text without spaces was called too short, and a byte 0xa0 inside a character was taken for a space. Neither part
     // may have half a character.
-    for (const [word, bytes] of /** @type {[string, number][]} */ ([
+    for (const [word, bytes] of [
       ['\u8001\u4f86', 100 * 6],
       ['\u982d\u00e0', 100 * 5],
       ['word', 100 * 4],
-    ])) {
+    ]) {
       for (const share of [0.5, 0.499, 0.498, 0.497]) {
         const { text: first, held } = holdOut(new TextEncoder().encode(word.repeat(100)), share, '<|endoftext|>');
         const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -217,7 +217,7 @@ describe('the trained model', () => {
       await again.dispose();
     });
     const tokens = ['<|endoftext|>', ...Array.from({ length: 256 }, (_, i) => `<${i}>`)];
-    const other = (/** @type {string[]} */ list, /** @type {string[]} */ merges) => ({
+    const other = (list, merges) => ({
       model: { type: 'BPE', vocab: Object.fromEntries(list.map((t, i) => [t, i])), merges },
     });
     await refused(

@@ -89,7 +89,7 @@ describe('learning', () => {
 
   test('a step has as many whole sequences as fit into batchTokens', async () => {
     const { context_length: context } = tiny,
-      losses = (/** @type {number} */ batchTokens) =>
+      losses = (batchTokens) =>
         trained(tiny, text, { vocabSize: 257, batchTokens, steps: 2 }, (_, list) =>
           list.map(({ loss, tokens }) => [loss, tokens]),
         );
@@ -221,7 +221,6 @@ describe('stopping', () => {
         warmup: 0,
         seed,
       });
-      /** @type {any[]} */
       const [numbers, failures] = [[], []];
       try {
         for await (const { step } of run) numbers.push(step);

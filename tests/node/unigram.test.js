@@ -32,7 +32,7 @@ test('a Unigram vocabulary: </s> ends the source, and not the target', async () 
 
 describe('SentencePiece models', () => {
   const pieces = join(golden, '../formats/sentencepiece');
-  const read = (/** @type {string} */ name) => new Uint8Array(readFileSync(join(pieces, name)));
+  const read = (name) => new Uint8Array(readFileSync(join(pieces, name)));
   const want = json(join(pieces, 'ids.json'));
   const vocab = json(join(pieces, 'vocab.json'));
 
@@ -46,7 +46,7 @@ describe('SentencePiece models', () => {
     assert.equal(tokenizer.vocabSize, 21);
     assert.equal(tokenizer.decode(want.t5[0]), 'a red ball');
     const stream = tokenizer.stream([0]);
-    assert.equal(want.t5[0].map((/** @type {number} */ id) => stream.push(id)).join('') + stream.end(), 'a red ball');
+    assert.equal(want.t5[0].map((id) => stream.push(id)).join('') + stream.end(), 'a red ball');
   });
 
   test('a Marian vocabulary cuts as source.spm does and has the ids of vocab.json', () => {
@@ -60,7 +60,7 @@ describe('SentencePiece models', () => {
 
   test('a folder without a tokenizer.json is read with them, or says what is missing', async () => {
     const c = openCase('marian');
-    const files = (/** @type {[string, any][]} */ ...more) =>
+    const files = (...more) =>
       [
         ['config.json', JSON.stringify(c.config)],
         ['model.safetensors', readFileSync(join(c.folder, 'model.safetensors'))],
@@ -72,7 +72,7 @@ describe('SentencePiece models', () => {
     assert.deepEqual(model.warnings, []);
     model.dispose();
     for (const more of [[], [['source.spm', read('source.spm')]]]) {
-      const without = await load(files(.../** @type {any} */ (more)), options);
+      const without = await load(files(...more), options);
       assert.match(
         without.warnings.join(),
         /no tokenizer\.json and no source\.spm with a vocab\.json: .* pass a tokenizer\.json/,
@@ -102,7 +102,7 @@ describe('SentencePiece models', () => {
       } catch (e) {
         assert.equal(e.code, 'bad-tokenizer', e.stack);
       }
-    const refuse = (/** @type {() => any} */ call, /** @type {RegExp} */ words, code = 'bad-tokenizer') =>
+    const refuse = (call, words, code = 'bad-tokenizer') =>
       assert.throws(call, (e) => e.code === code && words.test(e.message));
     refuse(() => readUnigram(new Uint8Array(0), 'x'), /no tokens/);
     refuse(() => readUnigram(Uint8Array.of(0x0b), 'x'), /type 3/);
@@ -115,7 +115,7 @@ describe('SentencePiece models', () => {
     refuse(() => readUnigram(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61, 0x12, 2, 0x18, 2), 'x'), /BPE/, 'unsupported');
     refuse(() => t5Tokenizer(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61), 'x', 0), /no token <\/s>/);
     for (const extra of [-1, 1.5, '3', 1e9]) refuse(() => t5Tokenizer(whole, 'x', extra), /extra_ids/);
-    for (const [broken, words] of /** @type {[any, RegExp][]} */ ([
+    for (const [broken, words] of [
       [null, /an object/],
       [[], /an object/],
       [{ a: 'b' }, /id "b"/],
@@ -123,7 +123,7 @@ describe('SentencePiece models', () => {
       [{ a: 0, b: 0 }, /two tokens/],
       [{ a: 0, b: 2 }, /no token has the id 1/],
       [{ a: 0 }, /no token <\/s>/],
-    ]))
+    ])
       refuse(() => marianTokenizer(read('source.spm'), broken, 'opus'), words);
   });
 });

@@ -106,10 +106,7 @@ describe('a worker and the calling thread give the same results', () => {
       (m) => m.forward('A', { edits: [() => 1] }),
     ]) {
       for (const m of [localModel, workerModel])
-        await assert.rejects(
-          call(m),
-          (/** @type {any} */ e) => e.constructor.name === 'GlassformerError' && e.code === 'bad-option',
-        );
+        await assert.rejects(call(m), (e) => e.constructor.name === 'GlassformerError' && e.code === 'bad-option');
     }
   });
 
@@ -239,7 +236,7 @@ describe('stopping', () => {
       { Worker } = threads;
     let posted = 0;
     threads.Worker = class extends Worker {
-      constructor(/** @type {any[]} */ ...args) {
+      constructor(...args) {
         super(...args);
         this.on('message', ({ steps }) => {
           posted += steps?.length ?? 0;

@@ -13,7 +13,7 @@ import { parse } from 'yaml';
 const top = fileURLToPath(new URL('../..', import.meta.url)),
   folder = join(top, '.github');
 const temporary = mkdtempSync(join(tmpdir(), 'glassformer-workflows-'));
-const read = (/** @type {string} */ file) => readFileSync(join(folder, file), 'utf8');
+const read = (file) => readFileSync(join(folder, file), 'utf8');
 const workflows = readdirSync(join(folder, 'workflows')).map((name) => `workflows/${name}`);
 const ACTION = 'actions/toolchain/action.yml';
 /** @type {(file: string, content: string) => Promise<string[]>} what GitHub's parser says about a file */
@@ -67,7 +67,7 @@ test('workflows call commands of build.sh and actions of this tree that exist', 
   const usage = execFileSync('./build.sh', ['help'], { cwd: top, encoding: 'utf8' });
   for (const file of workflows) {
     const { jobs } = parse(read(file));
-    for (const { steps = [], uses } of Object.values(/** @type {Record<string, any>} */ (jobs))) {
+    for (const { steps = [], uses } of Object.values(jobs)) {
       if (uses) assert.ok(existsSync(join(top, uses)), `${file} uses ${uses}`);
       for (const step of steps) {
         const [, command] = /^\.\/build\.sh (\w+)/.exec(step.run ?? '') ?? [];
@@ -79,7 +79,7 @@ test('workflows call commands of build.sh and actions of this tree that exist', 
 });
 
 /** Keys of an issue form's elements: those that are needed, and further ones. */
-const ELEMENTS = /** @type {Record<string, [string[], string[]]>} */ ({
+const ELEMENTS = {
   markdown: [['value'], []],
   input: [['label'], ['description', 'placeholder', 'value']],
   textarea: [['label'], ['description', 'placeholder', 'value', 'render']],
@@ -88,7 +88,7 @@ const ELEMENTS = /** @type {Record<string, [string[], string[]]>} */ ({
     ['description', 'multiple', 'default'],
   ],
   checkboxes: [['label', 'options'], ['description']],
-});
+};
 
 test('issue forms have the keys that GitHub knows, and ids and labels once', () => {
   const forms = readdirSync(join(folder, 'ISSUE_TEMPLATE')).filter((name) => name !== 'config.yml');
@@ -105,10 +105,7 @@ test('issue forms have the keys that GitHub knows, and ids and labels once', () 
       assert.ok(type === 'markdown' || /^[\w-]+$/.test(id), `${file}: an element has no id`);
       assert.ok(Object.keys(validations).every((key) => key === 'required'));
     }
-    for (const values of [
-      body.map((/** @type {any} */ e) => e.id),
-      body.map((/** @type {any} */ e) => e.attributes.label),
-    ]) {
+    for (const values of [body.map((e) => e.id), body.map((e) => e.attributes.label)]) {
       const given = values.filter(Boolean);
       assert.equal(new Set(given).size, given.length, `${file}: ${given}`);
     }

@@ -11,7 +11,6 @@ import { encode } from '../../web/lib/convert/write_gguf.js';
  * @returns {Uint8Array}
  */
 export function writeSafetensors(tensors, metadata) {
-  /** @type {Record<string, unknown>} */
   const header = metadata ? { __metadata__: metadata } : {};
   const blobs = tensors.map(({ dtype, data }) => encode(dtype, data));
   let at = 0;

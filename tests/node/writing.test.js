@@ -19,7 +19,6 @@ const dates = {
 };
 const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`));
 
-/** @type {any[]} */
 const all = [];
 after(() => {
   for (const state of all) state.run.model?.api.dispose();
@@ -32,18 +31,16 @@ function change(state, patch) {
 
 /** A store that paints nothing, and what runs on it. */
 function made(patch = {}) {
-  /** @type {any} */
   const state = initialState();
   change(state, { sampler: { ignoreEos: true }, text: { source: 'one' } });
   change(state, patch);
-  /** @type {string[]} */
   const errors = [];
-  const set = (/** @type {any} */ p) => {
+  const set = (p) => {
     change(state, p);
     if (p.view?.error) errors.push(p.view.error);
   };
   all.push(state);
-  const store = /** @type {any} */ ({ state, set, subscribe() {} });
+  const store = { state, set, subscribe() {} };
   return { state, store, errors, run: createRun(store) };
 }
 
@@ -56,9 +53,9 @@ function gate() {
   return { opened, open };
 }
 
-const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const written = (/** @type {any} */ state) => state.text.tokens.filter((t) => !t.given).map((t) => t.id);
-const until = async (/** @type {() => boolean} */ holds, what = '') => {
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const written = (state) => state.text.tokens.filter((t) => !t.given).map((t) => t.id);
+const until = async (holds, what = '') => {
   for (let i = 0; !holds(); i++) {
     assert.ok(i < 500, `never came: ${what || holds}`);
     await sleep(20);
@@ -108,11 +105,10 @@ test('at full speed the layers that are shown are captured, and the others read 
   await run.loadModel(stories, { name: 'a', address: 'a' });
   state.attention.head = { layer: 1, head: 0 };
   const { api, config } = state.run.model;
-  /** @type {any[]} */
   const asked = [];
   const { generate, forward } = api;
   let afterSix = () => {};
-  api.generate = async function* (/** @type {any} */ ids, /** @type {any} */ options) {
+  api.generate = async function* (ids, options) {
     asked.push(options.capture);
     let n = 0;
     for await (const step of generate.call(api, ids, options)) {
@@ -120,11 +116,11 @@ test('at full speed the layers that are shown are captured, and the others read 
       if (++n === 6) afterSix();
     }
   };
-  api.forward = (/** @type {any} */ ids, /** @type {any} */ options) => {
+  api.forward = (ids, options) => {
     asked.push(options.capture);
     return forward.call(api, ids, options);
   };
-  const point = (/** @type {number} */ layer) => `blocks.${layer}.attn.hook_pattern`;
+  const point = (layer) => `blocks.${layer}.attn.hook_pattern`;
   const all = Array.from({ length: config.nLayers }, (_, layer) => layer);
   /** Every row is that of the library's own passes, token by token. */
   const same = async () => {
@@ -482,7 +478,7 @@ test('without the causal mask, values are computed from the text up to the chose
   await run.make({ ...CONFIG, causal: false }, 5);
   const api = state.run.model.api,
     ids = () => state.text.tokens.map((t) => t.id);
-  const near = (/** @type {Float32Array} */ a, /** @type {Float32Array} */ b, /** @type {string} */ what) => {
+  const near = (a, b, what) => {
     assert.equal(a.length, b.length, what);
     a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
   };
@@ -672,11 +668,11 @@ test('calls to a model that is replaced meanwhile end without an error message',
   const { api } = state.run.model,
     { decode, forward } = api;
   const replaced = () => until(() => state.run.model.api !== api);
-  api.decode = async (/** @type {any} */ ...args) => {
+  api.decode = async (...args) => {
     await replaced();
     return decode.apply(api, args);
   };
-  api.forward = async (/** @type {any} */ ...args) => {
+  api.forward = async (...args) => {
     await replaced();
     return forward.apply(api, args);
   };
@@ -692,15 +688,13 @@ test('calls to a model that is replaced meanwhile end without an error message',
 // An address that could not be opened was overwritten: reloading it opened another model.
 test('the page does not change its address before a model is loaded', async (t) => {
   const { state, store, run } = made();
-  /** @type {any} */
   let heard;
-  store.subscribe = (/** @type {string} */ _, /** @type {() => void} */ told) => {
+  store.subscribe = (_, told) => {
     heard = told;
   };
-  /** @type {string[]} */
   const put = [];
-  /** @type {any} */ (globalThis).history = {
-    replaceState: (/** @type {any} */ _, /** @type {string} */ __, /** @type {string} */ hash) => put.push(hash),
+  globalThis.history = {
+    replaceState: (_, __, hash) => put.push(hash),
   };
   try {
     keepAddress(store);
@@ -716,7 +710,7 @@ test('the page does not change its address before a model is loaded', async (t) 
     assert.equal(put.length, 1);
     assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');
   } finally {
-    delete (/** @type {any} */ (globalThis).history);
+    delete globalThis.history;
   }
 });
 
@@ -727,7 +721,7 @@ test('a prompt longer than the context is encoded once and not decoded for each 
   const { api } = state.run.model,
     { decode } = api;
   let decoded = 0;
-  api.decode = async (/** @type {number[]} */ ids) => {
+  api.decode = async (ids) => {
     decoded += ids.length;
     return decode.call(api, ids);
   };
@@ -847,24 +841,22 @@ test('a token chosen from a text generated at full speed has its probability', a
 test('ids that the tokenizer does not know have no text, and their neighbours keep theirs', async () => {
   const letters = new Map([...'abcdefgh'].map((letter, i) => [i, letter]));
   const api = {
-    encode: async (/** @type {string} */ text) => [...text].map((letter) => letter.charCodeAt(0) - 97),
-    decode: async (/** @type {number[]} */ ids) => {
+    encode: async (text) => [...text].map((letter) => letter.charCodeAt(0) - 97),
+    decode: async (ids) => {
       for (const id of ids)
         if (!letters.has(id)) throw Object.assign(new Error(`${id} is not the id of a token`), { code: 'bad-token' });
       return ids.map((id) => letters.get(id)).join('');
     },
   };
-  /** @type {any} */
   const state = { run: { model: { api } }, text: { words: new Map() } };
-  /** @type {unknown[]} */
   const failures = [];
-  const runtime = /** @type {any} */ ({
+  const runtime = {
     state,
     set() {},
     model: () => api,
     spelling: Promise.resolve(),
-    fail: (/** @type {unknown} */ error) => failures.push(error),
-  });
+    fail: (error) => failures.push(error),
+  };
   assert.deepEqual(await textsOf(runtime, [0, 1, 99, 2, 3]), ['a', 'b', '', 'c', 'd']);
   await spell(runtime, [1, 99]);
   assert.deepEqual(

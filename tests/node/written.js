@@ -3,7 +3,7 @@ import { snake } from '../../web/lib/config/config.js';
 import { writeModel } from '../../web/lib/convert/write_model.js';
 
 /** A weight as f32, row after row. */
-export async function weightOf(/** @type {any} */ model, /** @type {string} */ name) {
+export async function weightOf(model, name) {
   const { shape } = model.parameters.rows.find((row) => row.name === name);
   if (shape.length === 1) return model.weight(name);
   const out = new Float32Array(shape[0] * shape[1]);
@@ -12,10 +12,9 @@ export async function weightOf(/** @type {any} */ model, /** @type {string} */ n
 }
 
 /** A model as the bytes of a GGUF. */
-export async function ggufOf(/** @type {any} */ model, /** @type {any} */ options = {}) {
+export async function ggufOf(model, options = {}) {
   const config = Object.fromEntries(Object.entries(model.config).map(([key, value]) => [snake(key), value]));
   const chunks = [];
-  for await (const chunk of writeModel(/** @type {any} */ (config), (name) => weightOf(model, name), options))
-    chunks.push(chunk);
+  for await (const chunk of writeModel(config, (name) => weightOf(model, name), options)) chunks.push(chunk);
   return new Uint8Array(Buffer.concat(chunks));
 }

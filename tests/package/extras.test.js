@@ -18,7 +18,6 @@ const folder = mkdtempSync(join(tmpdir(), 'glassformer-extras-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 symlinkSync(join(top, 'node_modules'), join(folder, 'node_modules'));
 
-/** @type {import('esbuild').BuildOptions} */
 const common = {
   bundle: true,
   target: 'es2022',
@@ -34,8 +33,7 @@ const common = {
 async function packageWithout(extra) {
   const lib = join(folder, extra, 'web/lib'),
     dist = join(folder, extra, 'dist');
-  const without = (/** @type {string} */ path) =>
-    ![join(top, 'web/lib', extra), join(top, 'web/lib/wasm')].includes(path);
+  const without = (path) => ![join(top, 'web/lib', extra), join(top, 'web/lib/wasm')].includes(path);
   cpSync(join(top, 'web/lib'), lib, { recursive: true, filter: without });
   writeFileSync(join(folder, extra, 'package.json'), '{ "type": "module" }');
   const [{ core, more }] = await Promise.all([
