@@ -23,8 +23,8 @@ function files(folder, ending) {
     .sort();
 }
 
-// train, wasm -> glassformer.h -> model -> kernels -> base. The public header uses the
-// types of status.h and kernels.h; model/ implements it. One file of wasm/ has the calls of the trainer.
+// train -> model -> glassformer.h -> kernels -> base, wasm -> glassformer.h. The public header uses the types of
+// status.h and kernels.h; model/ implements it. One file of wasm/ has the calls of the trainer.
 const mayInclude = {
   base: ['base'],
   kernels: ['kernels', 'base'],

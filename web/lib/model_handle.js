@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// model_handle.js - a loaded model on the caller's side; model.js is the other end
+// model_handle.js - a loaded model on the caller's side; run/loaded_model.js is the other end
 import { checkedIdList, checkedInput, checkedLogits, checkedMessages, limitsOf } from './input/arguments.js';
 import { callOptions } from './input/call_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
