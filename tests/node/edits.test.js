@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { collect, distance, numbers, openCase, readTensors, safetensors, sameBits, stories } from './helpers.js';
+import {
+  collect,
+  distance,
+  numbers,
+  openCase,
+  readTensors,
+  refused,
+  safetensors,
+  sameBits,
+  stories,
+} from './helpers.js';
 
 const one = openCase('llama_1tok');
 
@@ -146,6 +156,26 @@ describe('edits', () => {
     const from = (5 * 2 + 1) * dHead,
       want = (2 * 2 + 1) * dHead;
     assert.ok(distance(z.slice(from, from + dHead), v.slice(want, want + dHead)) < 1e-6);
+  });
+
+  test('edits that can change nothing are refused, with their number and the point', async () => {
+    const model = await load(stories);
+    const stream = { at: 'blocks.1.hook_resid_post', scale: 0 };
+    const pattern = { at: 'blocks.1.attn.hook_pattern', scale: 0 };
+    for (const [edit, code, words] of [
+      [{ ...stream, position: 2 }, 'bad-option', /edits\[1\]\.position is 2, blocks.1.hook_resid_post has 2 positions/],
+      [{ ...pattern, index: 2 }, 'bad-option', /edits\[1\]\.index is 2, blocks.1.attn.hook_pattern has 2 keys/],
+      [{ ...pattern, head: 99 }, 'bad-argument', /edits\[1\]: scale at blocks.1.attn.hook_pattern: head 99/],
+      [{ at: stream.at, add: [1, 2] }, 'bad-argument', /edits\[1\]: add at blocks.1.hook_resid_post: 2 values/],
+      [{ at: stream.at, set: [NaN] }, 'bad-argument', /edits\[1\]: set at blocks.1.hook_resid_post: .*1 or|value 0/],
+    ])
+      await refused(model.forward([5, 6], { edits: [stream, edit] }), code, words);
+    // a generation and a session have more positions to come
+    const edits = [{ ...stream, position: 7 }];
+    await collect(model.generate([5, 6], { maxTokens: 6, edits }));
+    await refused(collect(model.generate([5, 6], { maxTokens: 5, edits })), 'bad-option', /has 7 positions/);
+    await (await model.session({ edits })).close();
+    await model.dispose();
   });
 
   test('edits also apply to generation and sessions', async () => {

@@ -4,6 +4,7 @@ import { checkedIdList, checkedInput, checkedLogits, checkedMessages, limitsOf }
 import { callOptions } from './input/call_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
+import { unlessAborted } from './base/event_loop.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { ConstrainingRemote } from './worker/constraining_remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
@@ -144,9 +145,14 @@ export class Model {
     return true;
   }
 
-  /** @param {Parameters<import('./worker/remote.js').Remote['call']>} args */
-  #call(...args) {
-    return keepAlive(this.#remote.call(...args), this);
+  /**
+   * @param {string} method
+   * @param {any[]} args
+   * @param {{signal?: AbortSignal}} [hooks]
+   * @param {(value: any) => unknown} [undo]  of what the call opened, when it was aborted
+   */
+  #call(method, args, hooks, undo) {
+    return keepAlive(unlessAborted(this.#remote.call(method, args, hooks), hooks?.signal, undo), this);
   }
 
   /**
@@ -521,7 +527,10 @@ export class Model {
    */
   async session(options) {
     const [rest, hooks] = callOptions('session', options, this.#limits);
-    return new Session(this, this.#remote, this.#limits, await this.#call('session', ['open', [rest]], hooks));
+    const close = (/** @type {{session: number}} */ opened) =>
+      this.#remote.call('session', ['close', [opened.session]]).catch(() => {});
+    const opened = await this.#call('session', ['open', [rest]], hooks, close);
+    return new Session(this, this.#remote, this.#limits, opened);
   }
 
   /**

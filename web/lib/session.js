@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // session.js - the public class Session; run/session_table.js answers its messages
 import { GlassformerError, refusal } from './base/errors.js';
+import { unlessAborted } from './base/event_loop.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { checkedInput } from './input/arguments.js';
 import { callOptions } from './input/call_options.js';
@@ -90,11 +91,14 @@ export class Session {
    * @param {string} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]
+   * @param {(value: any) => unknown} [undo]  of what the call changed, when it was aborted
    * @returns {Promise<any>}
    */
-  #call(method, args, hooks) {
+  #call(method, args, hooks, undo) {
     if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
-    const answer = this.#last.then(() => this.#remote.call('session', [method, [this.#id, ...args]], hooks));
+    const answer = this.#last.then(() =>
+      unlessAborted(this.#remote.call('session', [method, [this.#id, ...args]], hooks), hooks?.signal, undo),
+    );
     this.#last = answer.catch(() => {});
     return keepAlive(answer, this);
   }
@@ -117,6 +121,7 @@ export class Session {
       'eval',
       [checkedInput(input, 'input', this.#limits)],
       hooks,
+      ({ before }) => this.#remote.call('session', ['rewind', [this.#id, before]]),
     );
     this.#length = length;
     this.#bytes = bytes;

@@ -1,4 +1,5 @@
-// event_loop.js - yields to the event loop during long computations, which lets messages, timers and aborts be handled
+// event_loop.js - yields to the event loop during long computations, which lets messages, timers and aborts be handled,
+// and what a call does that was aborted
 
 /** Longest computation without a yield, in ms: one frame at 60 Hz. */
 const MAX_BLOCKING_MS = 15;
@@ -19,6 +20,21 @@ function yieldToEventLoop() {
     };
     port2.postMessage(0);
   });
+}
+
+/**
+ * The answer of a call. Where its signal was aborted before the answer came, the call rejects with the signal's reason.
+ * @template T
+ * @param {Promise<T>} answer
+ * @param {AbortSignal} [signal]
+ * @param {(value: T) => unknown} [undo]  of what the call opened or changed
+ * @returns {Promise<T>}
+ */
+export async function unlessAborted(answer, signal, undo) {
+  const value = await answer;
+  if (!signal?.aborted) return value;
+  await undo?.(value);
+  throw signal.reason;
 }
 
 /**

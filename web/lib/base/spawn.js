@@ -84,6 +84,8 @@ function nodeWorker(code, isText = false) {
       if (answered) thread.terminate();
       else thread.unref();
     },
+    ref: () => thread.ref(),
+    unref: () => thread.unref(),
     addEventListener: (/** @type {string} */ name, /** @type {(event: any) => void} */ listener) =>
       thread.on(name, (/** @type {any} */ value) =>
         listener(

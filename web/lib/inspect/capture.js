@@ -274,8 +274,9 @@ function joinScores(parts, masked) {
  * @param {EngineSession} session
  * @param {Points} points
  * @param {Edit[]} edits  checked: see call_options.js
+ * @param {{own: number, source: number}} positions  how many its passes can have, of the sequence and of its source
  */
-export function applyEdits(session, points, edits) {
+export function applyEdits(session, points, edits, positions) {
   let changes = 0;
   for (const [i, { at, scale, set, add, head, position, index }] of edits.entries()) {
     const operations = Object.entries({ scale, set, add }).filter(([, value]) => value !== undefined && value !== null);
@@ -288,16 +289,48 @@ export function applyEdits(session, points, edits) {
           `at most ${LIMITS.editChanges} are taken`,
       );
     for (const p of matches) {
+      checkPlace(`edits[${i}]`, p, edits[i], positions);
       for (const [operation, value] of operations)
-        addEdit(
-          session,
-          p,
-          head ?? -1,
-          position ?? -1,
-          index ?? -1,
-          /** @type {'scale' | 'set' | 'add'} */ (operation),
-          /** @type {number | ArrayLike<number>} */ (value),
+        named(`edits[${i}]: ${operation} at ${p.name}`, () =>
+          addEdit(
+            session,
+            p,
+            head ?? -1,
+            position ?? -1,
+            index ?? -1,
+            /** @type {'scale' | 'set' | 'add'} */ (operation),
+            /** @type {number | ArrayLike<number>} */ (value),
+          ),
         );
     }
   }
+}
+
+/**
+ * Run a call of the engine whose refusal is to begin with `where`.
+ * @param {string} where
+ * @param {() => void} run
+ */
+function named(where, run) {
+  try {
+    run();
+  } catch (/** @type {any} */ error) {
+    if (error?.code === 'bad-argument') fail(error.code, `${where}: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * Refuses an edit of a position, or of a key, that no pass can have. The engine checks heads and other indices.
+ * @param {string} where
+ * @param {Point} p
+ * @param {Edit} edit
+ * @param {{own: number, source: number}} positions
+ */
+function checkPlace(where, p, { position, index }, { own, source }) {
+  const [rows, keys] = [p.source, p.source || p.name.includes('cross_attn')].map((of) => (of ? source : own));
+  if (position !== undefined && position >= rows)
+    fail('bad-option', `${where}.position is ${position}, ${p.name} has ${rows} positions here`);
+  if (p.axes === 'S' && index !== undefined && index >= keys)
+    fail('bad-option', `${where}.index is ${index}, ${p.name} has ${keys} keys here`);
 }

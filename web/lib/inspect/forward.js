@@ -44,7 +44,7 @@ export async function forwardOne(model, ids, o, yielder) {
   const { config } = model;
   model.checkLength(ids.length, 'input');
   if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
-  const sequence = await model.openSequence(o);
+  const sequence = await model.openSequence(o, ids.length);
   try {
     if (config.kind === 'encoder') {
       await sequence.encodeSource(o, yielder);

@@ -264,11 +264,12 @@ export class LoadedModel {
   /**
    * Open a sequence with its captures and edits, owned by the caller.
    * @param {import('./sequence.js').ObserveOptions & {source?: any}} [o]
+   * @param {number} [positions]  most that it will have; default: the context length
    */
-  async openSequence(o = {}) {
+  async openSequence(o = {}, positions = this.contextLength) {
     const sequence = new Sequence(this, this.#open());
     try {
-      await sequence.observe(o);
+      await sequence.observe(o, Math.min(positions, this.contextLength));
       return sequence;
     } catch (error) {
       sequence.close();

@@ -50,8 +50,9 @@ export class Sequence {
   /**
    * Set the captures and edits of all later passes.
    * @param {ObserveOptions & {source?: ArrayLike<number>}} o
+   * @param {number} positions  most that the sequence will have
    */
-  async observe({ capture = [], captureBudget, edits = [], source }) {
+  async observe({ capture = [], captureBudget, edits = [], source }, positions) {
     if (capture?.length === 0 && edits?.length === 0) return;
     // loaded at the first capture or edit
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js');
@@ -62,7 +63,7 @@ export class Sequence {
     const observeSequence = (sequence) => {
       sequence.observeSequence = observeSequence;
       sequence.isEdited = sequence.isEdited || edits?.length > 0;
-      applyEdits(sequence.session, points, edits);
+      applyEdits(sequence.session, points, edits, { own: positions, source: source?.length ?? 0 });
       if (!names.length) return;
       sequence.#recorder = new Recorder(sequence.session, names);
       sequence.checkBudget = (queries) => {

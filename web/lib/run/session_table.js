@@ -66,7 +66,7 @@ export class SessionTable {
       await sequence.encodeSource(rest, yielder);
       if (state) {
         ids = await (await import('./saved.js')).restore(this.model, sequence, state, yielder);
-        await sequence.observe(rest);
+        await sequence.observe(rest, this.model.contextLength);
       }
     } catch (error) {
       sequence.close();
@@ -104,8 +104,9 @@ export class SessionTable {
       sequence.takeCaptured();
       throw error;
     }
+    const before = entry.ids.length;
     entry.ids = all;
-    return { logits, captured: sequence.takeCaptured() ?? {}, ...sizes(entry) };
+    return { logits, captured: sequence.takeCaptured() ?? {}, before, ...sizes(entry) };
   }
 
   /**

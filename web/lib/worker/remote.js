@@ -148,6 +148,7 @@ export class WorkerModel {
    */
   constructor(worker, what) {
     this.#worker = worker;
+    this.#holdProcess();
     this.#unavailable = () => disposedError(what);
     worker.addEventListener('message', ({ data }) => {
       const { memory, crash: trap, helperPort, lock } = data;
@@ -188,6 +189,7 @@ export class WorkerModel {
         this.#end(() => crashError(messageOf(cause), cause));
       }
     };
+    /** @type {any} */ (helperPort).unref?.(); // in Node: only a pending call keeps the program running
   }
 
   /**
@@ -224,7 +226,7 @@ export class WorkerModel {
       });
       const abort = () => this.#post({ id, abort: true });
       const end = () => {
-        this.#calls.delete(id);
+        this.#ended(id);
         signal?.removeEventListener('abort', abort);
       };
       signal?.addEventListener('abort', abort);
@@ -300,7 +302,7 @@ export class WorkerModel {
       }
     } finally {
       signal?.removeEventListener('abort', abort);
-      this.#calls.delete(id);
+      this.#ended(id);
       const { done } = /** @type {any} */ (end ?? {});
       if (done === undefined) stop(); // the reader stopped early, or an error occurred on this side
     }
@@ -332,7 +334,21 @@ export class WorkerModel {
   #open(handlers) {
     if (!this.#worker) throw this.#unavailable();
     this.#calls.set(++this.#lastId, handlers);
+    this.#holdProcess();
     return this.#lastId;
+  }
+
+  /** @param {number} id */
+  #ended(id) {
+    this.#calls.delete(id);
+    this.#holdProcess();
+  }
+
+  /** Keep a program of Node running exactly while a call is pending. */
+  #holdProcess() {
+    const worker = /** @type {any} */ (this.#worker);
+    if (this.#calls.size) worker?.ref?.();
+    else worker?.unref?.();
   }
 
   /**
