@@ -18,6 +18,7 @@ usage: ./build.sh COMMAND
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   test bundlers  test the packed package in every bundler and host (tests/bundlers), or in those named after it;
                  installs them from npm and takes about twenty minutes
+  test faults    every behaviour of a failing server (tests/faults) with the caches of three browser engines
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
   docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
@@ -155,6 +156,7 @@ prepare_group() {
     run_step 'the reference decoder, WebAssembly' "$fix_line" compile_with_emcc reference
     ;;
   browser) page; find_chromium; find_firefox; find_webkit ;;
+  faults) package; find_chromium; find_firefox; find_webkit ;;
   package) package; page; find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
   esac

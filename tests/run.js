@@ -1,6 +1,6 @@
 // run.js - runs the test groups that the command line names, and counts results
 //
-//   node tests/run.js GROUP...     layout native wasm node browser package
+//   node tests/run.js GROUP...     layout native wasm node browser package faults
 //
 // `./build.sh test` builds what the groups need and then runs this script. As many files run at once as there are
 // cores, at least two; a browser mostly waits, so one core begins with the browsers and the others with the rest. A
@@ -31,8 +31,9 @@ const groups = {
   node: [() => testFiles('node'), nodeTest],
   browser: [() => testFiles('browser'), nodeTest],
   package: [() => testFiles('package'), nodeTest],
+  faults: [() => testFiles('faults'), nodeTest],
 };
-const inBrowser = new Set(['browser', 'package']);
+const inBrowser = new Set(['browser', 'package', 'faults']);
 
 /** Files below a folder, the largest first: the last ones to end are then short. */
 function filesIn(folder, isTest) {
