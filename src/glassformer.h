@@ -215,28 +215,24 @@ enum {
     X(c->n_experts == 0 || c->d_expert > 0, "{d_expert} must be above 0 with {n_experts}")                             \
     X(c->n_experts > 0 || c->d_shared_expert == 0, "{d_shared_expert} needs n_experts above 0")                        \
     X(c->kind == GF_DECODER || c->d_embed == 0, "{d_embed} needs kind decoder")                                        \
-    X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_DYNAMIC, "{rope_scaling} needs kind decoder")        \
-    X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_LONGROPE, "{rope_scaling} needs kind decoder")       \
+    X(c->kind == GF_DECODER ||                                                                                         \
+          (c->rope_scaling != GF_ROPE_SCALING_DYNAMIC && c->rope_scaling != GF_ROPE_SCALING_LONGROPE),                 \
+      "{rope_scaling} needs kind decoder")                                                                             \
     X(!c->parallel_residual || c->norm_placement == GF_PRE_NORM, "parallel_residual needs norm_placement pre")         \
     X(c->parallel_residual || !c->shared_norm, "shared_norm needs parallel_residual")                                  \
     X(c->rope_local_theta == 0 || c->rope_local_theta >= 1e-6, "{rope_local_theta} is below 0.000001")                 \
-    X(c->rope_scaling != GF_ROPE_SCALING_LLAMA3 || c->rope_original_context > 0,                                       \
+    X(c->rope_scaling == GF_ROPE_SCALING_NONE || c->rope_scaling == GF_ROPE_SCALING_LINEAR ||                          \
+          c->rope_original_context > 0,                                                                                \
       "{rope_scaling} needs rope_original_context above 0")                                                            \
     X(c->rope_scaling != GF_ROPE_SCALING_LLAMA3 || c->rope_high_freq_factor > c->rope_low_freq_factor,                 \
       "{rope_high_freq_factor} is not above {rope_low_freq_factor}")                                                   \
-    X(c->rope_scaling != GF_ROPE_SCALING_YARN || c->rope_original_context > 0,                                         \
-      "{rope_scaling} needs rope_original_context above 0")                                                            \
     X(c->rope_scaling != GF_ROPE_SCALING_YARN || c->rope_theta > 1, "{rope_scaling} needs {rope_theta} above 1")       \
     X(c->rope_scaling != GF_ROPE_SCALING_YARN || c->rope_beta_fast >= c->rope_beta_slow,                               \
       "{rope_beta_fast} is below {rope_beta_slow}")                                                                    \
-    X(c->rope_scaling != GF_ROPE_SCALING_DYNAMIC || c->rope_original_context > 0,                                      \
-      "{rope_scaling} needs rope_original_context above 0")                                                            \
     X(c->rope_scaling != GF_ROPE_SCALING_DYNAMIC || c->rope_factor >= 1,                                               \
       "{rope_scaling} needs {rope_factor} of 1 or more")                                                               \
     X(c->rope_scaling != GF_ROPE_SCALING_DYNAMIC || (c->rotary_dim > 0 ? c->rotary_dim : c->d_head) > 2,               \
       "{rope_scaling} needs more than one pair of components")                                                         \
-    X(c->rope_scaling != GF_ROPE_SCALING_LONGROPE || c->rope_original_context > 0,                                     \
-      "{rope_scaling} needs rope_original_context above 0")                                                            \
     X(c->rope_scaling != GF_ROPE_SCALING_LONGROPE ||                                                                   \
           2 * c->rope_short_factors.n == (c->rotary_dim > 0 ? c->rotary_dim : c->d_head),                              \
       "{rope_scaling} needs a value of rope_short_factors for each pair of components")                                \
@@ -538,7 +534,6 @@ enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err);
-void gf_session_clear_edits(struct gf_session *s);
 
 /* ---- measuring: trace.c ------------------------------------------------------------------------------------------ */
 
@@ -591,9 +586,10 @@ const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *
  *    "components":["embedding",...],"dtypes":["f32",...],"kv_types":["f32",...],
  *    "points":[["hook_embed","D",1],...],      1: of the whole model, 0: of a block
  *    "ops":["embed",...],
- *    "tensor":{member: byte offset,...,"bytes":size},  likewise "sampling", "choice", "op_time" and "error"
+ *    "tensor":{member: byte offset,...,"bytes":size},  likewise "sampling", "adjustment",
+ *    "choice", "op_time" and "error"
  *    "config_bytes":n,"chunk":64,"kv_block":64}
  *
- * "status", "fields", "enums", "ops" and the structs end with an empty entry (key or name ""), to be skipped. */
+ * "status", "fields", "enums" and "ops" end with an empty entry (key or name ""), to be skipped. */
 const char *gf_schema(void);
 #endif

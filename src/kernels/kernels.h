@@ -1,10 +1,10 @@
 /* kernels.h - the arithmetic on arrays: conversions, matrix products, norms, activations, softmax, RoPE, attention.
  *
- * Functions that compute exist twice with one contract: NAME_ref in ref.c is the definition (plain loops, sums in
- * double unless it says otherwise); NAME is the fast version on the vector operations of simd.h, in fast.c (rows and
- * single values), matmul.c and matmul_int8.c (products), attend.c (scores) and mix.c (mixtures of values). The tests
- * compare both. Functions that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) exist once, in
- * mat.c, attend.c and quant.c.
+ * Functions that compute are written on the vector operations of simd.h, in fast.c (rows and single values), matmul.c
+ * and matmul_int8.c (products), attend.c (scores) and mix.c (mixtures of values). The tests compare each with its
+ * definition NAME_ref, of the same contract (tests/native/kernels_ref.c: plain loops, sums in double unless it says
+ * otherwise). Functions that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) are in mat.c, attend.c
+ * and quant.c.
  *
  * Arrays are float unless said otherwise and need no alignment beyond that of their type. No
  * function allocates. Lengths may be any number >= 0; the kernels handle the tails.
@@ -86,7 +86,7 @@ int32_t gf_dtype_block_cols(int32_t dtype);
 
 enum gf_layout {
     GF_PANELS = 0, /* as below: what inference streams */
-    GF_ROWS = 1,   /* plain row-major f32: what training updates */
+    GF_ROWS = 1,   /* plain row-major f32: what training updates; gf_matmul does not read it */
 };
 
 /* A weight W [rows = out, cols = in]. GF_PANELS keeps 16 output rows side by side, so that one
@@ -140,8 +140,8 @@ void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n);
 /* Put n floats into row `row` from column `col` on, converting to W's dtype. Quantised types: col
  * and n multiples of 32. */
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n);
-/* Put n columns' worth of blocks of a file into row `row` from column `col` on. dtype, that of the blocks, is W's own
- * or one that fits it (gf_dtype_fits). Values of a type that is not exact are rounded to steps of max|x| / 127 of their
+/* Put n columns' worth of blocks of a file into row `row` from column `col` on. W is quantised; dtype, that of the
+ * blocks, fits it (gf_dtype_fits). Values of a type that is not exact are rounded to steps of max|x| / 127 of their
  * 32 columns; others do not change. */
 void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n);
 
@@ -171,8 +171,6 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols);
 void gf_matmul(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
                struct gf_pool *pool);
-void gf_matmul_ref(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
-                   struct gf_pool *pool);
 /* Rows of W with all its parts. */
 static inline int32_t gf_mat_rows(const struct gf_mat *w) {
     int32_t rows = 0;
@@ -186,11 +184,8 @@ static inline int32_t gf_mat_rows(const struct gf_mat *w) {
  * 0). mean, rstd: [n] outputs or NULL. Ba, Kiros, Hinton 2016. */
 void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd, int32_t n,
                   int32_t d, float eps);
-void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd,
-                      int32_t n, int32_t d, float eps);
 /* y = x * rstd * gain, rstd = 1 / sqrt(mean(x^2) + eps): eps inside the root. Zhang, Sennrich 2019. */
 void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps);
-void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps);
 
 /* ---- elementwise, n values; y may be an input -------------------------------------------------------------------- */
 
@@ -207,29 +202,16 @@ void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n);
 void gf_exp(float *y, const float *x, int64_t n);
 void gf_tanh(float *y, const float *x, int64_t n);
 void gf_erf(float *y, const float *x, int64_t n);
-void gf_add_ref(float *y, const float *a, const float *b, int64_t n);
-void gf_scale_ref(float *y, const float *x, float s, int64_t n);
-void gf_axpy_ref(float *y, const float *x, float s, int64_t n);
-void gf_relu_ref(float *y, const float *x, int64_t n);
-void gf_gelu_erf_ref(float *y, const float *x, int64_t n);
-void gf_gelu_tanh_ref(float *y, const float *x, int64_t n);
-void gf_silu_mul_ref(float *y, const float *gate, const float *up, int64_t n);
-void gf_exp_ref(float *y, const float *x, int64_t n);
-void gf_tanh_ref(float *y, const float *x, int64_t n);
-void gf_erf_ref(float *y, const float *x, int64_t n);
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* y = softmax(x) over n values, n >= 1; y may be x. -inf gives exactly 0 (all of them -inf: NaN).
  * Padding x with -inf to a longer n leaves the first values' bits unchanged. */
 void gf_softmax(float *y, const float *x, int32_t n);
-void gf_softmax_ref(float *y, const float *x, int32_t n);
 /* log(sum(exp(x))), computed from the maximum. */
 float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool);
-float gf_logsumexp_ref(const float *x, int32_t n);
 /* Index of the largest value, the first of equals; -1 if any is NaN or +inf, or all are -inf. */
 int32_t gf_argmax(const float *x, int32_t n);
-int32_t gf_argmax_ref(const float *x, int32_t n);
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */
 
@@ -238,7 +220,6 @@ enum gf_rope_pairs { GF_ROPE_HALF = 0, GF_ROPE_ADJACENT = 1 };
  * pair (a, b) = (x[j], x[j + d_head/2]) or (x[2j], x[2j+1]) becomes (a c - b s, a s + b c) with c =
  * table[i * d_head + j], s = table[i * d_head + d_head/2 + j]. d_head even. Su et al. 2021. */
 void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs);
-void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs);
 
 /* ---- attention over cached keys and values ----------------------------------------------------------------------- */
 
@@ -260,25 +241,21 @@ enum gf_kv_type { GF_KV_TYPES(GF_KV_TYPE_ENUM) GF_N_KV_TYPES };
 /* Bytes of one block of keys, and of values, each a multiple of 16. */
 uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
-/* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
 /* XOR a block of stored q8 keys with the pattern that this machine's dot product reads (kernels/dot.h): from int8 to
  * stored, and back. Other types are stored alike everywhere and do not change. */
 void gf_kv_flip(int32_t type, void *kblock, int32_t d_head);
+/* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
 void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
 /* s[64 b + j] = scale * sum_d q[d] K_b[d][j] for all 64 slots of each block K_b = blocks[b] (unwritten slots give
  * whatever lies there; the caller masks them). Sum over d in order; for q8 the query is quantised like a key, once for
  * all blocks, and the sum is an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not
- * depend on m or n_blocks. Multiples of 4 queries are the fastest. _ref takes one block. */
+ * depend on m or n_blocks. Multiples of 4 queries are the fastest. */
 void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
                     const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale);
-void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
-                        int32_t d_head, float scale);
 /* z[d] += sum_{j < count} p[j] V[j][d], keys in order. m queries as above (p rows ldp, z rows ldz
  * apart). p[j] = 0 adds nothing, whatever lies in V[j], and what lies in slots from count on does
  * not matter. q8: p times V's scales is quantised to 14 bits (max / 16383 over these keys), the sum
  * is an exact integer and reaches z in one addition. */
 void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
                  int32_t count, int32_t d_head);
-void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
-                     int32_t count, int32_t d_head);
 #endif

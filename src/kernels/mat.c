@@ -107,8 +107,8 @@ static void round_to_q8(struct gf_ints *b) {
     b->d = inverse == 0 ? 0 : d, b->factor[0] = b->factor[1] = 1;
 }
 
-/* Store n columns of blocks of a file. */
-static void put_quantized(struct gf_mat *w, int32_t row, int32_t col, const uint8_t *p, int32_t dtype, int32_t n) {
+void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n) {
+    const uint8_t *p = blocks;
     const int32_t cols = gf_dtype_block_cols(dtype), bytes = gf_dtype_block_bytes(dtype);
     for (int32_t i = 0; i < n; i += cols, p += bytes)
         for (int32_t part = 0; part < cols / GF_QBLOCK; part++) {
@@ -117,22 +117,6 @@ static void put_quantized(struct gf_mat *w, int32_t row, int32_t col, const uint
             if (!gf_dtypes[dtype].exact) round_to_q8(&b);
             put_ints(w, row, (col + i) / GF_QBLOCK + part, &b);
         }
-}
-
-void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n) {
-    const uint8_t *p = blocks;
-    if (gf_dtype_is_quantized(w->dtype)) {
-        put_quantized(w, row, col, p, dtype, n);
-        return;
-    }
-    int64_t at = place(w, row, col), step = col_stride(w);
-    if (w->dtype == GF_F32) {
-        char *to = (char *)w->data + at * 4;
-        for (int32_t i = 0; i < n; i++) memcpy(to + i * step * 4, p + 4 * (int64_t)i, 4);
-    } else {
-        char *to = (char *)w->data + at * 2;
-        for (int32_t i = 0; i < n; i++) memcpy(to + i * step * 2, p + 2 * (int64_t)i, 2);
-    }
 }
 
 /* Write one number of a float matrix. */
@@ -149,7 +133,7 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
         const int32_t cols = gf_dtype_block_cols(w->dtype);
         for (int32_t i = 0; i < n; i += cols) {
             gf_quantize(block, x + i, w->dtype, cols);
-            put_quantized(w, row, col + i, block, w->dtype, cols);
+            gf_mat_put_blocks(w, row, col + i, block, w->dtype, cols);
         }
         return;
     }

@@ -88,30 +88,11 @@ static void float_by_1(const struct job *j, int32_t p, int32_t end) {
 
 /* ---- float, many tokens ------------------------------------------------------------------------------------------ */
 
-/* Columns c .. c + k of panel p as [k][16] floats at dst; rows past the last become zeros. */
+/* Columns c .. c + k of panel p, of 16 bits, as [k][16] floats at dst. */
 static void unpack(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32_t k) {
-    if (w->layout == GF_PANELS) {
-        const char *from = (const char *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL * 2;
-        for (int32_t i = 0; i < k * GF_PANEL; i += 4)
-            v_store(dst + i, w->dtype == GF_F16 ? f4_load_f16(from + 2 * i) : f4_load_bf16(from + 2 * i));
-        return;
-    }
-    int32_t rows = w->rows - p * GF_PANEL < GF_PANEL ? w->rows - p * GF_PANEL : GF_PANEL;
-    for (int32_t r = 0; r < GF_PANEL; r += 4) {
-        const float *from[4];
-        for (int i = 0; i < 4; i++) { /* a missing row reads the last one; its lane is never used */
-            int32_t row = r + i < rows ? r + i : rows - 1;
-            from[i] = (const float *)w->data + ((int64_t)p * GF_PANEL + row) * w->cols + c;
-        }
-        int32_t i = 0;
-        for (; i < k; i += 4) {
-            v128 t[4];
-            int32_t left = k - i;
-            for (int m = 0; m < 4; m++) t[m] = left >= 4 ? v_load(from[m] + i) : v_load_first(from[m] + i, left);
-            v_transpose(t);
-            for (int m = 0; m < 4 && m < left; m++) v_store(dst + (i + m) * GF_PANEL + r, t[m]);
-        }
-    }
+    const char *from = (const char *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL * 2;
+    for (int32_t i = 0; i < k * GF_PANEL; i += 4)
+        v_store(dst + i, w->dtype == GF_F16 ? f4_load_f16(from + 2 * i) : f4_load_bf16(from + 2 * i));
 }
 
 /* sums [tokens][16] += columns 0 .. k - 1 of w [k][16], for `vectors` vectors of 4 rows from `row` on. tokens * vectors
@@ -151,14 +132,13 @@ GF_INLINE void add_columns(float *sums, const float *w, const float *x, int32_t 
 static void float_by_many(const struct job *j, int32_t p) {
     const struct gf_mat *w = j->w;
     float sums[TOKENS * GF_PANEL], unpacked[CHUNK * GF_PANEL];
-    int in_place = w->dtype == GF_F32 && w->layout == GF_PANELS;
     for (int32_t t0 = 0; t0 < j->n; t0 += TOKENS) {
         int32_t n = j->n - t0 < TOKENS ? j->n - t0 : TOKENS;
         memset(sums, 0, sizeof *sums * GF_PANEL * (size_t)n);
         for (int32_t c = 0; c < w->cols; c += CHUNK) {
             int32_t k = w->cols - c < CHUNK ? w->cols - c : CHUNK, t = 0;
             const float *panel = unpacked, *x = j->x + (int64_t)t0 * w->cols + c;
-            if (in_place)
+            if (w->dtype == GF_F32)
                 panel = (const float *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL;
             else
                 unpack(unpacked, w, p, c, k);
@@ -192,7 +172,7 @@ static void tile(void *ctx, int32_t index) {
                 gf_int8_panel(sums, j->w, p, &j->acts, g, groups);
                 store_sums(j, p, g * lanes, sums, left < groups * lanes ? left : groups * lanes);
             }
-    } else if (j->n == 1 && j->w->layout == GF_PANELS)
+    } else if (j->n == 1)
         float_by_1(j, p, end);
     else
         for (; p < end; p++) float_by_many(j, p);

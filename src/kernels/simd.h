@@ -68,7 +68,6 @@ GF_INLINE v128 i32x4_splat(int32_t x) { return wasm_i32x4_splat(x); }
 GF_INLINE v128 i32x4_make(int32_t a, int32_t b, int32_t c, int32_t d) { return wasm_i32x4_make(a, b, c, d); }
 GF_INLINE v128 i32x4_add(v128 a, v128 b) { return wasm_i32x4_add(a, b); }
 GF_INLINE v128 i32x4_sub(v128 a, v128 b) { return wasm_i32x4_sub(a, b); }
-GF_INLINE v128 i32x4_mul(v128 a, v128 b) { return wasm_i32x4_mul(a, b); }
 GF_INLINE v128 i32x4_max(v128 a, v128 b) { return wasm_i32x4_max(a, b); }
 GF_INLINE v128 i32x4_gt(v128 a, v128 b) { return wasm_i32x4_gt(a, b); }
 GF_INLINE v128 i32x4_shl(v128 a, int k) { return wasm_i32x4_shl(a, (uint32_t)k); }
@@ -76,12 +75,8 @@ GF_INLINE v128 i32x4_shr(v128 a, int k) { return wasm_i32x4_shr(a, (uint32_t)k);
 GF_INLINE v128 i32x4_shr_u(v128 a, int k) { return wasm_u32x4_shr(a, (uint32_t)k); } /* logical */
 GF_INLINE v128 i16x8_shr_u(v128 a, int k) { return wasm_u16x8_shr(a, (uint32_t)k); }
 GF_INLINE v128 i16x8_add(v128 a, v128 b) { return wasm_i16x8_add(a, b); }
-GF_INLINE v128 i32x4_load16(const void *p) { return wasm_i32x4_load16x4(p); } /* 4 int16 -> int32 */
-GF_INLINE v128 i16x8_load8(const void *p) { return wasm_i16x8_load8x8(p); }   /* 8 int8 -> int16 */
-GF_INLINE v128 i16x8_low(v128 a) { return wasm_i16x8_extend_low_i8x16(a); }   /* int8 0..7 -> int16 */
-GF_INLINE v128 i16x8_high(v128 a) { return wasm_i16x8_extend_high_i8x16(a); }
-GF_INLINE v128 i32x4_low(v128 a) { return wasm_i32x4_extend_low_i16x8(a); } /* int16 0..3 -> int32 */
-GF_INLINE v128 i32x4_high(v128 a) { return wasm_i32x4_extend_high_i16x8(a); }
+GF_INLINE v128 i32x4_load16(const void *p) { return wasm_i32x4_load16x4(p); }         /* 4 int16 -> int32 */
+GF_INLINE v128 i16x8_load8(const void *p) { return wasm_i16x8_load8x8(p); }           /* 8 int8 -> int16 */
 GF_INLINE v128 i16x8_narrow(v128 a, v128 b) { return wasm_i16x8_narrow_i32x4(a, b); } /* saturates */
 GF_INLINE v128 i8x16_narrow(v128 a, v128 b) { return wasm_i8x16_narrow_i16x8(a, b); } /* saturates */
 /* Lane i: a[2i] b[2i] + a[2i+1] b[2i+1], products of int16, sums in int32. */
@@ -146,7 +141,6 @@ GF_INLINE v128 i32x4_splat(int32_t x) { return (v128){x, x, x, x}; }
 GF_INLINE v128 i32x4_make(int32_t a, int32_t b, int32_t c, int32_t d) { return (v128){a, b, c, d}; }
 GF_INLINE v128 i32x4_add(v128 a, v128 b) { return (v128)((v_u4)a + (v_u4)b); }
 GF_INLINE v128 i32x4_sub(v128 a, v128 b) { return (v128)((v_u4)a - (v_u4)b); }
-GF_INLINE v128 i32x4_mul(v128 a, v128 b) { return (v128)((v_u4)a * (v_u4)b); }
 GF_INLINE v128 i32x4_gt(v128 a, v128 b) { return (v128)(a > b); }
 GF_INLINE v128 i32x4_max(v128 a, v128 b) {
     v128 m = i32x4_gt(a, b);
@@ -167,10 +161,6 @@ GF_INLINE v128 i16x8_load8(const void *p) {
     memcpy(&a, p, 8);
     return (v128) __builtin_convertvector(a, v_h8);
 }
-GF_INLINE v128 i16x8_low(v128 a) { return i16x8_load8(&a); }
-GF_INLINE v128 i16x8_high(v128 a) { return i16x8_load8((const char *)&a + 8); }
-GF_INLINE v128 i32x4_low(v128 a) { return i32x4_load16(&a); }
-GF_INLINE v128 i32x4_high(v128 a) { return i32x4_load16((const char *)&a + 8); }
 #if defined(__SSE2__)
 GF_INLINE v128 i16x8_narrow(v128 a, v128 b) { return (v128)_mm_packs_epi32((__m128i)a, (__m128i)b); }
 GF_INLINE v128 i8x16_narrow(v128 a, v128 b) { return (v128)_mm_packs_epi16((__m128i)a, (__m128i)b); }
@@ -229,14 +219,6 @@ GF_INLINE v128 v_zip_low(v128 a, v128 b) { return V_SHUFFLE32(a, b, 0, 4, 1, 5);
 GF_INLINE v128 v_zip_high(v128 a, v128 b) { return V_SHUFFLE32(a, b, 2, 6, 3, 7); }
 /* a[0]+a[1], a[2]+a[3], b[0]+b[1], b[2]+b[3] */
 GF_INLINE v128 i32x4_add_pairs(v128 a, v128 b) { return i32x4_add(v_evens(a, b), v_odds(a, b)); }
-/* Transpose a 4 x 4 matrix, one row a vector. */
-GF_INLINE void v_transpose(v128 r[4]) {
-    v128 a = v_zip_low(r[0], r[2]), b = v_zip_low(r[1], r[3]);
-    v128 c = v_zip_high(r[0], r[2]), d = v_zip_high(r[1], r[3]);
-    r[0] = v_zip_low(a, b), r[1] = v_zip_high(a, b);
-    r[2] = v_zip_low(c, d), r[3] = v_zip_high(c, d);
-}
-
 GF_INLINE float f4_first(v128 a) {
     float t[4];
     v_store(t, a);

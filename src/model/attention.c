@@ -15,30 +15,19 @@
 #include "model/norm.h" /* gf_head_norm_forward */
 #include <string.h>
 
-static const struct gf_attend_points self_points = {.attend_op = GF_OP_ATTEND,
-                                                    .out_op = GF_OP_ATTN_OUT,
-                                                    .raw = GF_P_SCORES_RAW,
-                                                    .scaled = GF_P_SCORES_SCALED,
-                                                    .scores = GF_P_SCORES,
-                                                    .pattern = GF_P_PATTERN,
-                                                    .z = GF_P_Z,
-                                                    .result = GF_P_RESULT};
-static const struct gf_attend_points cross_points = {.attend_op = GF_OP_CROSS_ATTEND,
-                                                     .out_op = GF_OP_CROSS_OUT,
-                                                     .raw = GF_P_CROSS_SCORES_RAW,
-                                                     .scaled = GF_P_CROSS_SCORES_SCALED,
-                                                     .scores = GF_P_CROSS_SCORES,
-                                                     .pattern = GF_P_CROSS_PATTERN,
-                                                     .z = GF_P_CROSS_Z,
-                                                     .result = GF_P_CROSS_RESULT};
+static const struct gf_attend_points points_of[] = {
+    [GF_SELF_ATTENTION] = {GF_OP_ATTEND, GF_OP_ATTN_OUT, GF_P_SCORES_RAW, GF_P_SCORES_SCALED, GF_P_SCORES, GF_P_PATTERN,
+                           GF_P_Z, GF_P_RESULT},
+    [GF_CROSS_ATTENTION] = {GF_OP_CROSS_ATTEND, GF_OP_CROSS_OUT, GF_P_CROSS_SCORES_RAW, GF_P_CROSS_SCORES_SCALED,
+                            GF_P_CROSS_SCORES, GF_P_CROSS_PATTERN, GF_P_CROSS_Z, GF_P_CROSS_RESULT}};
 
 /* The attention of one segment of the pass; row: its first row. */
 static struct gf_attend attention_of(const struct gf_pass *p, const struct gf_seg *g, int32_t row,
-                                     const struct gf_bufs *b, int cross) {
+                                     const struct gf_bufs *b, enum gf_sublayer kind) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c), ld = gf_qkv_width(c);
-    struct gf_attend a = {.p = p, .points = cross ? &cross_points : &self_points, .row0 = row, .n = g->n, .ldz = wq};
-    if (cross) {
+    struct gf_attend a = {.p = p, .points = &points_of[kind], .row0 = row, .n = g->n, .ldz = wq};
+    if (kind == GF_CROSS_ATTENTION) {
         a.mask = g->cross_mask;
         a.kv = g->cross;
         a.n_keys = GF_TRAINS(p) ? g->n_source : g->cross->length;
@@ -129,16 +118,16 @@ static void rotate(const struct gf_pass *p, float *qkv) {
 
 /* z = attention of q over the keys and values. In self-attention of inference these are first appended to the caches of
  * their segments. */
-static void attend(const struct gf_pass *p, const struct gf_bufs *b, int cross) {
+static void attend(const struct gf_pass *p, const struct gf_bufs *b, enum gf_sublayer kind) {
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
-        const struct gf_attend a = attention_of(p, g, row, b, cross);
+        const struct gf_attend a = attention_of(p, g, row, b, kind);
         if (GF_TRAINS(p)) {
             gf_attend_whole(&a);
             continue;
         }
-        if (!cross) gf_kv_write(g->kv, p->layer, g->pos0, g->n, a.k, a.v, a.ldk);
+        if (kind == GF_SELF_ATTENTION) gf_kv_write(g->kv, p->layer, g->pos0, g->n, a.k, a.v, a.ldk);
         gf_attend_cached(&a);
     }
 }
@@ -182,8 +171,8 @@ static void project_out(const struct gf_pass *p, const struct gf_attn *w, const 
 void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x) {
     project(p, w, b, x);
     rotate(p, b->qkv);
-    attend(p, b, 0);
-    project_out(p, w, &self_points, b->z, b->sub[GF_SELF_ATTENTION].out);
+    attend(p, b, GF_SELF_ATTENTION);
+    project_out(p, w, &points_of[GF_SELF_ATTENTION], b->z, b->sub[GF_SELF_ATTENTION].out);
 }
 
 void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b,
@@ -193,8 +182,8 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
     gf_mark(p, GF_OP_CROSS_Q);
     gf_tap(p, GF_P_CROSS_Q, b->cross_q, wq, wq);
     if (GF_TRAINS(p)) gf_linear_forward(p, &w->kv, b->cross_kv, p->training->memory, p->training->n_memory);
-    attend(p, b, 1);
-    project_out(p, w, &cross_points, b->cross_z, b->sub[GF_CROSS_ATTENTION].out);
+    attend(p, b, GF_CROSS_ATTENTION);
+    project_out(p, w, &points_of[GF_CROSS_ATTENTION], b->cross_z, b->sub[GF_CROSS_ATTENTION].out);
 }
 
 void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, struct gf_kv *cross, const float *memory,
@@ -230,7 +219,7 @@ void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, str
     memset(g->qkv, 0, (size_t)n * (size_t)ld * sizeof *g->qkv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_attend a = attention_of(p, &p->segs[i], row, b, 0);
+        const struct gf_attend a = attention_of(p, &p->segs[i], row, b, GF_SELF_ATTENTION);
         float *dq = g->qkv + (int64_t)row * ld;
         gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv, g->relative);
         if (gf_layer_rotates(c, p->layer)) rotate_backward(p, dq, ld, a.n);
@@ -251,7 +240,7 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
     memset(g->cross_kv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *g->cross_kv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_attend a = attention_of(p, &p->segs[i], row, b, 1);
+        const struct gf_attend a = attention_of(p, &p->segs[i], row, b, GF_CROSS_ATTENTION);
         float *dk = g->cross_kv + (int64_t)p->segs[i].source0 * 2 * wkv;
         gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq + (int64_t)row * wq, dk, dk + wkv, NULL);
     }

@@ -1,6 +1,6 @@
 /* config.c - fills in, checks and names the fields of a configuration, by the tables in glassformer.h. */
 #include "model/config.h"
-#include "base/decimal.h"
+#include "base/text.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -79,42 +79,26 @@ double gf_config_get_at(const struct gf_config *cfg, int32_t field, int32_t i) {
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
-/* A text of limited size; what does not fit is cut off. */
-struct line {
-    char text[320];
-    size_t n;
-};
-
-static void append(struct line *line, const char *s) {
-    while (*s && line->n < sizeof line->text - 1) line->text[line->n++] = *s++;
-    line->text[line->n] = 0;
-}
-
-static void append_number(struct line *line, double x, int is_float) {
-    char digits[32];
-    gf_decimal(digits, x, is_float);
-    append(line, digits);
-}
-
 int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err) {
     const struct field *f = &fields[field];
-    struct line expected = {0};
+    char memory[320];
+    struct gf_text expected = gf_text_in(memory, sizeof memory);
     const char *word = gf_field_word(field, 0);
     if (word) {
-        append(&expected, "one of ");
+        gf_append(&expected, "one of ");
         for (int32_t k = 1; word; word = gf_field_word(field, k++)) {
-            if (k > 1) append(&expected, ", ");
-            append(&expected, word);
+            if (k > 1) gf_append(&expected, ", ");
+            gf_append(&expected, word);
         }
     } else if (gf_field_is_flag(field)) {
-        append(&expected, "true or false");
+        gf_append(&expected, "true or false");
     } else {
-        append(&expected, f->is_float ? "a number from " : "a whole number from ");
-        append_number(&expected, f->least, 0);
-        append(&expected, " to ");
-        append_number(&expected, f->most, 0);
+        gf_append(&expected, f->is_float ? "a number from " : "a whole number from ");
+        gf_append_decimal(&expected, f->least, 0);
+        gf_append(&expected, " to ");
+        gf_append_decimal(&expected, f->most, 0);
     }
-    return gf_fail(err, GF_ERR_CONFIG, "%s is %s, expected %s", f->name, found, expected.text);
+    return gf_fail(err, GF_ERR_CONFIG, "%s is %s, expected %s", f->name, found, memory);
 }
 
 /* The limits of a float count as floats too: 1e12 is not below 1e12f, nor 1e-6f below 1e-6. */
@@ -123,36 +107,38 @@ static int32_t check_range(int32_t field, double value, struct gf_error *err) {
     if (f->is_float ? (float)value >= (float)f->least && (float)value <= (float)f->most
                     : value >= f->least && value <= f->most && value == floor(value))
         return GF_OK;
-    char found[32];
-    gf_decimal(found, value, f->is_float && (double)(float)value == value);
-    return gf_field_refuse(field, found, err);
+    char memory[32];
+    struct gf_text found = gf_text_in(memory, sizeof memory);
+    gf_append_decimal(&found, value, f->is_float && (double)(float)value == value);
+    return gf_field_refuse(field, memory, err);
 }
 
-static void append_value(struct line *line, const struct gf_config *cfg, int32_t field) {
+static void put_value(struct gf_text *t, const struct gf_config *cfg, int32_t field) {
     const double x = gf_config_get(cfg, field);
-    append(line, fields[field].name);
-    append(line, " ");
+    gf_append(t, fields[field].name);
+    gf_append(t, " ");
     if (gf_field_word(field, 0))
-        append(line, gf_field_word(field, (int32_t)x));
+        gf_append(t, gf_field_word(field, (int32_t)x));
     else
-        append_number(line, x, fields[field].is_float);
+        gf_append_decimal(t, x, fields[field].is_float);
 }
 
 /* The sentence of a rule, {field} replaced by name and value. */
 static int32_t refuse(const struct gf_config *cfg, const char *sentence, struct gf_error *err) {
-    struct line line = {0};
+    char memory[320], name[40];
+    struct gf_text line = gf_text_in(memory, sizeof memory);
     for (const char *s = sentence; *s; s++) {
-        char word[40] = {*s};
         if (*s != '{') {
-            append(&line, word);
+            gf_append_first(&line, s, 1);
             continue;
         }
         const size_t n = strcspn(++s, "}");
-        memcpy(word, s, n), word[n] = 0;
-        append_value(&line, cfg, gf_field_find(word));
+        struct gf_text word = gf_text_in(name, sizeof name);
+        gf_append_first(&word, s, n);
+        put_value(&line, cfg, gf_field_find(name));
         s += n;
     }
-    return gf_fail(err, GF_ERR_CONFIG, "%s", line.text);
+    return gf_fail(err, GF_ERR_CONFIG, "%s", memory);
 }
 
 /* ---- defaults and rules ------------------------------------------------------------------------------------------ */

@@ -4,7 +4,8 @@
  * or as many for a transposed tensor as a block of the type in memory has columns (32 for types without blocks), so
  * that whole blocks can be stored. */
 #include "model/model.h"
-#include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put, gf_mat_put_blocks */
+#include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put_blocks */
+#include "model/config.h"    /* gf_q_width */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, 
     if (layout < 0 || layout > 2) return gf_fail(err, GF_ERR_ARGUMENT, "layout %d does not exist", layout);
     for (int32_t i = first; i < first + n; i++) {
         const struct gf_slot *s = &m->slots[i];
-        if (layout == 2 && (a->t.rank == 1 ? s->t.cols : s->t.rows) != m->cfg.n_heads * m->cfg.d_head)
+        if (layout == 2 && (a->t.rank == 1 ? s->t.cols : s->t.rows) != gf_q_width(&m->cfg))
             return gf_fail(err, GF_ERR_SHAPE, "%s does not have %d rows for each of %d heads", s->t.name, m->cfg.d_head,
                            m->cfg.n_heads);
         if (s->t.tied_to >= 0)
@@ -109,27 +110,20 @@ static struct gf_slot *entry_of(struct gf_model *m, int32_t *row) {
 /* Store one row of the stack. */
 static void put_row(struct gf_model *m, int32_t row, const float *x) {
     const struct gf_loading *l = m->loading;
-    if (l->by_head && m->slots[l->first].t.rank == 1) {
-        for (int32_t i = 0; i < l->cols; i++) {
+    if (m->slots[l->first].t.rank == 2) {
+        const struct gf_slot *s = entry_of(m, &row);
+        gf_slot_put(s, row, 0, x, l->cols);
+    } else if (l->by_head) {
+        const int32_t d = m->cfg.d_head;
+        for (int32_t i = 0; i < l->cols; i += d) {
             int32_t at = i;
             const struct gf_slot *s = entry_by_head(m, &at);
-            (*s->vec)[s->offset + (uint64_t)at] = x[i];
+            gf_slot_put(s, 0, at, x + i, d);
         }
-        return;
+    } else {
+        for (const struct gf_slot *s = &m->slots[l->first]; s < &m->slots[l->first + l->n]; x += s++->t.cols)
+            gf_slot_put(s, 0, 0, x, s->t.cols);
     }
-    if (m->slots[l->first].t.rank == 1) {
-        for (int32_t i = l->first; i < l->first + l->n; i++) {
-            struct gf_slot *s = &m->slots[i];
-            memcpy(*s->vec + s->offset, x, (size_t)s->t.cols * sizeof *x);
-            x += s->t.cols;
-        }
-        return;
-    }
-    struct gf_slot *s = entry_of(m, &row);
-    if (s->mat)
-        gf_mat_put(s->mat, s->row0 + row, 0, x, l->cols);
-    else
-        memcpy(*s->vec + (size_t)row * (size_t)l->cols, x, (size_t)l->cols * sizeof *x);
 }
 
 /* Store columns col ... col + n - 1 of a transposed tensor, which are in line [n][rows]. */
@@ -137,36 +131,21 @@ static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
     const struct gf_loading *l = m->loading;
     for (int32_t row = 0; row < l->rows; row++) {
         int32_t r = row;
-        struct gf_slot *s = entry_of(m, &r);
+        const struct gf_slot *s = entry_of(m, &r);
         float piece[GATHER];
         for (int32_t k = 0; k < n; k++) piece[k] = l->line[(size_t)k * (size_t)l->rows + (size_t)row];
-        if (s->mat)
-            gf_mat_put(s->mat, s->row0 + r, col, piece, n);
-        else
-            memcpy(*s->vec + (size_t)r * (size_t)l->cols + col, piece, (size_t)n * sizeof *piece);
+        gf_slot_put(s, r, col, piece, n);
     }
 }
 
-static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n, uint64_t at, struct gf_error *err) {
+/* The first of x [n] that is NaN or infinite; -1: all are finite. */
+static int64_t not_finite(const float *x, int32_t n) {
     float zero = 0; /* 0 times a finite number is 0; times NaN or an infinity it is NaN */
     for (int32_t i = 0; i < n; i++) zero += 0 * x[i];
-    if (zero == 0) return GF_OK;
-    for (int32_t i = 0; i < n; i++)
-        if (!isfinite(x[i])) {
-            at += (uint64_t)i;
-            break;
-        }
-    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", m->slots[m->loading->first].t.name,
-                   (long long)at);
-}
-
-/* The same for n values in blocks of a quantised type. */
-static int32_t check_blocks_finite(const struct gf_model *m, const uint8_t *blocks, int32_t dtype, int32_t n,
-                                   uint64_t at, struct gf_error *err) {
-    const int64_t bad = gf_blocks_not_finite(blocks, dtype, n);
-    if (bad < 0) return GF_OK;
-    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", m->slots[m->loading->first].t.name,
-                   (long long)at + bad);
+    if (zero == 0) return -1;
+    int32_t i = 0;
+    while (isfinite(x[i])) i++;
+    return i;
 }
 
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
@@ -186,14 +165,14 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         const int32_t line = (int32_t)(l->done / (uint64_t)along), from = (int32_t)(l->done % (uint64_t)along);
         int32_t n = along - from;
         if ((uint64_t)n > left) n = (int32_t)left;
-        if (l->verbatim) {
-            status = check_blocks_finite(m, in, l->dtype, n, l->done, err);
-        } else {
-            float *to = l->line + from + (l->transposed ? (size_t)(line % l->gather) * (size_t)along : 0);
-            gf_dequantize(to, in, l->dtype, n);
-            status = check_finite(m, to, n, l->done, err);
+        float *to = l->line + from + (l->transposed ? (size_t)(line % l->gather) * (size_t)along : 0);
+        if (!l->verbatim) gf_dequantize(to, in, l->dtype, n);
+        const int64_t bad = l->verbatim ? gf_blocks_not_finite(in, l->dtype, n) : not_finite(to, n);
+        if (bad >= 0) {
+            status =
+                gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", name, (long long)l->done + bad);
+            break;
         }
-        if (status != GF_OK) break;
         if (l->verbatim) {
             int32_t row = line;
             struct gf_slot *s = entry_of(m, &row);

@@ -188,13 +188,11 @@ int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *
     return GF_OK;
 }
 
-/* Fill a row of a matrix or table with random numbers. */
-static void draw_row(struct gf_slot *s, int32_t row, struct gf_rng *rng, float std, float *values) {
-    for (int32_t c = 0; c < s->t.cols; c++) values[c] = std * (float)gf_rng_normal(rng);
+void gf_slot_put(const struct gf_slot *s, int32_t row, int32_t col, const float *x, int32_t n) {
     if (s->mat)
-        gf_mat_put(s->mat, s->row0 + row, 0, values, s->t.cols);
+        gf_mat_put(s->mat, s->row0 + row, col, x, n);
     else
-        memcpy(*s->vec + s->offset + (size_t)row * (size_t)s->t.cols, values, (size_t)s->t.cols * sizeof *values);
+        memcpy(*s->vec + s->offset + (size_t)row * (size_t)s->t.cols + (size_t)col, x, (size_t)n * sizeof *x);
 }
 
 /* Norm gains are the only vectors that start at 1: "....weight" of rank 1. */
@@ -217,10 +215,11 @@ int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct 
         struct gf_slot *s = &m->slots[i];
         m->loaded[i] = 1;
         if (s->t.tied_to >= 0) continue;
-        if (s->t.rank == 2)
-            for (int32_t r = 0; r < s->t.rows; r++) draw_row(s, r, &rng, std, values);
-        else
-            for (int32_t c = 0; c < s->t.cols; c++) (*s->vec)[s->offset + (uint64_t)c] = is_gain(&s->t);
+        for (int32_t row = 0; row < s->t.rows; row++) {
+            for (int32_t i = 0; i < s->t.cols; i++)
+                values[i] = s->t.rank == 2 ? std * (float)gf_rng_normal(&rng) : (float)is_gain(&s->t);
+            gf_slot_put(s, row, 0, values, s->t.cols);
+        }
     }
     free(values);
     return gf_model_seal(m, err);

@@ -22,11 +22,8 @@ struct gf_model {
     float *relative[2]; /* by enum gf_stack: biases of the scores by distance (relative.h); NULL: none */
 };
 
-/* The matrix of the logits: the head, or the embedding if they are tied. */
-static inline const struct gf_mat *gf_model_head(const struct gf_model *m) {
-    if (!m->cfg.tie_word_embeddings) return &m->w.head.w;
-    return &m->w.embed;
-}
+/* Put n values into row `row` of a matrix or table, or (row 0) into a vector, from column `col` on. */
+void gf_slot_put(const struct gf_slot *s, int32_t row, int32_t col, const float *x, int32_t n);
 /* Discard a tensor that is only partly loaded. */
 void gf_loading_drop(struct gf_model *m);
 #endif

@@ -17,6 +17,7 @@
  *
  * to: where the weights are kept, in the struct w. */
 #include "model/roster.h"
+#include "base/text.h"
 #include "model/config.h" /* gf_embed_width, gf_ffn_gated, gf_layer_sparse, gf_shared_experts */
 #include <stdlib.h>
 #include <string.h>
@@ -156,32 +157,22 @@ static int32_t parts_passed_over(struct walk *k, int32_t left, int32_t size) {
     return n;
 }
 
-/* Write `text` so that it ends before p, as far as it fits behind `start`; returns where it begins. */
-static char *put_before(char *start, char *p, const char *text) {
-    for (size_t n = strlen(text); n > 0 && p > start;) *--p = text[--n];
-    return p;
-}
-
-static char *put_number_before(char *start, char *p, int32_t number) {
-    uint32_t u = (uint32_t)number;
-    do {
-        const char digit[2] = {(char)('0' + u % 10), 0};
-        p = put_before(start, p, digit);
-    } while (u /= 10);
-    return p;
+/* The names of the parts around a place, the outermost first. */
+static void put_names(struct gf_text *to, const struct at *at) {
+    if (!at) return;
+    put_names(to, at->outer);
+    gf_append(to, at->name);
+    if (at->number < 0) return;
+    gf_append_whole(to, (uint64_t)at->number);
+    gf_append(to, ".");
 }
 
 static struct gf_slot describe(const struct at *at, const char *name, int32_t rank, int32_t rows, int32_t cols) {
     struct gf_slot s;
     memset(&s, 0, sizeof s);
-    char text[sizeof s.t.name], *p = text + sizeof text - 1;
-    *p = 0;
-    p = put_before(text, p, name);
-    for (const struct at *part = at; part; part = part->outer) {
-        if (part->number >= 0) p = put_number_before(text, put_before(text, p, "."), part->number);
-        p = put_before(text, p, part->name);
-    }
-    memcpy(s.t.name, p, (size_t)(text + sizeof text - p));
+    struct gf_text full = gf_text_in(s.t.name, sizeof s.t.name);
+    put_names(&full, at);
+    gf_append(&full, name);
     s.t.component = at->component;
     s.t.stack = at->stack;
     s.t.layer = at->layer;

@@ -1,6 +1,8 @@
 /* schema.c - names and struct offsets as JSON, so that JavaScript repeats no number. */
 #include "glassformer.h"
+#include "base/text.h"
 #include <stddef.h>
+#include <string.h>
 
 #define TEXT(x)                             #x
 #define NUMBER(x)                           TEXT(x)
@@ -14,31 +16,6 @@
 #define ENUM_ROW(name, ...) "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "", "", "", "", "") "],"
 
 static char json[16384];
-
-struct text {
-    char *at;
-};
-
-static void put(struct text *t, const char *s) {
-    while (*s && t->at < json + sizeof json - 1) *t->at++ = *s++;
-    *t->at = 0;
-}
-
-static void put_number(struct text *t, size_t n) {
-    char digits[24], *d = digits + sizeof digits;
-    *--d = 0;
-    do *--d = (char)('0' + n % 10);
-    while (n /= 10);
-    put(t, d);
-}
-
-static void put_member(struct text *t, const char *name, size_t offset) {
-    put(t, "\"");
-    put(t, name);
-    put(t, "\":");
-    put_number(t, offset);
-    put(t, ",");
-}
 
 struct point {
     const char *name;
@@ -56,84 +33,85 @@ static const char *const dtypes[] = {GF_DTYPES(TYPE_NAME)};
 static const char *const kv_types[] = {GF_KV_TYPES(TYPE_NAME)};
 
 /* "key":["a","b"], */
-static void put_names(struct text *t, const char *key, const char *const *names, size_t n) {
-    put(t, "\"");
-    put(t, key);
-    put(t, "\":[");
+static void put_names(struct gf_text *t, const char *key, const char *const *names, size_t n) {
+    gf_append(t, "\"");
+    gf_append(t, key);
+    gf_append(t, "\":[");
     for (size_t i = 0; i < n; i++) {
-        put(t, i ? ",\"" : "\"");
-        put(t, names[i]);
-        put(t, "\"");
+        gf_append(t, i ? ",\"" : "\"");
+        gf_append(t, names[i]);
+        gf_append(t, "\"");
     }
-    put(t, "],");
+    gf_append(t, "],");
 }
 
 /* "points":[["hook_embed","D",1],... */
-static void put_points(struct text *t) {
-    put(t, "\"points\":[");
+static void put_points(struct gf_text *t) {
+    gf_append(t, "\"points\":[");
     for (int i = 0; i < GF_N_POINTS; i++) {
         const int global = points[i].name[0] == '@';
         const char axes[2] = {points[i].axes, 0};
-        put(t, i ? ",[\"" : "[\"");
-        put(t, points[i].name + global);
-        put(t, "\",\"");
-        put(t, axes);
-        put(t, global ? "\",1]" : "\",0]");
+        gf_append(t, i ? ",[\"" : "[\"");
+        gf_append(t, points[i].name + global);
+        gf_append(t, "\",\"");
+        gf_append(t, axes);
+        gf_append(t, global ? "\",1]" : "\",0]");
     }
+}
+
+/* The structs that JavaScript reads and writes. */
+#define TENSOR(M)                                                                                                      \
+    M(tensor, name)                                                                                                    \
+    M(tensor, component)                                                                                               \
+    M(tensor, stack)                                                                                                   \
+    M(tensor, layer)                                                                                                   \
+    M(tensor, rank) M(tensor, rows) M(tensor, cols) M(tensor, dtype) M(tensor, tied_to) M(tensor, count)               \
+        M(tensor, n_bytes) M(tensor, address)
+#define SAMPLING(M)                                                                                                    \
+    M(sampling, temperature) M(sampling, top_p) M(sampling, min_p) M(sampling, repetition_penalty) M(sampling, top_k)
+#define ADJUSTMENT(M) M(adjustment, n_bias) M(adjustment, bias_id) M(adjustment, bias) M(adjustment, allowed)
+#define CHOICE(M)     M(choice, id) M(choice, logprob)
+#define OP_TIME(M)    M(op_time, ms) M(op_time, stack) M(op_time, layer) M(op_time, op)
+#define ERROR(M)      M(error, status) M(error, text)
+
+struct member {
+    const char *of, *name;
+    size_t offset;
+};
+#define MEMBER(of, name)    {#of, #name, offsetof(struct gf_##of, name)},
+#define STRUCT(of, MEMBERS) MEMBERS(MEMBER){#of, "bytes", sizeof(struct gf_##of)},
+static const struct member members[] = {STRUCT(tensor, TENSOR) STRUCT(sampling, SAMPLING) STRUCT(adjustment, ADJUSTMENT)
+                                            STRUCT(choice, CHOICE) STRUCT(op_time, OP_TIME) STRUCT(error, ERROR)};
+
+/* ,"tensor":{"name":0,...,"bytes":120},"sampling":{... */
+static void put_structs(struct gf_text *t) {
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const struct member *m = &members[i];
+        const int first = !i || strcmp(m->of, m[-1].of);
+        gf_append(t, !first ? "," : i ? "},\"" : ",\"");
+        if (first) gf_append(t, m->of), gf_append(t, "\":{");
+        gf_append(t, "\"");
+        gf_append(t, m->name);
+        gf_append(t, "\":");
+        gf_append_whole(t, m->offset);
+    }
+    gf_append(t, "}");
 }
 
 const char *gf_schema(void) {
     if (json[0]) return json;
-    struct text t = {json};
-    put(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":\"\"},\"fields\":[");
-    put(&t, GF_CONFIG_FIELDS(FIELD_NAME) GF_CONFIG_LISTS(LIST_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
+    struct gf_text t = gf_text_in(json, sizeof json);
+    gf_append(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":\"\"},\"fields\":[");
+    gf_append(&t, GF_CONFIG_FIELDS(FIELD_NAME)
+                      GF_CONFIG_LISTS(LIST_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
     put_names(&t, "components", components, sizeof components / sizeof *components);
     put_names(&t, "dtypes", dtypes, sizeof dtypes / sizeof *dtypes);
     put_names(&t, "kv_types", kv_types, sizeof kv_types / sizeof *kv_types);
     put_points(&t);
-    put(&t, "],\"ops\":[" GF_OPS(OP_NAME) "\"\"],\"tensor\":{");
-    put_member(&t, "name", offsetof(struct gf_tensor, name));
-    put_member(&t, "component", offsetof(struct gf_tensor, component));
-    put_member(&t, "stack", offsetof(struct gf_tensor, stack));
-    put_member(&t, "layer", offsetof(struct gf_tensor, layer));
-    put_member(&t, "rank", offsetof(struct gf_tensor, rank));
-    put_member(&t, "rows", offsetof(struct gf_tensor, rows));
-    put_member(&t, "cols", offsetof(struct gf_tensor, cols));
-    put_member(&t, "dtype", offsetof(struct gf_tensor, dtype));
-    put_member(&t, "tied_to", offsetof(struct gf_tensor, tied_to));
-    put_member(&t, "count", offsetof(struct gf_tensor, count));
-    put_member(&t, "n_bytes", offsetof(struct gf_tensor, n_bytes));
-    put_member(&t, "address", offsetof(struct gf_tensor, address));
-    put_member(&t, "bytes", sizeof(struct gf_tensor));
-    put(&t, "\"\":0},\"sampling\":{");
-    put_member(&t, "temperature", offsetof(struct gf_sampling, temperature));
-    put_member(&t, "top_p", offsetof(struct gf_sampling, top_p));
-    put_member(&t, "min_p", offsetof(struct gf_sampling, min_p));
-    put_member(&t, "repetition_penalty", offsetof(struct gf_sampling, repetition_penalty));
-    put_member(&t, "top_k", offsetof(struct gf_sampling, top_k));
-    put_member(&t, "bytes", sizeof(struct gf_sampling));
-    put(&t, "\"\":0},\"adjustment\":{");
-    put_member(&t, "n_bias", offsetof(struct gf_adjustment, n_bias));
-    put_member(&t, "bias_id", offsetof(struct gf_adjustment, bias_id));
-    put_member(&t, "bias", offsetof(struct gf_adjustment, bias));
-    put_member(&t, "allowed", offsetof(struct gf_adjustment, allowed));
-    put_member(&t, "bytes", sizeof(struct gf_adjustment));
-    put(&t, "\"\":0},\"choice\":{");
-    put_member(&t, "id", offsetof(struct gf_choice, id));
-    put_member(&t, "logprob", offsetof(struct gf_choice, logprob));
-    put_member(&t, "bytes", sizeof(struct gf_choice));
-    put(&t, "\"\":0},\"op_time\":{");
-    put_member(&t, "ms", offsetof(struct gf_op_time, ms));
-    put_member(&t, "stack", offsetof(struct gf_op_time, stack));
-    put_member(&t, "layer", offsetof(struct gf_op_time, layer));
-    put_member(&t, "op", offsetof(struct gf_op_time, op));
-    put_member(&t, "bytes", sizeof(struct gf_op_time));
-    put(&t, "\"\":0},\"error\":{");
-    put_member(&t, "status", offsetof(struct gf_error, status));
-    put_member(&t, "text", offsetof(struct gf_error, text));
-    put_member(&t, "bytes", sizeof(struct gf_error));
-    put(&t, "\"\":0},\"config_bytes\":");
-    put_number(&t, sizeof(struct gf_config));
-    put(&t, ",\"chunk\":" NUMBER(GF_CHUNK) ",\"kv_block\":" NUMBER(GF_KV_BLOCK) "}");
+    gf_append(&t, "],\"ops\":[" GF_OPS(OP_NAME) "\"\"]");
+    put_structs(&t);
+    gf_append(&t, ",\"config_bytes\":");
+    gf_append_whole(&t, sizeof(struct gf_config));
+    gf_append(&t, ",\"chunk\":" NUMBER(GF_CHUNK) ",\"kv_block\":" NUMBER(GF_KV_BLOCK) "}");
     return json;
 }

@@ -19,8 +19,6 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
                            n_values, err);
 }
 
-void gf_session_clear_edits(struct gf_session *s) { gf_observe_clear_edits(s->observe); }
-
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {
     if (!on && s->trace) {
         gf_trace_close(s->trace);

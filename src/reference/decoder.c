@@ -17,7 +17,7 @@
  * A comment that begins with [stage: NAME ...] opens a stage of the page; it ends where the next one opens. Arrays are
  * row-major. n is the number of tokens; d_model, n_heads, ... are fields of struct gf_config (src/glassformer.h). */
 #include "kernels/kernels.h" /* gf_mat_get_row, enum gf_rope_pairs */
-#include "model/config.h"    /* struct gf_config, gf_rotary_dim, gf_ffn_activation, gf_ffn_gated */
+#include "model/config.h"    /* struct gf_config, gf_q_width, gf_rotary_dim, gf_ffn_gated, ... */
 #include "model/weights.h"   /* struct gf_weights */
 #include <math.h>
 #include <stdlib.h>
@@ -196,7 +196,7 @@ static void block(const struct pass *p, const struct gf_block *w) {
  * This is the whole pass, of a model that gf_reference_covers. Returns GF_OK, or GF_ERR_MEMORY. */
 int32_t gf_reference_logits(double *logits, const struct gf_weights *w, const struct gf_config *c, const int32_t *ids,
                             int32_t n) {
-    const int64_t d = c->d_model, heads = c->n_heads * c->d_head, width = heads + 2 * c->n_kv_heads * c->d_head;
+    const int64_t d = c->d_model, heads = gf_q_width(c), width = gf_qkv_width(c);
     const int64_t all = n * (3 * d + width + heads + 2 * c->d_ff + 1) + d + heads + c->d_ff;
     struct pass p = {.c = c, .n = n, .width = width, .x = malloc((size_t)all * sizeof(double))};
     if (!p.x) return GF_ERR_MEMORY;

@@ -288,12 +288,8 @@ void sessions(struct stream *s, struct gf_model *m) {
                 open_one(s, m, &all[n]);
             n += all[n].s != NULL;
             break;
-        case 2: STATUS(gf_session_rewind(e, about(s, gf_session_length(e) + 1), &err), err); break;
-        case 3:
-            gf_session_clear_edits(e);
-            t->changed |= t->edits;
-            t->edits = 0;
-            break;
+        case 2:
+        case 3: STATUS(gf_session_rewind(e, about(s, gf_session_length(e) + 1), &err), err); break;
         case 4:
             maybe_fail_allocations(s);
             STATUS(gf_session_trace(e, below(s, 2), &err), err);

@@ -1,5 +1,5 @@
 /* config_test.c - configurations: parameter counts, fields that are filled in, impossible ones; random weights. */
-#include "base/decimal.h"
+#include "base/text.h"
 #include "golden.h"
 #include "status.h"
 #include <stdlib.h>
@@ -295,13 +295,19 @@ static void numbers_are_written_as_javascript_writes_them(void) {
                  {NAN, "NaN"}};
     char text[32];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gf_decimal(text, cases[i].x, 0);
+        struct gf_text t = gf_text_in(text, sizeof text);
+        gf_append_decimal(&t, cases[i].x, 0);
         CHECK_TEXT(text, cases[i].text);
     }
-    gf_decimal(text, (double)0.1f, 1);
-    CHECK_TEXT(text, "0.1");
-    gf_decimal(text, (double)0.1f, 0);
-    CHECK_TEXT(text, "0.10000000149011612");
+    struct gf_text t = gf_text_in(text, sizeof text);
+    gf_append_decimal(&t, (double)0.1f, 1);
+    gf_append(&t, " ");
+    gf_append_decimal(&t, (double)0.1f, 0);
+    CHECK_TEXT(text, "0.1 0.10000000149011612");
+    t = gf_text_in(text, 8); /* what does not fit is cut off */
+    gf_append(&t, "12345");
+    gf_append_whole(&t, 6789);
+    CHECK_TEXT(text, "1234567");
 }
 
 static void impossible_configurations_are_refused(void) {

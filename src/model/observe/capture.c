@@ -73,42 +73,36 @@ static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
     return 0;
 }
 
+/* Allocate the values of a point for `rows` rows of the pass. 0, or -1 without memory. */
+static int allocate(const struct gf_observe *o, int32_t place, int32_t rows) {
+    struct gf_captured *c = &o->captured[place];
+    const int32_t point = place % GF_N_POINTS;
+    set_dims(o, point, rows, c->dims);
+    uint64_t n = gf_mul_u64(gf_mul_u64((uint64_t)c->dims[0], (uint64_t)c->dims[1]), (uint64_t)c->dims[2]);
+    gf_free(c->data);
+    c->data = gf_alloc(gf_mul_u64(n, sizeof(float)));
+    for (uint64_t i = 0; c->data && is_scores(point) && i < n; i++) c->data[i] = -INFINITY;
+    return c->data ? 0 : -1;
+}
+
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys,
                      int32_t n_source) {
-    o->pass_rows = rows;
     o->row0 = 0;
     o->pos0 = pos0;
     o->n_keys = n_keys;
     o->n_source = n_source;
     const int32_t first = gf_place(&o->cfg, stack, -1, 0), last = gf_place(&o->cfg, stack, gf_stack_layers(&o->cfg), 0);
-    for (int32_t place = first; place < last; place++) {
-        struct gf_captured *c = &o->captured[place];
-        const int32_t point = place % GF_N_POINTS;
-        if (!c->wanted || is_cross_kv(point)) continue;
-        set_dims(o, point, rows, c->dims);
-        uint64_t n = gf_mul_u64(gf_mul_u64((uint64_t)c->dims[0], (uint64_t)c->dims[1]), (uint64_t)c->dims[2]);
-        gf_free(c->data);
-        c->data = gf_alloc(gf_mul_u64(n, sizeof(float)));
-        if (!c->data) return -1;
-        if (is_scores(point))
-            for (uint64_t i = 0; i < n; i++) c->data[i] = -INFINITY;
-    }
+    for (int32_t place = first; place < last; place++)
+        if (o->captured[place].wanted && !is_cross_kv(place % GF_N_POINTS) && allocate(o, place, rows)) return -1;
     return reserve_results(o, first, last);
 }
 
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
-    for (int32_t l = 0; l < o->cfg.n_layers; l++)
-        for (int32_t point = GF_P_CROSS_K; point <= GF_P_CROSS_V; point++) {
-            struct gf_captured *c = &o->captured[gf_place(&o->cfg, GF_STACK_DECODER, l, point)];
-            if (!c->wanted) continue;
-            set_dims(o, point, n_source, c->dims);
-            gf_free(c->data);
-            c->data = gf_alloc((uint64_t)n_source * (uint64_t)c->dims[1] * (uint64_t)c->dims[2] * sizeof(float));
-            if (!c->data) return -1;
-        }
-    o->pass_rows = n_source;
     o->row0 = 0;
     o->pos0 = 0;
+    const int32_t first = gf_place(&o->cfg, GF_STACK_DECODER, 0, 0), last = first + o->cfg.n_layers * GF_N_POINTS;
+    for (int32_t place = first; place < last; place++)
+        if (o->captured[place].wanted && is_cross_kv(place % GF_N_POINTS) && allocate(o, place, n_source)) return -1;
     return 0;
 }
 

@@ -66,15 +66,6 @@ int32_t gf_observe_edit(struct gf_observe **made, const struct gf_config *c, int
     return GF_OK;
 }
 
-void gf_observe_clear_edits(struct gf_observe *o) {
-    if (!o) return;
-    for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
-    free(o->edits);
-    o->edits = NULL;
-    o->n_edits = o->max_edits = 0;
-    memset(o->edited, 0, (size_t)o->n_places);
-}
-
 static void apply(const struct gf_edit *e, float *x, int32_t n) {
     const int32_t first = e->index < 0 ? 0 : e->index;
     int32_t end = e->index >= 0 && e->index < n ? e->index + 1 : n; /* a key's index has no limit */

@@ -26,12 +26,11 @@ struct gf_observe {
     struct gf_edit *edits;
     int32_t n_edits, max_edits; /* max_edits: the capacity of edits */
     /* The current pass */
-    int32_t pass_rows; /* rows of the whole call */
-    int32_t row0;      /* of those, the first of this chunk */
-    int32_t pos0;      /* absolute position of that row */
-    int32_t n_keys;    /* self-attention keys at the end of the call */
-    int32_t n_source;  /* cross-attention keys */
-    float *scratch;    /* for values that are computed only to be observed; gf_observe_begin reserves it */
+    int32_t row0;     /* of the rows of the whole call, the first of this chunk */
+    int32_t pos0;     /* absolute position of the first row of the call */
+    int32_t n_keys;   /* self-attention keys at the end of the call */
+    int32_t n_source; /* cross-attention keys */
+    float *scratch;   /* for values that are computed only to be observed; gf_observe_begin reserves it */
     uint64_t scratch_floats;
 };
 
@@ -47,7 +46,7 @@ int32_t gf_observe_need(struct gf_observe **o, const struct gf_config *cfg, stru
 int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err);
 
-/* Implement gf_session_capture, _captured, _edit and _clear_edits (glassformer.h). *o is allocated when needed. */
+/* Implement gf_session_capture, _captured and _edit (glassformer.h). *o is allocated when needed. */
 int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer,
                            int32_t point, int32_t on, struct gf_error *err);
 const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
@@ -55,7 +54,6 @@ const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int3
 int32_t gf_observe_edit(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
                         int32_t head, int32_t position, int32_t index, int32_t op, float scale, const float *values,
                         int32_t n_values, struct gf_error *err);
-void gf_observe_clear_edits(struct gf_observe *o);
 
 /* Whether anything is captured or edited; o may be NULL. */
 int gf_observing(const struct gf_observe *o);

@@ -385,9 +385,8 @@ export const RULES = [
   { holds: (c) => c.n_experts === 0 || c.d_expert > 0, sentence: '{d_expert} must be above 0 with {n_experts}' },
   { holds: (c) => c.n_experts > 0 || c.d_shared_expert === 0, sentence: '{d_shared_expert} needs n_experts above 0' },
   { holds: (c) => c.kind === 'decoder' || c.d_embed === 0, sentence: '{d_embed} needs kind decoder' },
-  { holds: (c) => c.kind === 'decoder' || c.rope_scaling !== 'dynamic', sentence: '{rope_scaling} needs kind decoder' },
   {
-    holds: (c) => c.kind === 'decoder' || c.rope_scaling !== 'longrope',
+    holds: (c) => c.kind === 'decoder' || (c.rope_scaling !== 'dynamic' && c.rope_scaling !== 'longrope'),
     sentence: '{rope_scaling} needs kind decoder',
   },
   {
@@ -400,17 +399,13 @@ export const RULES = [
     sentence: '{rope_local_theta} is below 0.000001',
   },
   {
-    holds: (c) => c.rope_scaling !== 'llama3' || c.rope_original_context > 0,
+    holds: (c) => c.rope_scaling === 'none' || c.rope_scaling === 'linear' || c.rope_original_context > 0,
     sentence: '{rope_scaling} needs rope_original_context above 0',
   },
   {
     holds: (c) =>
       c.rope_scaling !== 'llama3' || Math.fround(c.rope_high_freq_factor) > Math.fround(c.rope_low_freq_factor),
     sentence: '{rope_high_freq_factor} is not above {rope_low_freq_factor}',
-  },
-  {
-    holds: (c) => c.rope_scaling !== 'yarn' || c.rope_original_context > 0,
-    sentence: '{rope_scaling} needs rope_original_context above 0',
   },
   {
     holds: (c) => c.rope_scaling !== 'yarn' || Math.fround(c.rope_theta) > 1,
@@ -421,20 +416,12 @@ export const RULES = [
     sentence: '{rope_beta_fast} is below {rope_beta_slow}',
   },
   {
-    holds: (c) => c.rope_scaling !== 'dynamic' || c.rope_original_context > 0,
-    sentence: '{rope_scaling} needs rope_original_context above 0',
-  },
-  {
     holds: (c) => c.rope_scaling !== 'dynamic' || Math.fround(c.rope_factor) >= 1,
     sentence: '{rope_scaling} needs {rope_factor} of 1 or more',
   },
   {
     holds: (c) => c.rope_scaling !== 'dynamic' || (c.rotary_dim > 0 ? c.rotary_dim : c.d_head) > 2,
     sentence: '{rope_scaling} needs more than one pair of components',
-  },
-  {
-    holds: (c) => c.rope_scaling !== 'longrope' || c.rope_original_context > 0,
-    sentence: '{rope_scaling} needs rope_original_context above 0',
   },
   {
     holds: (c) =>

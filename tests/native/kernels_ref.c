@@ -1,11 +1,11 @@
-/* ref.c - the definition of every kernel: plain loops, sums in double.
+/* kernels_ref.c - the definition of every kernel: plain loops, sums in double.
  *
  * The tests compare the fast kernels with it, so it stays simple and slow. It reads the packed layouts by the
  * formulas in kernels.h and shares no code with the files that write them, except gf_dot_flip, which says how q8
  * bytes are stored on this machine. */
+#include "kernels_ref.h"
 #include "base/half.h"
 #include "kernels/dot.h" /* gf_dot_flip */
-#include "kernels/kernels.h"
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static double q_int8(const void *p, int64_t i) { return (int8_t)(((const uint8_t
 /* W[r][c], for quantised types times its factor, before scale and minimum. */
 static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     int64_t panel = r / 16, lane = r % 16, block = panel * (w->cols / 32) + c / 32, k = c % 32;
-    int64_t at = w->layout == GF_ROWS ? r * w->cols + c : (panel * w->cols + c) * 16 + lane;
+    int64_t at = (panel * w->cols + c) * 16 + lane;
     switch (w->dtype) {
     case GF_F32: return ((const float *)w->data)[at];
     case GF_F16: return gf_f16_to_f32(((const uint16_t *)w->data)[at]);
