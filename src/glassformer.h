@@ -278,6 +278,9 @@ int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct g
  * reason. gf_model_open checks too. */
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
 
+/* X of a table whose first column is an enumeration. */
+#define GF_ENUMERATOR(id, ...) id,
+
 /* ---- the roster: every weight, enumerated once ------------------------------------------------------------------- */
 
 /* X(id, name in JavaScript): what part of the model a weight belongs to. */
@@ -290,9 +293,7 @@ int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
     X(GF_C_NORM, "norm")                                                                                               \
     X(GF_C_FINAL_NORM, "final_norm")                                                                                   \
     X(GF_C_HEAD, "head")
-#define GF_COMPONENT_ENUM(id, name) id,
-enum gf_component { GF_COMPONENTS(GF_COMPONENT_ENUM) };
-#undef GF_COMPONENT_ENUM
+enum gf_component { GF_COMPONENTS(GF_ENUMERATOR) };
 enum gf_stack { GF_STACK_NONE = -1, GF_STACK_DECODER = 0, GF_STACK_ENCODER = 1 };
 
 struct gf_tensor {        /* one entry */
@@ -509,9 +510,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_LN_HEAD_SCALE, "@mlm_head.ln.hook_scale", '1')                                                              \
     X(GF_P_LN_HEAD, "@mlm_head.ln.hook_normalized", 'D')                                                               \
     X(GF_P_POOLED, "@pooler.hook_pooler_out", 'P')
-#define GF_POINT_ENUM(id, name, axes) id,
-enum gf_point { GF_POINTS(GF_POINT_ENUM) GF_N_POINTS };
-#undef GF_POINT_ENUM
+enum gf_point { GF_POINTS(GF_ENUMERATOR) GF_N_POINTS };
 
 /* Start (on = 1) or stop capturing a point in later evals (stack decoder) or encodes (stack encoder). layer: -1 for
  * points of the whole model. GF_ERR_ARGUMENT when the architecture has no such point. Capturing does not change a bit
@@ -565,9 +564,7 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     X(GF_OP_POOLER, "pooler")                                                                                          \
     X(GF_OP_HEAD_TRANSFORM, "head_transform")                                                                          \
     X(GF_OP_HEAD, "head")
-#define GF_OP_ENUM(id, name) id,
-enum gf_op { GF_OPS(GF_OP_ENUM) GF_N_OPS };
-#undef GF_OP_ENUM
+enum gf_op { GF_OPS(GF_ENUMERATOR) GF_N_OPS };
 struct gf_op_time {
     double ms;
     int32_t stack, layer, op, unused;

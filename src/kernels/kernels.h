@@ -52,9 +52,8 @@ const char *gf_kernels_name(void);
     X(GF_IQ4_NL, 13, "iq4_nl", 32, 18, 0, 0, 0, 0, GF_Q8_0, 1)                                                         \
     X(GF_IQ4_XS, 14, "iq4_xs", 256, 136, 0, 0, 0, 0, GF_Q8_0, 1)                                                       \
     X(GF_MXFP4, 15, "mxfp4", 32, 17, 0, 0, 0, 0, GF_Q8_0, 1)
-#define GF_DTYPE_ENUM(id, value, ...) id = value,
-enum gf_dtype { GF_DTYPES(GF_DTYPE_ENUM) GF_N_DTYPES };
-#undef GF_DTYPE_ENUM
+#define GF_NUMBERED(id, value, ...) id = value,
+enum gf_dtype { GF_DTYPES(GF_NUMBERED) GF_N_DTYPES };
 
 /* GF_BLOCK_ROOM: bytes that hold one block of any type. */
 #define GF_DTYPE_ROOM(id, value, name, cols, bytes, ...) uint8_t id##_block[bytes];
@@ -233,11 +232,9 @@ void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_hea
  *
  * q8 has one scale max|x| / 127 per position; K's columns past d_head are 0, and its bytes may be
  * stored XOR 0x80, see gf_kernels_init. */
-#define GF_KV_BLOCK                      64
-#define GF_KV_TYPES(X)                   X(GF_KV_F32, 0, "f32") X(GF_KV_F16, 1, "f16") X(GF_KV_Q8, 2, "q8")
-#define GF_KV_TYPE_ENUM(id, value, name) id = value,
-enum gf_kv_type { GF_KV_TYPES(GF_KV_TYPE_ENUM) GF_N_KV_TYPES };
-#undef GF_KV_TYPE_ENUM
+#define GF_KV_BLOCK    64
+#define GF_KV_TYPES(X) X(GF_KV_F32, 0, "f32") X(GF_KV_F16, 1, "f16") X(GF_KV_Q8, 2, "q8")
+enum gf_kv_type { GF_KV_TYPES(GF_NUMBERED) GF_N_KV_TYPES };
 /* Bytes of one block of keys, and of values, each a multiple of 16. */
 uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);

@@ -104,27 +104,19 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
     }
 }
 
+/* Up to 4 heads of a group share the keys; where groups are single heads, up to 4 neighbouring rows. */
 static void attend_kv_head(void *ctx, int32_t kv_head) {
     const struct gf_attend *a = ctx;
     const struct gf_config *c = a->p->cfg;
-    const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, head0 = kv_head * group;
+    const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, by_row = group == 1;
     int32_t row_of[MAX_QUERIES], head_of[MAX_QUERIES];
-    if (group == 1) { /* up to 4 neighbouring rows share the keys */
-        for (int32_t row = 0; row < a->n; row += MAX_QUERIES) {
-            int32_t m = 0;
-            for (; m < MAX_QUERIES && row + m < a->n; m++) row_of[m] = row + m, head_of[m] = head0;
-            attend_queries(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + (int64_t)head0 * d, a->ldq,
-                           a->z + (int64_t)row * a->ldz + (int64_t)head0 * d, a->ldz);
-        }
-        return;
-    }
-    for (int32_t row = 0; row < a->n; row++) /* up to 4 heads of the group share the keys */
+    for (int32_t row = 0; row < a->n; row += by_row ? MAX_QUERIES : 1)
         for (int32_t h = 0; h < group; h += MAX_QUERIES) {
-            int32_t m = 0;
-            for (; m < MAX_QUERIES && h + m < group; m++) row_of[m] = row, head_of[m] = head0 + h + m;
-            const int64_t at = (int64_t)(head0 + h) * d;
-            attend_queries(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + at, d,
-                           a->z + (int64_t)row * a->ldz + at, d);
+            const int32_t left = by_row ? a->n - row : group - h, m = left < MAX_QUERIES ? left : MAX_QUERIES,
+                          head = kv_head * group + h;
+            for (int32_t i = 0; i < m; i++) row_of[i] = by_row ? row + i : row, head_of[i] = by_row ? head : head + i;
+            attend_queries(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + (int64_t)head * d,
+                           by_row ? a->ldq : d, a->z + (int64_t)row * a->ldz + (int64_t)head * d, by_row ? a->ldz : d);
         }
 }
 

@@ -180,14 +180,15 @@ int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct
     return status;
 }
 
-/* The range of every value of a list. */
-static int32_t check_list(const struct gf_config *cfg, int32_t field, struct gf_error *err) {
+/* The range of a field, of a list of each of its values. */
+static int32_t check_field(const struct gf_config *cfg, int32_t field, struct gf_error *err) {
     const struct gf_list *list = list_of(cfg, field);
-    int32_t status = list->n < 0 || list->n > GF_LIST_MOST
-                         ? gf_fail(err, GF_ERR_CONFIG, "%s has %d values, expected 0 to %d", fields[field].name,
-                                   list->n, GF_LIST_MOST)
-                         : GF_OK;
-    for (int32_t i = 0; status == GF_OK && i < list->n; i++) status = check_range(field, (double)list->at[i], err);
+    if (list && (list->n < 0 || list->n > GF_LIST_MOST))
+        return gf_fail(err, GF_ERR_CONFIG, "%s has %d values, expected 0 to %d", fields[field].name, list->n,
+                       GF_LIST_MOST);
+    int32_t status = GF_OK;
+    for (int32_t i = 0; status == GF_OK && i < gf_config_count(cfg, field); i++)
+        status = check_range(field, gf_config_get_at(cfg, field, i), err);
     return status;
 }
 
@@ -201,17 +202,14 @@ static int32_t check_rules(const struct gf_config *c, const uint8_t *given, stru
 
 int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err) {
     for (int32_t i = 0; i < GF_N_FIELDS; i++) {
-        if (fields[i].is_list) {
-            if (!given[i]) memset(list_of(cfg, i), 0, sizeof(struct gf_list));
-            const int32_t status = check_list(cfg, i, err);
-            if (status != GF_OK) return status;
-            continue;
+        if (!given[i] && fields[i].is_list) {
+            memset(list_of(cfg, i), 0, sizeof(struct gf_list));
+        } else if (!given[i]) {
+            put(cfg, i, default_of(cfg, i));
+            if (gf_config_get(cfg, i) < fields[i].least) /* GF_NO_DEFAULT */
+                return gf_fail(err, GF_ERR_CONFIG, "%s is missing", fields[i].name);
         }
-        if (!given[i]) put(cfg, i, default_of(cfg, i));
-        const double value = gf_config_get(cfg, i);
-        if (!given[i] && value < fields[i].least) /* GF_NO_DEFAULT */
-            return gf_fail(err, GF_ERR_CONFIG, "%s is missing", fields[i].name);
-        const int32_t status = check_range(i, value, err);
+        const int32_t status = check_field(cfg, i, err);
         if (status != GF_OK) return status;
     }
     const struct gf_config *c = cfg;
@@ -223,7 +221,7 @@ int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct g
 
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
     for (int32_t i = 0; i < GF_N_FIELDS; i++) {
-        const int32_t status = fields[i].is_list ? check_list(cfg, i, err) : check_range(i, gf_config_get(cfg, i), err);
+        const int32_t status = check_field(cfg, i, err);
         if (status != GF_OK) return status;
     }
     return check_rules(cfg, NULL, err);

@@ -28,8 +28,6 @@ static const struct point points[] = {GF_POINTS(POINT)};
 #define TYPE_NAME(id, value, name, ...) name,
 static const char *const components[] = {GF_COMPONENTS(COMPONENT_NAME)};
 static const char *const dtypes[] = {GF_DTYPES(TYPE_NAME)};
-#undef TYPE_NAME
-#define TYPE_NAME(id, value, name) name,
 static const char *const kv_types[] = {GF_KV_TYPES(TYPE_NAME)};
 
 /* "key":["a","b"], */
@@ -65,8 +63,9 @@ static void put_points(struct gf_text *t) {
     M(tensor, component)                                                                                               \
     M(tensor, stack)                                                                                                   \
     M(tensor, layer)                                                                                                   \
-    M(tensor, rank) M(tensor, rows) M(tensor, cols) M(tensor, dtype) M(tensor, tied_to) M(tensor, count)               \
-        M(tensor, n_bytes) M(tensor, address)
+    M(tensor, rank)                                                                                                    \
+    M(tensor, rows) M(tensor, cols) M(tensor, dtype) M(tensor, tied_to) M(tensor, count) M(tensor, n_bytes)            \
+        M(tensor, address)
 #define SAMPLING(M)                                                                                                    \
     M(sampling, temperature) M(sampling, top_p) M(sampling, min_p) M(sampling, repetition_penalty) M(sampling, top_k)
 #define ADJUSTMENT(M) M(adjustment, n_bias) M(adjustment, bias_id) M(adjustment, bias) M(adjustment, allowed)

@@ -1,22 +1,83 @@
 /* session_observe.c - the calls by which a session captures, edits and times its passes. */
 #include "model/session.h"
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t on,
                            struct gf_error *err) {
-    return gf_observe_capture(&s->observe, &s->model->cfg, stack, layer, point, on, err);
+    const struct gf_config *cfg = &s->model->cfg;
+    const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
+    if (place < 0) return place;
+    const int32_t status = gf_observe_need(&s->observe, cfg, err);
+    if (status != GF_OK) return status;
+    struct gf_captured *c = &s->observe->captured[place];
+    c->wanted = on;
+    if (!on) {
+        gf_free(c->data);
+        memset(c, 0, sizeof *c);
+    }
+    return GF_OK;
 }
 
 const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
                                  int32_t dims[3]) {
-    return gf_observe_captured(s->observe, stack, layer, point, dims);
+    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, NULL);
+    if (!s->observe || place < 0) return NULL;
+    const struct gf_captured *c = &s->observe->captured[place];
+    if (!c->wanted || !c->data) return NULL;
+    memcpy(dims, c->dims, sizeof c->dims);
+    return c->data;
 }
 
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err) {
-    return gf_observe_edit(&s->observe, &s->model->cfg, stack, layer, point, head, position, index, op, scale, values,
-                           n_values, err);
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t place = gf_observe_place(c, stack, layer, point, err);
+    if (place < 0) return place;
+    const int32_t axes = gf_point_axes(point), width = gf_selected_width(c, axes),
+                  heads = axes == 'K'                                 ? c->n_kv_heads
+                          : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
+                                                                      : 0;
+    if (axes == 'C')
+        return gf_fail(err, GF_ERR_ARGUMENT, "the chosen experts cannot be edited: edit the router's logits instead");
+    if (head < -1 || head >= heads)
+        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
+    if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
+    if (index < -1 || (axes != 'S' && index >= width))
+        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);
+    if (op == GF_EDIT_SCALE) {
+        if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
+        n_values = 0;
+    } else if (op != GF_EDIT_SET && op != GF_EDIT_ADD) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
+    } else if (!values || n_values < 1 || (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, index >= 0 ? 1 : width);
+    }
+    for (int32_t i = 0; i < n_values; i++)
+        if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
+    const int32_t status = gf_observe_need(&s->observe, c, err);
+    if (status != GF_OK) return status;
+    struct gf_observe *o = s->observe;
+    struct gf_edit *edits = o->edits;
+    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
+        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
+        edits = realloc(o->edits, (size_t)most * sizeof *edits);
+        if (edits) {
+            o->edits = edits;
+            o->max_edits = most;
+        }
+    }
+    float *copy = n_values ? malloc((size_t)n_values * sizeof *copy) : NULL;
+    if (!edits || (n_values && !copy)) {
+        free(copy);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
+    }
+    if (copy) memcpy(copy, values, (size_t)n_values * sizeof *copy);
+    edits[o->n_edits++] = (struct gf_edit){place, head, position, index, op, scale, copy, n_values};
+    o->edited[place] = 1;
+    return GF_OK;
 }
 
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {

@@ -14,32 +14,6 @@ static int is_scores(int32_t point) {
            point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED || point == GF_P_CROSS_SCORES;
 }
 
-int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer,
-                           int32_t point, int32_t on, struct gf_error *err) {
-    const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
-    if (place < 0) return place;
-    const int32_t status = gf_observe_need(o, cfg, err);
-    if (status != GF_OK) return status;
-    struct gf_captured *c = &(*o)->captured[place];
-    c->wanted = on;
-    if (!on) {
-        gf_free(c->data);
-        memset(c, 0, sizeof *c);
-    }
-    return GF_OK;
-}
-
-const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
-                                 int32_t dims[3]) {
-    if (!o) return NULL;
-    const int32_t place = gf_observe_place(&o->cfg, stack, layer, point, NULL);
-    if (place < 0) return NULL;
-    const struct gf_captured *c = &o->captured[place];
-    if (!c->wanted || !c->data) return NULL;
-    memcpy(dims, c->dims, sizeof c->dims);
-    return c->data;
-}
-
 static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, int32_t dims[3]) {
     const struct gf_config *c = &o->cfg;
     dims[0] = rows;

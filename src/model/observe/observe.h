@@ -46,17 +46,11 @@ int32_t gf_observe_need(struct gf_observe **o, const struct gf_config *cfg, stru
 int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err);
 
-/* Implement gf_session_capture, _captured and _edit (glassformer.h). *o is allocated when needed. */
-int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer,
-                           int32_t point, int32_t on, struct gf_error *err);
-const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
-                                 int32_t dims[3]);
-int32_t gf_observe_edit(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
-                        int32_t head, int32_t position, int32_t index, int32_t op, float scale, const float *values,
-                        int32_t n_values, struct gf_error *err);
-
 /* Whether anything is captured or edited; o may be NULL. */
 int gf_observing(const struct gf_observe *o);
+
+/* Floats that an edit of a point with these axes changes: of a row, or of one head of it; 1 for scores and patterns. */
+int32_t gf_selected_width(const struct gf_config *cfg, int32_t axes);
 
 /* capture.c: allocate the captures of a pass over `rows` rows. Returns 0, or -1 if memory is missing. */
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys, int32_t n_source);
