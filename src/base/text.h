@@ -1,5 +1,5 @@
-/* text.h - writes text into memory of a fixed size, without printf, which would be a sixth of the wasm binary. What does
- * not fit is cut off. */
+/* text.h - writes text into memory of a fixed size, without printf, which would be a sixth of the wasm binary. What
+ * does not fit is cut off. */
 #ifndef GF_TEXT_H
 #define GF_TEXT_H
 #include <stddef.h>

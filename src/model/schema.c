@@ -64,8 +64,8 @@ static void put_points(struct gf_text *t) {
     M(tensor, stack)                                                                                                   \
     M(tensor, layer)                                                                                                   \
     M(tensor, rank)                                                                                                    \
-    M(tensor, rows) M(tensor, cols) M(tensor, dtype) M(tensor, tied_to) M(tensor, count) M(tensor, n_bytes)            \
-        M(tensor, address)
+    M(tensor, rows)                                                                                                    \
+    M(tensor, cols) M(tensor, dtype) M(tensor, tied_to) M(tensor, count) M(tensor, n_bytes) M(tensor, address)
 #define SAMPLING(M)                                                                                                    \
     M(sampling, temperature) M(sampling, top_p) M(sampling, min_p) M(sampling, repetition_penalty) M(sampling, top_k)
 #define ADJUSTMENT(M) M(adjustment, n_bias) M(adjustment, bias_id) M(adjustment, bias) M(adjustment, allowed)
