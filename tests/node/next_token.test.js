@@ -33,7 +33,7 @@ describe('the page and the engine', () => {
   // probabilities reached p, where the engine stops above p.
   test('ties at the k-th place and a sum of exactly p give the probabilities of the engine', async () => {
     await run.loadModel(stories, { name: 'a', address: 'a' });
-    for (const [values, sampler, kept] of [
+    for (const [values, sampler, drawable] of [
       [[3, 1, 2, 2, 2, 0], { topK: 2 }, 4],
       [[1, 1, 1, 1, -40], { topP: 0.5 }, 3],
       [[1, 1, 1, 1, -40], { topK: 2, topP: 0.25 }, 2],
@@ -42,15 +42,15 @@ describe('the page and the engine', () => {
       [[5, 1, 4, 0], {}, 4],
     ]) {
       const { page, engine } = await both(values, sampler);
-      assert.equal(page.kept, kept, JSON.stringify([values, sampler]));
-      assert.equal(engine.filter((p) => p > 0).length, kept);
+      assert.equal(page.drawable, drawable, JSON.stringify([values, sampler]));
+      assert.equal(engine.filter((p) => p > 0).length, drawable);
       for (const { id, sampled } of page.candidates) assert.equal(sampled, engine[id]);
     }
   });
 
   test('without top-k and top-p every token can be drawn, also one whose probability is 0 in a float', async () => {
     const { page } = await both([100, 0, -100], { temperature: 0.5 });
-    assert.deepEqual([page.kept, page.candidates[2].sampled], [3, 0]);
+    assert.deepEqual([page.drawable, page.candidates[2].sampled], [3, 0]);
     assert.ok(nextOf(state).rows.every((row) => !row.out));
   });
 

@@ -47,8 +47,8 @@
  * @property {(Card & { box: Rect, ribbons: { d: string, hue: string }[] }) | null} cross  box: the encoder
  * @property {Caption[]} captions
  * @property {{ word: Text, bar: Rect, number: Point }[]} bars  of the next token; bar.width: the longest
- * @property {(lane: number, here: number, at: number, size: number) => string} mix  a value on its way into the lane in
- *   hand, where it arrives `at` of the lane's middle, `size` thick
+ * @property {(lane: number, here: number, at: number, size: number) => string} mix  a value on its way into the
+ *   selected lane, where it arrives `at` of the lane's middle, `size` thick
  * @property {(lane: number, lit: boolean) => string} toHead
  * @property {(caption: Caption, lanes: number) => string} leader
  */

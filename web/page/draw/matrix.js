@@ -32,6 +32,7 @@ const EARLY = 1.6; // cells that the column of earlier keys takes, gap included
  * @property {{ query: number, key: number | null }} chosen
  * @property {string[]} queries  labels from `first` on
  * @property {string[]} keys
+ * @property {string[]} earlier  over the column of earlier keys, a line each
  *
  * @typedef {Record<'q' | 'k' | 'p' | 'line' | 'dim' | 'text', string>} Inks  CSS colours
  */

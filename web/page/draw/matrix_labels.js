@@ -1,10 +1,8 @@
 // matrix_labels.js - the tokens beside and above the cells of a large head
 
-import { EARLIER } from '../text/inside.js';
-
 const LENGTH = 82; // px of a key's label, which leans
 
-const KEPT = 4000; // labels whose cut is kept
+const CACHED = 4000; // labels whose cut is cached
 let cuts = /** @type {Map<string, string>} */ (new Map()); // labels as they fit, by font, room and text
 /** The style that they were measured in: a new one may have other fonts. @type {object | null} */
 let measuredIn = null;
@@ -20,7 +18,7 @@ function cut(g, text, room, font) {
   let fitting = cuts.get(key);
   if (fitting !== undefined) return fitting;
   fitting = measured(g, text, room);
-  if (cuts.size >= KEPT) cuts.clear();
+  if (cuts.size >= CACHED) cuts.clear();
   cuts.set(key, fitting);
   return fitting;
 }
@@ -50,7 +48,7 @@ const wanted = (i, chosen, every) =>
  * @param {import('./matrix.js').Picture} picture
  * @param {{ inks: import('./matrix.js').Inks, font: string }} style
  */
-export function paintLabels(g, { layout, source, chosen, queries, keys }, { inks, font }) {
+export function paintLabels(g, { layout, source, chosen, queries, keys, earlier }, { inks, font }) {
   if (measuredIn !== inks) cuts = new Map();
   measuredIn = inks;
   const { cell, first, n, m, edge, left, top } = layout;
@@ -82,5 +80,5 @@ export function paintLabels(g, { layout, source, chosen, queries, keys }, { inks
   for (let i = 0; i < m; i++) if (keys[i] && wanted(i, k0, across)) leaning(keys[i], left + (i + 0.5) * cell, i === k0);
   if (!first || !source.sums) return;
   g.fillStyle = inks.dim;
-  EARLIER(first).forEach((line, i) => leaning(line, edge + cell / 2 + (i - 0.5) * size * 1.35, false, LENGTH + 14));
+  earlier.forEach((line, i) => leaning(line, edge + cell / 2 + (i - 0.5) * size * 1.35, false, LENGTH + 14));
 }

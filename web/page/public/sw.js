@@ -1,4 +1,4 @@
-// sw.js - lets the page open again without a network: what the page has used once is kept.
+// sw.js - lets the page open again without a network: what the page has used once is cached.
 //
 // Files under assets/ carry their content in their name and never change; everything else is asked for first and taken
 // from the cache when nobody answers.
@@ -13,7 +13,7 @@ const opened = () => caches.open(CACHE);
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(moveEarlier().finally(() => clients.claim())));
 
-/** Move what an earlier version of this page has kept. The entries of the package are constructed responses. */
+/** Move what an earlier version of this page has cached. The entries of the package are constructed responses. */
 async function moveEarlier() {
   if (!(await caches.has(EARLIER))) return;
   const earlier = await caches.open(EARLIER);
@@ -48,7 +48,7 @@ async function keep(urls) {
       const text = await (await cache.match(url)).text();
       for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|css|wasm)\b/g)) wanted.add(new URL(name, url).href);
     } catch {
-      /* a name that is no file; what can be kept is kept */
+      /* a name that is no file; what can be cached is cached */
     }
   }
   for (const { url } of await cache.keys()) if (url.includes('/assets/') && !wanted.has(url)) await cache.delete(url);
@@ -73,8 +73,8 @@ async function fromNetworkFirst(request) {
   try {
     return await remember(request);
   } catch (error) {
-    const kept = await (await opened()).match(request, { ignoreSearch: true, ignoreVary: true });
-    if (kept) return kept;
+    const cached = await (await opened()).match(request, { ignoreSearch: true, ignoreVary: true });
+    if (cached) return cached;
     if (await isMissing(request.url)) return new Response('', { status: 404 });
     throw error;
   }
@@ -82,7 +82,7 @@ async function fromNetworkFirst(request) {
 
 /**
  * Whether this is a file that a model's folder may have and this one has not, such as generation_config.json: its
- * config.json is kept, and with it all that the library read of the folder.
+ * config.json is cached, and with it all that the library read of the folder.
  */
 async function isMissing(url) {
   const beside = new URL('config.json', url).href;

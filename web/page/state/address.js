@@ -167,8 +167,8 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (written.length) {
     if (text.pure) q.set('written', String(written.length));
     else q.set('ids', written.map((t) => t.id.toString(36)).join('.'));
-    const kept = text.tokens.length - written.length;
-    if (kept < text.promptLength) q.set('kept', String(kept)); // branched within the prompt
+    const given = text.tokens.length - written.length;
+    if (given < text.promptLength) q.set('kept', String(given)); // branched within the prompt
   }
   q.set('head', `${attention.head.layer}.${attention.head.head}`);
   if (!text.follow && text.cursor >= 0) q.set('at', String(text.cursor));

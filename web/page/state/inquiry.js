@@ -1,10 +1,9 @@
 // inquiry.js - what is asked of the model about the text that is there: distributions, values, how a number came
 // about, what a pass costs. Attention rows: rows.js
 import { sameRule } from './next_token.js';
+import { LOGITS_BUDGET } from './rows.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
-
-const LOGITS_BUDGET = 128e6; // bytes of logits kept
 
 /**
  * The session that reads beside the text, of this model and source. @param {Runtime} runtime */

@@ -57,10 +57,10 @@ function ofRow({ text, sampler }, logits, n) {
     list[n - 1] = { id: drawn.id, model: Math.exp(logits[drawn.id] - sum) };
   /** @type {Candidate[]} */
   const candidates = list.map((c) => ({ ...c, sampled: probabilities && probabilities[c.id] }));
-  if (!probabilities) return { candidates, kept: null, size: null, entropy, entropySampled: null };
+  if (!probabilities) return { candidates, drawable: null, size: null, entropy, entropySampled: null };
   const cut = temperature === 0 || topK > 0 || topP < 1;
-  const kept = cut ? probabilities.reduce((count, p) => count + Number(p > 0), 0) : size;
-  return { candidates, kept, size, entropy, entropySampled: entropyOf(probabilities) };
+  const drawable = cut ? probabilities.reduce((count, p) => count + Number(p > 0), 0) : size;
+  return { candidates, drawable, size, entropy, entropySampled: entropyOf(probabilities) };
 }
 
 /** What could follow the selected token, likeliest first, with the one that was drawn among them: from its row of logits
@@ -83,5 +83,5 @@ export function following(s, n) {
     const { id, text, logprob } = drawn;
     candidates[Math.min(n - 1, candidates.length)] = { id, text, model: Math.exp(logprob ?? 0), sampled: null };
   }
-  return { candidates, kept: null, size: null, entropy: null, entropySampled: null };
+  return { candidates, drawable: null, size: null, entropy: null, entropySampled: null };
 }

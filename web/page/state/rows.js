@@ -10,8 +10,8 @@ import { yielder } from './yielding.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 
-const LOGITS_BUDGET = 128e6; // bytes of logits kept
-/** Bytes of attention rows kept, and captured in one pass. */
+export const LOGITS_BUDGET = 128e6; // bytes of logits in the state, at most
+/** Bytes of attention rows in the state, and captured in one pass, at most. */
 export const PATTERN_BUDGET = 256e6;
 const SMALL = 50e6; // parameters; the pass of a larger model takes so long that capturing every layer is not noticed
 const EVERY_MS = 500; // between two passes for layers that are shown but not captured, while text is written

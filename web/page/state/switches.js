@@ -49,6 +49,9 @@ export function partOf(config, key) {
   };
 }
 
+/** A list with this item, or without it where it was there. @template T @param {T[]} list @param {T} item */
+export const toggled = (list, item) => (list.includes(item) ? list.filter((each) => each !== item) : [...list, item]);
+
 /**
  * @param {any} config
  * @param {string[]} keys

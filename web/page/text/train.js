@@ -1,6 +1,7 @@
 // train.js - sentences of the view Train: a tiny model learns the visitor's text
 
 import { label, figures, int, percent, si } from './format.js';
+import { headName } from './inside.js';
 import { messageOf } from '../state/error_message.js';
 
 export const TRAIN = {
@@ -98,8 +99,6 @@ export const facts = (last, total, speed, seconds) => [
 
 /** What a head attends to, in the order of HABITS. */
 export const HABIT_NAMES = ['itself', 'the token before', 'the first token', 'what followed the same token earlier'];
-export const headName = (/** @type {{ layer: number, head: number }} */ { layer, head }) =>
-  `layer ${layer + 1}, head ${head + 1}`;
 /** @param {import('../views/train/film.js').HeadLook} look */
 export const headLook = (look) =>
   `${headName(look)}: ${HABIT_NAMES.map((name, i) => `${percent(look.habits[i])} on ${name}`).join(', ')}`;

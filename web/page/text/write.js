@@ -25,28 +25,30 @@ export const afterToken = (token, entropy) =>
 /**
  * How many tokens the sampler may draw.
  * @param {Sampler} sampler
- * @param {{ kept: number | null, size: number | null, entropySampled: number | null }} next
+ * @param {{ drawable: number | null, size: number | null, entropySampled: number | null }} next
  */
-export function passing({ temperature }, { kept, size, entropySampled }) {
-  if (kept === null || size === null || entropySampled === null) return NEXT.continueFrom;
+export function passing({ temperature }, { drawable, size, entropySampled }) {
+  if (drawable === null || size === null || entropySampled === null) return NEXT.continueFrom;
   if (temperature === 0) return `Temperature 0 always takes the most likely token. ${NEXT.continueFrom}`;
   const which =
-    kept === size ? `All ${int(size)} tokens can be drawn` : `${int(kept)} of ${int(size)} tokens pass top-k/top-p`;
+    drawable === size
+      ? `All ${int(size)} tokens can be drawn`
+      : `${int(drawable)} of ${int(size)} tokens pass top-k/top-p`;
   return `${which}, entropy ${figures(entropySampled)} bits. ${NEXT.continueFrom}`;
 }
 
 /**
  * Why the others cannot be drawn.
  * @param {Sampler} sampler
- * @param {number} kept
+ * @param {number} drawable
  * @param {number} size  of the vocabulary
  */
-export function excluded({ temperature, topK, topP }, kept, size) {
+export function excluded({ temperature, topK, topP }, drawable, size) {
   const byTopK = topK > 0 && topK < size,
-    byTopP = topP < 1 && kept < (byTopK ? topK : size);
+    byTopP = topP < 1 && drawable < (byTopK ? topK : size);
   const rule =
     temperature === 0 ? 'temperature 0' : [byTopK && 'top-k', byTopP && 'top-p'].filter(Boolean).join(' and ');
-  return `${int(size - kept)} excluded by ${rule}`;
+  return `${int(size - drawable)} excluded by ${rule}`;
 }
 
 /**

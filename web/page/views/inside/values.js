@@ -33,8 +33,8 @@ export const widthOf = ({ data, shape }) => data.length / shape[0];
  */
 export function rowsOf(rows, row, first) {
   const shown = Math.min(ROWS, rows);
-  const kept = first !== undefined && row >= first && row < first + shown && first + shown <= rows;
-  return { first: kept ? first : Math.max(0, Math.min(rows - shown, row - shown + 1)), shown };
+  const fits = first !== undefined && row >= first && row < first + shown && first + shown <= rows;
+  return { first: fits ? first : Math.max(0, Math.min(rows - shown, row - shown + 1)), shown };
 }
 
 /**

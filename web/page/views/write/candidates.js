@@ -22,7 +22,7 @@ export function nextOf(state) {
     candidate,
     word: wordOf(candidate, state.text.words),
     drawn: drawn?.id === candidate.id,
-    out: candidate.sampled === 0 && next.kept !== next.size, // the sampler cannot draw it
+    out: candidate.sampled === 0 && next.drawable !== next.size, // the sampler cannot draw it
     model: candidate.model / most, // length of its bar
     sampled: (candidate.sampled ?? 0) / most,
   }));
