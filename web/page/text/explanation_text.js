@@ -38,33 +38,31 @@ const NAMES = [
 /** @param {string} at  name of a point, or 'logits' */
 export const nameOfPoint = (at) => NAMES.find(([pattern]) => pattern.test(at))?.[1] ?? at;
 
-/** Headings of the columns that depend on how the terms are combined. @type {Record<string, [string, string]>} */
-export const COLUMNS = {
-  share: ['score', 'e^(score − largest)'],
-  root: ['deviation', 'squared'],
-  product: ['number', 'factor'],
-  given: ['number', 'value'],
-  sum: ['number', 'adds'],
+export const EXPLANATION = {
+  /** Headings of the columns that depend on how the terms are combined. @type {Record<string, [string, string]>} */
+  columns: {
+    share: ['score', 'e^(score − largest)'],
+    root: ['deviation', 'squared'],
+    product: ['number', 'factor'],
+    given: ['number', 'value'],
+    sum: ['number', 'adds'],
+  },
+  term: 'term',
+  rounded: 'rounded',
+  times: 'times',
+  masked: 'Masked: this position does not attend to that key.',
+  tableEnds: 'The explanation ends here: this number is a parameter, stored in the embedding table.',
+  positionEnds: 'The explanation ends here: this number depends on the position alone.',
+  gap: 'The small gap is quantisation rounding.',
+  rounds: 'The engine rounds these numbers before it multiplies them; the terms contain the rounded numbers.',
+  engine: 'engine’s value',
+  largest: 'Explain the largest term',
+  first: 'Explain the first term',
+  tanh: 'tanh of that',
+  /** @param {string} cap */
+  capped: (cap) => `soft cap: ${cap} × tanh(that ÷ ${cap})`,
+  /** @param {string} of  what is explained, "cell" or "value" */
+  way: (of) => `Path to this ${of}`,
+  /** @param {string} of */
+  terms: (of) => `Terms of the ${of}`,
 };
-export const TERM = 'term';
-export const ROUNDED = 'rounded';
-export const TIMES = 'times';
-
-export const MASKED = 'Masked: this position does not attend to that key.';
-export const TABLE_ENDS = 'The explanation ends here: this number is a parameter, stored in the embedding table.';
-export const POSITION_ENDS = 'The explanation ends here: this number depends on the position alone.';
-export const GAP = 'The small gap is quantisation rounding.';
-export const ROUNDS =
-  'The engine rounds these numbers before it multiplies them; the terms contain the rounded numbers.';
-export const ENGINE = 'engine’s value';
-export const LARGEST = 'Explain the largest term';
-export const FIRST = 'Explain the first term';
-
-export const TANH = 'tanh of that';
-/** @param {string} cap */
-export const capped = (cap) => `soft cap: ${cap} × tanh(that ÷ ${cap})`;
-
-/** @param {string} of  what is explained, "cell" or "value" */
-export const wayTo = (of) => `Path to this ${of}`;
-/** @param {string} of */
-export const termsOf = (of) => `Terms of the ${of}`;

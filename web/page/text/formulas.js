@@ -28,7 +28,7 @@ const affine = (/** @type {string} */ name, /** @type {string} */ x, /** @type {
  * @param {boolean} [used]  false: the norm is switched off
  * @param {string} [kind]
  */
-export function normFormula(c, used = true, kind = c.norm) {
+export function norm(c, used = true, kind = c.norm) {
   if (used === false) return 'y = x';
   const gain = c.normGain === false ? '' : ' · gain';
   return kind === 'rmsnorm'
@@ -37,7 +37,7 @@ export function normFormula(c, used = true, kind = c.norm) {
 }
 
 /** @param {Config} c */
-export function embedFormula(c) {
+export function embed(c) {
   const row = times(c.embeddingScale ?? 1, 'E[token]');
   const projected = c.dEmbed ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
   const place = c.positionOffset ? `P[position + ${c.positionOffset}]` : 'P[position]';
@@ -54,7 +54,7 @@ export function rotationOf(c, layer) {
 }
 
 /** @param {Config} c @param {number} layer */
-export const qkvFormula = (c, layer) =>
+export const qkv = (c, layer) =>
   [
     ['q', 'k', 'v'].map((name) => `${name} = ${affine(name, 'x', c.biasQkv)}`).join(', '),
     c.clipQkv > 0 ? `q, k, v limited to ±${factor(c.clipQkv)}` : '',
@@ -73,7 +73,7 @@ export function scaledScore(c) {
 }
 
 /** @param {Config} c @param {{ cross?: boolean }} [of] */
-export function attentionFormula(c, { cross = false } = {}) {
+export function attention(c, { cross = false } = {}) {
   const score = capped(c.scoreSoftcap ?? 0, scaledScore(c));
   const distance = !cross && hasAlibi(c) ? ' − m · distance' : '';
   const bias = !cross && hasDistanceBias(c) ? ' + b[distance]' : '';
@@ -85,7 +85,7 @@ export function attentionFormula(c, { cross = false } = {}) {
  * @param {Config} c
  * @param {string} output  of the sublayer
  */
-export function sumFormula(c, output) {
+export function sum(c, output) {
   const normed = c.useNorm !== false;
   const added = normsOutput(c) && normed ? `norm(${output})` : output;
   const scale = c.residualScale ?? 1;
@@ -94,23 +94,23 @@ export function sumFormula(c, output) {
   return `x = ${c.normPlacement === 'post' && normed ? `norm(${sum})` : sum}`;
 }
 /** @param {Config} c */
-export const outFormula = (c) =>
-  c.parallelResidual ? `a = ${affine('o', 'z', c.biasAttnOut)}` : sumFormula(c, affine('o', 'z', c.biasAttnOut));
+export const out = (c) =>
+  c.parallelResidual ? `a = ${affine('o', 'z', c.biasAttnOut)}` : sum(c, affine('o', 'z', c.biasAttnOut));
 /** Cross-attention of a decoder. @param {Config} c */
-export const crossFormula = (c) =>
-  `${attentionFormula(c, { cross: true })}, ${sumFormula(c, affine('o', 'z', c.biasAttnOut))}; k, v from the encoder`;
+export const cross = (c) =>
+  `${attention(c, { cross: true })}, ${sum(c, affine('o', 'z', c.biasAttnOut))}; k, v from the encoder`;
 /** What cross-attention reads of the encoder's output e. @param {Config} c */
-export const encoderFormula = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
+export const encoder = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
 /** @param {Config} c */
-export const residualFormula = (c) => {
-  if (!c.parallelResidual) return sumFormula(c, 'y');
+export const residual = (c) => {
+  if (!c.parallelResidual) return sum(c, 'y');
   const scale = c.residualScale ?? 1;
   const both = scale === 1 ? 'a + y' : times(scale, '(a + y)');
   return `x = ${c.useResidual === false ? both : `x + ${both}`}`;
 };
 
 /** @param {Config} c */
-export function ffnFormula(c) {
+export function ffn(c) {
   const up = affine('up', 'x', c.biasFfn);
   const grouped = c.biasFfn ? `(${up})` : up;
   const inner = isGated(c)
@@ -120,7 +120,7 @@ export function ffnFormula(c) {
 }
 
 /** @param {Config} c */
-export function headFormula(c) {
+export function head(c) {
   const row = c.tieWordEmbeddings ? 'E' : 'W';
   const product = `${row} ${c.dEmbed ? 'W_out ' : ''}x${c.biasHead ? ' + b' : ''}`;
   const scale = c.logitScale ?? 1;
@@ -128,7 +128,7 @@ export function headFormula(c) {
 }
 
 /** What an encoder makes of its last states. @param {Config} c */
-export const outputsFormula = (c) =>
+export const outputs = (c) =>
   [
     c.mlmHead
       ? `logits = ${c.tieWordEmbeddings ? 'E' : 'W'} norm(${activationOf(c.ffn)}(W x + b))${c.biasHead ? ' + b' : ''}`

@@ -10,7 +10,7 @@ import {
   windowOf,
 } from '../state/architecture.js';
 import { int } from './format.js';
-import { factor, normFormula } from './formulas.js';
+import { factor, norm as normFormula } from './formulas.js';
 
 /** @typedef {Record<string, any>} Config */
 
@@ -34,7 +34,7 @@ const POSITION = {
 };
 
 /** @param {Config} c */
-export function embedWords(c) {
+export function embed(c) {
   const position = c.usePosition === false ? 'positions are switched off in this model' : POSITION[positionKind(c)];
   const width = c.dEmbed ? ` of ${int(c.dEmbed)} numbers, from which a matrix makes ${int(c.dModel)}` : '';
   const scale = (c.embeddingScale ?? 1) === 1 ? '' : ` It is multiplied by ${factor(c.embeddingScale)}.`;
@@ -69,7 +69,7 @@ function keysOf(c, layer) {
 }
 
 /** @param {Config} c @param {number} layer */
-export function headsWords(c, layer) {
+export function heads(c, layer) {
   return [
     `Each query is compared with ${keysOf(c, layer)}.`,
     c.slidingWindow && !windowOf(c, layer) ? 'Other layers have a sliding window, this one has not.' : '',
@@ -94,7 +94,7 @@ const SPANS = /** @type {Record<string, string>} */ ({
   projection: 'over all heads together',
 });
 /** @param {Config} c @param {number} layer */
-export function qkvWords(c, layer) {
+export function qkv(c, layer) {
   const part = rotaryDim(c);
   return [
     c.nKvHeads === c.nHeads
@@ -115,7 +115,7 @@ export function qkvWords(c, layer) {
 }
 
 /** @param {Config} c */
-export function outWords(c) {
+export function out(c) {
   if (c.parallelResidual)
     return 'The output of the heads. It is added to the residual stream together with that of the FFN, which reads the same stream.';
   const normed = normsOutput(c) ? ', after a norm,' : '';
@@ -123,7 +123,7 @@ export function outWords(c) {
 }
 
 /** @param {Config} c */
-export function headWords(c) {
+export function head(c) {
   return [
     c.tieWordEmbeddings
       ? 'Multiplies by the embedding table again: one score for each token of the vocabulary, no new parameters.'
@@ -137,7 +137,7 @@ export function headWords(c) {
 }
 
 /** What an encoder makes of its last states. @param {Config} c */
-export const outputsWords = (c) =>
+export const outputs = (c) =>
   [
     c.mlmHead
       ? 'One score for each token of the vocabulary at every position: which token belongs where [MASK] stands.'

@@ -1,19 +1,6 @@
 // explanation.js - one explained number as a table: which columns, which rows in which order, what they add up to
 import { int, percent, far, value } from '../../text/format.js';
-import {
-  COLUMNS,
-  ENGINE,
-  GAP,
-  POSITION_ENDS,
-  ROUNDED,
-  ROUNDS,
-  TABLE_ENDS,
-  TANH,
-  TERM,
-  TIMES,
-  capped,
-  nameOfPoint,
-} from '../../text/explanation_text.js';
+import { EXPLANATION as SAY, nameOfPoint } from '../../text/explanation_text.js';
 
 /** @typedef {import('glassformer').Explanation} Explanation */
 /** @typedef {Explanation['terms'][number]} Term */
@@ -69,13 +56,13 @@ export function columnsOf({ how, terms }) {
     times,
     timesRounded: !given && terms.some((t) => t.times?.rounded !== undefined),
   };
-  const [first, last] = COLUMNS[how] ?? COLUMNS.sum;
+  const [first, last] = SAY.columns[how] ?? SAY.columns.sum;
   const headings = [
-    TERM,
+    SAY.term,
     ...(columns.input ? [first] : []),
-    ...(columns.rounded ? [ROUNDED] : []),
-    ...(columns.times ? [TIMES] : []),
-    ...(columns.timesRounded ? [ROUNDED] : []),
+    ...(columns.rounded ? [SAY.rounded] : []),
+    ...(columns.times ? [SAY.times] : []),
+    ...(columns.timesRounded ? [SAY.rounded] : []),
     last,
   ];
   return { ...columns, headings };
@@ -110,14 +97,18 @@ export function footOf(found, rest) {
     tanh: [
       sum,
       ...(divisor === 1 ? [] : [{ name: `divided by ${number(divisor)}`, value: number(add(terms) / divisor) }]),
-      { name: found.cap === 1 ? TANH : capped(number(found.cap ?? 1)), value: number(computed), role: 'computed' },
+      {
+        name: found.cap === 1 ? SAY.tanh : SAY.capped(number(found.cap ?? 1)),
+        value: number(computed),
+        role: 'computed',
+      },
     ],
     activation: [{ name: `${found.formula} of the number`, value: number(computed), role: 'computed' }],
   };
   return [
     ...(rest.length ? [{ name: `${int(rest.length)} more`, value: number(add(rest.map((i) => terms[i]))) }] : []),
     ...(lines[how] ?? []),
-    { name: ENGINE, value: how === 'share' ? percent(found.value) : number(found.value) },
+    { name: SAY.engine, value: how === 'share' ? percent(found.value) : number(found.value) },
   ];
 }
 
@@ -127,9 +118,9 @@ export function footOf(found, rest) {
  */
 export function noteOf(found) {
   const { how, terms, divisor, computed } = found;
-  if (how === 'given') return /hook_embed$/.test(found.at) ? TABLE_ENDS : POSITION_ENDS;
+  if (how === 'given') return /hook_embed$/.test(found.at) ? SAY.tableEnds : SAY.positionEnds;
   const most = Math.max(...terms.map((t) => Math.abs(t.value)), 1e-30);
   const gap = Math.abs(computed - found.value) > 2e-4 * Math.max(Math.abs(found.value), most / divisor);
   const rounds = terms.some((t) => t.rounded !== undefined || t.times?.rounded !== undefined);
-  return [rounds ? ROUNDS : '', gap ? GAP : ''].filter(Boolean).join(' ');
+  return [rounds ? SAY.rounds : '', gap ? SAY.gap : ''].filter(Boolean).join(' ');
 }

@@ -10,43 +10,43 @@ const scaled = (/** @type {number | undefined} */ factor) => (factor ?? 1) !== 1
 const normed = (/** @type {Config} */ c, kind = c.norm) => (kind === 'layernorm' ? 7 : 4) * c.dModel;
 
 /** A norm inside the blocks. @param {Config} c */
-export const normCost = (c) => when(c.useNorm !== false, normed(c));
+export const norm = (c) => when(c.useNorm !== false, normed(c));
 /** @param {Config} c */
-export const finalNormCost = (c) => when(c.useFinalNorm !== false, normed(c, c.finalNormKind ?? c.norm));
+export const finalNorm = (c) => when(c.useFinalNorm !== false, normed(c, c.finalNormKind ?? c.norm));
 
 /** What is added to the stream. @param {Config} c */
-export const sumCost = (c) => when(c.useResidual !== false, c.dModel) + when(scaled(c.residualScale), c.dModel);
+export const sum = (c) => when(c.useResidual !== false, c.dModel) + when(scaled(c.residualScale), c.dModel);
 
 /** @param {Config} c */
-export const embedCost = (c) =>
+export const embed = (c) =>
   when(scaled(c.embeddingScale), c.dEmbed || c.dModel) +
   when(c.dEmbed, 2 * c.dEmbed * c.dModel) +
   when(addsPositions(c), c.dModel) +
   when(c.nTokenTypes, c.dModel) +
-  when(c.embedNorm, normCost(c));
+  when(c.embedNorm, norm(c));
 
 /** @param {Config} c @param {number} layer */
-export function qkvCost(c, layer) {
-  const [heads, rows] = [c.nHeads + c.nKvHeads, (c.nHeads + c.nKvHeads) * c.dHead];
+export function qkv(c, layer) {
+  const [rotated, rows] = [c.nHeads + c.nKvHeads, (c.nHeads + c.nKvHeads) * c.dHead];
   return (
     linear(c.dModel, rows + c.nKvHeads * c.dHead, c.biasQkv) +
     when(c.qkNorm, 4 * rows) +
-    when(rotates(c, layer), 3 * heads * rotaryDim(c))
+    when(rotates(c, layer), 3 * rotated * rotaryDim(c))
   );
 }
 
 /** Scores and weighted values over n keys, fewer where the layer has a window. @param {Config} c @param {number} layer @param {number} n */
-export const headsCost = (c, layer, n) => 4 * c.nHeads * c.dHead * Math.min(n, windowOf(c, layer) || n);
+export const heads = (c, layer, n) => 4 * c.nHeads * c.dHead * Math.min(n, windowOf(c, layer) || n);
 
 /** @param {Config} c */
-export const outCost = (c) => linear(c.nHeads * c.dHead, c.dModel, c.biasAttnOut);
+export const out = (c) => linear(c.nHeads * c.dHead, c.dModel, c.biasAttnOut);
 
 /** Its queries, and m keys of the source; their computation, once for each source, is left out. @param {Config} c @param {number} m */
-export const crossCost = (c, m) =>
-  normCost(c) + linear(c.dModel, c.nHeads * c.dHead, c.biasQkv) + 4 * c.nHeads * c.dHead * m + outCost(c) + sumCost(c);
+export const cross = (c, m) =>
+  norm(c) + linear(c.dModel, c.nHeads * c.dHead, c.biasQkv) + 4 * c.nHeads * c.dHead * m + out(c) + sum(c);
 
 /** @param {Config} c */
-export function ffnCost(c) {
+export function ffn(c) {
   const gated = isGated(c);
   const activation = c.ffn === 'relu' ? 1 : gated ? 5 : 8;
   return (
@@ -55,21 +55,21 @@ export function ffnCost(c) {
 }
 
 /** The router and the experts that one token uses. @param {Config} c */
-export function expertsCost(c) {
+export function experts(c) {
   const { nExpertsUsed: used, dExpert, dSharedExpert: shared, dModel: d } = c;
   const gates = c.nExperts + (shared ? 1 : 0);
-  const expert = (/** @type {number} */ wide) => ffnCost({ ...c, dFf: wide, biasFfn: false }) + 2 * d; // and its part of the sum
+  const expert = (/** @type {number} */ wide) => ffn({ ...c, dFf: wide, biasFfn: false }) + 2 * d; // and its part of the sum
   return linear(d, gates, false) + 4 * gates + used * expert(dExpert) + when(shared, expert(shared));
 }
 
 /** @param {Config} c */
-export const headCost = (c) =>
+export const head = (c) =>
   when(c.dEmbed, 2 * c.dModel * c.dEmbed) +
   linear(c.dEmbed || c.dModel, c.vocabSize, c.biasHead) +
   when(scaled(c.logitScale), c.vocabSize) +
   when(c.logitSoftcap > 0, 3 * c.vocabSize);
 
 /** What an encoder makes of its last states; the pooler's product is that of the first position. @param {Config} c */
-export const outputsCost = (c) =>
+export const outputs = (c) =>
   when(c.pooler, linear(c.dModel, c.dModel, true) + c.dModel) +
-  when(c.mlmHead, linear(c.dModel, c.dModel, true) + (c.ffn === 'relu' ? 1 : 8) * c.dModel + normCost(c) + headCost(c));
+  when(c.mlmHead, linear(c.dModel, c.dModel, true) + (c.ffn === 'relu' ? 1 : 8) * c.dModel + norm(c) + head(c));

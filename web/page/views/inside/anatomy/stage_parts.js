@@ -3,20 +3,7 @@
 import { addsPositions, hasExperts, isGated, normsOutput, rotates } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { VALUES } from '../../../text/stages_text.js';
-import {
-  crossCost,
-  embedCost,
-  expertsCost,
-  ffnCost,
-  finalNormCost,
-  headCost,
-  headsCost,
-  normCost,
-  outCost,
-  outputsCost,
-  qkvCost,
-  sumCost,
-} from './stage_cost.js';
+import * as cost from './stage_cost.js';
 
 /** @typedef {Record<string, any>} Config */
 /** @typedef {[point: string, name: string]} Named */
@@ -33,7 +20,7 @@ const ofNorm = (c, point, used = c.useNorm !== false) => when(used, [`${point}.h
 export const embedPart = (c, n) => ({
   id: 'embed',
   shape: `[${n}, ${c.dModel}]`,
-  flops: embedCost(c),
+  flops: cost.embed(c),
   points: [
     [`${whole(c)}hook_embed`, VALUES.embedding],
     ...when(addsPositions(c), [`${whole(c)}hook_pos_embed`, VALUES.position]),
@@ -48,11 +35,11 @@ function attentionParts(c, layer, n) {
   const [d, qd, kd] = [c.dModel, c.nHeads * c.dHead, c.nKvHeads * c.dHead];
   const after = when(!c.parallelResidual, [`${block}.hook_resid_mid`, VALUES.after]);
   return [
-    { id: 'norm1', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln1`) },
+    { id: 'norm1', shape: `[${n}, ${d}]`, flops: cost.norm(c), points: ofNorm(c, `${block}.ln1`) },
     {
       id: 'qkv',
       shape: c.nKvHeads === c.nHeads ? `3 × [${n}, ${qd}]` : `q [${n}, ${qd}], k v [${n}, ${kd}]`,
-      flops: qkvCost(c, layer),
+      flops: cost.qkv(c, layer),
       points: [
         [`${block}.attn.hook_q`, VALUES.q(c)],
         [`${block}.attn.hook_k`, VALUES.k(c)],
@@ -67,14 +54,14 @@ function attentionParts(c, layer, n) {
     {
       id: 'heads',
       shape: `pattern [${c.nHeads}, ${n}, ${n}]`,
-      flops: headsCost(c, layer, n),
+      flops: cost.heads(c, layer, n),
       points: [[`${block}.attn.hook_z`, VALUES.z]],
     },
-    { id: 'post1', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln1_post`) },
+    { id: 'post1', shape: `[${n}, ${d}]`, flops: cost.norm(c), points: ofNorm(c, `${block}.ln1_post`) },
     {
       id: 'out',
       shape: `[${n}, ${d}]`,
-      flops: outCost(c) + (c.parallelResidual ? 0 : sumCost(c)),
+      flops: cost.out(c) + (c.parallelResidual ? 0 : cost.sum(c)),
       points: [[`${block}.hook_attn_out`, VALUES.added], ...after],
     },
   ];
@@ -88,7 +75,7 @@ function crossParts(c, layer, n, m) {
     {
       id: 'cross',
       shape: `pattern [${c.nHeads}, ${n}, ${m}]`,
-      flops: crossCost(c, m),
+      flops: cost.cross(c, m),
       points: [
         [`${block}.cross_attn.hook_q`, VALUES.q({})],
         [`${block}.cross_attn.hook_z`, VALUES.z],
@@ -111,11 +98,11 @@ function ffnParts(c, layer, n) {
   const experts = hasExperts(c, layer);
   const d = c.dModel;
   return [
-    { id: 'norm2', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln2`) },
+    { id: 'norm2', shape: `[${n}, ${d}]`, flops: cost.norm(c), points: ofNorm(c, `${block}.ln2`) },
     {
       id: 'ffn',
       shape: experts ? `${c.nExpertsUsed} × [${n}, ${c.dExpert}]` : `[${n}, ${c.dFf}]`,
-      flops: experts ? expertsCost(c) : ffnCost(c),
+      flops: experts ? cost.experts(c) : cost.ffn(c),
       points: [
         ...when(
           experts,
@@ -130,11 +117,11 @@ function ffnParts(c, layer, n) {
         ...when(!normsOutput(c), [`${block}.hook_mlp_out`, VALUES.added]),
       ],
     },
-    { id: 'post2', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln2_post`) },
+    { id: 'post2', shape: `[${n}, ${d}]`, flops: cost.norm(c), points: ofNorm(c, `${block}.ln2_post`) },
     {
       id: 'resid',
       shape: `[${n}, ${d}]`,
-      flops: sumCost(c) + (c.parallelResidual ? d : 0),
+      flops: cost.sum(c) + (c.parallelResidual ? d : 0),
       points: [
         ...when(normsOutput(c), [`${block}.hook_mlp_out`, VALUES.added]),
         [`${block}.hook_resid_post`, VALUES.stream],
@@ -164,12 +151,12 @@ export const lastParts = (c, n) => [
   {
     id: 'final',
     shape: c.mlmHead ? `[${n}, ${c.vocabSize}]` : `[${n}, ${c.dModel}]`,
-    flops: finalNormCost(c) + outputsCost(c),
+    flops: cost.finalNorm(c) + cost.outputs(c),
     points: [
       ...(c.finalNorm ? ofNorm(c, `${whole(c)}ln_final`, c.useFinalNorm !== false) : []),
       ...(c.mlmHead ? ofNorm(c, 'mlm_head.ln') : []),
       ...when(c.pooler, ['pooler.hook_pooler_out', VALUES.pooled]),
     ],
   },
-  { id: 'head', shape: `[${n}, ${c.vocabSize}]`, flops: headCost(c), points: [] },
+  { id: 'head', shape: `[${n}, ${c.vocabSize}]`, flops: cost.head(c), points: [] },
 ];
