@@ -1,7 +1,7 @@
 // experts.test.js - mixture of experts: the router's choice, the weighted sum, files in every spelling, counts, refusals
 //
 // Whole models are compared with Hugging Face's classes in parity.test.js (golden/cases/mixtral and qwen3_moe; qwen2_moe: golden/make_qwen2_moe.py); prefill,
-// decode and captures in invariants.test.js; gradients in gradient_test.c.
+// decode and captures in same_bits.test.js; gradients in gradient_test.c.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
