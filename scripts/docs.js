@@ -36,7 +36,7 @@ const FURTHER = [
   ['estimate', 'EstimateOptions'],
   ['inspect/logit_lens', 'Part'],
   ['explain/explain', 'Term'],
-  ['run/loaded_model', 'Placement', 'LoadedRow'],
+  ['run/loaded_table', 'Placement', 'LoadedRow'],
   ['tokenizers/text_stream', 'TextStream'],
   ['checkpoint/opened_files', 'OpenOptions'],
   ['config/roster', 'Component'],

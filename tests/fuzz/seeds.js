@@ -1,6 +1,6 @@
 // seeds.js - small valid files of every format, from the project's own writers
 import { readFileSync } from 'node:fs';
-import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../node/write_gguf_file.js';
 
 const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 /** At most 2^16: a shape may claim more than there is. */

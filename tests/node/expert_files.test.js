@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
 import { create, load } from '../../web/lib/index.js';

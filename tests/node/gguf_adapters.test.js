@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { dequantize } from '../../web/lib/adapters/dequantize.js';
 import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
-import { text, f32, f32s, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { text, f32, f32s, writeGguf } from './write_gguf_file.js';
 import { GlassformerError, create, load } from '../../web/lib/index.js';
 import { distance, golden, numbers, openCase, readTensors, refused, sameBits, stories, top } from './helpers.js';
 import { adapter, matrix } from './lora.js';

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { load } from '../../web/lib/index.js';
 import { logitsOf, randomTensor, refused } from './helpers.js';
 

@@ -13,7 +13,7 @@ import { toHalf } from '../../web/lib/convert/encode_half.js';
 import { t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
 import { Texts } from '../../web/lib/tokenizers/texts.js';
 import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
-import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { Tokenizer, load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';

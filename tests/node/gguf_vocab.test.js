@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Texts } from '../../web/lib/tokenizers/texts.js';
 import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
-import { writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { Tokenizer } from '../../web/lib/index.js';
 import { tokenizers } from '../fuzz/seeds.js';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/blocks.js';
-import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { load } from '../../web/lib/index.js';
 import { randomTensor, refused } from './helpers.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { BLOCKS } from '../../web/lib/base/blocks.js';
 import { CODES } from '../../web/lib/base/errors.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
-import { f32, text, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { writeSafetensors } from './write_safetensors.js';
 import { numbers, refused } from './helpers.js';
 

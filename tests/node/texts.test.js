@@ -7,7 +7,7 @@ import { ByteReader } from '../../web/lib/bytes/bytes.js';
 import { readGguf } from '../../web/lib/gguf/gguf.js';
 import { reusedChunks } from '../../web/lib/bytes/open_file.js';
 import { Texts, TokenTexts } from '../../web/lib/tokenizers/texts.js';
-import { f32s, texts, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { f32s, texts, writeGguf } from './write_gguf_file.js';
 import { refused } from './helpers.js';
 
 /** The names that idsByText gave before: the definition of TokenTexts. */

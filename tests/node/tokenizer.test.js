@@ -9,7 +9,7 @@ import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { Texts } from '../../web/lib/tokenizers/texts.js';
 import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
-import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/convert/write_gguf.js';
+import { bool, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { json, noShared, refused, shared, stories, top } from './helpers.js';
 

@@ -239,7 +239,7 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./config/roster.js').ParameterRow} ParameterRow */
 /** @typedef {import('./config/roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('./estimate.js').Estimate} Estimate */
-/** @typedef {import('./run/loaded_model.js').LoadedTable} LoadedTable */
+/** @typedef {import('./run/loaded_table.js').LoadedTable} LoadedTable */
 /** @typedef {import('./run/loaded_model.js').Progress} Progress */
 /** @typedef {import('./run/loaded_model.js').Pooling} Pooling */
 /** @typedef {import('./inspect/logit_lens.js').LensToken} LensToken */

@@ -1,18 +1,9 @@
-// write_gguf.js - writes GGUF version 3, for conversion and tests; loading does not need it
+// write_gguf.js - writes the parts of a GGUF of version 3: its header, and numbers as tensor types store them
 import { toBfloat, toHalf } from './encode_half.js';
 
 /**
  * A value of the metadata with its value type; `of` is the type of the elements of an array.
  * @typedef {{type: number, value: any, of?: number}} Value
- */
-/**
- * A tensor; its shape is outermost first. Numbers are written as one of the types that `encode` knows; bytes are
- * written unchanged, in any type.
- * @typedef {object} Tensor
- * @property {string} name
- * @property {number[]} shape
- * @property {keyof typeof TYPE} type
- * @property {Float32Array | Uint8Array} data
  */
 
 /** Numbers of ggml's tensor types. */
@@ -180,31 +171,8 @@ export function ggufHeader(meta, tensors, alignment = 32) {
 }
 
 /**
- * The bytes of a GGUF file.
- * @param {Record<string, Value>} meta
- * @param {Tensor[]} tensors
- * @param {number} [alignment]  in bytes
- * @returns {Uint8Array}
- */
-export function writeGguf(meta, tensors, alignment = 32) {
-  const blobs = tensors.map(({ type, data }) => (data instanceof Uint8Array ? data : encode(type, data)));
-  const { header, padding } = ggufHeader(
-    meta,
-    tensors.map((t, i) => ({ ...t, bytes: blobs[i].length })),
-    alignment,
-  );
-  const out = new ByteWriter();
-  out.put(header);
-  blobs.forEach((b, i) => {
-    out.put(b);
-    out.room(padding[i]);
-  });
-  return out.finish();
-}
-
-/**
  * Scalars as a tensor type stores them. The block types round as ggml's reference does.
- * @param {Tensor['type']} type
+ * @param {keyof typeof TYPE} type
  * @param {Float32Array} x for block types a multiple of 32
  * @returns {Uint8Array}
  */

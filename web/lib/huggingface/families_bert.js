@@ -149,6 +149,24 @@ function paddedPositions(json, pad, unsupported) {
   };
 }
 
+/**
+ * The fields of RoBERTa and MPNet.
+ * @param {string} own  prefix of a model with a head
+ * @param {(json: Json) => any} padOf  id of the padding token
+ * @returns {NonNullable<Family['derive']>}
+ */
+const paddedFields = (own, padOf) => (json, unsupported, files) => {
+  refuse(json, unsupported);
+  const fields = {
+    ffn: activation(json.hidden_act ?? 'gelu'),
+    ...outputs(json, files, own, 'lm_head.dense'),
+    ...paddedPositions(json, padOf(json), unsupported),
+  };
+  // Their head has this activation whatever hidden_act says.
+  if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
+  return fields;
+};
+
 /** The keys of BERT without those of its positions, which start after the padding token's. */
 const { context_length: _, ...ROBERTA_KEYS } = bert.keys;
 
@@ -164,17 +182,7 @@ const roberta = {
   ...bert,
   keys: ROBERTA_KEYS,
   reads: [...(bert.reads ?? []), 'max_position_embeddings', 'pad_token_id'],
-  derive(json, unsupported, files) {
-    refuse(json, unsupported);
-    const fields = {
-      ffn: activation(json.hidden_act ?? 'gelu'),
-      ...outputs(json, files, 'roberta.', 'lm_head.dense'),
-      ...paddedPositions(json, json.pad_token_id ?? 1, unsupported),
-    };
-    // Its head has this activation whatever hidden_act says.
-    if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
-    return fields;
-  },
+  derive: paddedFields('roberta.', (json) => json.pad_token_id ?? 1),
   names: (config, json, files) => ({
     ...bert.names(config, json, files),
     '': prefixIn(files, 'roberta.'),
@@ -242,16 +250,7 @@ const mpnet = {
   ...roberta,
   keys: { ...MPNET_KEYS, relative_buckets: 'relative_attention_num_buckets' },
   base: { ...BERT_BASE, n_token_types: 0, relative_buckets: 32, relative_max_distance: 128 },
-  derive(json, unsupported, files) {
-    refuse(json, unsupported);
-    const fields = {
-      ffn: activation(json.hidden_act ?? 'gelu'),
-      ...outputs(json, files, 'mpnet.', 'lm_head.dense'),
-      ...paddedPositions(json, 1, unsupported),
-    };
-    if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
-    return fields;
-  },
+  derive: paddedFields('mpnet.', () => 1),
   names: (config, json, files) => ({
     ...roberta.names(config, json, files),
     '': prefixIn(files, 'mpnet.'),

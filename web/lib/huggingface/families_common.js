@@ -292,35 +292,19 @@ export function ropeFields(json, unsupported, { partial, parameters } = {}) {
     rope_theta: s.rope_theta ?? 10000,
     ...(partial === undefined ? {} : rotaryDim(json, share, unsupported)),
   };
-  switch (type) {
-    case 'default':
-      return fields;
-    case 'linear':
-    case 'llama3':
-      if (typeof s.factor !== 'number') unsupported('rope_scaling without a factor', s);
-      return {
-        ...fields,
-        rope_scaling: type,
-        rope_factor: s.factor,
-        rope_low_freq_factor: s.low_freq_factor,
-        rope_high_freq_factor: s.high_freq_factor,
-        rope_original_context: s.original_max_position_embeddings,
-      };
-    case 'dynamic':
-      if (typeof s.factor !== 'number') unsupported('rope_scaling without a factor', s);
-      return {
-        ...fields,
-        rope_scaling: type,
-        rope_factor: s.factor,
-        rope_original_context: json.max_position_embeddings ?? 2048,
-      };
-    case 'yarn':
-      if (typeof s.factor !== 'number') unsupported('rope_scaling without a factor', s);
-      return { ...fields, rope_scaling: type, rope_factor: s.factor, ...yarn(s, json, unsupported) };
-    case 'longrope':
-    case 'su': // its older name
-      return { ...fields, rope_scaling: 'longrope', ...longrope(s, json, unsupported) };
-    default:
-      return unsupported('rope_scaling', type);
-  }
+  if (type === 'default') return fields;
+  if (type === 'longrope' || type === 'su')
+    // su: its older name
+    return { ...fields, rope_scaling: 'longrope', ...longrope(s, json, unsupported) };
+  if (!['linear', 'llama3', 'dynamic', 'yarn'].includes(type)) unsupported('rope_scaling', type);
+  if (typeof s.factor !== 'number') unsupported('rope_scaling without a factor', s);
+  const scaled = { ...fields, rope_scaling: type, rope_factor: s.factor };
+  if (type === 'yarn') return { ...scaled, ...yarn(s, json, unsupported) };
+  if (type === 'dynamic') return { ...scaled, rope_original_context: json.max_position_embeddings ?? 2048 };
+  return {
+    ...scaled,
+    rope_low_freq_factor: s.low_freq_factor,
+    rope_high_freq_factor: s.high_freq_factor,
+    rope_original_context: s.original_max_position_embeddings,
+  };
 }

@@ -105,20 +105,23 @@ const qwen3 = {
 };
 
 /**
- * The names of experts, one by one or stacked as newer releases of transformers have them in memory.
- * @param {Set<string>} files  all names in the checkpoint
- * @param {string} prefix      of the blocks
+ * Names of Llama's tensors with experts, one by one or stacked as newer releases of transformers have them in memory.
  * @param {Record<string, string>} each  of the router and of a single expert's matrices
+ * @returns {Family['names']}
  */
-const expertNames = (files, prefix, each) =>
-  [...files].some((name) => name.startsWith(prefix) && name.endsWith('.mlp.experts.gate_up_proj'))
-    ? {
-        'ffn.router': 'mlp.gate',
-        'ffn.experts.gate': 'mlp.experts.gate_up_proj',
-        'ffn.experts.up': 'mlp.experts.gate_up_proj',
-        'ffn.experts.down': 'mlp.experts.down_proj',
-      }
-    : each;
+const withExperts = (each) => (config, json, files) => {
+  const names = llama.names(config, json, files);
+  const isStacked = [...files].some(
+    (name) => name.startsWith(`${names['']}layers.`) && name.endsWith('.mlp.experts.gate_up_proj'),
+  );
+  const stacked = {
+    'ffn.router': 'mlp.gate',
+    'ffn.experts.gate': 'mlp.experts.gate_up_proj',
+    'ffn.experts.up': 'mlp.experts.gate_up_proj',
+    'ffn.experts.down': 'mlp.experts.down_proj',
+  };
+  return { ...names, ...(isStacked ? stacked : each) };
+};
 
 /**
  * Mistral with experts in every layer.
@@ -133,18 +136,12 @@ const mixtral = {
     .../** @type {any} */ (llama).derive(json, unsupported),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1e6,
   }),
-  names(config, json, files) {
-    const names = llama.names(config, json, files);
-    return {
-      ...names,
-      ...expertNames(files, `${names['']}layers.`, {
-        'ffn.router': 'block_sparse_moe.gate',
-        'ffn.experts.gate': 'block_sparse_moe.experts.#.w1.weight',
-        'ffn.experts.up': 'block_sparse_moe.experts.#.w3.weight',
-        'ffn.experts.down': 'block_sparse_moe.experts.#.w2.weight',
-      }),
-    };
-  },
+  names: withExperts({
+    'ffn.router': 'block_sparse_moe.gate',
+    'ffn.experts.gate': 'block_sparse_moe.experts.#.w1.weight',
+    'ffn.experts.up': 'block_sparse_moe.experts.#.w3.weight',
+    'ffn.experts.down': 'block_sparse_moe.experts.#.w2.weight',
+  }),
 };
 
 const { d_head: _____, ...qwen3Base } = qwen3.base;
@@ -177,18 +174,12 @@ const qwen3Moe = {
       expert_layers: repeating(eachLayer(json.num_hidden_layers, (l) => (l + 1) % step === 0 && !dense.includes(l))),
     };
   },
-  names(config, json, files) {
-    const names = llama.names(config, json, files);
-    return {
-      ...names,
-      ...expertNames(files, `${names['']}layers.`, {
-        'ffn.router': 'mlp.gate',
-        'ffn.experts.gate': 'mlp.experts.#.gate_proj.weight',
-        'ffn.experts.up': 'mlp.experts.#.up_proj.weight',
-        'ffn.experts.down': 'mlp.experts.#.down_proj.weight',
-      }),
-    };
-  },
+  names: withExperts({
+    'ffn.router': 'mlp.gate',
+    'ffn.experts.gate': 'mlp.experts.#.gate_proj.weight',
+    'ffn.experts.up': 'mlp.experts.#.up_proj.weight',
+    'ffn.experts.down': 'mlp.experts.#.down_proj.weight',
+  }),
 };
 
 /**

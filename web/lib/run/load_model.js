@@ -3,7 +3,8 @@
 // It runs beside the engine: in the worker, or in the caller's thread when there is no worker.
 import { Engine } from '../engine/engine.js';
 import { warmUp } from '../engine/warm_up.js';
-import { LoadedModel, defaultKvDtype } from './loaded_model.js';
+import { LoadedModel } from './loaded_model.js';
+import { defaultKvDtype } from './loaded_table.js';
 import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';

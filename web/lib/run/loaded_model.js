@@ -9,7 +9,7 @@ import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { camelConfig } from '../config/config.js';
 import { checkedIds } from '../base/checks.js';
-import { parameterTable } from '../config/roster.js';
+import { defaultKvDtype, tableOf } from './loaded_table.js';
 
 /** @typedef {import('../config/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Engine} Engine */
@@ -377,49 +377,4 @@ export class LoadedModel {
   dispose() {
     this.engine.close();
   }
-}
-
-/**
- * Where a weight lies in memory.
- * @typedef {object} Placement
- * @property {number} address      of its first byte in linear memory
- * @property {number} memoryBytes  reserved bytes, with rows padded to 16 and the scales of quantised types in f32
- */
-/** @typedef {import('../config/roster.js').ParameterTable} ParameterTable */
-/** @typedef {import('../config/roster.js').ParameterRow & Placement} LoadedRow */
-/** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
-
-/**
- * The cache of a model with quantised weights is quantised too: its products round activations to 8 bits anyway, and
- * the cache takes a quarter of the memory and is read faster. Other models keep exact keys and values.
- * @param {(string | undefined)[]} dtypes of the model's weights
- */
-export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'q8_0' : 'f32');
-
-/**
- * The parameter table of the loaded model, compared with the engine's own list.
- * @param {Engine} engine
- * @returns {LoadedTable}
- */
-function tableOf(engine) {
-  const tensors = engine.tensors();
-  const dtype = new Map(tensors.map((t) => [t.name, t.dtype]));
-  const table = parameterTable(/** @type {Config} */ (engine.config), ({ name }) => dtype.get(name) ?? 'f32');
-  const differs =
-    tensors.length !== table.rows.length ||
-    tensors.some((t, i) => t.name !== table.rows[i].name || t.count !== table.rows[i].count);
-  if (differs || engine.countParameters(engine.config) !== table.total)
-    fail(
-      'bad-state',
-      'the engine and the table count different parameters: ' +
-        'the WebAssembly file and the package are of different versions',
-    );
-  return {
-    ...table,
-    rows: table.rows.map((row, i) => ({
-      ...row,
-      address: tensors[i].address,
-      memoryBytes: row.count && tensors[i].bytes,
-    })),
-  };
 }
