@@ -1,6 +1,6 @@
 // chat_prompt.js - formats a conversation as one prompt, by the model's chat template
-import { Template } from '@huggingface/jinja';
 import { fail, messageOf } from '../base/errors.js';
+import { renderTemplate } from './render_template.js';
 
 /**
  * The prompt of a conversation.
@@ -19,7 +19,7 @@ export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } },
     eos_token: texts?.eos_token ?? (await textOf(eos[0])),
   };
   try {
-    return new Template(chatTemplate).render({ messages, add_generation_prompt: true, ...tokens, ...values });
+    return renderTemplate(chatTemplate, { messages, add_generation_prompt: true, ...tokens, ...values });
   } catch (error) {
     return fail('bad-option', `the chat template refuses these messages: ${messageOf(error)}`, error);
   }

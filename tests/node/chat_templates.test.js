@@ -1,0 +1,44 @@
+// chat_templates.test.js - a model's chat template is rendered as the library renders it, within limits
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Template } from '@huggingface/jinja';
+import { renderTemplate } from '../../web/lib/tokenizers/render_template.js';
+
+const messages = [
+  { role: 'user', content: 'A question?' },
+  { role: 'assistant', content: 'An answer.' },
+  { role: 'user', content: 'Another.' },
+];
+
+test('templates give the text of the library', () => {
+  for (const template of [
+    '{{ bos_token }}{% for m in messages %}<|{{ m.role }}|>{{ m["content"] | trim }}{{ "\n" }}{% endfor %}',
+    '{% for i in range(2, 9, 3) %}{{ i }} {% endfor %}{% for i in range(3) %}{{ i }}{% endfor %}{{ range(3, 0) | length }}',
+    '{% if messages[0].role == "user" and true and not False %}{{ None }}{{ messages | tojson }}{% endif %}',
+    '{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}',
+    '{% macro wrap(x) %}[{{ x }}]{% endmacro %}{{ wrap(messages[1].content) }}{{ strftime_now("%Y") }}',
+  ]) {
+    const variables = { messages, bos_token: '<s>' };
+    assert.equal(renderTemplate(template, variables), new Template(template).render(variables));
+  }
+  assert.throws(() => renderTemplate('{{ raise_exception("no system role") }}', {}), /^Error: no system role$/);
+});
+
+const repeated = (n, body, end = '') =>
+  `{% set ns = namespace(x='ab', l=[1]) %}{% for i in range(${n}) %}${body}{% endfor %}${end}`;
+for (const [what, template, words] of [
+  ['a range of a thousand million', '{{ range(1000000000) }}', /range\(0, 1000000000, 1\) has more than/],
+  ['a range that does not advance', '{{ range(0, 1, 0) }}', /has more than/],
+  [
+    'loops in loops',
+    '{% for i in range(99999) %}{% for j in range(99999) %}{{ i }}{% endfor %}{% endfor %}',
+    /steps|ms/,
+  ],
+  ['a text that doubles', repeated(60, '{% set ns.x = ns.x ~ ns.x %}'), /characters and entries/],
+  ['a list that doubles', repeated(60, '{% set ns.l = ns.l + ns.l %}'), /characters and entries/],
+  ['a list that holds itself twice', repeated(60, '{% set ns.l = [ns.l, ns.l] %}', '{{ ns.l | tojson }}'), /entries/],
+  ['a wide indentation', '{{ "a\nb" | indent(1000000000) }}', /Invalid|characters/],
+  ['a macro that calls itself', '{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}', /nested|call stack/],
+  ['parentheses in parentheses', `{{ ${'('.repeat(1e5)}1${')'.repeat(1e5)} }}`, /nested|call stack/],
+])
+  test(`${what} is refused`, () => assert.throws(() => renderTemplate(template, { messages }), words));

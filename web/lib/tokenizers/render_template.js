@@ -1,0 +1,105 @@
+// render_template.js - renders a chat template, which comes with a model and is not trusted, within limits
+import { Environment, Interpreter, Template, parse, tokenize } from '@huggingface/jinja';
+
+/** Limits of one rendering. Templates of published models stay below a hundredth of each. */
+const MOST = {
+  /** Nodes of the syntax tree that are evaluated. */
+  steps: 5_000_000,
+  /** Characters of a text; entries and characters of a list or an object and of all that it holds. */
+  size: 2 ** 20,
+  /** Numbers of a range; a loop over them takes a kilobyte each. */
+  range: 100_000,
+  /** Nodes inside one another. */
+  depth: 400,
+  /** Time in ms. */
+  time: 5000,
+};
+
+/** A value of the interpreter. @typedef {{value: unknown}} Value */
+
+/** Evaluates a template and throws when one of the limits is reached. */
+class LimitedInterpreter extends /** @type {any} */ (Interpreter) {
+  #steps = 0;
+  #depth = 0;
+  #end = performance.now() + MOST.time;
+  /** Sizes of lists and objects, which never change. @type {WeakMap<object, number>} */
+  #sizes = new WeakMap();
+
+  /**
+   * The value of a node of the syntax tree; the interpreter calls it for each.
+   * @param {any} statement
+   * @param {any} environment
+   * @returns {Value}
+   */
+  evaluate(statement, environment) {
+    if (++this.#steps > MOST.steps) throw new Error(`it takes more than ${MOST.steps} steps`);
+    if (this.#steps % 256 === 0 && performance.now() > this.#end) throw new Error(`it takes more than ${MOST.time} ms`);
+    if (++this.#depth > MOST.depth) throw new Error(`it is nested more than ${MOST.depth} deep`);
+    const value = super.evaluate(statement, environment);
+    this.#depth--;
+    if (this.#size(value) > MOST.size)
+      throw new Error(`a text or list of it has more than ${MOST.size} characters and entries`);
+    return value;
+  }
+
+  /**
+   * The size of a value as text, where a part that occurs twice counts twice.
+   * @param {Value} value
+   * @returns {number}
+   */
+  #size(value) {
+    const inner = value.value;
+    if (typeof inner === 'string') return inner.length;
+    if (typeof inner !== 'object' || inner === null) return 1;
+    const known = this.#sizes.get(inner);
+    if (known !== undefined) return known;
+    this.#sizes.set(inner, 1); // of a namespace that holds itself
+    const parts = Array.isArray(inner) ? inner : inner instanceof Map ? [...inner.values()] : [];
+    const size = parts.reduce((sum, part) => sum + this.#size(part), parts.length);
+    this.#sizes.set(inner, size);
+    return size;
+  }
+}
+
+/**
+ * The function `range` of templates.
+ * @param {number} first  the end, when it is the only number
+ * @param {number} [end]  excluded
+ * @param {number} [step]
+ * @returns {number[]}
+ */
+function range(first, end, step = 1) {
+  const [from, to] = end === undefined || end === null ? [0, first] : [first, end];
+  const n = Math.max(0, Math.ceil((to - from) / step));
+  if (!(n <= MOST.range)) throw new Error(`range(${from}, ${to}, ${step}) has more than ${MOST.range} numbers`);
+  return Array.from({ length: n }, (_, i) => from + i * step);
+}
+
+/** What templates find besides their variables. */
+const GLOBALS = {
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  none: null,
+  None: null,
+  range,
+  raise_exception: (/** @type {string} */ message) => {
+    throw new Error(message);
+  },
+  strftime_now: (/** @type {string} */ format) => new Template('{{ strftime_now(format) }}').render({ format }),
+};
+
+/**
+ * A chat template as text.
+ * @param {string} template
+ * @param {Record<string, any>} variables
+ * @returns {string}
+ * @throws {Error} what is wrong in the template, or which limit it reached
+ */
+export function renderTemplate(template, variables) {
+  const environment = new Environment();
+  for (const [name, value] of Object.entries({ ...GLOBALS, ...variables })) environment.set(name, value);
+  const program = parse(tokenize(template, { lstrip_blocks: true, trim_blocks: true }));
+  return /** @type {string} */ (new LimitedInterpreter(environment).run(program).value);
+}
