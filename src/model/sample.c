@@ -67,46 +67,26 @@ static void adjust(float *x, int32_t n, const struct gf_adjustment *a) {
         if (!(a->allowed[i / 32] >> (i % 32) & 1)) x[i] = -INFINITY;
 }
 
-/* Whether candidate a comes before b: the larger weight first, then the smaller id. */
-static int ranks_before(const struct candidates *c, int32_t a, int32_t b) {
-    return c->weight[a] > c->weight[b] || (c->weight[a] == c->weight[b] && a < b);
-}
-
-/* Restore the order of a heap v [n] of candidates, the last in rank at its top, from element i on. */
-static void sift_down(const struct candidates *c, int32_t *v, int32_t n, int32_t i) {
-    for (int32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && ranks_before(c, v[child], v[child + 1])) child++;
-        if (!ranks_before(c, v[i], v[child])) return;
-        const int32_t t = v[i];
-        v[i] = v[child];
-        v[child] = t;
+/* Restore the order of a heap [k] with its smallest value at the top, after the top has been replaced. */
+static void sift_down(float *heap, int32_t k) {
+    for (int32_t i = 0, child; (child = 2 * i + 1) < k; i = child) {
+        if (child + 1 < k && heap[child + 1] < heap[child]) child++;
+        if (heap[i] <= heap[child]) return;
+        const float t = heap[i];
+        heap[i] = heap[child];
+        heap[child] = t;
     }
 }
 
-/* Sort the candidate indices v [n] by rank, with heapsort: it needs no memory and no recursion. */
-static void sort_by_rank(const struct candidates *c, int32_t *v, int32_t n) {
-    for (int32_t i = n / 2; i-- > 0;) sift_down(c, v, n, i);
-    while (n > 1) {
-        const int32_t t = v[--n];
-        v[n] = v[0];
-        v[0] = t;
-        sift_down(c, v, n, 0);
-    }
-}
-
-/* The k-th largest of the n weights, k <= n. */
-static float kth_largest(const struct candidates *c, int32_t n, int32_t k) {
-    int32_t *heap = c->order;
-    for (int32_t i = 0; i < k; i++) heap[i] = i;
-    for (int32_t i = k / 2; i-- > 0;) sift_down(c, heap, k, i);
-    float least = c->weight[heap[0]];
-    for (int32_t i = k; i < n; i++)
-        if (c->weight[i] > least) {
-            heap[0] = i;
-            sift_down(c, heap, k, 0);
-            least = c->weight[heap[0]];
+/* The k-th largest of x [n], k <= n. heap [k] is scratch. */
+static float kth_largest(const float *x, int32_t n, int32_t k, float *heap) {
+    for (int32_t i = 0; i < k; i++) heap[i] = -INFINITY;
+    for (int32_t i = 0; i < n; i++)
+        if (x[i] > heap[0]) {
+            heap[0] = x[i];
+            sift_down(heap, k);
         }
-    return least;
+    return heap[0];
 }
 
 /* Make candidates of all tokens whose logit is at least `least`, except those of -inf. logits may be c->weight itself:
@@ -142,6 +122,31 @@ static void keep_at_least(struct candidates *c, float least) {
             c->sum += (double)c->weight[n++];
         }
     c->n = n;
+}
+
+/* Whether candidate a comes before b: the larger weight first, then the smaller id. */
+static int ranks_before(const struct candidates *c, int32_t a, int32_t b) {
+    return c->weight[a] > c->weight[b] || (c->weight[a] == c->weight[b] && a < b);
+}
+
+/* Sort the candidate indices v [n] by rank, with heapsort: it needs no memory and no recursion. */
+static void sort_by_rank(const struct candidates *c, int32_t *v, int32_t n) {
+    for (int32_t end = n, start = n / 2; end > 1;) {
+        if (start)
+            start--;
+        else {
+            const int32_t t = v[--end];
+            v[end] = v[0];
+            v[0] = t;
+        }
+        for (int32_t i = start, child; (child = 2 * i + 1) < end; i = child) {
+            if (child + 1 < end && ranks_before(c, v[child], v[child + 1])) child++;
+            if (!ranks_before(c, v[i], v[child])) break;
+            const int32_t t = v[i];
+            v[i] = v[child];
+            v[child] = t;
+        }
+    }
 }
 
 /* Keep the smallest set of most likely candidates whose probabilities sum to more than p. */
@@ -189,7 +194,7 @@ static int32_t find_candidates(struct candidates *c, const float *logits, int32_
     const float largest = x[best];
     for (int32_t i = 0; i < n; i++) x[i] = (x[i] - largest) / p->temperature;
     float least = -INFINITY;
-    if (p->top_k > 0 && p->top_k < n) least = kth_largest(c, n, p->top_k);
+    if (p->top_k > 0 && p->top_k < n) least = kth_largest(x, n, p->top_k, (float *)(void *)c->order);
     collect(c, x, n, least);
     to_weights(c);
     if (p->top_p < 1) top_p(c, p->top_p);
