@@ -25,6 +25,11 @@ class LimitedInterpreter extends /** @type {any} */ (Interpreter) {
   /** Sizes of lists and objects, which never change. @type {WeakMap<object, number>} */
   #sizes = new WeakMap();
 
+  /** @param {Environment} environment  the globals and variables */
+  constructor(environment) {
+    super(environment);
+  }
+
   /**
    * The value of a node of the syntax tree; the interpreter calls it for each.
    * @param {any} statement
