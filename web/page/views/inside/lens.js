@@ -3,17 +3,9 @@
 import { blockPoint } from '../../state/points.js';
 
 /** @typedef {import('../../state/state.js').Token} Token */
-/** @typedef {{ id: number, text: string, probability: number }} LensToken  of the library */
-/**
- * A part of the library's attribution.
- * @typedef {object} Part
- * @property {string} name
- * @property {'embedding' | 'position' | 'head' | 'ffn' | 'bias'} kind
- * @property {number | null} layer  from 0
- * @property {number | null} head   from 0
- * @property {number} value         in logits
- */
-/** @typedef {{ token: number, text: string, logit: number, sum: number, parts: Part[] }} Attribution  of the library */
+/** @typedef {import('glassformer').LensToken} LensToken */
+/** @typedef {import('glassformer').Attribution} Attribution */
+/** @typedef {Attribution['parts'][number]} Part */
 
 const COLUMNS = 9; // positions in the table, the newest last
 const LEAST = 3;
