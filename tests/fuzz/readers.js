@@ -7,25 +7,16 @@
 // the cases, so that a hang is detected from outside.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
 import { jsonCopy } from '../../web/lib/base/checks.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/checkpoint/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
+import { runFromCommandLine } from './command_line.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
 import { runStores } from './stores.js';
-import {
-  bins,
-  ggufBytes,
-  ggufs,
-  models,
-  pieceFiles,
-  safetensorsBytes,
-  tokenizerBin,
-  tokenizers,
-  torchFiles,
-} from './seeds.js';
+import { bins, ggufBytes, ggufs, models, pieceFiles, safetensorsBytes, torchFiles } from './seeds.js';
+import { tokenizerBin, tokenizers } from './tokenizer_seeds.js';
 import { partsOf } from './parts.js';
 
 /**
@@ -355,26 +346,4 @@ export async function fuzz({ seed = 1, first = 0, cases = Infinity, seconds = In
   return { cases: result.n, why: result.why, folder };
 }
 
-if (isMainThread && process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({
-    options: {
-      seconds: { type: 'string' },
-      cases: { type: 'string' },
-      seed: { type: 'string' },
-      case: { type: 'string' },
-    },
-  });
-  const seed = Number(values.seed ?? 1),
-    first = Number(values.case ?? 0);
-  const cases = values.case === undefined ? Number(values.cases ?? (values.seconds ? Infinity : 2000)) : 1;
-  const found = await fuzz({ seed, first, cases, seconds: Number(values.seconds ?? Infinity) });
-  if (found.why) {
-    console.log(
-      `FAIL readers: seed ${seed}, case ${found.cases}: ${found.why}\n` +
-        `  its files are in ${found.folder}; again: node tests/fuzz/readers.js --seed ${seed} --case ${found.cases}`,
-    );
-    process.exitCode = 1;
-  } else {
-    console.log(`ok   readers (${found.cases} cases)`);
-  }
-}
+if (isMainThread && process.argv[1] === fileURLToPath(import.meta.url)) await runFromCommandLine('readers', fuzz);

@@ -1,6 +1,7 @@
 // seeds.js - small valid files of every format, from the project's own writers
 import { readFileSync } from 'node:fs';
 import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../node/write_gguf_file.js';
+import { LETTERS } from './tokenizer_seeds.js';
 
 const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 /** At most 2^16: a shape may claim more than there is. */
@@ -8,110 +9,6 @@ const floats = (/** @type {number} */ n) =>
   Float32Array.from({ length: n > 2 ** 16 ? 2 ** 16 : n }, (_, i) => (((i * 37) % 101) - 50) / 50);
 const json = (/** @type {string} */ path) =>
   JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
-
-// ---- vocabularies
-
-const LETTERS = ['a', 'b', 'c', 'Ġ', 't', 'h', 'e'];
-/** A byte-level BPE as Hugging Face writes one. */
-const byteLevel = {
-  version: '1.0',
-  added_tokens: [
-    {
-      id: 0,
-      content: '<|endoftext|>',
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-      special: true,
-    },
-  ],
-  normalizer: {
-    type: 'Sequence',
-    normalizers: [{ type: 'NFC' }, { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' }],
-  },
-  pre_tokenizer: {
-    type: 'Sequence',
-    pretokenizers: [
-      { type: 'Split', pattern: { Regex: "'s|\\p{L}+|\\s+" }, behavior: 'Isolated', invert: false },
-      { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
-    ],
-  },
-  post_processor: {
-    type: 'TemplateProcessing',
-    single: [{ SpecialToken: { id: '<|endoftext|>', type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }],
-    pair: [],
-    special_tokens: { '<|endoftext|>': { id: '<|endoftext|>', ids: [0], tokens: ['<|endoftext|>'] } },
-  },
-  decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-  model: {
-    type: 'BPE',
-    dropout: null,
-    unk_token: null,
-    continuing_subword_prefix: null,
-    end_of_word_suffix: null,
-    fuse_unk: false,
-    byte_fallback: false,
-    vocab: Object.fromEntries(['<|endoftext|>', ...LETTERS, 'th', 'the', 'Ġthe'].map((t, i) => [t, i])),
-    merges: ['t h', ['th', 'e'], 'Ġ the'],
-  },
-};
-/** Llama's kind: bytes as tokens, spaces as underlines. */
-const byteFallback = {
-  version: '1.0',
-  added_tokens: [{ id: 1, content: '<s>', special: true }],
-  normalizer: {
-    type: 'Sequence',
-    normalizers: [
-      { type: 'Prepend', prepend: '▁' },
-      { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
-    ],
-  },
-  pre_tokenizer: null,
-  post_processor: null,
-  decoder: {
-    type: 'Sequence',
-    decoders: [
-      { type: 'Replace', pattern: { String: '▁' }, content: ' ' },
-      { type: 'ByteFallback' },
-      { type: 'Fuse' },
-      { type: 'Strip', content: ' ', start: 1, stop: 0 },
-    ],
-  },
-  model: {
-    type: 'BPE',
-    unk_token: '<unk>',
-    fuse_unk: true,
-    byte_fallback: true,
-    vocab: { '<unk>': 0, '<s>': 1, '<0x0A>': 2, '▁': 3, a: 4, b: 5, ab: 6 },
-    merges: ['a b'],
-  },
-};
-const unigram = {
-  version: '1.0',
-  added_tokens: [],
-  normalizer: { type: 'NFKC' },
-  pre_tokenizer: { type: 'Metaspace', replacement: '▁', add_prefix_space: true },
-  post_processor: null,
-  decoder: { type: 'Metaspace', replacement: '▁', add_prefix_space: true },
-  model: {
-    type: 'Unigram',
-    unk_id: 0,
-    vocab: [
-      ['<unk>', 0],
-      ['▁', -1],
-      ['a', -2.5],
-      ['b', -3],
-      ['ab', -2],
-    ],
-  },
-};
-export const tokenizers = [byteLevel, byteFallback, unigram];
-
-/** llama2.c's tokenizer.bin: the first tokens of a real one. */
-export const tokenizerBin = new Uint8Array(
-  readFileSync(new URL('../golden/formats/tok512.bin', import.meta.url)),
-).subarray(0, 3000);
 
 // ---- GGUF
 
@@ -146,24 +43,37 @@ const bpe = {
   'tokenizer.ggml.token_type': i32s([3, 1, 1, 1, 1, 1, 1, 1]),
   'tokenizer.ggml.bos_token_id': u32(0),
 };
-const ggufTensors = (/** @type {string} */ type) =>
-  [
-    ['token_embd', [8, 32]],
-    ['output_norm', [32]],
-    ['blk.0.attn_norm', [32]],
-    ['blk.0.ffn_norm', [32]],
-    ['blk.0.attn_q', [32, 32]],
-    ['blk.0.attn_k', [16, 32]],
-    ['blk.0.attn_v', [16, 32]],
-    ['blk.0.attn_output', [32, 32]],
-    ['blk.0.ffn_gate', [64, 32]],
-    ['blk.0.ffn_up', [64, 32]],
-    ['blk.0.ffn_down', [32, 64]],
-  ].map(([name, shape]) => ({
-    name: `${name}.weight`,
-    shape: /** @type {number[]} */ (shape),
-    type: shape.length === 2 ? type : 'F32',
-  }));
+/** Shapes of the weights that have the same one everywhere; a norm or bias has 32 numbers. @type {Record<string, number[]>} */
+const SHAPES = {
+  token_embd: [8, 32],
+  output: [8, 32],
+  attn_q: [32, 32],
+  attn_k: [16, 32],
+  attn_v: [16, 32],
+  attn_qkv: [64, 32],
+  attn_output: [32, 32],
+  ffn_gate: [64, 32],
+  ffn_up: [64, 32],
+  ffn_down: [32, 64],
+};
+/**
+ * Tensors of one block and of what lies around it: matrices of `type`, norms and biases f32.
+ * @param {string} names  a space between two
+ * @param {string} [type]
+ * @param {Record<string, number[]>} [shapes]  where they differ from SHAPES
+ */
+const tensorsOf = (names, type = 'Q8_0', shapes = {}) =>
+  names.split(' ').map((name) => {
+    const shape = shapes[name] ?? SHAPES[name] ?? [32];
+    const full = name.includes('.') ? name : `${name}.weight`;
+    return {
+      name: /^(?:token_embd|output|rope|enc|dec|blk)/.test(name) ? full : `blk.0.${full}`,
+      shape,
+      type: shape.length === 2 && !/norm|_rel_b/.test(name) ? type : 'F32',
+    };
+  });
+const LLAMA = 'token_embd output_norm attn_norm ffn_norm attn_q attn_k attn_v attn_output ffn_gate ffn_up ffn_down';
+const ggufTensors = (/** @type {string} */ type) => tensorsOf(LLAMA, type);
 
 /** The same metadata under another architecture. */
 const renamed = (/** @type {string} */ arch, /** @type {Record<string, any>} */ more) => ({
@@ -171,13 +81,6 @@ const renamed = (/** @type {string} */ arch, /** @type {Record<string, any>} */ 
   'general.architecture': text(arch),
   ...Object.fromEntries(Object.entries(more).map(([key, value]) => [`${arch}.${key}`, value])),
 });
-/** Tensors by name and shape: matrices q8_0, vectors f32. */
-const tensorsOf = (/** @type {Record<string, number[]>} */ shapes) =>
-  Object.entries(shapes).map(([name, shape]) => ({
-    name,
-    shape,
-    type: shape.length === 2 && !name.includes('norm') ? 'Q8_0' : 'F32',
-  }));
 const unigramPieces = {
   'tokenizer.ggml.model': text('t5'),
   'tokenizer.ggml.tokens': texts(['<pad>', '</s>', '<unk>', '▁', 'a', 'b', 'ab', '▁ab']),
@@ -197,18 +100,11 @@ const architectures = [
       }),
       ...sentencepiece,
     }),
-    tensors: tensorsOf({
-      'rope_factors_long.weight': [4],
-      'rope_factors_short.weight': [4],
-      'token_embd.weight': [8, 32],
-      'output_norm.weight': [32],
-      'blk.0.attn_norm.weight': [32],
-      'blk.0.ffn_norm.weight': [32],
-      'blk.0.attn_qkv.weight': [64, 32],
-      'blk.0.attn_output.weight': [32, 32],
-      'blk.0.ffn_up.weight': [128, 32],
-      'blk.0.ffn_down.weight': [32, 64],
-    }),
+    tensors: tensorsOf(
+      'rope_factors_long rope_factors_short token_embd output_norm attn_norm ffn_norm attn_qkv attn_output ffn_up ffn_down',
+      'Q8_0',
+      { rope_factors_long: [4], rope_factors_short: [4], ffn_up: [128, 32] },
+    ),
   },
   {
     meta: Object.entries({
@@ -223,23 +119,12 @@ const architectures = [
       }),
       ...unigramPieces,
     }),
-    tensors: tensorsOf({
-      'token_embd.weight': [8, 32],
-      'output_norm.weight': [32],
-      'blk.0.attn_norm.weight': [32],
-      'blk.0.post_attention_norm.weight': [32],
-      'blk.0.ffn_norm.weight': [32],
-      'blk.0.post_ffw_norm.weight': [32],
-      'blk.0.attn_q.weight': [32, 32],
-      'blk.0.attn_k.weight': [16, 32],
-      'blk.0.attn_v.weight': [16, 32],
-      'blk.0.attn_q_norm.weight': [16],
-      'blk.0.attn_k_norm.weight': [16],
-      'blk.0.attn_output.weight': [32, 32],
-      'blk.0.ffn_gate.weight': [64, 32],
-      'blk.0.ffn_up.weight': [64, 32],
-      'blk.0.ffn_down.weight': [32, 64],
-    }),
+    tensors: tensorsOf(
+      'token_embd output_norm attn_norm post_attention_norm ffn_norm post_ffw_norm attn_q attn_k attn_v ' +
+        'attn_q_norm attn_k_norm attn_output ffn_gate ffn_up ffn_down',
+      'Q8_0',
+      { attn_q_norm: [16], attn_k_norm: [16] },
+    ),
   },
   {
     meta: Object.entries({
@@ -250,43 +135,37 @@ const architectures = [
       }),
       ...bpe,
     }),
-    tensors: tensorsOf({
-      'token_embd.weight': [8, 32],
-      'output_norm.weight': [32],
-      'output_norm.bias': [32],
-      'output.weight': [8, 32],
-      'blk.0.attn_norm.weight': [32],
-      'blk.0.attn_norm.bias': [32],
-      'blk.0.attn_q.weight': [32, 32],
-      'blk.0.attn_k.weight': [16, 32],
-      'blk.0.attn_v.weight': [16, 32],
-      'blk.0.attn_q_norm.weight': [2, 16],
-      'blk.0.attn_k_norm.weight': [1, 16],
-      'blk.0.attn_output.weight': [32, 32],
-      'blk.0.ffn_gate.weight': [64, 32],
-      'blk.0.ffn_up.weight': [64, 32],
-      'blk.0.ffn_down.weight': [32, 64],
-    }),
+    tensors: tensorsOf(
+      'token_embd output_norm output_norm.bias output attn_norm attn_norm.bias attn_q attn_k attn_v ' +
+        'attn_q_norm attn_k_norm attn_output ffn_gate ffn_up ffn_down',
+      'Q8_0',
+      { attn_q_norm: [2, 16], attn_k_norm: [1, 16] },
+    ),
   },
 ];
 /** T5: two stacks, cross-attention, a bias by distance. */
-const t5Tensors = tensorsOf({
-  'token_embd.weight': [8, 32],
-  'enc.output_norm.weight': [32],
-  'dec.output_norm.weight': [32],
-  ...Object.fromEntries(
-    ['enc', 'dec'].flatMap((stack) => [
-      [`${stack}.blk.0.attn_rel_b.weight`, [8, 2]],
-      ...['attn', ...(stack === 'dec' ? ['cross_attn'] : [])].flatMap((part) => [
-        [`${stack}.blk.0.${part}_norm.weight`, [32]],
-        ...['q', 'k', 'v', 'o'].map((name) => [`${stack}.blk.0.${part}_${name}.weight`, [32, 32]]),
-      ]),
-      [`${stack}.blk.0.ffn_norm.weight`, [32]],
-      [`${stack}.blk.0.ffn_up.weight`, [64, 32]],
-      [`${stack}.blk.0.ffn_down.weight`, [32, 64]],
-    ]),
+const t5Names = ['enc', 'dec'].flatMap((stack) => [
+  `${stack}.blk.0.attn_rel_b.weight`,
+  ...['attn', ...(stack === 'dec' ? ['cross_attn'] : [])].flatMap((part) =>
+    ['norm', 'q', 'k', 'v', 'o'].map((name) => `${stack}.blk.0.${part}_${name}.weight`),
   ),
-}).map((t) => (t.name.includes('_rel_b') ? { ...t, type: 'F32' } : t));
+  ...['norm', 'up', 'down'].map((name) => `${stack}.blk.0.ffn_${name}.weight`),
+]);
+const t5Shape = (/** @type {string} */ name) =>
+  /rel_b/.test(name)
+    ? [8, 2]
+    : /_norm/.test(name)
+      ? [32]
+      : /up/.test(name)
+        ? [64, 32]
+        : /down/.test(name)
+          ? [32, 64]
+          : [32, 32];
+const t5Tensors = tensorsOf(
+  ['token_embd.weight', 'enc.output_norm.weight', 'dec.output_norm.weight', ...t5Names].join(' '),
+  'Q8_0',
+  { 'token_embd.weight': [8, 32], ...Object.fromEntries(t5Names.map((name) => [name, t5Shape(name)])) },
+);
 const t5 = {
   'general.architecture': text('t5'),
   't5.context_length': u32(16),

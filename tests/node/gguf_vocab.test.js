@@ -8,7 +8,7 @@ import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
 import { writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { Tokenizer } from '../../web/lib/index.js';
-import { tokenizers } from '../fuzz/seeds.js';
+import { tokenizers } from '../fuzz/tokenizer_seeds.js';
 import { golden, stories } from './helpers.js';
 
 describe('a tokenizer, written as the vocabulary of a GGUF and read again', () => {
