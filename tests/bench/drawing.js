@@ -3,12 +3,9 @@
 // Two shares: of the engine's speed, by the times of its steps (`step.ms`, as the page's header shows it), and of the
 // whole text's, from the call until its last token is there. Both pages run in one browser and in turn, so that a slow
 // minute of the machine affects both. The page is the build in site/ (`./build.sh page`).
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
+import { serveLibrary } from '../browser/engines/fixture.js';
 import { quiet, watchQuiet } from '../browser/quiet.js';
 
 const PROMPT = 'Once upon a time',
@@ -19,35 +16,14 @@ const PROMPT = 'Once upon a time',
  * @param {number} rounds  each a text in the empty page and one in the page
  */
 export async function measureDrawing(top, rounds) {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-bare-'));
-  writeFileSync(
-    join(folder, 'index.html'),
-    '<!doctype html><html><head><title></title></head><body>' +
-      '<script type="module" src="./main.js"></script></body></html>\n',
-  );
-  writeFileSync(
-    join(folder, 'main.js'),
-    `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`,
-  );
-  await build({
-    root: folder,
-    base: './',
-    configFile: false,
-    logLevel: 'error',
-    publicDir: false,
-    build: { target: 'es2022' },
-  });
-  const [bareSite, site] = [
-    await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': `${top}weights` } }),
-    await serve(`${top}site`, { isolate: false }),
-  ];
+  const [bareSite, site] = [await serveLibrary(false), await serve(`${top}site`, { isolate: false })];
   const browser = await launch();
   try {
     const bare = await browser.newPage();
     await bare.goto(bareSite.url);
-    await bare.waitForFunction(() => window.glassformer);
+    await bare.waitForFunction(() => window.library);
     await bare.evaluate(async (url) => {
-      window.model = await window.glassformer.load(url);
+      window.model = await window.library.load(url);
     }, `${bareSite.url}weights/stories.gguf`);
     const plain = () =>
       bare.evaluate(
@@ -114,6 +90,5 @@ export async function measureDrawing(top, rounds) {
   } finally {
     await browser.close();
     await Promise.all([bareSite.close(), site.close()]);
-    rmSync(folder, { recursive: true, force: true });
   }
 }

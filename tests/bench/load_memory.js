@@ -7,12 +7,12 @@
 // path and from a server. The bound is the weights in memory plus the largest tensor; what the process has before the
 // load, with the compiled engine, is not counted. Linux only: peaks are VmHWM of /proc/self/status.
 import { spawn } from 'node:child_process';
-import { createReadStream, closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { f32, ggufHeader, text, u32 } from '../../web/lib/convert/write_gguf.js';
+import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 import { archive, op, pickle, tensorOps } from '../node/torch_file.js';
 
@@ -185,19 +185,11 @@ const child = (/** @type {string} */ source, /** @type {object} */ options) =>
 
 async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-memory-'));
-  const server = createServer((request, response) => {
-    const path = join(folder, String(request.url).slice(1));
-    if (!/^\/[\w.]+$/.test(String(request.url)) || !statSync(path, { throwIfNoEntry: false }))
-      return void response.writeHead(404).end();
-    response.writeHead(200, { 'content-length': statSync(path).size });
-    createReadStream(path).pipe(response);
-  });
+  const server = await serve(folder, { isolate: false });
   try {
     const size = Number(process.argv[2] ?? 500) * MB;
     writeQ4K(join(folder, 'q4k.gguf'), size);
     writeTorch(join(folder, 'strided.pt'), Math.max(1, Math.round(size / 2 / (12 * 1024 * 1024 * 4))));
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-    const base = `http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`;
     const config = { n_head: 16 };
     const fixed = (/** @type {number} */ n) => (n / MB).toFixed(0).padStart(6);
     console.log(
@@ -209,16 +201,16 @@ async function main() {
       ['strided.pt', { config }, table],
       ['strided.pt', { config, dtype: 'q8_0' }, table],
     ]))
-      for (const place of [`${folder}/`, base]) {
+      for (const place of [`${folder}/`, server.url]) {
         const { before, peak, weights, linear } = await child(place + name, options);
         const used = peak - before;
         const stored = statSync(join(folder, name)).size;
         const sizes = [stored, weights, tensor, linear, used].map(fixed).join(' ');
-        const way = place === base ? 'from a server' : 'from a path';
+        const way = place === server.url ? 'from a server' : 'from a path';
         console.log(`${sizes}  ${(used / (weights + tensor)).toFixed(2)}  ${name} ${JSON.stringify(options)} ${way}`);
       }
   } finally {
-    server.close();
+    await server.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }

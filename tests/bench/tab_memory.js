@@ -5,41 +5,16 @@
 // The file is synthetic. The page is cross-origin isolated; the server answers Range. Each load runs in a browser of
 // its own, with the package's cache and without. The peak is VmHWM of the tab's renderer process, less what a tab has that
 // loaded and disposed of a small model. Linux only.
-import { createReadStream, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
 import { writeQ4K } from './load_memory.js';
 
 const MB = 1e6;
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const types = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
-
-/** The server of the package's files, of weights and of `folder`. */
-const serve = (/** @type {string} */ folder) =>
-  createServer((request, response) => {
-    const path = new URL(String(request.url), 'http://x').pathname;
-    const head = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
-    if (path === '/')
-      return void response.writeHead(200, { ...head, 'content-type': 'text/html' }).end('<!doctype html>');
-    const file = /^\/(dist|weights)\//.test(path) ? join(top, path) : join(folder, path);
-    const size = statSync(file, { throwIfNoEntry: false })?.size;
-    if (size === undefined) return void response.writeHead(404, head).end();
-    const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
-    const start = Number(from ?? 0);
-    const end = to ? Math.min(Number(to), size - 1) : size - 1;
-    response.writeHead(from === undefined ? 200 : 206, {
-      ...head,
-      etag: `"${size}"`,
-      'accept-ranges': 'bytes',
-      'content-length': end - start + 1,
-      'content-type': types[/** @type {keyof typeof types} */ (extname(file))] ?? 'application/octet-stream',
-      ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),
-    });
-    createReadStream(file, { start, end }).pipe(response);
-  });
 
 /** Peak and present size of the renderer whose page this browser shows, in bytes. */
 function renderer(/** @type {string} */ marker) {
@@ -89,16 +64,15 @@ async function measure(/** @type {string} */ base, /** @type {object} */ options
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-tab-'));
-const server = serve(folder);
+writeFileSync(join(folder, 'index.html'), '<!doctype html>');
+const server = await serve(folder, { also: { '/dist/': join(top, 'dist'), '/weights/': join(top, 'weights') } });
 try {
   const size = Number(process.argv[2] ?? 500) * MB;
   writeQ4K(join(folder, 'q4k.gguf'), size);
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const base = `http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`;
   const fixed = (/** @type {number} */ n) => (n / MB).toFixed(0).padStart(6);
   console.log('MB: file, weights, linear memory, peak of the load in the renderer, its share of the weights');
   for (const options of [{ cache: 'none' }, {}]) {
-    const { before, peak, weights, linear, ids, isolated } = await measure(base, options);
+    const { before, peak, weights, linear, ids, isolated } = await measure(server.url, options);
     const stored = statSync(join(folder, 'q4k.gguf')).size;
     console.log(
       `${[stored, weights, linear, peak - before].map(fixed).join(' ')}  ${((peak - before) / weights).toFixed(2)}`,
@@ -107,7 +81,6 @@ try {
     );
   }
 } finally {
-  server.closeAllConnections();
-  server.close();
+  await server.close();
   rmSync(folder, { recursive: true, force: true });
 }
