@@ -77,8 +77,9 @@ export const FAULTS = {
     fails: true,
     answer: (x) => send(x, { cut: CUT, headers: { etag: 'W/"1"', 'last-modified': undefined } }),
   },
+  // WebKitGTK takes the cut for the end, and ignores an encoding that the body has not.
   'cut without Content-Length': {
-    fails: false,
+    fails: 'either',
     answer: (x) => send(x, { headers: chunked, ...(x.n === 0 && { cut: CUT }) }),
   },
   'ends early without Content-Length': { fails: true, answer: (x) => send(x, { body: half(x), headers: chunked }) },
@@ -152,7 +153,7 @@ export const FAULTS = {
     fails: true,
     answer: (x) => send(x, { body: gzipSync(x.bytes).subarray(0, 3000), headers: { 'content-encoding': 'gzip' } }),
   },
-  'gzip, not compressed': { fails: true, answer: (x) => send(x, { headers: { 'content-encoding': 'gzip' } }) },
+  'gzip, not compressed': { fails: 'either', answer: (x) => send(x, { headers: { 'content-encoding': 'gzip' } }) },
   'gzip without saying so': { fails: true, answer: (x) => send(x, { body: gzipSync(x.bytes) }) },
   'bad chunks': {
     fails: true,

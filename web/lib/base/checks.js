@@ -89,13 +89,6 @@ export function checkedChunk(chunk, name) {
 export const addressed = async (...args) => (await import('./streamed.js')).addressed(...args);
 
 /**
- * Whether a text that a model's file contains is the name of a file or folder beside it: no path, not `..`.
- * @param {unknown} name
- * @returns {name is string}
- */
-export const isFileName = (name) => typeof name === 'string' && /^(?!\.\.?$)[\w.-]{1,255}$/.test(name);
-
-/**
  * Bytes that cannot change while they are read and that can be posted. A shared or resizable buffer is copied, a
  * detached one gives an empty array.
  * @param {Uint8Array | ArrayBuffer} bytes

@@ -9,7 +9,8 @@ import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
 import { MAX_OPEN_FILES } from '../bytes/bytes.js';
 import { partsAmong } from '../gguf/gguf_parts.js';
 import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
-import { isBytes, isFileName } from '../base/checks.js';
+import { isBytes } from '../base/checks.js';
+import { isFileName } from '../base/file_name.js';
 
 /** @import { Folder } from './opened_files.js' */
 /** @import { Bytes, Checkpoint, Opener, Overrides, Parsed } from './source.js' */

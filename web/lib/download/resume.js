@@ -50,23 +50,14 @@ export function withResume(fetch) {
 async function answer(fetch, url, init) {
   for (let attempts = 0; ; attempts++) {
     const response = checkedResponse(await fetch(url, init), url);
-    const wait = BUSY.includes(response.status) ? waitOf(response, attempts) : Infinity;
-    if (attempts === ATTEMPTS || wait > LONGEST_WAIT_MS) return response;
+    // What Retry-After asks for in seconds or as a date, otherwise twice the wait before
+    const after = response.headers.get('retry-after') ?? '';
+    const asked = Number(after) * 1000 || Date.parse(after) - Date.now();
+    const wait = asked > 0 ? asked : WAIT_MS * 2 ** attempts;
+    if (attempts === ATTEMPTS || wait > LONGEST_WAIT_MS || !BUSY.includes(response.status)) return response;
     response.body?.cancel().catch(() => {});
     await pause(wait, init?.signal ?? undefined);
   }
-}
-
-/**
- * The wait before the next request: what Retry-After asks for, otherwise twice the wait before.
- * @param {Response | null} response  null: the connection failed
- * @param {number} attempts  requests before this one
- * @returns {number} ms
- */
-function waitOf(response, attempts) {
-  const after = response?.headers.get('retry-after') ?? '';
-  const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
-  return ms > 0 ? ms : WAIT_MS * 2 ** attempts;
 }
 
 /** @typedef {{name: 'etag'|'last-modified', value: string}} Validator */
@@ -225,24 +216,20 @@ class ResumedBody {
    */
   async #reconnect(cause) {
     const signal = this.#init?.signal ?? undefined;
-    for (let busy = /** @type {Response | null} */ (null); ;) {
-      const wait = waitOf(busy, this.#attempts);
-      if (this.#attempts++ === ATTEMPTS || wait > LONGEST_WAIT_MS)
-        this.#refuse(`${this.#attempts - 1} requests for the rest brought nothing`, cause);
-      await pause(wait, signal);
+    for (;;) {
+      if (this.#attempts++ === ATTEMPTS) this.#refuse(`${ATTEMPTS} requests for the rest brought nothing`, cause);
+      await pause(WAIT_MS * 2 ** (this.#attempts - 1), signal);
       let response;
       try {
         const headers = new Headers(this.#init?.headers);
         headers.set('range', `bytes=${this.#position}-`);
         // A request to another origin would need Access-Control-Allow-Headers for if-range.
         if (!this.#crossOrigin) headers.set('if-range', this.#validator.value);
-        const fetch = this.#fetch; // the platform's fetch throws when it is called as a method
-        response = checkedResponse(await fetch(this.#url, { ...this.#init, headers }), this.#url);
+        response = await answer(this.#fetch, this.#url, { ...this.#init, headers });
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof GlassformerError) throw error;
         cause = error;
-        busy = null;
         continue;
       }
       if (this.#accepts(response)) {
@@ -250,9 +237,6 @@ class ResumedBody {
         this.#reader = null;
         return;
       }
-      response.body?.cancel().catch(() => {});
-      busy = response;
-      cause = new Error(`status ${response.status}`);
     }
   }
 
@@ -263,7 +247,6 @@ class ResumedBody {
   #accepts(response) {
     const { status, headers } = response;
     const { name, value } = this.#validator;
-    if (BUSY.includes(status)) return false;
     if (status !== 200 && status !== 206 && status !== 416)
       this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
     const same = headers.get(name) === value;

@@ -2,7 +2,7 @@
 //
 // modules.json lists the steps of a pipeline: the transformer, 1_Pooling, 2_Normalize. A step or a kind of pooling that
 // the engine lacks is noted, and Model.embed names it.
-import { isFileName } from '../base/checks.js';
+import { isFileName } from '../base/file_name.js';
 import { show } from '../base/errors.js';
 
 /** @import { Folder } from '../checkpoint/opened_files.js' */
