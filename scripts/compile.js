@@ -100,6 +100,8 @@ const wrapAllocator = wraps ? ['-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc']
 const failsAllocations = (file) => file.endsWith('/memory_test.c');
 const tests = () =>
   sources('tests/native').filter((file) => file.endsWith('_test.c') && (wraps || !failsAllocations(file)));
+/** Whether a test has the sources of the model in itself, compiled with double instead of float. */
+const isInDouble = (file) => readFileSync(file, 'utf8').includes('"in_double.h"');
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
 /**
@@ -112,7 +114,7 @@ const fuzzer = () => ({
   compile: nativeTest,
   link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
 });
-const kernelTests = ['tests/native/kernels_ref.c', 'tests/native/kernels_test.c'];
+const productsTest = ['tests/native/kernels_ref.c', 'tests/native/products_test.c'];
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
 const nativeTest = (source) => [
   '-O1', // with sanitizers -O2 compiles three times as long for tests that run a quarter faster
@@ -181,14 +183,20 @@ const targets = {
   'native-test': () => [
     ...tests().map((file) => ({
       out: `build/native-test/${basename(file, '.c')}`,
-      sources: [...engine(), ...trainer(), ...testHelpers(), file],
+      sources: isInDouble(file)
+        ? [
+            ...['base', 'kernels', 'model/observe'].flatMap((folder) => sources(`src/${folder}`)),
+            'src/model/kv.c',
+            file,
+          ]
+        : [...engine(), ...trainer(), ...testHelpers(), file],
       cc: CC,
       compile: nativeTest,
-      link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
+      link: ['-pthread', ...sanitize, '-lm', ...(isInDouble(file) ? [] : wrapAllocator)],
     })),
     ...relaxedKinds.map((kind, i) => ({
-      out: `build/native-test/kernels_test-${kind}`,
-      sources: [...sources('src/base'), ...sources('src/kernels'), ...kernelTests],
+      out: `build/native-test/products_test-${kind}`,
+      sources: [...sources('src/base'), ...sources('src/kernels'), ...productsTest],
       cc: CC,
       compile: (source) => [...nativeTest(source), `-DGF_EMULATE_RELAXED_DOT=${i}`],
       link: ['-pthread', ...sanitize, '-lm'],
@@ -203,7 +211,7 @@ const targets = {
   'wasm-test': () => [
     ...eachVariant((variant, flags) =>
       tests()
-        .filter((file) => !trains(file) && !failsAllocations(file))
+        .filter((file) => !trains(file) && !isInDouble(file) && !failsAllocations(file))
         .map((file) => ({
           out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
           sources: [...engine(), ...testHelpers(), file],

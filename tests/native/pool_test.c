@@ -251,7 +251,28 @@ static void each_tile_of_a_job_larger_than_one_word_runs_once(void) {
     gf_pool_close(p);
 }
 
+static void each_tile_runs_once_by_any_number_of_threads(void) {
+    static uint8_t times[1000];
+    CHECK_INT(gf_pool_threads(NULL), 1);
+    CHECK(gf_pool_open(1) == NULL);
+    for (int threads = 1; threads <= 3; threads++)
+        for (int opened = 0; opened < 20; opened++) { /* the first pool for 300 jobs, the others for one each */
+            struct gf_pool *p = threads > 1 ? gf_pool_open(threads) : NULL;
+            if (p) CHECK_INT(gf_pool_threads(p), threads);
+            for (int job = 0; job < (opened ? 1 : 300); job++) {
+                const int32_t n = opened ? opened : job % 3 ? 1000 : job % 2 ? 7 : 0;
+                int32_t wrong = 0;
+                memset(times, 0, sizeof times);
+                gf_pool_run(p, count_tile, times, n);
+                for (int32_t k = 0; k < 1000; k++) wrong += times[k] != (k < n);
+                CHECK_INT(wrong, 0);
+            }
+            gf_pool_close(p);
+        }
+}
+
 int main(void) {
+    RUN(each_tile_runs_once_by_any_number_of_threads);
     RUN(pace_tries_the_other_mode_soon_after_a_change);
     RUN(each_tile_of_a_job_larger_than_one_word_runs_once);
 #if !defined(__wasm__)
