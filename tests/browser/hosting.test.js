@@ -20,10 +20,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { serve } from '../../scripts/serve.js';
-import { load } from '../../web/lib/index.js';
 import { browser, site } from './built_page.js';
-import { top } from './expected.js';
-import { resting, settled } from './page_parts.js';
+import { continued, top, withModel } from './expected.js';
+import { ids, runPrompt, settled } from './page_parts.js';
 import { watchQuiet } from './quiet.js';
 
 const document = readFileSync(join(top, 'docs/hosting.md'), 'utf8');
@@ -49,17 +48,9 @@ const temporary = mkdtempSync(join(tmpdir(), 'glassformer-hosting-'));
 let expected;
 
 before(async () => {
-  const model = await load(join(top, 'weights/stories.gguf'));
-  expected = await model.encode(PROMPT);
-  for await (const { id } of model.generate(PROMPT, {
-    maxTokens: TOKENS,
-    seed: SEED,
-    temperature: 0.8,
-    topK: 40,
-    topP: 0.95,
-  }))
-    expected.push(id);
-  model.dispose();
+  expected = await withModel('weights/stories.gguf', (model) =>
+    continued(model, PROMPT, { maxTokens: TOKENS, seed: SEED }),
+  );
 });
 after(() => rmSync(temporary, { recursive: true, force: true }));
 
@@ -119,15 +110,9 @@ async function written(url) {
     await page.goto(url);
     await settled(page);
     await page.locator('button[aria-controls="sampling"]').click();
-    await page.locator('#pace').selectOption('fast');
-    await page.locator('#max-tokens').fill(String(TOKENS));
-    await page.locator('#seed').fill(String(SEED));
-    await page.locator('#seed').press('Tab');
-    await page.getByLabel('Prompt', { exact: true }).fill(PROMPT);
-    await page.getByLabel('Prompt', { exact: true }).press('Enter');
-    await resting(page);
+    await runPrompt(page, PROMPT, { tokens: TOKENS, seed: SEED });
     return {
-      ids: await page.locator('.tok').evaluateAll((list) => list.map((token) => Number(token.dataset.id))),
+      ids: await ids(page),
       isolated: await page.evaluate(() => crossOriginIsolated),
       complaints,
       requests,

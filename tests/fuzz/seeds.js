@@ -4,13 +4,11 @@ import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../node/writ
 import { LETTERS } from './tokenizer_seeds.js';
 
 const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
-/** At most 2^16: a shape may claim more than there is. */
+// at most 2^16: a shape may claim more than there is
 const floats = (/** @type {number} */ n) =>
   Float32Array.from({ length: n > 2 ** 16 ? 2 ** 16 : n }, (_, i) => (((i * 37) % 101) - 50) / 50);
 const json = (/** @type {string} */ path) =>
   JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
-
-// ---- GGUF
 
 const llama = {
   'general.architecture': text('llama'),
