@@ -4,7 +4,7 @@
 // stores some weights of Hugging Face in another form: Gemma's norms with the 1 added; the fused q, k and v of GPT-NeoX
 // and BLOOM as three blocks of rows; the rows of q and k permuted where rope_pairs is "adjacent". GELU means its tanh
 // form.
-import { eachLayer, repeating, windowFields } from '../huggingface/families_common.js';
+import { eachLayer, repeating, windowFields } from '../config/layers.js';
 
 /** @import { Names } from '../config/plan.js' */
 /**

@@ -5,7 +5,7 @@
 // pairs are rotated.
 import { completeConfig } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
-import { contextLength } from '../huggingface/families_common.js';
+import { contextLength } from '../config/layers.js';
 import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, namesOf } from './gguf_archs.js';
 import { placesByName } from '../config/plan.js';
 import { Texts } from '../tokenizers/texts.js';

@@ -1,4 +1,5 @@
 // families_common.js - what the model families of Hugging Face have in common: activations, rotary positions, layers
+import { eachLayer } from '../config/layers.js';
 
 /** @import { Config } from '../config/config.js' */
 /** @import { Conventions } from '../config/plan.js' */
@@ -131,32 +132,6 @@ export const nameIn = (files, names, prefix = 'blocks.0.') =>
 // ---- layers
 
 /**
- * A list with a flag for each layer, as a configuration has it: its shortest repetition, and [] where all are true.
- * @param {boolean[]} flags
- */
-export function repeating(flags) {
-  if (flags.every(Boolean)) return [];
-  let n = 1;
-  while (!flags.every((flag, i) => flag === flags[i % n])) n++;
-  return flags.slice(0, n);
-}
-
-/** Most layers of a model, as FIELDS of config_fields.js has it. */
-export const MAX_LAYERS = 4096;
-
-/**
- * One value for each layer.
- * @template T
- * @param {unknown} layers  their number
- * @param {(layer: number) => T} of
- * @returns {T[]}
- */
-export const eachLayer = (layers, of) =>
-  Array.from({ length: Number.isInteger(layers) && Number(layers) <= MAX_LAYERS ? Number(layers) : 0 }, (_, l) =>
-    of(l),
-  );
-
-/**
  * Which layers have a sliding window: as layer_types says, or by the rule of the family.
  * @param {Json} json
  * @param {Unsupported} unsupported
@@ -172,14 +147,6 @@ export function windowLayers(json, unsupported, rule) {
     if (type !== 'sliding_attention' && type !== 'full_attention') unsupported('layer_types', type);
   return types.map((type) => type === 'sliding_attention');
 }
-
-/**
- * The fields of a sliding window in some of the layers.
- * @param {boolean[]} layers  one for each
- * @param {any} window
- */
-export const windowFields = (layers, window) =>
-  layers.some(Boolean) ? { sliding_window: window, window_layers: repeating(layers) } : { sliding_window: 0 };
 
 // ---- rotary positions
 
@@ -254,24 +221,6 @@ function longrope(s, json, unsupported) {
     rope_attention_factor: number(s, 'attention_factor', natural, unsupported),
     rope_factor: 1,
   };
-}
-
-/** How many times what its factor is made for a model with dynamic frequencies may hold: these fit any length. */
-const DYNAMIC_ROOM = 16;
-
-/**
- * The most positions of a model, which some scalings extend beyond max_position_embeddings.
- * @param {Json} fields  of a configuration, with rope_scaling
- * @param {Json} json
- * @returns {any}
- */
-export function contextLength({ context_length: own, rope_scaling: type, rope_factor: by, ...fields }, json) {
-  const s = json.rope_scaling ?? json.rope_parameters ?? {};
-  const original = fields.rope_original_context;
-  const factor = type === 'longrope' ? (json.original_max_position_embeddings ? 1 : (s.factor ?? 1)) : by;
-  const times = { yarn: 1, longrope: 1, dynamic: DYNAMIC_ROOM }[/** @type {string} */ (type)];
-  const extended = times && Math.floor(times * factor * original);
-  return extended && Number.isInteger(own) ? Math.min(Math.max(own, extended), 2 ** 31 - 1) : own;
 }
 
 /**

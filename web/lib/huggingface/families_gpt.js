@@ -1,15 +1,6 @@
 // families_gpt.js - the families with a plain feed-forward layer and LayerNorm: GPT-2 and those that followed it
-import {
-  BIASED,
-  SIZE_KEYS,
-  GPT2_KEYS,
-  MAX_LAYERS,
-  activation,
-  biasKeys,
-  eachLayer,
-  repeating,
-  ropeFields,
-} from './families_common.js';
+import { MAX_LAYERS, repeating } from '../config/layers.js';
+import { BIASED, SIZE_KEYS, GPT2_KEYS, activation, biasKeys, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 
 /** @import { Family, Json } from './families_common.js' */

@@ -1,6 +1,7 @@
 // families_llama.js - the families with Llama's structure: one norm before each sublayer or other norms at the same
 // places, rotary positions, a feed-forward layer with a gate
-import { SIZE_KEYS, eachLayer, gated, repeating, ropeFields, windowFields, windowLayers } from './families_common.js';
+import { eachLayer, repeating, windowFields } from '../config/layers.js';
+import { SIZE_KEYS, gated, ropeFields, windowLayers } from './families_common.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 

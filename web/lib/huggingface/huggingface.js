@@ -6,7 +6,8 @@ import { completeConfig, isField, tokenIds } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/checks.js';
 import { FAMILIES } from './families_all.js';
-import { contextLength, conventionsOf } from './families_common.js';
+import { contextLength } from '../config/layers.js';
+import { conventionsOf } from './families_common.js';
 import { placesByName } from '../config/plan.js';
 
 /** @import { Config } from '../config/config.js' */
