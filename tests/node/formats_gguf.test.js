@@ -225,3 +225,18 @@ test('a table of rotary factors is converted back to the Llama 3 scaling that pr
     /"yarn" together/,
   );
 });
+
+test('counts above their limits are refused before what they count is read', async () => {
+  const bytes = Buffer.from(ggufFile({ 'a.list': { type: 9, of: 4, value: [1] } }));
+  const list = bytes.indexOf('a.list') + 6 + 4 + 4;
+  for (const [at, most, words] of [
+    [8, 131072, /the number of tensors is 131073, at most 131072/],
+    [16, 65536, /the number of keys is 65537, at most 65536/],
+    [24, 2 ** 24, /the length of .* is 16777217, at most 16777216/],
+    [list, 2 ** 23, /the length of .*a\.list.* is 8388609, at most 8388608/],
+  ]) {
+    const changed = Buffer.from(bytes);
+    changed.writeBigUInt64LE(BigInt(most + 1), at);
+    await rejects(changed, 'bad-header', words);
+  }
+});

@@ -56,6 +56,9 @@ describe('SentencePiece models', () => {
     const ids = want.marian[want.texts.indexOf('a red ball')];
     assert.deepEqual(tokenizer.encode('>>fra<< a red ball'), [vocab['>>fra<<'], ...ids, 0]);
     assert.equal(tokenizer.decode([vocab['▁Ball'], ...ids]), 'Ball a red ball');
+    // a token that source.spm lacks is the last resort, although its score alone would win
+    const foreign = new Tokenizer(marianTokenizer(read('source.spm'), { ...vocab, '▁balls': 21 }, 'opus'));
+    assert.deepEqual(foreign.encode('balls'), [...want.marian[want.texts.indexOf('balls')], 0]);
   });
 
   test('a folder without a tokenizer.json is read with them, or says what is missing', async () => {
