@@ -152,7 +152,7 @@ test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet take effect'
   const quiet = await text('--quiet');
   assert.deepEqual([quiet.out, quiet.err], [plain.out, '']);
   const [, word] = /^One day\W+\w+ (\w+)/.exec(plain.out) ?? [];
-  const stopped = await text('--stop', 'no such text', '--stop', word);
+  const stopped = await text('--stop', word, '--stop', 'no such text');
   assert.equal(stopped.out, plain.out.slice(0, plain.out.indexOf(word, 'One day'.length)));
   assert.match(stopped.err, /ended by stop/);
 });

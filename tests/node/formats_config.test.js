@@ -100,6 +100,8 @@ test("the Hugging Face families' defaults and alternative key names are read", (
     read({ model_type: 'qwen2', use_sliding_window: true, sliding_window: 8, max_window_layers: 0 }).sliding_window,
     8,
   );
+  const gemma3 = (change) => read({ model_type: 'gemma3_text', query_pre_attn_scalar: 4, ...change }).rope_local_theta;
+  assert.deepEqual([gemma3({}), gemma3({ rope_local_base_freq: 5000 })], [10000, 5000]);
   const qwen3 = read({ model_type: 'qwen3', attention_bias: true });
   assert.deepEqual([qwen3.qk_norm, qwen3.d_head, qwen3.bias_attn_out], [true, 128, true]);
   const llama3 = { factor: 8, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 64 };

@@ -243,6 +243,27 @@ test('a prefill runs to its end, whichever buttons are pressed meanwhile', async
   }
 });
 
+test('a prompt that comes while the rows of the one before it are kept replaces it', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { api } = state.run.model,
+    { forward } = api;
+  let second;
+  api.forward = async (...given) => {
+    const out = await forward.apply(api, given);
+    api.forward = forward;
+    setImmediate(() => (second = run.setPrompt('Lily')));
+    return out;
+  };
+  await run.setPrompt('word '.repeat(200));
+  await until(() => second);
+  await second;
+  assert.deepEqual(
+    state.text.tokens.map((t) => t.id),
+    await api.encode('Lily'),
+  );
+});
+
 // The old text was shown under the new prompt, and the address belonged to neither.
 test('under a prompt that is refused no text is shown and none is generated', async () => {
   const { state, errors, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
@@ -386,6 +407,7 @@ test('counts in an address must be whole numbers', () => {
     [state.sampler, at, key, n],
     [{ temperature: 0.5, topK: 40, topP: 0.25, seed: 1337, ignoreEos: false }, undefined, undefined, undefined],
   );
+  assert.equal(readAddress('#seed=4294967295').state.sampler.seed, 4294967295);
 });
 
 // The prompt was cut to half of the context, as the button does for another model's prompt: the text continued from
