@@ -1,40 +1,14 @@
 // cli.test.js - the command line, as a process
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
+import { folder, run, runWith } from './command_line.js';
 import { collect, golden, json, stories, top } from './helpers.js';
-
-const CLI = join(top, 'web/lib/cli/cli.js');
-
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
-
-after(() => rmSync(folder, { recursive: true, force: true }));
-
-/**
- * @param {string[]} args
- * @param {{input?: string, env?: Record<string, string>}} [o]
- * @returns {Promise<{code: number, out: string, err: string}>}
- */
-function runWith(args, { input = '', env = {} } = {}) {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [CLI, ...args],
-      { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
-      (error, out, err) => resolve({ code: error?.code ?? 0, out, err }),
-    );
-    child.stdin?.end(input);
-  });
-}
-
-/** @param {...string} args */
-const run = (...args) => runWith(args);
 
 test('generated text goes to standard output, measurements to standard error', async () => {
   const model = await load(stories);

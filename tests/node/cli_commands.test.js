@@ -1,40 +1,14 @@
 // cli_commands.test.js - the command line: embed, convert and quantize, downloads, headers and progress
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
 import { countParameters, load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
+import { CLI, folder, run, runWith } from './command_line.js';
 import { golden, randomTensor, safetensors, sameBits, stories, top } from './helpers.js';
-
-const CLI = join(top, 'web/lib/cli/cli.js');
-
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
-
-after(() => rmSync(folder, { recursive: true, force: true }));
-
-/**
- * @param {string[]} args
- * @param {{input?: string, env?: Record<string, string>}} [o]
- * @returns {Promise<{code: number, out: string, err: string}>}
- */
-function runWith(args, { input = '', env = {} } = {}) {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [CLI, ...args],
-      { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
-      (error, out, err) => resolve({ code: error?.code ?? 0, out, err }),
-    );
-    child.stdin?.end(input);
-  });
-}
-
-/** @param {...string} args */
-const run = (...args) => runWith(args);
 
 test('embed prints a vector for each text', async () => {
   const config = { model_type: 'glassformer', kind: 'encoder', vocab_size: 500, d_model: 16, n_layers: 1, n_heads: 2 };

@@ -4,35 +4,21 @@ import { after, before, describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { GlassformerError, Tokenizer, load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/index.js';
 import { compiled } from '../../web/lib/constrain/compile.js';
 import { constraintOf } from '../../web/lib/constrain/constraint.js';
 import { utf8Sequences } from '../../web/lib/constrain/utf8.js';
-import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
 import { grammarAutomaton, reads } from './automata.js';
 import { collect, json, refused, stories, top } from './helpers.js';
 import { isValid } from './json_validity.js';
+import { vocabularies } from './vocabularies.js';
 import { numbersOf } from './random_schemas.js';
 
-/** Tokenizers with bytes of three kinds, each as constraintOf sees a model. */
 let models;
-
 let model;
 
 before(async () => {
-  const named = {
-    'byte-level BPE': await Tokenizer.load(stories),
-    'few characters and bytes': await Tokenizer.load(join(top, 'weights/dates/tokenizer.json')),
-    SentencePiece: await Tokenizer.load(join(top, 'tests/golden/formats/tok512.bin')),
-  };
-  models = Object.entries(named).map(([name, tokenizer]) => ({
-    name,
-    tokenizer,
-    config: { vocab_size: tokenizer.vocabSize },
-    special: { eos: [...tokenizer.special].slice(-1) },
-  }));
-  for (const one of models)
-    one.vocabulary = vocabularyOf(JSON.parse(one.tokenizer.toText()), one.config.vocab_size, one.special.eos);
+  models = await vocabularies();
   model = await load(stories);
 });
 

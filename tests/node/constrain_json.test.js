@@ -1,41 +1,20 @@
 // constrain_json.test.js - JSON schemas: exactly the valid texts are read
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Tokenizer, load } from '../../web/lib/index.js';
 import { Automaton } from '../../web/lib/constrain/automaton.js';
 import { integers } from '../../web/lib/constrain/integers.js';
 import { networkOf } from '../../web/lib/constrain/network.js';
-import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
 import { reads, schemaAutomaton } from './automata.js';
-import { stories, top } from './helpers.js';
 import { isValid } from './json_validity.js';
+import { vocabularies } from './vocabularies.js';
 import { numbersOf, randomText, schema } from './random_schemas.js';
 
-/** Tokenizers with bytes of three kinds, each as constraintOf sees a model. */
 let models;
 
-let model;
-
 before(async () => {
-  const named = {
-    'byte-level BPE': await Tokenizer.load(stories),
-    'few characters and bytes': await Tokenizer.load(join(top, 'weights/dates/tokenizer.json')),
-    SentencePiece: await Tokenizer.load(join(top, 'tests/golden/formats/tok512.bin')),
-  };
-  models = Object.entries(named).map(([name, tokenizer]) => ({
-    name,
-    tokenizer,
-    config: { vocab_size: tokenizer.vocabSize },
-    special: { eos: [...tokenizer.special].slice(-1) },
-  }));
-  for (const one of models)
-    one.vocabulary = vocabularyOf(JSON.parse(one.tokenizer.toText()), one.config.vocab_size, one.special.eos);
-  model = await load(stories);
+  models = await vocabularies();
 });
-
-after(() => model.dispose());
 
 describe('JSON schemas', () => {
   test('any random text under any schema is JSON and valid, in every kind of vocabulary', () => {

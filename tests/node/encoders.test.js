@@ -1,57 +1,17 @@
 // encoders.test.js - BERT and its relatives: outputs, pooling, token types, tensor names, tokenizers, refusals. The
 // numbers of whole passes are compared with Hugging Face's and llama.cpp's in parity.test.js
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { countParameters, create, load, train } from '../../web/lib/index.js';
-import { distance, golden, numbers, openCase, refused, sameBits } from './helpers.js';
-
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-encoders-'));
-
-after(() => rmSync(folder, { recursive: true }));
-
-/** 57 tokens: the special ones, letters and their continuations. */
-const letters = Array.from('abcdefghijklmnopqrstuvwxyz');
-
-const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...letters, ...letters.map((c) => `##${c}`)];
-
-let made = 0;
+import { bert, ids, rowsOf, vocabulary, withWords } from './bert_folders.js';
+import { distance, numbers, openCase, refused, sameBits } from './helpers.js';
 
 /** Whether this Node has relaxed SIMD. */
 const relaxed = await engineModule({ backend: 'relaxed' }).then(
   () => true,
   () => false,
 );
-
-/**
- * A folder with the files of a case and others.
- * @param {string} name  of the case
- * @param {Record<string, any>} [files]  texts, bytes or JSON by path
- * @returns {string}
- */
-function folderOf(name, files = {}) {
-  const to = join(folder, String(made++));
-  mkdirSync(to);
-  for (const file of ['config.json', 'model.safetensors']) cpSync(join(golden, name, file), join(to, file));
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(join(to, path, '..'), { recursive: true });
-    const plain = typeof content === 'string' || content instanceof Uint8Array;
-    writeFileSync(join(to, path), plain ? content : JSON.stringify(content));
-  }
-  return `${to}/`;
-}
-
-/** A folder of the BERT case with a vocabulary. @param {Record<string, any>} [files] */
-const withWords = (files) => folderOf('bert', { 'vocab.txt': `${vocabulary.join('\n')}\n`, ...files });
-
-const rowsOf = ({ data, shape: [n, d] }) => Array.from({ length: n }, (_, i) => data.slice(i * d, (i + 1) * d));
-
-const bert = openCase('bert');
-
-const ids = bert.about.input_ids.slice(0, 23);
 
 describe('one pass by every path has the same bits', () => {
   test('a batch gives the rows of single calls, padded with zeros', async () => {

@@ -6,33 +6,8 @@ import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
 import { create, load } from '../../web/lib/index.js';
-import {
-  collect,
-  distance,
-  golden,
-  json,
-  numbers,
-  openCase,
-  readTensors,
-  refused,
-  safetensors,
-  sameBits,
-} from './helpers.js';
-
-const config = {
-  vocab_size: 96,
-  d_model: 64,
-  n_layers: 2,
-  n_heads: 4,
-  n_kv_heads: 2,
-  context_length: 128,
-  d_ff: 96,
-  n_experts: 6,
-  n_experts_used: 2,
-  d_expert: 32,
-};
-
-const ids = numbers(40, 96, 3);
+import { collect, distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+import { expertIds as ids, withExperts as config } from './small_models.js';
 
 /** The golden checkpoint with other names of the experts. */
 function restacked(name) {

@@ -8,22 +8,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { countParameters, create, estimate, load, train } from '../../web/lib/index.js';
 import { OPERATIONS, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
-import { collect, distance, golden, json, numbers, openCase, refused, sameBits, top } from './helpers.js';
-
-const config = {
-  vocab_size: 96,
-  d_model: 64,
-  n_layers: 2,
-  n_heads: 4,
-  n_kv_heads: 2,
-  context_length: 128,
-  d_ff: 96,
-  n_experts: 6,
-  n_experts_used: 2,
-  d_expert: 32,
-};
-
-const ids = numbers(40, 96, 3);
+import { collect, distance, golden, json, openCase, refused, sameBits, top } from './helpers.js';
+import { expertIds as ids, withExperts as config } from './small_models.js';
 
 const point = (name, layer = 0) => `blocks.${layer}.mlp.hook_${name}`;
 

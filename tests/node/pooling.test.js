@@ -1,49 +1,10 @@
 // pooling.test.js - embed(): pooling, normalisation and truncation
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
+import { bert, ids, rowsOf, withWords } from './bert_folders.js';
 import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
-
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-encoders-'));
-
-after(() => rmSync(folder, { recursive: true }));
-
-/** 57 tokens: the special ones, letters and their continuations. */
-const letters = Array.from('abcdefghijklmnopqrstuvwxyz');
-
-const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...letters, ...letters.map((c) => `##${c}`)];
-
-let made = 0;
-
-/**
- * A folder with the files of a case and others.
- * @param {string} name  of the case
- * @param {Record<string, any>} [files]  texts, bytes or JSON by path
- * @returns {string}
- */
-function folderOf(name, files = {}) {
-  const to = join(folder, String(made++));
-  mkdirSync(to);
-  for (const file of ['config.json', 'model.safetensors']) cpSync(join(golden, name, file), join(to, file));
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(join(to, path, '..'), { recursive: true });
-    const plain = typeof content === 'string' || content instanceof Uint8Array;
-    writeFileSync(join(to, path), plain ? content : JSON.stringify(content));
-  }
-  return `${to}/`;
-}
-
-/** A folder of the BERT case with a vocabulary. @param {Record<string, any>} [files] */
-const withWords = (files) => folderOf('bert', { 'vocab.txt': `${vocabulary.join('\n')}\n`, ...files });
-
-const rowsOf = ({ data, shape: [n, d] }) => Array.from({ length: n }, (_, i) => data.slice(i * d, (i + 1) * d));
-
-const bert = openCase('bert');
-
-const ids = bert.about.input_ids.slice(0, 23);
 
 describe('pooling', () => {
   const modules = (...types) =>

@@ -182,3 +182,18 @@ export function randomModel(fields) {
   }
   return { weights: safetensors(tensors), config: { model_type: 'glassformer', ...config } };
 }
+
+/** A decoder with experts, and ids for it. */
+export const withExperts = {
+  vocab_size: 96,
+  d_model: 64,
+  n_layers: 2,
+  n_heads: 4,
+  n_kv_heads: 2,
+  context_length: 128,
+  d_ff: 96,
+  n_experts: 6,
+  n_experts_used: 2,
+  d_expert: 32,
+};
+export const expertIds = numbers(40, 96, 3);

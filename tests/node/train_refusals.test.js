@@ -1,35 +1,8 @@
 // train_refusals.test.js - train() refuses wrong options, texts, vocabularies and checkpoints
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { train } from '../../web/lib/index.js';
-import { top } from './helpers.js';
-
-const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
-
-const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 64, norm_eps: 1e-5 };
-
-const small = { vocabSize: 300, batchTokens: 256 };
-
-const classic = {
-  ...tiny,
-  norm: 'layernorm',
-  norm_placement: 'post',
-  ffn: 'relu',
-  position: 'sinusoidal',
-  tie_word_embeddings: false,
-};
-
-/** All steps of a run, or those up to `until`. */
-async function steps(run, until = Infinity) {
-  const all = [];
-  for await (const step of run) {
-    all.push(step);
-    if (step.step === until) break;
-  }
-  return all;
-}
+import { classic, small, steps, text, tiny } from './small_runs.js';
 
 const refused = (config, data, options, code, sentence) =>
   assert.rejects(train(config, data, options).next(), (error) => {

@@ -7,53 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Tokenizer, train } from '../../web/lib/index.js';
-import { collect, gpt2Recipe, top } from './helpers.js';
-
-const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
-
-const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 64, norm_eps: 1e-5 };
-
-const small = { vocabSize: 300, batchTokens: 256 };
-
-const gpt2 = {
-  ...tiny,
-  ...gpt2Recipe,
-};
-
-const classic = {
-  ...tiny,
-  norm: 'layernorm',
-  norm_placement: 'post',
-  ffn: 'relu',
-  position: 'sinusoidal',
-  tie_word_embeddings: false,
-};
+import { collect, top } from './helpers.js';
+import { classic, gpt2, small, steps, text, tiny, trained } from './small_runs.js';
 
 const program = join(top, 'build/native/glassformer-train');
 
 const workFolder = mkdtempSync(join(tmpdir(), 'glassformer-training-'));
 
 after(() => rmSync(workFolder, { recursive: true, force: true }));
-
-/** All steps of a run, or those up to `until`. */
-async function steps(run, until = Infinity) {
-  const all = [];
-  for await (const step of run) {
-    all.push(step);
-    if (step.step === until) break;
-  }
-  return all;
-}
-
-/** A run to its end, what `use` makes of it, and no run any more. */
-async function trained(config, data, options, use) {
-  const run = train(config, data, options);
-  try {
-    return await use(run, await steps(run));
-  } finally {
-    await run.dispose();
-  }
-}
 
 describe('learning', () => {
   test('the loss of random weights is ln(vocabulary)', async () => {

@@ -1,0 +1,33 @@
+// command_line.js - runs the command line as a process, with a folder for its files
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { top } from './helpers.js';
+
+export const CLI = join(top, 'web/lib/cli/cli.js');
+
+export const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/**
+ * @param {string[]} args
+ * @param {{input?: string, env?: Record<string, string>}} [o]
+ * @returns {Promise<{code: number, out: string, err: string}>}
+ */
+export function runWith(args, { input = '', env = {} } = {}) {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [CLI, ...args],
+      { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
+      (error, out, err) => resolve({ code: error?.code ?? 0, out, err }),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+/** @param {...string} args */
+export const run = (...args) => runWith(args);

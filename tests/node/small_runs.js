@@ -1,0 +1,42 @@
+// small_runs.js - small training runs: a text, configurations and options, and a run to its end
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { train } from '../../web/lib/index.js';
+import { gpt2Recipe, top } from './helpers.js';
+
+export const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
+
+export const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 64, norm_eps: 1e-5 };
+
+export const small = { vocabSize: 300, batchTokens: 256 };
+
+export const gpt2 = { ...tiny, ...gpt2Recipe };
+
+export const classic = {
+  ...tiny,
+  norm: 'layernorm',
+  norm_placement: 'post',
+  ffn: 'relu',
+  position: 'sinusoidal',
+  tie_word_embeddings: false,
+};
+
+/** All steps of a run, or those up to `until`. */
+export async function steps(run, until = Infinity) {
+  const all = [];
+  for await (const step of run) {
+    all.push(step);
+    if (step.step === until) break;
+  }
+  return all;
+}
+
+/** A run to its end, what `use` makes of it, and no run any more. */
+export async function trained(config, data, options, use) {
+  const run = train(config, data, options);
+  try {
+    return await use(run, await steps(run));
+  } finally {
+    await run.dispose();
+  }
+}
