@@ -3,45 +3,50 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { load } from '../../web/lib/index.js';
-import { collect, limited, openCase, refused } from './helpers.js';
+import { collect, limited, openCase, refused, stories } from './helpers.js';
+
+/** A folder with a model that has the letters from A on as tokens, and this chat template. */
+function folderWith(template, names = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-sessions-'));
+  folders.push(folder);
+  const c = openCase('llama_1tok');
+  copyFileSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
+  const special = (id, content) => ({
+    id,
+    content,
+    special: true,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+  });
+  const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
+  json('config.json', { ...c.config, bos_token_id: 60, eos_token_id: 61 });
+  json('tokenizer.json', {
+    added_tokens: [special(60, '<s>'), special(61, '</s>'), special(62, '[user]'), special(63, '[bot]')],
+    normalizer: null,
+    pre_tokenizer: null,
+    post_processor: null,
+    decoder: { type: 'Fuse' },
+    model: {
+      type: 'BPE',
+      vocab: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [String.fromCharCode(65 + i), i])),
+      merges: [],
+    },
+  });
+  json('tokenizer_config.json', { chat_template: template, ...names });
+  return `${folder}/`;
+}
+const folders = [];
+after(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
 describe('chat', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-sessions-'));
-  after(() => rmSync(folder, { recursive: true }));
-  before(() => {
-    const c = openCase('llama_1tok');
-    copyFileSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
-    const special = (id, content) => ({
-      id,
-      content,
-      special: true,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-    });
-    const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
-    json('config.json', { ...c.config, bos_token_id: 60, eos_token_id: 61 });
-    json('tokenizer.json', {
-      added_tokens: [special(60, '<s>'), special(61, '</s>'), special(62, '[user]'), special(63, '[bot]')],
-      normalizer: null,
-      pre_tokenizer: null,
-      post_processor: null,
-      decoder: { type: 'Fuse' },
-      model: {
-        type: 'BPE',
-        vocab: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [String.fromCharCode(65 + i), i])),
-        merges: [],
-      },
-    });
-    json('tokenizer_config.json', {
-      chat_template:
-        '{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% if m.role == "bot" %}{{ eos_token }}{% endif %}{% endfor %}[bot]',
-    });
-  });
+  const folder = folderWith(
+    '{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% if m.role == "bot" %}{{ eos_token }}{% endif %}{% endfor %}[bot]',
+  );
   const user = (content) => ({ role: 'user', content });
   const bot = (content) => ({ role: 'bot', content });
   const options = { maxTokens: 6, temperature: 0.8, seed: 3 };
@@ -60,8 +65,8 @@ describe('chat', () => {
   for (const kvDtype of ['f32', 'f16', 'q8_0']) {
     for (const worker of [false, true]) {
       test(`a second turn runs only what is new: ${kvDtype}${worker ? ', in a worker' : ''}`, async (t) => {
-        const model = await load(`${folder}/`, { kvDtype, worker, threads: 1 });
-        const fresh = await load(`${folder}/`, { kvDtype, threads: 1 });
+        const model = await load(folder, { kvDtype, worker, threads: 1 });
+        const fresh = await load(folder, { kvDtype, threads: 1 });
         const passes = t.mock.method(EngineSession.prototype, 'eval').mock;
         const messages = [user('ABCDEFGHIJKLMNOPQRSTUVWXYZ'.repeat(2))];
         const turn = async (extra = {}) => {
@@ -107,7 +112,7 @@ describe('chat', () => {
   }
 
   test('captures, edits and beams run everything again; a chat beside a running one does not wait', async () => {
-    const model = await load(`${folder}/`, { threads: 1 });
+    const model = await load(folder, { threads: 1 });
     const messages = [user('ABC')];
     const want = await collect(model.chat(messages, options));
     for (const extra of [{ capture: ['blocks.0.hook_resid_post'] }, { edits: [] }, { beams: 2 }]) {
@@ -130,8 +135,7 @@ describe('chat', () => {
 
   for (const worker of [false, true])
     test(`a call that runs out of memory frees the conversation and succeeds${worker ? ', in a worker' : ''}`, async () => {
-      const open = () =>
-        load(`${folder}/`, { worker, threads: 1, contextLength: 4096, kvDtype: 'f32', wasm: limited(140) });
+      const open = () => load(folder, { worker, threads: 1, contextLength: 4096, kvDtype: 'f32', wasm: limited(140) });
       /** Sessions of 2000 positions until memory is exhausted. */
       const fill = async (model) => {
         const sessions = [];
@@ -175,8 +179,8 @@ describe('chat', () => {
     });
 
   test('a session of another model, and options that belong to the session, are refused', async () => {
-    const model = await load(`${folder}/`, { threads: 1 });
-    const other = await load(`${folder}/`, { threads: 1 });
+    const model = await load(folder, { threads: 1 });
+    const other = await load(folder, { threads: 1 });
     const session = await model.session();
     const next = (m, extra) => m.chat([user('A')], { maxTokens: 1, ...extra }).next();
     await refused(next(other, { session }), 'bad-option', /expected a session of this model/);
@@ -190,4 +194,40 @@ describe('chat', () => {
     model.dispose();
     other.dispose();
   });
+});
+
+test("chat formats the messages with the model's template and then generates", async () => {
+  const model = await load(
+    folderWith(
+      "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}{% elif m.role == 'bot' %}[bot]{{ m.content }}{{ eos_token }}{% else %}{{ raise_exception('who is ' + m.role) }}{% endif %}{% endfor %}{% if add_generation_prompt %}[bot]{% endif %}",
+    ),
+    { dtype: 'f32' },
+  );
+  const messages = [
+    { role: 'user', content: 'ABC' },
+    { role: 'bot', content: 'D' },
+    { role: 'user', content: 'EE' },
+  ];
+  const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
+  const want = await collect(model.generate([60, 62, 0, 1, 2, 63, 3, 61, 62, 4, 4, 63], options));
+  const got = await collect(model.chat(messages, options));
+  assert.deepEqual(got.ids, want.ids);
+  assert.equal(got.summary.text, want.summary.text);
+  await assert.rejects(
+    collect(model.chat([{ role: 'nobody', content: 'x' }])),
+    (e) => e.code === 'bad-option' && /who is nobody/.test(e.message),
+  );
+  await assert.rejects(collect(model.chat([])), { code: 'bad-argument' });
+  const plain = await load(stories);
+  await assert.rejects(collect(plain.chat(messages)), { code: 'no-chat-template' });
+  // texts that the tokenizer names take precedence over those of the configuration's ids
+  const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}';
+  const named = await load(folderWith(template, { bos_token: '[user]', eos_token: { content: '[bot]' } }), {
+    dtype: 'f32',
+  });
+  assert.deepEqual(
+    (await collect(named.chat([{ role: 'user', content: 'AB' }], options))).ids,
+    (await collect(named.generate([62, 0, 1, 63], options))).ids,
+  );
+  for (const each of [model, plain, named]) each.dispose();
 });

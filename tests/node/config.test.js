@@ -12,6 +12,7 @@ import { completeConfig } from '../../web/lib/config/config.js';
 import { FIELDS, RULES, UNUSED } from '../../web/lib/config/config_fields.js';
 import { PRESETS } from '../../web/lib/index.js';
 import { presetConfig } from '../../web/lib/config/presets.js';
+import { inJavaScript } from './complete_in_js.js';
 
 const names = Object.keys(FIELDS);
 
@@ -20,25 +21,6 @@ const engine = await Engine.start(await engineModule());
 const base = { vocab_size: 300, d_model: 48, n_layers: 2, n_heads: 4 };
 
 const isList = (name) => 'entries' in FIELDS[name];
-
-/** Real numbers as the engine keeps them. */
-const asFloats = (config) =>
-  Object.fromEntries(
-    Object.entries(config).map(([name, value]) => {
-      const { type } = FIELDS[name];
-      return [name, type === 'real' ? Math.fround(value) : type === 'reals' ? value.map(Math.fround) : value];
-    }),
-  );
-
-/** The completed configuration, or the sentence of the refusal. */
-function inJavaScript(fields) {
-  try {
-    return asFloats(completeConfig(fields, 'x'));
-  } catch (error) {
-    assert.equal(error.code, 'bad-config', error.stack);
-    return error.message.replace('x: ', '');
-  }
-}
 
 /** The same from gf_config_set, one field after the other, and gf_config_complete. */
 function inC(fields) {

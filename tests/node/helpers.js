@@ -162,13 +162,13 @@ export function numbers(n, below, seed = 1) {
 
 /**
  * A safetensors file.
- * @param {Record<string, {shape: number[], data: Float32Array}>} tensors
+ * @param {Record<string, {shape: number[], data: Float32Array | Uint8Array, dtype?: string}>} tensors  F32 without a dtype
  */
 export function safetensors(tensors) {
   let at = 0;
   const header = {};
-  for (const [name, { shape, data }] of Object.entries(tensors)) {
-    header[name] = { dtype: 'F32', shape, data_offsets: [at, (at += data.byteLength)] };
+  for (const [name, { dtype = 'F32', shape, data }] of Object.entries(tensors)) {
+    header[name] = { dtype, shape, data_offsets: [at, (at += data.byteLength)] };
   }
   const text = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(8);
@@ -208,6 +208,19 @@ export function readTensors(file) {
 }
 const mapValues = (object, change) =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+
+/**
+ * Load a case whose tensors and configuration were changed.
+ * @param {string} name
+ * @param {(tensors: Record<string, {dtype: string, shape: number[], data: Uint8Array}>) => void} change
+ * @param {Record<string, any>} [fields]
+ */
+export function changed(name, change, fields = {}) {
+  const tensors = storedTensors(join(golden, name, 'model.safetensors'));
+  change(tensors);
+  const config = { ...json(join(golden, name, 'config.json')), ...fields };
+  return load({ weights: safetensors(tensors), config }, { dtype: 'f32' });
+}
 
 /** What makes a configuration GPT-2's architecture, beside the sizes. */
 export const gpt2Recipe = {

@@ -1,11 +1,9 @@
-// lens.test.js - logit lens, attribution, trace and chat
+// lens.test.js - logit lens, attribution and trace
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, estimate, load } from '../../web/lib/index.js';
-import { collect, gpt2Recipe, numbers, openCase, readTensors, shared, stories } from './helpers.js';
+import { gpt2Recipe, numbers, openCase, readTensors, shared, stories } from './helpers.js';
 
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
@@ -256,72 +254,6 @@ describe('trace', () => {
   }
   const camelToSnake = (c) =>
     Object.fromEntries(Object.entries(c).map(([k, v]) => [k.replace(/[A-Z]/g, (x) => `_${x.toLowerCase()}`), v]));
-});
-
-test("chat formats the messages with the model's template and then generates", async () => {
-  const c = openCase('llama_1tok'),
-    folder = mkdtempSync(join(tmpdir(), 'glassformer-chat-'));
-  try {
-    copyFileSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
-    const special = (id, content) => ({
-      id,
-      content,
-      special: true,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-    });
-    const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
-    json('config.json', { ...c.config, bos_token_id: 60, eos_token_id: 61 });
-    json('tokenizer.json', {
-      added_tokens: [special(60, '<s>'), special(61, '</s>'), special(62, '[user]'), special(63, '[bot]')],
-      normalizer: null,
-      pre_tokenizer: null,
-      post_processor: null,
-      decoder: { type: 'Fuse' },
-      model: {
-        type: 'BPE',
-        vocab: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [String.fromCharCode(65 + i), i])),
-        merges: [],
-      },
-    });
-    json('tokenizer_config.json', {
-      chat_template:
-        "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}{% elif m.role == 'bot' %}[bot]{{ m.content }}{{ eos_token }}{% else %}{{ raise_exception('who is ' + m.role) }}{% endif %}{% endfor %}{% if add_generation_prompt %}[bot]{% endif %}",
-    });
-    const model = await load(`${folder}/`, { dtype: 'f32' });
-    const messages = [
-      { role: 'user', content: 'ABC' },
-      { role: 'bot', content: 'D' },
-      { role: 'user', content: 'EE' },
-    ];
-    const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
-    const want = await collect(model.generate([60, 62, 0, 1, 2, 63, 3, 61, 62, 4, 4, 63], options));
-    const got = await collect(model.chat(messages, options));
-    assert.deepEqual(got.ids, want.ids);
-    assert.equal(got.summary.text, want.summary.text);
-    await assert.rejects(
-      collect(model.chat([{ role: 'nobody', content: 'x' }])),
-      (e) => e.code === 'bad-option' && /who is nobody/.test(e.message),
-    );
-    await assert.rejects(collect(model.chat([])), { code: 'bad-argument' });
-    const plain = await load(stories);
-    await assert.rejects(collect(plain.chat(messages)), { code: 'no-chat-template' });
-    // texts that the tokenizer names take precedence over those of the configuration's ids
-    const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}';
-    json('tokenizer_config.json', { chat_template: template, bos_token: '[user]', eos_token: { content: '[bot]' } });
-    const named = await load(`${folder}/`, { dtype: 'f32' });
-    assert.deepEqual(
-      (await collect(named.chat([{ role: 'user', content: 'AB' }], options))).ids,
-      (await collect(named.generate([62, 0, 1, 63], options))).ids,
-    );
-    named.dispose();
-    model.dispose();
-    plain.dispose();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });
 
 test('captures give the norm of the residual stream by layer', async () => {

@@ -7,32 +7,13 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { trainerModule } from '../../web/lib/engine/binary.js';
-import { completeConfig } from '../../web/lib/config/config.js';
 import { FIELDS } from '../../web/lib/config/config_fields.js';
 import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { train } from '../../web/lib/index.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Trainer } from '../../web/lib/train/trainer.js';
+import { asFloats, inJavaScript } from './complete_in_js.js';
 import { gpt2Recipe, top } from './helpers.js';
-
-/** Real numbers as the engine keeps them. */
-const asFloats = (config) =>
-  Object.fromEntries(
-    Object.entries(config).map(([name, value]) => {
-      const { type } = FIELDS[name];
-      return [name, type === 'real' ? Math.fround(value) : type === 'reals' ? value.map(Math.fround) : value];
-    }),
-  );
-
-/** The completed configuration, or the sentence of the refusal. */
-function inJavaScript(fields) {
-  try {
-    return asFloats(completeConfig(fields, 'x'));
-  } catch (error) {
-    assert.equal(error.code, 'bad-config', error.stack);
-    return error.message.replace('x: ', '');
-  }
-}
 
 describe('a recipe and train() build the same model from the same fields', () => {
   const room = mkdtempSync(join(tmpdir(), 'glassformer-config-'));

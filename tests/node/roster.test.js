@@ -242,39 +242,21 @@ test("the table's sum equals the number of scalars in a file of those weights, a
   );
 });
 
-test('impossible configurations are refused with the reason', () => {
+test('what is no configuration is refused', () => {
   const base = { vocab_size: 10, d_model: 8, n_layers: 1, n_heads: 2 };
-  const cases = [
-    [{ n_heads: 3 }, /d_model 8 is not divisible by n_heads 3/],
-    [{ d_head: 3 }, /d_head 3 is odd/],
-    [{ n_kv_heads: 3, d_head: 4 }, /n_heads 2 is not a multiple of n_kv_heads 3/],
-    [{ vocab_size: undefined }, /vocab_size is missing/],
-    [{ d_model: 8.5 }, /d_model is 8.5/],
+  for (const [change, message] of [
     [{ d_model: '8' }, /d_model is "8"/],
-    [{ n_layers: 5000 }, /n_layers is 5000, expected a whole number from 1 to 4096/],
     [{ norm: 'batchnorm' }, /one of layernorm, rmsnorm/],
-    [{ norm_eps: -1 }, /norm_eps/],
-    [{ norm_eps: NaN }, /norm_eps/],
     [{ d_hidden: 3 }, /no field "d_hidden"/],
     [{ dModel: 8 }, /given twice/],
-    [{ kind: 'encoder', causal: true }, /bidirectional/],
-    [{ rope_scaling: 'llama3' }, /rope_original_context/],
-    [
-      { rope_scaling: 'llama3', rope_original_context: 64, rope_low_freq_factor: 4 },
-      /rope_high_freq_factor 4 is not above rope_low_freq_factor 4/,
-    ],
     [{ final_norm: 1 }, /true or false/],
-    [{ kind: 'encoder_decoder', n_encoder_layers: 0 }, /n_encoder_layers/],
-    [{ context_length: 0 }, /context_length/],
-    [{ shared_embedding: false }, /two embeddings/],
-  ];
-  for (const [change, message] of cases) {
-    assert.throws(
-      () => countParameters({ ...base, ...change }),
-      (e) => e.name === 'GlassformerError' && e.code === 'bad-config' && message.test(e.message),
-      JSON.stringify(change),
-    );
-  }
+    [{ n_heads: 3 }, /d_model 8 is not divisible by n_heads 3/],
+  ])
+    assert.throws(() => countParameters({ ...base, ...change }), {
+      name: 'GlassformerError',
+      code: 'bad-config',
+      message,
+    });
   assert.throws(() => countParameters('gpt5'), { code: 'bad-argument', message: /there is no preset "gpt5"/ });
   for (const nothing of [null, 5, [], undefined])
     assert.throws(() => countParameters(nothing), { code: 'bad-argument' });

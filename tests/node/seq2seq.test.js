@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, golden, json, numbers, openCase, sameBits, storedTensors } from './helpers.js';
+import { changed, collect, golden, numbers, openCase, sameBits } from './helpers.js';
 import { t5 } from './small_models.js';
 
 /** Bucket by the definition of Raffel et al. 2020, counted up instead of solved for. */
@@ -86,36 +86,6 @@ test('an encoder and a decoder alone can have the bias too', async () => {
     model.dispose();
   }
 });
-
-/** @typedef {{dtype: string, shape: number[], data: Uint8Array}} Stored */
-
-/** @param {Record<string, Stored>} tensors */
-function safetensors(tensors) {
-  let at = 0;
-  const header = Object.fromEntries(
-    Object.entries(tensors).map(([name, { dtype, shape, data }]) => [
-      name,
-      { dtype, shape, data_offsets: [at, (at += data.length)] },
-    ]),
-  );
-  const head = new TextEncoder().encode(JSON.stringify(header));
-  const size = new Uint8Array(8);
-  new DataView(size.buffer).setBigUint64(0, BigInt(head.length), true);
-  return new Uint8Array(Buffer.concat([size, head, ...Object.values(tensors).map(({ data }) => data)]));
-}
-
-/**
- * Load a case whose tensors and configuration were changed.
- * @param {string} name
- * @param {(tensors: Record<string, Stored>) => void} change
- * @param {Record<string, any>} [fields]
- */
-function changed(name, change, fields = {}) {
-  const tensors = storedTensors(join(golden, name, 'model.safetensors'));
-  change(tensors);
-  const config = { ...json(join(golden, name, 'config.json')), ...fields };
-  return load({ weights: safetensors(tensors), config }, { dtype: 'f32' });
-}
 
 describe('generation', () => {
   for (const name of ['marian', 'bart', 't5', 't5_v1_1'])

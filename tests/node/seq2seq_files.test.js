@@ -1,42 +1,10 @@
 // seq2seq_files.test.js - files of T5, Marian and BART as people have them, and malformed ones
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
-import { golden, json, openCase, refused, sameBits, storedTensors } from './helpers.js';
+import { changed, openCase, refused, sameBits } from './helpers.js';
 
-/** @typedef {{dtype: string, shape: number[], data: Uint8Array}} Stored */
-
-/** @param {Record<string, Stored>} tensors */
-function safetensors(tensors) {
-  let at = 0;
-  const header = Object.fromEntries(
-    Object.entries(tensors).map(([name, { dtype, shape, data }]) => [
-      name,
-      { dtype, shape, data_offsets: [at, (at += data.length)] },
-    ]),
-  );
-  const head = new TextEncoder().encode(JSON.stringify(header));
-  const size = new Uint8Array(8);
-  new DataView(size.buffer).setBigUint64(0, BigInt(head.length), true);
-  return new Uint8Array(Buffer.concat([size, head, ...Object.values(tensors).map(({ data }) => data)]));
-}
-
-/** A tensor of zeros. @param {...number} shape @returns {Stored} */
+/** A tensor of zeros. @param {...number} shape */
 const zeros = (...shape) => ({ dtype: 'F32', shape, data: new Uint8Array(4 * shape.reduce((a, b) => a * b, 1)) });
-
-/**
- * Load a case whose tensors and configuration were changed.
- * @param {string} name
- * @param {(tensors: Record<string, Stored>) => void} change
- * @param {Record<string, any>} [fields]
- */
-function changed(name, change, fields = {}) {
-  const tensors = storedTensors(join(golden, name, 'model.safetensors'));
-  change(tensors);
-  const config = { ...json(join(golden, name, 'config.json')), ...fields };
-  return load({ weights: safetensors(tensors), config }, { dtype: 'f32' });
-}
 
 /** Whether a model gives the logits of a case. @param {any} model @param {string} name */
 async function matches(model, name) {
