@@ -25,7 +25,7 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = [
   // each makes one pass over a row: memory bandwidth is the limit
   [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],
-  [/^src\/(?:kernels\/(?!(?:blocks|mat|quant)\.c)|train\/gemm\.c)/, ['-O3']],
+  [/^src\/(?:kernels\/(?!(?:blocks|mat|quant|ref)\.c)|train\/gemm\.c)/, ['-O3']],
   [/^src\/(?:base\/half|kernels\/)/, ['-Os']], // conversions of whole tensors while loading
   [/^/, ['-Oz']],
 ];
@@ -114,7 +114,6 @@ const fuzzer = () => ({
   compile: nativeTest,
   link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
 });
-const productsTest = ['tests/native/kernels_ref.c', 'tests/native/products_test.c'];
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
 const nativeTest = (source) => [
   '-O1', // with sanitizers -O2 compiles three times as long for tests that run a quarter faster
@@ -196,7 +195,7 @@ const targets = {
     })),
     ...relaxedKinds.map((kind, i) => ({
       out: `build/native-test/products_test-${kind}`,
-      sources: [...sources('src/base'), ...sources('src/kernels'), ...productsTest],
+      sources: [...sources('src/base'), ...sources('src/kernels'), 'tests/native/products_test.c'],
       cc: CC,
       compile: (source) => [...nativeTest(source), `-DGF_EMULATE_RELAXED_DOT=${i}`],
       link: ['-pthread', ...sanitize, '-lm'],
