@@ -148,7 +148,7 @@ test('one more block of dates has the parameters of one decoder block', async ()
 });
 
 test('every operation that the engine measures has a name and exactly one stage', async () => {
-  const list = /#define GF_OPS\(X\)[^]*?(?=#define)/.exec(
+  const list = /#define GF_OPS\(X\)[^]*?(?=enum gf_op)/.exec(
     readFileSync(new URL('../../src/glassformer.h', import.meta.url), 'utf8'),
   )[0];
   const ops = [...list.matchAll(/X\(GF_OP_\w+, "([\w.]+)"\)/g)].map(([, name]) => name).sort();

@@ -3,7 +3,7 @@ import { Environment, Interpreter, Template, parse, tokenize } from '@huggingfac
 
 /** Limits of one rendering. Templates of published models stay below a hundredth of each. */
 const MOST = {
-  /** Nodes of the syntax tree that are evaluated. */
+  /** Nodes of the syntax tree that are evaluated, and entries of the lists that they make. */
   steps: 5_000_000,
   /** Characters of a text; entries and characters of a list or an object and of all that it holds. */
   size: 2 ** 20,
@@ -60,6 +60,7 @@ class LimitedInterpreter extends /** @type {any} */ (Interpreter) {
     if (known !== undefined) return known;
     this.#sizes.set(inner, 1); // of a namespace that holds itself
     const parts = Array.isArray(inner) ? inner : inner instanceof Map ? [...inner.values()] : [];
+    this.#steps += parts.length;
     const size = parts.reduce((sum, part) => sum + this.#size(part), parts.length);
     this.#sizes.set(inner, size);
     return size;
