@@ -191,9 +191,9 @@ export const CALLS = {
   },
   distribution: {
     call: (m, a, o) => m.plain.distribution(a, o),
-    fine: [1, 2],
+    fine: Array(config.vocab_size).fill(1),
     name: 'logits',
-    wrong: list(SYMBOL, 5, 'x', {}, [], ['x'], [10n], [SYMBOL], [1, '5']),
+    wrong: list([1, 2], SYMBOL, 5, 'x', {}, [], ['x'], [10n], [SYMBOL], [1, '5']),
     options: {
       ...samples,
       seen: list(...notIds.values.filter((x) => x !== null)),

@@ -90,8 +90,9 @@ describe('grammars', () => {
       ['root ::= "a"{3,2}', /\{3,2\} is empty/],
       ['root ::= root "a" | "b"', /begins with itself/],
       ['root ::= "a" root', /never ends/],
-      ['root ::= ("a"{1000}){1000000}', /line 1/],
-      ['root ::= "a"{400000}', /more than 300000 states/],
+      ['root ::= ("a"{1000}){1000000}', /the repetition "\{1000000\}" is above the limit, which is 300000/],
+      ['root ::= "a"{2,99999999999}', /the repetition "\{2,99999999999\}" is above the limit/],
+      ['root ::= "ab"{300000}', /more than 300000 states: make its repetitions or lengths smaller/],
       [`root ::= ${'('.repeat(70)}"a"${')'.repeat(70)}`, /at most 64 groups/],
     ])
       await refused(

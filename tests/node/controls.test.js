@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { join } from 'node:path';
 import { load } from '../../web/lib/index.js';
 import { StepBuffer } from '../../web/lib/run/generate.js';
-import { collect, distance, refused, stories, top } from './helpers.js';
+import { collect, distance, logitRow, refused, stories, top } from './helpers.js';
 
 let model;
 before(async () => {
@@ -26,7 +26,7 @@ describe('penalties', () => {
     });
     const weights = punished.map((x) => Math.exp(x / 0.7));
     const sum = weights.reduce((a, b) => a + b);
-    const got = await model.distribution(logits, {
+    const got = await model.distribution(logitRow(model, logits), {
       temperature: 0.7,
       repetitionPenalty: 1.5,
       seen: [0, 2],
@@ -37,14 +37,16 @@ describe('penalties', () => {
     });
     assert.ok(
       distance(
-        got,
+        got.subarray(0, 5),
         weights.map((w) => w / sum),
       ) < 1e-6,
       String(got),
     );
-    assert.deepEqual(
-      [...(await model.distribution([1, 5, 2], { logitBias: new Map([[1, -Infinity]]), temperature: 0 }))],
-      [0, 0, 1],
+    assert.equal(
+      (
+        await model.distribution(logitRow(model, [1, 5, 2]), { logitBias: new Map([[1, -Infinity]]), temperature: 0 })
+      ).indexOf(1),
+      2,
     );
   });
 

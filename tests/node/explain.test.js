@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { stories } from './helpers.js';
+import { refused, stories } from './helpers.js';
 
 const small = { vocabSize: 61, dModel: 32, nHeads: 4, nKvHeads: 4, dHead: 8, dFf: 48, nLayers: 2, contextLength: 24 };
 const gpt2 = {
@@ -325,9 +325,11 @@ test('following the largest term repeatedly leads to a row of the embedding', as
 
 test('explain refuses points, positions, indices and heads that do not exist', async () => {
   const model = await create(small, { seed: 1 });
-  const refuse = (options, message) =>
-    assert.rejects(model.explain([1, 2], options), (e) => e.name === 'GlassformerError' && message.test(e.message));
-  await refuse({ at: 'blocks.9.hook_resid_pre' }, /no point "blocks\.9/);
+  const refuse = (options, message, code = 'bad-option') => refused(model.explain([1, 2], options), code, message);
+  await refuse(undefined, /^at is undefined, expected what explain explains: the name of a point, or 'logits'$/);
+  await refuse({ at: 5 }, /^at is 5, expected/);
+  await refuse({ at: 'blocks.9.hook_resid_pre' }, /no point "blocks\.9.*near it/, 'unknown-point');
+  await refuse({ at: 'blocks.*.hook_resid_pre' }, /no point "blocks\.\*.*near it/, 'unknown-point');
   await refuse({ at: 'hook_embed', position: 2 }, /position is 2/);
   await refuse({ at: 'hook_embed', index: 32 }, /index is 32/);
   await refuse({ at: 'hook_embed', head: 0 }, /has no heads/);

@@ -53,6 +53,13 @@ export function openCase(name, root = golden) {
 }
 
 /**
+ * A row of logits for every token of a model: these values, then -Infinity.
+ * @param {import('../../web/lib/index.js').Model} model @param {number[]} values
+ */
+export const logitRow = ({ config }, values) =>
+  Float32Array.from({ length: config.vocabSize }, (_, i) => values[i] ?? -Infinity);
+
+/**
  * Assert that a promise rejects with a GlassformerError that has this code, or one of these, and a message that
  * matches.
  * @param {Promise<any>} promise @param {string | string[]} code @param {RegExp} [words]

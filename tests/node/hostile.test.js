@@ -130,7 +130,10 @@ describe('options and objects', () => {
       ),
     );
     single();
-    await localModel.distribution(counting([1, 2, 3]), counting({ topK: 2, seen: [1] }));
+    await localModel.distribution(
+      counting(Array(localModel.config.vocabSize).fill(1)),
+      counting({ topK: 2, seen: [1] }),
+    );
     single();
     (await create(counting({ ...config }), counting({ seed: 1, dtype: 'q8_0' }))).dispose();
     single();

@@ -8,6 +8,7 @@ import { following, ruleOf } from '../../web/page/state/next_token.js';
 import { createRun } from '../../web/page/state/run.js';
 import { initialState } from '../../web/page/state/state.js';
 import { nextOf } from '../../web/page/views/write/candidates.js';
+import { logitRow } from './helpers.js';
 
 const stories = new Uint8Array(readFileSync(fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url))));
 const close = (a, b, what) => assert.ok(Math.abs(a - b) < 1e-6, `${what}: ${a}, expected ${b}`);
@@ -22,11 +23,12 @@ describe('the page and the engine', () => {
 
   /** What the page draws after a row of logits, and the engine's probabilities. */
   async function both(values, sampler) {
-    const { api } = state.run.model;
+    const { api } = state.run.model,
+      row = logitRow(api, values);
     change({ sampler: { topK: 0, topP: 1, temperature: 1, ...sampler } });
-    state.text.logits.set(state.text.cursor, Float32Array.from(values));
+    state.text.logits.set(state.text.cursor, row);
     await run.wantSampled(state.text.cursor, ruleOf(state.sampler));
-    return { page: following(state, values.length), engine: await api.distribution(values, ruleOf(state.sampler)) };
+    return { page: following(state, values.length), engine: await api.distribution(row, ruleOf(state.sampler)) };
   }
 
   // The page computed the sampler itself: it dropped tokens that tie with the k-th, and stopped as soon as the sum of
@@ -39,18 +41,18 @@ describe('the page and the engine', () => {
       [[1, 1, 1, 1, -40], { topK: 2, topP: 0.25 }, 2],
       [[5, 1, 5, 0], { temperature: 0 }, 1],
       [[5, 1, 4, 0], { temperature: 0.5, topK: 3, topP: 0.9 }, 2],
-      [[5, 1, 4, 0], {}, 4],
+      [[5, 1, 4, 0], {}, 2048],
     ]) {
       const { page, engine } = await both(values, sampler);
       assert.equal(page.drawable, drawable, JSON.stringify([values, sampler]));
-      assert.equal(engine.filter((p) => p > 0).length, drawable);
+      assert.equal(engine.filter((p) => p > 0).length, Math.min(drawable, values.length));
       for (const { id, sampled } of page.candidates) assert.equal(sampled, engine[id]);
     }
   });
 
   test('without top-k and top-p every token can be drawn, also one whose probability is 0 in a float', async () => {
     const { page } = await both([100, 0, -100], { temperature: 0.5 });
-    assert.deepEqual([page.drawable, page.candidates[2].sampled], [3, 0]);
+    assert.deepEqual([page.drawable, page.candidates[2].sampled], [2048, 0]);
     assert.ok(nextOf(state).rows.every((row) => !row.out));
   });
 
@@ -83,13 +85,14 @@ describe('the page and the engine', () => {
 test('model.distribution is answered between the steps of a generation, in a worker too', async () => {
   for (const worker of [false, true]) {
     const model = await load(stories, { worker });
-    await model.distribution([1, 2, 3]);
+    const row = logitRow(model, [1, 2, 3]);
+    await model.distribution(row);
     const options = { maxTokens: 500, temperature: 0, logprobs: 1, ignoreEos: true };
     let steps = 0,
       answered = 0;
     for await (const { top } of model.generate('Once', options)) {
       assert.equal(top[0].probability, 1);
-      if (++steps === 20) void model.distribution([1, 2, 3]).then(() => (answered = steps));
+      if (++steps === 20) void model.distribution(row).then(() => (answered = steps));
       if (answered) break;
     }
     assert.ok(answered >= 20 && answered < 500, `worker ${worker}: answered after step ${answered}`);

@@ -414,6 +414,7 @@ export class Model {
    * @param {ArrayLike<number>} logits  [vocab_size]
    * @param {DistributionOptions} [options]
    * @returns {Promise<Float32Array>}  [vocab_size], their sum is 1; 0 for a token that was cut off
+   * @throws {GlassformerError} `bad-argument` for logits of another length, `bad-token` for ids in the options
    * @example
    * const { logits } = await model.forward([1, 2, 3]);
    * const last = logits.data.subarray(-2048);
@@ -423,7 +424,7 @@ export class Model {
   async distribution(logits, options) {
     return this.#call('inspect', [
       'distribution',
-      [checkedLogits(logits), callOptions('distribution', options, this.#limits)[0]],
+      [checkedLogits(logits, this.#limits.vocab), callOptions('distribution', options, this.#limits)[0]],
     ]);
   }
 
@@ -462,7 +463,7 @@ export class Model {
    * @param {string | Ids} input
    * @param {ReadOptions & PairOptions & ExplainExtras} options
    * @returns {Promise<Explanation>}
-   * @throws {GlassformerError} `unknown-point`, `unsupported`
+   * @throws {GlassformerError} `bad-option` without `at`, `unknown-point`, `unsupported`
    * @example
    * const { value, formula, terms } = await model.explain([1, 2, 3], { at: 'blocks.0.hook_resid_post', index: 7 });
    * console.log(terms.map((term) => term.name).join(' + '));              // hook_resid_mid + hook_mlp_out

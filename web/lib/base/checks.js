@@ -18,7 +18,7 @@ export const LIMITS = /* @__PURE__ */ Object.freeze({
   text: 2 ** 24,
   /** Characters of a prompt for each position of the context; no vocabulary has longer tokens. */
   textPerPosition: 256,
-  /** Token ids in `decode`, logits and seen tokens in `distribution`. */
+  /** Token ids in `decode`, and in `seen` and `generated` of `distribution`. */
   ids: 2 ** 24,
   /** Sequences of one call. */
   sequences: 4096,

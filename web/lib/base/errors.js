@@ -35,7 +35,7 @@ export const CODES = /* @__PURE__ */ Object.freeze({
 
   'empty-prompt': 'there is nothing to continue or to read',
   'bad-option': 'an option has a value that it cannot have, or does not exist',
-  'unknown-point': 'a name to capture or edit that this model has no point for',
+  'unknown-point': 'a name to capture, edit or explain that this model has no point for',
   'capture-too-large': 'more would be captured than the budget allows',
   'no-chat-template': 'chat was asked of a model that came without a chat template',
   'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',

@@ -1,5 +1,8 @@
 // expression.js - the expressions that grammars and JSON schemas are compiled to
 
+/** Most states of all rules; no part is repeated more often. */
+export const MAX_NODES = 300_000;
+
 /**
  * What a part of a text may be.
  *

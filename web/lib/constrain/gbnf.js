@@ -8,13 +8,13 @@
 // \uHHHH \UHHHHHHHH; `.` is any character; [^...] any other one. Line breaks are spaces: a rule ends where the next one
 // begins.
 import { fail, show } from '../base/errors.js';
-import { MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
+import { MAX_NODES, MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
 
 /** @import { Expression } from './expression.js' */
 
 const SPACE = /(?:\s|#[^\n]*)*/y;
 const NAME = /[\w-]+/y;
-const COUNTS = /\{\s*(\d{1,6})\s*(?:(,)\s*(\d{1,6})?\s*)?\}/y;
+const COUNTS = /\{\s*(\d+)\s*(?:(,)\s*(\d+)?\s*)?\}/y;
 /** A token by its text or number, or any other one. */
 const TOKEN = /!?<[^>\n]*>/y;
 /** Deepest nesting of groups. */
@@ -135,9 +135,11 @@ class Reader {
       else if (this.skip('+')) item = repeat(item, 1, Infinity);
       else if (this.skip('?')) item = repeat(item, 0, 1);
       else if (this.source[this.at] === '{') {
-        const [, least, comma, most] = this.match(COUNTS) ?? this.refuse('a repetition such as {2} or {1,3}');
+        const [written, least, comma, most] = this.match(COUNTS) ?? this.refuse('a repetition such as {2} or {1,3}');
         const high = comma ? Number(most ?? Infinity) : Number(least);
         if (high < Number(least)) fail('bad-option', `grammar: the repetition {${least},${most}} is empty`);
+        if (Number(least) > MAX_NODES || Number(most ?? 0) > MAX_NODES)
+          fail('bad-option', `grammar: the repetition ${show(written)} is above the limit, which is ${MAX_NODES}`);
         item = repeat(item, Number(least), high);
       } else return item;
     }

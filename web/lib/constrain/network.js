@@ -3,13 +3,11 @@
 // Each rule is a network: edges read a byte of a range, `free` edges read nothing, and a call reads what another rule
 // says and then continues. The rules of a grammar are checked here; automaton.js runs the network.
 import { fail } from '../base/errors.js';
+import { MAX_NODES } from './expression.js';
 import { utf8Sequences } from './utf8.js';
 
 /** @import { Expression, Grammar } from './expression.js' */
 /** @import { Network, Node } from './automaton.js' */
-
-/** Most nodes of all rules. */
-const MAX_NODES = 300_000;
 
 const utf8 = new TextEncoder();
 
@@ -41,7 +39,8 @@ class Compiler {
 
   /** @returns {number} */
   #node() {
-    if (this.#nodes.length >= MAX_NODES) fail('bad-option', `${this.#what} takes more than ${MAX_NODES} states`);
+    if (this.#nodes.length >= MAX_NODES)
+      fail('bad-option', `${this.#what} takes more than ${MAX_NODES} states: make its repetitions or lengths smaller`);
     return this.#nodes.push({ edges: [], free: [], calls: [], end: false }) - 1;
   }
 

@@ -63,9 +63,12 @@ import { fail, show } from '../base/errors.js';
  */
 export async function explain(model, input, options, { signal } = {}) {
   const { at, source, sourceMask } = options;
-  const { names } = await model.points();
+  if (typeof at !== 'string')
+    fail('bad-option', `at is ${show(at)}, expected what explain explains: the name of a point, or 'logits'`);
+  const points = await model.points();
+  const { names } = points;
   if (at === 'logits') model.requireLogits('explain');
-  else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
+  else if (!names.includes(at)) points.refuse(at, 'at: ');
   const { ids, types } = model.typedIds(input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
   const pass = new PassValues(model, names, at, { ids, types }, sourceIds);

@@ -112,16 +112,15 @@ export function checkedInput(value, what, limits, many = false, cut = false) {
 /**
  * Logits of the caller's, copied and checked.
  * @param {any} value
- * @returns {Float32Array}
+ * @param {number} vocab  vocab_size
+ * @returns {Float32Array} [vocab_size]
  */
-export function checkedLogits(value) {
-  const list = readValue('logits', () =>
-    entriesOf(value, LIMITS.ids, (n) =>
-      fail('bad-argument', `logits has ${n} entries, at most ${LIMITS.ids} are taken`),
-    ),
-  );
-  if (!list?.length || !list.every((x) => typeof x === 'number'))
-    fail('bad-argument', `logits is ${show(value)}, expected numbers`);
+export function checkedLogits(value, vocab) {
+  const wrongLength = (/** @type {number} */ n) =>
+    fail('bad-argument', `logits has ${n} entries, expected one for each of the ${vocab} tokens`);
+  const list = readValue('logits', () => entriesOf(value, vocab, wrongLength));
+  if (!list?.every((x) => typeof x === 'number')) fail('bad-argument', `logits is ${show(value)}, expected numbers`);
+  if (list?.length !== vocab) wrongLength(list?.length ?? 0);
   return Float32Array.from(/** @type {number[]} */ (list));
 }
 

@@ -129,13 +129,20 @@ export class Points {
     if (cached) return cached;
     const found = this.#all.filter((p) => matches(p.name, pattern));
     if (found.length && this.#byPattern.size < MAX_PATTERNS) this.#byPattern.set(pattern, found);
-    if (!found.length) {
-      const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
-      const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
-      const hint = near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`;
-      fail('unknown-point', `this model has no point ${show(pattern)}; ${hint}`);
-    }
-    return found;
+    return found.length ? found : this.refuse(pattern);
+  }
+
+  /**
+   * Throws the error for a name or pattern that no point of this model has.
+   * @param {string} pattern
+   * @param {string} [where]  before the message
+   * @returns {never}
+   */
+  refuse(pattern, where = '') {
+    const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
+    const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
+    const hint = near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`;
+    return fail('unknown-point', `${where}this model has no point ${show(pattern)}; ${hint}`);
   }
 
   /**
