@@ -2,9 +2,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { chatPrompt } from '../../web/lib/tokenizers/chat_prompt.js';
+import { refused } from './helpers.js';
+import { ggufFile } from './small_files.js';
+import { op, archive, pickle, tensorOps } from './torch_file.js';
+import { u32 } from './write_gguf_file.js';
+import { writeSafetensors } from './write_safetensors.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -50,4 +56,69 @@ test('neither the library nor its bundled packages turn text into code', () => {
     }
   }
   assert.ok(seen > 40);
+});
+
+describe('the work for a header is bounded by the tensors that it lists', () => {
+  /** A safetensors file with tensors of a shape without data. */
+  const empty = (names, shape = [0, 0]) =>
+    writeSafetensors(names.map((name) => ({ name, shape, dtype: 'F32', data: new Float32Array(0) })));
+  const ofLlama = (layers) => [
+    'model.embed_tokens.weight',
+    ...Array.from({ length: layers }, (_, l) =>
+      [
+        'self_attn.q_proj',
+        'self_attn.k_proj',
+        'self_attn.v_proj',
+        'self_attn.o_proj',
+        'mlp.up_proj',
+        'mlp.down_proj',
+      ].map((name) => `model.layers.${l}.${name}.weight`),
+    ).flat(),
+  ];
+  const keys = ['n_layers', 'num_hidden_layers', 'n_layer', 'num_layers'];
+  const deep = Object.fromEntries(keys.map((key) => [key, 4096]));
+  const sizes = {
+    vocab_size: 8,
+    hidden_size: 8,
+    num_attention_heads: 2,
+    num_key_value_heads: 2,
+    intermediate_size: 16,
+  };
+  const mixtral = { ...deep, ...sizes, model_type: 'mixtral', num_local_experts: 1024 };
+  /** One storage with the same numbers under many names, of which the last one is a weight. */
+  const aliases = () => {
+    const tensor = tensorOps({ key: '0', shape: [2, 2], numel: 4 });
+    const names = [...Array.from({ length: 20_000 }, (_, i) => `x.${i}`), 'embed.weight'];
+    const weights = archive([
+      ['data.pkl', pickle(op.dict(names.map((name) => [op.text(name), tensor])))],
+      ['data/0', new Uint8Array(16)],
+    ]);
+    return { weights, config: { model_type: 'glassformer', vocab_size: 2, d_model: 2, n_layers: 1, n_heads: 1 } };
+  };
+  const gpt2 = { model_type: 'gpt2', vocab_size: 8, n_embd: 8, n_head: 2 };
+  for (const [what, code, source] of [
+    ['a name with a large number', 'bad-config', () => empty(['blocks.4095.x'])],
+    ['4,096 layers of an unknown family', 'bad-config', () => ({ weights: empty(ofLlama(1)), config: deep })],
+    ['4,096 layers of a known one', 'missing-tensor', () => ({ weights: empty(['x']), config: { ...gpt2, ...deep } })],
+    ['1,024 experts in each', 'missing-tensor', () => ({ weights: empty(ofLlama(1)), config: mixtral })],
+    ['4,096 layers of a GGUF', 'missing-tensor', () => ggufFile({ 'llama.block_count': u32(4096) })],
+    ['4,096 empty layers', 'bad-config', () => empty(ofLlama(4096))],
+    ['20,000 names of one tensor', 'missing-tensor', aliases],
+  ])
+    test(what, async () => {
+      const file = source();
+      const before = process.cpuUsage();
+      await refused(openCheckpoint(file), code);
+      const { user } = process.cpuUsage(before);
+      assert.ok(user < 3e6, `${user / 1e3} ms of processor time; it was 11 s to 36 s`);
+    });
+
+  test('and a signal ends it', async () => {
+    const weights = empty(ofLlama(4096));
+    const reason = new Error('not wanted any more');
+    const controller = new AbortController();
+    const opened = openCheckpoint(weights, { signal: controller.signal });
+    setTimeout(() => controller.abort(reason), 20);
+    await assert.rejects(opened, (error) => error === reason);
+  });
 });

@@ -240,7 +240,8 @@ export async function openStateDict(opener, format, first, files, overrides, map
   const { modelOf, renameByMap } = await import('../huggingface/state_dict.js');
   const rename = options.names ? renameByMap(options.names) : options.rename;
   const given = { ...own, ...options.config };
-  const model = await modelOf(entries, { json, given, files: names, rename, warnings });
+  const { signal } = options;
+  const model = await modelOf(entries, { json, given, files: names, rename, warnings, signal });
   return {
     ...model,
     chatTemplate: null,

@@ -1,18 +1,19 @@
 // layers.js - fields that readers of files compute: flags of the layers, the most positions
 
+/** Most layers of a model, as FIELDS of config_fields.js has it. */
+export const MAX_LAYERS = 4096;
+
 /**
  * A list with a flag for each layer, as a configuration has it: its shortest repetition, and [] where all are true.
  * @param {boolean[]} flags
  */
 export function repeating(flags) {
   if (flags.every(Boolean)) return [];
+  if (flags.length > MAX_LAYERS) return flags; // which is refused
   let n = 1;
   while (!flags.every((flag, i) => flag === flags[i % n])) n++;
   return flags.slice(0, n);
 }
-
-/** Most layers of a model, as FIELDS of config_fields.js has it. */
-export const MAX_LAYERS = 4096;
 
 /**
  * One value for each layer.

@@ -91,15 +91,15 @@ function headRows(c, { name, end, heads = '' }) {
  * @param {Config} c
  * @param {string} table
  * @param {At} at
+ * @param {Map<string, Pick<Weight, 'shape' | 'formula'>>} [sizes]  of the weights so far, which repeat in each layer
  * @returns {Generator<Weight, void, void>}
  */
-function* walk(c, table, at) {
+function* walk(c, table, at, sizes = new Map()) {
   /**
-   * @param {string} name
    * @param {string[]} dims
-   * @returns {Weight}
+   * @returns {Pick<Weight, 'shape' | 'formula'>}
    */
-  const weight = (name, dims) => {
+  const sized = (dims) => {
     // a position_offset of 0 is no part of the formula
     const formulas = dims.map((dim) =>
       (dim === 'width' ? at.width : dim)
@@ -108,13 +108,21 @@ function* walk(c, table, at) {
         .join(' + '),
     );
     return {
-      name: `${at.prefix}${name}`,
-      component: at.component,
-      stack: at.stack,
-      layer: at.layer < 0 ? null : at.layer,
       shape: formulas.map((formula) => sizeOf(c, formula)),
       formula: formulas.map((f) => (dims.length > 1 && f.includes('+') ? `(${f})` : f)).join(' × '),
     };
+  };
+  /**
+   * @param {string} name
+   * @param {string[]} dims
+   * @returns {Weight}
+   */
+  const weight = (name, dims) => {
+    const key = `${at.width} ${dims}`;
+    const { shape, formula } = sizes.get(key) ?? sized(dims);
+    sizes.set(key, { shape, formula });
+    const layer = at.layer < 0 ? null : at.layer;
+    return { name: `${at.prefix}${name}`, component: at.component, stack: at.stack, layer, shape: [...shape], formula };
   };
   for (const row of ROWS[table]) {
     const { name = '', component = at.component, stack = at.stack, cross = at.cross, width = at.width } = row;
@@ -126,7 +134,7 @@ function* walk(c, table, at) {
     else
       for (let i = 0; i < (row.count ? sizeOf(c, row.count) : 1); i++) {
         const prefix = `${at.prefix}${name}${row.count ? `${i}.` : ''}`;
-        yield* walk(c, row.part, { prefix, component, stack, cross, width, layer: row.stack ? i : at.layer });
+        yield* walk(c, row.part, { prefix, component, stack, cross, width, layer: row.stack ? i : at.layer }, sizes);
       }
   }
 }

@@ -7,7 +7,7 @@ import { completeConfig } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { contextLength } from '../config/layers.js';
 import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, namesOf } from './gguf_archs.js';
-import { placesByName } from '../config/plan.js';
+import { checkCount, placesByName } from '../config/plan.js';
 import { Texts } from '../tokenizers/texts.js';
 
 /** @import { Config } from '../config/config.js' */
@@ -81,6 +81,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const given = { ...configuration(m, arch, scaling), tie_word_embeddings: tied, ...ARCHITECTURES[arch].derive?.(m) };
   if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
   const config = completeConfig(given, where);
+  checkCount(config, entries, where);
   const encoder = fields.kind === 'encoder';
   if (head && tied && !encoder) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
   return {

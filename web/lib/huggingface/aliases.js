@@ -3,17 +3,17 @@
 /** @import { Entry } from '../config/plan.js' */
 
 /**
+ * The numbers in memory that a tensor of a PyTorch file is; undefined for tensors of other files.
+ * @param {Entry} entry
+ */
+const memoryOf = ({ tensor, file, shape }) => tensor && `${file} [${shape}] ${tensor.offset} ${tensor.storage.key}`;
+
+/**
  * Whether two tensors of a PyTorch file are the same numbers in memory.
  * @param {Entry} a
  * @param {Entry} b
  */
-export const sharesMemory = (a, b) =>
-  a.tensor !== undefined &&
-  b.tensor !== undefined &&
-  a.file === b.file &&
-  a.tensor.storage.key === b.tensor.storage.key &&
-  a.tensor.offset === b.tensor.offset &&
-  String(a.shape) === String(b.shape);
+export const sharesMemory = (a, b) => a.tensor !== undefined && memoryOf(a) === memoryOf(b);
 
 /**
  * Whether a tensor is skipped: a buffer, or a second name of a weight that the file has once.
@@ -22,6 +22,7 @@ export const sharesMemory = (a, b) =>
  * @param {(entry: Entry) => boolean} isBuffer
  */
 export function withAliases(entries, places, isBuffer) {
+  const weights = new Set(entries.filter(({ name }) => places.has(name)).map(memoryOf));
   return (/** @type {Entry} */ entry) =>
-    isBuffer(entry) || entries.some((other) => places.has(other.name) && sharesMemory(entry, other));
+    isBuffer(entry) || (entry.tensor !== undefined && weights.has(memoryOf(entry)));
 }

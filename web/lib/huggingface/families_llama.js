@@ -169,10 +169,11 @@ const qwen3Moe = {
     const dense = json.mlp_only_layers ?? [];
     if (!Number.isInteger(step) || step < 1) unsupported('decoder_sparse_step', step);
     if (!Array.isArray(dense) || !dense.every(Number.isInteger)) unsupported('mlp_only_layers', dense);
+    const denseLayers = new Set(dense);
     return {
       .../** @type {any} */ (llama).derive(json, unsupported),
       sliding_window: json.use_sliding_window ? (json.sliding_window ?? 4096) : 0,
-      expert_layers: repeating(eachLayer(json.num_hidden_layers, (l) => (l + 1) % step === 0 && !dense.includes(l))),
+      expert_layers: repeating(eachLayer(json.num_hidden_layers, (l) => (l + 1) % step === 0 && !denseLayers.has(l))),
     };
   },
   names: withExperts({

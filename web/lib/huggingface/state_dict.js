@@ -6,7 +6,7 @@ import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { readHfConfig } from './huggingface.js';
 import { withAliases } from './aliases.js';
-import { planTensors } from '../config/plan.js';
+import { checkCount, planTensors } from '../config/plan.js';
 import { renamedPlaces } from './weight_names.js';
 
 export { renameByMap } from './weight_names.js';
@@ -55,6 +55,7 @@ export function nameVariants(entries) {
  * @property {string[]} files  names of the files, for messages
  * @property {import('./weight_names.js').Rename & {unused?: () => string | undefined}} [rename]
  * @property {string[]} warnings  appended to
+ * @property {AbortSignal} [signal]
  */
 
 /**
@@ -62,18 +63,19 @@ export function nameVariants(entries) {
  * @param {Entry[]} all
  * @param {Known} known
  */
-export async function modelOf(all, { json, given, files, rename, warnings }) {
+export async function modelOf(all, { json, given, files, rename, warnings, signal }) {
   const variants = nameVariants(all);
   const merged = { ...json, ...given };
   const { full, entries } =
     typeof json?.model_type === 'string'
-      ? { full: merged, entries: nearest(merged, variants) }
+      ? { full: merged, entries: nearest(merged, variants, files[0]) }
       : await (
           await import('../infer/infer_config.js').catch(lacking('infer'))
-        ).inferConfig(merged, variants, files, rename, warnings);
+        ).inferConfig(merged, variants, { files, rename, warnings, signal });
   const names = new Set(entries.map((e) => e.name));
   const model = readHfConfig(full, undefined, names);
   warnings.push(...model.warnings);
+  checkCount(model.config, all, files[0]);
   const usual = model.places(names);
   const places = rename ? await renamedPlaces(usual, rename) : usual;
   const copy = rename && model.config.tie_word_embeddings ? await tiedHead(rename, model.config) : () => false;
@@ -100,12 +102,15 @@ async function tiedHead(rename, config) {
  * The variant of the names of which the most are those of a configuration's weights.
  * @param {Json} json
  * @param {Entry[][]} variants
+ * @param {string} where  file name, for messages
  */
-function nearest(json, variants) {
+function nearest(json, variants, where) {
   if (variants.length === 1) return variants[0];
   const fitting = variants.map((entries) => {
     const names = new Set(entries.map((e) => e.name));
-    const places = readHfConfig(json, undefined, names).places(names);
+    const model = readHfConfig(json, undefined, names);
+    checkCount(model.config, entries, where);
+    const places = model.places(names);
     return entries.filter((e) => places.has(e.name)).length;
   });
   return variants[fitting.indexOf(Math.max(...fitting))];

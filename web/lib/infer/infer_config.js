@@ -3,12 +3,14 @@
 // The family is the one whose names and layouts the tensors have. Sizes are read off shapes. What no tensor tells, such
 // as the number of heads, the caller has to give in the option `config`: every absent key is named at once.
 import { GlassformerError, fail, show } from '../base/errors.js';
+import { Yielder } from '../base/event_loop.js';
 import { completeConfig, isField, snake } from '../config/config.js';
+import { MAX_LAYERS } from '../config/layers.js';
 import { FAMILIES } from '../huggingface/families_all.js';
 import { conventionsOf } from '../huggingface/families_common.js';
 import { sharesMemory, withAliases } from '../huggingface/aliases.js';
 import { readHfConfig } from '../huggingface/huggingface.js';
-import { placesByName, planTensors } from '../config/plan.js';
+import { checkCount, placesByName, planTensors } from '../config/plan.js';
 import { renamedPlaces } from '../huggingface/weight_names.js';
 
 /** @import { Config } from '../config/config.js' */
@@ -30,9 +32,6 @@ const UNTOLD = ['n_heads', 'norm_eps', 'rope_theta', 'context_length'];
 const OWN_UNTOLD = ['n_heads', 'ffn', 'norm', 'norm_eps', 'position', 'context_length'];
 /** Values with which a family is tried where the caller's are not known yet. */
 const TRIAL = { norm_eps: 1e-5, rope_theta: 1e4, context_length: 1024, ffn: 'relu', norm: 'rmsnorm', position: 'none' };
-/** Most layers that names are looked for. */
-const MAX_LAYERS = 4096;
-
 /**
  * A configuration whose roster has every name that a decoder's weights can have. Its sizes mean nothing.
  * @param {number} layers
@@ -59,14 +58,30 @@ const largest = (layers) => ({
 });
 
 /**
- * A number of layers that the names of a checkpoint do not exceed: the largest number in them, plus 1.
+ * The number of layers: the largest number of one that has a weight of the first layer, plus 1.
  * @param {Entry[]} entries
- * @param {RegExp} number  what counts
+ * @param {Map<string, unknown>} places  of the first layer
+ * @param {string} prefix  of its number
  */
-function layersOf(entries, number) {
+function layersOf(entries, places, prefix) {
+  let most = 0;
+  for (const { name } of entries) {
+    if (!name.startsWith(prefix)) continue;
+    const [, layer, weight] = /^(\d+)(\..*)$/.exec(name.slice(prefix.length)) ?? [];
+    if (Number(layer) >= most && places.has(`${prefix}0${weight}`)) most = Number(layer);
+  }
+  return most + 1;
+}
+
+/**
+ * A number of layers that the caller's names do not exceed: the largest number in the names, plus 1. Each layer has a
+ * tensor.
+ * @param {Entry[]} entries
+ */
+function layersAtMost(entries) {
   let most = -1;
-  for (const { name } of entries) for (const [, n] of name.matchAll(number)) most = Math.max(most, Number(n));
-  return Math.min(most + 1, MAX_LAYERS);
+  for (const { name } of entries) for (const [n] of name.matchAll(/\d+/g)) most = Math.max(most, Number(n));
+  return Math.min(most + 1, entries.length, MAX_LAYERS);
 }
 
 /**
@@ -183,13 +198,15 @@ async function tryFamily(type, given, entries, files, rename) {
   if ((family?.base.kind ?? 'decoder') !== 'decoder') return null;
   const json = inKeysOf(given, family);
   const names = new Set(entries.map(({ name }) => name));
-  const big = largest(layersOf(entries, rename ? /(\d+)/g : /(?:^|\.)(\d+)\./g));
-  const usual = placesByName(big, family ? family.names(big, json, names) : {}, conventionsOf(family, names));
-  const shapes = shapesOf(entries, rename ? await renamedPlaces(usual, rename) : usual);
   const value = (/** @type {string} */ field) => json[keyOf(family, field) ?? ''] ?? undefined;
   const offset = family?.base.position_offset ?? 0;
+  const big = largest(rename ? layersAtMost(entries) : 1);
+  const inFile = family ? family.names(big, json, names) : {};
+  const usual = placesByName(big, inFile, conventionsOf(family, names));
+  const shapes = shapesOf(entries, rename ? await renamedPlaces(usual, rename) : usual);
   const told = fieldsOf(shapes, { n_heads: value('n_heads'), d_head: value('d_head') }, offset);
   if (!told) return null;
+  if (!rename) told.n_layers = layersOf(entries, usual, `${inFile[''] ?? ''}${inFile.blocks ?? 'blocks'}.`);
   const tied = told.tie_word_embeddings;
   if (family && !family.keys.tie_word_embeddings && (family.base.tie_word_embeddings ?? tied) !== tied) return null;
   const { width, kv, ...fields } = told;
@@ -214,6 +231,7 @@ async function tryFamily(type, given, entries, files, rename) {
   const inferred = { type, json: full, read, missing };
   try {
     const { config, places, isBuffer } = readHfConfig(trial, 'config', names);
+    checkCount(config, entries, files[0]);
     const own = rename ? await renamedPlaces(places(names), rename) : places(names);
     planTensors(config, entries, own, withAliases(entries, own, isBuffer), files, []);
     return { inferred, error: null };
@@ -267,20 +285,21 @@ function trialHeads(width, kv) {
   return { n_heads: width / a, d_head: a, n_kv_heads: kv / a };
 }
 
+/** @typedef {Pick<import('../huggingface/state_dict.js').Known, 'files' | 'rename' | 'warnings' | 'signal'>} Known */
+
 /**
  * A configuration read off the tensors.
  * @param {Json} given  what the caller and the file tell
  * @param {Entry[][]} variants  the tensors under the names of the file, and without a prefix that all names have
- * @param {string[]} files  names, for messages
- * @param {import('../huggingface/weight_names.js').Rename | undefined} rename
- * @param {string[]} warnings  appended to
+ * @param {Known} known
  * @returns {Promise<{full: Json, entries: Entry[]}>}  the configuration, and the variant that it fits
  */
-export async function inferConfig(given, variants, files, rename, warnings) {
+export async function inferConfig(given, variants, known) {
+  const { files, warnings } = known;
   const {
     inferred: { json, read, type },
     entries,
-  } = await familyOf(given, variants, files, rename);
+  } = await familyOf(given, variants, known);
   const keys = read.map((key) => `${key} ${json[key]}`);
   if (keys.length || given.model_type === undefined)
     warnings.push(
@@ -295,11 +314,11 @@ export async function inferConfig(given, variants, files, rename, warnings) {
  * The family that the tensors fit, and its configuration.
  * @param {Json} given
  * @param {Entry[][]} variants
- * @param {string[]} files
- * @param {import('../huggingface/weight_names.js').Rename} [rename]
+ * @param {Known} known
  * @returns {Promise<{inferred: Inferred, entries: Entry[]}>}
  */
-async function familyOf(given, variants, files, rename) {
+async function familyOf(given, variants, { files, rename, signal }) {
+  const yielder = new Yielder(signal);
   const type = given.model_type;
   const known = typeof type === 'string' && (type === 'glassformer' || Object.hasOwn(FAMILIES, type));
   const types = known ? [type] : rename ? ['glassformer'] : ['glassformer', ...Object.keys(FAMILIES)];
@@ -308,6 +327,7 @@ async function familyOf(given, variants, files, rename) {
   for (const entries of variants) {
     const found = [];
     for (const one of types) {
+      await yielder.yieldIfDue();
       const tried = await tryFamily(one, given, entries, files, rename);
       if (tried?.error) misfit ??= tried.error;
       if (tried && !tried.error) found.push(tried.inferred);

@@ -107,7 +107,9 @@ export async function deliverTorch({ archive, folder, storages }, tensors, give)
   const byKey = new Map();
   for (const t of tensors) {
     const key = /** @type {Tensor} */ (t.tensor).storage.key;
-    if (t.covers.length) byKey.set(key, [...(byKey.get(key) ?? []), t]);
+    if (!t.covers.length) continue;
+    if (!byKey.has(key)) byKey.set(key, []);
+    byKey.get(key)?.push(t);
   }
   const waiting = new Set(storages.keys());
   /** The memory in which one tensor after the other is collected. @type {Scratch} */
