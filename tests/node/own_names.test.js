@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/index.js';
-import { golden, readTensors, refused, safetensors } from './helpers.js';
+import { golden, openCase, readTensors, refused, safetensors } from './helpers.js';
 
 const pytorch = (name) => fileURLToPath(new URL(`../golden/pytorch/${name}`, import.meta.url));
 const ids = [3, 1, 4, 1, 5];
@@ -38,12 +38,51 @@ describe('without a config.json', () => {
       'bad-config',
       /do not tell n_head: give it in the option config \(read off the tensors: vocab_size 37, n_embd 16, n_layer 2, block_size 12\)/,
     );
-    await refused(load(pytorch('tutorial1_classical.pt')), 'bad-config', /do not tell n_heads and pre_norm: give them/);
+    await refused(
+      load(pytorch('tutorial1_classical.pt')),
+      'bad-config',
+      /do not tell n_heads, pre_norm and positional: give them/,
+    );
     await refused(
       load(safetensors({ strange: { shape: [2], data: new Float32Array(2) } })),
       'bad-config',
       /names such as \["strange"\] are those of no known family/,
     );
+  });
+
+  test("where the norms of tutorial 1's block stand, and its rotation, are asked for", async () => {
+    const { folder, config } = openCase('t1_3layer_odd');
+    const weights = join(folder, 'model.safetensors');
+    const { gate, ...plain } = { gate: /ffn\.W_gate/, 'ffn.W_up': 'ffn.W_1', 'ffn.W_down': 'ffn.W_2' };
+    const gelu = Object.fromEntries(
+      Object.entries(readTensors(weights)).flatMap(([name, tensor]) =>
+        gate.test(name) ? [] : [[name.replace(/ffn\.W_(up|down)/, (part) => plain[part]), tensor]],
+      ),
+    );
+    const { rope_base, max_seq_len, n_heads } = config;
+    const told = { n_heads, rope_base, max_seq_len, norm_eps: config.norm_eps };
+    for (const tensors of [readTensors(weights), gelu]) {
+      const file = safetensors(tensors);
+      const ffn = tensors === gelu ? 'gelu' : 'swiglu';
+      for (const pre_norm of [true, false])
+        for (const positional of ['rope', 'none']) {
+          const variant = { pre_norm, positional };
+          const want = await logitsOf({ weights: file, config: { ...config, ffn, ...variant } });
+          assert.deepEqual((await logitsOf(file, { config: { ...told, ...variant } })).logits, want.logits);
+          for (const key of Object.keys(variant))
+            await refused(
+              load(file, { config: { ...told, ...variant, [key]: undefined } }),
+              'bad-config',
+              new RegExp(`do not tell ${key}: give it`),
+            );
+        }
+    }
+    for (const key of ['pre_norm', 'positional'])
+      await refused(
+        load({ weights: safetensors(gelu), config: { ...config, ffn: 'gelu', [key]: undefined } }),
+        'bad-config',
+        new RegExp(`config\\.json: ${key} is missing`),
+      );
   });
 
   test('what the shapes tell is read off them', async () => {

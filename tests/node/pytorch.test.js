@@ -20,7 +20,7 @@ const OPTIONS = {
   'lightning.ckpt': { config: { n_head: 2 } },
   'strided.pth': { config: { n_head: 2 } },
   'parameters.pt': { config: { n_head: 2 } },
-  'tutorial1_classical.pt': { config: { n_heads: 2, pre_norm: false } },
+  'tutorial1_classical.pt': { config: { n_heads: 2, pre_norm: false, positional: 'rope' } },
 };
 /** Roundings of 2 layers in f32; the files' own numbers are exact. */
 const TOLERANCE = 2e-5;

@@ -3,6 +3,7 @@
 //
 // A family's defaults are those of its configuration class in transformers. To add a family, add its entry to
 // families_llama.js, families_gpt.js, families_bert.js or families_seq2seq.js, or here.
+import { fail } from '../base/errors.js';
 import { BIASED, activation, biasKeys, nameIn, product } from './families_common.js';
 import { BERT_LIKE } from './families_bert.js';
 import { GPT_LIKE } from './families_gpt.js';
@@ -31,11 +32,15 @@ const rlvr = {
     tie_word_embeddings: 'tie_embeddings',
   },
   aliases: { max_len: 'max_seq_len', tie_weights: 'tie_embeddings' },
-  untold: ({ norm }) => (norm === 'layernorm' ? ['n_heads', 'pre_norm'] : ['n_heads']),
+  untold: ({ position }) => ['n_heads', 'pre_norm', ...(position ? [] : ['position'])],
   sizes: ({ ffn }) => ({ ffn: ffn ?? 'gelu' }),
   base: { context_length: 8192, final_norm: true },
   reads: ['final_norm', 'final_norm_eps'],
   derive(json, unsupported, files) {
+    const isPrinted = (json.norm ?? 'rmsnorm') === 'rmsnorm' && (json.ffn ?? 'swiglu') === 'swiglu';
+    for (const key of files && !isPrinted ? ['pre_norm', 'positional'] : [])
+      if (json[key] === undefined)
+        fail('bad-config', `config.json: ${key} is missing, which no tensor of a variant of the printed class tells`);
     // The literal Transformer ends with an RMSNorm, whatever the norms of its blocks are.
     const isLiteral = files?.has('final_norm.gamma') && !files.has('final_norm.beta') && json.norm === 'layernorm';
     const kind = json.final_norm ?? (isLiteral ? 'rmsnorm' : undefined);
