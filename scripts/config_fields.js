@@ -55,7 +55,7 @@ function listed([name, least, most, meaning]) {
   return {
     name,
     code: `${range}, entries: ${limit('GF_LIST_MOST')}, default: () => []`,
-    type: flags ? 'boolean[]' : 'number[]',
+    type: flags ? 'readonly boolean[]' : 'readonly number[]',
     meaning: literal(meaning),
   };
 }

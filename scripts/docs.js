@@ -4,7 +4,7 @@
 //
 // TypeDoc needs the JavaScript API of TypeScript, which version 7 does not have. Therefore TypeDoc and an older
 // TypeScript are installed into build/typedoc, with the versions below, and are not development dependencies. TypeDoc
-// reads types/, which `./build.sh package` writes.
+// reads build/types, which `./build.sh package` writes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -56,21 +56,22 @@ refused with the code \`bad-option\`, and the message names the option.
 `;
 
 /**
- * Copies types/ and writes entry.ts, the module that TypeDoc reads. In the copy, a type that only renames a type of
- * another module is a re-export: TypeDoc would list it as an empty alias.
+ * Copies build/types and writes entry.ts, the module that TypeDoc reads. In the copy, a type that only renames a type of
+ * another module is a re-export: TypeDoc would list it as an empty alias. Typed arrays have their short names.
  */
 function copyTypes() {
-  const from = join(top, 'types'),
+  const from = join(top, 'build/types'),
     to = join(folder, 'types');
   rmSync(to, { recursive: true, force: true });
   for (const name of readdirSync(from, { recursive: true })
     .map(String)
     .filter((each) => each.endsWith('.d.ts'))) {
-    const text = readFileSync(join(from, name), 'utf8').replace(
-      /^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.(\w+);$/gm,
-      (_, own, __, path, theirs) =>
-        `import type { ${own === theirs ? own : `${theirs} as ${own}`} } from '${path}';\nexport type { ${own} };`,
-    );
+    const text = readFileSync(join(from, name), 'utf8')
+      .replace(/ReturnType<(\w+Array)Constructor\['of'\]>/g, '$1')
+      .replace(
+        /^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.(\w+);$/gm,
+        (_, own, __, path, theirs) => `import type { ${theirs} as ${own} } from '${path}';\nexport type { ${own} };`,
+      );
     mkdirSync(dirname(join(to, name)), { recursive: true });
     writeFileSync(join(to, name), text);
   }

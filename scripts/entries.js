@@ -4,7 +4,11 @@ export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', '
   (name) => `glassformer-${name}.wasm`,
 );
 
+/** Entries that CommonJS programs can require too, each through a file NAME.cjs. */
+export const required = ['index', 'inline', 'worker', 'worker_more', 'train_worker'];
+
 export const entries = [
+  ...required.map((name) => `${name}.cjs`),
   'index.js',
   'inline.js',
   'glassformer.js',

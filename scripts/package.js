@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
-import { binaries, entries } from './entries.js';
+import { binaries, entries, required } from './entries.js';
 import { splitWorker } from './split_worker.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -153,6 +153,7 @@ async function pack() {
     minify: true,
     plugins: [embedded(false)],
   });
+  for (const name of required) writeFileSync(join(part, `${name}.cjs`), `module.exports = require('./${name}.js');\n`);
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 
   rmSync(dist, { recursive: true, force: true });

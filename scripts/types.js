@@ -1,14 +1,17 @@
 // types.js - writes types/ from the JSDoc of web/lib, for TypeScript 5.2 and later, with and without the dom library
 //
-// The output of tsc is changed in two ways. Typed arrays became generic in TypeScript 5.7: their type arguments are
-// removed. A program without the dom library (Node) lacks the names of the web platform: types/platform.d.ts declares
-// them as empty interfaces, which merge with the real ones where they exist.
+// tsc writes a file for each module into build/types; a bundler of declarations joins what the public types need into
+// types/index.d.ts. Its copy index.d.cts is for CommonJS. A program without the dom library (Node) lacks the names of
+// the web platform: types/platform.d.ts declares them as empty interfaces, which merge with the real ones where they
+// exist.
+import { generateDtsBundle } from 'dts-bundle-generator';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const top = fileURLToPath(new URL('..', import.meta.url)),
+  modules = join(top, 'build/types'),
   types = join(top, 'types');
 
 const PLATFORM = `// Names of the web platform in the public types. They merge with those of dom or @types/node.
@@ -28,28 +31,39 @@ declare namespace WebAssembly {
 }
 `;
 
-/** @type {[RegExp, string][]} */
+/**
+ * Changes of tsc's output. Typed arrays became generic in TypeScript 5.7: what their `of` returns has the right form in
+ * every version. A constructor that only the package calls becomes private, so that the types of its arguments are not
+ * published. A type that only renames a type of another module is exported from there, under one name.
+ * @type {[RegExp, string][]}
+ */
 const REWRITES = [
-  [/\b(Uint8Array|Float32Array|Float64Array|Int32Array|Uint32Array)<ArrayBuffer>/g, '($1 & { buffer: ArrayBuffer })'],
-  [/\b(Uint8Array|Float32Array|Float64Array|Int32Array|Uint32Array)<ArrayBufferLike>/g, '$1'],
+  [/\b((?:Uint8|Float32|Float64|Int32|Uint32)Array)<ArrayBuffer>/g, "ReturnType<$1Constructor['of']>"],
+  [/\b((?:Uint8|Float32|Float64|Int32|Uint32)Array)<ArrayBufferLike>/g, '$1'],
   [/typeof globalThis\.fetch/g, '((input: string, init?: RequestInit) => Promise<Response>)'],
+  [/\/\*\*(?:(?!\*\/)[^])*@ignore(?:(?!\*\/)[^])*\*\/\s*constructor\([^]*?\);/g, 'private constructor();'],
+  [/^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.\1;$/gm, "import type { $1 } from '$3';\nexport type { $1 };"],
 ];
 
-rmSync(types, { recursive: true, force: true });
-execFileSync(
-  process.execPath,
-  [join(top, 'node_modules/typescript-native/bin/tsc'), '-p', join(top, 'tsconfig.json')],
-  {
-    stdio: 'inherit',
-  },
-);
-for (const name of readdirSync(types, { recursive: true })
-  .map(String)
-  .filter((each) => each.endsWith('.d.ts'))) {
-  const file = join(types, name);
+const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />\n';
+
+for (const folder of [types, modules]) rmSync(folder, { recursive: true, force: true });
+const tsc = join(top, 'node_modules/typescript-native/bin/tsc');
+execFileSync(process.execPath, [tsc, '-p', join(top, 'tsconfig.json')], { stdio: 'inherit' });
+for (const name of readdirSync(modules, { recursive: true }).map(String)) {
+  if (!name.endsWith('.d.ts')) continue;
+  const file = join(modules, name);
   let text = readFileSync(file, 'utf8');
   for (const [pattern, by] of REWRITES) text = text.replace(pattern, by);
-  if (name === 'index.d.ts') text = `/// <reference path="./platform.d.ts" />\n${text}`;
   writeFileSync(file, text);
+}
+const [joined] = generateDtsBundle(
+  [{ filePath: join(modules, 'index.d.ts'), output: { noBanner: true, exportReferencedTypes: false } }],
+  { preferredConfigPath: join(top, 'tsconfig.json') },
+);
+mkdirSync(types);
+for (const end of ['ts', 'cts']) {
+  writeFileSync(join(types, `index.d.${end}`), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);
+  writeFileSync(join(types, `worker.d.${end}`), '// A script of a worker: it exports nothing.\nexport {};\n');
 }
 writeFileSync(join(types, 'platform.d.ts'), PLATFORM);

@@ -225,7 +225,7 @@ export async function depth(config, options = {}) {
 
 // ---- types of options and results
 
-/** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
+/** @typedef {import('./bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
 /**
  * @typedef {import('./base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read
  *   once
@@ -251,7 +251,7 @@ export async function depth(config, options = {}) {
 /**
  * The parts of a checkpoint. config and tokenizer replace those beside the weights.
  * @typedef {object} SourceParts
- * @property {Bytes | Streamed | (Bytes | Streamed)[]} weights  one file, or all files of a sharded checkpoint
+ * @property {Bytes | Streamed | readonly (Bytes | Streamed)[]} weights  one file, or all files of a sharded checkpoint
  * @property {Bytes | Streamed | object} [config]     a config.json, as a file or as an object
  * @property {Bytes | Streamed | object} [tokenizer]  a tokenizer.json, as a file or as an object
  */
@@ -315,10 +315,10 @@ export async function depth(config, options = {}) {
  * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
  *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
- * @property {{source: Source, scale?: number}[]} [adapters] LoRA adapters of a safetensors, PyTorch or GGUF checkpoint:
- *   a folder of PEFT with adapter_config.json and adapter_model.safetensors, { weights, config }, or a GGUF of
- *   llama.cpp. Each is multiplied by its scale, default 1, and added to the weights in f32, before they are stored as
- *   `dtype`
+ * @property {readonly {source: Source, scale?: number}[]} [adapters] LoRA adapters of a safetensors, PyTorch or GGUF
+ *   checkpoint: a folder of PEFT with adapter_config.json and adapter_model.safetensors, { weights, config }, or a GGUF
+ *   of llama.cpp. Each is multiplied by its scale, default 1, and added to the weights in f32, before they are stored
+ *   as `dtype`
  * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
  *   same fields in its configuration
  * @property {Record<string, any>} [config] keys of the configuration that replace those of the checkpoint's files, or
@@ -330,9 +330,9 @@ export async function depth(config, options = {}) {
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
  * @property {string} [token] access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for
  *   https://huggingface.co and $HF_ENDPOINT only
- * @property {Record<string, string> | [string, string][] | Headers} [headers] sent with requests to the origin of the
- *   weights' address only; a redirect to another origin is followed without them. In browsers a redirect is an error,
- *   unless the only header is `authorization`
+ * @property {Record<string, string> | readonly (readonly [string, string])[] | Headers} [headers] sent with requests to
+ *   the origin of the weights' address only; a redirect to another origin is followed without them. In browsers a
+ *   redirect is an error, unless the only header is `authorization`
  * @property {AbortSignal} [signal]          aborted: the call rejects with the signal's reason and frees all memory
  * @property {(p: Progress) => void} [onProgress] called at most about 20 times a second with bytes; `total` may be
  *   null. If it throws, the load fails with code 'callback'; a promise that it returns is not awaited
@@ -359,20 +359,20 @@ export async function depth(config, options = {}) {
  *   minTokens new tokens; default 0. A complete text of `json` or `grammar` ends in any case
  * @property {number} [seed] 0 .. 2^53 - 1; default: drawn, and reported in the summary. Of several prompts the i-th
  *   draws with seed + i
- * @property {string | string[]} [stop] stop before any of these texts; the text before it is delivered, the stop text
- *   is not
+ * @property {string | readonly string[]} [stop] stop before any of these texts; the text before it is delivered, the
+ *   stop text is not
  * @property {number} [logprobs]            how many of the most likely tokens each step lists in `top`; default 0
  * @property {boolean} [ignoreEos] continue after an end token, which is then a step like any other; default false
  * @property {number} [beams] above 1: beam search with this many beams; all steps are delivered at its end
  * @property {number} [lengthPenalty] of a beam search, default 0.6; a sequence of n tokens scores sum(logprob) / ((5 +
  *   n) / 6)^lengthPenalty
- * @property {string | Ids | (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several prompts one
- *   for all, or a list
- * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask] one number for each position of the source, 0 hides
- *   it; of several sources a list of such
- * @property {string[]} [capture]           points by name, `*` matches anything; see Model.points
+ * @property {string | Ids | readonly (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several
+ *   prompts one for all, or a list
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [sourceMask] one number for each position of the source,
+ *   0 hides it; of several sources a list of such
+ * @property {readonly string[]} [capture]  points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
- * @property {Edit[]} [edits]               changes of values inside the model while it runs
+ * @property {readonly Edit[]} [edits]      changes of values inside the model while it runs
  * @property {boolean} [addSpecialTokens]   of a prompt given as text; default true
  * @property {AbortSignal} [signal] aborted: the generator rejects with the signal's reason, and the engine stops
  */
@@ -383,19 +383,19 @@ export async function depth(config, options = {}) {
  */
 /**
  * @typedef {object} ForwardOptions
- * @property {string | Ids | (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several inputs one
- *   for all, or a list
- * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask] one number for each position of the source, 0 hides
- *   it; of several sources a list of such
- * @property {ArrayLike<number> | ArrayLike<number>[]} [mask] encoders: 0 hides a position; decoders: 0 marks padding at
- *   the end
- * @property {string | string[]} [pair]     encoders: a second text, after an input given as text; of several inputs a
- *   list
- * @property {ArrayLike<number> | ArrayLike<number>[]} [tokenTypes] encoders: the type of each token, default 0; of
- *   several inputs a list of such
- * @property {string[]} [capture]           points by name, `*` matches anything; see Model.points
+ * @property {string | Ids | readonly (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several
+ *   inputs one for all, or a list
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [sourceMask] one number for each position of the source,
+ *   0 hides it; of several sources a list of such
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [mask] encoders: 0 hides a position; decoders: 0 marks
+ *   padding at the end
+ * @property {string | readonly string[]} [pair]     encoders: a second text, after an input given as text; of several
+ *   inputs a list
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [tokenTypes] encoders: the type of each token, default
+ *   0; of several inputs a list of such
+ * @property {readonly string[]} [capture]  points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
- * @property {Edit[]} [edits]               changes of values inside the model while it runs
+ * @property {readonly Edit[]} [edits]      changes of values inside the model while it runs
  * @property {boolean} [addSpecialTokens]   of an input given as text; default true
  * @property {AbortSignal} [signal]         aborted: the call rejects with the signal's reason
  */

@@ -16,10 +16,9 @@ import { FreeingRemote } from './worker/freeing.js';
 /** @import { Tokenizer } from './tokenizer.js' */
 
 /**
- * One message of a conversation.
- * @typedef {object} Message
- * @property {string} role     as the model's template names them, usually 'system', 'user' or 'assistant'
- * @property {string} content
+ * One message of a conversation. role: as the model's template names them, usually 'system', 'user' or 'assistant';
+ * other keys are JSON for the template.
+ * @typedef {{role: string, content: string, [key: string]: any}} Message
  */
 /**
  * Options of Model.chat beside those of generate.
@@ -49,11 +48,11 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {boolean} [normalize]               to length 1; default: Model.pooling
  * @property {boolean} [truncate]                read the first tokens of a text that is too long, as many as
  *   Model.pooling says, instead of refusing it; default false
- * @property {ArrayLike<number> | ArrayLike<number>[]} [mask] one number for each position; 0 hides it and leaves it out
- *   of the mean; of several inputs a list of such
- * @property {string | string[]} [pair]          a second text; of several inputs a list of such
- * @property {ArrayLike<number> | ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a list of
- *   such
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [mask] one number for each position; 0 hides it and
+ *   leaves it out of the mean; of several inputs a list of such
+ * @property {string | readonly string[]} [pair]          a second text; of several inputs a list of such
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a
+ *   list of such
  * @property {boolean} [addSpecialTokens]        of an input given as text; default true
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
@@ -91,9 +90,9 @@ import { FreeingRemote } from './worker/freeing.js';
  * @typedef {object} SessionOptions
  * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
  * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
- * @property {string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
+ * @property {readonly string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
  * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
- * @property {Edit[]} [edits]                    apply to each eval
+ * @property {readonly Edit[]} [edits]           apply to each eval
  * @property {Uint8Array} [state]                what Session.save returned: the session begins with its positions
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
@@ -282,8 +281,8 @@ export class Model {
    * Continue a prompt, token by token. The generator yields a Step for each new token and returns a Summary. `break`
    * stops the engine. Given several prompts, it runs them together: a step's `sequence` says which prompt it belongs
    * to, and the summary's `sequences` hold each prompt followed by its new tokens.
-   * @param {string | Ids | (string | Ids)[]} prompt an empty one is refused, except of an encoder-decoder, whose target
-   *   begins with a token of its own
+   * @param {string | Ids | readonly (string | Ids)[]} prompt an empty one is refused, except of an encoder-decoder,
+   *   whose target begins with a token of its own
    * @param {GenerateOptions} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}
    * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `no-tokenizer`, `bad-token`,
@@ -315,7 +314,7 @@ export class Model {
    * the next turn runs only the tokens that differ or are new: the summary's `prefilledTokens`; `reusedTokens` are the
    * others. With the option `session` a session keeps them. Every token is run again with `source`, `capture`, `edits`
    * or `beams`, in a model with bidirectional attention, and in a second `chat` while a first one runs.
-   * @param {Message[]} messages
+   * @param {readonly Message[]} messages
    * @param {GenerateOptions & ChatExtras} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}
    * @throws {GlassformerError} at the first step: `no-chat-template`, and those of `generate`
@@ -374,7 +373,7 @@ export class Model {
   /**
    * Run a whole sequence and return the logits after each position and the captured points. Capture does not change a
    * bit of the logits.
-   * @param {string | Ids | (string | Ids)[]} input
+   * @param {string | Ids | readonly (string | Ids)[]} input
    * @param {ForwardOptions} [options]
    * @returns {Promise<ForwardResult>}
    * @throws {GlassformerError} `context-full`, `unknown-point`, `capture-too-large`, `not-finite`
@@ -393,7 +392,7 @@ export class Model {
   /**
    * Encoders: one vector for a text, from the last hidden states as `Model.pooling` says. The cosine similarity of two
    * texts is the sum of the products of their normalised vectors.
-   * @param {string | Ids | (string | Ids)[]} input
+   * @param {string | Ids | readonly (string | Ids)[]} input
    * @param {EmbedExtras} [options]
    * @returns {Promise<Tensor>} [d_model]; of several inputs [input, d_model]
    * @throws {GlassformerError} `unsupported` for a model that is not an encoder, or whose files ask for another pooling
@@ -413,7 +412,7 @@ export class Model {
    * logits, without running the model.
    * @param {ArrayLike<number>} logits  [vocab_size]
    * @param {DistributionOptions} [options]
-   * @returns {Promise<Float32Array>}  [vocab_size], their sum is 1; 0 for a token that was cut off
+   * @returns {Promise<Float32Array<ArrayBuffer>>}  [vocab_size], their sum is 1; 0 for a token that was cut off
    * @throws {GlassformerError} `bad-argument` for logits of another length, `bad-token` for ids in the options
    * @example
    * const { logits } = await model.forward([1, 2, 3]);
@@ -490,7 +489,7 @@ export class Model {
    * The values of a weight, dequantised: a vector, or one row of a matrix.
    * @param {string} name   as in `parameters`
    * @param {number} [row]  default 0
-   * @returns {Promise<Float32Array>}
+   * @returns {Promise<Float32Array<ArrayBuffer>>}
    * @example
    * const { name, shape } = model.parameters.rows[0];
    * console.log((await model.weight(name, 5)).length === shape[1]);       // true

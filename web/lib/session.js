@@ -107,7 +107,7 @@ export class Session {
    * Append tokens and run them. After a failure the session is as it was before.
    * @param {string | Ids} input
    * @param {{signal?: AbortSignal}} [options]
-   * @returns {Promise<Float32Array & Tensor>}  logits of the last position, [vocab_size]; a copy
+   * @returns {Promise<Float32Array<ArrayBuffer> & Tensor>}  logits of the last position, [vocab_size]; a copy
    * @throws {GlassformerError} `context-full`, `empty-prompt`, `bad-token`, `capture-too-large`
    * @example
    * const session = await model.session({ capture: ['blocks.4.hook_resid_post'] });
@@ -253,7 +253,7 @@ export class Session {
    * machine. It runs nothing but the last position, whose result shows whether model and state belong together. An
    * encoder-decoder needs its `source` again. Captures, edits and the sampler are not saved; the state of a session
    * with edits is restored without that check.
-   * @returns {Promise<Uint8Array>}
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
    * @throws {GlassformerError} `out-of-memory`
    * @example
    * const session = await model.session();

@@ -27,7 +27,7 @@ export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperC
 /**
  * The same configuration with camelCase names, as `Model.config` shows it.
  * @param {Config} config
- * @returns {Record<string, string | number | boolean | (boolean | number)[]>}
+ * @returns {Record<string, string | number | boolean | readonly (boolean | number)[]>}
  */
 export function camelConfig(config) {
   return Object.fromEntries(Object.entries(config).map(([k, v]) => [camel(k), Array.isArray(v) ? [...v] : v]));

@@ -87,12 +87,14 @@
  * @property {boolean} use_residual  false: no residual sums
  * @property {boolean} use_norm  false: no norms inside the blocks
  * @property {boolean} use_final_norm  false: no norm before the head
- * @property {boolean[]} window_layers  which layers have the window: layer l entry l modulo the length; []: all
- * @property {boolean[]} rope_layers  which layers rotate q and k, likewise
- * @property {boolean[]} expert_layers  which layers have experts, likewise; the others have one feed-forward layer
- * @property {number[]} rope_short_factors  of longrope: divisors of the frequencies, one a pair, up to
+ * @property {readonly boolean[]} window_layers  which layers have the window: layer l entry l modulo the length; []:
+ *   all
+ * @property {readonly boolean[]} rope_layers  which layers rotate q and k, likewise
+ * @property {readonly boolean[]} expert_layers  which layers have experts, likewise; the others have one feed-forward
+ *   layer
+ * @property {readonly number[]} rope_short_factors  of longrope: divisors of the frequencies, one a pair, up to
  *   rope_original_context positions
- * @property {number[]} rope_long_factors  of longrope: the same in longer sequences
+ * @property {readonly number[]} rope_long_factors  of longrope: the same in longer sequences
  */
 /**
  * Our own fields, camelCase.
@@ -179,12 +181,14 @@
  * @property {boolean} useResidual  false: no residual sums
  * @property {boolean} useNorm  false: no norms inside the blocks
  * @property {boolean} useFinalNorm  false: no norm before the head
- * @property {boolean[]} windowLayers  which layers have the window: layer l entry l modulo the length; []: all
- * @property {boolean[]} ropeLayers  which layers rotate q and k, likewise
- * @property {boolean[]} expertLayers  which layers have experts, likewise; the others have one feed-forward layer
- * @property {number[]} ropeShortFactors  of longrope: divisors of the frequencies, one a pair, up to
+ * @property {readonly boolean[]} windowLayers  which layers have the window: layer l entry l modulo the length; []:
+ *   all
+ * @property {readonly boolean[]} ropeLayers  which layers rotate q and k, likewise
+ * @property {readonly boolean[]} expertLayers  which layers have experts, likewise; the others have one feed-forward
+ *   layer
+ * @property {readonly number[]} ropeShortFactors  of longrope: divisors of the frequencies, one a pair, up to
  *   ropeOriginalContext positions
- * @property {number[]} ropeLongFactors  of longrope: the same in longer sequences
+ * @property {readonly number[]} ropeLongFactors  of longrope: the same in longer sequences
  */
 /**
  * type: one of words, true or false, a whole number, any number, or a list of up to `entries` of these. default: the

@@ -3,12 +3,12 @@
 /** @typedef {import('./config_fields.js').Config} Fields */
 /**
  * Token ids of a config.json: one, several or none.
- * @typedef {number | number[] | null} TokenIds
+ * @typedef {number | readonly number[] | null} TokenIds
  */
 /**
  * Keys of config.json that every family has, besides the sizes.
  * @typedef {object} Common
- * @property {string[] | null} [architectures]
+ * @property {readonly string[] | null} [architectures]
  * @property {TokenIds} [bos_token_id]
  * @property {TokenIds} [eos_token_id]
  * @property {TokenIds} [pad_token_id]
@@ -60,7 +60,7 @@
  * @property {number | null} [sliding_window]
  * @property {boolean} [use_sliding_window]
  * @property {number} [max_window_layers]
- * @property {string[] | null} [layer_types]
+ * @property {readonly string[] | null} [layer_types]
  * @property {number} [n_embd]                      GPT-2
  * @property {number} [n_layer]
  * @property {number} [n_head]
@@ -106,7 +106,7 @@
  * @property {string} [activation]
  * @property {boolean} [post_norm]
  * @property {'causal' | 'padmask' | 'nomask' | (string & {})} [mask_mode]
- * @property {number[]} [pad_positions]
+ * @property {readonly number[]} [pad_positions]
  * @property {number} [mlp_mult]
  * @property {number} [mlp_ratio]
  * @property {boolean} [attn_bias]

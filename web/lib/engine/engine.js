@@ -10,7 +10,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
 import { startHelpers, threadCount } from './threads.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
-/** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
+/** @typedef {{data: Float32Array<ArrayBuffer>, shape: number[]}} Tensor row-major, a copy */
 /** @typedef {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} MemoryMap */
 /**
  * One weight of the loaded model.

@@ -27,7 +27,7 @@ export function setCapture({ engine: e, ptr }, { stack, layer, point }, on) {
  * The values at a captured point in the last eval or encode.
  * @param {EngineSession} session
  * @param {Place} place
- * @returns {{data: Float32Array, dims: number[]} | null} three dims; null when the point was not captured
+ * @returns {{data: Float32Array<ArrayBuffer>, dims: number[]} | null} three dims; null when the point was not captured
  */
 export function readCapture({ engine: e, ptr }, { stack, layer, point }) {
   const dims = e.scratch(12);

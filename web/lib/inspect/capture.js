@@ -182,7 +182,7 @@ export class Points {
  * Captures points of a session: collects their values after each pass, and joins the passes into one tensor a point.
  */
 export class Recorder {
-  /** @type {Map<Point, {data: Float32Array, dims: number[]}[]>} */
+  /** @type {Map<Point, {data: Float32Array<ArrayBuffer>, dims: number[]}[]>} */
   #parts = new Map();
   #session;
   #points;
@@ -232,7 +232,7 @@ export class Recorder {
 
 /**
  * Joins the rows of several passes, in order.
- * @param {{data: Float32Array, dims: number[]}[]} parts  one for each pass
+ * @param {{data: Float32Array<ArrayBuffer>, dims: number[]}[]} parts  one for each pass
  * @param {string} axes  of the point
  * @returns {Tensor} [position, ...]
  */
@@ -251,7 +251,7 @@ function joinRows(parts, axes) {
 
 /**
  * Joins scores or patterns of several passes, each of which has more keys than the one before.
- * @param {{data: Float32Array, dims: number[]}[]} parts  [head, query, key]
+ * @param {{data: Float32Array<ArrayBuffer>, dims: number[]}[]} parts  [head, query, key]
  * @param {number} masked  value for the keys that a pass did not have
  * @returns {Tensor} [head, query, key]
  */
