@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, logitRow, stories, top } from './helpers.js';
+import { collect, distance, golden, json, logitRow, refused, stories, top } from './helpers.js';
 
 let model;
 
@@ -239,6 +239,11 @@ describe('distributions', () => {
     assert.ok(free >= 3, `${free} degrees of freedom test nothing`);
     assert.ok(chi < free + 5 * Math.sqrt(2 * free), `chi-squared ${chi} with ${free} degrees of freedom`);
     tiny.dispose();
+  });
+
+  test('a temperature below 0 is refused with the value that takes the most likely token', async () => {
+    const run = collect(model.generate('Once', { temperature: -1 }));
+    await refused(run, 'bad-option', /temperature is -1, expected 0 to 1000000; 0 always takes the most likely token/);
   });
 
   test('minP and the repetition penalty follow their definitions', async () => {

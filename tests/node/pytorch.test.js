@@ -215,6 +215,47 @@ const file = (ops, more = {}) =>
   );
 const dictOf = (ops) => op.dict([[op.text('w'), ops]]);
 
+describe('models of the tutorials that were saved in other ways', () => {
+  const literal = join(golden, 't3_literal');
+  const tensors = tensorsOf(join(literal, 'model.safetensors'));
+  const { model_type: _, ...config } = JSON.parse(readFileSync(join(literal, 'config.json'), 'utf8'));
+  const dict = (fields) => op.dict(Object.entries(fields).map(([key, value]) => [op.text(key), value]));
+
+  test('the numbers of a dict beside the state dict are the configuration', async () => {
+    const args = dict({ n_heads: op.int(config.n_heads), note: op.text('x') });
+    for (const key of ['config', 'args', 'hparams']) {
+      const bytes = torchFile(tensors, { wrap: (state) => dict({ model: state, [key]: args, epoch: op.int(3) }) });
+      const model = await load(bytes);
+      assert.equal(model.config.nHeads, config.n_heads);
+      assert.match(model.warnings.join(), /note is not known/);
+      model.dispose();
+    }
+    const two = torchFile(tensors, { wrap: (state) => dict({ epoch: op.int(3), one: state, two: state }) });
+    await refused(load(two), 'unsupported', /a dict with \["epoch","one","two"\].*model_state_dict/);
+  });
+
+  test('the state dict of one block is refused as what it is', async () => {
+    const block = tensors
+      .filter(({ name }) => name.startsWith('blocks.0.'))
+      .map((t) => ({ ...t, name: t.name.slice('blocks.0.'.length) }));
+    await refused(
+      load(torchFile(block)),
+      'unsupported',
+      /"attn\.k\.weight".*one block \(gpt-prenorm-erf\).*whole model/,
+    );
+    const parts = { weights: torchFile(block), config: { ...config, model_type: 'gpt-prenorm-erf' } };
+    await refused(load(parts), 'unknown-tensor', /in a whole model it is blocks\.0\.attn\.k\.weight/);
+  });
+
+  test('a bias on the first linear of a layer only is refused with the reason', async () => {
+    const bias = { name: 'blocks.0.mlp.fc1.bias', shape: [256], data: new Float32Array(256) };
+    const weights = torchFile([...tensors, bias]);
+    const reason = /mlp\.fc1\.bias.*biases of all linears of an attention or feed-forward layer, or none/;
+    await refused(load(weights, { config: { n_heads: 4 } }), 'bad-config', reason);
+    await refused(load({ weights, config: { ...config, model_type: 'gpt-prenorm-erf' } }), 'unknown-tensor', reason);
+  });
+});
+
 describe('what is refused', () => {
   const of = (name) => join(folder, 'refused', name);
   test('globals and opcodes by their name, and nothing is run', async () => {

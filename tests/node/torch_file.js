@@ -129,17 +129,17 @@ export function archive(entries, { behind = true, method = 0, folder = 'archive'
 /**
  * A file of torch.save with a state dict of f32 tensors.
  * @param {{name: string, shape: number[], data: Float32Array}[]} tensors
- * @param {{entries?: [string, Uint8Array][], options?: object}} [more]  entries: between the pickle and the data, as
- *   newer versions of PyTorch write them
+ * @param {{entries?: [string, Uint8Array][], options?: object, wrap?: (dict: number[]) => number[]}} [more]  entries:
+ *   between the pickle and the data, as newer versions of PyTorch write them; wrap: what is saved instead of the dict
  */
-export function torchFile(tensors, { entries = [], options } = {}) {
+export function torchFile(tensors, { entries = [], options, wrap = (dict) => dict } = {}) {
   const pairs = tensors.map(({ name, shape, data }, i) => [
     op.text(name),
     tensorOps({ key: String(i), shape, numel: data.length }),
   ]);
   return archive(
     [
-      ['data.pkl', pickle(op.dict(pairs))],
+      ['data.pkl', pickle(wrap(op.dict(pairs)))],
       ...entries,
       ...tensors.map(({ data }, i) => [`data/${i}`, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)]),
       ['version', utf8.encode('3\n')],

@@ -157,7 +157,10 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
     if (!place) {
       if (e.shape.length === 0 || e.shape.includes(0)) warnings.push(`${at}: not a weight of this model, skipped`);
       else if (!isBuffer(e))
-        fail('unknown-tensor', `${at}: the model has no place for this tensor of shape ${shapeText(e.shape)}`);
+        fail(
+          'unknown-tensor',
+          `${at}: the model has no place for this tensor of shape ${shapeText(e.shape)}${reasonOf(e.name, places)}`,
+        );
       plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
       continue;
     }
@@ -184,6 +187,18 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
   }
   if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
+}
+
+/**
+ * Why the model has no place for a tensor whose name looks like that of a weight, as the end of a message.
+ * @param {string} name
+ * @param {Map<string, Place>} places  by name in the file
+ */
+function reasonOf(name, places) {
+  if (places.has(name.replace(/bias$/, 'weight')))
+    return ': a configuration has the biases of all linears of an attention or feed-forward layer, or none';
+  const whole = [...places.keys()].find((each) => each.endsWith(`.0.${name}`));
+  return whole ? `: in a whole model it is ${whole}; one block alone is no model` : '';
 }
 
 /**

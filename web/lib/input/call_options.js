@@ -276,7 +276,10 @@ const aboveZero = (most) => (value, name) =>
     : fail('bad-option', `${name} is ${value}, expected a number above 0 (1: off)`);
 /** The options of gf_session_sample: their ranges are checked here and nowhere else. */
 const SAMPLING_OPTIONS = {
-  temperature: within(0, 1e6),
+  temperature: (value, name) =>
+    typeof value === 'number' && value < 0
+      ? fail('bad-option', `${name} is ${show(value)}, expected 0 to 1000000; 0 always takes the most likely token`)
+      : inRange(name, value, 0, 1e6),
   topK: within(0, 2 ** 31 - 1, true),
   topP: aboveZero(1),
   minP: within(0, 1),

@@ -14,6 +14,9 @@ const STATE_DICT_KEYS = [
   'params',
 ];
 
+/** Keys under which training scripts save the sizes of the model. */
+const CONFIG_KEYS = ['config', 'model_config', 'hyper_parameters', 'hparams', 'args', 'model_args'];
+
 /**
  * The state dict in what was saved.
  * @param {unknown} root
@@ -59,11 +62,14 @@ function plainFields(value) {
 }
 
 /**
- * The configuration that a checkpoint brings with it: model_args of nanoGPT.
+ * The configuration that a checkpoint brings with it: model_args of nanoGPT, or the first dict beside the state dict
+ * that has a number of heads, which no tensor tells.
  * @param {Map<unknown, unknown>} saved  what the file holds
  * @returns {Record<string, any> | null}
  */
 export function savedConfig(saved) {
   const args = plainFields(saved.get('model_args'));
-  return args && 'n_embd' in args && 'block_size' in args ? { ...args, model_type: 'nanogpt' } : null;
+  if (args && 'n_embd' in args && 'block_size' in args) return { ...args, model_type: 'nanogpt' };
+  const dicts = CONFIG_KEYS.map((key) => plainFields(saved.get(key)));
+  return dicts.find((fields) => fields && Object.keys(fields).some((key) => /^n(um)?_.*heads?$/.test(key))) ?? null;
 }
