@@ -241,7 +241,7 @@ describe('models of the tutorials that were saved in other ways', () => {
     await refused(
       load(torchFile(block)),
       'unsupported',
-      /"attn\.k\.weight".*one block \(gpt-prenorm-erf\).*whole model/,
+      /"attn\.k\.weight".*of one block \(gpt-prenorm-erf\).*whole model/,
     );
     const parts = { weights: torchFile(block), config: { ...config, model_type: 'gpt-prenorm-erf' } };
     await refused(load(parts), 'unknown-tensor', /in a whole model it is blocks\.0\.attn\.k\.weight/);

@@ -162,7 +162,7 @@ function fieldsOf(shapes, given, offset) {
 function isBlockOf(type, given, entries) {
   const family = type === 'glassformer' ? null : FAMILIES[type];
   if ((family?.base.kind ?? 'decoder') !== 'decoder') return false;
-  const names = new Set(entries.map(({ name }) => `blocks.0.${name}`)); // the tutorials' class is told by such names
+  const names = new Set(entries.map(({ name }) => `blocks.0.${name}`)); // some families look at them
   const inFile = family ? family.names(largest(1), given, names) : {};
   const places = placesByName(largest(1), inFile, conventionsOf(family, names));
   const prefix = `${inFile[''] ?? ''}${inFile.blocks ?? 'blocks'}.0.`;
@@ -356,7 +356,7 @@ async function familyOf(given, variants, { files, rename, signal }) {
   if (misfit && types.length === 1) throw misfit;
   const names = variants[0].slice(0, 3).map((e) => e.name);
   const block = misfit ? undefined : types.find((one) => isBlockOf(one, given, variants[0]));
-  const what = `${files[0]}: names such as ${show(names)} are those of one block (${block}), without embedding and head`;
+  const what = `${files[0]}: names such as ${show(names)} are of one block (${block}), without embedding and head`;
   if (block) fail('unsupported', `${what}: save the state_dict of the whole model`);
   return fail(
     'bad-config',
