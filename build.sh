@@ -155,9 +155,9 @@ prepare_group() {
     find_emcc
     run_step 'the reference decoder, WebAssembly' "$fix_line" compile_with_emcc reference
     ;;
-  browser) page; find_chromium; find_firefox; find_webkit ;;
-  faults) package; find_chromium; find_firefox; find_webkit ;;
-  package) package; page; find_chromium ;;
+  browser) page; find_chromium; find_shell; find_firefox; find_webkit ;;
+  faults) package; find_chromium; find_shell; find_firefox; find_webkit ;;
+  package) package; page; find_chromium; find_shell ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
   esac
 }
@@ -228,6 +228,7 @@ setup)
   find_emcc
   find_cc
   find_chromium
+  find_shell
   find_firefox
   find_webkit
   say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"

@@ -194,6 +194,12 @@ find_chromium() {
   export CHROMIUM=$path
 }
 
+# Most browser tests use Chromium's headless shell, and Chromium itself where it cannot be installed.
+find_shell() {
+  node scripts/chromium.js shell >/dev/null && return 0
+  (apt_install "Chromium's headless shell" chromium-headless-shell) || say "the tests use Chromium without its headless shell"
+}
+
 # Only tests use Firefox and WebKit: where one cannot be installed, its tests are skipped with a message.
 find_firefox() { find_test_browser firefox Firefox firefox-esr; }
 find_webkit() { find_test_browser webkit WebKit webkit2gtk-driver xvfb; }

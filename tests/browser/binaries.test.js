@@ -86,7 +86,7 @@ for (const [tier, flag] of [
 ]) {
   for (const backend of ['simd', 'relaxed']) {
     test(`${backend} in Chromium, V8's ${tier} tier`, { skip }, async () => {
-      const browser = await launch({ args: [`--js-flags=${flag}`] });
+      const browser = await launch({ shell: true, args: [`--js-flags=${flag}`] });
       try {
         const page = await browser.newPage();
         await page.goto(server.url);
@@ -105,7 +105,7 @@ for (const [tier, flag] of [
 describe('threads', () => {
   let browser;
   before(async () => {
-    browser = await launch();
+    browser = await launch({ shell: true });
   });
   after(() => browser.close());
 

@@ -23,7 +23,7 @@ testInPages('chromium', [
 
 // Nothing said that a file was not stored.
 test('a load goes on without room, and a warning names the file that was not stored', async () => {
-  const [browser, server] = await Promise.all([launch(), serveLibrary(false)]);
+  const [browser, server] = await Promise.all([launch({ shell: true }), serveLibrary(false)]);
   try {
     const page = await browser.newPage();
     await page.goto(server.url);

@@ -26,7 +26,7 @@ before(async () => {
   });
   await new Promise((resolve) => models.listen(0, '127.0.0.1', resolve));
   models.url = `http://127.0.0.1:${models.address().port}/`;
-  browser = await launch();
+  browser = await launch({ shell: true });
   page = await browser.newPage();
   await page.goto(server.url);
   await page.waitForFunction(() => window.library);

@@ -217,11 +217,15 @@ export async function saved(page) {
 /**
  * axe-core finds nothing in what is shown, and nothing lies beyond the right edge.
  * @param {Page} page @param {string} what  for the message @param {string} [where]
+ * @param {string[]} [rules]  only these, since other tests check the same elements by all
  */
-export async function accessible(page, what, where) {
+export async function accessible(page, what, where, rules) {
   await quiet(page);
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  const { violations } = await page.evaluate((where) => window.axe.run(where ?? document), where);
+  const { violations } = await page.evaluate(
+    ([where, rules]) => window.axe.run(where ?? document, rules && { runOnly: rules }),
+    [where, rules],
+  );
   assert.deepEqual(
     violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join('; ')}`),
     [],

@@ -19,7 +19,7 @@ let server, browser;
 before(async () => {
   writeFileSync(join(folder, 'index.html'), html);
   server = await serve(folder, { isolate: false });
-  browser = await launch();
+  browser = await launch({ shell: true });
 });
 after(async () => {
   await browser?.close();

@@ -55,7 +55,7 @@ before(async () => {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   server.url = `http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`;
-  browser = await launch();
+  browser = await launch({ shell: true });
   const model = await load(join(top, file));
   expected = [];
   for await (const { id } of model.generate([1, 2, 3], options)) expected.push(id);

@@ -202,18 +202,18 @@ pageTest(
   'a look at every step: strip and samples stay short, from the first step to the last',
   TRAIN,
   async ({ page }) => {
-    await train(page, { steps: 130, every: 1 });
+    await train(page, { steps: 90, every: 1 });
     await trained(page, /^Done/, 200_000);
     await page.waitForFunction(
       () =>
-        document.querySelector('.film li:last-child .num')?.textContent === 'step 130' &&
-        document.querySelector('.samples li:last-child .num')?.textContent === 'step 130',
+        document.querySelector('.film li:last-child .num')?.textContent === 'step 90' &&
+        document.querySelector('.samples li:last-child .num')?.textContent === 'step 90',
     );
     for (const list of ['.film', '.samples']) {
       const steps = (await page.locator(`${list} li > .num`).allTextContents()).map((text) =>
         Number(text.replace('step ', '')),
       );
-      assert.ok(steps.length <= 40 && steps.length >= 20, `${list}: ${steps.length} of 130 are there`);
+      assert.ok(steps.length <= 40 && steps.length >= 20, `${list}: ${steps.length} of 90 are there`);
       assert.equal(steps[0], 1);
       assert.deepEqual(
         steps,

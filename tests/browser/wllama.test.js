@@ -4,7 +4,7 @@
 // This effect is measured at that position: this engine's rounding against f32.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
@@ -22,21 +22,22 @@ const prompts = [
   'Tom and Sue went to the park. "Look!"',
 ];
 
-/** Greedy ids and text. */
-async function ours(model, prompt) {
+/** Greedy ids and texts after each prompt. */
+async function ours(model) {
   const engine = await load(top + model);
-  try {
-    const promptIds = await engine.encode(prompt);
-    const ids = [];
+  const results = [];
+  for (const prompt of prompts) {
+    const promptIds = await engine.encode(prompt),
+      ids = [];
     let text = '';
     for await (const step of engine.generate(prompt, { maxTokens: nTokens, temperature: 0, ignoreEos: true })) {
       ids.push(step.id);
       text += step.text;
     }
-    return { promptIds, ids, text };
-  } finally {
-    engine.dispose();
+    results.push({ promptIds, ids, text });
   }
+  engine.dispose();
+  return results;
 }
 
 /** How far apart two tokens are in exact arithmetic after `ids`, and the most that rounding moves a logit there. */
@@ -61,7 +62,7 @@ async function apart(model, ids, a, b) {
 }
 
 /** The same from llama.cpp. Runs in the page. */
-async function inPage({ library, model, prompt, nTokens }) {
+async function inPage({ library, model, prompts, nTokens }) {
   const { Wllama } = await import(`${library}index.js`);
   const silent = { debug() {}, log() {}, warn() {}, error: console.error };
   const wllama = new Wllama(
@@ -70,56 +71,61 @@ async function inPage({ library, model, prompt, nTokens }) {
   );
   const file = await (await fetch(model)).blob();
   await wllama.loadModel([file], { n_ctx: 256, n_threads: 1 });
-  const promptIds = await wllama.tokenize(prompt, true);
-  if (wllama.mustAddBosToken()) promptIds.unshift(wllama.getBOS());
-  await wllama.samplingInit({ temp: 0 });
-  await wllama.decode(promptIds, {});
-  const ids = [],
-    bytes = [];
-  for (let i = 0; i < nTokens; i++) {
-    const { token, piece } = await wllama.samplingSample();
-    ids.push(token);
-    bytes.push(...piece);
-    await wllama.decode([token], {});
+  const results = [];
+  for (const prompt of prompts) {
+    await wllama.kvClear();
+    const promptIds = await wllama.tokenize(prompt, true);
+    if (wllama.mustAddBosToken()) promptIds.unshift(wllama.getBOS());
+    await wllama.samplingInit({ temp: 0 });
+    await wllama.decode(promptIds, {});
+    const ids = [],
+      bytes = [];
+    for (let i = 0; i < nTokens; i++) {
+      const { token, piece } = await wllama.samplingSample();
+      ids.push(token);
+      bytes.push(...piece);
+      await wllama.decode([token], {});
+    }
+    results.push({ promptIds: Array.from(promptIds), ids, text: new TextDecoder().decode(new Uint8Array(bytes)) });
   }
   await wllama.exit();
-  return { promptIds: Array.from(promptIds), ids, text: new TextDecoder().decode(new Uint8Array(bytes)) };
+  return results;
 }
+
+let server, browser, page;
+before(async () => {
+  server = await serve(top);
+  browser = await launch({ shell: true });
+  page = await browser.newPage();
+  await page.goto(`${server.url}package.json`); // any document of this origin will do
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
 
 for (const model of models)
   test(`llama.cpp gives the same greedy text as this engine for ${model}`, async (t) => {
-    const server = await serve(top);
-    const browser = await launch();
-    try {
-      const page = await browser.newPage();
-      await page.goto(`${server.url}package.json`); // any document of this origin will do
-      for (const prompt of prompts) {
-        const theirs = await page.evaluate(inPage, {
-          library: `${server.url}node_modules/wllama2/esm/`,
-          model: server.url + model,
-          prompt,
-          nTokens,
-        });
-        const { promptIds, ids, text } = await ours(model, prompt);
-        assert.deepEqual(theirs.promptIds, promptIds, `ids of the prompt ${JSON.stringify(prompt)}`);
-        assert.equal(ids.length, nTokens);
-        const at = ids.findIndex((id, i) => id !== theirs.ids[i]);
-        if (at < 0) {
-          assert.equal(text, theirs.text);
-          t.diagnostic(`${JSON.stringify(prompt)}: the same ${nTokens} tokens`);
-        } else {
-          const { gap, moved } = await apart(model, [...promptIds, ...ids.slice(0, at)], ids[at], theirs.ids[at]);
-          t.diagnostic(
-            `${JSON.stringify(prompt)}: the same ${at} tokens, then ${ids[at]} here and ${theirs.ids[at]} there; ${gap.toFixed(4)} apart in f32, where rounding moves a logit by up to ${moved.toFixed(4)}`,
-          );
-          assert.ok(
-            moved < 0.25 && gap < 2 * moved,
-            `token ${at} differs: ours ${ids[at]}, llama.cpp ${theirs.ids[at]}; in f32 they are ${gap} apart, and rounding moves a logit by ${moved} at most`,
-          );
-        }
+    const library = `${server.url}node_modules/wllama2/esm/`;
+    const theirs = await page.evaluate(inPage, { library, model: server.url + model, prompts, nTokens });
+    for (const [n, { promptIds, ids, text }] of (await ours(model)).entries()) {
+      const prompt = JSON.stringify(prompts[n]),
+        other = theirs[n];
+      assert.deepEqual(other.promptIds, promptIds, `ids of the prompt ${prompt}`);
+      assert.equal(ids.length, nTokens);
+      const at = ids.findIndex((id, i) => id !== other.ids[i]);
+      if (at < 0) {
+        assert.equal(text, other.text);
+        t.diagnostic(`${prompt}: the same ${nTokens} tokens`);
+        continue;
       }
-    } finally {
-      await browser.close();
-      await server.close();
+      const { gap, moved } = await apart(model, [...promptIds, ...ids.slice(0, at)], ids[at], other.ids[at]);
+      t.diagnostic(
+        `${prompt}: the same ${at} tokens, then ${ids[at]} here and ${other.ids[at]} there; ${gap.toFixed(4)} apart in f32, where rounding moves a logit by up to ${moved.toFixed(4)}`,
+      );
+      assert.ok(
+        moved < 0.25 && gap < 2 * moved,
+        `token ${at} differs: ours ${ids[at]}, llama.cpp ${other.ids[at]}; in f32 they are ${gap} apart, and rounding moves a logit by ${moved} at most`,
+      );
     }
   });

@@ -97,7 +97,7 @@ export class Pages {
    *   without an answer or with an error's status
    */
   async visit(address, { timeout = 120_000, frame } = {}) {
-    this.#browser ??= launch();
+    this.#browser ??= launch({ shell: true });
     const context = await (await this.#browser).newContext(),
       page = await context.newPage();
     const complaints = /** @type {string[]} */ ([]),

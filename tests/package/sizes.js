@@ -84,7 +84,7 @@ export async function weigh() {
 /** Names of the files that the application requests before it calls `load`, and until it has generated text. */
 async function requestsOf(dist) {
   const server = await serve(dist, { also: { '/weights/': join(top, 'weights') } });
-  const browser = await launch();
+  const browser = await launch({ shell: true });
   try {
     const page = await browser.newPage();
     const requested = () => new Set(server.requests.map((path) => basename(path)));
