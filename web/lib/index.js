@@ -396,6 +396,8 @@ export async function depth(config, options = {}) {
  * @property {readonly string[]} [capture]  points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
  * @property {readonly Edit[]} [edits]      changes of values inside the model while it runs
+ * @property {boolean} [allowNonFinite]     return NaN and infinities, which are otherwise the error not-finite; default
+ *   false
  * @property {boolean} [addSpecialTokens]   of an input given as text; default true
  * @property {AbortSignal} [signal]         aborted: the call rejects with the signal's reason
  */

@@ -85,6 +85,7 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {number} [position]                 default: the last
  * @property {number} [head]                     of a point that has heads
  * @property {number} [index] place in the row; for a score or pattern the key's position, for 'logits' a token id
+ * @property {boolean} [allowNonFinite]          as of forward
  */
 /**
  * @typedef {object} SessionOptions
@@ -93,6 +94,7 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {readonly string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
  * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
  * @property {readonly Edit[]} [edits]           apply to each eval
+ * @property {boolean} [allowNonFinite]          of each eval, as of forward
  * @property {Uint8Array} [state]                what Session.save returned: the session begins with its positions
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
@@ -432,7 +434,7 @@ export class Model {
    * @param {string | Ids} input
    * @param {ReadOptions & PairOptions & LensExtras} [options]
    * @returns {Promise<LensToken[][][]>}  [layer][position][rank]; the last layer's are the model's own
-   * @throws {GlassformerError} `unsupported` for an encoder without a head
+   * @throws {GlassformerError} `unsupported` for an encoder without a head, `not-finite`
    * @example
    * const layers = await model.logitLens([1, 2, 3], { top: 1 });
    * console.log(layers.length, layers[0].length);                         // 5 3
@@ -447,7 +449,8 @@ export class Model {
    * @param {string | Ids} input
    * @param {ReadOptions & AttributionExtras} [options]
    * @returns {Promise<Attribution>}
-   * @throws {GlassformerError} `unsupported` for an encoder, and for parts that are no sum, such as a logit_softcap
+   * @throws {GlassformerError} `unsupported` for an encoder, and for parts that are no sum, such as a logit_softcap;
+   *   `not-finite`
    * @example
    * const { logit, sum, parts } = await model.attribution('Once upon a time', { token: ',' });
    * console.log(Math.abs(logit - sum) < 0.1, parts[0].name);              // true embed
@@ -462,7 +465,7 @@ export class Model {
    * @param {string | Ids} input
    * @param {ReadOptions & PairOptions & ExplainExtras} options
    * @returns {Promise<Explanation>}
-   * @throws {GlassformerError} `bad-option` without `at`, `unknown-point`, `unsupported`
+   * @throws {GlassformerError} `bad-option` without `at`, `unknown-point`, `unsupported`, `not-finite`
    * @example
    * const { value, formula, terms } = await model.explain([1, 2, 3], { at: 'blocks.0.hook_resid_post', index: 7 });
    * console.log(terms.map((term) => term.name).join(' + '));              // hook_resid_mid + hook_mlp_out

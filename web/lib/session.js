@@ -108,7 +108,7 @@ export class Session {
    * @param {string | Ids} input
    * @param {{signal?: AbortSignal}} [options]
    * @returns {Promise<Float32Array<ArrayBuffer> & Tensor>}  logits of the last position, [vocab_size]; a copy
-   * @throws {GlassformerError} `context-full`, `empty-prompt`, `bad-token`, `capture-too-large`
+   * @throws {GlassformerError} `context-full`, `empty-prompt`, `bad-token`, `capture-too-large`, `not-finite`
    * @example
    * const session = await model.session({ capture: ['blocks.4.hook_resid_post'] });
    * await session.eval([1, 2, 3]);

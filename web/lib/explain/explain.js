@@ -56,13 +56,13 @@ import { fail, show } from '../base/errors.js';
  * Explains one value of a pass.
  * @param {LoadedModel} model
  * @param {any} input  text or ids
- * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}}
- *   options at: a point's name, or 'logits' (index: a token id)
+ * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean,
+ *   allowNonFinite?: boolean}} options at: a point's name, or 'logits' (index: a token id)
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<Explanation>}
  */
 export async function explain(model, input, options, { signal } = {}) {
-  const { at, source, sourceMask } = options;
+  const { at, source, sourceMask, allowNonFinite } = options;
   if (typeof at !== 'string')
     fail('bad-option', `at is ${show(at)}, expected what explain explains: the name of a point, or 'logits'`);
   const points = await model.points();
@@ -72,7 +72,7 @@ export async function explain(model, input, options, { signal } = {}) {
   const { ids, types } = model.typedIds(input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
   const pass = new PassValues(model, names, at, { ids, types }, sourceIds);
-  const observed = { source, sourceMask, types, capture: pass.captureNames() };
+  const observed = { source, sourceMask, types, allowNonFinite, capture: pass.captureNames() };
   const { captured, logits } = await forwardOne(model, ids, observed, new Yielder(signal));
   pass.captured = captured;
   return explainCell(pass, at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at], options);

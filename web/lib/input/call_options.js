@@ -274,7 +274,10 @@ const aboveZero = (most) => (value, name) =>
   Math.fround(inRange(name, value, 0, most))
     ? value
     : fail('bad-option', `${name} is ${value}, expected a number above 0 (1: off)`);
-/** The options of gf_session_sample: their ranges are checked here and nowhere else. */
+/**
+ * The options of gf_session_sample: their ranges are checked here and nowhere else.
+ * @type {Record<string, OptionCheck>}
+ */
 const SAMPLING_OPTIONS = {
   temperature: (value, name) =>
     typeof value === 'number' && value < 0
@@ -317,6 +320,7 @@ const GENERATION_OPTIONS = {
  */
 const session = (value) => value ?? undefined;
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
+const FINITE = { allowNonFinite: flag };
 const TYPE_OPTIONS = { pair, tokenTypes };
 
 /**
@@ -327,14 +331,14 @@ const CALLS = {
   encode: { addSpecialTokens: flag },
   generate: GENERATION_OPTIONS,
   chat: { ...GENERATION_OPTIONS, template, session },
-  forward: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...CAPTURE_OPTIONS, mask },
+  forward: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...CAPTURE_OPTIONS, ...FINITE, mask },
   embed: { ...TYPE_OPTIONS, mask, addSpecialTokens: flag, pooling, normalize: flag, truncate: flag, signal },
   distribution: { ...SAMPLING_OPTIONS, ...PENALTIES, seen, generated: seen },
   logitLens: { ...PASS_OPTIONS, ...TYPE_OPTIONS, top: number },
   attribution: { ...PASS_OPTIONS, token, position: number },
-  explain: { ...PASS_OPTIONS, ...TYPE_OPTIONS, at: word, position: number, head: number, index: number },
+  explain: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...FINITE, at: word, position: number, head: number, index: number },
   trace: { ...PASS_OPTIONS, ...TYPE_OPTIONS },
-  session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS, state },
+  session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS, ...FINITE, state },
   eval: { signal },
   'session.generate': SESSION_GENERATION_OPTIONS,
 };

@@ -4,6 +4,7 @@ import { Yielder } from '../base/event_loop.js';
 import { isSequenceList, checkSingleMask } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
+import { requireFinite } from './finite.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */
@@ -48,15 +49,19 @@ export async function forwardOne(model, ids, o, yielder) {
   try {
     if (config.kind === 'encoder') {
       await sequence.encodeSource(o, yielder);
-      sequence.encodeOnly(ids, model.mask(o.mask, ids.length, 'mask'), o.types);
+      const mask = model.mask(o.mask, ids.length, 'mask');
+      sequence.encodeOnly(ids, mask, o.types);
       const n = ids.length;
       const v = config.vocab_size;
-      return {
+      const results = {
         ...(config.mlm_head && { logits: { data: sequence.session.logits(0, n, v), shape: [n, v] } }),
         hidden: readHidden(sequence.session, config.d_model),
         ...(config.pooler && { pooled: readPooled(sequence.session, config.d_model) }),
-        captured: sequence.takeCaptured() ?? {},
       };
+      const captured = sequence.takeCaptured() ?? {};
+      if (!o.allowNonFinite)
+        await requireFinite(sequence, { ...results, ...captured }, ids, (s) => s.encode(ids, mask, o.types));
+      return { ...results, captured };
     }
     const n = o.mask !== undefined && o.mask !== null ? positionsBeforePadding(o.mask, ids.length) : ids.length;
     await sequence.encodeSource(o, yielder);
@@ -64,7 +69,10 @@ export async function forwardOne(model, ids, o, yielder) {
     await sequence.prefill(ids.slice(0, n), yielder, (first, rows) => {
       data.set(sequence.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
     });
-    return { logits: { data, shape: [ids.length, config.vocab_size] }, captured: sequence.takeCaptured() ?? {} };
+    const logits = { data, shape: [ids.length, config.vocab_size] };
+    const captured = sequence.takeCaptured() ?? {};
+    if (!o.allowNonFinite) await requireFinite(sequence, { ...captured, logits }, ids.slice(0, n));
+    return { logits, captured };
   } finally {
     sequence.close();
   }

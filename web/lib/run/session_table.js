@@ -3,6 +3,7 @@ import { Generation, decode } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
 import { generationOf, numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
+import { requireFinite } from '../inspect/finite.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./loaded_model.js').Hooks} Hooks */
@@ -15,7 +16,8 @@ import { fail } from '../base/errors.js';
  * ids: all tokens that the session holds. The engine's cache holds the first of them, and those that are missing there
  * (the last token of a generation) are run by the next call. A model with bidirectional attention runs all of them
  * again in each call.
- * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[], started: Started | null}} Entry
+ * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[], started: Started | null,
+ *   allowNonFinite: boolean}} Entry
  */
 /**
  * Which session a generation continues. whole: the input is the whole sequence and not what follows the tokens held.
@@ -72,7 +74,7 @@ export class SessionTable {
       sequence.close();
       throw error;
     }
-    return this.#add({ sequence, ids, started: null });
+    return this.#add({ sequence, ids, started: null, allowNonFinite: rest.allowNonFinite === true });
   }
 
   /**
@@ -89,6 +91,8 @@ export class SessionTable {
     const ids = this.#appended(entry, input);
     const all = [...entry.ids, ...ids];
     let logits = new Float32Array(0);
+    /** @type {Record<string, import('../engine/engine.js').Tensor>} */
+    let captured = {};
     try {
       const yielder = new Yielder(signal);
       if (!causal) session.rewind(0);
@@ -99,6 +103,9 @@ export class SessionTable {
       await sequence.prefill(causal ? ids : all, yielder, (_, n) => {
         logits = session.logits(n - 1, 1, v);
       });
+      captured = sequence.takeCaptured() ?? {};
+      if (!entry.allowNonFinite)
+        await requireFinite(sequence, { ...captured, logits: { data: logits, shape: [v] } }, all);
     } catch (error) {
       keep(entry, causal ? entry.ids.length : 0);
       sequence.takeCaptured();
@@ -106,7 +113,7 @@ export class SessionTable {
     }
     const before = entry.ids.length;
     entry.ids = all;
-    return { logits, captured: sequence.takeCaptured() ?? {}, before, ...sizes(entry) };
+    return { logits, captured, before, ...sizes(entry) };
   }
 
   /**
@@ -207,8 +214,8 @@ export class SessionTable {
    * @param {number} id
    */
   fork(id) {
-    const { sequence, ids } = this.#get(id);
-    return this.#add({ sequence: sequence.fork(), ids: [...ids], started: null });
+    const { sequence, ids, allowNonFinite } = this.#get(id);
+    return this.#add({ sequence: sequence.fork(), ids: [...ids], started: null, allowNonFinite });
   }
 
   /**
