@@ -84,25 +84,26 @@ describe('a family’s checkpoint, written as GGUF and read again', () => {
     });
 });
 
-// GGUF has no key for query_pre_attn_scalar: llama.cpp takes the width of a head, except in the models of 27 billion.
+// GGUF has no key for query_pre_attn_scalar: q is multiplied. It has the tanh form of GELU only, and architectures that
+// read biases and a head: the exact form is a key of this package's, the biases are 0, the head a copy.
 for (const [name, architecture, parts] of [
   ['gemma2', 'gemma2', ['post_attention_norm', 'post_ffw_norm', 'attn_logit_softcapping']],
   ['gemma3_text_scaled', 'gemma3', ['attn_q_norm', 'post_ffw_norm', 'rope.scaling.factor', 'freq_base_swa']],
+  ['gpt_neox', 'gptneox', ['attn_qkv.weight', 'use_parallel_residual', 'glassformer.gelu']],
+  ['t3_literal', 'gpt2', ['attn_qkv.bias', 'position_embd', 'glassformer.gelu']],
 ])
-  test(`${name}: written as ${architecture} where its scores are scaled by the width of a head`, async () => {
+  test(`${name}: written as ${architecture}, which computes the same after a change of weights or with a further key`, async () => {
     const c = openCase(name);
-    const original = await load(c.source, { dtype: 'f32' });
-    await refused(bytesOf(original, { architecture }), 'unsupported', new RegExp(`^${architecture} has score_scale`));
-    await refused(bytesOf(original), 'unsupported', new RegExp(`the nearest, ${architecture}, has score_scale`));
-    const config = { ...c.config, query_pre_attn_scalar: c.config.head_dim };
-    const model = await load({ weights: join(c.folder, 'model.safetensors'), config }, { dtype: 'f32' });
+    const model = await load(c.source, { dtype: 'f32' });
     const bytes = await bytesOf(model);
     const header = Buffer.from(bytes).toString('latin1');
-    for (const part of [`general.architecture`, ...parts]) assert.ok(header.includes(part), `${part} is missing`);
+    assert.match(header, new RegExp(`general\\.architecture.{12}${architecture}`, 's'));
+    for (const part of parts) assert.ok(header.includes(part), `${part} is missing`);
     const again = await load(bytes, { dtype: 'f32' });
     const ids = c.about.input_ids;
-    assert.ok(sameBits((await again.forward(ids)).logits.data, (await model.forward(ids)).logits.data));
-    for (const m of [original, model, again]) m.dispose();
+    assert.ok(distance((await again.forward(ids)).logits.data, (await model.forward(ids)).logits.data) < 1e-4);
+    assert.ok(distance((await again.forward(ids)).logits.data, c.array('logits')) <= 2e-4);
+    for (const m of [model, again]) m.dispose();
   });
 
 const small = { vocab_size: 64, d_model: 32, n_layers: 4, n_heads: 4, n_kv_heads: 2, d_ff: 64, context_length: 64 };

@@ -5,12 +5,13 @@
 import { isSparse, layerFlag, rotaryDim, scoreScale, windowOf } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
-import { ggufModel } from '../gguf/gguf_model.js';
+import { GELU_KEY, ggufModel } from '../gguf/gguf_model.js';
 import { placesByName } from '../config/plan.js';
 import { ropeTableFields } from '../gguf/rope_freqs.js';
 import { rowsForOtherPairs } from '../config/rope_rows.js';
 import { roster } from '../config/roster.js';
 import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
+import { ropeTables, same, scalingKeys } from './write_rope.js';
 
 /** @import { Config } from '../config/config.js' */
 /** @import { Value } from './write_gguf.js' */
@@ -25,6 +26,10 @@ import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
  * @property {Record<string, Value>} meta  without a vocabulary
  * @property {Out[]} tensors
  * @property {boolean} permute  rows of q and k change their order: the other pairs are rotated
+ * @property {number} scale  by which q is multiplied, where the architecture has another factor of the scores
+ * @property {Config} target  the configuration in the file: with the order of pairs that the architecture has, and with
+ *   parts that it needs and that change nothing: biases of 0, a copy of the embedding as the head
+ * @property {number} added  how many of these parts the model lacks
  */
 
 const noBias = { bias_qkv: false, bias_attn_out: false, bias_ffn: false, bias_head: false };
@@ -74,11 +79,12 @@ export async function* writeModel(config, weight, { type = 'F32', architecture, 
   const layout = ggufLayout(config, architecture);
   const tensors = layout.tensors.map((t) => ({ ...t, type: typeOf(t, type) }));
   const { header, padding } = ggufHeader({ ...layout.meta, ...meta }, tensors);
+  const values = valuesFor(config, layout, weight);
   yield header;
   for (const [i, t] of tensors.entries()) {
     const parts = [];
     for (const name of t.covers) {
-      const data = await weight(name);
+      const data = await values(name);
       const cols = /\.[qk]\.weight$/.test(name) ? config.d_model : 1;
       parts.push(layout.permute ? rowsForOtherPairs(config, config.rope_pairs, name, data, cols) : data);
     }
@@ -86,6 +92,26 @@ export async function* writeModel(config, weight, { type = 'F32', architecture, 
     yield encode(t.type, data);
     yield new Uint8Array(padding[i]);
   }
+}
+
+/**
+ * The values of the weights of a layout, by name in the roster of its configuration. Those that the model lacks are 0,
+ * the head a copy of the embedding. The factor of the scores is in q, or in its norm.
+ * @param {Config} config  of the model
+ * @param {Layout} layout
+ * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  of the model
+ * @returns {(name: string) => Promise<Float32Array>}
+ */
+function valuesFor(config, { target, scale }, weight) {
+  const own = new Set([...roster(config)].map(({ name }) => name));
+  const lengths = new Map([...roster(target)].map(({ name, shape }) => [name, shape[0]]));
+  const scaled = config.qk_norm ? /attn\.q_norm\./ : /attn\.q\.\w+$/;
+  return async (name) => {
+    if (!own.has(name))
+      return name === 'head.weight' ? weight('embed.weight') : new Float32Array(lengths.get(name) ?? 0);
+    const data = await weight(name);
+    return scale !== 1 && scaled.test(name) ? data.map((x) => x * scale) : data;
+  };
 }
 
 /**
@@ -127,7 +153,7 @@ export function ggufLayout(config, wanted) {
   );
   const names = wanted === undefined ? ofKind : [wanted];
   const candidates = names.map((name) => attempt(config, name));
-  // First those that need no other order of rows. Phi-3 has Llama's structure under other tensor names.
+  // First those that need no further weights and no other order of rows. Phi-3 has Llama's structure under other names.
   candidates.sort((a, b) => rank(a) - rank(b));
   const [best] = candidates;
   if (!best.differences.length) return best.layout;
@@ -142,7 +168,10 @@ export function ggufLayout(config, wanted) {
 
 /** @param {ReturnType<typeof attempt>} candidate */
 const rank = ({ differences, layout }) =>
-  (differences.length ? 4 : 0) + (layout.architecture === 'phi3' ? 2 : 0) + Number(layout.permute);
+  (differences.length ? 100 : 0) +
+  4 * (layout.added + Number(layout.scale !== 1)) +
+  (layout.architecture === 'phi3' ? 2 : 0) +
+  Number(layout.permute);
 
 /**
  * Write a model's header for one architecture and read it again.
@@ -152,41 +181,43 @@ const rank = ({ differences, layout }) =>
  */
 function attempt(config, architecture) {
   const { fields } = ARCHITECTURES[architecture];
-  const target = { ...config, rope_pairs: fields.rope_pairs ?? config.rope_pairs };
+  // llama.cpp reads norms of q and k in the large models of Command R only
+  const needs = architecture === 'command-r' ? { ...noBias, qk_norm: config.n_layers >= 64 } : NEEDS[architecture];
+  /** @type {[string, any][]} */
+  const further = Object.entries({
+    ...(fields.bias_norm && config.norm === fields.norm && { bias_norm: true }),
+    ...needs,
+  }).filter(
+    ([field, value]) =>
+      value === (field !== 'tie_word_embeddings') && value !== config[/** @type {keyof Config} */ (field)],
+  );
+  const added = further.filter(([field]) => /^(bias_|tie_)/.test(field));
+  const target = { ...config, rope_pairs: fields.rope_pairs ?? config.rope_pairs, ...Object.fromEntries(added) };
   const tensors = [...ropeTables(config), ...tensorsOf(target, namesOf(architecture, FUSED.includes(architecture)))];
   const meta = metadataOf(target, architecture);
-  const layout = { architecture, meta, tensors, permute: target.rope_pairs !== config.rope_pairs };
+  const permute = target.rope_pairs !== config.rope_pairs;
+  const layout = { architecture, meta, tensors, permute, scale: 1, target, added: added.length };
   const values = new Map(Object.entries(meta).map(([key, v]) => [key, v.type === 6 ? Math.fround(v.value) : v.value]));
   const entries = tensors.map(({ name, shape }) => ({ name, shape, dtype: 'f32', file: 0, offset: 0, bytes: 0 }));
   /** @type {string[]} */
   const differences = [];
-  // llama.cpp reads norms of q and k in the large models of Command R only
-  const needs = architecture === 'command-r' ? { ...noBias, qk_norm: config.n_layers >= 64 } : NEEDS[architecture];
   for (const [field, value] of Object.entries(needs ?? {}))
-    if (config[/** @type {keyof Config} */ (field)] !== value) differences.push(`has ${field} ${value}`);
+    if (target[/** @type {keyof Config} */ (field)] !== value) differences.push(`has ${field} ${value}`);
   try {
     const tables = new Map(tensors.flatMap(({ name, table }) => (table ? [[name, table]] : [])));
     const gguf = { meta: values, entries, padding: 0 };
     const read = ggufModel('GGUF', gguf, [], tables.size ? ropeTableFields('GGUF', tables, values) : null);
+    layout.scale = scoreScale(config) / scoreScale(read.config);
+    if (same(layout.scale, 1)) layout.scale = 1;
     const [ours, theirs] = [effective(target), effective(read.config)];
     for (const field of Object.keys(ours))
       if (!same(ours[field], theirs[field]))
         differences.push(`has ${field} ${show(theirs[field])}, the model has ${show(ours[field])}`);
   } catch (error) {
-    differences.push(`cannot say it: ${/** @type {Error} */ (error).message}`, ...Object.keys(config));
+    const why = `cannot say it: ${/** @type {Error} */ (error).message}`;
+    differences.push(fields.norm === config.norm ? why : `has norm ${show(fields.norm)}`, ...Object.keys(config));
   }
   return { layout, differences };
-}
-
-/**
- * Equality of values that the engine keeps as f32.
- * @param {any} a
- * @param {any} b
- * @returns {boolean}
- */
-function same(a, b) {
-  if (Array.isArray(a)) return a.length === b.length && a.every((x, i) => same(x, b[i]));
-  return typeof a === 'number' ? Math.abs(a - b) <= 1e-6 * Math.abs(a) : a === b;
 }
 
 /** Fields that each kind of rotary scaling uses. @type {Record<string, string[]>} */
@@ -213,7 +244,8 @@ function effective(c) {
   for (const [field, value] of Object.entries(c))
     if (!/^(rope_|rotary_|qk_norm_|window_|n_experts_|norm_expert_|expert_|d_expert|d_ff)/.test(field))
       out[field] = value;
-  out.score_scale = scoreScale(c);
+  delete out.score_scale; // it can be a factor of q
+  delete out.scale_scores;
   if (c.qk_norm) Object.assign(out, { qk_norm_kind: c.qk_norm_kind, qk_norm_span: c.qk_norm_span });
   const layers = Array.from({ length: c.n_layers }, (_, l) => l);
   out.window_layers = layers.map((l) => windowOf(c, l) > 0);
@@ -307,6 +339,7 @@ function metadataOf(c, architecture) {
   for (const key of keys.split(' ')) values[key] = own[key] ?? false;
   /** @type {Record<string, Value>} */
   const meta = { 'general.architecture': text(architecture) };
+  if (c.ffn.endsWith('gelu_erf')) meta[GELU_KEY] = text('erf');
   for (const [key, value] of Object.entries(values)) if (value) meta[`${architecture}.${key}`] = value;
   return meta;
 }
@@ -319,67 +352,4 @@ function windowPattern(c) {
   const flags = Array.from({ length: c.n_layers }, (_, l) => windowOf(c, l) > 0);
   const n = flags.indexOf(false) + 1;
   return flags.every((flag, l) => flag === (n === 0 || l % n < n - 1)) ? n : null;
-}
-
-/**
- * The keys of rotary scaling.
- * @param {Config} c
- * @returns {Record<string, Value>}
- */
-function scalingKeys(c) {
-  const prefix = 'rope.scaling.';
-  const original = { [`${prefix}original_context_length`]: u32(c.rope_original_context) };
-  const natural = c.rope_factor <= 1 ? 1 : 0.1 * Math.log(c.rope_factor) + 1;
-  switch (c.rope_scaling) {
-    case 'linear':
-      return { [`${prefix}type`]: text('linear'), [`${prefix}factor`]: f32(c.rope_factor) };
-    case 'yarn':
-      return {
-        [`${prefix}type`]: text('yarn'),
-        [`${prefix}factor`]: f32(c.rope_factor),
-        ...original,
-        ...(c.rope_beta_fast !== 32 && { [`${prefix}yarn_beta_fast`]: f32(c.rope_beta_fast) }),
-        ...(c.rope_beta_slow !== 1 && { [`${prefix}yarn_beta_slow`]: f32(c.rope_beta_slow) }),
-        ...(!same(c.rope_attention_factor, natural) && {
-          [`${prefix}attn_factor`]: f32(c.rope_attention_factor / natural),
-        }),
-      };
-    case 'longrope':
-      return {
-        [`${prefix}type`]: text('longrope'),
-        ...original,
-        [`${prefix}attn_factor`]: f32(c.rope_attention_factor),
-      };
-    default:
-      return {};
-  }
-}
-
-/**
- * The tables of rotary factors: those of longrope, and the divisors of Llama 3's rule.
- * @param {Config} c
- * @returns {Out[]}
- */
-function ropeTables(c) {
-  const table = (/** @type {string} */ name, /** @type {ArrayLike<number>} */ values) => ({
-    name,
-    shape: [values.length],
-    covers: [],
-    table: Float32Array.from(values),
-  });
-  if (c.position !== 'rope') return [];
-  if (c.rope_scaling === 'longrope')
-    return [
-      table('rope_factors_long.weight', c.rope_long_factors),
-      table('rope_factors_short.weight', c.rope_short_factors),
-    ];
-  if (c.rope_scaling !== 'llama3') return [];
-  const pairs = rotaryDim(c) / 2;
-  const [low, high] = [c.rope_low_freq_factor, c.rope_high_freq_factor];
-  const divisors = Array.from({ length: pairs }, (_, i) => {
-    const rotations = (c.rope_original_context * c.rope_theta ** (-i / pairs)) / (2 * Math.PI);
-    const smooth = Math.min(1, Math.max(0, (rotations - low) / (high - low)));
-    return 1 / ((1 - smooth) / c.rope_factor + smooth);
-  });
-  return [table('rope_freqs.weight', divisors)];
 }

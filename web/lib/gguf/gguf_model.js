@@ -47,6 +47,9 @@ function ggufPooling(key, type) {
   return { pooling, normalize: true, lacks: pooling ? null : `${key} ${show(type)}` };
 }
 
+/** A key of this package: the exact GELU, which GGUF cannot say. llama.cpp computes its tanh form. */
+export const GELU_KEY = 'glassformer.gelu';
+
 /**
  * The configuration in a header, and the places of its tensors.
  * @param {string} where  file name, for messages
@@ -79,6 +82,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
   /** @type {Record<string, any>} */
   const given = { ...configuration(m, arch, scaling), tie_word_embeddings: tied, ...ARCHITECTURES[arch].derive?.(m) };
+  if (meta.get(GELU_KEY) === 'erf') given.ffn = String(given.ffn).replace('gelu_tanh', 'gelu_erf');
   if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
   const config = completeConfig(given, where);
   checkCount(config, entries, where);
