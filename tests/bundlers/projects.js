@@ -1,6 +1,6 @@
 // projects.js - temporary projects with the packed package installed, and the programs that run in them
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -153,6 +153,8 @@ export class Workshop {
   folder = mkdtempSync(join(tmpdir(), 'glassformer-bundlers-'));
   /** @type {Promise<string> | undefined} */
   #tarball;
+  /** A project with the package alone. @type {Promise<string> | undefined} */
+  #bare;
   /** @type {Map<string, Promise<string>>} */
   #nodes = new Map();
   #projects = 0;
@@ -191,6 +193,20 @@ export class Workshop {
   }
 
   /**
+   * Install the package alone, once for all projects that need no other.
+   * @returns {Promise<string>} the folder
+   */
+  #packageAlone() {
+    this.#bare ??= (async () => {
+      const folder = join(this.folder, 'bare');
+      write(folder, { 'package.json': '{ "private": true }' });
+      await install(folder, [await this.tarball()]);
+      return folder;
+    })();
+    return this.#bare;
+  }
+
+  /**
    * Create a project with its files and packages, including glassformer.
    * @param {{packages?: string[], files: Record<string, string>, workspace?: string, path?: string}} fixture workspace:
    *   the folder of the application in a repository whose packages are in its root
@@ -204,7 +220,8 @@ export class Workshop {
       write(root, { 'package.json': JSON.stringify({ name: 'root', private: true, workspaces: [workspace] }) });
     write(app, { 'package.json': JSON.stringify(named), ...files });
     copyFileSync(join(here, 'check.js'), join(app, 'check.js'));
-    await install(root, [await this.tarball(), ...packages], path, workspace);
+    if (packages.length || path || workspace) await install(root, [await this.tarball(), ...packages], path, workspace);
+    else cpSync(join(await this.#packageAlone(), 'node_modules'), join(root, 'node_modules'), { recursive: true });
     return { folder: app, remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }) };
   }
 
