@@ -43,10 +43,16 @@ const config = {
 };
 
 describe('the number of threads does not change any value', () => {
-  const all = ['f32', 'f16', 'q8_0', 'q4_0'].flatMap((dtype) =>
-    ['f32', 'f16', 'q8_0'].map((kvDtype) => [dtype, kvDtype]),
-  );
-  for (const [dtype, kvDtype] of all) {
+  // products of weights and attention over the cache are split among threads independently of each other
+  const pairs = [
+    ['f32', 'f32'],
+    ['f16', 'f16'],
+    ['q8_0', 'q8_0'],
+    ['q4_0', 'f16'],
+    ['f32', 'q8_0'],
+    ['q8_0', 'f32'],
+  ];
+  for (const [dtype, kvDtype] of pairs) {
     test(`weights in ${dtype}, cache in ${kvDtype}`, async () => {
       const ids = numbers(70, config.vocab_size);
       let first;
@@ -54,10 +60,10 @@ describe('the number of threads does not change any value', () => {
         const model = await create(config, { seed: 3, dtype, kvDtype, worker: true, threads });
         try {
           assert.match(model.backend, threads === 1 ? /, one thread$/ : new RegExp(`, ${threads} threads$`));
-          for (let i = 0; i < 3; i++) {
+          for (let i = 0; i < (threads === 1 ? 1 : 3); i++) {
             // helpers join once they have started, so the first passes run without them
             const { logits, captured } = await model.forward(ids, { capture: ['*'] });
-            const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 40, seed: 5 }));
+            const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 12, seed: 5 }));
             const seen = { logits, captured, drawn: steps.map(({ id, logprob }) => [id, logprob]) };
             first ??= seen;
             assert.ok(sameBits(seen.logits.data, first.logits.data), `logits of ${threads} threads`);
@@ -129,7 +135,7 @@ test('disposing a model ends its helper threads', { skip: noTasks }, async () =>
   await round();
   await sleep(300);
   const before = tasks().size;
-  for (let i = 0; i < 5; i++) assert.ok((await round()) >= before + 2, 'helpers are threads');
+  for (let i = 0; i < 3; i++) assert.ok((await round()) >= before + 2, 'helpers are threads');
   for (let i = 0; i < 100 && tasks().size > before; i++) await sleep(50);
   assert.ok(tasks().size <= before, `${tasks().size} threads, ${before} before`);
 });
@@ -137,7 +143,7 @@ test('disposing a model ends its helper threads', { skip: noTasks }, async () =>
 test('a program ends by itself after it has disposed its models during their work', () => {
   const program = `
     import { create } from ${JSON.stringify(library.href)};
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < 2; i++) {
       const model = await create(${JSON.stringify(config)}, { dtype: 'q8_0', worker: true, threads: 3 });
       const steps = model.generate([1, 2, 3], { ignoreEos: true });
       for (let n = 0; n < 5; n++) await steps.next();
