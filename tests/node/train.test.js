@@ -72,7 +72,14 @@ async function greedy(source, prompt) {
 // tests/golden/train/synthetic.csv is the loss.csv of this command. Other machines add in another order, and training
 // magnifies the difference (measured between two kernels of OpenBLAS: 7e-6 after 40 steps of this rate).
 test('the small recipe on the synthetic corpus gives its recorded losses', { skip }, async () => {
-  await train('recorded', ['steps=60', 'warmup=0.07', 'batch_tokens=512', 'micro_tokens=512', 'sample_every=0', 'groups=']);
+  await train('recorded', [
+    'steps=60',
+    'warmup=0.07',
+    'batch_tokens=512',
+    'micro_tokens=512',
+    'sample_every=0',
+    'groups=',
+  ]);
   const [got, want] = [
     losses(join(workFolder, 'recorded/loss.csv')),
     losses(join(top, 'tests/golden/train/synthetic.csv')),
