@@ -1,11 +1,13 @@
 // lib.test.js - the library in a page: its worker, its caches and its network requests
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
 import { depth, load, train } from '../../web/lib/index.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { ownTasks } from './tasks.js';
@@ -272,4 +274,43 @@ test('a worker that the browser ends rejects all calls, in use or idle, of a mod
     'GlassformerError worker: the worker failed: its file or a message could not be read',
   ]);
   await page.close();
+});
+
+// The entry in several files was an error of the code internal.
+test('a module service worker runs the entry in one file, and the other one names it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-service-worker-'));
+  const files = await serve(folder, { also: { '/dist/': `${top}dist`, '/weights/': `${top}weights` } });
+  writeFileSync(join(folder, 'index.html'), '');
+  try {
+    await page.goto(files.url);
+    const answers = [];
+    for (const entry of ['index', 'inline']) {
+      writeFileSync(
+        join(folder, `${entry}.js`),
+        `import { load } from '/dist/${entry}.js';
+        onmessage = ({ source }) =>
+          load('/weights/stories-1m.gguf', { worker: false })
+            .then((model) => model.forward('Once', { capture: ['*.hook_pattern'] }))
+            .then(({ captured }) => source.postMessage(Object.keys(captured)[0]))
+            .catch(({ code, message }) => source.postMessage(code + ' ' + message));`,
+      );
+      answers.push(
+        await page.evaluate(async (entry) => {
+          const options = { type: 'module', scope: `./${entry}/` };
+          const { installing } = await navigator.serviceWorker.register(`./${entry}.js`, options);
+          const answer = new Promise((resolve) =>
+            navigator.serviceWorker.addEventListener('message', ({ data }) => resolve(data), { once: true }),
+          );
+          navigator.serviceWorker.startMessages();
+          installing.postMessage('load');
+          return answer;
+        }, entry),
+      );
+    }
+    assert.match(answers[0], /^unsupported .*import\(\).*glassformer\/inline/);
+    assert.equal(answers[1], 'blocks.0.attn.hook_pattern');
+  } finally {
+    await files.close();
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -102,6 +102,8 @@ export function publicError(error, signal) {
   // JavaScript engines throw a RangeError when an array cannot be allocated, and also when the stack overflows.
   if (error instanceof RangeError && !/call stack/i.test(why))
     return wrap('out-of-memory', `there is not enough memory for the result: ${why}`);
+  if (/import.*ServiceWorker/i.test(why))
+    return wrap('unsupported', `${why}: a service worker needs an entry in one file, 'glassformer/inline'`);
   if (IMPORT_FAILED.test(`${error?.code} ${why}`))
     return wrap('not-found', `a file of the package could not be loaded: ${why}`);
   return wrap('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);
