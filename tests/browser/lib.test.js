@@ -314,3 +314,28 @@ test('a module service worker runs the entry in one file, and the other one name
     rmSync(folder, { recursive: true });
   }
 });
+
+// Both hung for ever.
+test('a worker of the caller that closes is an error within 5 s, one that imports the package later works', async () => {
+  await page.goto(server.url);
+  await page.waitForFunction(() => window.library);
+  const answers = await page.evaluate(async () => {
+    const { load } = window.library;
+    const answer = async (text) => {
+      const address = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+      const began = performance.now();
+      try {
+        const model = await load('weights/stories-1m.gguf', { worker: () => new Worker(address, { type: 'module' }) });
+        const { shape } = (await model.forward('Once', { capture: ['hook_embed'] })).captured['hook_embed'];
+        model.dispose();
+        return shape.length;
+      } catch ({ code, message }) {
+        return `${code} ${message} ${performance.now() - began < 8000}`;
+      }
+    };
+    const file = new URL('dist/worker.js', document.baseURI);
+    return Promise.all(['close();', '', `setTimeout(() => import(${JSON.stringify(file)}), 300);`].map(answer));
+  });
+  for (const text of answers.slice(0, 2)) assert.match(text, /^worker the given worker does not answer.* true$/);
+  assert.equal(answers[2], 2);
+});

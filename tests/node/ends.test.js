@@ -128,7 +128,7 @@ async function assertModelEnded(model, session, pending, code, words) {
   await session.close();
   model.dispose();
   model.dispose();
-  await refused(model.forward([1]), code, words);
+  await refused(model.forward([1]), 'bad-state', /disposed/);
 }
 
 describe("the engine's worker", () => {
@@ -335,7 +335,7 @@ describe("the trainer's worker", () => {
     assert.equal(run.config.dModel, 32);
     await run.return();
     await run.dispose();
-    await refused(run.next(), code, words);
+    await refused(run.next(), 'bad-state', /disposed/);
   };
 
   test('a worker that is terminated from outside fails training; a new run works', async () => {

@@ -33,6 +33,7 @@ export let greeting;
 export function listen(receive) {
   port.onmessage = (/** @type {{data: any}} */ { data }) => {
     if (!data.hello) return receive(data);
+    if (greeting) return; // a caller's worker is greeted several times
     greeting = data;
     port.postMessage({ ready: true });
     if (!parent) watched = holdLock();

@@ -124,6 +124,7 @@ export class LocalModel {
   close() {
     this.#model?.dispose();
     this.#model = null;
+    this.#unavailable = () => disposedError();
   }
 }
 
@@ -136,6 +137,7 @@ export class WorkerModel {
   #worker;
   /** Creates the error of calls after the end of the worker. */
   #unavailable;
+  #disposed;
   #lastId = 0;
   /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
   #calls = new Map();
@@ -149,7 +151,8 @@ export class WorkerModel {
   constructor(worker, what) {
     this.#worker = worker;
     this.#holdProcess();
-    this.#unavailable = () => disposedError(what);
+    this.#disposed = () => disposedError(what);
+    this.#unavailable = this.#disposed;
     worker.addEventListener('message', ({ data }) => {
       const { memory, crash: trap, helperPort, lock } = data;
       if (memory) this.#memory = memory;
@@ -314,7 +317,8 @@ export class WorkerModel {
   }
 
   close() {
-    this.#end(this.#unavailable);
+    this.#end(this.#disposed);
+    this.#unavailable = this.#disposed;
   }
 
   /**

@@ -9,6 +9,11 @@ import { spawn, spawnText } from '../base/spawn.js';
  * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption
  */
 
+/** A caller's worker is greeted so often, in intervals of so many ms, until it counts as one that does not answer. */
+const GREETINGS = 20;
+const GREETING_MS = 250;
+const SILENT = 'the given worker does not answer: does it import glassformer/worker?';
+
 const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 
 /**
@@ -28,7 +33,7 @@ export async function startWorker(file, option = true, signal) {
     const worker = await Promise.resolve()
       .then(option)
       .catch((error) => fail('worker', `the function given as worker failed: ${messageOf(error)}`, error));
-    return { worker: await firstAnswer(worker, signal, moreAddress(file)), address: null };
+    return { worker: await firstAnswer(worker, signal, moreAddress(file), false), address: null };
   }
   const own = typeof option === 'boolean';
   const address = own ? addressOf(file) : absolute(option);
@@ -38,7 +43,7 @@ export async function startWorker(file, option = true, signal) {
     try {
       // A copy has its second script beside it; a thread of Node does not know where it is, and takes the package's.
       const more = own || typeof Worker === 'undefined' ? moreAddress(file) : undefined;
-      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, more), address };
+      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, more, own), address };
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;
@@ -79,17 +84,21 @@ function absolute(address) {
  * @param {Worker} worker
  * @param {AbortSignal} [signal]
  * @param {string} [more]  address of worker_more.js; default: beside the worker's own file
+ * @param {boolean} [own]  whether it runs the package's file, which either answers or gives an error
  * @returns {Promise<Worker>}
  */
-function firstAnswer(worker, signal, more) {
+function firstAnswer(worker, signal, more, own = true) {
   if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') {
     fail('bad-option', `the function given as worker returned ${show(worker)}, expected a Worker`);
   }
   return new Promise((resolve, reject) => {
     let settled = false;
+    /** @type {ReturnType<typeof setInterval> | undefined} */
+    let timer;
     const settle = (/** @type {() => void} */ how) => {
       if (settled) return;
       settled = true;
+      clearInterval(timer);
       signal?.removeEventListener('abort', abort);
       worker.removeEventListener('message', message);
       how();
@@ -116,7 +125,12 @@ function firstAnswer(worker, signal, more) {
       });
     }
     // It is also sent after an abort: a thread of Node must not be ended before it has answered (base/spawn.js).
-    worker.postMessage({ hello: true, more });
+    const greet = () => worker.postMessage({ hello: true, more });
+    greet();
+    // A caller's worker loses what comes before its dynamic import of the package, and no event tells that it closed.
+    let left = GREETINGS;
+    const again = () => (left-- ? greet() : stop(new GlassformerError('worker', SILENT)));
+    if (!own) timer = setInterval(again, GREETING_MS);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
   });
@@ -131,6 +145,7 @@ function firstAnswer(worker, signal, more) {
  */
 async function failToStart(file, address, cause) {
   if (!(cause instanceof Error) || (cause instanceof GlassformerError && cause.code !== 'worker')) throw cause;
+  if (cause.message === SILENT) throw cause;
   const why = address === null ? 'its file has no address here' : ((await diagnosis(address)) ?? cause.message);
   fail(
     'worker',
