@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { figures, percent } from '../../web/page/text/format.js';
+import { percent } from '../../web/page/text/format.js';
 import { open, pageTest } from './built_page.js';
 import { sum, tensor, top, withModel } from './expected.js';
 import {
@@ -110,44 +110,6 @@ pageTest(
     }
   },
 );
-
-pageTest('what a head looks at on average is what its weights say', story(), async ({ page }) => {
-  const { layer, head } = { layer: 3, head: 1 };
-  await page.locator(`.tile[aria-label="layer ${layer + 1}, head ${head + 1}"]`).click();
-  await page.waitForFunction(
-    (text) => document.querySelector('.head-profile h3')?.textContent === text,
-    `Where head ${head + 1} of layer ${layer + 1} looks, on average`,
-  );
-  await quiet(page);
-  const all = await ids(page);
-  const point = `blocks.${layer}.attn.hook_pattern`;
-  const {
-    data,
-    shape: [, n],
-  } = (await model.forward(all, { capture: [point] })).captured[point];
-  const queries = all.map((_, q) => q).slice(1, -1); // the newest token has not been read, the first sees only itself
-  const mean = (of) =>
-    sum(queries.map((q) => of(data.subarray((head * n + q) * n, (head * n + q) * n + q + 1), q))) / queries.length;
-  const on = (chosen) => mean((row, q) => sum([...row].filter((_, k) => chosen(k, q))));
-  const bits = mean((row) => -sum([...row].filter((w) => w > 0).map((w) => w * Math.log2(w))));
-  const shown = await page.locator('.profile dd .num').allTextContents();
-  assert.deepEqual(await page.locator('.profile dt').allTextContents(), [
-    'the token itself',
-    'the token before',
-    'the first token',
-    'earlier copies of it',
-    'what followed earlier copies',
-    'spread over about',
-  ]);
-  assert.deepEqual(shown, [
-    percent(on((k, q) => k === q)),
-    percent(on((k, q) => k === q - 1)),
-    percent(on((k) => k === 0)),
-    percent(on((k, q) => k < q && all[k] === all[q])),
-    percent(on((k, q) => k > 0 && k < q && all[k - 1] === all[q])),
-    `${figures(2 ** bits)} tokens`,
-  ]);
-});
 
 /** Row of a head's attention point, the newest token's left out. */
 const rowOf = ({ data, shape: [, n, keys] }, head, query) =>

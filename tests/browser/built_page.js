@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { top } from './expected.js';
-import { complete, openView, settled } from './page_parts.js';
+import { complete, openView } from './page_parts.js';
 import { watchQuiet } from './quiet.js';
 
 export const site = `${top}site`;
@@ -26,7 +26,7 @@ after(async () => {
   await server?.close();
 });
 
-/** Runs in a page before its scripts: the fold "Sampling" was left open. */
+/** Runs in a page before its scripts: the fold of the sampler was left open. */
 export function unfold() {
   try {
     localStorage.setItem('sampling', 'open');
@@ -82,15 +82,17 @@ export async function visit({
   return { page, requests, complaints, close: () => context.close() };
 }
 
+/** Without an address of their own tests come to the larger story model. */
+const LARGER = '#model=weights/stories.gguf';
+
 /**
  * A fresh visitor, once the page is as its address says: the model is there, and the text is written.
  * @param {How | string} [how]  or the address's hash
  */
 export async function open(how = {}) {
-  const all = typeof how === 'string' ? { hash: how } : how,
+  const all = typeof how === 'string' ? { hash: how } : { hash: LARGER, ...how },
     { hash = '', view } = all;
   const visitor = await visit(all);
-  if (!hash) await settled(visitor.page);
   await visitor.page.waitForSelector('.tok:visible, .strip .line span:visible', { timeout: 60_000 });
   const written = /&written=(\d+)/.exec(hash);
   if (written && !/view=(?!write)/.test(hash)) await complete(visitor.page, Number(written[1]));

@@ -122,7 +122,7 @@ pageTest(
     // its address is all that it takes to have it again, text included
     const link = new URL(await copied(page, 'Copy link'));
     const second = await open(link.hash);
-    assert.match(await second.page.locator('.pill').textContent(), /^random weights/);
+    assert.match(await second.page.locator('.pill').first().textContent(), /^random weights/);
     assert.deepEqual(await ids(second.page), await ids(page));
     await second.close();
     const q = new URLSearchParams(link.hash.slice(1));

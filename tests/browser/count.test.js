@@ -6,7 +6,7 @@ import { estimate, load } from '../../web/lib/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
 import { pageTest } from './built_page.js';
 import { sum, top } from './expected.js';
-import { cells, counts, ids, openView, read, says, written } from './page_parts.js';
+import { atLeast, cells, counts, ids, openView, read, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
@@ -31,7 +31,7 @@ pageTest(
         return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
       });
       const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
-      assert.deepEqual(shown.map((row) => row.slice(2).join(' | ')).sort(), wanted.map(written).sort(), by);
+      assert.deepEqual(shown.map((row) => row.slice(2, 5).join(' | ')).sort(), wanted.map(written).sort(), by);
       for (const [name, formula, count] of shown) {
         // the numbers of a formula, put in, are the count
         const numbers = / = (.*)$/.exec(formula)?.[1];
@@ -88,7 +88,10 @@ pageTest('every number of the cost of a token is the library’s estimate', COUN
   const here = at(length);
   assert.deepEqual(shown.FLOPs, [`2N rule ${si(here.flopsPerToken2N)}`, `exact ${si(here.flopsPerToken)}`]);
   assert.deepEqual(shown['kv cache'], [`${int(at(1).kvBytes)} B a token`, `${bytes(here.kvBytes)} so far`]);
-  const read = model.parameters.bytes + here.kvBytes;
+  const { rows } = model.parameters,
+    table = rows.find(({ component }) => component === 'embedding');
+  // every weight as it is in memory, the tied table whole for the head and one row of it, and the cache
+  const read = sum(rows.map((row) => row.memoryBytes)) + table.memoryBytes / table.shape[0] + here.kvBytes;
   assert.equal(shown['Bytes read'][0], bytes(read));
   // speeds: the shown time, multiplied again
   const ms = parseFloat(shown.Time[0]);
@@ -150,5 +153,27 @@ pageTest(
       'piece scratch',
       'piece free',
     ]);
+  },
+);
+
+pageTest(
+  'opened while the text is written, the cache has what the engine says, whatever the page has read of it',
+  `#model=${FILE}&prompt=Once upon a time&seed=3&past=1&pace=reading`,
+  async ({ page }) => {
+    await page.locator('.go').click();
+    await openView(page, 'count');
+    const perPosition = estimate(model.config, { contextLength: 1, kvDtype: model.kvDtype }).kvBytes;
+    for (const n of [20, 70, 80]) {
+      await atLeast(page, '.strip .line span', Math.min(n, 40));
+      await page.waitForFunction(
+        (n) => Number(/(\d+)/.exec(document.querySelector('#h-cost small').textContent)[1]) >= n,
+        n,
+      );
+      const [name, predicted, actual] = (await cells(page, '.memory tbody tr'))[1];
+      assert.ok(read(predicted) <= read(actual), `${name}: ${predicted} predicted, ${actual} actual`);
+      const held = Number(/(\d+) (?:tokens|positions)/.exec(name)[1]);
+      assert.equal(read(predicted), held * perPosition, name);
+    }
+    assert.equal(await page.locator('.strip').getByRole('button', { name: 'Stop' }).count(), 1, 'the text rests');
   },
 );

@@ -20,7 +20,6 @@ import {
   run,
   runPrompt,
   says,
-  settled,
   shows,
   stop,
   written,
@@ -151,9 +150,8 @@ pageTest(
 
 visitTest(
   'what writes by itself keeps reading pace while it is changed, and a new seed begins it again',
-  { reducedMotion: 'no-preference' },
+  { hash: '#model=weights/stories.gguf', reducedMotion: 'no-preference' },
   async ({ page }) => {
-    await settled(page);
     await atLeast(page, '.tok:not(.given)', 1); // before a first touch, after which nothing writes by itself
     await page.locator('#past').check(); // stories that end would be begun again
     await atLeast(page, '.tok:not(.given)', 2);
@@ -256,14 +254,12 @@ pageTest(
     const last = (await page.locator('.tok').count()) - 1;
     await said(await word(last));
     assert.notEqual(await word(last - 1), await word(last));
-    await page
-      .locator('.tok')
-      .nth(last - 1)
-      .click();
+    await openView(page, 'inside'); // a stage opens there
+    await page.getByRole('button', { name: 'Token before' }).click();
     await said(await word(last - 1));
-    await page.locator('.stage', { hasText: 'Embedding' }).press('Enter');
-    await says(page, '.values .cell', /hook_embed/);
-    await page.locator('.tok').nth(last).click();
+    await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+    await says(page, '.values .cell', /hook_p/);
+    await page.getByRole('button', { name: 'Token after' }).click();
     await page.locator('.stage', { hasText: /^Head/ }).press('Enter');
     await said(await word(last));
   },

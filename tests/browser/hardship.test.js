@@ -31,7 +31,7 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
     async ({ page }) => {
       await page.getByRole('button', { name: 'Dark theme' }).click();
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
-      await page.getByRole('button', { name: 'Guided walk' }).click();
+      await page.getByRole('button', { name: 'Show me how it works' }).click();
       await page.locator('.walk .primary').click();
       await says(page, '.walk .num', /^2 of /);
       await page.locator('.walk').getByRole('button', { name: 'Leave' }).click();

@@ -88,19 +88,8 @@ export async function shows(page, get, want, what) {
   }
 }
 
-/**
- * The larger story model is loaded; nothing takes its place any more. Where a text is being written it asks first.
- * @param {Page} page
- */
-export const settled = (page) =>
-  page.waitForFunction(
-    () => {
-      /** @type {any} */ (document.querySelector('.offer:not([hidden]) .primary'))?.click();
-      return /^stories-5M/.test(document.querySelector('.pill')?.textContent ?? '');
-    },
-    null,
-    LONG,
-  );
+/** The first model is there. @param {Page} page */
+export const settled = (page) => says(page, '.pill', /^stories-1M/);
 /**
  * Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says
  * "Continue" until a run that was just asked for has begun.
@@ -157,9 +146,7 @@ export const stop = (page) => page.getByRole('button', { name: 'Stop', exact: tr
 
 /** Words of the panel "Next token" that were not drawn, those excluded by the sampler too. @param {Page} page */
 export async function otherWords(page) {
-  await quiet(page); // the panel of a token that was just chosen begins folded
-  const folded = page.locator('.excluded button[aria-expanded="false"]');
-  if (await folded.isVisible()) await folded.click();
+  await quiet(page);
   return page.locator('.bar:not(.on):visible button');
 }
 /** Choose the likeliest other token after this one of the text, and write on. @param {Page} page @param {any} token */
@@ -177,7 +164,7 @@ export async function another(page, token) {
 
 /** Pick one of the shipped models in the dialog. @param {Page} page @param {string} name */
 export async function choose(page, name) {
-  await page.locator('.pill').click();
+  await page.locator('.pill:visible').click();
   await page.locator('dialog.models').getByRole('button', { name, exact: true }).click();
   await says(page, '.pill', new RegExp(`^${name} ·`));
 }

@@ -112,7 +112,7 @@ pageTest(
 
 pageTest(
   'scores of a layer are not shown for another one while the text streams, and a stage without a text is no error',
-  `#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
+  `#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1&head=0.0`,
   async ({ page }) => {
     const first = await panel(page, '.attention');
     await openView(page, 'write');
@@ -149,7 +149,7 @@ pageTest(
 
 pageTest(
   'without the mask scores are not those of the text as it was',
-  `#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
+  `#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1&head=0.0`,
   async ({ page }) => {
     assert.notEqual(await panel(page, '.attention'), '');
     await openView(page, 'write');
@@ -172,7 +172,7 @@ pageTest(
     await fill(page, 'textarea[name="prompt"]', 'Once upon');
     await show(page, '.trace');
     await held(page);
-    const pill = await page.locator('.pill').textContent();
+    const pill = await page.locator('.pill').first().textContent();
     await make(page, 48);
     await page.waitForFunction((text) => document.querySelector('.pill').textContent !== text, pill);
     await quiet(page);

@@ -11,12 +11,8 @@ const at = async (page, i) => {
   await page.waitForFunction(() => document.activeElement.matches('.walk .primary'));
 };
 const begin = async (page) => {
-  // in a narrow window its button is under "Learn" only
-  if (page.viewportSize().width < 544) await openView(page, 'learn');
-  await page
-    .getByRole('button', { name: /^Guided walk$|walk through the views/ })
-    .first()
-    .press('Enter');
+  await openView(page, 'write');
+  await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
 };
 
 /** Walk from the first stop to the last by keyboard and take down what is said. */
@@ -108,10 +104,7 @@ for (const [width, height] of [
     `the guided walk fits a window of ${width} x ${height}`,
     { hash: STORY, width, height },
     async ({ page }) => {
-      // in a narrow window its button is under "Learn" only
-      if (width < 544) await openView(page, 'learn');
-      const start = page.getByRole('button', { name: /^Guided walk$|walk through the views/ });
-      await start.first().click();
+      await page.getByRole('button', { name: 'Show me how it works' }).click();
       await page.waitForSelector('.walk .primary');
       const boxes = () =>
         page.evaluate(() =>

@@ -11,7 +11,6 @@ const RIGHT = 44; // room for the last of them, which lean over
 const CELL = 27; // largest cell
 const SPACED = 12; // smallest cell that is drawn with a gap around it
 const FEW = 28; // rows and columns that are drawn one by one, however small
-const TALL = 660; // largest height of the cells together
 const EARLY = 1.6; // cells that the column of earlier keys takes, gap included
 
 /**
@@ -40,12 +39,13 @@ const EARLY = 1.6; // cells that the column of earlier keys takes, gap included
 /**
  * In CSS pixels: the side of a cell; where rows begin (`edge`), and the cells of the keys (`left`), after the column of
  * earlier keys, if there is one.
- * @param {{ width: number, first: number, n: number, m: number }} of  first: position of the first of n rows and m columns
+ * @param {{ width: number, tall: number, first: number, n: number, m: number }} of  tall: largest height of the cells
+ *   together. first: position of the first of n rows and m columns
  */
-export function layoutOf({ width, first, n, m }) {
+export function layoutOf({ width, tall, first, n, m }) {
   const early = first > 0 ? EARLY : 0;
   const edge = Math.min(LEFT, width * 0.24);
-  const cell = Math.min(CELL, (width - edge - RIGHT) / (m + early), TALL / n);
+  const cell = Math.min(CELL, (width - edge - RIGHT) / (m + early), tall / n);
   return { cell, first, n, m, edge, left: edge + early * cell, top: TOP, width, height: Math.ceil(TOP + cell * n + 4) };
 }
 

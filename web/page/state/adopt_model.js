@@ -91,6 +91,7 @@ const began = (api, about, opens, head) => ({
     memory: api.memory,
     status: 'ready',
     stopReason: '',
+    offer: null,
     speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 },
   },
   text: {
@@ -105,6 +106,7 @@ const began = (api, about, opens, head) => ({
   attention: {
     patterns: null,
     otherPatterns: null,
+    habits: null,
     stack: opens?.stack ?? 'self',
     head,
     key: null,
@@ -113,13 +115,6 @@ const began = (api, about, opens, head) => ({
     off: [],
   },
 });
-
-/** The offered model is not wanted. @param {Runtime} runtime */
-export function dropOffer(runtime) {
-  runtime.offered?.api.dispose();
-  runtime.offered = null;
-  if (runtime.state.run.offer) runtime.set({ run: { offer: null } });
-}
 
 /**
  * Put a model in the place of the one before, unless another is on its way meanwhile.
@@ -134,7 +129,6 @@ export async function adoptModel(runtime, api, about, loading) {
   const points = new Set(await api.points());
   await runtime.close();
   if (runtime.loading !== loading) return api.dispose();
-  dropOffer(runtime);
   // from here on nothing is waited for: another may be on its way to this place
   const old = state.run.model;
   // what was typed stays among models of a kind

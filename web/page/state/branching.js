@@ -7,6 +7,17 @@ import { run } from './writing.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 
+/**
+ * @typedef {{ tokens: import('./state.js').Token[], model: string, temperature: number, seed: number }} Kept
+ */
+
+/** Keep this text beside the next ones, whatever changes. @param {Runtime} runtime */
+export function keepRun(runtime) {
+  const { text, sampler } = runtime.state;
+  const { temperature, seed } = sampler;
+  runtime.set({ text: { kept: { tokens: [...text.tokens], model: runtime.loaded().name, temperature, seed } } });
+}
+
 /** Where two texts part: the first place at which they have not the same token.
  * @param {import('./state.js').Token[]} one @param {import('./state.js').Token[]} other */
 export function parting(one, other) {

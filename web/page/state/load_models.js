@@ -1,7 +1,7 @@
-// load_models.js - models on their way into the page: loaded, made with random weights, offered
+// load_models.js - models on their way into the page: loaded, made with random weights
 import { countParameters, create, load } from 'glassformer';
-import { adoptModel, dropOffer } from './adopt_model.js';
-import { restore } from './branching.js';
+import { adoptModel } from './adopt_model.js';
+import { keepRun } from './branching.js';
 import { run } from './writing.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
@@ -31,9 +31,7 @@ export function stopLoading(runtime) {
  * is.
  * @param {Runtime} runtime
  * @param {any} source
- * @param {import('./adopt_model.js').About & { instead?: () => boolean, fetch?: typeof fetch, options?: any }} about
- *   `instead` is asked once the model is there whether it may still replace the other, if there is one: otherwise it is
- *   offered. `options`: the library's
+ * @param {import('./adopt_model.js').About & { fetch?: typeof fetch, options?: any }} about  options: the library's
  */
 export async function loadModel(runtime, source, about) {
   const { state, set } = runtime;
@@ -58,9 +56,7 @@ export async function loadModel(runtime, source, about) {
       },
     });
     if (runtime.loading !== loading) return api.dispose();
-    const described = { ...about, fileBytes, source };
-    if (state.run.model && about.instead?.() === false) offer(runtime, api, described);
-    else await adoptModel(runtime, api, described, loading);
+    await adoptModel(runtime, api, { ...about, fileBytes, source }, loading);
   } catch (error) {
     if (runtime.loading !== loading) return;
     runtime.fail(error);
@@ -70,35 +66,16 @@ export async function loadModel(runtime, source, about) {
   }
 }
 
-/**
- * Keep a loaded model until somebody wants it.
- * @param {Runtime} runtime
- * @param {any} api
- * @param {any} about
- */
-function offer(runtime, api, about) {
-  dropOffer(runtime);
-  runtime.offered = { api, about };
-  runtime.set({ run: { offer: { name: about.name } } });
-}
-
-/** Put the offered model in the place of this one. The text stays, and goes on if it was being written.
+/** Download the model that was offered, and let it write in the place of this one, whose text is kept.
  * @param {Runtime} runtime */
 export async function takeOffer(runtime) {
-  const { state, offered } = runtime;
-  if (!offered) return;
-  runtime.offered = null;
+  const { offer } = runtime.state.run;
+  if (!offer) return;
+  keepRun(runtime);
   runtime.set({ run: { offer: null } });
-  const loading = begin(runtime);
-  const wasRunning = state.run.status === 'running';
-  const ids = runtime.ids();
-  const given = state.text.tokens.filter((t) => t.given).length;
-  await adoptModel(runtime, offered.api, offered.about, loading);
-  if (runtime.loading === loading) runtime.loading = null;
-  if (runtime.model() !== offered.api) return;
-  const same = ids.slice(0, given).every((id, i) => state.text.tokens[i]?.id === id);
-  if (same && ids.length > given) await restore(runtime, ids.slice(given), given);
-  if (wasRunning) await run(runtime);
+  const { file, name, opens } = offer;
+  await loadModel(runtime, new URL(file, document.baseURI), { name, address: file, opens });
+  if (runtime.state.run.model?.address === file) await run(runtime);
 }
 
 /** Make a model with random weights and put it in the place of this one.

@@ -1,7 +1,6 @@
 // models.js - the checkpoints that come with the page, and what each opens with.
 //
-// The first is opened at once; the one marked `better`, if any, takes its place as soon as it has arrived, unless the
-// visitor has begun to do something by then.
+// The first is opened at once; the one marked `better`, if any, is offered when a first text has been written.
 
 /**
  * @typedef {object} Shipped
@@ -9,7 +8,7 @@
  * @property {string} name
  * @property {string} about
  * @property {string[]} [parts]  the files of a folder
- * @property {boolean} [better]
+ * @property {number} [better]  it is offered: bytes to download
  * @property {string} [caution]  what its answers are not
  * @property {Opening} opens   taken over when it follows a model of another kind, or none
  *
@@ -22,35 +21,35 @@
  * @property {{ layer: number, head: number }} [head]
  */
 
-/**
- * The story models open on the head of their first layer that is furthest from uniform, see PatternStore.
- * @type {Shipped[]}
- */
+/** Of the story models; their first head is the one that looks most at the token before. */
+const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 };
+
+/** @type {Shipped[]} */
 export const SHIPPED = [
   {
     file: 'weights/stories-1m-q4_0.gguf',
     name: 'stories-1M Q4_0',
     about: 'writes short stories in simple English; small, loads instantly',
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+    opens: { ...STORY, head: { layer: 1, head: 0 } },
   },
   {
     file: 'weights/stories-1m.gguf',
     name: 'stories-1M',
     about: 'the same weights with 8 instead of 4 bits',
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+    opens: { ...STORY, head: { layer: 1, head: 0 } },
   },
   {
     file: 'weights/stories.gguf',
     name: 'stories-5M',
     about: 'the same stories, better told; modern block, Q8_0',
-    better: true,
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+    better: 5752544,
+    opens: { ...STORY, head: { layer: 2, head: 3 } },
   },
   {
     file: 'weights/stories-gpt2.gguf',
     name: 'stories-GPT-2',
     about: "the same stories on GPT-2's architecture, the size of the small one, to compare",
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+    opens: { ...STORY, head: { layer: 2, head: 3 } },
   },
   {
     file: 'weights/dates/',

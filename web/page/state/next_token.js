@@ -2,8 +2,15 @@
 // sampler draws. The engine computes the latter: with each step while it writes, for other rows when asked (inquiry.js).
 import { entropyOf, logSum } from './likelihood.js';
 
-/** @typedef {{ id: number, text?: string, model: number, sampled: number | null }} Candidate  probability before and after
- *   the sampler, null where that is not known */
+/**
+ * @typedef {object} Candidate
+ * @property {number} id
+ * @property {string} [text]
+ * @property {number} model           the model's probability
+ * @property {number | null} logit    null where the row of logits is not known
+ * @property {number | null} softmax  probability of the logits divided by the temperature
+ * @property {number | null} sampled  and after top-k and top-p; null where it is not known
+ */
 /** @typedef {Pick<import('./state.js').State['sampler'], 'temperature' | 'topK' | 'topP'>} Rule */
 
 /** @typedef {Pick<import('./state.js').State, 'text' | 'sampler'>} Shown */
@@ -12,7 +19,10 @@ import { entropyOf, logSum } from './likelihood.js';
 export const ruleOf = ({ temperature, topK, topP }) => ({ temperature, topK, topP });
 
 /** @param {Rule | null | undefined} a @param {Rule} b */
-export const sameRule = (a, b) => a?.temperature === b.temperature && a.topK === b.topK && a.topP === b.topP;
+export const sameRule = (a, b) => a?.temperature === b.temperature && a?.topK === b.topK && a?.topP === b.topP;
+
+/** Whether a rule leaves tokens out. @param {Rule} rule */
+export const cuts = ({ temperature, topK, topP }) => temperature === 0 || topK > 0 || topP < 1;
 
 /** @type {WeakMap<Float32Array, { order: Uint32Array, sum: number, entropy: number }>} several panels draw one row */
 const known = new WeakMap();
@@ -41,6 +51,19 @@ export function likeliest(logits, n) {
 }
 
 /**
+ * The probabilities of logits that are divided by a temperature.
+ * @param {Float32Array} logits
+ * @param {number} temperature  0: all of it lies on the largest
+ * @returns {(id: number) => number}
+ */
+function divided(logits, temperature) {
+  const { order, sum } = ranked(logits);
+  if (temperature === 0) return (id) => Number(id === order[0]);
+  const all = temperature === 1 ? sum : logSum(logits.map((x) => x / temperature));
+  return (id) => Math.exp(logits[id] / temperature - all);
+}
+
+/**
  * Candidates of a row of logits, with what the engine has answered about it.
  * @param {Shown} s
  * @param {Float32Array} logits
@@ -49,17 +72,21 @@ export function likeliest(logits, n) {
 function ofRow({ text, sampler }, logits, n) {
   const { sum, entropy } = ranked(logits),
     drawn = text.tokens[text.cursor + 1],
-    { temperature, topK, topP } = sampler,
     size = logits.length,
+    softmax = divided(logits, sampler.temperature),
     probabilities = text.sampled?.row === logits ? text.sampled.probabilities : null,
     list = likeliest(logits, n);
   if (drawn && !list.some((c) => c.id === drawn.id))
     list[n - 1] = { id: drawn.id, model: Math.exp(logits[drawn.id] - sum) };
   /** @type {Candidate[]} */
-  const candidates = list.map((c) => ({ ...c, sampled: probabilities && probabilities[c.id] }));
+  const candidates = list.map((c) => ({
+    ...c,
+    logit: logits[c.id],
+    softmax: softmax(c.id),
+    sampled: probabilities && probabilities[c.id],
+  }));
   if (!probabilities) return { candidates, drawable: null, size: null, entropy, entropySampled: null };
-  const cut = temperature === 0 || topK > 0 || topP < 1;
-  const drawable = cut ? probabilities.reduce((count, p) => count + Number(p > 0), 0) : size;
+  const drawable = cuts(sampler) ? probabilities.reduce((count, p) => count + Number(p > 0), 0) : size;
   return { candidates, drawable, size, entropy, entropySampled: entropyOf(probabilities) };
 }
 
@@ -72,8 +99,10 @@ export function following(s, n) {
   if (logits) return ofRow(s, logits, n);
   if (!drawn?.top) return null;
   const asNow = sameRule(drawn.rule, s.sampler);
+  const unknown = { logit: null, softmax: null };
   /** @type {Candidate[]} */
   const candidates = drawn.top.slice(0, n).map(({ id, text, logprob, probability }) => ({
+    ...unknown,
     id,
     text,
     model: Math.exp(logprob),
@@ -81,7 +110,8 @@ export function following(s, n) {
   }));
   if (!candidates.some((c) => c.id === drawn.id)) {
     const { id, text, logprob } = drawn;
-    candidates[Math.min(n - 1, candidates.length)] = { id, text, model: Math.exp(logprob ?? 0), sampled: null };
+    const model = Math.exp(logprob ?? 0);
+    candidates[Math.min(n - 1, candidates.length)] = { ...unknown, id, text, model, sampled: null };
   }
   return { candidates, drawable: null, size: null, entropy: null, entropySampled: null };
 }

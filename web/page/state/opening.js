@@ -27,8 +27,54 @@ async function fetchRequested(input, init) {
   return response?.ok ? response : fetch(input, init);
 }
 
-/** The fonts. They come after the first text, which they would delay on a slow line; a visitor who returns has them. */
-const fonts = () => import('../fonts.css').catch(() => {}); // system fonts do as well
+/** @type {Promise<void> | undefined} */
+let coming; // the fonts
+
+/**
+ * The fonts, once. Where a text is being read they wait until the visitor does something: under it nothing moves.
+ * @param {Store} store
+ */
+function fonts({ state, set }) {
+  const fetched = async () => {
+    await import('../fonts.css').catch(() => {}); // system fonts do as well
+    await Promise.all([...document.fonts].map((face) => face.load().catch(() => {})));
+    const apply = () => {
+      document.documentElement.dataset.fonts = '';
+      set({ view: { fonts: true } });
+    };
+    if (!state.text.tokens.some((t) => !t.given)) apply();
+    else for (const type of ['click', 'keydown']) addEventListener(type, apply, { once: true });
+  };
+  return (coming ??= fetched());
+}
+
+/**
+ * The fonts come when the first model is there, which they would delay on a slow line; a visitor who returns has them.
+ * @param {Store} store
+ */
+function fontsAfterModel(store) {
+  if (navigator.serviceWorker?.controller) void fonts(store);
+  const end = store.subscribe('run.progress', () => {
+    const { progress } = store.state.run;
+    if (!progress?.total || progress.loaded < progress.total) return;
+    end();
+    void fonts(store);
+  });
+}
+
+/**
+ * When a first text is written the larger model is offered, but on a phone, whose line may be paid by the byte.
+ * @param {Store} store
+ */
+function offerLarger({ state, set, subscribe }) {
+  const end = subscribe('run.status', () => {
+    const { status, model } = state.run;
+    if (status !== 'done' && status !== 'paused') return;
+    end();
+    if (model?.address === SHIPPED[0].file && !matchMedia('(max-width: 34rem)').matches)
+      set({ run: { offer: SHIPPED.find((m) => m.better) ?? null } });
+  });
+}
 
 /** Whether the visitor has done something, or came by an address that asks for more than a model. */
 function watchVisitor(/** @type {boolean} */ came) {
@@ -60,7 +106,7 @@ async function openFirst(store, run, asked) {
       ...(requested && wanted === SHIPPED[0] && { fetch: fetchRequested }),
     });
   if (made || store.state.run.model?.address === wanted.file) await followAddress(asked, store, run);
-  return { made, wanted, none };
+  return { wanted, none };
 }
 
 /**
@@ -73,24 +119,23 @@ export async function openPage(store, run) {
   store.set(asked.state);
   store.set({ view: { note: asked.note } });
   const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
-  if (navigator.serviceWorker?.controller) void fonts();
-  const { made, wanted, none } = await openFirst(store, run, asked);
+  fontsAfterModel(store);
+  const { wanted, none } = await openFirst(store, run, asked);
   keepAddress(store);
+  offerLarger(store);
 
   // A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void run.run();
   if (store.state.run.model) begin();
-  const styled = fonts().then(() => document.fonts.ready);
-  const better = SHIPPED.find((m) => m.better && m !== wanted);
-  if (better && !asked.model && !made && (!visitor.touched || none())) {
-    await run.loadModel(new URL(better.file, document.baseURI), {
-      name: better.name,
-      address: better.file,
-      opens: better.opens,
-      instead: () => !visitor.touched && !store.state.text.tokens.some((t) => !t.given), // no text is taken from a reader
+  const other = SHIPPED.find((m) => m.better && m !== wanted);
+  if (other && none()) {
+    await run.loadModel(new URL(other.file, document.baseURI), {
+      name: other.name,
+      address: other.file,
+      opens: other.opens,
     });
-    if (!store.state.run.offer) begin();
+    begin();
   }
-  await styled;
+  await fonts(store);
 }

@@ -93,24 +93,20 @@ export class PatternStore {
     return row ? row.subarray(head * width, (head + 1) * width) : null;
   }
 
-  /**
-   * The head of the first layer to show first: the one whose weights are furthest from uniform, by the bits that the
-   * entropy of a row lacks, on average.
-   */
-  sharpest() {
+  /** The head to show first: the one that looks most at the token before, which is plain to see. */
+  plainest() {
     let best = { layer: 0, head: 0 },
       most = -1;
-    for (let head = 0; head < this.nHeads; head++) {
-      let bits = 0;
-      for (let q = 1; q < this.known(0); q++) {
-        const row = /** @type {Float32Array} */ (this.row(0, head, q)); // q is known
-        for (const weight of row) if (weight > 0) bits += weight * Math.log2(weight * row.length);
+    for (let layer = 0; layer < this.nLayers; layer++)
+      for (let head = 0; head < this.nHeads; head++) {
+        let sum = 0;
+        for (let q = 1; q < this.known(layer); q++)
+          sum += /** @type {Float32Array} */ (this.row(layer, head, q))[q - 1]; // q is known
+        if (sum > most) {
+          most = sum;
+          best = { layer, head };
+        }
       }
-      if (bits > most) {
-        most = bits;
-        best = { layer: 0, head };
-      }
-    }
     return best;
   }
 

@@ -150,7 +150,7 @@ async function begin(runtime, tokens, sourceTokens, pass) {
   if (turn !== runtime.turn) return;
   const { patterns, otherPatterns } = rows;
   runtime.recent = [];
-  const head = runtime.fresh && patterns.length > 3 ? patterns.sharpest() : state.attention.head;
+  const head = runtime.fresh && patterns.length > 3 ? patterns.plainest() : state.attention.head;
   runtime.fresh &&= !tokens.length;
   runtime.turn++; // what was asked meanwhile was asked of the text before
   set({

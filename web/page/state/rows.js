@@ -23,7 +23,7 @@ const EVERY_MS = 500; // between two passes for layers that are shown but not ca
 function shownLayers(runtime) {
   const { view, attention } = runtime.state;
   const { nLayers } = runtime.loaded().config;
-  return view.id === 'inside'
+  return view.id === 'inside' || view.id === 'write'
     ? Array.from({ length: nLayers }, (_, layer) => layer)
     : [Math.min(attention.head.layer, nLayers - 1)];
 }

@@ -3,10 +3,10 @@
 // A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
 // the runtime that all of them share.
 import { estimate } from 'glassformer';
-import { branch, restore, takeUp } from './branching.js';
+import { branch, keepRun, restore, takeUp } from './branching.js';
 import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
 import { explain, trace, values, wantLogits, wantSampled } from './inquiry.js';
-import { dropOffer } from './adopt_model.js';
+import { wantHabits } from './habits.js';
 import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
 import { setPrompt, setSource } from './read_prompt.js';
 import { rewind } from './rewinding.js';
@@ -18,10 +18,10 @@ import { greet, run, setSampler, step, stop } from './writing.js';
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 
 const CALLS = {
-  ...{ loadModel, stopLoading, takeOffer, dropOffer, make },
-  ...{ setPrompt, setSource, rewind, branch, takeUp, restore },
+  ...{ loadModel, stopLoading, takeOffer, make },
+  ...{ setPrompt, setSource, rewind, branch, takeUp, restore, keepRun },
   ...{ run, greet, step, stop, setSampler },
-  ...{ idsOf, piecesOf, spell, wantRows, wantLogits, wantSampled, values, explain, trace },
+  ...{ idsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
   ...{ lossOf, continuation, forward, lens, attribution, without, writing },
 };
 

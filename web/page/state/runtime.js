@@ -20,8 +20,8 @@ const atRest = () => ({
   early: new Set(),
   /** Of the model on its way: of several the last that was asked for. @type {AbortController | null} */
   loading: null,
-  /** A loaded model that waits for the visitor's choice. @type {{ api: any, about: any } | null} */
-  offered: null,
+  /** The model whose heads' habits were measured. @type {any} */
+  measured: null,
   /** Of a prompt, on its way: who wants to write waits for it. @type {Promise<void> | null} */
   reading: null,
   unread: false, // the prompt could not be read: there is nothing to go on from

@@ -34,7 +34,6 @@ import { SHIPPED } from './models.js';
 /** What is open, and what is said about it. */
 const view = () => ({
   id: /** @type {import('./views.js').View} */ ('write'),
-  lower: /** @type {'anatomy' | 'parameters'} */ ('anatomy'), // what the lower half of Write shows
   chapter: '', // that is open under Learn, '' for none
   openStage: '', // stage of the anatomy whose values are open, '' for none
   walk: -1, // stop of the guided walk, -1 for none
@@ -42,6 +41,7 @@ const view = () => ({
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
   /** Of a link for a class: what is asked, and panels that are hidden until the visitor asks for them. */
   assignment: { question: '', concealed: /** @type {string[]} */ ([]) },
+  fonts: false, // the page's own are applied
   error: '', // one sentence, '' when all is well
   /** What a visitor has to know, '' when nothing; the address of a model that may be loaded, or ''. */
   note: { text: '', address: '' },
@@ -62,6 +62,8 @@ const text = () => ({
   words: /** @type {Map<number, string>} */ (new Map()), // what ids add to a text, as far as asked
   /** Texts left behind by choosing another token, each at that place. @type {{ at: number, tokens: Token[] }[]} */
   branches: [],
+  /** A run that is kept beside the next ones. @type {import('./branching.js').Kept | null} */
+  kept: null,
   source: 'one two three', // what an encoder-decoder reads
   sourceTokens: /** @type {Token[]} */ ([]),
   sourceCursor: 0, // the selected position there
@@ -73,6 +75,8 @@ const attention = () => ({
   patterns: /** @type {PatternStore | null} */ (null),
   /** Of an encoder-decoder: `encoder`, `cross`. @type {Record<string, PatternStore> | null} */
   otherPatterns: null,
+  /** What each head does as a rule, once measured: [layer][head]. @type {import('./habits.js').Scores[][] | null} */
+  habits: null,
   stack: /** @type {import('./patterns.js').Stack} */ ('self'), // which attention the panels show
   head: { layer: 0, head: 0 },
   key: /** @type {number | null} */ (null), // the selected column of the large head
@@ -90,7 +94,7 @@ const run = () => ({
   /** @type {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
    *   secondsLeft?: number | null } | null} */
   progress: null,
-  /** A larger model that is loaded and may take the place of this one. @type {{ name: string } | null} */
+  /** A larger model that may be downloaded and take the place of this one. @type {import('./models.js').Shipped | null} */
   offer: null,
   memory: /** @type {any} */ (null), // the library's map of linear memory, read again when the text rests
   pace: /** @type {'reading' | 'fast' | 'step'} */ ('reading'),

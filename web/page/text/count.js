@@ -1,7 +1,7 @@
 // count.js - sentences of the view Count: parameters, memory, cost, one measured pass
 
 import { FFN_NAMES } from './ffn.js';
-import { int } from './format.js';
+import { bytes, int, si, time } from './format.js';
 
 /** Components of a model by the library's names, in the order in which a token passes them. */
 export const COMPONENTS = /** @type {Record<string, string>} */ ({
@@ -69,6 +69,16 @@ export const tensorPlace = (row, others) =>
 
 /** Instead of a time, before the first token is written. */
 export const UNMEASURED = 'not measured yet';
+
+/** What was read of the parameters for the newest token. */
+export const READ = {
+  title: 'Parameters',
+  all: (/** @type {number} */ total) => `by component, ${int(total)} in all`,
+  column: 'Read for this token',
+  /** @param {number} read  bytes @param {number} ms  0: not measured */
+  said: (read, ms) => (ms ? `${bytes(read)} in ${time(ms)}: ${si((read * 1000) / ms, 'B/s')}.` : `${bytes(read)}.`),
+  more: 'Every tensor',
+};
 
 export const COST = {
   title: 'Cost of one token',

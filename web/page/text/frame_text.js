@@ -3,17 +3,15 @@
 import { backendName, bytes, figures, int } from './format.js';
 
 export const HEADER = {
-  count: 'Count the parameters',
   name: 'glassformer',
-  line: 'A real language model, running in your browser. Click anything to see inside.',
+  line: 'A real language model, running in your browser. Choose anything to see inside.',
   none: 'no model yet',
-  speed: 'Engine speed',
-  memory: 'Memory',
-  engine: 'Engine',
-  walk: 'Guided walk',
   toLight: 'Light theme',
   toDark: 'Dark theme',
 };
+
+/** Of model and engine. */
+export const FACTS = { shape: 'Model', speed: 'Engine speed', memory: 'Memory', engine: 'Engine' };
 
 /** @type {Record<string, string>} */
 const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
@@ -33,12 +31,11 @@ function mainType(rows) {
 }
 
 /** @param {LoadedModel} model */
-export const modelSaid = ({ name, parameters, fileBytes }) =>
-  `${name} · ${int(parameters.total)} parameters${parameters.active < parameters.total ? `, ${int(parameters.active)} for each token` : ''} · ${mainType(parameters.rows)}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
+export const modelSaid = ({ name, parameters: { total } }) => `${name} · ${int(total)} parameters`;
 
 /** @param {LoadedModel} model */
-export const shapeSaid = ({ config: c }) =>
-  `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel}`;
+export const shapeSaid = ({ config: c, parameters: { rows, total, active }, fileBytes }) =>
+  `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel} · ${mainType(rows)}${active < total ? ` · ${int(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
 /** Without the kind of dot product and the reason for one thread, which the tooltip has. @param {string} backend */
 export const engineSaid = (backend) =>
@@ -52,7 +49,7 @@ export const NOTICE = {
   dismiss: 'Dismiss',
   stop: 'Stop loading',
   load: 'Load that model',
-  use: 'Use it',
+  use: 'Download',
   later: 'Not now',
 };
 
@@ -72,8 +69,8 @@ const remaining = (seconds) => (seconds < 99.5 ? `${Math.round(seconds)} s` : `$
 export const errorSaid = (error, model) =>
   error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? ` ${model.name} is still here and works.` : ''}`;
 
-/** @param {string} name */
-export const offerSaid = (name) => `A larger model is ready: ${name}. Your text stays.`;
+/** @param {import('../state/models.js').Shipped} model */
+export const offerSaid = ({ name, better }) => `${name} tells better stories: ${bytes(better ?? 0)}. Your text stays.`;
 
 export const MODELS = {
   title: 'Models',

@@ -25,19 +25,18 @@ export const HEADS = {
   /** @param {number} layers @param {number} heads */
   about: (layers, heads) => `${layers} layers × ${heads} heads, a row per token`,
   /** @param {Head} of */
-  profile: ({ layer, head }) => `Where head ${head + 1} of layer ${layer + 1} looks, on average`,
-  spread: 'spread over about',
-  /** @param {string} tokens */
-  tokens: (tokens) => `${tokens} tokens`,
+  habits: ({ layer, head }) => `Habits of layer ${layer + 1}, head ${head + 1}`,
+  measured: 'mean weight on random tokens that come twice',
+  /** The head that has a habit most. @param {Head} of */
+  most: ({ layer, head }) => `most: L${layer + 1} H${head + 1}`,
 };
 
-/** What a head looks at, by the measures of head_profile.js. */
+/** What a head may look at as a rule (state/habits.js): its name, and a word for a small picture. */
 export const HABITS = {
-  self: 'the token itself',
-  previous: 'the token before',
-  first: 'the first token',
-  same: 'earlier copies of it',
-  after: 'what followed earlier copies',
+  previous: ['previous token', 'previous'],
+  first: ['first token', 'first'],
+  same: ['same token', 'same'],
+  after: ['what followed before', 'followed'],
 };
 
 /** Over the column that gathers the keys before those shown, in two lines. @param {number} count */
@@ -73,11 +72,15 @@ export const ATTENTION = {
   /** @param {any} c configuration @param {string} stage @param {number} queries @param {number} keys */
   shape: (c, stage, queries, keys) =>
     `${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
+  /** A head's habit and how strong it is. @param {keyof typeof HABITS} habit @param {number} score */
+  habit: (habit, score) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
   /** @param {number} near */
   zooms: (near) => [
     { key: 'near', name: `last ${near} tokens` },
     { key: 'whole', name: 'whole text' },
   ],
+  axes: 'Rows are queries, columns are keys; hatched is masked.',
+  more: 'More',
   matrix: 'Attention of the chosen head. Arrow keys move over its cells, Enter explains one.',
   masked: 'masked',
   later: 'masked in a later step',

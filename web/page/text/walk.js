@@ -219,6 +219,5 @@ export const WALK = {
   next: 'Next',
   done: 'Done',
   leave: 'Leave',
-  start: 'Guided walk',
   of: (/** @type {number} */ i, /** @type {number} */ n) => `${i} of ${n}`,
 };

@@ -7,10 +7,8 @@ import { figures, int, percent, quoted } from './format.js';
 export const NEXT = {
   title: 'Next token',
   none: 'an encoder predicts none',
-  model: 'model',
-  sampler: 'sampler',
+  columns: ['token', 'logit', '÷ T', 'softmax', 'cut'],
   continueFrom: 'Click a word to continue from it.',
-  surprise: 'Surprise by token',
 };
 
 /**
@@ -25,49 +23,30 @@ export const afterToken = (token, entropy) =>
 /**
  * How many tokens the sampler may draw.
  * @param {Sampler} sampler
- * @param {{ drawable: number | null, size: number | null, entropySampled: number | null }} next
+ * @param {{ drawable: number | null, size: number | null }} next
  */
-export function passing({ temperature }, { drawable, size, entropySampled }) {
-  if (drawable === null || size === null || entropySampled === null) return NEXT.continueFrom;
-  if (temperature === 0) return `Temperature 0 always takes the most likely token. ${NEXT.continueFrom}`;
+export function passing(sampler, { drawable, size }) {
+  if (drawable === null || size === null) return NEXT.continueFrom;
   const which =
     drawable === size
-      ? `All ${int(size)} tokens can be drawn`
-      : `${int(drawable)} of ${int(size)} tokens pass top-k/top-p`;
-  return `${which}, entropy ${figures(entropySampled)} bits. ${NEXT.continueFrom}`;
+      ? `All ${int(size)} can be drawn`
+      : `${int(drawable)} of ${int(size)} can be drawn (${cutBy(sampler, drawable)})`;
+  return `${which}. ${NEXT.continueFrom}`;
 }
 
-/**
- * Why the others cannot be drawn.
- * @param {Sampler} sampler
- * @param {number} drawable
- * @param {number} size  of the vocabulary
- */
-export function excluded({ temperature, topK, topP }, drawable, size) {
-  const byTopK = topK > 0 && topK < size,
-    byTopP = topP < 1 && drawable < (byTopK ? topK : size);
-  const rule =
-    temperature === 0 ? 'temperature 0' : [byTopK && 'top-k', byTopP && 'top-p'].filter(Boolean).join(' and ');
-  return `${int(size - drawable)} excluded by ${rule}`;
-}
+/** What leaves the others out. @param {Sampler} sampler @param {number | null} drawable */
+export const cutBy = ({ temperature, topK, topP }, drawable) =>
+  temperature === 0 ? 'T = 0' : topP === 1 || (topK > 0 && (drawable ?? 0) >= topK) ? 'top-k' : 'top-p';
 
 /**
- * One candidate as a screen reader reads it, after its word and the model's probability.
+ * One candidate as a screen reader reads it, after its word.
  * @param {import('../state/next_token.js').Candidate} candidate
  * @param {boolean} drawn
  */
-export function candidateSaid({ sampled }, drawn) {
+export function candidateSaid({ model, sampled }, drawn) {
   const sampler = sampled === null ? '' : sampled === 0 ? ', excluded by the sampler' : `, sampler ${percent(sampled)}`;
-  return ` by the model${sampler}${drawn ? ', drawn' : ', continue from it'}`;
+  return `${percent(model)} by the model${sampler}${drawn ? ', drawn' : ', continue from it'}`;
 }
-
-/**
- * @param {number} mean  bits a token
- * @param {import('../state/state.js').Token} token  the most surprising one
- * @param {number} most  its bits
- */
-export const surpriseSaid = (mean, token, most) =>
-  `${figures(mean)} bits a token on average; most at ${quoted(token)}, ${figures(most)} bits.`;
 
 // -- text -------------------------------------------------------------------------------------------------------------
 
@@ -80,6 +59,8 @@ export const TEXT = {
   copyLink: 'Copy link',
   copyProgram: 'Copy as JavaScript',
   saveJson: 'Save as JSON',
+  startOver: 'Start over',
+  keep: 'Keep this run',
 };
 
 /** @type {Record<string, string>} */
@@ -171,9 +152,9 @@ export const PROMPT = {
   title: 'Prompt and sampling',
   prompt: 'Prompt',
   placeholder: 'Write the beginning of a story',
+  show: 'Show me how it works',
   step: 'Step',
   stop: 'Stop',
-  startOver: 'Start over',
   examples: 'Example prompts',
   reads: 'reads',
   sources: 'Examples',
@@ -194,7 +175,6 @@ export const examplePrompts = (model) =>
   !model || model.wordless ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
 
 export const SAMPLING = {
-  title: 'Sampling',
   temperature: 'temperature',
   topK: 'top-k',
   topP: 'top-p',
@@ -215,12 +195,18 @@ export const temperatureSaid = (/** @type {number} */ t) => (t === 0 ? '0, greed
 export const topKSaid = (/** @type {number} */ k) => (k === 0 ? 'off' : String(k));
 export const topPSaid = (/** @type {number} */ p) => (p === 1 ? 'off' : p.toFixed(2));
 
-/** What the fold hides. @param {Sampler} sampler */
-export const samplingSaid = ({ topK, topP, seed }) => `top-k ${topKSaid(topK)}, top-p ${topPSaid(topP)}, seed ${seed}`;
+/** Names the fold of everything else. @param {Sampler} sampler */
+export const foldSaid = ({ temperature }) => `Temperature ${temperatureSaid(temperature)}`;
 
-/** Of the parameters in short. */
-export const SUMMARY = {
-  title: 'Parameters',
-  total: (/** @type {string} */ n) => `${n} numbers, all of them learned`,
-  more: 'Every tensor, with formulas and bytes',
+// -- a run that is kept -----------------------------------------------------------------------------------------------
+
+export const KEPT = {
+  title: 'Two runs',
+  about: 'change the temperature, the seed, the prompt or the model, and run again',
+  forget: 'Forget the kept run',
+  unknown: 'no probabilities are known here',
 };
+
+/** @param {string} name @param {{ model: string, temperature: number, seed: number }} of */
+export const runSaid = (name, { model, temperature, seed }) =>
+  `${name}: ${model}, temperature ${temperatureSaid(temperature)}, seed ${seed}`;

@@ -15,5 +15,6 @@ export const LESSON_CODE = () => import('./learn/Lesson.svelte');
 /** An extra of the view Learn. */
 export const CLAIMS_CODE = () => import('../claims/Tutorials.svelte');
 
-/** Below the first screen. */
-export const SURPRISE_CODE = () => import('./write/Surprise.svelte');
+/** What several views show below their first row. */
+export const LOWER_CODE = () => import('./frame/Lower.svelte');
+export const ANATOMY_CODE = () => import('./inside/anatomy/Anatomy.svelte');

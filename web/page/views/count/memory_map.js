@@ -1,5 +1,7 @@
 // memory_map.js - the regions of linear memory, with the kv cache divided into what is filled and what is free
 
+import { int } from '../../text/format.js';
+
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
 
 /**
@@ -10,16 +12,41 @@ const KIND = { 'constants and stack': 'base', weights: 'weights', 'kv cache': 'k
 
 /**
  * Positions whose keys and values are cached: of the text, and for cross-attention of the source. Half of an
- * encoder-decoder's attentions keep each.
+ * encoder-decoder's attentions keep each. The engine writes ahead of a reader and frees what it has ended: then the cache
+ * holds fewer positions than the text.
  * @param {Pick<import('../../state/state.js').State['text'], 'tokens' | 'sourceTokens'> & { kind: string }} text
  * @param {number} bytesPerPosition  if every attention kept it
+ * @param {number} actual  bytes of the cache
  */
-export function cached({ tokens, sourceTokens, kind }, bytesPerPosition) {
+export function cached({ tokens, sourceTokens, kind }, bytesPerPosition, actual) {
   const two = kind === 'encoder_decoder';
   const positions = two ? (tokens.length + sourceTokens.length) / 2 : tokens.length;
+  if (actual && positions * bytesPerPosition > actual)
+    return { bytes: actual, words: `${int(actual / bytesPerPosition)} positions` };
   return {
     bytes: positions * bytesPerPosition,
     words: `${tokens.length} tokens${two ? ` and ${sourceTokens.length} of the source` : ''}`,
+  };
+}
+
+/**
+ * What memory holds now, null where nothing is loaded.
+ * @param {Readonly<import('../../state/state.js').State>} page
+ * @param {import('../../state/run.js').Run} run
+ */
+export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }, { costAt }) {
+  if (!model || !memory) return null;
+  const actual = (/** @type {string} */ name) =>
+    memory.regions.find((/** @type {{ name: string }} */ region) => region.name === name).bytes;
+  const filled = cached({ tokens, sourceTokens, kind: model.config.kind }, costAt(1).kvBytes, actual('kv cache'));
+  return {
+    total: memory.totalBytes,
+    pieces: piecesOf(memory.regions, filled),
+    rows: [
+      { name: 'Weights', predicted: int(model.parameters.bytes), actual: actual('weights') },
+      { name: `kv cache of ${filled.words}`, predicted: int(filled.bytes), actual: actual('kv cache') },
+      { name: 'All of it', predicted: '', actual: memory.totalBytes },
+    ],
   };
 }
 

@@ -28,25 +28,35 @@ export function byPosition(costAt, contextLength) {
   });
 }
 
+/** Tables of which a token reads one row. */
+const LOOKED_UP = new Set(['embedding', 'position']);
+
 /**
- * The bytes of the weights that one token reads: all, or of experts those that it uses.
+ * The bytes that one token reads of some parameters: of a table one row, of experts those that it uses, of attention
+ * also the cache; of an encoder nothing, which has read its text before.
+ * @param {import('./parameter_groups.js').Row[]} rows
  * @param {import('../../state/state.js').LoadedModel} model
+ * @param {number} cache  its bytes at this position
  */
-export function bytesRead({ config: c, parameters: { rows, bytes: all } }) {
-  const experts = rows.filter((/** @type {any} */ row) => row.name.includes('.experts.'));
-  const bytesOf = experts.reduce((/** @type {number} */ n, /** @type {any} */ row) => n + row.bytes, 0);
-  return bytesOf ? all - bytesOf + (bytesOf * c.nExpertsUsed) / c.nExperts : all;
+export function bytesRead(rows, { config, parameters }, cache) {
+  const own = rows.filter((row) => row.stack !== 'encoder');
+  const weights = own.reduce((sum, row) => {
+    const of = row.tiedTo ? parameters.rows.find((/** @type {typeof row} */ { name }) => name === row.tiedTo) : row;
+    const used = row.name.includes('.experts.') ? config.nExpertsUsed / config.nExperts : 1;
+    return sum + (of.memoryBytes * used) / (LOOKED_UP.has(row.component) ? row.shape[0] : 1);
+  }, 0);
+  const layers = new Set(own.filter((row) => row.component === 'attention').map((row) => row.layer)).size;
+  return Math.round(weights + (cache * layers) / config.nLayers);
 }
 
 /**
  * What the token at the end of the text costs.
  * @param {CostAt} costAt
- * @param {{ length: number, weightBytes: number, msPerToken: number }} text  msPerToken: 0 before it is measured
+ * @param {{ length: number, read: number, msPerToken: number }} text  read: bytes. msPerToken: 0 before it is measured
  * @returns {[name: string, predicted: string, more: string][]}
  */
-export function here(costAt, { length, weightBytes, msPerToken }) {
+export function here(costAt, { length, read, msPerToken }) {
   const { flopsPerToken, flopsPerToken2N, kvBytes } = costAt(length);
-  const read = weightBytes + kvBytes;
   const perSecond = 1000 / msPerToken;
   return [
     ['FLOPs', `2N rule ${si(flopsPerToken2N)}`, `exact ${si(flopsPerToken)}`],

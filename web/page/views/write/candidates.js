@@ -1,6 +1,6 @@
 // candidates.js - the rows of the panel "Next token"
 
-import { following } from '../../state/next_token.js';
+import { cuts, following } from '../../state/next_token.js';
 import { label } from '../../text/format.js';
 
 export const ROWS = 10;
@@ -17,13 +17,14 @@ export function nextOf(state) {
   const next = following(state, ROWS);
   if (!next) return null;
   const drawn = state.text.tokens[state.text.cursor + 1];
-  const most = Math.max(...next.candidates.flatMap((c) => [c.model, c.sampled ?? 0]), 1e-9);
+  const cutting = cuts(state.sampler);
+  const most = Math.max(...next.candidates.flatMap((c) => [c.softmax ?? c.model, c.sampled ?? 0]), 1e-9);
   const rows = next.candidates.map((candidate) => ({
     candidate,
     word: wordOf(candidate, state.text.words),
     drawn: drawn?.id === candidate.id,
-    out: candidate.sampled === 0 && next.drawable !== next.size, // the sampler cannot draw it
-    model: candidate.model / most, // length of its bar
+    out: candidate.sampled === 0 && cutting, // the sampler cannot draw it
+    model: (candidate.softmax ?? candidate.model) / most, // length of its bar
     sampled: (candidate.sampled ?? 0) / most,
   }));
   return { ...next, rows };

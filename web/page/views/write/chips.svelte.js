@@ -5,6 +5,8 @@ import { piecesOf, tokenShade } from './token_text.js';
 
 /** @typedef {import('../../state/state.js').Token} Token */
 
+const LONGEST = 8; // tokens of a word
+
 class Chip {
   shade = $state('');
   here = $state(false);
@@ -39,18 +41,24 @@ export class Chips {
   #marked = [];
 
   /**
-   * Take over the text; tokens that stay keep their chips.
+   * Take over the text; tokens that stay keep their chips. Those of a word that goes on get new ones: the word may have
+   * to begin on the next line, which browsers count as a moved element (layout shift) if its nodes stay.
    * @param {Token[]} tokens
    * @param {import('./token_text.js').Look} look
    * @param {boolean} arrives
+   * @param {number} focused  its chip stays
    */
-  update(tokens, look, arrives) {
+  update(tokens, look, arrives, focused) {
     const chips = this.#chips;
     let same = 0;
     while (same < chips.length && chips[same].token === tokens[same]) same++;
     for (let i = 0; i < same; i++) if (chips[i].logprob !== chips[i].token.logprob) chips[i].refresh();
     if (same === chips.length && same === tokens.length) return;
-    this.#chips = [...chips.slice(0, same), ...tokens.slice(same).map((token) => new Chip(token, look, arrives))];
+    let kept = same;
+    while (kept > focused + 1 && same - kept < LONGEST && /^[^ ]/.test(tokens[kept]?.text ?? '')) kept--;
+    const chipOf = (/** @type {Token} */ token, /** @type {number} */ i) =>
+      new Chip(token, look, arrives && i >= same - kept);
+    this.#chips = [...chips.slice(0, kept), ...tokens.slice(kept).map(chipOf)];
     this.list = this.#chips;
   }
 
