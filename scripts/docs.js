@@ -24,6 +24,7 @@ const FURTHER = [
     'model_handle',
     'Message',
     'ChatExtras',
+    'Completion',
     'ReadOptions',
     'PairOptions',
     'EmbedExtras',

@@ -8,7 +8,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
+import { CODES } from '../../web/lib/base/codes.js';
+import { GlassformerError } from '../../web/lib/base/errors.js';
 import { jsonCopy } from '../../web/lib/base/checks.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/checkpoint/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';

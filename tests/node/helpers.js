@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
+import { CODES } from '../../web/lib/base/codes.js';
+import { GlassformerError } from '../../web/lib/base/errors.js';
 import { fromHalf } from '../../web/lib/bytes/half.js';
 import { load } from '../../web/lib/index.js';
 

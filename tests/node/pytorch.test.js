@@ -244,13 +244,13 @@ describe('models of the tutorials that were saved in other ways', () => {
       /"attn\.k\.weight".*of one block \(gpt-prenorm-erf\).*whole model/,
     );
     const parts = { weights: torchFile(block), config: { ...config, model_type: 'gpt-prenorm-erf' } };
-    await refused(load(parts), 'unknown-tensor', /in a whole model it is blocks\.0\.attn\.k\.weight/);
+    await refused(load(parts), 'unknown-tensor', /one block alone is no model, where it is blocks\.0\.attn\.k\.weight/);
   });
 
   test('a bias on the first linear of a layer only is refused with the reason', async () => {
     const bias = { name: 'blocks.0.mlp.fc1.bias', shape: [256], data: new Float32Array(256) };
     const weights = torchFile([...tensors, bias]);
-    const reason = /mlp\.fc1\.bias.*biases of all linears of an attention or feed-forward layer, or none/;
+    const reason = /mlp\.fc1\.bias.*the linears of an attention or feed-forward layer have biases all or none/;
     await refused(load(weights, { config: { n_heads: 4 } }), 'bad-config', reason);
     await refused(load({ weights, config: { ...config, model_type: 'gpt-prenorm-erf' } }), 'unknown-tensor', reason);
   });

@@ -12,9 +12,11 @@
 // everything else is imported on demand.
 export { Model } from './model_handle.js';
 export { Session } from './session.js';
+export { Steps } from './steps.js';
 export { Training } from './training.js';
 export { Tokenizer } from './tokenizer.js';
-export { CODES, GlassformerError } from './base/errors.js';
+export { CODES } from './base/codes.js';
+export { GlassformerError } from './base/errors.js';
 export { LIMITS } from './base/checks.js';
 export { PRESETS } from './config/presets.js';
 

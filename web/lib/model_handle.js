@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // model_handle.js - a loaded model on the caller's side; run/loaded_model.js is the other end
-import { checkedIdList, checkedInput, checkedLogits, checkedMessages, limitsOf } from './input/arguments.js';
+import { checkedIdList, checkedInput, checkedLogits, limitsOf } from './input/arguments.js';
 import { callOptions } from './input/call_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
@@ -9,6 +9,7 @@ import { finalizers, keepAlive } from './base/lifetimes.js';
 import { ConstrainingRemote } from './worker/constraining_remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { FreeingRemote } from './worker/freeing.js';
+import { Steps } from './steps.js';
 
 /** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */
 /** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
@@ -79,6 +80,11 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {number} [position]                 default: the last
  */
 /**
+ * The result of `complete`.
+ * @typedef {Summary & {value?: any}} Completion value: with the option `json`, of the text; undefined where
+ *   maxTokens, the context or a stop text cut it off; of several prompts a list
+ */
+/**
  * The cell that is explained.
  * @typedef {object} ExplainExtras
  * @property {string} at                         a point's name (see Model.points), or 'logits'
@@ -98,6 +104,12 @@ import { FreeingRemote } from './worker/freeing.js';
  * @property {Uint8Array} [state]                what Session.save returned: the session begins with its positions
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
+
+/**
+ * The value of a JSON text; undefined where maxTokens, the context or a stop text cut it off.
+ * @param {Summary} summary
+ */
+const valueOf = ({ text, stopReason }) => (/eos|grammar/.test(stopReason) ? JSON.parse(text) : undefined);
 
 /** Options of generate that a generation in a session cannot have. */
 const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'beams', 'lengthPenalty'];
@@ -280,13 +292,13 @@ export class Model {
   }
 
   /**
-   * Continue a prompt, token by token. The generator yields a Step for each new token and returns a Summary. `break`
+   * Continue a prompt, token by token. The iterator yields a Step for each new token and returns a Summary. `break`
    * stops the engine. Given several prompts, it runs them together: a step's `sequence` says which prompt it belongs
    * to, and the summary's `sequences` hold each prompt followed by its new tokens.
    * @param {string | Ids | readonly (string | Ids)[]} prompt an empty one is refused, except of an encoder-decoder,
    *   whose target begins with a token of its own
    * @param {GenerateOptions} [options]
-   * @returns {AsyncGenerator<Step, Summary, void>}
+   * @returns {Steps}
    * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `no-tokenizer`, `bad-token`,
    *   `unknown-point`, `capture-too-large`
    * @example
@@ -294,20 +306,33 @@ export class Model {
    * const options = { maxTokens: 20, temperature: 0.8, seed: 1 };
    * for await (const step of model.generate('Once upon a time', options)) text += step.text;
    * console.log(text);
-   * @example
-   * // the summary is the generator's return value
-   * const steps = model.generate('Once upon a time', { maxTokens: 5, temperature: 0 });
-   * let step = await steps.next();
-   * while (!step.done) step = await steps.next();
-   * console.log(step.value.stopReason, step.value.ids.length);            // maxTokens 5
    */
   generate(prompt, options) {
     try {
       const [rest, hooks] = callOptions('generate', options, this.#limits);
-      return keepAlive(this.#remote.generate([checkedInput(prompt, 'prompt', this.#limits, true), rest], hooks), this);
+      const args = [checkedInput(prompt, 'prompt', this.#limits, true), rest];
+      return new Steps(keepAlive(this.#remote.generate(args, hooks), this));
     } catch (error) {
-      return refusal(error);
+      return new Steps(refusal(error));
     }
+  }
+
+  /**
+   * Continue a prompt to its end: the summary of `generate`, with the option `json` also the value of the text.
+   * @param {string | Ids | readonly (string | Ids)[]} prompt
+   * @param {GenerateOptions} [options]
+   * @returns {Promise<Completion>}
+   * @throws {GlassformerError} those of `generate`
+   * @example
+   * const json = { type: 'object', properties: { age: { type: 'integer', maximum: 9 } }, required: ['age'] };
+   * const { value, text } = await model.complete('Tim is', { json, seed: 1 });
+   * console.log(value.age <= 9, text.includes('age'));                    // true true
+   */
+  async complete(prompt, options) {
+    const [rest, hooks] = callOptions('generate', options, this.#limits);
+    const summary = await this.generate(prompt, { ...rest, ...hooks }).result;
+    if (rest.json === undefined) return summary;
+    return { ...summary, value: summary.summaries?.map(valueOf) ?? valueOf(summary) };
   }
 
   /**
@@ -318,7 +343,7 @@ export class Model {
    * or `beams`, in a model with bidirectional attention, and in a second `chat` while a first one runs.
    * @param {readonly Message[]} messages
    * @param {GenerateOptions & ChatExtras} [options]
-   * @returns {AsyncGenerator<Step, Summary, void>}
+   * @returns {Steps}
    * @throws {GlassformerError} at the first step: `no-chat-template`, and those of `generate`
    * @example
    * try {
@@ -328,7 +353,16 @@ export class Model {
    *   console.log(error.code);    // no-chat-template
    * }
    */
-  async *chat(messages, options) {
+  chat(messages, options) {
+    return new Steps(this.#chat(messages, options));
+  }
+
+  /**
+   * @param {readonly Message[]} messages
+   * @param {GenerateOptions & ChatExtras} [options]
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   */
+  async *#chat(messages, options) {
     const [{ template, session, ...rest }, hooks] = callOptions('chat', options, this.#limits);
     const unfit = OWN_SEQUENCE.find((name) => rest[name] !== undefined);
     if (session !== undefined) {
@@ -336,9 +370,10 @@ export class Model {
         fail('bad-option', `session is ${show(session)}, expected a session of this model`);
       if (unfit) fail('bad-option', `${unfit} cannot be combined with session, which has a sequence of its own`);
     }
-    const list = checkedMessages(messages);
     const prompt = await guardedAsync(async () =>
-      (await import('./tokenizers/chat_prompt.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
+      (await import('./tokenizers/chat_prompt.js')).chatPrompt(this.#info, messages, template, (ids) =>
+        this.decode(ids),
+      ),
     );
     const own = { ...rest, addSpecialTokens: false };
     if (session !== undefined) return yield* generateWhole(session, prompt, own, hooks);

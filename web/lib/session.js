@@ -6,6 +6,7 @@ import { finalizers, keepAlive } from './base/lifetimes.js';
 import { checkedInput } from './input/arguments.js';
 import { callOptions } from './input/call_options.js';
 import { number } from './base/checks.js';
+import { Steps } from './steps.js';
 
 /** @import { Ids, SessionGenerateOptions, Step, Summary } from './index.js' */
 /** @import { Tensor } from './engine/engine.js' */
@@ -137,7 +138,7 @@ export class Session {
    * what follows it. The steps are the same as those of a new generation from the whole sequence.
    * @param {string | Ids} input  may be empty when the session holds positions: the text then continues after these
    * @param {SessionGenerateOptions} [options]
-   * @returns {AsyncGenerator<Step, Summary, void>} the steps' positions count from the beginning of the session, and
+   * @returns {Steps} the steps' positions count from the beginning of the session, and
    *   their `captured` holds the points that the session captures. Until it ends or is left, other calls on the session
    *   wait: awaiting one between two steps would wait for ever. `dispose` does not wait and ends it
    * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `bad-token`, `no-tokenizer`,
@@ -154,9 +155,10 @@ export class Session {
   generate(input, options) {
     try {
       const [rest, hooks] = callOptions('session.generate', options, this.#limits);
-      return keepAlive(this.#generate(checkedInput(input, 'input', this.#limits), rest, hooks, false), this);
+      const from = checkedInput(input, 'input', this.#limits);
+      return new Steps(keepAlive(this.#generate(from, rest, hooks, false), this));
     } catch (error) {
-      return refusal(error);
+      return new Steps(refusal(error));
     }
   }
 

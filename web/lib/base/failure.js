@@ -1,5 +1,5 @@
 // failure.js - packs an error and its causes into data that a worker can post, and rebuilds the error on the other side
-import { CODES, GlassformerError, show } from './errors.js';
+import { GlassformerError, show } from './errors.js';
 
 /** Most errors that are posted together: an error, its causes and the members of an AggregateError. */
 const MAX_ERRORS = 16;
@@ -93,7 +93,7 @@ export function unpackError(from) {
     if ('value' in p) return p.value;
     if ('same' in p) return rebuilt[p.same];
     const { name, message, stack, code, cause, errors } = p;
-    const own = name === 'GlassformerError' && Object.hasOwn(CODES, code);
+    const own = name === 'GlassformerError' && typeof code === 'string';
     const error = own ? new GlassformerError(code, message) : new (ERROR_CLASSES[name] ?? Error)(message);
     rebuilt.push(error);
     const properties = {

@@ -170,6 +170,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       ids: buffer.ids,
       seed: o.seed,
       stopReason: buffer.stopped ? 'stop' : eos ? 'eos' : limit,
+      ...(buffer.stopText !== undefined && { stopText: buffer.stopText }),
       prefilledTokens: prompt.length,
       reusedTokens: 0,
       prefillMs: decodeStart - start,

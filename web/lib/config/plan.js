@@ -196,9 +196,9 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
  */
 function reasonOf(name, places) {
   if (places.has(name.replace(/bias$/, 'weight')))
-    return ': a configuration has the biases of all linears of an attention or feed-forward layer, or none';
+    return ': the linears of an attention or feed-forward layer have biases all or none';
   const whole = [...places.keys()].find((each) => each.endsWith(`.0.${name}`));
-  return whole ? `: in a whole model it is ${whole}; one block alone is no model` : '';
+  return whole ? `: one block alone is no model, where it is ${whole}` : '';
 }
 
 /**

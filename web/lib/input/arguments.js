@@ -1,7 +1,7 @@
 // arguments.js - checks the types and sizes of the arguments of a model's calls; call_options.js has their options
 import { fail, show } from '../base/errors.js';
 import { failContextFull, isSequence } from './options.js';
-import { LIMITS, checkedIds, entriesOf, jsonCopy, readValue } from '../base/checks.js';
+import { LIMITS, checkedIds, entriesOf, readValue } from '../base/checks.js';
 
 /**
  * The limits of one model.
@@ -122,24 +122,4 @@ export function checkedLogits(value, vocab) {
   if (!list?.every((x) => typeof x === 'number')) fail('bad-argument', `logits is ${show(value)}, expected numbers`);
   if (list?.length !== vocab) wrongLength(list?.length ?? 0);
   return Float32Array.from(/** @type {number[]} */ (list));
-}
-
-/**
- * The messages of a chat, copied and checked.
- * @param {any} value
- * @returns {{role: string, content: string}[]}
- */
-export function checkedMessages(value) {
-  return readValue('messages', () => {
-    const list = Array.isArray(value) ? jsonCopy(value, 'messages', { values: LIMITS.messages * 8 }) : null;
-    if (list?.length > LIMITS.messages)
-      fail('bad-argument', `messages has ${list.length} entries, at most ${LIMITS.messages} are taken`);
-    if (
-      !list?.length ||
-      list.some((/** @type {any} */ m) => typeof m?.role !== 'string' || typeof m?.content !== 'string')
-    ) {
-      fail('bad-argument', `messages is ${show(value)}, expected a list of { role, content }`);
-    }
-    return list;
-  });
 }

@@ -37,6 +37,7 @@ export async function* generateMany(model, prompts, o, { signal }, each = sample
     ids,
     seed: o.seed,
     stopReason: summaries[0].stopReason,
+    ...(summaries[0].stopText !== undefined && { stopText: summaries[0].stopText }),
     prefilledTokens: sum('prefilledTokens'),
     reusedTokens: 0,
     prefillMs: sum('prefillMs'),

@@ -27,6 +27,7 @@ import { Yielder } from '../base/event_loop.js';
  * @property {number} seed       that the tokens were sampled with
  * @property {'maxTokens'|'eos'|'stop'|'contextFull'|'grammar'} stopReason  of the first prompt, when there are several;
  *   'grammar': the text is complete, and the grammar or JSON schema allows nothing after it
+ * @property {string} [stopText]  with the stop reason 'stop': the one of the texts in `stop` that was found
  * @property {number} prefilledTokens  tokens of the prompt that were run, in prefillMs
  * @property {number} reusedTokens     tokens of the prompt whose keys and values the cache held already: of
  *   `Session.generate` and `chat`, otherwise 0
@@ -56,6 +57,8 @@ export class StepBuffer {
   /** @type {number[]} */
   ids = [];
   stopped = false;
+  /** The stop string that was found. @type {string | undefined} */
+  stopText;
   #pushed = 0;
 
   /**
@@ -100,11 +103,13 @@ export class StepBuffer {
    */
   #release(all) {
     const text = this.#pending.map((s) => s.text).join('');
-    const found = this.stops.map((s) => text.indexOf(s)).filter((i) => i >= 0);
+    const places = this.stops.map((s) => text.indexOf(s));
+    const found = places.filter((i) => i >= 0);
     let deliverable = text.length; // characters that can be delivered
     if (found.length) {
       this.stopped = true;
       deliverable = Math.min(...found);
+      this.stopText = this.stops[places.indexOf(deliverable)];
     } else if (!all) {
       deliverable -= Math.max(0, ...this.stops.map((s) => overlap(text, s)));
     }
@@ -283,7 +288,7 @@ export class Generation {
       reusedTokens,
       prefillMs,
       decodeMs,
-      buffer: { text, ids },
+      buffer: { text, ids, stopText },
       o: { seed },
     } = this;
     return {
@@ -291,6 +296,7 @@ export class Generation {
       ids,
       seed,
       stopReason: /** @type {Summary['stopReason']} */ (this.#reason),
+      ...(stopText !== undefined && { stopText }),
       prefilledTokens,
       reusedTokens,
       prefillMs,
