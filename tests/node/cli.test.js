@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
 import { folder, run, runWith } from './command_line.js';
-import { collect, golden, json, stories, top } from './helpers.js';
+import { collect, golden, json, stories as larger, top } from './helpers.js';
+
+const stories = join(top, 'weights/stories-1m.gguf');
 
 test('generated text goes to standard output, measurements to standard error', async () => {
   const model = await load(stories);
@@ -29,7 +31,7 @@ test('count prints the parameters of presets, a config.json and a checkpoint', a
     ['modern-124m', '123,551,232'],
     [join(golden, 'gpt2_n_inner/config.json'), '57,184'],
     [`${golden}/llama_1tok/`, '12,384'],
-    [stories, '3,049,920'],
+    [larger, '3,049,920'],
   ]) {
     const { code, out } = await run('count', name);
     assert.equal(code, 0);

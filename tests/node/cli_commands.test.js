@@ -8,7 +8,9 @@ import { bytesText, durationText, progressLine, progressText } from '../../web/l
 import { countParameters, load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { CLI, folder, run, runWith } from './command_line.js';
-import { golden, randomTensor, safetensors, sameBits, stories, top } from './helpers.js';
+import { golden, randomTensor, safetensors, sameBits, top } from './helpers.js';
+
+const stories = join(top, 'weights/stories-1m.gguf');
 
 test('embed prints a vector for each text', async () => {
   const config = { model_type: 'glassformer', kind: 'encoder', vocab_size: 500, d_model: 16, n_layers: 1, n_heads: 2 };
@@ -48,7 +50,7 @@ test('embed prints a vector for each text', async () => {
 test('convert and quantize write GGUF files that give the same text', async () => {
   const name = 'llama_gqa_f16';
   for (const [source, type] of [
-    [join(top, 'weights/stories-1m.gguf'), 'Q8_0'],
+    [stories, 'Q8_0'],
     [join(top, 'weights/stories-gpt2.gguf'), 'F16'],
     [`${join(golden, name)}/`, 'F16'],
     [join(golden, 'gguf_llama_q4_0/model.gguf'), 'F32'],
@@ -67,7 +69,7 @@ test('convert and quantize write GGUF files that give the same text', async () =
     a.dispose();
     b.dispose();
   }
-  const [source, out] = [join(top, 'weights/stories-1m.gguf'), join(folder, 'small.gguf')];
+  const [source, out] = [stories, join(folder, 'small.gguf')];
   assert.equal((await run('quantize', source, out, '--type', 'q4_0', '--no-tokenizer', '-q')).out, '');
   const small = await load(out);
   assert.deepEqual([small.tokenizer, small.parameters.rows[0].dtype], [null, 'q4_0']);

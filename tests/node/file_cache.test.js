@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/node/file_store.js';
 import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
@@ -40,6 +40,15 @@ let n = 0,
   cacheDir = '',
   files = {},
   server;
+
+// The waits between requests for the rest of a file, which resume.test.js measures, are a fiftieth here.
+const { setTimeout: later } = globalThis;
+before(() => {
+  globalThis.setTimeout = /** @type {any} */ ((call, ms, ...args) => later(call, ms / 50, ...args));
+});
+after(() => {
+  globalThis.setTimeout = later;
+});
 
 beforeEach(async () => {
   cacheDir = join(folder, String(n++), 'deep');

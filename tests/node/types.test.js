@@ -7,79 +7,33 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { top } from './helpers.js';
 
-/**
- * Compile a program that uses the package, and return the compiler's messages.
- * @param {string} text
- * @param {Record<string, object>} [files] JSON beside it
- */
-function compile(text, files = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-types-'));
-  try {
-    for (const [name, value] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(value));
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-    writeFileSync(
-      join(folder, 'consumer.ts'),
-      text.replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/index.js'))),
-    );
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({
-        compilerOptions: {
-          target: 'es2022',
-          module: 'nodenext',
-          moduleResolution: 'nodenext',
-          allowJs: true,
-          checkJs: false,
-          resolveJsonModule: true,
-          strict: true,
-          noEmit: true,
-          skipLibCheck: true,
-          lib: ['es2022', 'esnext.disposable', 'dom', 'dom.iterable', 'dom.asynciterable'],
-          types: ['node'],
-          typeRoots: [join(top, 'node_modules/@types')],
-        },
-        files: ['consumer.ts'],
-      }),
-    );
-    const { stdout, stderr } = spawnSync(
-      process.execPath,
-      [join(top, 'node_modules/typescript/bin/tsc'), '-p', folder],
-      { encoding: 'utf8', timeout: 120_000 },
-    );
-    return stdout + stderr;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+const llama = {
+  model_type: 'llama',
+  hidden_size: 4,
+  num_hidden_layers: 2,
+  num_attention_heads: 2,
+  vocab_size: 8,
+  intermediate_size: 8,
+  hidden_act: 'silu',
+  rope_scaling: null,
+  torch_dtype: 'float32',
+  architectures: ['LlamaForCausalLM'],
+  _name_or_path: 'x',
+  pretraining_tp: 1,
+  eos_token_id: [1, 2],
+};
+const own = {
+  model_type: 'glassformer',
+  d_model: 4,
+  n_layers: 2,
+  n_heads: 2,
+  vocab_size: 8,
+  norm: 'layernorm',
+  bias_qkv: true,
+};
 
-test('the compiler completes and checks a configuration in every accepted form', () => {
-  const llama = {
-    model_type: 'llama',
-    hidden_size: 4,
-    num_hidden_layers: 2,
-    num_attention_heads: 2,
-    vocab_size: 8,
-    intermediate_size: 8,
-    hidden_act: 'silu',
-    rope_scaling: null,
-    torch_dtype: 'float32',
-    architectures: ['LlamaForCausalLM'],
-    _name_or_path: 'x',
-    pretraining_tp: 1,
-    eos_token_id: [1, 2],
-  };
-  const own = {
-    model_type: 'glassformer',
-    d_model: 4,
-    n_layers: 2,
-    n_heads: 2,
-    vocab_size: 8,
-    norm: 'layernorm',
-    bias_qkv: true,
-  };
-  assert.equal(
-    compile(
-      `
+/** Configurations in every accepted form. */
+const CONFIGURATIONS = `
 import { completeConfig, countParameters, create, depth, estimate, PRESETS, train } from 'glassformer';
 import type { Config, ConfigInput } from 'glassformer';
 import llama from './llama.json' with { type: 'json' };
@@ -108,16 +62,10 @@ await create({ norm: 'layernrom', d_model: 3 });
 train({ n_layer: 3 }, 'text');
 // @ts-expect-error the configuration of a model is frozen
 model.config.nLayers = 3;
-`,
-      { 'llama.json': llama, 'own.json': own },
-    ),
-    '',
-  );
-});
+`;
 
-test('each option, its older name and the properties of a model are typed', () => {
-  assert.equal(
-    compile(`
+/** Each option, its older name and the properties of a model. */
+const OPTIONS = `
 import { load, Tokenizer, train } from 'glassformer';
 await load('x', { dtype: 'q8_0', kvDtype: 'q8_0' });
 await load('x', { dtype: 'keep', kvDtype: 'q8_0' });
@@ -143,7 +91,42 @@ await load('x', { dtype: 'q9' });
 await load('x', { kvDtype: 'q4_0' });
 // @ts-expect-error a number is no text
 model.generate('x', { stop: 5 });
-`),
-    '',
-  );
+`;
+
+test('the compiler accepts correct configurations, options and properties, and finds misspelt ones', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-types-'));
+  const program = (text) => text.replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/index.js')));
+  const compilerOptions = {
+    target: 'es2022',
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    allowJs: true,
+    checkJs: false,
+    resolveJsonModule: true,
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    lib: ['es2022', 'esnext.disposable', 'dom', 'dom.iterable', 'dom.asynciterable'],
+    types: ['node'],
+    typeRoots: [join(top, 'node_modules/@types')],
+  };
+  const files = {
+    'package.json': '{ "type": "module" }',
+    'llama.json': JSON.stringify(llama),
+    'own.json': JSON.stringify(own),
+    'configurations.ts': program(CONFIGURATIONS),
+    'options.ts': program(OPTIONS),
+    'tsconfig.json': JSON.stringify({ compilerOptions, files: ['configurations.ts', 'options.ts'] }),
+  };
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(top, 'node_modules/typescript/bin/tsc'), '-p', folder],
+      { encoding: 'utf8', timeout: 120_000 },
+    );
+    assert.equal(stdout + stderr, '');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
