@@ -229,6 +229,13 @@ async function explainsEveryPoint(model, config) {
   const reads = config.kind === 'encoder_decoder' ? { source } : {};
   const points = await model.points();
   const { captured } = await model.forward(ids, { ...reads, capture: points });
+  /** Explanations by cell: many terms come from the same ones. @type {Map<string, Promise<any>>} */
+  const explained = new Map();
+  const explain = ({ at, position, head, index }) => {
+    const cell = JSON.stringify([at, position, head, index]);
+    if (!explained.has(cell)) explained.set(cell, model.explain(ids, { ...reads, at, position, head, index }));
+    return explained.get(cell);
+  };
   for (const at of [...points, ...(config.kind === 'encoder' && !config.mlmHead ? [] : ['logits'])]) {
     for (const [row, head, index] of [
       [3, 0, 0],
@@ -243,7 +250,7 @@ async function explainsEveryPoint(model, config) {
         heads = keyed ? t.shape[0] : headed ? t.shape[1] : 1,
         h = head % heads,
         i = index % width;
-      const got = await model.explain(ids, { ...reads, at, position, index: i, ...(headed && { head: h }) });
+      const got = await explain({ at, position, index: i, head: headed ? h : undefined });
       if (t) {
         const own = keyed
           ? t.data[(h * t.shape[1] + position) * width + i]
@@ -258,7 +265,7 @@ async function explainsEveryPoint(model, config) {
       assert.doesNotMatch(got.formula, /\d\.0*[1-9]\d{5}/, `${at}: a factor in full digits`);
       near(got, `${at} [${position}, ${h}, ${i}]`);
       for (const { from } of got.terms) assert.ok(!from || points.includes(from.at), `${at} comes from ${from?.at}`);
-      await comparesTerms(model, config, got, (cell) => model.explain(ids, { ...reads, ...cell }));
+      await comparesTerms(model, config, got, explain);
     }
   }
 }

@@ -7,12 +7,13 @@
 // test passes whether it came before or after the end.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { Random } from '../fuzz/mutate.js';
-import { limited, collect, numbers, refused, serve, stories } from './helpers.js';
+import { limited, collect, numbers, refused, serve, top } from './helpers.js';
 
 const full = process.env.LIFECYCLE === 'full';
 /**
@@ -25,6 +26,7 @@ setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+const stories = join(top, 'weights/stories-1m.gguf');
 const small = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 512 };
 const text = readFileSync(new URL('../golden/text/stories.txt', import.meta.url), 'utf8');
 const REASON = new Error('enough');
@@ -35,7 +37,7 @@ const FILES = '/proc/self/fd';
 let old;
 /** @param {any} model */
 const generatedText = async (model) =>
-  (await collect(model.generate('Once upon a time', { maxTokens: 20, seed: 7 }))).text;
+  (await collect(model.generate('Once upon a time', { maxTokens: 12, seed: 7 }))).text;
 before(async () => {
   old = await Promise.all(
     [false, true].map(async (worker) => {
@@ -63,7 +65,7 @@ const same = async () => {
 
 /** What the process holds, once nothing is under way. */
 async function held() {
-  for (let i = 0; i < 4; i++) {
+  for (let i = 0; i < 2; i++) {
     gc();
     await sleep(20);
   }
