@@ -125,6 +125,11 @@ export class Pages {
       const why = request.failure()?.errorText;
       if (why !== 'net::ERR_ABORTED') failed.push(`${why} ${request.url()}`);
     });
+    // Vite 5 finds what a worker imports only when the page runs: it then bundles its dependencies anew, deletes those
+    // of before and reloads the page, whose requests until then count no more.
+    page.on('framenavigated', (navigated) => {
+      if (navigated === page.mainFrame()) failed.length = 0;
+    });
     try {
       await page.goto(address, { waitUntil: 'domcontentloaded' });
       const output = frame ? page.frameLocator(frame).locator('output') : page.locator('output');

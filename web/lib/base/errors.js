@@ -58,7 +58,7 @@ export function publicError(error, signal) {
   if (error instanceof RangeError && !/call stack/i.test(why))
     return wrap('out-of-memory', `there is not enough memory for the result: ${why}`);
   if (/import.*ServiceWorker/i.test(why))
-    return wrap('unsupported', `${why}: a service worker needs an entry in one file, 'glassformer/inline'`);
+    return wrap('unsupported', `${why} The entry glassformer/inline works there.`);
   if (IMPORT_FAILED.test(`${error?.code} ${why}`))
     return wrap('not-found', `a file of the package could not be loaded: ${why}`);
   return wrap('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);

@@ -5,9 +5,10 @@
  * @param {string} address  of its file
  * @param {string} name     for developer tools
  * @param {boolean} [own]   whether the file is the package's, a script without imports; a caller's file may be a module
+ * @param {WorkerType} [type]
  * @returns {Worker}
  */
-export function spawn(address, name, own = true) {
+export function spawn(address, name, own = true, type = 'module') {
   if (typeof Worker === 'undefined') return nodeWorker(address);
   // a worker from a data: address has an opaque origin and cannot share memory
   if (address.startsWith('data:')) return spawnText(textOf(address), name);
@@ -21,7 +22,20 @@ export function spawn(address, name, own = true) {
       ? spawnText(`importScripts(${text});`, name, 'classic')
       : spawnText(`import ${text};`, name);
   }
-  return new Worker(address, { type: 'module', name });
+  return new Worker(address, { type, name });
+}
+
+/**
+ * The type of the worker that calls this function: bundlers also make classic scripts of a caller's module.
+ * @returns {WorkerType}
+ */
+export function ownType() {
+  try {
+    /** @type {any} */ (globalThis).importScripts();
+    return 'classic';
+  } catch {
+    return 'module';
+  }
 }
 
 /**

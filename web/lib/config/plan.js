@@ -108,28 +108,22 @@ export function placesByName(config, names, { cols, gamma, heads, minusOne, bias
   return places;
 }
 
-/** Most weights of a model. */
-const MAX_WEIGHTS = 1 << 17;
-/** Weights of which the error names the first missing one, whatever the file has. */
-const NAMED_WEIGHTS = 1024;
-
 /**
- * Throws when a configuration has more weights than the tensors of a header can hold. It is called before anything is
- * done for each weight, so that the work for a file is bounded by what the file has.
+ * Throws when a configuration has more weights than the tensors of a header can hold: the work for a file, which begins
+ * afterwards, is bounded by what the file has. Below 1024 weights planTensors names those that are missing.
  * @param {import('./config.js').Config} config
  * @param {Entry[]} entries
  * @param {string} where  file name, for messages
  */
 export function checkCount(config, entries, where) {
   // q, k and v may be one tensor, and so may the rows of a matrix: the experts, the norms of heads
-  const room = entries.reduce((n, { shape, bytes }) => n + Math.max(3, Math.min(2 * shape[0] || 0, bytes)), 0);
-  const most = Math.min(Math.max(room, NAMED_WEIGHTS), MAX_WEIGHTS);
-  let n = 0;
+  const room = entries.reduce((n, { shape, bytes }) => n + Math.max(3, Math.min(2 * shape[0] || 0, bytes)), 1024);
+  let left = Math.min(room, 1 << 17);
   for (const _ of roster(config))
-    if (++n > most)
+    if (!left--)
       fail(
         'missing-tensor',
-        `${where}: ${config.n_layers} layers have more than ${most} weights, and there are ${entries.length} tensors`,
+        `${where}: ${config.n_layers} layers need more weights than ${entries.length} tensors have`,
       );
 }
 

@@ -1,6 +1,6 @@
 // threads.js - starts the helper threads of the engine, in the engine's worker
 import { defaultThreads } from './features.js';
-import { spawn } from '../base/spawn.js';
+import { ownType, spawn } from '../base/spawn.js';
 
 /**
  * A model with fewer bytes of weights uses one thread: waking a second one takes as long as its share of one token.
@@ -29,7 +29,7 @@ export function startHelpers(n, file, job, onHelper) {
   for (let index = 1; index < n; index++) {
     const { port1, port2 } = new MessageChannel();
     onHelper?.(port2);
-    const worker = spawn(file, 'glassformer helper');
+    const worker = spawn(file, 'glassformer helper', true, ownType());
     worker.addEventListener('error', (event) => event.preventDefault?.());
     worker.postMessage({ help: { ...job(index), port: port1 } }, [port1]);
   }

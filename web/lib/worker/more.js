@@ -4,6 +4,7 @@
 // `glassformerMore.load`, and `glassformerImport` is import() itself (scripts/split_worker.js). Embedded copies, and
 // workers that import glassformer/worker_more too, run both scripts at once. The source tree does not use this file.
 import { GlassformerError, messageOf } from '../base/errors.js';
+import { ownType } from '../base/spawn.js';
 import { greeting } from './port.js';
 
 /**
@@ -38,7 +39,8 @@ async function fetchScript() {
   // The owner knows the address that a bundler gave to the file; other copies lie beside worker.js.
   const address = greeting?.more ?? new URL('worker_more.js', globalThis.location?.href).href;
   try {
-    runClassic(address) || (await /** @type {any} */ (globalThis).glassformerImport(address));
+    // a classic worker needs no CORS headers for it
+    await /** @type {any} */ (globalThis)[ownType() === 'classic' ? 'importScripts' : 'glassformerImport'](address);
     if (!shared.modules) throw new Error('it is another file');
   } catch (error) {
     throw new GlassformerError(
@@ -47,21 +49,5 @@ async function fetchScript() {
         "Serve the package's dist/worker_more.js at that address, or let your worker import glassformer/worker_more",
       { cause: error },
     );
-  }
-}
-
-/**
- * Run a script in a classic worker, which needs no CORS headers. A module worker throws a TypeError, as Node without
- * the function does.
- * @param {string} address
- * @returns {boolean} false: this is no classic worker
- */
-function runClassic(address) {
-  try {
-    /** @type {any} */ (globalThis).importScripts(address);
-    return true;
-  } catch (error) {
-    if (error instanceof TypeError) return false;
-    throw error;
   }
 }

@@ -9,10 +9,7 @@ import { spawn, spawnText } from '../base/spawn.js';
  * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption
  */
 
-/** A caller's worker is greeted so often, in intervals of so many ms, until it counts as one that does not answer. */
-const GREETINGS = 20;
-const GREETING_MS = 250;
-const SILENT = 'the given worker does not answer: does it import glassformer/worker?';
+const SILENT = 'the given worker does not answer';
 
 const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 
@@ -128,9 +125,9 @@ function firstAnswer(worker, signal, more, own = true) {
     const greet = () => worker.postMessage({ hello: true, more });
     greet();
     // A caller's worker loses what comes before its dynamic import of the package, and no event tells that it closed.
-    let left = GREETINGS;
+    let left = 20;
     const again = () => (left-- ? greet() : stop(new GlassformerError('worker', SILENT)));
-    if (!own) timer = setInterval(again, GREETING_MS);
+    if (!own) timer = setInterval(again, 250);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
   });
@@ -151,7 +148,7 @@ async function failToStart(file, address, cause) {
     'worker',
     `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. ` +
       `Serve the package's dist/${file}.js at that address, or pass { worker: () => new Worker(...) }` +
-      (file === 'worker' ? ', or { worker: false } to compute in the calling thread' : ''),
+      (file === 'worker' ? ', or { worker: false }' : ''),
     cause,
   );
 }
@@ -172,10 +169,9 @@ async function diagnosis(address) {
     return (
       'the file is there, so a policy of the page forbids it ' +
       '(Content-Security-Policy: worker-src must allow its address, and blob: for another origin; ' +
-      'Cross-Origin-Embedder-Policy: the file needs the same header)'
+      'Cross-Origin-Embedder-Policy: the file needs this header)'
     );
   } catch {
-    const reasons = 'offline, blocked by connect-src in the Content-Security-Policy, or refused by CORS';
-    return `the request for it failed (${reasons})`;
+    return 'the request for it failed (offline, connect-src of the Content-Security-Policy, or CORS)';
   }
 }
