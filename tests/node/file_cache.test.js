@@ -16,11 +16,11 @@ import {
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/node/file_store.js';
 import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
-import { serveCut } from './cut_server.js';
+import { serveCut, shortWaits } from './cut_server.js';
 import { collect, golden, refused, top } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
@@ -36,19 +36,11 @@ const write = async (model) => {
 const want = await write(await load(bytes));
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-cache-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
+after(shortWaits());
 let n = 0,
   cacheDir = '',
   files = {},
   server;
-
-// The waits between requests for the rest of a file, which resume.test.js measures, are a fiftieth here.
-const { setTimeout: later } = globalThis;
-before(() => {
-  globalThis.setTimeout = /** @type {any} */ ((call, ms, ...args) => later(call, ms / 50, ...args));
-});
-after(() => {
-  globalThis.setTimeout = later;
-});
 
 beforeEach(async () => {
   cacheDir = join(folder, String(n++), 'deep');

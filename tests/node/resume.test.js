@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { transferRate } from '../../web/lib/download/rate.js';
 import { load } from '../../web/lib/index.js';
-import { serveCut } from './cut_server.js';
+import { serveCut, shortWaits } from './cut_server.js';
 import { collect, golden, refused } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
@@ -134,7 +134,8 @@ test('a download without a strong validator, or with compressed bytes, is not re
     });
   }
 });
-test('retries stop after repeated server errors, and continue after a short failure', async () => {
+test('retries stop after repeated server errors, and continue after a short failure', async (t) => {
+  t.after(shortWaits());
   let failures = 2;
   const moment = (request, s) => {
     s.cuts = request.headers.range ? (failures-- > 0 ? [0] : []) : [9000];
@@ -219,20 +220,24 @@ test('an answer with the wrong range is refused', async () => {
 });
 // The first answer of a busy server failed the load.
 for (const worker of [false, true]) {
-  test(`a busy server is asked again ${worker ? 'in a worker' : 'in this thread'}`, () =>
-    served({ bytes, busy: [503, 429, 500, 502], cuts: [9000] }, { worker }, async ({ load: open, of }) => {
+  test(`a busy server is asked again ${worker ? 'in a worker' : 'in this thread'}`, (t) => {
+    if (!worker) t.after(shortWaits());
+    return served({ bytes, busy: [503, 429, 500, 502], cuts: [9000] }, { worker }, async ({ load: open, of }) => {
       assert.deepEqual(await write(await open({ sha256 })), want);
       assert.deepEqual(
         of().map((r) => r.status),
         [503, 429, 500, 502, 200, 206],
       );
-    }));
+    });
+  });
 }
-test('a server that stays busy is asked six times, and is named in the error', () =>
-  served({ bytes, busy: Array(9).fill(504) }, {}, async ({ load: open, of }) => {
+test('a server that stays busy is asked six times, and is named in the error', (t) => {
+  t.after(shortWaits());
+  return served({ bytes, busy: Array(9).fill(504) }, {}, async ({ load: open, of }) => {
     await refused(open(), 'network', /m\.gguf: the server answered 504/);
     assert.equal(of().length, 6);
-  }));
+  });
+});
 test('Retry-After is obeyed, as seconds and as a date, and a longer one than half a minute ends the load', async () => {
   for (const date of [false, true]) {
     const retryAfter = date ? new Date(Date.now() + 2000).toUTCString() : '1';
