@@ -26,16 +26,17 @@ export function spawn(address, name, own = true, type = 'module') {
 }
 
 /**
- * The type of the worker that calls this function: bundlers also make classic scripts of a caller's module.
+ * The type of the worker that calls this function: bundlers also make classic scripts of a caller's module. Where the
+ * type is module, importScripts throws a TypeError before it reads the address; Node has no such function.
  * @returns {WorkerType}
  */
 export function ownType() {
   try {
-    /** @type {any} */ (globalThis).importScripts();
-    return 'classic';
-  } catch {
-    return 'module';
+    /** @type {any} */ (globalThis).importScripts('http://[');
+  } catch (error) {
+    if (error instanceof TypeError) return 'module';
   }
+  return 'classic';
 }
 
 /**
