@@ -51,8 +51,9 @@ const INTRODUCTION = `# API reference
 
 The examples import the calls that they use from \`'glassformer'\`. Where an example uses \`model\` without creating it, it
 begins with \`const model = await load('stories-1m.gguf')\`; the file is \`weights/stories-1m.gguf\` of the package. A
-\`Tensor\` is \`{ data: Float32Array, shape: number[] }\`, row-major, and is the caller's own copy. An unknown option is
-refused with the code \`bad-option\`, and the message names the option.
+\`Tensor\` is \`{ data: Float32Array, shape: number[] }\`, row-major, and is the caller's own copy; \`JSON.stringify\` writes
+its data as a list, in which infinities are null. An unknown option is refused with the code \`bad-option\`, and the
+message names the option.
 
 `;
 

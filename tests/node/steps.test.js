@@ -1,11 +1,13 @@
 // steps.test.js - what generate and chat return: an iterator with result, text() and toReadableStream(); complete
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Steps, load } from '../../web/lib/index.js';
-import { refused, stories } from './helpers.js';
+import { refused, stories, top } from './helpers.js';
 
 const options = { maxTokens: 12, temperature: 0, seed: 1 };
 const prompt = 'Once upon a time';
+const smallest = join(top, 'weights/stories-1m.gguf');
 let model, expected;
 before(async () => {
   model = await load(stories);
@@ -88,4 +90,25 @@ test('complete gives the summary, and with json the value of the text', async ()
     many.summaries.map((each) => JSON.parse(each.text)),
   );
   assert.equal((await model.complete(prompt, { json, seed: 1, maxTokens: 1 })).value, undefined);
+});
+
+test('JSON.stringify writes tensors as shape and data, in this thread and from a worker', async () => {
+  for (const worker of [false, true]) {
+    const own = await load(smallest, { worker });
+    const capture = ['hook_embed', 'blocks.0.attn.hook_attn_scores'];
+    const { logits, captured } = await own.forward([1, 2], { capture });
+    const read = JSON.parse(JSON.stringify({ logits, captured }));
+    assert.deepEqual(read.logits, { shape: [2, 2048], data: [...logits.data] });
+    assert.deepEqual(read.captured.hook_embed.data, [...captured.hook_embed.data]);
+    assert.equal(read.captured[capture[1]].data[1], null, 'minus infinity');
+    assert.deepEqual(Object.keys(logits), ['data', 'shape']);
+    assert.deepEqual(structuredClone(logits), logits);
+    const session = await own.session({ capture });
+    const row = await session.eval([1, 2]);
+    assert.deepEqual(JSON.parse(JSON.stringify(row)), { shape: [2048], data: [...row] });
+    assert.deepEqual(JSON.parse(JSON.stringify(session.captured)).hook_embed.shape, [2, 128]);
+    for await (const step of own.generate([1, 2], { maxTokens: 1, capture }))
+      assert.deepEqual(JSON.parse(JSON.stringify(step)).captured.hook_embed.shape, [2, 128]);
+    own.dispose();
+  }
 });

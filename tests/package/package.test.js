@@ -2,7 +2,7 @@
 // that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -97,6 +97,12 @@ test('publint reports no problem', async () => {
 test('the types resolve with every kind of module resolution', () => {
   const attw = join(top, 'node_modules/@arethetypeswrong/cli/dist/index.js');
   output('node', [attw, '--no-color', '--', tarball], folder);
+});
+
+test('npm install in the unpacked tarball runs no build', () => {
+  const copy = join(folder, 'copy');
+  cpSync(join(project, 'node_modules/glassformer'), copy, { recursive: true });
+  output('npm', ['run', 'prepare'], copy);
 });
 
 test('the types are those of the public interface, without the classes behind it', () => {

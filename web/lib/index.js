@@ -233,7 +233,7 @@ export async function depth(config, options = {}) {
  *   once
  */
 /** @typedef {ArrayLike<number>} Ids */
-/** @typedef {import('./engine/engine.js').Tensor} Tensor row-major, a copy */
+/** @typedef {import('./engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
 /** @typedef {import('./engine/engine.js').MemoryMap} MemoryMap */
 /** @typedef {import('./inspect/capture.js').Edit} Edit */
 /** @typedef {import('./run/generate.js').Step} Step */

@@ -5,6 +5,7 @@ import { callOptions } from './input/call_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
 import { unlessAborted } from './base/event_loop.js';
+import { withJson } from './base/tensor_json.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { ConstrainingRemote } from './worker/constraining_remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
@@ -423,7 +424,7 @@ export class Model {
    * await model.forward([1, 2, 3], { edits: [{ at: 'blocks.1.attn.hook_z', head: 2, scale: 0 }] });
    */
   async forward(input, options) {
-    return this.#ask('forward', input, options, true);
+    return withJson(await this.#ask('forward', input, options, true));
   }
 
   /**
@@ -441,7 +442,7 @@ export class Model {
    * console.log(cosine > 0 && cosine < 1);                                // true
    */
   async embed(input, options) {
-    return this.#ask('embed', input, options, true);
+    return withJson(await this.#ask('embed', input, options, true));
   }
 
   /**

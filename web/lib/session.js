@@ -2,6 +2,7 @@
 // session.js - the public class Session; run/session_table.js answers its messages
 import { GlassformerError, refusal } from './base/errors.js';
 import { unlessAborted } from './base/event_loop.js';
+import { withJson } from './base/tensor_json.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { checkedInput } from './input/arguments.js';
 import { callOptions } from './input/call_options.js';
@@ -126,8 +127,8 @@ export class Session {
     );
     this.#length = length;
     this.#bytes = bytes;
-    this.captured = captured;
-    return Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } });
+    this.captured = withJson(captured);
+    return withJson(Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } }));
   }
 
   /**

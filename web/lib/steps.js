@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // steps.js - the steps of a generation on the caller's side: an async iterator that also gives text and summary
 import { fail } from './base/errors.js';
+import { withJson } from './base/tensor_json.js';
 
 /** @import { Step, Summary } from './index.js' */
 
@@ -35,6 +36,7 @@ export class Steps {
   async #read() {
     const answer = await this.#steps.next();
     if (answer.done) this.#summary ??= answer.value;
+    else withJson(answer.value.captured);
     return answer;
   }
 
