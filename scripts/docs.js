@@ -16,34 +16,23 @@ const VERSIONS = { typedoc: '0.28.20', 'typedoc-plugin-markdown': '4.14.1', type
 const page = join(top, 'docs/api.md');
 
 /**
- * Types that appear in signatures of public calls and that index.js does not export.
- * @type {[file: string, ...names: string[]][]}
+ * Types that appear in signatures of public calls and that index.js does not export, by module.
+ * @type {Record<string, string>}
  */
-const FURTHER = [
-  [
-    'model_handle',
-    'Message',
-    'ChatExtras',
-    'Completion',
-    'ReadOptions',
-    'PairOptions',
-    'EmbedExtras',
-    'DistributionOptions',
-    'LensExtras',
-    'AttributionExtras',
-    'ExplainExtras',
-    'SessionOptions',
-  ],
-  ['estimate', 'EstimateOptions'],
-  ['inspect/logit_lens', 'Part'],
-  ['explain/explain', 'Term'],
-  ['run/loaded_table', 'Placement', 'LoadedRow'],
-  ['tokenizers/text_stream', 'TextStream'],
-  ['checkpoint/opened_files', 'OpenOptions'],
-  ['config/roster', 'Component'],
-  ['huggingface/weight_names', 'NameInFile', 'Rename'],
-  ['config/config_input', 'OwnConfig', 'OwnConfigCamel', 'HfConfig', 'HfFields', 'ModelType', 'Fields'],
-];
+const FURTHER = {
+  model_handle:
+    'Message ChatExtras Completion ReadOptions PairOptions EmbedExtras DistributionOptions LensExtras ' +
+    'AttributionExtras ExplainExtras SessionOptions',
+  estimate: 'EstimateOptions',
+  'inspect/logit_lens': 'Part',
+  'explain/explain': 'Term',
+  'run/loaded_table': 'Placement LoadedRow',
+  'tokenizers/text_stream': 'TextStream',
+  'checkpoint/opened_files': 'OpenOptions',
+  'config/roster': 'Component',
+  'huggingface/weight_names': 'NameInFile Rename',
+  'config/config_input': 'OwnConfig OwnConfigCamel HfConfig HfFields ModelType Fields',
+};
 
 const INTRODUCTION = `# API reference
 
@@ -77,13 +66,10 @@ function copyTypes() {
     mkdirSync(dirname(join(to, name)), { recursive: true });
     writeFileSync(join(to, name), text);
   }
-  const exported = new Set(
-    [...readFileSync(join(to, 'index.d.ts'), 'utf8').matchAll(/^export type (?:\{ )?(\w+)/gm)].map(([, name]) => name),
+  const lines = Object.entries(FURTHER).map(
+    ([file, names]) =>
+      `export ${file === 'tokenizers/text_stream' ? '' : 'type '}{ ${names.split(' ').join(', ')} } from './types/${file}.js';`,
   );
-  const lines = FURTHER.map(([file, ...names]) => {
-    const missing = names.filter((name) => !exported.has(name)).join(', ');
-    return `export ${file === 'tokenizers/text_stream' ? '' : 'type '}{ ${missing} } from './types/${file}.js';`;
-  });
   writeFileSync(join(folder, 'entry.ts'), `export * from './types/index.js';\n${lines.join('\n')}\n`);
 }
 
@@ -150,7 +136,7 @@ function generate() {
       notDocumented: false,
       unusedMergeModuleWith: false,
     },
-    intentionallyNotExported: ['Common', 'Bytes'],
+    intentionallyNotExported: ['Common'],
   };
   copyTypes();
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['entry.ts'] }));

@@ -12,7 +12,8 @@
 // Norms stay F32. Metadata, tokenizer included, is copied byte by byte, except general.file_type.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { fromHalf, toHalf } from '../web/lib/bytes/half.js';
+import { fromHalf } from '../web/lib/bytes/half.js';
+import { toHalf } from '../web/lib/convert/encode_half.js';
 import { load } from '../web/lib/index.js';
 
 const ALIGNMENT = 32,

@@ -7,9 +7,9 @@ import { LIMITS, number, checkedText } from './base/checks.js';
 import { unlessAborted } from './base/event_loop.js';
 import { withJson } from './base/tensor_json.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
-import { ConstrainingRemote } from './worker/constraining_remote.js';
+import { constraining } from './worker/constraining_remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
-import { FreeingRemote } from './worker/freeing.js';
+import { freeing } from './worker/freeing.js';
 import { Steps } from './steps.js';
 
 /** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */
@@ -139,7 +139,7 @@ export class Model {
    * @param {any} info
    */
   constructor(remote, info) {
-    this.#remote = new FreeingRemote(new ConstrainingRemote(remote, info), () => this.#freeConversation());
+    this.#remote = freeing(constraining(remote, info), () => this.#freeConversation());
     this.#info = info;
     Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
     for (const value of Object.values(info.config)) Object.freeze(value);

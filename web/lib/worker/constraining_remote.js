@@ -6,54 +6,34 @@ import { lacking } from '../base/extras.js';
 
 /**
  * A model whose generations take the options json and grammar.
- * @implements {Remote}
+ * @param {Remote} remote
+ * @param {any} info  of the model
+ * @returns {Remote}
  */
-export class ConstrainingRemote {
-  #remote;
-  #info;
+export function constraining(remote, info) {
   /** Resolves when the model has the bytes of its tokens; null before it needs them. @type {Promise<any> | null} */
-  #vocabulary = null;
-
-  /**
-   * @param {Remote} remote
-   * @param {any} info  of the model
-   */
-  constructor(remote, info) {
-    this.#remote = remote;
-    this.#info = info;
-  }
-
-  /** @type {Remote['call']} */
-  call(...args) {
-    return this.#remote.call(...args);
-  }
-
+  let vocabulary = null;
   /** @type {Remote['generate']} */
-  generate(args, hooks) {
-    const { json, grammar } = args[1];
-    return (json ?? grammar) === undefined ? this.#remote.generate(args, hooks) : this.#constrained(args, hooks);
-  }
-
-  /** @type {Remote['generate']} */
-  async *#constrained([input, options, ...rest], hooks) {
+  async function* constrained([input, options, ...rest], hooks) {
     const prepared = await guardedAsync(async () => {
       const { prepare, sendVocabulary } = await import('../constrain/compile.js').catch(lacking('constrain'));
-      const posted = prepare(options, this.#info);
-      this.#vocabulary ??= sendVocabulary(this.#remote, this.#info);
-      this.#vocabulary.catch(() => {
-        this.#vocabulary = null; // the next call tries again
+      const posted = prepare(options, info);
+      vocabulary ??= sendVocabulary(remote, info);
+      vocabulary.catch(() => {
+        vocabulary = null; // the next call tries again
       });
-      await this.#vocabulary;
+      await vocabulary;
       return posted;
     });
-    return yield* this.#remote.generate([input, prepared, ...rest], hooks);
+    return yield* remote.generate([input, prepared, ...rest], hooks);
   }
-
-  memory() {
-    return this.#remote.memory();
-  }
-
-  close() {
-    this.#remote.close();
-  }
+  return {
+    call: (...args) => remote.call(...args),
+    generate(args, hooks) {
+      const { json, grammar } = args[1];
+      return (json ?? grammar) === undefined ? remote.generate(args, hooks) : constrained(args, hooks);
+    },
+    memory: () => remote.memory(),
+    close: () => remote.close(),
+  };
 }
