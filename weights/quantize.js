@@ -12,17 +12,18 @@
 // Norms stay F32. Metadata, tokenizer included, is copied byte by byte, except general.file_type.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { dequantize } from '../web/lib/adapters/dequantize.js';
+import { ByteReader } from '../web/lib/bytes/bytes.js';
 import { fromHalf } from '../web/lib/bytes/half.js';
 import { toHalf } from '../web/lib/convert/encode_half.js';
+import { readGguf } from '../web/lib/gguf/gguf.js';
 import { load } from '../web/lib/index.js';
 
 const ALIGNMENT = 32,
   BLOCK = 32;
-/** GGML's numbers of the types that are read here, and bytes of a block. */
+/** GGML's numbers of the types that are written, and bytes of a block. */
 const F32 = 0,
-  F16 = 1,
-  Q4_0 = 2,
-  Q8_0 = 8;
+  Q4_0 = 2;
 const Q4_0_BYTES = 18;
 /** Added to the diagonal of H, as a share of its mean: keeps it invertible. */
 const DAMPING = 0.01;
@@ -36,57 +37,33 @@ const LOOKUP = 0.3;
  */
 
 /**
- * @param {Buffer} bytes  a whole GGUF file, version 3
- * @returns {Gguf}
+ * A text as GGUF stores it: its length, its bytes.
+ * @param {string} text
  */
-function read(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  let at = 8;
-  const u32 = () => view.getUint32((at += 4) - 4, true);
-  const u64 = () => Number(view.getBigUint64((at += 8) - 8, true));
-  const text = () => {
-    const n = u64();
-    return bytes.toString('utf8', at, (at += n));
-  };
-  const sizes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
-  const skip = (/** @type {number} */ type) => {
-    if (type === 8) text();
-    else if (type === 9) {
-      const of = u32();
-      for (let n = u64(); n > 0; n--) skip(of);
-    } else at += sizes[type];
-  };
-  if (bytes.toString('latin1', 0, 4) !== 'GGUF' || view.getUint32(4, true) !== 3)
-    throw new Error('not a GGUF file of version 3');
-  const nTensors = u64();
-  let fileType = -1;
-  for (let n = u64(); n > 0; n--) {
-    const key = text(),
-      type = u32();
-    if (key === 'general.file_type') fileType = at;
-    skip(type);
-  }
-  const head = bytes.subarray(0, at);
-  const infos = Array.from({ length: nTensors }, () => {
-    const name = text();
-    const shape = Array.from({ length: u32() }, u64);
-    return { name, shape, type: u32(), offset: u64() };
+function stored(text) {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(Buffer.byteLength(text)));
+  return Buffer.concat([length, Buffer.from(text)]);
+}
+
+/**
+ * @param {Buffer} bytes  a whole GGUF file
+ * @returns {Promise<Gguf>}
+ */
+async function read(bytes) {
+  const chunks = (async function* () {
+    yield bytes;
+  })();
+  const { entries } = await readGguf(new ByteReader(chunks, { name: file, total: bytes.length }), 0);
+  const head = bytes.subarray(0, bytes.indexOf(stored(entries[0].name))); // the list of tensors begins with a name
+  const key = stored('general.file_type'),
+    at = head.indexOf(key);
+  const tensors = entries.map(({ name, dtype, shape, offset, bytes: n }) => {
+    const data = new Float32Array(shape.reduce((a, b) => a * b, 1));
+    dequantize(bytes.subarray(offset, offset + n), /** @type {any} */ (dtype), data, 0);
+    return { name, shape: shape.reverse(), data };
   });
-  const start = Math.ceil(at / ALIGNMENT) * ALIGNMENT;
-  const tensors = infos.map(({ name, shape, type, offset }) => {
-    const data = new Float32Array(shape.reduce((a, b) => a * b, 1)),
-      from = start + offset;
-    for (let i = 0; i < data.length; i++) {
-      if (type === F32) data[i] = view.getFloat32(from + 4 * i, true);
-      else if (type === F16) data[i] = fromHalf(view.getUint16(from + 2 * i, true));
-      else if (type === Q8_0) {
-        const block = from + 34 * Math.floor(i / BLOCK);
-        data[i] = fromHalf(view.getUint16(block, true)) * view.getInt8(block + 2 + (i % BLOCK));
-      } else throw new Error(`${name}: type ${type}, expected F32 (0), F16 (1) or Q8_0 (8)`);
-    }
-    return { name, shape, data };
-  });
-  return { head, fileType, tensors };
+  return { head, fileType: at < 0 ? -1 : at + key.length + 4, tensors };
 }
 
 /**
@@ -102,9 +79,8 @@ function write({ head, fileType, tensors }, encode) {
     blobs = [];
   let offset = 0;
   for (const tensor of tensors) {
-    const { type, bytes } = encode(tensor),
-      name = Buffer.from(tensor.name);
-    infos.push(u64(name.length), name, u32(tensor.shape.length), ...tensor.shape.map(u64), u32(type), u64(offset));
+    const { type, bytes } = encode(tensor);
+    infos.push(stored(tensor.name), u32(tensor.shape.length), ...tensor.shape.map(u64), u32(type), u64(offset));
     blobs.push(padded(bytes));
     offset += blobs[blobs.length - 1].length;
   }
@@ -318,7 +294,7 @@ const texts = readFileSync(values.text, 'utf8')
   .map((story) => story.trim())
   .filter(Boolean)
   .slice(0, Number(values.stories));
-const gguf = read(readFileSync(file));
+const gguf = await read(readFileSync(file));
 const gains = new Map(gguf.tensors.map(({ name, data }) => [name, data]));
 const moments = await secondMoments(file, texts);
 const bytes = write(gguf, ({ name, shape, data }) =>
