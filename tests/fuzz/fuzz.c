@@ -26,7 +26,7 @@ const char *__asan_default_options(void) {
 const char *__ubsan_default_options(void);
 const char *__ubsan_default_options(void) { return "print_stacktrace=1"; }
 
-enum { INPUT_MOST = 1 << 20, DECISIONS_MOST = 1 << 12, SMOKE_CASES = 300 }; /* bytes, bytes, cases */
+enum { INPUT_MOST = 1 << 20, DECISIONS_MOST = 1 << 12, SMOKE_CASES = 150 }; /* bytes, bytes, cases */
 /* Limits of a case in seconds: of processor time, and, for cases that wait, of real time, which is long because other
  * processes may use the machine. */
 enum { CPU_S = 20, WALL_S = 600 };

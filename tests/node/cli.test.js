@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
-import { folder, run, runWith } from './command_line.js';
+import { folder, run, runMany, runWith } from './command_line.js';
 import { collect, golden, json, stories as larger, top } from './helpers.js';
 
 const stories = join(top, 'weights/stories-1m.gguf');
@@ -25,19 +25,23 @@ test('generated text goes to standard output, measurements to standard error', a
 });
 
 test('count prints the parameters of presets, a config.json and a checkpoint', async () => {
-  for (const [name, total] of [
+  const totals = [
     ['gpt2', '124,439,808'],
     ['llama-7b', '6,738,415,616'],
     ['modern-124m', '123,551,232'],
     [join(golden, 'gpt2_n_inner/config.json'), '57,184'],
     [`${golden}/llama_1tok/`, '12,384'],
     [larger, '3,049,920'],
-  ]) {
-    const { code, out } = await run('count', name);
-    assert.equal(code, 0);
-    assert.match(out, new RegExp(`total.* ${total}\n`), name);
+  ];
+  const [asJson, ...tables] = await runMany([
+    ['count', '--json', 'gpt2-xl'],
+    ...totals.map(([name]) => ['count', name]),
+  ]);
+  for (const [i, [name, total]] of totals.entries()) {
+    assert.equal(tables[i].code, 0);
+    assert.match(tables[i].out, new RegExp(`total.* ${total}\n`), name);
   }
-  const table = JSON.parse((await run('count', '--json', 'gpt2-xl')).out);
+  const table = JSON.parse(asJson.out);
   assert.equal(table.total, 1557611200);
   assert.equal(
     table.rows.reduce((n, r) => n + r.count, 0),
@@ -46,9 +50,10 @@ test('count prints the parameters of presets, a config.json and a checkpoint', a
 });
 
 test('help prints the usage; a wrong usage prints one sentence and sets the exit status', async () => {
-  assert.match((await run('--help')).out, /usage: glassformer/);
-  for (const [args, words, status] of [
-    [[], /usage/, 2],
+  const none = await run();
+  assert.deepEqual([none.code, none.out], [2, '']);
+  assert.match(none.err, /usage/);
+  const wrong = [
     [['--nope', 'x'], /nope/, 2],
     [['-m', 'no.gguf', 'x'], /no\.gguf/, 1],
     [['-m', stories, '-t', 'warm', 'x'], /temperature/, 1],
@@ -57,8 +62,11 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
     [['-m', stories, '-n', '5', '--seed=-1', 'x'], /seed/, 1],
     [['count', 'no-such'], /no-such/, 1],
     [['-m', stories, ''], /empty/, 1],
-  ]) {
-    const { code, out, err } = await run(...args);
+  ];
+  const [help, ...refused] = await runMany([['--help'], ...wrong.map(([args]) => args)]);
+  assert.match(help.out, /usage: glassformer/);
+  for (const [i, [args, words, status]] of wrong.entries()) {
+    const { code, out, err } = refused[i];
     assert.deepEqual([code, out], [status, ''], args.join(' '));
     assert.match(err, words);
     assert.doesNotMatch(err, /\n\s+at /, 'no stack trace');
@@ -117,18 +125,23 @@ test('the prompt - and a pipe read standard input, without its last line break',
 });
 
 test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet take effect', async () => {
-  assert.equal((await run('--version')).out.trim(), json(join(top, 'package.json')).version);
-  assert.equal((await run('-v')).out, (await run('--version')).out);
-  const text = async (...args) => run('-m', stories, '-n', '12', '-t', '0', ...args, 'One day');
-  const plain = await text();
-  const threads = await text('--threads', '2');
+  const text = (...args) => ['-m', stories, '-n', '12', '-t', '0', ...args, 'One day'];
+  const [version, short, plain, threads, types, quiet] = await runMany([
+    ['--version'],
+    ['-v'],
+    text(),
+    text('--threads', '2'),
+    text('--dtype', 'f32', '--kv-dtype', 'q8_0'),
+    text('--quiet'),
+  ]);
+  assert.equal(version.out.trim(), json(join(top, 'package.json')).version);
+  assert.equal(short.out, version.out);
   assert.deepEqual([threads.code, threads.out], [0, plain.out], 'any number of threads writes the same');
   assert.match(threads.err, /2 threads/);
-  assert.equal((await text('--dtype', 'f32', '--kv-dtype', 'q8_0')).code, 0);
-  const quiet = await text('--quiet');
+  assert.equal(types.code, 0);
   assert.deepEqual([quiet.out, quiet.err], [plain.out, '']);
   const [, word] = /^One day\W+\w+ (\w+)/.exec(plain.out) ?? [];
-  const stopped = await text('--stop', word, '--stop', 'no such text');
+  const stopped = await run(...text('--stop', word, '--stop', 'no such text'));
   assert.equal(stopped.out, plain.out.slice(0, plain.out.indexOf(word, 'One day'.length)));
   assert.match(stopped.err, /ended by stop/);
 });
@@ -251,17 +264,18 @@ test('penalties, minimal length, JSON schema and grammar reach the generation', 
   const written = JSON.parse((await run('-m', stories, '--json', '--json-schema', file, 'One day')).out);
   assert.ok([3, 4, 5].includes(JSON.parse(written.text).n));
   assert.match((await run('-m', stories, '-q', '--grammar', grammar, 'One day')).out, /^One day [a-c]{4}$/);
-  for (const [args, words] of [
+  const wrong = [
     [['--json-schema', grammar], /not JSON/],
     [['--json-schema', join(folder, 'none.json')], /--json-schema: ENOENT/],
     [['--grammar', file], /grammar, line 1/],
     [['--json-schema', file, '--grammar', grammar], /json and grammar cannot be combined/],
     [['--beams', '2', '--presence-penalty', '1'], /presencePenalty cannot be combined with beams/],
     [['--min-p', 'x'], /--min-p is "x"/],
-  ]) {
-    const { code, err } = await run('-m', stories, ...args, 'One day');
-    assert.equal(code, 1);
-    assert.match(err, words);
+  ];
+  const refused = await runMany(wrong.map(([args]) => ['-m', stories, ...args, 'One day']));
+  for (const [i, [, words]] of wrong.entries()) {
+    assert.equal(refused[i].code, 1);
+    assert.match(refused[i].err, words);
   }
   model.dispose();
 });

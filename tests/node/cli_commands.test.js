@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
 import { countParameters, load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
-import { CLI, folder, run, runWith } from './command_line.js';
+import { CLI, folder, run, runMany, runWith } from './command_line.js';
 import { golden, randomTensor, safetensors, sameBits, top } from './helpers.js';
 
 const stories = join(top, 'weights/stories-1m.gguf');
@@ -74,15 +74,15 @@ test('convert and quantize write GGUF files that give the same text', async () =
   const small = await load(out);
   assert.deepEqual([small.tokenizer, small.parameters.rows[0].dtype], [null, 'q4_0']);
   small.dispose();
-  for (const [args, words] of [
+  const wrong = [
     [['quantize', source, out, '--type', 'F16'], /quantize: --type is "F16"/],
     [['convert', source, out, '--type', 'Q9'], /--type is "Q9", expected one of F32/],
     [['convert', join(top, 'weights/dates/'), join(folder, 'no.gguf')], /nearest, t5, /],
     [['convert', source, join(folder, 'none/x.gguf')], /ENOENT/],
-  ]) {
-    const { code, err } = await run(...args);
+  ];
+  for (const [i, { code, err }] of (await runMany(wrong.map(([args]) => args))).entries()) {
     assert.equal(code, 1, err);
-    assert.match(err, words);
+    assert.match(err, wrong[i][1]);
     assert.doesNotMatch(err, /\n\s+at /);
   }
   assert.ok(!readdirSync(folder).some((file) => file.includes('no.gguf')));
@@ -146,13 +146,15 @@ test('headers and the token are sent with the request and are never printed', as
       server.asked.slice(1).map((each) => each.headers.authorization),
       [`Bearer ${secret}`, `Bearer ${secret}`],
     );
-    for (const args of [
+    const wrong = [
       ['-m', `${server.url}no.gguf`, '--header', `X-Key: ${secret}`],
       ['-m', stories, '--header', secret],
       ['-m', stories, '--token', secret],
       ['-m', 'hf:o/n/m.gguf', '--token', `${secret} x`],
-    ]) {
-      const { code, err } = await write(args);
+    ];
+    const refused = await runMany(wrong.map((args) => [...args, '-n', '1', '--no-cache', 'One day']));
+    for (const { code, out, err } of refused) {
+      said.push(out, err);
       assert.equal(code, 1);
       assert.match(err, /^glassformer: [^\n]+\n$/, 'one sentence');
     }

@@ -50,7 +50,7 @@ describe('patterns', () => {
           }
         },
       ),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
     assert.ok(seen.yes > 800 && seen.no > 800, JSON.stringify(seen));
   });
@@ -162,7 +162,7 @@ describe('patterns', () => {
         if (!expression.unicode && /[^\0-\uffff]/u.test(source + one)) return;
         assert.equal(!!automaton && reads(automaton, JSON.stringify(one)), expression.test(one), `${source}: ${one}`);
       }),
-      { numRuns: 4000 },
+      { numRuns: 2500 },
     );
     assert.ok(Math.min(...Object.values(seen)) > 200, JSON.stringify(seen));
   });
