@@ -175,19 +175,20 @@ describe('prefill and decode, builds and threads give the same bits', () => {
     test(`weights in ${dtype}`, async () => {
       const wide = { ...config, d_model: 256, d_expert: 256, n_experts: 5, d_shared_expert: 256 };
       const made = { seed: 3, dtype };
-      const model = await create(wide, made);
+      const model = await create(wide, { ...made, backend: 'simd' });
       const rows = model.parameters.rows.filter(({ name }) => name.includes('.ffn.'));
       assert.ok(rows.every((r) => r.dtype === (/(router|shared_gate)\.weight$/.test(r.name) ? 'f32' : dtype)));
       const { logits } = await model.forward(ids);
       const session = await model.session();
       for (const [i, id] of ids.entries()) assert.ok(sameBits(await session.eval([id]), rowOf(logits, i)), `row ${i}`);
       model.dispose();
-      for (const options of [{ backend: 'simd' }, { backend: 'relaxed' }, { worker: true, threads: 3 }]) {
+      for (const options of [{ backend: 'relaxed' }, { worker: true, threads: 3 }]) {
         const other = await create(wide, { ...made, ...options }).catch((e) => {
           assert.equal(e.code, 'unsupported'); // this Node has no relaxed SIMD
         });
         if (!other) continue;
-        for (let pass = 0; pass < 3; pass++)
+        const passes = options.threads ? 3 : 1; // helpers join once they have started
+        for (let pass = 0; pass < passes; pass++)
           assert.ok(sameBits((await other.forward(ids)).logits.data, logits.data), JSON.stringify(options));
         other.dispose();
       }
