@@ -1,6 +1,7 @@
 // seeds.js - small valid files of every format, from the project's own writers
 import { readFileSync } from 'node:fs';
 import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../node/write_gguf_file.js';
+import { ggufMeta as llama } from '../node/small_files.js';
 import { LETTERS } from './tokenizer_seeds.js';
 
 const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
@@ -10,18 +11,6 @@ const floats = (/** @type {number} */ n) =>
 const json = (/** @type {string} */ path) =>
   JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
 
-const llama = {
-  'general.architecture': text('llama'),
-  'llama.context_length': u32(16),
-  'llama.embedding_length': u32(32),
-  'llama.block_count': u32(1),
-  'llama.feed_forward_length': u32(64),
-  'llama.attention.head_count': u32(2),
-  'llama.attention.head_count_kv': u32(1),
-  'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
-  'llama.rope.freq_base': f32(10000),
-  'llama.rope.dimension_count': u32(16),
-};
 const pieces = ['<unk>', '<s>', '</s>', '<0x0A>', '▁', 'a', 'b', 'ab'];
 const sentencepiece = {
   'tokenizer.ggml.model': text('llama'),

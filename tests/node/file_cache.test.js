@@ -21,19 +21,12 @@ import { defaultCacheDir } from '../../web/lib/node/file_store.js';
 import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
-import { collect, golden, refused, top } from './helpers.js';
+import { golden, refused, sixIds, top } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   newer = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
 const sum = (b) => createHash('sha256').update(b).digest('hex');
-const write = async (model) => {
-  try {
-    return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
-  } finally {
-    model.dispose();
-  }
-};
-const want = await write(await load(bytes));
+const want = await sixIds(await load(bytes));
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-cache-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 after(shortWaits());
@@ -75,7 +68,7 @@ describe('the download folder', () => {
     for (const worker of [false, true]) {
       const seen = [];
       assert.deepEqual(
-        await write(
+        await sixIds(
           await open({
             worker,
             onProgress: (p) => {
@@ -92,15 +85,15 @@ describe('the download folder', () => {
     assert.equal(kept().length, 2, 'a record and one piece');
     assert.deepEqual(sums(), [sum(bytes)]);
     server.close();
-    assert.deepEqual(await write(await open()), want);
+    assert.deepEqual(await sixIds(await open()), want);
     await refused(open({}, 'other.gguf'), 'network', /request failed/);
   });
   test('stores the files of a model folder, and which optional ones were absent', async () => {
     for (const name of ['config.json', 'model.safetensors'])
       files[`/m/${name}`] = { bytes: readFileSync(join(golden, 'llama_1tok', name)) };
-    const first = await write(await open({}, 'm/'));
+    const first = await sixIds(await open({}, 'm/'));
     server.close();
-    assert.deepEqual(await write(await open({}, 'm/')), first);
+    assert.deepEqual(await sixIds(await open({}, 'm/')), first);
   });
   test('stores nothing of a download that ends early, is aborted or has the wrong checksum', async () => {
     files['/m.gguf'] = { bytes, etag: null, cuts: [9000] };
@@ -121,7 +114,7 @@ describe('the download folder', () => {
       [],
     );
     files['/m.gguf'] = { bytes };
-    assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
+    assert.deepEqual(await sixIds(await open({ sha256: sum(bytes) })), want);
     assert.deepEqual(sums(), [sum(bytes)]);
   });
   // Every body that ended without an error was stored, whatever the reader said of it, and used by each later load.
@@ -140,7 +133,7 @@ describe('the download folder', () => {
       await assert.rejects(open({}, name), GlassformerError);
       assert.deepEqual(kept(), [], name);
       files[`/${name}`] = { bytes };
-      assert.deepEqual(await write(await open({}, name)), want);
+      assert.deepEqual(await sixIds(await open({}, name)), want);
       rmSync(cacheDir, { recursive: true });
     }
   });
@@ -162,14 +155,14 @@ describe('the download folder', () => {
       assert.deepEqual(sums(), []);
       files['/m.gguf'] = { bytes, ...about };
       server.asked.length = 0;
-      assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
+      assert.deepEqual(await sixIds(await open({ sha256: sum(bytes) })), want);
       assert.deepEqual(
         server.asked.map((r) => [r.range, r.status, r.headers['if-range']]),
         [['bytes=9000-', 206, about.modified ?? '"one"']],
       );
       assert.deepEqual(sums(), [sum(bytes)]);
       server.close();
-      assert.deepEqual(await write(await open()), want);
+      assert.deepEqual(await sixIds(await open()), want);
     });
   }
   test('begins anew when the file has changed since, the part is damaged or the server sends no ranges', async () => {
@@ -186,7 +179,7 @@ describe('the download folder', () => {
       meanwhile();
       files['/m.gguf'] = { bytes, ...about };
       server.asked.length = 0;
-      assert.deepEqual(await write(await open()), want, `case ${i}`);
+      assert.deepEqual(await sixIds(await open()), want, `case ${i}`);
       assert.deepEqual(
         server.asked.map((r) => r.status),
         statuses,
@@ -222,7 +215,7 @@ describe('the download folder', () => {
   });
   test('stores the whole file after a resumed download', async () => {
     files['/m.gguf'] = { bytes, cuts: [9000, 700] };
-    assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
+    assert.deepEqual(await sixIds(await open({ sha256: sum(bytes) })), want);
     assert.deepEqual(sums(), [sum(bytes)]);
     assert.equal(server.asked.length, 3);
   });
@@ -237,11 +230,11 @@ describe('the download folder', () => {
       (old) => old.fill(old[100] ^ 128, 100, 101),
     ];
     for (const sha256 of [undefined, sum(bytes)]) {
-      await write(await open({ sha256 }));
+      await sixIds(await open({ sha256 }));
       for (const [i, change] of changes.entries()) {
         damage(change);
         server.asked.length = 0;
-        assert.deepEqual(await write(await open({ sha256 })), want, `damage ${i}`);
+        assert.deepEqual(await sixIds(await open({ sha256 })), want, `damage ${i}`);
         assert.equal(server.asked.length, 1, `damage ${i}`);
         assert.deepEqual(sums(), [sum(bytes)]);
       }
@@ -251,11 +244,11 @@ describe('the download folder', () => {
     await refused(open(), 'bad-file', /m\.gguf: its copy in the cache is damaged/);
   });
   test('downloads again when its copy has another checksum', async () => {
-    await write(await open());
+    await sixIds(await open());
     files['/m.gguf'] = { bytes: newer };
-    await write(await open({ sha256: sum(newer) }));
+    await sixIds(await open({ sha256: sum(newer) }));
     assert.deepEqual(sums(), [sum(newer)]);
-    await write(await open({ sha256: sum(newer) }));
+    await sixIds(await open({ sha256: sum(newer) }));
     assert.equal(server.asked.length, 2);
     assert.equal(kept().length, 2, 'the pieces of the earlier file are removed');
   });
@@ -263,11 +256,11 @@ describe('the download folder', () => {
     const wrong = { config: { num_hidden_layers: 9 } };
     for (const name of ['config.json', 'model.safetensors'])
       files[`/m/${name}`] = { bytes: readFileSync(join(golden, 'llama_1tok', name)) };
-    const first = await write(await open({}, 'm/'));
+    const first = await sixIds(await open({}, 'm/'));
     await assert.rejects(open(wrong, 'm/'), GlassformerError);
     server.close();
     await assert.rejects(open(wrong, 'm/'), (e) => e.code !== 'network');
-    assert.deepEqual(await write(await open({}, 'm/')), first);
+    assert.deepEqual(await sixIds(await open({}, 'm/')), first);
   });
   test('moves a file that an earlier version stored, and downloads it again when it is damaged', async () => {
     const name = `${createHash('sha256').update(`${server.url}m.gguf`).digest('hex')}-m.gguf`;
@@ -278,7 +271,7 @@ describe('the download folder', () => {
     ]) {
       for (const file of kept()) rmSync(join(cacheDir, file.name));
       writeFileSync(join(cacheDir, name), content);
-      assert.deepEqual(await write(await open()), want);
+      assert.deepEqual(await sixIds(await open()), want);
       assert.equal(existsSync(join(cacheDir, name)), false);
       assert.deepEqual(sums(), [sum(bytes)]);
       assert.equal(server.asked.length, requests);
@@ -319,7 +312,7 @@ describe('the download folder', () => {
     for (const path of [old, fresh]) writeFileSync(path, 'half');
     utimesSync(old, new Date(0), new Date(0));
     files['/m.gguf'] = { bytes, together: 3 };
-    assert.deepEqual(await Promise.all([open(), open(), open()].map(async (model) => write(await model))), [
+    assert.deepEqual(await Promise.all([open(), open(), open()].map(async (model) => sixIds(await model))), [
       want,
       want,
       want,
@@ -334,8 +327,8 @@ describe('the download folder', () => {
       await new Promise((done) => {
         setTimeout(done, 5);
       });
-    assert.deepEqual(await write(await open()), want, 'the second asks the server');
-    assert.deepEqual(await write(await first), want);
+    assert.deepEqual(await sixIds(await open()), want, 'the second asks the server');
+    assert.deepEqual(await sixIds(await first), want);
     assert.equal(server.asked.length, 2);
   });
   test('is refused with code storage when it cannot be used, and the message says what to do', async () => {

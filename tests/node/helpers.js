@@ -125,6 +125,19 @@ export async function collect(generator) {
 }
 
 /**
+ * Six greedy ids of a model, which is then disposed.
+ * @param {any} model
+ * @returns {Promise<number[]>}
+ */
+export async function sixIds(model) {
+  try {
+    return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
+  } finally {
+    model.dispose();
+  }
+}
+
+/**
  * Largest difference; NaN counts as infinite.
  * @param {ArrayLike<number>} a
  * @param {ArrayLike<number>} b

@@ -8,19 +8,12 @@ import { gzipSync } from 'node:zlib';
 import { transferRate } from '../../web/lib/download/rate.js';
 import { load } from '../../web/lib/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
-import { collect, golden, refused } from './helpers.js';
+import { golden, refused, sixIds } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   other = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
 const sha256 = createHash('sha256').update(bytes).digest('hex');
-const write = async (model) => {
-  try {
-    return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
-  } finally {
-    model.dispose();
-  }
-};
-const want = await write(await load(bytes));
+const want = await sixIds(await load(bytes));
 
 /**
  * @param {import('./cut_server.js').Served} served
@@ -43,7 +36,7 @@ for (const worker of [false, true]) {
   describe(worker ? 'in a worker' : 'in this thread', () => {
     test('a download that is interrupted several times continues with the missing bytes', () =>
       served({ bytes, cuts: [9000, 100, 5000] }, { worker }, async ({ load: open, of }) => {
-        assert.deepEqual(await write(await open({ sha256 })), want);
+        assert.deepEqual(await sixIds(await open({ sha256 })), want);
         const ranges = of().map((r) => r.range);
         assert.deepEqual([ranges.length, ranges[0]], [4, undefined]);
         const starts = ranges.slice(1).map((r) => Number(/^bytes=(\d+)-$/.exec(r)?.[1]));
@@ -83,7 +76,7 @@ for (const worker of [false, true]) {
             /m\.gguf: the connection was cut after \d+ of \d+ bytes, and the file on the server has changed since/,
           );
           assert.equal(of().length, 2);
-          assert.equal((await write(await load(other))).length, 6);
+          assert.equal((await sixIds(await load(other))).length, 6);
         },
       ));
   });
@@ -91,7 +84,7 @@ for (const worker of [false, true]) {
 
 test('a server without range requests sends the file again, and known bytes are skipped', () =>
   served({ bytes, ranges: false, cuts: [9000, 12000, 4000] }, {}, async ({ load: open, of }) => {
-    assert.deepEqual(await write(await open({ sha256 })), want);
+    assert.deepEqual(await sixIds(await open({ sha256 })), want);
     assert.deepEqual(
       of().map((r) => r.status),
       [200, 200, 200, 200],
@@ -117,7 +110,7 @@ test('Last-Modified is used where there is no ETag, also without a length', () =
     { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], chunked: true },
     {},
     async ({ load: open, of }) => {
-      assert.deepEqual(await write(await open({ sha256 })), want);
+      assert.deepEqual(await sixIds(await open({ sha256 })), want);
       assert.equal(of()[1].headers['if-range'], 'Sat, 01 Nov 2025 10:00:00 GMT');
     },
   ));
@@ -141,7 +134,7 @@ test('retries stop after repeated server errors, and continue after a short fail
     s.cuts = request.headers.range ? (failures-- > 0 ? [0] : []) : [9000];
   };
   await served({ bytes, before: moment }, {}, async ({ load: open }) => {
-    assert.deepEqual(await write(await open({ sha256 })), want);
+    assert.deepEqual(await sixIds(await open({ sha256 })), want);
   });
   await served(
     {
@@ -179,7 +172,7 @@ test('a download may be interrupted any number of times as long as each request 
     };
     return new Response(body, { status: range ? 206 : 200, headers });
   };
-  assert.deepEqual(await write(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
+  assert.deepEqual(await sixIds(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
   assert.deepEqual(requestedRanges, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
 });
 test('an answer with the wrong range is refused', async () => {
@@ -223,7 +216,7 @@ for (const worker of [false, true]) {
   test(`a busy server is asked again ${worker ? 'in a worker' : 'in this thread'}`, (t) => {
     if (!worker) t.after(shortWaits());
     return served({ bytes, busy: [503, 429, 500, 502], cuts: [9000] }, { worker }, async ({ load: open, of }) => {
-      assert.deepEqual(await write(await open({ sha256 })), want);
+      assert.deepEqual(await sixIds(await open({ sha256 })), want);
       assert.deepEqual(
         of().map((r) => r.status),
         [503, 429, 500, 502, 200, 206],
@@ -243,7 +236,7 @@ test('Retry-After is obeyed, as seconds and as a date, and a longer one than hal
     const retryAfter = date ? new Date(Date.now() + 2000).toUTCString() : '1';
     await served({ bytes, busy: [503], retryAfter }, {}, async ({ load: open }) => {
       const began = performance.now();
-      assert.deepEqual(await write(await open()), want);
+      assert.deepEqual(await sixIds(await open()), want);
       assert.ok(performance.now() - began >= (date ? 500 : 1000));
     });
   }
