@@ -73,10 +73,10 @@ for (const [what, how] of Object.entries({
         await work(page);
         await accessible(page, view);
       }
+      await openView(page, 'write');
       await page.locator('.pill:visible').click();
       await accessible(page, 'dialog');
       await page.keyboard.press('Escape');
-      await openView(page, 'write');
       await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
       await page.waitForSelector('.walk .primary');
       await accessible(page, 'guided walk');

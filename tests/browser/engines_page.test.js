@@ -78,6 +78,8 @@ const PANELS = {
       document.querySelectorAll('.bar .num').length >= 10 &&
       /entropy/.test(document.querySelector('#h-next').textContent) &&
       [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
+    '.heads': () => document.querySelectorAll('.tile canvas').length >= 2,
+    '.parameters': () => /\d/.test(document.querySelector('[data-role="read"]').textContent),
     '.anatomy': () => document.querySelectorAll('.anatomy-svg .dot').length > 0,
   },
   inside: {
@@ -145,7 +147,7 @@ for (const engine of ENGINES) {
         let page;
         before(async () => {
           server = await servePage(isolate);
-          page = await browser.open(server.url);
+          page = await browser.open(`${server.url}#model=weights/stories.gguf`);
         });
         after(async () => {
           await page?.close();
@@ -153,10 +155,7 @@ for (const engine of ENGINES) {
         });
 
         test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
-          await until(page, () => {
-            document.querySelector('.offer:not([hidden]) .primary')?.click(); // a text is being written
-            return /^stories-5M/.test(document.querySelector('.pill').textContent);
-          });
+          await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
           const bars = () =>
             page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
           const [n, first] = [

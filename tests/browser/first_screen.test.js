@@ -151,6 +151,10 @@ test('narrower screens have the same cards in two columns, a phone in one, in th
     assert.deepEqual(order, boxes, `${width} px: ${order.map(({ name }) => name).join(' ')}`);
     const sides = await page.locator('.tile').evaluateAll((list) => list.map((tile) => tile.clientWidth));
     assert.ok(Math.max(...sides) <= 90, `${width} px: a head of ${Math.max(...sides)} px`);
+    const low = (list) =>
+      list.map((e) => `${e.textContent} ${e.clientHeight}`).filter((s) => parseInt(/\d+$/.exec(s)[0]) < 42);
+    if (width === 390)
+      assert.deepEqual(await page.locator(':is(main, header) :is(button, a, select):visible').evaluateAll(low), []);
     await close();
   }
 });
@@ -223,7 +227,7 @@ test('the habits of heads are the weights over repeated tokens, and the first he
   const FILE = 'weights/stories-1m.gguf';
   const { page, close } = await visit({ hash: `#model=${FILE}&prompt=Once upon a time` });
   await page.waitForSelector('.habits li');
-  assert.equal(await page.locator('.tile[aria-checked="true"] .habit').textContent(), 'previous');
+  assert.equal(await page.locator('.tile[aria-checked="true"] .habit i').first().textContent(), 'previous');
   await withModel(FILE, async (model) => {
     const { nLayers, nHeads } = model.config;
     const ids = repeatedTokens(model.config, 0);
@@ -248,6 +252,8 @@ test('the habits of heads are the weights over repeated tokens, and the first he
         const [name, score] = Object.entries(scores).sort((a, b) => b[1] - a[1])[0];
         const tile = page.locator(`.tile[aria-label="layer ${layer + 1}, head ${head + 1}"]`);
         assert.equal(await tile.getAttribute('title'), score >= 0.4 ? `${name} ${score.toFixed(2)}` : null);
+        const written = await tile.locator('.habit i').allTextContents();
+        assert.equal(written[1], score >= 0.4 ? score.toFixed(2) : undefined);
         if (score < 0.4 || name !== 'what followed before') continue;
         await tile.click();
         await says(page, '#h-attention', new RegExp(`${name} ${score.toFixed(2)}`));

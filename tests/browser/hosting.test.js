@@ -22,7 +22,7 @@ import { after, before, test } from 'node:test';
 import { serve } from '../../scripts/serve.js';
 import { browser, site } from './built_page.js';
 import { continued, top, withModel } from './expected.js';
-import { ids, runPrompt, settled } from './page_parts.js';
+import { ids, runPrompt, says } from './page_parts.js';
 import { watchQuiet } from './quiet.js';
 
 const document = readFileSync(join(top, 'docs/hosting.md'), 'utf8');
@@ -107,8 +107,8 @@ async function written(url) {
   await watchQuiet(page);
   await page.addInitScript(() => Object.defineProperty(navigator, 'hardwareConcurrency', { value: 8 }));
   try {
-    await page.goto(url);
-    await settled(page);
+    await page.goto(`${url}#model=weights/stories.gguf`);
+    await says(page, '.pill', /^stories-5M/);
     await page.locator('button[aria-controls="sampling"]').click();
     await runPrompt(page, PROMPT, { tokens: TOKENS, seed: SEED });
     return {

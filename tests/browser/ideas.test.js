@@ -132,7 +132,7 @@ pageTest(
     });
     assert.ok(over <= 0, `${over} px too wide`);
     assert.ok(
-      before > 0 && tall < 40 && wide > 100,
+      before > 0 && tall < 48 && wide > 100,
       `a button ${tall} px tall, ${before} px at rest, beside a bar of ${wide} px`,
     );
   },

@@ -111,10 +111,10 @@ export const refused = (page) => page.locator('.error [role="alert"]').waitFor()
 
 /** @param {Page} page @param {string} id */
 export async function openView(page, id) {
-  const view = page.locator(`#view-${id}`);
-  if (await view.isVisible()) return;
+  const view = page.locator(`#view-${id}:not([hidden])`);
+  if (await view.count()) return;
   await page.locator(`[data-opens="${id}"]`).click();
-  await view.waitFor({ state: 'visible' });
+  await view.waitFor({ state: 'attached' });
 }
 
 /** Texts are written at full speed, so many tokens. @param {Page} page @param {number} tokens */

@@ -4,6 +4,7 @@ import { applicable, readAddress } from './address.js';
 import { keepAddress, openTypedAddress } from './browser_history.js';
 import { followAddress } from './open_address.js';
 import { SHIPPED, shippedAs } from './models.js';
+import { pause } from './yielding.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./run.js').Run} Run */
@@ -27,11 +28,14 @@ async function fetchRequested(input, init) {
   return response?.ok ? response : fetch(input, init);
 }
 
+const FONTS_MS = 500; // that a whole text waits for them
+const FEW = 4; // tokens
 /** @type {Promise<void> | undefined} */
 let coming; // the fonts
 
 /**
- * The fonts, once. Where a text is being read they wait until the visitor does something: under it nothing moves.
+ * The fonts, once. They come after the first text, which they would delay on a slow line; a visitor who returns has them.
+ * Where more than a few words are read by then they wait until the visitor does something: under a text nothing moves.
  * @param {Store} store
  */
 function fonts({ state, set }) {
@@ -42,24 +46,10 @@ function fonts({ state, set }) {
       document.documentElement.dataset.fonts = '';
       set({ view: { fonts: true } });
     };
-    if (!state.text.tokens.some((t) => !t.given)) apply();
+    if (state.text.tokens.filter((t) => !t.given).length <= FEW) apply();
     else for (const type of ['click', 'keydown']) addEventListener(type, apply, { once: true });
   };
   return (coming ??= fetched());
-}
-
-/**
- * The fonts come when the first model is there, which they would delay on a slow line; a visitor who returns has them.
- * @param {Store} store
- */
-function fontsAfterModel(store) {
-  if (navigator.serviceWorker?.controller) void fonts(store);
-  const end = store.subscribe('run.progress', () => {
-    const { progress } = store.state.run;
-    if (!progress?.total || progress.loaded < progress.total) return;
-    end();
-    void fonts(store);
-  });
 }
 
 /**
@@ -105,6 +95,8 @@ async function openFirst(store, run, asked) {
       opens: { ...wanted.opens, ...asked.opens },
       ...(requested && wanted === SHIPPED[0] && { fetch: fetchRequested }),
     });
+  // a text that comes whole comes in the fonts that it stays in, where they are near
+  if (asked.written || asked.ids) await Promise.race([fonts(store), pause(FONTS_MS)]);
   if (made || store.state.run.model?.address === wanted.file) await followAddress(asked, store, run);
   return { wanted, none };
 }
@@ -119,7 +111,7 @@ export async function openPage(store, run) {
   store.set(asked.state);
   store.set({ view: { note: asked.note } });
   const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
-  fontsAfterModel(store);
+  if (navigator.serviceWorker?.controller) void fonts(store);
   const { wanted, none } = await openFirst(store, run, asked);
   keepAddress(store);
   offerLarger(store);
@@ -128,6 +120,7 @@ export async function openPage(store, run) {
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void run.run();
   if (store.state.run.model) begin();
+  void fonts(store);
   const other = SHIPPED.find((m) => m.better && m !== wanted);
   if (other && none()) {
     await run.loadModel(new URL(other.file, document.baseURI), {
