@@ -339,3 +339,47 @@ test('a worker of the caller that closes is an error within 5 s, one that import
   for (const text of answers.slice(0, 2)) assert.match(text, /^worker the given worker does not answer.* true$/);
   assert.equal(answers[2], 2);
 });
+
+// Resuming ended with the page.
+test('a download that a reload of the page cuts off continues after it', async () => {
+  const weights = readFileSync(join(top, 'weights/stories.gguf'));
+  const ranges = [];
+  const slow = createServer(({ headers: { range } }, response) => {
+    ranges.push(range);
+    const start = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
+    response.writeHead(range ? 206 : 200, {
+      ...{ 'access-control-allow-origin': '*', 'access-control-allow-headers': '*', etag: '"one"' },
+      ...{ 'access-control-expose-headers': 'ETag, Content-Range', 'cache-control': 'no-store' },
+      'content-length': weights.length - start,
+      ...(range && { 'content-range': `bytes ${start}-${weights.length - 1}/${weights.length}` }),
+    });
+    if (range) response.end(weights.subarray(start));
+    else response.write(weights.subarray(0, 5_000_000)); // the rest never comes
+  });
+  await new Promise((resolve) => slow.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${slow.address().port}/m.gguf`;
+  try {
+    for (const cache of ['cache-storage', 'opfs']) {
+      ranges.length = 0;
+      await page.goto(server.url);
+      await page.waitForFunction(() => window.library);
+      await page.evaluate(
+        async ([url, cache]) => {
+          const stored = async () => (await navigator.storage.estimate()).usage;
+          const before = await stored();
+          window.library.load(url, { cache }).catch(() => {});
+          while ((await stored()) < before + 2 ** 22) await new Promise((resolve) => setTimeout(resolve, 50));
+          await new Promise((resolve) => setTimeout(resolve, 500)); // the record of this piece
+        },
+        [url, cache],
+      );
+      await page.reload();
+      await page.waitForFunction(() => window.library);
+      assert.equal((await tryIt(url, { cache })).ids?.length, 8);
+      assert.match(String(ranges), /^,bytes=[1-9]\d*-$/);
+    }
+  } finally {
+    slow.closeAllConnections();
+    slow.close();
+  }
+});
