@@ -492,3 +492,25 @@ describe('workers that are terminated', () => {
     );
   });
 });
+
+test('memory that ends at any step is an error; earlier models, and the model itself, stay usable', async () => {
+  const first = async (model) => Array.from((await model.forward([1, 2, 3])).logits.data.subarray(0, 50));
+  const earlier = await load(stories, { worker: false });
+  const want = await first(earlier);
+  const ends = new Set();
+  for (let pages = 16, fits = false; !fits; pages += 36) {
+    let model;
+    try {
+      model = await load(stories, { worker: false, wasm: limited(pages), contextLength: 256 });
+      await model.forward(new Array(200).fill(5), { capture: ['*'] });
+      fits = true;
+    } catch ({ code }) {
+      assert.equal(code, 'out-of-memory');
+      ends.add(model ? 'forward' : 'load');
+    }
+    for (const each of model ? [model, earlier] : [earlier]) assert.deepEqual(await first(each), want);
+    model?.dispose();
+  }
+  assert.deepEqual([...ends], ['load', 'forward']);
+  earlier.dispose();
+});
