@@ -51,13 +51,11 @@ function scoresOf(data, head, n) {
 /**
  * The habit that a head has, null where it has none.
  * @param {Scores | undefined} scores
- * @returns {Habit | null}
  */
 export function habitOf(scores) {
-  const [[habit, score]] = /** @type {[Habit, number][]} */ (Object.entries(scores ?? { none: 0 })).sort(
-    (a, b) => b[1] - a[1],
-  );
-  return score >= LEAST ? habit : null;
+  const all = /** @type {[Habit, number][]} */ (Object.entries(scores ?? {}));
+  const [habit, score] = all.sort((a, b) => b[1] - a[1])[0] ?? [];
+  return habit && score >= LEAST ? { habit, score } : null;
 }
 
 /**

@@ -71,7 +71,7 @@ export async function loadModel(runtime, source, about) {
 export async function takeOffer(runtime) {
   const { offer } = runtime.state.run;
   if (!offer) return;
-  keepRun(runtime);
+  if (runtime.model()) keepRun(runtime);
   runtime.set({ run: { offer: null } });
   const { file, name, opens } = offer;
   await loadModel(runtime, new URL(file, document.baseURI), { name, address: file, opens });

@@ -85,9 +85,9 @@ function ofRow({ text, sampler }, logits, n) {
     softmax: softmax(c.id),
     sampled: probabilities && probabilities[c.id],
   }));
-  if (!probabilities) return { candidates, drawable: null, size: null, entropy, entropySampled: null };
+  if (!probabilities) return { candidates, drawable: null, size: null, entropy };
   const drawable = cuts(sampler) ? probabilities.reduce((count, p) => count + Number(p > 0), 0) : size;
-  return { candidates, drawable, size, entropy, entropySampled: entropyOf(probabilities) };
+  return { candidates, drawable, size, entropy };
 }
 
 /** What could follow the selected token, likeliest first, with the one that was drawn among them: from its row of logits
@@ -113,5 +113,5 @@ export function following(s, n) {
     const model = Math.exp(logprob ?? 0);
     candidates[Math.min(n - 1, candidates.length)] = { ...unknown, id, text, model, sampled: null };
   }
-  return { candidates, drawable: null, size: null, entropy: null, entropySampled: null };
+  return { candidates, drawable: null, size: null, entropy: null };
 }

@@ -52,6 +52,8 @@ function fonts({ state, set }) {
   return (coming ??= fetched());
 }
 
+const LARGER = SHIPPED.find((m) => m.better) ?? null;
+
 /**
  * When a first text is written the larger model is offered, but on a phone, whose line may be paid by the byte.
  * @param {Store} store
@@ -62,7 +64,7 @@ function offerLarger({ state, set, subscribe }) {
     if (status !== 'done' && status !== 'paused') return;
     end();
     if (model?.address === SHIPPED[0].file && !matchMedia('(max-width: 34rem)').matches)
-      set({ run: { offer: SHIPPED.find((m) => m.better) ?? null } });
+      set({ run: { offer: LARGER } });
   });
 }
 
@@ -98,7 +100,7 @@ async function openFirst(store, run, asked) {
   // a text that comes whole comes in the fonts that it stays in, where they are near
   if (asked.written || asked.ids) await Promise.race([fonts(store), pause(FONTS_MS)]);
   if (made || store.state.run.model?.address === wanted.file) await followAddress(asked, store, run);
-  return { wanted, none };
+  if (none()) store.set({ run: { offer: LARGER } });
 }
 
 /**
@@ -112,7 +114,7 @@ export async function openPage(store, run) {
   store.set({ view: { note: asked.note } });
   const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
   if (navigator.serviceWorker?.controller) void fonts(store);
-  const { wanted, none } = await openFirst(store, run, asked);
+  await openFirst(store, run, asked);
   keepAddress(store);
   offerLarger(store);
 
@@ -120,15 +122,5 @@ export async function openPage(store, run) {
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void run.run();
   if (store.state.run.model) begin();
-  void fonts(store);
-  const other = SHIPPED.find((m) => m.better && m !== wanted);
-  if (other && none()) {
-    await run.loadModel(new URL(other.file, document.baseURI), {
-      name: other.name,
-      address: other.file,
-      opens: other.opens,
-    });
-    begin();
-  }
   await fonts(store);
 }

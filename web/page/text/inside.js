@@ -72,8 +72,8 @@ export const ATTENTION = {
   /** @param {any} c configuration @param {string} stage @param {number} queries @param {number} keys */
   shape: (c, stage, queries, keys) =>
     `${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
-  /** A head's habit and how strong it is. @param {keyof typeof HABITS} habit @param {number} score */
-  habit: (habit, score) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
+  /** A head's habit and how strong it is. @param {{ habit: keyof typeof HABITS, score: number }} of */
+  habit: ({ habit, score }) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
   /** @param {number} near */
   zooms: (near) => [
     { key: 'near', name: `last ${near} tokens` },

@@ -204,7 +204,6 @@ export const KEPT = {
   title: 'Two runs',
   about: 'change the temperature, the seed, the prompt or the model, and run again',
   forget: 'Forget the kept run',
-  unknown: 'no probabilities are known here',
 };
 
 /** @param {string} name @param {{ model: string, temperature: number, seed: number }} of */
