@@ -120,7 +120,7 @@ export function checkCount(config, entries, where) {
   const room = entries.reduce((n, { shape, bytes }) => n + Math.max(3, Math.min(2 * shape[0] || 0, bytes)), 1024);
   let left = Math.min(room, 1 << 17);
   for (const _ of roster(config))
-    if (!left--)
+    if (left-- <= 0)
       fail(
         'missing-tensor',
         `${where}: ${config.n_layers} layers need more weights than ${entries.length} tensors have`,
