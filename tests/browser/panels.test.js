@@ -85,6 +85,7 @@ pageTest(
       await page.locator('#seed').fill('2');
       await page.locator('#seed').press('Tab');
       await make(page, config.dModel);
+      await quiet(page); // the stage begins anew with the model
       await openView(page, 'inside');
       await page.locator('.attention').getByRole('radio', { name: '÷ √d' }).click();
       assert.deepEqual(await panels(page, names), want, `d_model ${config.dModel}`);
