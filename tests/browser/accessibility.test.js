@@ -78,8 +78,8 @@ for (const [what, how] of Object.entries({
       await accessible(page, 'dialog');
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
-      await page.waitForSelector('.walk .primary');
-      await accessible(page, 'guided walk');
+      await page.waitForSelector('.textbook .primary');
+      await accessible(page, 'textbook');
     },
   );
 }

@@ -26,21 +26,21 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
   ],
 ])) {
   pageTest(
-    `where storage is ${what}, theme and guided walk work until the page is closed`,
+    `where storage is ${what}, theme and textbook work until the page is closed`,
     { hash: STORY, colorScheme: 'light', prepare: (page) => page.addInitScript(take) },
     async ({ page }) => {
       await page.getByRole('button', { name: 'Dark theme' }).click();
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
       await page.getByRole('button', { name: 'Show me how it works' }).click();
-      await page.locator('.walk .primary').click();
-      await says(page, '.walk .num', /^2 of /);
-      await page.locator('.walk').getByRole('button', { name: 'Leave' }).click();
-      await page.waitForSelector('.walk', { state: 'hidden' });
+      await page.locator('.textbook .primary').click();
+      await says(page, '.textbook .num', /^2 of /);
+      await page.locator('.textbook').getByRole('button', { name: 'Leave' }).click();
+      await page.waitForSelector('.textbook', { state: 'hidden' });
     },
   );
 }
 
-const late = '**/assets/{Learn,Lesson}-*.js'; // both are in the view "Learn"
+const late = '**/assets/{Learn,TrainView}-*.js';
 visitTest(
   'a view whose code fails to load says so and loads on retry, and the page is still cached',
   {
@@ -50,8 +50,11 @@ visitTest(
     prepare: (page) => page.route(late, (route) => route.abort()),
   },
   async ({ page }) => {
-    for (const view of ['#view-lesson', '#view-learn'])
-      await page.locator(`${view} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();
+    const missing = (view) => page.locator(`${view} [role="alert"]`).filter({ hasText: 'could not be fetched' });
+    await missing('#view-learn').waitFor();
+    await page.locator('[data-opens="train"]').click();
+    await missing('#view-train').waitFor();
+    await page.locator('[data-opens="learn"]').click();
     await page.evaluate(() => navigator.serviceWorker.ready);
     await page.unroute(late);
     await page.locator('#view-learn').getByRole('button', { name: 'Try again' }).press('Enter');
@@ -63,13 +66,13 @@ visitTest(
     );
     // one whose view is opened anew needs no button
     await openView(page, 'write');
-    await page.locator('[data-opens="learn"]').click();
-    await page.waitForSelector('#view-lesson .lesson');
+    await page.locator('[data-opens="train"]').click();
+    await page.waitForSelector('#view-train .train');
     assert.equal(
-      await page.locator('#view-lesson > .card > [role="alert"], #view-learn > .card > [role="alert"]').count(),
+      await page.locator('#view-train > .card > [role="alert"], #view-learn > .card > [role="alert"]').count(),
       0,
     );
-    assert.equal(await page.locator('.tutorials, .lesson').count(), 2, 'a panel was made twice');
+    assert.equal(await page.locator('.tutorials, #view-train .train').count(), 2, 'a panel was made twice');
   },
 );
 

@@ -1,16 +1,15 @@
-// architectures_page.test.js - what the page says about a model is true of each concept of the configuration: lesson, walk,
-// chapters, counts, comparison, switches, steps of a score
+// architectures_page.test.js - what the page says about a model is true of each concept of the configuration: textbook,
+// counts, comparison, switches, steps of a score
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELDS as CONFIG_FIELDS } from '../../web/lib/config/config_fields.js';
 import { camel, camelConfig, completeConfig } from '../../web/lib/config/config.js';
 import { countParameters } from '../../web/lib/index.js';
 import { IDEAS } from '../../web/page/text/break.js';
-import { CHAPTERS } from '../../web/page/text/chapters.js';
 import { CONTROLS, OPTIONS } from '../../web/page/text/compare.js';
 import { stagesOf } from '../../web/page/text/inside.js';
-import { LESSON } from '../../web/page/text/lesson.js';
-import { stopsOf } from '../../web/page/text/walk.js';
+import { HERE } from '../../web/page/text/here.js';
+import { pagesOf } from '../../web/page/text/textbook.js';
 import { byBlock, byComponent } from '../../web/page/views/count/parameter_groups.js';
 import { chosen, differences, listOf, listed, withField } from '../../web/page/views/experiment/build_fields.js';
 import { flowOf } from '../../web/page/views/experiment/flow.js';
@@ -36,12 +35,11 @@ const factsOf = (config, layer) => ({
   sampler: { temperature: 0.8, seed: 1 },
   drawn: null,
 });
-const lessonOf = (config, layer = 0) =>
-  Object.fromEntries(
-    LESSON.filter(({ when }) => when?.(config) ?? true).map(({ id, say }) => [id, say(factsOf(config, layer))]),
-  );
-/** @param {any} config @param {number} [layer] */
-function walkOf(config, layer = 0) {
+/** What the pages say of one token. @param {any} config @param {number} [layer] */
+const hereOf = (config, layer = 0) =>
+  Object.fromEntries(Object.entries(HERE).map(([id, say]) => [id, say(factsOf(config, layer))]));
+/** What the pages say, and ask. @param {any} config @param {number} [layer] */
+function pagesIn(config, layer = 0) {
   const table = countParameters(config);
   const s = {
     run: { model: { config, parameters: table, kvDtype: 'f32' } },
@@ -49,12 +47,10 @@ function walkOf(config, layer = 0) {
     attention: { head: { layer, head: 0 } },
     sampler: { temperature: 1 },
   };
-  return Object.fromEntries(stopsOf(s).map(({ title, text }) => [title, text(s, config)]));
-}
-const chaptersOf = (config) =>
-  Object.fromEntries(
-    CHAPTERS.map(({ id, paragraphs, question }) => [id, [...paragraphs(config), question(config)].join(' ')]),
+  return Object.fromEntries(
+    pagesOf(s).map(({ id, paragraphs, question }) => [id, [...paragraphs(config, s), question(config)].join(' ')]),
   );
+}
 const ideasIn = (config) =>
   Object.fromEntries(ideasOf(config).map((idea) => [idea, Object.values(IDEAS[idea](config)).join(': ')]));
 /** Texts of a flow, from top to bottom. @param {any[]} items @returns {string[]} */
@@ -67,11 +63,7 @@ test('no text about any concept has a gap, and every count has its formula', () 
     const { rows } = countParameters(config);
     const groups = [...byComponent(rows, config), ...byBlock(rows, config)];
     const texts = [
-      ...[0, 1].flatMap((layer) => [
-        ...Object.values(lessonOf(config, layer)),
-        ...Object.values(walkOf(config, layer)),
-      ]),
-      ...Object.values(chaptersOf(config)),
+      ...[0, 1].flatMap((layer) => [...Object.values(hereOf(config, layer)), ...Object.values(pagesIn(config, layer))]),
       ...Object.values(ideasIn(config)),
       ...flowIn(config),
       ...stagesOf(config).flatMap((stage) => [stage.name, stage.title]),
@@ -83,62 +75,54 @@ test('no text about any concept has a gap, and every count has its formula', () 
   }
 });
 
-test('lesson, walk and chapters follow the norms and the residual stream', () => {
+test('the textbook follows the norms and the residual stream', () => {
   const sandwich = complete({ norm_placement: 'sandwich' });
-  assert.match(lessonOf(sandwich).norm, /^Before the heads read/);
-  assert.match(lessonOf(sandwich).out, /RMSNorm rescales its output, and the result is added/);
-  assert.match(lessonOf(sandwich).ffn, /which pass RMSNorm and are added to the stream/);
-  assert.match(walkOf(sandwich)['One scale'], /and so is what each part of a block computes/);
+  assert.match(hereOf(sandwich).norm, /^Before the heads read/);
+  assert.match(hereOf(sandwich).mix, /RMSNorm rescales its output, and the result is added/);
+  assert.match(hereOf(sandwich).ffn, /which pass RMSNorm and are added to the stream/);
+  assert.match(pagesIn(sandwich).norm, /and so is what each part of a block computes/);
   const output = complete({ norm_placement: 'output' });
-  assert.equal(lessonOf(output).norm, undefined);
-  assert.match(lessonOf(output).out, /RMSNorm rescales its output/);
-  assert.match(walkOf(output)['One scale'], /before it is added/);
-  assert.match(chaptersOf(output).stream, /RMSNorm divides the output of attention or FFN/);
+  assert.equal(hereOf(output).norm, '');
+  assert.match(hereOf(output).mix, /RMSNorm rescales its output/);
+  assert.match(pagesIn(output).norm, /before it is added/);
+  assert.match(pagesIn(output).norm, /RMSNorm divides the output of attention or FFN/);
   const parallel = complete({ parallel_residual: true, shared_norm: true });
-  assert.match(lessonOf(parallel).norm, /^Before the heads and the feed-forward network read/);
-  assert.match(
-    lessonOf(parallel).out,
-    /added to the residual stream together with that of the feed-forward network\.$/,
-  );
-  assert.match(lessonOf(parallel).ffn, /reads the stream that the heads read.*from 1\.00 to 3\.00/);
-  assert.match(walkOf(parallel)['The stream'], /read the same stream and add to it at once/);
-  assert.match(chaptersOf(parallel).ffn, /^Beside attention, and from the same stream/);
-  assert.match(chaptersOf(complete({ use_norm: false })).stream, /norms inside the blocks are switched off/);
+  assert.match(hereOf(parallel).norm, /^Before the heads and the feed-forward network read/);
+  assert.match(hereOf(parallel).mix, /added to the residual stream together with that of the feed-forward network\.$/);
+  assert.match(hereOf(parallel).ffn, /reads the stream that the heads read.*from 1\.00 to 3\.00/);
+  assert.match(pagesIn(parallel).stream, /read the same stream and add to it at once/);
+  assert.match(pagesIn(parallel).ffn, /^Beside attention, and from the same stream/);
+  assert.equal(pagesIn(complete({ use_norm: false })).norm, undefined);
 });
 
-test('lesson, walk and chapters follow positions, windows, scores and the width of the embedding', () => {
+test('the textbook follows positions, windows, scores and the width of the embedding', () => {
   const alibi = complete({ position: 'alibi' });
-  assert.match(lessonOf(alibi).attention, /farther away a key is, the more is subtracted/);
-  assert.doesNotMatch(lessonOf(alibi).qkv, /rotated/);
-  assert.match(walkOf(alibi)['Query, key, value'], /distance of the key is subtracted/);
-  assert.match(chaptersOf(alibi).embedding, /distance of the key is subtracted/);
+  assert.match(hereOf(alibi).softmax, /farther away a key is, the more is subtracted/);
+  assert.doesNotMatch(hereOf(alibi).qkv, /rotated/);
+  assert.match(pagesIn(alibi).position, /distance of the key is subtracted/);
   const some = complete({ rope_layers: [true, false], rotary_dim: 4 });
-  assert.match(lessonOf(some).qkv, /The first 4 numbers of query and key are rotated/);
-  assert.doesNotMatch(lessonOf(some, 1).qkv, /rotated/);
-  assert.match(walkOf(some, 1)['Query, key, value'], /Other layers rotate/);
-  assert.match(chaptersOf(complete({ rope_layers: [false] })).embedding, /except the mask/);
+  assert.match(hereOf(some).qkv, /The first 4 numbers of query and key are rotated/);
+  assert.doesNotMatch(hereOf(some, 1).qkv, /rotated/);
+  assert.match(pagesIn(some, 1).position, /Other layers rotate/);
+  assert.match(pagesIn(complete({ rope_layers: [false] })).position, /except the mask/);
   const windows = complete({ sliding_window: 4, window_layers: [true, false], score_softcap: 50, logit_softcap: 30 });
-  assert.match(lessonOf(windows).attention, /with 4 keys, the last up to this token\. A soft cap .* −50 and 50\./);
-  assert.match(lessonOf(windows, 1).attention, /with 10 keys, those up to this token/);
-  assert.match(lessonOf(windows).head, /between −30 and 30/);
-  assert.match(walkOf(windows).Mask, /more than 3 tokens back/);
-  assert.match(walkOf(windows, 1).Mask, /Other layers also leave out/);
-  assert.match(chaptersOf(windows).attention, /In some layers a sliding window leaves only the last 4 tokens/);
-  assert.match(walkOf(complete({ score_scale: 0.0625 })).Scores, /the next stage multiplies by 0\.0625/);
-  assert.match(walkOf(complete({ score_scale: 1 })).Scores, /takes the products as they are/);
+  assert.match(hereOf(windows).softmax, /with 4 keys, the last up to this token\. A soft cap .* −50 and 50\./);
+  assert.match(hereOf(windows, 1).softmax, /with 10 keys, those up to this token/);
+  assert.match(hereOf(windows).logits, /between −30 and 30/);
+  assert.match(pagesIn(windows).mask, /more than 3 tokens back/);
+  assert.match(pagesIn(windows, 1).mask, /In some layers a sliding window leaves only the last 4 tokens/);
+  assert.match(pagesIn(complete({ score_scale: 0.0625 })).scores, /the next stage multiplies by 0\.0625/);
+  assert.match(pagesIn(complete({ score_scale: 1 })).scores, /takes the products as they are/);
   const narrow = complete({ d_embed: 12 });
-  assert.match(lessonOf(narrow).embedding, /: 12 numbers, from which a matrix makes 32/);
-  assert.match(chaptersOf(narrow).embedding, /64 rows of 12 numbers/);
+  assert.match(hereOf(narrow).embedding, /has 12 numbers, from which a matrix makes 32/);
+  assert.match(pagesIn(narrow).embedding, /64 rows of 12 numbers/);
 });
 
 test('experts are told from the layers that have none', () => {
   const some = complete({ n_experts: 4, n_experts_used: 2, d_expert: 24, expert_layers: [true, false] });
-  assert.match(lessonOf(some).ffn, /become 24 in each of the 2 experts that a router chooses out of 4/);
-  assert.match(lessonOf(some, 1).ffn, /32 numbers become 40, of which/);
-  assert.match(
-    walkOf(some)['The wide layer'],
-    /40 in some layers and 24 in each of the 2 experts .* out of 4 in the others/,
-  );
+  assert.match(hereOf(some).ffn, /become 24 in each of the 2 experts that a router chooses out of 4/);
+  assert.match(hereOf(some, 1).ffn, /32 numbers become 40, of which/);
+  assert.match(pagesIn(some).ffn, /40 in some layers and 24 in each of the 2 experts .* out of 4 in the others/);
   const { rows } = countParameters(some);
   assert.deepEqual(
     byComponent(rows, some)

@@ -46,7 +46,7 @@ function stateOf(q, hash) {
     run: { ...(pace && { pace }) },
     view: {
       id: viewOf(hash),
-      chapter: q.get('chapter') ?? '',
+      learn: q.get('learn') ?? '',
       ...(/^[a-z]+[12]?$/.test(open) && { openStage: open }),
       assignment: {
         question: (q.get('ask') ?? '').slice(0, 500),
@@ -145,11 +145,11 @@ export function applicable(asked) {
  * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
-  const { id, chapter, assignment, openStage } = { ...view, ...changes };
+  const { id, learn, assignment, openStage } = { ...view, ...changes };
   const { model } = run;
   const q = new URLSearchParams();
   if (id !== 'write') q.set('view', id);
-  if (chapter) q.set('chapter', chapter);
+  if (learn) q.set('learn', learn);
   if (assignment.question) q.set('ask', assignment.question);
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
   if (model?.address) q.set('model', model.address);

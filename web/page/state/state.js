@@ -34,9 +34,9 @@ import { SHIPPED } from './models.js';
 /** What is open, and what is said about it. */
 const view = () => ({
   id: /** @type {import('./views.js').View} */ ('write'),
-  chapter: '', // that is open under Learn, '' for none
+  learn: '', // the open page of the textbook, '' for none
+  answered: /** @type {string[]} */ ([]), // pages whose question was answered
   openStage: '', // stage of the anatomy whose values are open, '' for none
-  walk: -1, // stop of the guided walk, -1 for none
   choosing: false, // the dialog of models is open
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
   /** Of a link for a class: what is asked, and panels that are hidden until the visitor asks for them. */

@@ -9,9 +9,6 @@ export const VIEW_CODE = {
   learn: () => import('./learn/Learn.svelte'),
 };
 
-/** The lesson stands above the anatomy, the rest of its view below. */
-export const LESSON_CODE = () => import('./learn/Lesson.svelte');
-
 /** An extra of the view Learn. */
 export const CLAIMS_CODE = () => import('../claims/Tutorials.svelte');
 

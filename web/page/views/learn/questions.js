@@ -1,7 +1,7 @@
-// questions.js - the answers to the chapters' questions, computed from the model and text that are loaded
+// questions.js - the answers to the textbook's questions, computed from the model and text that are loaded
 import { countParameters } from 'glassformer';
-import { embedWidth } from '../../state/architecture.js';
-import { int, percent, quoted } from '../../text/format.js';
+import { embedWidth, scoreScale } from '../../state/architecture.js';
+import { figures, int, percent, quoted } from '../../text/format.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
 /** @typedef {{ page: Readonly<import('../../state/state.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
@@ -9,7 +9,7 @@ import { int, percent, quoted } from '../../text/format.js';
 
 /** A typed number: thousands' separators, blanks and a per cent sign are ignored. @param {string} typed */
 function numberOf(typed) {
-  const plain = typed.replace(/[,\s%]/g, '');
+  const plain = typed.replace(/[,\s%]/g, '').replace('−', '-');
   return plain === '' ? NaN : Number(plain);
 }
 
@@ -34,36 +34,58 @@ function largestWeight({ text: { cursor, tokens }, attention: { patterns, head }
   };
 }
 
+/** A word, whatever its case. @param {string} word @param {string} [words] @returns {Answer} */
+const named = (word, words = word) => ({ matches: (typed) => plain(typed) === word.toLowerCase(), words });
+
+/** The first number of (3, 4) after a norm. @param {any} c */
+const normed = (c) => (c.norm === 'rmsnorm' ? 3 / Math.sqrt(12.5) : -1);
+
 /** @type {Record<string, (source: Source) => Promise<Answer | null> | Answer | null>} */
 const ANSWERS = {
-  tokens: async ({ idsOf }) => number((await idsOf('Strawberries grow slowly')).length),
+  token: async ({ idsOf }) => number((await idsOf('Strawberries grow slowly')).length),
   embedding: ({ page }) => number(config(page).vocabSize * embedWidth(config(page))),
-  attention: ({ page }) => largestWeight(page),
+  position: () => named('yes', 'yes: the row depends on the token alone'),
+  qkv: ({ page }) => number(config(page).nHeads, `${config(page).nHeads}, one for each head`),
+  heads: ({ page }) => number(config(page).dHead),
+  scores: ({ page }) => number(1 / scoreScale(config(page)), figures(1 / scoreScale(config(page))), 0.01),
+  mask: ({ page }) => {
+    const window = config(page).slidingWindow || 4;
+    const left = [1, 2, 3, 4].reduce((n, keys) => n + Math.min(keys, window), 0);
+    return number(left, `${left}: each token sees itself and what came before`);
+  },
+  softmax: ({ page }) => largestWeight(page),
+  mix: () => named('value'),
+  cross: () => number(2, '2: one over its own text, one over the source'),
+  stream: ({ page }) => {
+    const { nLayers, kind, useResidual } = config(page);
+    return number(useResidual ? nLayers * (kind === 'encoder_decoder' ? 3 : 2) : 0);
+  },
+  norm: ({ page }) => number(normed(config(page)), figures(normed(config(page))), 0.01),
   ffn: ({ page }) => {
     const { rows, total } = countParameters(config(page));
     const ffn = rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);
     return number((100 * ffn) / total, percent(ffn / total), 1);
   },
-  stream: ({ page }) => {
-    const { nLayers, kind, useResidual } = config(page);
-    return number(useResidual ? nLayers * (kind === 'encoder_decoder' ? 3 : 2) : 0);
-  },
   logits: () => number(10, 'e^2.303 = 10', 0.1),
   sampling: () => number(100, '100 %: no other token is left'),
+  cache: () => number(1, '1: those of the others are kept'),
+  parameters: ({ page }) => number(config(page).nLayers * config(page).nHeads),
+  cost: () => number(2, '2: one multiplication and one addition'),
   training: ({ page }) =>
     number(
       Math.log(config(page).vocabSize),
       `ln ${config(page).vocabSize} = ${Math.log(config(page).vocabSize).toFixed(2)}`,
       0.02,
     ),
-  'encoder-decoder': () => number(2, '2: one over its own text, one over the source'),
+  induction: () => named('B', 'B: it followed A before'),
+  edits: () => number(1, '1: only heads bring anything from other tokens'),
 };
 
 /** @param {Source['page']} page */
 const config = (page) => /** @type {any} */ (page.run.model).config;
 
 /**
- * @param {string} id  of the chapter
+ * @param {string} id  of the page
  * @param {Source} source
  * @returns {Promise<Answer | null>} null: there is no text to answer from
  */

@@ -1,16 +1,52 @@
-// lesson_facts.js - the numbers of one token in one pass, for the sentences of the lesson
+// facts.js - the numbers of the chosen token in one pass, for the pages of the textbook
 import { hasExperts } from '../../state/architecture.js';
 import { blockPoint } from '../../state/points.js';
+import { probabilities } from './prediction.js';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
-/** @typedef {import('../../text/lesson.js').Facts} Facts */
+/** @typedef {import('../../text/here.js').Facts} Facts */
 
 /**
- * Points whose values the lesson tells, by name.
+ * Reads them from a text that rests.
+ * @param {{ page: Readonly<import('../../state/state.js').State>, set: (patch: any) => void, run: any }} context
+ * @returns {Promise<Facts | null>} null: there is no text
+ */
+export async function readFacts({ page, set, run }) {
+  await run.wantRows();
+  const { model } = page.run,
+    { tokens } = page.text,
+    { head, patterns } = page.attention;
+  if (!model || !tokens.length) return null;
+  const position = Math.max(0, page.text.cursor);
+  set({ text: { cursor: position, follow: false } });
+  const points = pointsOf(model.config, head.layer);
+  const captured = await run.values(Object.values(points));
+  await run.wantLogits(position);
+  const logits = page.text.logits.get(position);
+  const best = logits ? probabilities(logits, []).best : null;
+  if (best) await run.spell([best.id]);
+  const next = tokens[position + 1],
+    row = patterns?.row(head.layer, head.head, position) ?? null;
+  return {
+    config: model.config,
+    token: tokens[position],
+    position,
+    ...head,
+    ...valuesOf(captured, points, position),
+    attended: attendedMost(row, tokens, 2),
+    keys: row?.length ?? position + 1,
+    best: best && logits ? { ...best, logit: logits[best.id], text: page.text.words.get(best.id) ?? '' } : null,
+    sampler: page.sampler,
+    drawn: next ? { id: next.id, text: next.text, p: next.logprob === null ? null : Math.exp(next.logprob) } : null,
+  };
+}
+
+/**
+ * Points whose values are told, by name.
  * @param {any} config
  * @param {number} layer
  */
-export function lessonPoints(config, layer) {
+function pointsOf(config, layer) {
   const block = blockPoint(config, layer);
   const stack = config.kind === 'encoder_decoder' ? 'decoder.' : '';
   return {
@@ -35,11 +71,11 @@ const norm = (/** @type {Float32Array | null} */ row) => row && Math.hypot(...ro
 
 /**
  * @param {Record<string, Tensor>} captured  by point
- * @param {ReturnType<typeof lessonPoints>} points
+ * @param {ReturnType<typeof pointsOf>} points
  * @param {number} position
  * @returns {Pick<Facts, 'embedding' | 'norms' | 'active'>}
  */
-export function valuesOf(captured, points, position) {
+function valuesOf(captured, points, position) {
   const row = (/** @type {keyof typeof points} */ name) => rowOf(captured[points[name] ?? ''], position);
   const [embed, active] = [row('embed'), row('active')];
   return {
@@ -61,7 +97,7 @@ export function valuesOf(captured, points, position) {
  * @param {{ id: number, text: string }[]} keys
  * @param {number} n  at most
  */
-export function attendedMost(row, keys, n) {
+function attendedMost(row, keys, n) {
   if (!row) return [];
   return [...row.keys()]
     .sort((a, b) => row[b] - row[a])

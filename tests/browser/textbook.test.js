@@ -1,0 +1,233 @@
+// textbook.test.js - the textbook in Chromium: from page to page by keyboard, with what is true of the loaded model, a thing to
+// do that is noticed, and questions whose answers the library has
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after } from 'node:test';
+import { countParameters, load } from '../../web/lib/index.js';
+import { pageTest } from './built_page.js';
+import { top } from './expected.js';
+import { STORY, choose, makeRandom, openView, resting, says, shows } from './page_parts.js';
+import { quiet } from './quiet.js';
+
+const MODEL = 'weights/stories-1m-q4_0.gguf';
+const PROMPT = 'Once upon a time, a little fox found a';
+const model = await load(top + MODEL);
+after(() => model.dispose());
+const address = (learn) => `#learn=${learn}&model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}`;
+
+const at = async (page, i) => {
+  await says(page, '.textbook .num', new RegExp(`^${i} of `));
+  await page.waitForSelector('.textbook .primary');
+};
+const begin = async (page) => {
+  await openView(page, 'write');
+  await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
+};
+const said = async (page) => (await page.locator('.textbook .idea').innerText()).replace(/\s+/g, ' ');
+const here = (page) => says(page, '.textbook .here', /./);
+
+/** From the first page to the last by keyboard: what each says, by its title. */
+async function read(page) {
+  await begin(page);
+  const texts = {};
+  for (let i = 1; ; i++) {
+    await at(page, i);
+    texts[await page.locator('#h-textbook').textContent()] = await said(page);
+    const last = (await page.locator('.textbook .primary').textContent()).trim() === 'Done';
+    await page.keyboard.press('PageDown');
+    if (!last) continue;
+    await page.waitForSelector('.textbook', { state: 'hidden' });
+    return texts;
+  }
+}
+
+// The 2017 model adds sinusoids, rescales the stream itself and reads letter by letter.
+pageTest(
+  'the textbook is read from page to page by keyboard and tells of the model that is loaded',
+  {},
+  async ({ page }) => {
+    const modern = await read(page);
+    assert.equal(Object.keys(modern).length, 20);
+    assert.match(modern.Token, /a fixed list of 2,048/);
+    assert.match(modern.Norm, /^Before anything reads/);
+    assert.match(modern.Position, /rotated by angles/);
+    await choose(page, 'stories-GPT-2');
+    const gpt2 = await read(page);
+    assert.match(gpt2.Position, /a row for each position, which is added/);
+    await choose(page, 'dates');
+    await openView(page, 'write');
+    await resting(page);
+    const dates = await read(page);
+    assert.match(dates.Token, /34 pieces, here single letters, from a fixed list of 257/);
+    assert.match(dates.Position, /Sines and cosines/);
+    assert.match(dates.Norm, /^After each sum/);
+    assert.match(dates['Cross-attention'], /all 34 tokens/);
+    assert.match(dates.Logits, /a table of their own/);
+    const all = Object.values(dates).join(' ');
+    assert.doesNotMatch(all, /left as it is|nothing overwrites|rotated by angles/);
+    const config = JSON.parse(readFileSync(`${top}weights/dates/config.json`, 'utf8'));
+    const switches = { use_norm: false, use_residual: false, use_position: false, scale_scores: false };
+    const file = (name, buffer) => ({ name, mimeType: '', buffer });
+    await page
+      .locator('#model-file')
+      .setInputFiles([
+        file('config.json', Buffer.from(JSON.stringify({ ...config, ...switches }))),
+        ...['model.safetensors', 'tokenizer.json'].map((name) =>
+          file(name, readFileSync(`${top}weights/dates/${name}`)),
+        ),
+      ]);
+    await says(page, '.pill', /^(?!dates)/);
+    const bare = await read(page);
+    assert.ok(!('Norm' in bare));
+    assert.match(bare.Position, /Nothing tells this model where/);
+    assert.match(bare.Scores, /divide by √16; this one was told not to/);
+    assert.match(bare['Residual stream'], /told not to/);
+  },
+);
+
+pageTest('a model with fewer pages is told of from the last one that it has', STORY, async ({ page }) => {
+  await begin(page);
+  const num = () => page.locator('.textbook .num').textContent();
+  await page.waitForSelector('.textbook .primary');
+  const all = Number(/\d+$/.exec(await num()));
+  for (let i = 1; i < all - 5; i++) {
+    await at(page, i);
+    await page.locator('.textbook .primary').click();
+  }
+  await at(page, all - 5); // the kv cache
+  await makeRandom(page, 'tutorial-3', 'encoder');
+  await quiet(page);
+  assert.ok(Number(/\d+$/.exec(await num())) < all);
+  assert.equal(await page.locator('#h-textbook').textContent(), 'Feed-forward network');
+});
+
+pageTest(
+  'an address opens a page, which lights its part and has the numbers of the token',
+  address('qkv'),
+  async ({ page }) => {
+    await here(page);
+    assert.equal(await page.locator('#h-textbook').textContent(), 'Query, key, value');
+    await page.waitForSelector('.view:not([hidden]) .anatomy.textbook-here');
+    assert.match(await said(page), /rotated by angles that grow with the position, here 10\./);
+    // what is done is noticed
+    assert.equal(await page.locator('.textbook .task [role="status"]').textContent(), '');
+    await page.locator('.tile').nth(1).press('Enter');
+    await says(page, '.textbook .task [role="status"]', /Done/);
+  },
+);
+
+pageTest('the numbers of the pages are those of the pass', address('logits'), async ({ page }) => {
+  await here(page);
+  const ids = await model.encode(PROMPT);
+  const { logits } = await model.forward(ids);
+  const row = logits.data.slice(-logits.shape[1]);
+  const best = row.reduce((b, x, i) => (x > row[b] ? i : b), 0);
+  const word = (await model.decode([ids.at(-1), best])).slice((await model.decode([ids.at(-1)])).length);
+  assert.ok((await said(page)).includes(`belongs to “${word}`), await said(page));
+  await page.locator('.textbook').getByRole('button', { name: 'Play' }).press('Enter');
+  await says(page, '#h-textbook', /Temperature/);
+  await page.locator('.textbook').getByRole('button', { name: 'Pause' }).press('Enter');
+});
+
+pageTest(
+  'each question is answered by keyboard, and a wrong answer is not accepted',
+  address('token'),
+  async ({ page }) => {
+    const { dModel, dHead, nHeads, vocabSize, nLayers } = model.config;
+    const { rows, total } = countParameters(model.config);
+    const ffn = rows.filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0);
+    const answers = {
+      token: String((await model.encode('Strawberries grow slowly')).length),
+      embedding: (vocabSize * dModel).toLocaleString('en'),
+      position: 'Yes',
+      qkv: String(nHeads),
+      heads: String(dHead),
+      scores: Math.sqrt(dHead).toFixed(2),
+      mask: '10',
+      softmax: null, // below
+      mix: 'value',
+      stream: String(2 * nLayers),
+      norm: '0.85',
+      ffn: `${((100 * ffn) / total).toFixed(1)} %`,
+      logits: '10',
+      sampling: '100',
+      cache: '1',
+      parameters: String(nLayers * nHeads),
+      cost: '2',
+      training: Math.log(vocabSize).toFixed(2),
+      induction: 'b',
+      edits: '1',
+    };
+    for (const [i, id] of Object.keys(answers).entries()) {
+      await at(page, i + 1);
+      const field = page.locator('.question').getByLabel('your answer');
+      await field.fill('zebra');
+      await field.press('Enter');
+      await says(page, '.verdict', /^Not yet/);
+      await field.fill(answers[id] ?? (await largestWeight(page)));
+      await field.press('Enter');
+      await says(page, '.verdict', /^Right/);
+      if (id !== 'edits') await page.locator('.textbook .primary').press('Enter');
+    }
+    await page.locator('.textbook').getByRole('button', { name: 'Leave' }).press('Enter');
+    await openView(page, 'learn');
+    await says(page, '.contents [role="status"]', /^20 of 20 questions answered$/);
+  },
+);
+
+/** The token that the library finds to have the largest weight in the head and for the token that are chosen. */
+async function largestWeight(page) {
+  await page.waitForFunction(() => /head=/.test(location.hash)); // the address is written a moment after the text
+  const [head, cursor] = await page.evaluate(() => {
+    const q = new URLSearchParams(location.hash.slice(1));
+    return [q.get('head'), q.get('at')];
+  });
+  const ids = await model.encode(PROMPT);
+  const [layer, h] = head.split('.').map(Number);
+  const point = `blocks.${layer}.attn.hook_pattern`;
+  const { captured } = await model.forward(ids, { capture: [point] });
+  const [, n] = captured[point].shape,
+    row = cursor === null ? n - 1 : Number(cursor);
+  const weights = captured[point].data.subarray((h * n + row) * n, (h * n + row + 1) * n);
+  const most = weights.reduce((b, x, i) => (x > weights[b] ? i : b), 0);
+  const texts = await Promise.all(ids.map((_, i) => model.decode(ids.slice(0, i + 1))));
+  return texts[most].slice(most ? texts[most - 1].length : 0).trim();
+}
+
+for (const [width, height] of [
+  [320, 256],
+  [1280, 256],
+]) {
+  pageTest(`the textbook fits a window of ${width} x ${height}`, { hash: STORY, width, height }, async ({ page }) => {
+    await page.getByRole('button', { name: 'Show me how it works' }).click();
+    await page.waitForSelector('.textbook .primary');
+    const boxes = () =>
+      page.evaluate(() =>
+        ['.textbook', '#h-textbook', '.textbook .primary'].map((name) => {
+          const { top, bottom } = document.querySelector(name).getBoundingClientRect();
+          return { name, top: Math.round(top), bottom: Math.round(bottom) };
+        }),
+      );
+    for (let i = 1; i <= 4; i++) {
+      await page.waitForFunction(
+        (n) =>
+          document.querySelector('.textbook .num').textContent.startsWith(`${n} of`) &&
+          document.activeElement.matches('.textbook .primary'),
+        i,
+      );
+      for (const { name, top, bottom } of await boxes())
+        assert.ok(top >= 0 && bottom <= height, `${name} reaches from ${top} to ${bottom}`);
+      // every line of the text can be scrolled between the upper edge and the buttons
+      const last = await page.evaluate(() => {
+        const box = document.querySelector('.textbook');
+        box.scrollTop = box.scrollHeight;
+        return {
+          text: box.querySelector('.question').getBoundingClientRect().bottom,
+          foot: box.querySelector('.textbook-foot').getBoundingClientRect().top,
+        };
+      });
+      assert.ok(last.text <= last.foot + 1, `the text ends at ${last.text}, the buttons begin at ${last.foot}`);
+      await page.locator('.textbook .primary').press('Enter');
+    }
+  });
+}

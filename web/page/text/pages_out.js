@@ -1,0 +1,152 @@
+// pages_out.js - the textbook's pages from the residual stream to the next token, and of cost, training and edits
+import { hasTwoStacks, predicts } from '../state/architecture.js';
+import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
+import { widenedAnywhere } from './ffn.js';
+import { int, percent } from './format.js';
+import {
+  changed,
+  otherPrompt,
+  otherToken,
+  otherLayer,
+  otherModel,
+  switched,
+  longer,
+  anatomy,
+  matrix,
+} from './page_parts.js';
+
+/** @typedef {import('./textbook.js').Page} Page */
+
+/** @type {Page[]} */
+export const PAGES_OUT = [
+  {
+    id: 'stream',
+    title: 'Residual stream',
+    ...anatomy('resid'),
+    paragraphs: (c) => [
+      `${summing(c)} ${c.nLayers === 1 ? 'This model has one block.' : `${int(c.nLayers)} blocks do this one after another, each with weights of its own.`}`,
+    ],
+    task: { words: 'Step to another layer above the picture.', done: otherLayer },
+    question: (c) =>
+      `How many times is something added to the stream of a token in all ${hasTwoStacks(c) ? 'decoder ' : ''}blocks together?`,
+  },
+  {
+    id: 'norm',
+    title: 'Norm',
+    ...anatomy('norm1'),
+    when: (c) => c.useNorm,
+    paragraphs: (c) => [SCALE[c.normPlacement], normed(c)],
+    task: { words: 'Step to another layer: it has a norm of its own.', done: otherLayer },
+    question: (c) =>
+      `${c.norm === 'rmsnorm' ? 'RMSNorm' : 'LayerNorm'} of the vector (3, 4), its gain being 1: what is the first number? (two decimals)`,
+  },
+  {
+    id: 'ffn',
+    title: 'Feed-forward network',
+    ...anatomy('ffn'),
+    paragraphs: (c) => [
+      `${c.parallelResidual ? 'Beside attention, and from the same stream,' : 'After attention'} each token is worked on alone: ${int(c.dModel)} numbers become ${widenedAnywhere(c)}, ${activation(c)}, and they become ${int(c.dModel)} again. Much of what a model knows about words is stored here.`,
+    ],
+    task: { words: 'Choose another token: other units are active.', done: otherToken },
+    question: () => 'What share of all parameters do the feed-forward networks have, in per cent?',
+  },
+  {
+    id: 'logits',
+    title: 'Logits',
+    view: 'write',
+    at: '.next',
+    when: predicts,
+    paragraphs: (c) => [
+      `At the end the stream is compared with one row for each token: ${int(c.vocabSize)} logits. ${c.tieWordEmbeddings ? 'The rows are those of the embedding table, used a second time: the weights are tied, and the table of parameters counts this head as 0.' : 'The rows are a table of their own, as large as the embedding.'}`,
+      'Softmax makes probabilities of the logits.',
+    ],
+    task: { words: 'Choose a token of the text and look at what could have followed it.', done: otherToken },
+    question: () => 'One logit is larger than another by 2.303. How many times as probable is its token?',
+  },
+  {
+    id: 'sampling',
+    title: 'Temperature and top-k',
+    view: 'write',
+    at: '.next',
+    when: predicts,
+    paragraphs: (_, s) => [
+      `The next token is drawn. Temperature divides the logits before softmax: below 1 the likeliest gain, at 0 ${s.sampler.temperature === 0 ? '(as now) ' : ''}the likeliest is always taken. Top-k keeps the k likeliest tokens; top-p the smallest set whose probabilities add up to p. A seed makes the draw repeatable.`,
+    ],
+    task: {
+      words: 'Move the temperature and watch the bars: the model does not run again.',
+      done: changed((s) => s.sampler.temperature),
+    },
+    question: () => 'With top-k = 1, what is the probability of the token that is drawn, in per cent?',
+  },
+  {
+    id: 'cache',
+    title: 'The kv cache',
+    view: 'count',
+    at: '.memory',
+    when: (c) => predicts(c) && c.causal,
+    paragraphs: (c, s) => [
+      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token${hasTwoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
+    ],
+    task: { words: 'Write one more token (Step) and look at the map again.', done: longer },
+    question: () => 'For how many tokens are keys and values computed when one token is added to a text of 100?',
+  },
+  {
+    id: 'parameters',
+    title: 'Counting parameters',
+    view: 'count',
+    at: '.parameters',
+    paragraphs: (c, s) => [
+      `Each row of the table counts one component from the sizes of the model; the sum is compared with the file. ${percent((s.run.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.run.model?.parameters.total ?? 1))} of all parameters are in the feed-forward networks.`,
+    ],
+    task: { words: 'Load another model and compare the shares.', done: otherModel },
+    question: (c) => `How many heads has this model in its ${int(c.nLayers)} layers together?`,
+  },
+  {
+    id: 'cost',
+    title: 'Cost',
+    view: 'count',
+    at: '.cost',
+    paragraphs: () => [
+      'For one token each weight of a matrix is read once, multiplied once and added once. Writing is therefore limited by how fast weights can be read, and reading a long prompt by how fast one can multiply. Attention adds work that grows with the length of the text.',
+    ],
+    task: { words: 'Write one more token (Step) and read its time.', done: longer },
+    question: () => 'How many floating-point operations does one weight of a matrix take part in for one token?',
+  },
+  {
+    id: 'training',
+    title: 'Training',
+    view: 'train',
+    at: '.train',
+    paragraphs: () => [
+      'All parameters begin as random numbers. Training shows the model a text, compares its predictions with what follows, and moves every parameter a little so that the loss falls.',
+      'The loss is the mean surprise: minus the natural logarithm of the probability of the correct token.',
+    ],
+    task: { words: 'Train a small model on your own text, and use it.', done: otherModel },
+    question: (c) =>
+      `Before training all ${int(c.vocabSize)} tokens are about equally likely. What is the loss then? (two decimals)`,
+  },
+  {
+    id: 'induction',
+    title: 'Induction',
+    view: 'write',
+    at: '.heads',
+    when: (c) => predicts(c) && c.causal && c.nLayers > 1,
+    paragraphs: () => [
+      'A head can look for an earlier place where the present token stood, and attend to what followed it there. With it a model continues a pattern that it has seen once, in its prompt. Two heads do this together: one in an earlier layer tells each token what came before it.',
+    ],
+    task: { words: 'Put a prompt that repeats a phrase, and choose the head named “followed”.', done: otherPrompt },
+    question: () => 'The text is A B C A. Which letter does an induction head predict?',
+  },
+  {
+    id: 'edits',
+    title: 'Edits',
+    view: 'experiment',
+    at: '.ablate',
+    set: { view: { openStage: '' } },
+    paragraphs: () => [
+      'Where a head looks is not yet what it is for. Switch parts off and see how the text changes: what changes nothing alone may still be replaced by another part. Then load a model of your own: nothing leaves this page.',
+    ],
+    task: { words: 'Switch off one head, or one feed-forward network.', done: switched },
+    question: () => 'With every head switched off, on how many tokens of a text does a prediction depend?',
+  },
+];

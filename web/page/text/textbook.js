@@ -1,0 +1,46 @@
+// textbook.js - the pages of the textbook: one idea each, where it is seen, one thing to do, one question. What is said
+// holds for the model that is loaded.
+import { PAGES_IN } from './pages_in.js';
+import { PAGES_OUT } from './pages_out.js';
+
+/**
+ * @typedef {import('../state/state.js').State} State
+ * @typedef {object} Page
+ * @property {string} id        in addresses: `learn=qkv`
+ * @property {string} title
+ * @property {import('../state/views.js').View} view
+ * @property {string} at        selector of the part that is lit
+ * @property {import('../state/store.js').Patch} [set]
+ * @property {(c: any) => boolean} [when]  the model has such a part
+ * @property {(c: any, s: State) => string[]} paragraphs  c: the configuration
+ * @property {{ words: string, done: (now: State, before: State) => boolean }} task  before: as the page was opened
+ * @property {(c: any) => string} question  answered by views/learn/questions.js under the same id
+ */
+
+/** @type {Page[]} */
+export const TEXTBOOK = [...PAGES_IN, ...PAGES_OUT];
+
+/** The pages that the loaded model has. @param {State} s */
+export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);
+
+export const TEXTBOOK_WORDS = {
+  title: 'Textbook',
+  about: 'one idea a page, with one thing to do and one question',
+  here: 'Here.',
+  task: 'Try it.',
+  done: 'Done ✓',
+  question: 'Question.',
+  answer: 'your answer',
+  check: 'Check',
+  right: (/** @type {string} */ answer) => `Right: ${answer}.`,
+  wrong: 'Not yet. Look again, or try another answer.',
+  unknown: 'The question needs a text: write one first.',
+  answered: (/** @type {number} */ n, /** @type {number} */ all) => `${n} of ${all} questions answered`,
+  play: 'Play',
+  pause: 'Pause',
+  back: 'Back',
+  next: 'Next',
+  end: 'Done',
+  leave: 'Leave',
+  of: (/** @type {number} */ i, /** @type {number} */ n) => `${i} of ${n}`,
+};
