@@ -2,8 +2,8 @@
 //
 //   node tests/run.js GROUP...     layout native wasm node browser package faults
 //
-// `./build.sh test` builds what the groups need and then runs this script. As many files run at once as there are
-// cores, at least two; a browser mostly waits, so one core begins with the browsers and the others with the rest. A
+// `./build.sh test` builds what the groups need and then runs this script. One file more than there are cores runs at
+// once, at least three, since most files wait now and then; one lane begins with the browsers, the others with the rest. A
 // group that executed no test fails. The last line is `N passed, N failed, N skipped`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
@@ -110,8 +110,8 @@ function outputOf(program, args) {
   });
 }
 
-/** Run jobs on one core: those of its own kind first, then the others'. Both lists are shared with the other cores. */
-async function runOnCore(own, others) {
+/** Run jobs one after another: those of its own kind first, then the others'. Both lists are shared with the other lanes. */
+async function runLane(own, others) {
   for (let job; (job = own.shift() ?? others.shift());) {
     const began = performance.now();
     const { output, ...count } = await job.work(job.file);
@@ -132,8 +132,8 @@ const jobs = names.flatMap((group) => {
 });
 const [browsers, rest] = [true, false].map((is) => jobs.filter(({ group }) => inBrowser.has(group) === is));
 await Promise.all(
-  Array.from({ length: Math.max(2, availableParallelism()) }, (_, core) =>
-    core === 0 ? runOnCore(browsers, rest) : runOnCore(rest, browsers),
+  Array.from({ length: Math.max(3, availableParallelism() + 1) }, (_, lane) =>
+    lane === 0 ? runLane(browsers, rest) : runLane(rest, browsers),
   ),
 );
 

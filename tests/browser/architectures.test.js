@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from './built_page.js';
-import { openView } from './page_parts.js';
+import { openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const SMALL = { vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96 };
@@ -43,25 +43,19 @@ async function readViews(page) {
   }
 }
 
-/** Every stop of the lesson. @param {any} page @returns {Promise<string>} */
-async function lessonOf(page) {
+/** Every page of the textbook. @param {any} page @returns {Promise<string>} */
+async function textbookOf(page) {
   await openView(page, 'learn');
-  const lesson = page.locator('#lesson');
-  await lesson.getByRole('button', { name: 'Play the lesson' }).click();
-  await lesson.getByRole('button', { name: 'Pause' }).click();
+  await page.locator('.contents').getByRole('button', { name: 'Token', exact: true }).click();
   const said = [];
-  const next = lesson.getByRole('button', { name: 'Next' });
-  for (;;) {
-    said.push(await lesson.locator('.stop').innerText());
-    if (await next.isDisabled()) break;
-    await next.click();
-    await page.waitForFunction(
-      (/** @type {string} */ before) =>
-        /** @type {HTMLElement} */ (document.querySelector('#lesson .stop')).innerText !== before,
-      said.at(-1),
-    );
+  for (let last = false; !last;) {
+    await says(page, '.textbook .num', new RegExp(`^${said.length + 1} of `));
+    await quiet(page);
+    said.push(`${await page.locator('#h-textbook').innerText()}: ${await page.locator('.textbook .idea').innerText()}`);
+    const onward = page.locator('.textbook .primary');
+    last = (await onward.innerText()) === 'Done';
+    await onward.click();
   }
-  assert.ok(said.length >= 9, said.join('\n'));
   for (const text of said) assert.doesNotMatch(text, /undefined|NaN|null/);
   return said.join('\n');
 }
@@ -110,7 +104,10 @@ test('parallel blocks with ALiBi: one sum, the same stream for both, no rotation
       ...['LayerNorm', 'GELU-tanh FFN, 48', '+ both + stream'],
       ...['LayerNorm', 'Head, shared with the embedding'],
     ]);
-    assert.match(await lessonOf(page), /subtracted from its score \(ALiBi\)[^]*together with that of the feed-forward/);
+    assert.match(
+      await textbookOf(page),
+      /subtracted from its score \(ALiBi\)[^]*together with that of the feed-forward/,
+    );
   });
 });
 
@@ -145,7 +142,7 @@ test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the cap
       '+ stream',
     ]);
     assert.ok((await ideasOf(page)).includes('without × 0.25'));
-    assert.match(await lessonOf(page), /A soft cap keeps the scores between −20 and 20[^]*between −30 and 30/);
+    assert.match(await textbookOf(page), /A soft cap keeps the scores between −20 and 20[^]*between −30 and 30/);
   });
 });
 
@@ -165,15 +162,15 @@ test('norms of outputs and of whole q and k: no norm before the heads, refusals 
     );
     const flow = await flowOf(page);
     assert.deepEqual(flow.slice(1, 4), ['Attention, 4 heads, rotary', 'RMSNorm', '+ stream']);
-    const lesson = await lessonOf(page);
-    assert.match(lesson, /RMSNorm rescales query and key[^]*RMSNorm rescales its output, and the result is added/);
-    assert.doesNotMatch(lesson, /One scale/);
+    const textbook = await textbookOf(page);
+    assert.match(textbook, /RMSNorm rescales query and key[^]*RMSNorm rescales its output, and the result is added/);
+    assert.doesNotMatch(textbook, /Before the heads read/);
   });
 });
 
 test('experts in every second layer: how many of them work on a token, and the layer without', async () => {
   await seen({ n_experts: 6, n_experts_used: 2, d_expert: 24, expert_layers: [true, false] }, async (page) => {
-    assert.match(await lessonOf(page), /each of the 2 experts that a router chooses out of 6/);
+    assert.match(await textbookOf(page), /each of the 2 experts that a router chooses out of 6/);
     await openView(page, 'inside');
     const stage = await openStage(page, 'Experts, 2 of 6');
     assert.match(stage, /each of 6 small FFNs[^]*32 numbers become 24 in each[^]*divided by their sum/);

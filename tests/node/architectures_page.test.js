@@ -19,7 +19,7 @@ import { CONCEPTS, TINY } from './concepts.js';
 const complete = (changes) => camelConfig(completeConfig({ ...TINY, ...changes }));
 const PLAIN = complete({});
 
-/** Facts of a pass, as the lesson gets them. @param {any} config @param {number} layer @returns {any} */
+/** Facts of a pass, as the textbook gets them. @param {any} config @param {number} layer @returns {any} */
 const factsOf = (config, layer) => ({
   config,
   token: { id: 5, text: ' fox' },

@@ -1,11 +1,11 @@
-// experiments.test.js - the calculations behind patching, steering, predicting and the lessons, on a shipped model
+// experiments.test.js - the calculations behind patching, steering, predicting and the textbook, on a shipped model
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/index.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction, steeringPoint } from '../../web/page/views/experiment/steering.js';
-import { attendedMost, lessonPoints, valuesOf } from '../../web/page/views/learn/lesson_facts.js';
+import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/facts.js';
 import { counted, guessable, knownFrom, probabilities } from '../../web/page/views/learn/prediction.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -109,9 +109,9 @@ test('a guess is worth its surprise to the model', () => {
   assert.equal(knownFrom([7, 5], 7), 3);
 });
 
-test('the lesson’s numbers are those of the pass', async () => {
+test('the textbook’s numbers are those of the pass', async () => {
   const ids = await model.encode('Once upon a time, a little fox');
-  const points = lessonPoints(model.config, 1);
+  const points = pointsOf(model.config, 1);
   const { captured } = await forward(ids, { capture: Object.values(points) });
   const position = ids.length - 1;
   const facts = valuesOf(captured, points, position);

@@ -101,7 +101,7 @@ test('generation at reading pace keeps its pace when options change during it', 
 
 // Capturing every layer took a small model 15 to 20 % of its speed.
 test('at full speed the layers that are shown are captured, and the others read when shown or at rest', async () => {
-  const { state, run } = made({ run: { pace: 'fast', maxTokens: 60 } });
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 60 }, view: { id: 'count' } });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   state.attention.head = { layer: 1, head: 0 };
   const { api, config } = state.run.model;
@@ -826,15 +826,6 @@ test('input before the first model is loaded is kept', async () => {
   await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
   await followAddress(asked, random.store, random.run);
   assert.deepEqual([random.state.text.tokens.map((t) => t.id), random.state.attention.head.head], [[98, 99], 1]);
-});
-
-test('a model that may only replace certain models is used when there is none', async () => {
-  const { state, run } = made();
-  const about = { name: 'a', address: 'a', instead: () => false };
-  await run.loadModel(stories, about);
-  assert.equal(state.run.model?.name, 'a');
-  await run.loadModel(stories, { ...about, name: 'b' });
-  assert.equal(state.run.model.name, 'a');
 });
 
 test('a token chosen from a text generated at full speed has its probability', async () => {

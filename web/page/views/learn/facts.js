@@ -46,7 +46,7 @@ export async function readFacts({ page, set, run }) {
  * @param {any} config
  * @param {number} layer
  */
-function pointsOf(config, layer) {
+export function pointsOf(config, layer) {
   const block = blockPoint(config, layer);
   const stack = config.kind === 'encoder_decoder' ? 'decoder.' : '';
   return {
@@ -75,7 +75,7 @@ const norm = (/** @type {Float32Array | null} */ row) => row && Math.hypot(...ro
  * @param {number} position
  * @returns {Pick<Facts, 'embedding' | 'norms' | 'active'>}
  */
-function valuesOf(captured, points, position) {
+export function valuesOf(captured, points, position) {
   const row = (/** @type {keyof typeof points} */ name) => rowOf(captured[points[name] ?? ''], position);
   const [embed, active] = [row('embed'), row('active')];
   return {
@@ -97,7 +97,7 @@ function valuesOf(captured, points, position) {
  * @param {{ id: number, text: string }[]} keys
  * @param {number} n  at most
  */
-function attendedMost(row, keys, n) {
+export function attendedMost(row, keys, n) {
   if (!row) return [];
   return [...row.keys()]
     .sort((a, b) => row[b] - row[a])
