@@ -148,7 +148,7 @@ for (const group of names) {
   for (const key of Object.keys(sum)) sum[key] += count[key];
   const { passed, failed, skipped, seconds } = count;
   console.log(
-    `${group.padEnd(8)} ${passed} passed, ${failed} failed, ${skipped} skipped  (${seconds.toFixed(1)} s of one core)`,
+    `${group.padEnd(8)} ${passed} passed, ${failed} failed, ${skipped} skipped  (${seconds.toFixed(1)} s of one lane)`,
   );
 }
 console.log(`\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
