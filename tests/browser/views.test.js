@@ -18,7 +18,7 @@ visitTest('each view has a tab and an address, and the text stays while views ch
     await page.waitForFunction((view) => !document.querySelector(`#view-${view}`)?.hidden, id);
     assert.equal(await shownView(page), id);
     assert.equal(await page.locator('.tabs-of-views a[aria-current]').innerText(), name);
-    assert.equal(await page.locator(`#view-${id} .card`).first().isVisible(), true, `${id} is empty`);
+    await page.locator(`#view-${id} .card`).first().waitFor();
     if (id !== 'write') assert.match(new URL(page.url()).hash, new RegExp(`[#&]view=${id}`));
     assert.equal(await textOf(page), before);
   }
