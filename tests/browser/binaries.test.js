@@ -105,7 +105,7 @@ for (const [tier, flag] of [
 describe('threads', () => {
   let browser;
   before(async () => {
-    browser = await launch({ shell: true });
+    browser = await launch(); // the headless shell sometimes still lists a worker that was terminated
   });
   after(() => browser.close());
 
