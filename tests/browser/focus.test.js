@@ -2,7 +2,7 @@
 // is not lost
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
-import { SMALL, atLeast, counts, made, openView, says } from './page_parts.js';
+import { SMALL, atLeast, counts, made, openView, says, shows } from './page_parts.js';
 import { held, hold, holding, release } from './holding.js';
 import { button } from './training_parts.js';
 
@@ -33,18 +33,18 @@ pageTest(
   `#${made(deep, 1)}&prompt=ab&source=cde&open=ffn`,
   async ({ page }) => {
     const inTurn = () =>
-      page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
+      page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')).join());
     await openView(page, 'inside');
     await page.getByRole('radio', { name: 'encoder', exact: true }).click();
     for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Next layer' }).click();
     await says(page, '.stepper output', /^3 of 3$/);
-    assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 3/);
-    assert.deepEqual(await inTurn(), ['layer 3, head 1']);
+    await says(page, '#h-attention', /^Encoder layer 3/);
+    await shows(page, inTurn, 'layer 3, head 1');
     // the picture draws the decoder, whose last layer this is
     await says(page, '.inspector .values .cell', /^decoder\.1\.mlp/);
     await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
     await says(page, '#h-attention', /^Layer 2, head 1/);
-    assert.deepEqual(await inTurn(), ['layer 2, head 1']);
+    await shows(page, inTurn, 'layer 2, head 1');
   },
 );
 
@@ -67,7 +67,7 @@ pageTest(
     assert.deepEqual(await order(values), ['0 true', '-1 false', '-1 false']);
     await page.getByRole('radio', { name: 'before activation' }).press('ArrowRight');
     assert.deepEqual(await order(values), ['-1 false', '0 true', '-1 false']);
-    assert.match(await page.locator('.values .cell').textContent(), /mlp\.hook_post/);
+    await says(page, '.values .cell', /mlp\.hook_post/);
     assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), 'activation');
     await openView(page, 'learn');
     await page.locator('[data-tutorial="5"] summary').press('Enter');
