@@ -6,7 +6,7 @@ import { repeatedTokens } from '../../web/page/state/habits.js';
 import { figures, percent } from '../../web/page/text/format.js';
 import { visit } from './built_page.js';
 import { withModel } from './expected.js';
-import { STORY, atLeast, counts, resting, runPrompt, says, settled } from './page_parts.js';
+import { STORY, atLeast, counts, resting, runPrompt, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const WIDTHS = [390, 820, 1280, 1440, 1920];

@@ -6,7 +6,7 @@ import { after } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { top } from './expected.js';
-import { STORY, choose, makeRandom, openView, resting, says, shows } from './page_parts.js';
+import { STORY, choose, makeRandom, openView, resting, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -133,7 +133,7 @@ pageTest(
   'each question is answered by keyboard, and a wrong answer is not accepted',
   address('token'),
   async ({ page }) => {
-    const { dModel, dHead, nHeads, vocabSize, nLayers } = model.config;
+    const { dModel, dHead, nHeads, nKvHeads, vocabSize, nLayers } = model.config;
     const { rows, total } = countParameters(model.config);
     const ffn = rows.filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0);
     const answers = {
@@ -152,7 +152,7 @@ pageTest(
       logits: '10',
       sampling: '100',
       cache: '1',
-      parameters: String(nLayers * nHeads),
+      parameters: String(2 * dModel * dHead * (nHeads + nKvHeads)),
       cost: '2',
       training: Math.log(vocabSize).toFixed(2),
       induction: 'b',

@@ -8,7 +8,6 @@
 import { fail, show } from '../base/errors.js';
 import { MAX_POINT, complement } from './expression.js';
 
-/** @import { Expression } from './expression.js' */
 /** @typedef {[number, number][]} Ranges */
 /**
  * A pattern: an expression of characters, and the places where a text begins or ends.

@@ -40,7 +40,10 @@ const rlvr = {
     const isPrinted = (json.norm ?? 'rmsnorm') === 'rmsnorm' && (json.ffn ?? 'swiglu') === 'swiglu';
     for (const key of files && !isPrinted ? ['pre_norm', 'positional'] : [])
       if (json[key] === undefined)
-        fail('bad-config', `config.json: ${key} is missing, which no tensor of a variant of the printed class tells`);
+        fail(
+          'bad-config',
+          `config.json: ${key} is missing: names and shapes of the tensors do not tell it; add it there, or give it in load's option config`,
+        );
     // The literal Transformer ends with an RMSNorm, whatever the norms of its blocks are.
     const isLiteral = files?.has('final_norm.gamma') && !files.has('final_norm.beta') && json.norm === 'layernorm';
     const kind = json.final_norm ?? (isLiteral ? 'rmsnorm' : undefined);

@@ -3,7 +3,7 @@ import { MAX_LAYERS, repeating } from '../config/layers.js';
 import { BIASED, SIZE_KEYS, GPT2_KEYS, activation, biasKeys, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 
-/** @import { Family, Json } from './families_common.js' */
+/** @import { Family } from './families_common.js' */
 
 /** Names of GPT-2's tensors, without a prefix. */
 const GPT2_NAMES = {

@@ -4,7 +4,6 @@ import { fail } from '../base/errors.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
 /** @import { EngineSession } from '../engine/engine_session.js' */
-/** @import { Tensor } from '../engine/engine.js' */
 /** @import { Yielder } from '../base/event_loop.js' */
 
 /**

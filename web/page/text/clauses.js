@@ -1,13 +1,5 @@
 // clauses.js - what the textbook says of a part, by the architecture that is loaded
-import {
-  hasAlibi,
-  hasDistanceBias,
-  hasTwoStacks,
-  isGated,
-  rotates,
-  rotatesAnywhere,
-  scoreScale,
-} from '../state/architecture.js';
+import { hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int } from './format.js';
 import { factor } from './formulas.js';

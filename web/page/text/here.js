@@ -7,7 +7,6 @@ import {
   hasExperts,
   normsBefore,
   normsOutput,
-  predicts,
   rotaryDim,
   rotates,
   windowOf,

@@ -99,7 +99,8 @@ export const PAGES_OUT = [
       `Each row of the table counts one component from the sizes of the model; the sum is compared with the file. ${percent((s.run.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.run.model?.parameters.total ?? 1))} of all parameters are in the feed-forward networks.`,
     ],
     task: { words: 'Load another model and compare the shares.', done: otherModel },
-    question: (c) => `How many heads has this model in its ${int(c.nLayers)} layers together?`,
+    question: () =>
+      'How many parameters have the four matrices of one attention (W_q, W_k, W_v, W_o) in one layer, without biases?',
   },
   {
     id: 'cost',
@@ -134,7 +135,10 @@ export const PAGES_OUT = [
     paragraphs: () => [
       'A head can look for an earlier place where the present token stood, and attend to what followed it there. With it a model continues a pattern that it has seen once, in its prompt. Two heads do this together: one in an earlier layer tells each token what came before it.',
     ],
-    task: { words: 'Put a prompt that repeats a phrase, and choose the head named “followed”.', done: otherPrompt },
+    task: {
+      words: 'Give it a prompt that says a phrase twice, then look at the head named “followed”.',
+      done: otherPrompt,
+    },
     question: () => 'The text is A B C A. Which letter does an induction head predict?',
   },
   {

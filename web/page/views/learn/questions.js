@@ -1,6 +1,6 @@
 // questions.js - the answers to the textbook's questions, computed from the model and text that are loaded
 import { countParameters } from 'glassformer';
-import { embedWidth, scoreScale } from '../../state/architecture.js';
+import { embedWidth, scoreScale, windowOf } from '../../state/architecture.js';
 import { figures, int, percent, quoted } from '../../text/format.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
@@ -49,7 +49,7 @@ const ANSWERS = {
   heads: ({ page }) => number(config(page).dHead),
   scores: ({ page }) => number(1 / scoreScale(config(page)), figures(1 / scoreScale(config(page))), 0.01),
   mask: ({ page }) => {
-    const window = config(page).slidingWindow || 4;
+    const window = windowOf(config(page), page.attention.head.layer) || 4;
     const left = [1, 2, 3, 4].reduce((n, keys) => n + Math.min(keys, window), 0);
     return number(left, `${left}: each token sees itself and what came before`);
   },
@@ -69,7 +69,10 @@ const ANSWERS = {
   logits: () => number(10, 'e^2.303 = 10', 0.1),
   sampling: () => number(100, '100 %: no other token is left'),
   cache: () => number(1, '1: those of the others are kept'),
-  parameters: ({ page }) => number(config(page).nLayers * config(page).nHeads),
+  parameters: ({ page }) => {
+    const { dModel, dHead, nHeads, nKvHeads } = config(page);
+    return number(2 * dModel * dHead * (nHeads + nKvHeads));
+  },
   cost: () => number(2, '2: one multiplication and one addition'),
   training: ({ page }) =>
     number(
