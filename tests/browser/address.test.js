@@ -96,9 +96,7 @@ pageTest('another address put into the same tab is followed, the skip link is no
       location.hash = '#model=weights/stories-1m.gguf&prompt=The+cat&seed=3&written=4';
     }, 290);
   });
-  await page.waitForFunction(() => !window.same && document.querySelectorAll('.tok:not(.given)').length === 4, null, {
-    timeout: 30_000,
-  });
+  await page.waitForFunction(() => !window.same && document.querySelectorAll('.tok:not(.given)').length === 4);
   const model = await load(`${top}weights/stories-1m.gguf`);
   const given = await model.encode('The cat'),
     want = [...given];

@@ -7,7 +7,7 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { top } from './expected.js';
 import { complete, openView } from './page_parts.js';
-import { watchQuiet } from './quiet.js';
+import { PATIENCE, watchQuiet } from './quiet.js';
 
 export const site = `${top}site`;
 
@@ -64,6 +64,7 @@ export async function visit({
     permissions: ['clipboard-read', 'clipboard-write'],
     ...how,
   });
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const requests = [],
     complaints = [];
@@ -93,7 +94,7 @@ export async function open(how = {}) {
   const all = typeof how === 'string' ? { hash: how } : { hash: LARGER, ...how },
     { hash = '', view } = all;
   const visitor = await visit(all);
-  await visitor.page.waitForSelector('.tok:visible, .strip .line span:visible', { timeout: 60_000 });
+  await visitor.page.waitForSelector('.tok:visible, .strip .line span:visible');
   const written = /&written=(\d+)/.exec(hash);
   if (written && !/view=(?!write)/.test(hash)) await complete(visitor.page, Number(written[1]));
   if (view) await openView(visitor.page, view);

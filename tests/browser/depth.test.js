@@ -7,7 +7,7 @@ import { STORY, counts, openView, says } from './page_parts.js';
 const openLab = async (page) => {
   await openView(page, 'experiment');
   await page.locator('.lab > summary').press('Enter');
-  await page.waitForSelector('.depth circle', { timeout: 60_000 });
+  await page.waitForSelector('.depth circle');
   await page.locator('#depth .as-table').evaluate((d) => {
     d.open = true;
   });
@@ -23,7 +23,7 @@ pageTest('depth: Stop ends the measuring worker and keeps earlier results', STOR
   await openView(page, 'experiment');
   await page.locator('.lab > summary').press('Enter');
   const press = (name) => page.locator('#depth').getByRole('button', { name, exact: true }).press('Enter');
-  await page.waitForSelector('.depth circle', { timeout: 60_000 });
+  await page.waitForSelector('.depth circle');
   const workers = page.workers().length;
   await page.locator('#depth-layers').fill('64');
   await page.locator('#depth-width').selectOption('128');
@@ -53,7 +53,7 @@ pageTest(
   async ({ page }, t) => {
     await openView(page, 'experiment');
     await page.locator('.lab > summary').press('Enter');
-    await page.waitForSelector('.depth circle', { timeout: 60_000 });
+    await page.waitForSelector('.depth circle');
     await page.locator('#depth .as-table').evaluate((d) => {
       d.open = true;
     });

@@ -151,7 +151,6 @@ pageTest('a folder without a model, and an unreadable file, are refused with a m
     await page.waitForFunction(
       (source) => new RegExp(source).test(document.querySelector('.error [role="alert"]').textContent),
       words.source,
-      { timeout: 5000 },
     );
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.waitForFunction(() => document.querySelector('.error').hidden);
@@ -177,7 +176,7 @@ pageTest('a folder without a model, and an unreadable file, are refused with a m
     ['unreadable file', 'notes could not be read: The file is gone.'],
   ]) {
     await drop(page, '#train-text', how);
-    await page.locator('.train .wrong').filter({ hasText: words }).waitFor({ timeout: 5000 });
+    await page.locator('.train .wrong').filter({ hasText: words }).waitFor();
   }
   assert.equal(await page.locator('#train-text').inputValue(), before);
   assert.equal(await page.locator('.error').isVisible(), false);

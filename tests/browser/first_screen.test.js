@@ -71,7 +71,7 @@ async function nothingMoves(t, widths, how, start) {
 }
 
 test('nothing moves from the opening of the page to the end of the story that it writes by itself', (t) =>
-  nothingMoves(t, WIDTHS, {}, (page) => page.waitForSelector('.tok:not(.given)', { timeout: 60_000 })));
+  nothingMoves(t, WIDTHS, {}, (page) => page.waitForSelector('.tok:not(.given)')));
 
 test('nothing moves while a story is run at reading speed', (t) =>
   nothingMoves(
@@ -79,7 +79,7 @@ test('nothing moves while a story is run at reading speed', (t) =>
     [390, 1440],
     { hash: '#model=weights/stories-1m.gguf&prompt=Tom and Sue&pace=reading&seed=5' },
     async (page) => {
-      await page.waitForSelector('.tok', { timeout: 60_000 });
+      await page.waitForSelector('.tok');
       await page.locator('.go').click();
       await page.waitForSelector('.tok:not(.given)');
     },
@@ -142,7 +142,7 @@ test('narrower screens have the same cards in two columns, a phone in one, in th
     [390, 844, [0, 0, 0, 0, 0, 0, 0]],
   ]) {
     const { page, close } = await visit({ hash: '#model=weights/stories-1m.gguf', width, height, sampling: false });
-    await page.waitForSelector('.tile canvas', { timeout: 60_000 });
+    await page.waitForSelector('.tile canvas');
     await page.waitForSelector('.anatomy');
     const boxes = await cards(page);
     const columnOf = ({ left, right }) => (left < width * 0.1 ? (right > width * 0.9 ? 0 : 1) : 2);
@@ -312,7 +312,7 @@ for (const width of [1440, 390])
     await page.evaluate(() => document.fonts.ready);
     const before = await places();
     release();
-    await page.waitForFunction(() => document.querySelector('.tok'), null, { timeout: 60_000 });
+    await page.waitForFunction(() => document.querySelector('.tok'));
     assert.deepEqual(await places(), before, 'the first model');
     await quiet(page);
     assert.deepEqual(await places(), before, 'heads and parameters');

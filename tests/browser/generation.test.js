@@ -175,8 +175,6 @@ visitTest(
     await page.getByRole('button', { name: 'New seed' }).click();
     await page.waitForFunction(
       () => document.querySelectorAll('.tok:not(.given)').length >= 4 && !document.querySelector('[data-before]'),
-      null,
-      { timeout: 30_000 },
     );
     await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
     await resting(page);

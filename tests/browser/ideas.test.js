@@ -19,7 +19,7 @@ const tryAll = async (page) => {
   await quiet(page); // while a text is written nothing is tried
   await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
   await atLeast(page, '.broken tbody tr', 5);
-  await page.waitForFunction(() => document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
+  await page.waitForFunction(() => document.querySelector('.break progress').hidden);
   return cells(page, '.broken tbody tr');
 };
 const IDEAS = {

@@ -92,7 +92,7 @@ pageTest(
   story('&at=14'),
   async ({ page }) => {
     await page.locator('.lens-card').scrollIntoViewIfNeeded();
-    await page.waitForSelector('.vote', { timeout: 20_000 });
+    await page.waitForSelector('.vote');
     await quiet(page);
     const all = await ids(page);
     const { nLayers, nHeads } = model.config;
@@ -124,7 +124,7 @@ pageTest(
   story(),
   async ({ page }) => {
     await page.locator('.lens-card').scrollIntoViewIfNeeded();
-    await page.waitForSelector('.vote', { timeout: 20_000 });
+    await page.waitForSelector('.vote');
     assert.equal(await page.locator('.vote[tabindex="0"]').count(), 1);
     await page.locator('.vote').first().focus();
     await page.keyboard.press('ArrowDown');
@@ -139,7 +139,7 @@ pageTest(
 
 pageTest('the lens asks the engine nothing while another view is open', story(), async ({ page }) => {
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
-  await page.waitForSelector('.vote', { timeout: 20_000 });
+  await page.waitForSelector('.vote');
   await quiet(page);
   const title = () => page.locator('.lens-card h3').last().textContent();
   const before = await title();

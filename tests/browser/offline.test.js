@@ -8,7 +8,7 @@ visitTest(
   'a visitor who comes again without a network can train, and open every shipped model',
   { hash: STORY, serviceWorkers: 'allow', expects: /ERR_INTERNET_DISCONNECTED|Failed to fetch/ },
   async ({ page }) => {
-    await page.waitForSelector('.tok', { timeout: 30_000 });
+    await page.waitForSelector('.tok');
     const files = await kept(page);
     for (const file of [
       /^glassformer-train-.*\.wasm$/,
@@ -22,7 +22,7 @@ visitTest(
       );
     await page.context().setOffline(true);
     await page.reload();
-    await page.waitForSelector('.tok', { timeout: 60_000 });
+    await page.waitForSelector('.tok');
     await openView(page, 'train');
     await train(page, { steps: 6, every: 3 });
     await trained(page, /^Done, 6 steps/);

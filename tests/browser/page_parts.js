@@ -1,12 +1,11 @@
 // page_parts.js - parts of the built page by the names that tests use: reading them, waiting for them, operating them
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { quiet } from './quiet.js';
+import { PATIENCE, quiet } from './quiet.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
 const axe = readFileSync(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const LONG = { timeout: 60_000 };
 /** The address of a page with the small story model, which writes nothing yet. */
 export const STORY = '#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast';
 
@@ -59,19 +58,18 @@ export const says = (page, selector, pattern) =>
   page.waitForFunction(
     ([selector, source]) => new RegExp(source).test(document.querySelector(selector)?.textContent ?? ''),
     [selector, pattern.source],
-    LONG,
   );
 /** There are so many elements. @param {Page} page @param {string} selector @param {number} n */
 export const counts = (page, selector, n) =>
-  page.waitForFunction(([selector, n]) => document.querySelectorAll(selector).length === n, [selector, n], LONG);
+  page.waitForFunction(([selector, n]) => document.querySelectorAll(selector).length === n, [selector, n]);
 /** There are at least so many elements. @param {Page} page @param {string} selector @param {number} n */
 export const atLeast = (page, selector, n) =>
-  page.waitForFunction(([selector, n]) => document.querySelectorAll(selector).length >= n, [selector, n], LONG);
+  page.waitForFunction(([selector, n]) => document.querySelectorAll(selector).length >= n, [selector, n]);
 /** The tokens of the text are these. @param {Page} page @param {number[]} want */
 export const hasIds = (page, want) => shows(page, async () => (await ids(page)).join(), want.join());
 /** Every one of these is in the address. @param {Page} page @param {...string} parts */
 export const inAddress = (page, ...parts) =>
-  page.waitForFunction((parts) => parts.every((part) => location.hash.includes(part)), parts, LONG);
+  page.waitForFunction((parts) => parts.every((part) => location.hash.includes(part)), parts);
 
 /**
  * What is read becomes this; the page paints when it finds time.
@@ -79,7 +77,7 @@ export const inAddress = (page, ...parts) =>
  * @param {Page} page @param {() => Promise<T>} get @param {T} want @param {string} [what]
  */
 export async function shows(page, get, want, what) {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + PATIENCE;
   for (;;) {
     const last = await get();
     if (last === want) return;

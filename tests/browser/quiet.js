@@ -2,6 +2,9 @@
 // Tests wait for this before they read the page. A fixed time would be too short on a busy machine, and a page that has
 // not started to react shows old values.
 
+/** How long what a test waits for may take, in ms: only what never comes takes that long, however busy the machine is. */
+export const PATIENCE = 240_000;
+
 /** Runs in a page before its scripts: counts what is scheduled. */
 function count() {
   const real = { frame: window.requestAnimationFrame.bind(window), timer: window.setTimeout.bind(window) };
@@ -116,14 +119,13 @@ export const watchQuiet = (page) => page.addInitScript(count);
 /**
  * @param {import('playwright-core').Page} page  of `watchQuiet`
  * @param {(() => boolean) | string} [condition]  that has to hold in the page then, too
- * @param {number} [timeout]  ms
  */
-export async function quiet(page, condition = () => true, timeout = 60_000) {
-  const end = Date.now() + timeout;
+export async function quiet(page, condition = () => true) {
+  const end = Date.now() + PATIENCE;
   while (!((await page.evaluate(() => window.quiet.now())) && (await page.evaluate(condition)))) {
     if (Date.now() > end)
       throw new Error(
-        `the page did not come to rest within ${timeout / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`,
+        `the page did not come to rest within ${PATIENCE / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`,
       );
     await new Promise((resolve) => {
       setTimeout(resolve, 20);

@@ -56,7 +56,7 @@ test("the README's page generates the same text as the library", async () => {
   model.dispose();
   await page.goto(server.url);
   await page
-    .waitForFunction((n) => document.getElementById('story').textContent.length >= n, story.length, { timeout: 30_000 })
+    .waitForFunction((n) => document.getElementById('story').textContent.length >= n, story.length)
     .catch(() => {});
   assert.deepEqual(complaints, []);
   assert.equal(await page.locator('#story').textContent(), story);

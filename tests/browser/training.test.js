@@ -203,7 +203,7 @@ pageTest(
   TRAIN,
   async ({ page }) => {
     await train(page, { steps: 90, every: 1 });
-    await trained(page, /^Done/, 200_000);
+    await trained(page, /^Done/);
     await page.waitForFunction(
       () =>
         document.querySelector('.film li:last-child .num')?.textContent === 'step 90' &&

@@ -3,11 +3,10 @@
 export const button = (page, name) => page.locator('#train').getByRole('button', { name, exact: true });
 export const status = (page) => page.locator('#train output').textContent();
 /** What the panel says of its training becomes this. */
-export const trained = (page, pattern, timeout = 120_000) =>
+export const trained = (page, pattern) =>
   page.waitForFunction(
     (source) => new RegExp(source).test(document.querySelector('#train output').textContent),
     pattern.source,
-    { timeout },
   );
 export const fact = (page, name) => page.locator('.training-facts div', { hasText: name }).locator('dd').textContent();
 

@@ -17,7 +17,6 @@ async function runTutorial(page, number) {
       / s$/.test(document.querySelector(`[data-tutorial="${n}"] .result`).textContent) &&
       document.querySelector(`[data-tutorial="${n}"] .go-tutorial button`).getAttribute('aria-disabled') === 'false',
     number,
-    { timeout: 120_000 },
   );
   return result.textContent();
 }
@@ -67,9 +66,7 @@ pageTest('each claim of each tutorial has the same result as in Node', LEARN, as
 pageTest('a claim that takes seconds runs separately', LEARN, async ({ page }) => {
   await page.locator('[data-tutorial="5"] summary').press('Enter');
   await page.getByRole('button', { name: /^Run this one.*The whole walk/ }).press('Enter');
-  await page.waitForFunction(() => document.querySelector('[data-claim="5-walk"]').dataset.state !== 'waiting', null, {
-    timeout: 240_000,
-  });
+  await page.waitForFunction(() => document.querySelector('[data-claim="5-walk"]').dataset.state !== 'waiting');
   const row = (await table(page, 5)).find((r) => r.id === '5-walk');
   assert.equal(row.state, 'same', row.found);
   assert.match(row.found, /logits \(4, 128, 32000\)/);

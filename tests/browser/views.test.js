@@ -52,7 +52,7 @@ visitTest(
     hash: '#view=inside&model=weights/stories-1m-q4_0.gguf&prompt=One+day+a+cat&t=0&written=6&at=2',
   },
   async ({ page }) => {
-    await page.waitForSelector('.strip', { timeout: 60_000 });
+    await page.waitForSelector('.strip');
     // the start token, four words and six written tokens
     await quiet(page, () => document.querySelectorAll('.strip .line span').length === 11);
     assert.equal(await shownView(page), 'inside');
@@ -67,7 +67,7 @@ visitTest(
     hash: '#view=count&model=weights/stories-1m-q4_0.gguf&prompt=One+day+a+cat&t=0&pace=fast',
   },
   async ({ page }) => {
-    await page.waitForSelector('.strip .here', { timeout: 60_000 });
+    await page.waitForSelector('.strip .here');
     await quiet(page);
     const chosen = await page.locator('.strip .chosen').innerText();
     await page.getByRole('button', { name: 'Token before' }).click();
@@ -90,7 +90,7 @@ visitTest(
     hash: '#model=weights/stories-1m-q4_0.gguf&prompt=One+day&ask=What+comes+next%3F&hide=next,nonsense',
   },
   async ({ page }) => {
-    await page.waitForSelector('.tok', { timeout: 60_000 });
+    await page.waitForSelector('.tok');
     await quiet(page);
     const card = page.locator('[data-panel="assignment"]');
     assert.match(await card.innerText(), /What comes next\?/);
