@@ -16,7 +16,7 @@ export function reads(automaton, text) {
   return state.accepting;
 }
 
-/** The automaton of a JSON schema. */
-export const schemaAutomaton = (json) => new Automaton(compiled({ json }).network);
+/** The automaton of a JSON schema, with any white space if not said otherwise. */
+export const schemaAutomaton = (json, whitespace = 'any') => new Automaton(compiled({ json, whitespace }).network);
 /** The automaton of a grammar in GBNF. */
 export const grammarAutomaton = (grammar) => new Automaton(compiled({ grammar }).network);

@@ -190,7 +190,11 @@ describe('several schemas for one value', () => {
 
   test('what is not supported is refused by name', async () => {
     for (const [given, words, code] of [
-      [{ properties: { a: { not: {} } } }, /#\/properties\/a: the keyword "not"/, 'unsupported'],
+      [{ properties: { a: { not: {} } }, required: ['a'] }, /"a" is required, but does not fit/, 'bad-option'],
+      [{ not: {} }, /expected a schema that accepts something/, 'bad-option'],
+      [{ type: 'integer', not: { const: 3 } }, /"not" is supported only for types, and for values/, 'unsupported'],
+      [{ type: 'string', not: { minLength: 3 } }, /"not" is supported only for types/, 'unsupported'],
+      [{ type: 'null', not: { type: 'null' } }, /"not" excludes every value/, 'bad-option'],
       [{ allOf: [] }, /allOf is \[\], expected schemas/, 'bad-option'],
       [
         { allOf: [{ type: 'string' }, { type: ['null', 'integer'] }] },
@@ -220,8 +224,16 @@ describe('several schemas for one value', () => {
       [{ type: 'number', exclusiveMinimum: 1, maximum: 1 }, /no number of at most 15 digits/, 'bad-option'],
       [{ type: 'number', minimum: '0' }, /minimum is "0", expected a number/, 'bad-option'],
       [{ type: 'integer', minimum: 1, maximum: 6, multipleOf: 7 }, /no integer of at most 15 digits/, 'bad-option'],
-      [{ type: 'array', items: [{}] }, /#\/items/, 'bad-option'],
-      [{ type: 'array', uniqueItems: true }, /keyword "uniqueItems"/, 'unsupported'],
+      [{ type: 'array', uniqueItems: true }, /uniqueItems is supported only for items of an enum/, 'unsupported'],
+      [
+        { uniqueItems: true, items: { enum: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } },
+        /uniqueItems of 11 values/,
+        'unsupported',
+      ],
+      [{ uniqueItems: true, items: { type: 'boolean' }, minItems: 3 }, /there are 2 different items/, 'bad-option'],
+      [{ minProperties: 2, additionalProperties: {} }, /do not fit minProperties/, 'unsupported'],
+      [{ required: ['a', 'b'], maxProperties: 1 }, /do not fit minProperties and maxProperties/, 'bad-option'],
+      [{ patternProperties: { a: {}, b: {} } }, /the keyword "patternProperties"/, 'unsupported'],
       [{ anyOf: [{}], if: {} }, /the keyword "if"/, 'unsupported'],
       [{ $ref: 'https://example.org/x.json' }, /\$ref/, 'unsupported'],
       [{ $ref: '#/$defs/none' }, /there is no #\/\$defs\/none/, 'bad-option'],

@@ -354,8 +354,10 @@ export async function depth(config, options = {}) {
  * @property {Record<number, number> | Map<number, number>} [logitBias] added to the logits of tokens, by id: -100 to
  *   100, or -Infinity, which excludes the token. All of these changes come before the temperature
  * @property {object | true} [json] a JSON schema: the text is a JSON value that is valid under it; `true`: any value.
- *   A keyword that is not supported is refused by name, as is a form of a `pattern` or a `format`. Ends with the stop
- *   reason 'eos' or 'grammar'; a text that maxTokens or the context cuts off is incomplete
+ *   A keyword that limits values and is not supported is refused by name, as is a form of a `pattern`. Ends with the
+ *   stop reason 'eos' or 'grammar'; a text that maxTokens or the context cuts off is incomplete
+ * @property {'compact' | 'any'} [whitespace] between the tokens of `json`; default 'compact': none
+ * @property {boolean} [strictSchema] refuse unknown keywords and formats of `json`, which the summary names otherwise
  * @property {string} [grammar] a grammar in GBNF, the form of llama.cpp, whose rule `root` the text follows
  * @property {number} [minTokens] end tokens are excluded, and stop texts that begin there have no effect, in the first
  *   minTokens new tokens; default 0. A complete text of `json` or `grammar` ends in any case

@@ -1,12 +1,15 @@
 // combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
 import { fail, show } from '../base/errors.js';
-import { ANNOTATIONS, checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
+import { isNothing } from './dialects.js';
+import { checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';
 
 /** @typedef {Record<string, any>} Schema */
 
 /** Keywords with schemas for the same value. */
 export const COMBINING = ['$ref', 'allOf', 'anyOf', 'oneOf'];
+/** The values of types that have few. @type {Record<string, any[]>} */
+const TYPE_VALUES = { boolean: [false, true], null: [null] };
 /** Deepest nesting of schemas, by containment or reference. */
 export const MAX_DEPTH = 256;
 /** Most schemas that are put together from several, as each choice of allOf with each other one is. */
@@ -20,7 +23,7 @@ const MAX_PAIRS = 300_000;
  * @param {string} at
  */
 export function checkSchema(schema, at) {
-  if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
+  if (schema === null || typeof schema !== 'object' || Array.isArray(schema) || isNothing(schema))
     fail('bad-option', `json: ${at} is ${show(schema)}, expected a schema that accepts something`);
 }
 
@@ -30,14 +33,6 @@ export function checkSchema(schema, at) {
  */
 export const tooDeep = (at) =>
   fail('bad-option', `json: ${at.slice(0, 80)}... has more than ${MAX_DEPTH} schemas inside each other`);
-
-/**
- * The keywords of a schema that say something about values.
- * @param {Schema} schema
- * @returns {string[]}
- */
-export const significant = (schema) =>
-  Object.keys(schema).filter((key) => schema[key] !== undefined && !ANNOTATIONS.has(key));
 
 /** @param {Schema} schema */
 export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !== undefined;
@@ -62,9 +57,13 @@ export class Combiner {
   /** Whether two such lists exclude each other, by their numbers. @type {Map<string, boolean>} */
   #disjoint = new Map();
 
-  /** @param {Schema | boolean} root  the whole schema, for references */
-  constructor(root) {
+  /**
+   * @param {Schema | boolean} root  the whole schema, for references
+   * @param {import('./dialects.js').Dialects} dialects
+   */
+  constructor(root, dialects) {
     this.root = root;
+    this.dialects = dialects;
   }
 
   /**
@@ -111,12 +110,13 @@ export class Combiner {
   flat(schema, at, depth = 0) {
     if (schema === true) return [];
     checkSchema(schema, at);
+    schema = this.dialects.plain(schema, at);
     const known = this.#flat.get(schema);
     if (known === null) fail('bad-option', `json: ${at} refers to itself`);
     if (known) return known;
     if (depth > MAX_DEPTH) tooDeep(at);
     this.#flat.set(schema, null);
-    const own = significant(schema).filter((key) => !COMBINING.includes(key));
+    const own = Object.keys(schema).filter((key) => !COMBINING.includes(key));
     const parts = own.length ? [Object.fromEntries(own.map((key) => [key, schema[key]]))] : [];
     if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref, at)), at, depth + 1));
     if (schema.allOf !== undefined)
@@ -165,6 +165,23 @@ export class Combiner {
       fail('unsupported', `json: ${at}: anyOf and oneOf are not supported beside properties and required`);
     const one = this.together(parts, at);
     return typesOf(one).includes('string') && (valuesOf(one)?.includes(value) ?? true) && fits(value, one, at);
+  }
+
+  /**
+   * The values of a schema, when it lists them all.
+   * @param {any} schema
+   * @param {string} at
+   * @returns {any[] | null}
+   */
+  finite(schema, at) {
+    if (isNothing(schema)) return [];
+    const parts = this.flat(schema, at);
+    if (parts.some(isChoice)) return null;
+    const one = this.together(parts, at);
+    const types = typesOf(one);
+    const values =
+      valuesOf(one) ?? (types.every((type) => TYPE_VALUES[type]) ? types.flatMap((type) => TYPE_VALUES[type]) : null);
+    return values && values.filter((value) => types.some((type) => hasType(value, type)) && fits(value, one, at));
   }
 
   /**

@@ -9,28 +9,31 @@ import { vocabularyOf } from './vocabulary.js';
 
 /**
  * The options of a generation, with `constraint` in place of json or grammar.
- * @param {Record<string, any>} options
+ * @param {Record<string, any>} given
  * @param {{hasTokenizer: boolean}} info  of the model
- * @returns {Record<string, any>}
+ * @returns {{options: Record<string, any>, ignored: string[]}}  ignored: unknown keywords and formats of the schema
  */
-export function prepare({ json, grammar, ...options }, { hasTokenizer }) {
+export function prepare({ json, grammar, whitespace, strictSchema, ...options }, { hasTokenizer }) {
   const what = json === undefined ? 'grammar' : 'json';
   if (json !== undefined && grammar !== undefined)
     fail('bad-option', 'json and grammar cannot be combined: give one of them');
   if (options.beams > 1) fail('bad-option', `${what} cannot be combined with beams: a beam search draws no tokens`);
   if (!hasTokenizer) fail('no-tokenizer', `${what}: this model came without a tokenizer: its tokens have no texts`);
-  return { ...options, constraint: compiled({ json, grammar }) };
+  const { ignored, ...constraint } = compiled({ json, grammar, whitespace, strictSchema });
+  return { options: { ...options, constraint }, ignored };
 }
 
 /**
  * A grammar or JSON schema, compiled.
- * @param {{json?: any, grammar?: string}} options  one of them
- * @returns {import('./constraint.js').Posted}
+ * @param {{json?: any, grammar?: string, whitespace?: 'compact' | 'any', strictSchema?: boolean}} options  one of them,
+ *   with the options of a schema
+ * @returns {import('./constraint.js').Posted & {ignored: string[]}}
  */
-export function compiled({ json, grammar }) {
-  const what = grammar === undefined ? 'json' : 'grammar';
-  const network = networkOf(grammar === undefined ? schemaGrammar(json) : readGbnf(grammar), what);
-  return { text: `${what} ${grammar ?? JSON.stringify(json)}`, network };
+export function compiled({ json, grammar, ...how }) {
+  if (grammar !== undefined)
+    return { text: `grammar ${grammar}`, network: networkOf(readGbnf(grammar), 'grammar'), ignored: [] };
+  const { ignored, ...read } = schemaGrammar(json, how);
+  return { text: `json ${how.whitespace} ${JSON.stringify(json)}`, network: networkOf(read, 'json'), ignored };
 }
 
 /**

@@ -67,6 +67,23 @@ const FORMATS = {
 export const FORMAT_NAMES = Object.keys(FORMATS);
 
 /**
+ * Patterns that each text of a format fits, and that Zod 4 writes beside it. They need too many states, or lookaheads.
+ * @type {Record<string, string>}
+ */
+const IMPLIED = {
+  duration: '^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(\\d+M)?(\\d+D)?(T(?=\\d)(\\d+H)?(\\d+M)?(\\d+([.,]\\d+)?S)?)?)$',
+  hostname:
+    '^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?' +
+    '(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$',
+};
+/**
+ * Whether each text of a format fits a pattern, as far as it is known.
+ * @param {string} format
+ * @param {string} pattern
+ */
+export const implies = (format, pattern) => IMPLIED[format] === pattern;
+
+/**
  * The formats of numbers, which OpenAPI defines, with what each adds to a range.
  * @type {Map<string, {low: number, high: number, isInteger: boolean}>}
  */
@@ -78,9 +95,9 @@ export const NUMBER_FORMATS = new Map([
 ]);
 
 /**
- * The patterns of a format; null: it is not supported.
+ * The patterns of a format; none for a format of numbers, which says nothing about strings.
  * @param {string} name
- * @returns {string[] | null}
+ * @returns {string[]}
  */
 export const formatPatterns = (name) =>
-  Object.hasOwn(FORMATS, name) ? FORMATS[name].map((pattern) => `^(?:${pattern})$`) : null;
+  Object.hasOwn(FORMATS, name) ? FORMATS[name].map((pattern) => `^(?:${pattern})$`) : [];

@@ -1,25 +1,18 @@
 // json_schema.js - a JSON schema as a grammar of the JSON texts that it accepts
 //
 // Every text of the grammar is valid under the schema; the grammar leaves some valid texts out. The properties of an
-// object come in the schema's order, and no others than those; numbers have at most 15 digits before and behind the
-// point; with limits, 15 in all and no exponent; strings with a pattern or a format have as few escapes as possible
-// (strings.js, formats.js); between the tokens of JSON there is at most one space, or a line break with up to 20
-// blanks. A keyword that is not supported is refused by name.
+// object come in the schema's order, and others only where additionalProperties is given. Numbers have at most 15
+// digits before and behind the point; with limits, 15 in all and no exponent. Strings with a pattern or a format have
+// as few escapes as possible (strings.js, formats.js). Between the tokens of JSON there is nothing, or on request at
+// most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
+// name.
 import { fail, show } from '../base/errors.js';
-import {
-  COMBINING,
-  Combiner,
-  MAX_COMBINED,
-  MAX_DEPTH,
-  checkSchema,
-  isChoice,
-  listOf,
-  significant,
-  tooDeep,
-} from './combine.js';
+import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
+import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, repeat, sequence, text } from './expression.js';
 import { LARGEST, integers } from './integers.js';
 import { checkKeywords, countsOf, fits, hasType, rangeOf, typesOf, valuesOf, KEYWORDS, TYPES } from './keywords.js';
+import { membersOf, uniqueItems } from './members.js';
 import { textsOf } from './merge.js';
 import { numbers } from './number_ranges.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
@@ -99,9 +92,14 @@ class Compiler {
   /** Rules of one character. @type {Map<string, string>} */
   #characters = new Map();
 
-  /** @param {Schema | boolean} root */
-  constructor(root) {
-    this.#combiner = new Combiner(root);
+  /**
+   * @param {Schema | boolean} root
+   * @param {Dialects} dialects
+   * @param {boolean} isCompact  whether there is no white space between the tokens of JSON
+   */
+  constructor(root, dialects, isCompact) {
+    this.#combiner = new Combiner(root, dialects);
+    if (isCompact) this.rules.set('space', text(''));
   }
 
   /**
@@ -129,6 +127,7 @@ class Compiler {
   compile(schema, at) {
     if (schema === true) return rule('value');
     checkSchema(schema, at);
+    schema = this.#combiner.dialects.plain(schema, at);
     if (++this.#depth > MAX_DEPTH) tooDeep(at);
     const expression = this.expression(schema, at);
     this.#depth--;
@@ -141,7 +140,7 @@ class Compiler {
    * @returns {Expression}
    */
   expression(schema, at) {
-    const [key, ...others] = significant(schema);
+    const [key, ...others] = Object.keys(schema);
     if (!others.length && key === '$ref') {
       const pointer = this.#combiner.target(schema.$ref, at);
       return this.part(this.#combiner.find(pointer), `#${pointer}`);
@@ -282,11 +281,16 @@ class Compiler {
    */
   array({ prefixItems = [], items = true, ...counts }, at) {
     let [least, most] = countsOf(counts, 'Items', at);
-    const excluded = prefixItems.indexOf(false);
+    const excluded = prefixItems.findIndex(isNothing);
     const allowed = excluded >= 0 ? excluded : items === false ? prefixItems.length : Infinity;
     if (least > allowed) fail('bad-option', `json: ${at}: minItems is ${least}, but its items are at most ${allowed}`);
     most = Math.min(most, allowed);
     const item = () => this.part(items, `${at}/items`);
+    if (counts.uniqueItems && most > 1) {
+      const values = prefixItems.length ? null : this.#combiner.finite(items, `${at}/items`);
+      if (!values) fail('unsupported', `json: ${at}: uniqueItems is supported only for items of an enum`);
+      return sequence(text('['), uniqueItems(values, [least, most], at), text(']'));
+    }
     if (!prefixItems.length) return list('[', ']', most ? item() : text(''), least, most);
     const first = prefixItems
       .slice(0, most)
@@ -310,50 +314,47 @@ class Compiler {
    * @param {string} at
    * @returns {Expression}
    */
-  object({ properties = {}, required = [], additionalProperties: others = true, propertyNames = true }, at) {
+  object({ properties = {}, required = [], additionalProperties: given, propertyNames = true, ...limits }, at) {
+    const others = given ?? true;
     const isName = (/** @type {string} */ name) => this.#combiner.accepts(propertyNames, name, `${at}/propertyNames`);
     const excluded = required.find((/** @type {string} */ name) => !isName(name));
     if (excluded !== undefined)
       fail('bad-option', `json: ${at}: ${show(excluded)} is required, but does not fit propertyNames`);
     const names = Object.keys(properties).filter(isName);
-    const additional = required.filter((/** @type {string} */ name) => !names.includes(name));
-    if (additional.length && others === false)
+    // Names that propertyNames lists are as good as listed properties.
+    const finite = others === false || propertyNames === true ? null : this.#combiner.finite(propertyNames, at);
+    const additional = [...new Set([...required, ...(finite ?? [])])].filter(
+      (name) => isName(name) && !names.includes(name),
+    );
+    if (others === false && additional.length)
       fail('bad-option', `json: ${at}: ${show(additional[0])} is required, but is no property`);
     const member = (/** @type {string} */ name, /** @type {Expression} */ value) =>
       sequence(text(JSON.stringify(name)), rule('space'), text(':'), rule('space'), value);
     const value = (/** @type {string} */ name) => this.part(properties[name], `${at}/properties/${pointerPart(name)}`);
-    if (!names.length && !additional.length) {
-      if (others === false || propertyNames === false) return sequence(text('{'), rule('space'), text('}'));
-      const key =
-        propertyNames === true
-          ? rule('string')
-          : this.part({ allOf: [propertyNames, { type: 'string' }] }, `${at}/propertyNames`);
-      const any = this.part(others, `${at}/additionalProperties`);
-      return list('{', '}', sequence(key, rule('space'), text(':'), rule('space'), any), 0, Infinity);
-    }
+    const any = () => this.part(others, `${at}/additionalProperties`);
     const members = [
-      ...names.map((name) => ({ member: member(name, value(name)), isRequired: required.includes(name) })),
-      ...additional.map((/** @type {string} */ name) => ({
-        member: member(name, others === true ? rule('value') : this.part(others, `${at}/additionalProperties`)),
-        isRequired: true,
-      })),
+      ...names.map((name) => ({ expression: member(name, value(name)), isRequired: required.includes(name) })),
+      ...additional.map((name) => ({ expression: member(name, any()), isRequired: required.includes(name) })),
     ];
-    // `first[i]`: the members from i on, when none was written; `later[i]`: when one was. Built from the last one.
-    const space = rule('space');
-    /** @type {Expression[]} */
-    let first = [text('')];
-    /** @type {Expression} */
-    let later = text('');
-    members.reverse().forEach(({ member: one, isRequired }, i) => {
-      const rest = `${members.length - i} of ${at}`; // the names of other rules begin with # or a letter
-      this.rules.set(rest, later);
-      const begun = sequence(one, rule(rest));
-      const continued = sequence(space, text(','), space, one, rule(rest));
-      later = isRequired ? continued : choice(continued, rule(rest));
-      if (isRequired) first = [];
-      first.push(begun);
-    });
-    return sequence(text('{'), space, { any: first }, space, text('}'));
+    const counts = countsOf(limits, 'Properties', at);
+    // Without additionalProperties, the listed properties are those that are meant.
+    const isOpen = others !== false && !finite && (given !== undefined || !members.length);
+    const key = () => this.otherNames(propertyNames, Object.keys(properties).concat(required), at);
+    const other = isOpen ? sequence(key(), rule('space'), text(':'), rule('space'), any()) : null;
+    return sequence(text('{'), membersOf(members, other, counts, at), text('}'));
+  }
+
+  /**
+   * The names of properties that are not listed.
+   * @param {any} propertyNames  a schema of them
+   * @param {string[]} listed
+   * @param {string} at
+   * @returns {Expression}
+   */
+  otherNames(propertyNames, listed, at) {
+    const others = listed.length ? [{ pattern: otherThan(listed) }] : [];
+    if (propertyNames === true && !others.length) return rule('string');
+    return this.part({ allOf: [propertyNames, { type: 'string' }, ...others] }, `${at}/propertyNames`);
   }
 }
 
@@ -377,10 +378,12 @@ function integerRange({ low, high, aboveLow, belowHigh }, at) {
 /**
  * The grammar of a schema.
  * @param {Schema | boolean} schema
- * @returns {import('./expression.js').Grammar}
+ * @param {{whitespace?: 'compact' | 'any', strictSchema?: boolean}} [options]
+ * @returns {import('./expression.js').Grammar & {ignored: string[]}}  ignored: unknown keywords and formats
  */
-export function schemaGrammar(schema) {
-  const compiler = new Compiler(schema);
+export function schemaGrammar(schema, { whitespace = 'compact', strictSchema = false } = {}) {
+  const dialects = new Dialects(strictSchema);
+  const compiler = new Compiler(schema, dialects, whitespace === 'compact');
   const { rule: root } = compiler.part(schema, '#');
-  return { rules: compiler.rules, root };
+  return { rules: compiler.rules, root, ignored: [...dialects.ignored] };
 }

@@ -1,24 +1,17 @@
 // keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
 import { fail, show } from '../base/errors.js';
-import { FORMAT_NAMES, NUMBER_FORMATS } from './formats.js';
+import { NUMBER_FORMATS } from './formats.js';
 import { textsOf } from './merge.js';
 import { isMultiple } from './number_ranges.js';
 import { fitsPatterns, patternsOf } from './strings.js';
 
 /** @typedef {Record<string, any>} Schema */
 
-/** Keywords that say nothing about which values are valid: of JSON Schema, then of OpenAPI. */
-export const ANNOTATIONS = new Set(
-  (
-    '$schema $id $comment $anchor $vocabulary $defs definitions title description default examples deprecated ' +
-    'readOnly writeOnly contentEncoding contentMediaType contentSchema discriminator example externalDocs xml'
-  ).split(' '),
-);
 const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
 /** Keywords of a type; without `type`, they say which one is meant. */
 export const KEYWORDS = /** @type {Record<string, string[]>} */ ({
-  object: ['properties', 'required', 'additionalProperties', 'propertyNames'],
-  array: ['items', 'prefixItems', 'minItems', 'maxItems'],
+  object: ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties'],
+  array: ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems'],
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   integer: NUMBERS,
   number: NUMBERS,
@@ -26,13 +19,11 @@ export const KEYWORDS = /** @type {Record<string, string[]>} */ ({
   null: [],
 });
 export const TYPES = Object.keys(KEYWORDS);
-const SUPPORTED = new Set([...Object.values(KEYWORDS).flat(), 'type', 'enum', 'const']);
-const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems'];
+const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
 
 /**
- * Throws for the first keyword that is not supported, or whose value has the wrong type. The schemas in it are not
- * checked, nor is the pattern.
- * @param {Schema} schema
+ * Throws for the first keyword whose value has the wrong type. The schemas in it are not checked, nor is the pattern.
+ * @param {Schema} schema  that dialects.js has rewritten
  * @param {string} at
  */
 export function checkKeywords(schema, at) {
@@ -40,8 +31,6 @@ export function checkKeywords(schema, at) {
     fail('bad-option', `json: ${at}: ${key} is ${show(value)}, expected ${expected}`);
   for (const key of Object.keys(schema)) {
     const value = schema[key];
-    if (value === undefined || ANNOTATIONS.has(key)) continue;
-    if (!SUPPORTED.has(key)) fail('unsupported', `json: ${at}: the keyword ${show(key)} is not supported`);
     if (key === 'multipleOf' && !(Number.isFinite(value) && value > 0)) wrong(key, 'a number above 0');
     else if (NUMBERS.includes(key) && !Number.isFinite(value)) wrong(key, 'a number');
     else if (COUNTS.includes(key) && !(Number.isSafeInteger(value) && value >= 0))
@@ -52,26 +41,13 @@ export function checkKeywords(schema, at) {
       wrong(key, 'a list of names');
     else if (key === 'properties' && (typeof value !== 'object' || value === null || Array.isArray(value)))
       wrong(key, 'schemas by name');
-    else if (key === 'format') checkFormat(value, at);
+    else if (key === 'uniqueItems' && typeof value !== 'boolean') wrong(key, 'true or false');
     else if (key === 'type') {
       const types = [value].flat();
       const other = types.find((name) => !TYPES.includes(name));
       if (!types.length || other !== undefined) wrong(key, `one of ${TYPES.join(', ')}`, other ?? value);
     }
   }
-}
-
-/**
- * Throws for a format that no type has. One of another type says nothing about a value.
- * @param {any} format
- * @param {string} at
- */
-function checkFormat(format, at) {
-  if (typeof format !== 'string')
-    fail('bad-option', `json: ${at}: format is ${show(format)}, expected the name of a format`);
-  const names = [...FORMAT_NAMES, ...NUMBER_FORMATS.keys()];
-  if (!names.includes(format))
-    fail('unsupported', `json: ${at}: the format ${show(format)} is not supported; supported are ${names.join(', ')}`);
 }
 
 /**
@@ -117,7 +93,7 @@ export function hasType(value, type) {
 }
 
 /**
- * minItems and maxItems, or minLength and maxLength.
+ * The limits of items, properties or characters (Length).
  * @param {Schema} schema  checked
  * @param {string} what
  * @param {string} at
@@ -170,13 +146,15 @@ export function fits(value, schema, at) {
   }
   if (value === null || typeof value === 'boolean') return true;
   const inside = Array.isArray(value)
-    ? ['items', 'prefixItems']
+    ? ['items', 'prefixItems', 'uniqueItems']
     : ['properties', 'additionalProperties', 'propertyNames'];
   const key = inside.find((name) => schema[name] !== undefined && schema[name] !== true);
   if (key)
     fail('unsupported', `json: ${at}: ${key} is not supported beside an enum or const that lists ${show(value)}`);
-  if (!Array.isArray(value))
-    return (schema.required ?? []).every((/** @type {string} */ name) => Object.hasOwn(value, name));
-  const [least, most] = countsOf(schema, 'Items', at);
-  return value.length >= least && value.length <= most;
+  const [least, most] = countsOf(schema, Array.isArray(value) ? 'Items' : 'Properties', at);
+  const { length } = Object.keys(value);
+  if (length < least || length > most) return false;
+  return (
+    Array.isArray(value) || (schema.required ?? []).every((/** @type {string} */ name) => Object.hasOwn(value, name))
+  );
 }

@@ -8,8 +8,8 @@ import { isMultiple } from './number_ranges.js';
 export const FURTHER = Symbol('further patterns and formats');
 
 /** Keywords of which the larger, or the smaller, holds for both. */
-const LARGER = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'];
-const SMALLER = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'];
+const LARGER = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties'];
+const SMALLER = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties'];
 
 /**
  * The schema of the values that fit both of two. Their keywords have the right types, except pattern and format.
@@ -37,6 +37,7 @@ export function merged(a, b, at) {
   mergeValues(a, b, out, at);
   mergeProperties(a, b, out, at);
   mergeItems(a, b, out);
+  if (a.uniqueItems || b.uniqueItems) out.uniqueItems = true;
   return out;
 }
 

@@ -4,7 +4,7 @@
 // and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
 import { fail, show } from '../base/errors.js';
 import { choice, sequence, text } from './expression.js';
-import { FORMAT_NAMES, formatPatterns } from './formats.js';
+import { formatPatterns } from './formats.js';
 import { counted, intersection, statesOf, trimmed } from './machine.js';
 import { Alphabet, isFound, patternMachine, patternStates } from './pattern.js';
 import { readPattern } from './regex.js';
@@ -32,20 +32,10 @@ export function patternsOf(keywords, at) {
   const patterns = keywords.flatMap(({ pattern, format }) => {
     if (pattern !== undefined && typeof pattern !== 'string')
       fail('bad-option', `json: ${at}: pattern is ${show(pattern)}, expected a regular expression as text`);
-    const own = format === undefined ? [] : (formatPatterns(format) ?? refuseFormat(format, at));
+    const own = format === undefined ? [] : formatPatterns(format);
     return pattern === undefined ? own : [pattern, ...own];
   });
   return [...new Set(patterns)];
-}
-
-/**
- * @param {string} format
- * @param {string} at
- * @returns {never}
- */
-function refuseFormat(format, at) {
-  const names = FORMAT_NAMES.join(', ');
-  return fail('unsupported', `json: ${at}: the format ${show(format)} is not one of strings, which are ${names}`);
 }
 
 /**

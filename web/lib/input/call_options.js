@@ -238,13 +238,19 @@ const pair = (value, name, limits) =>
       ? checkedText(value, name, LIMITS.textPerPosition * limits.context)
       : texts(name, value, LIMITS.sequences, LIMITS.textPerPosition * limits.context);
 
-/** @type {OptionCheck} */
-const pooling = (value, name) =>
-  value === null
-    ? undefined
-    : ['mean', 'cls', 'last', 'pooler'].includes(value)
-      ? value
-      : fail('bad-option', `${name} is ${show(value)}, expected one of mean, cls, last, pooler`);
+/**
+ * The check of one of some words.
+ * @param {string[]} words
+ * @returns {OptionCheck}
+ */
+const oneOf =
+  (...words) =>
+  (value, name) =>
+    value === null
+      ? undefined
+      : words.includes(value)
+        ? value
+        : fail('bad-option', `${name} is ${show(value)}, expected one of ${words.join(', ')}`);
 
 const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 /**
@@ -297,6 +303,8 @@ const SESSION_GENERATION_OPTIONS = {
   ...SAMPLING_OPTIONS,
   ...PENALTIES,
   json: schema,
+  whitespace: oneOf('compact', 'any'),
+  strictSchema: flag,
   grammar,
   maxTokens: (value, name, limits) => (value === Infinity ? value : count(value, name, limits)),
   minTokens: count,
@@ -332,7 +340,15 @@ const CALLS = {
   generate: GENERATION_OPTIONS,
   chat: { ...GENERATION_OPTIONS, template, session },
   forward: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...CAPTURE_OPTIONS, ...FINITE, mask },
-  embed: { ...TYPE_OPTIONS, mask, addSpecialTokens: flag, pooling, normalize: flag, truncate: flag, signal },
+  embed: {
+    ...TYPE_OPTIONS,
+    mask,
+    addSpecialTokens: flag,
+    pooling: oneOf('mean', 'cls', 'last', 'pooler'),
+    normalize: flag,
+    truncate: flag,
+    signal,
+  },
   distribution: { ...SAMPLING_OPTIONS, ...PENALTIES, seen, generated: seen },
   logitLens: { ...PASS_OPTIONS, ...TYPE_OPTIONS, top: number },
   attribution: { ...PASS_OPTIONS, token, position: number },

@@ -28,6 +28,7 @@ import { Yielder } from '../base/event_loop.js';
  * @property {'maxTokens'|'eos'|'stop'|'contextFull'|'grammar'} stopReason  of the first prompt, when there are several;
  *   'grammar': the text is complete, and the grammar or JSON schema allows nothing after it
  * @property {string} [stopText]  with the stop reason 'stop': the one of the texts in `stop` that was found
+ * @property {string[]} [ignoredKeywords]  unknown keywords and formats of the option `json`, which had no effect
  * @property {number} prefilledTokens  tokens of the prompt that were run, in prefillMs
  * @property {number} reusedTokens     tokens of the prompt whose keys and values the cache held already: of
  *   `Session.generate` and `chat`, otherwise 0

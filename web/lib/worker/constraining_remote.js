@@ -25,7 +25,8 @@ export function constraining(remote, info) {
       await vocabulary;
       return posted;
     });
-    return yield* remote.generate([input, prepared, ...rest], hooks);
+    const summary = yield* remote.generate([input, prepared.options, ...rest], hooks);
+    return prepared.ignored.length ? { ...summary, ignoredKeywords: prepared.ignored } : summary;
   }
   return {
     call: (...args) => remote.call(...args),
