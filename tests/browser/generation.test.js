@@ -81,6 +81,7 @@ pageTest('Step, Run and Enter take what was typed a moment ago', STORY, async ({
   await page.goto(page.url().replace(/#.*/, '#model=weights/dates/&prompt=&source=07/04/1976&t=0&pace=fast'));
   await shows(page, () => page.locator('#source').inputValue(), '07/04/1976');
   await counts(page, '.tok', 1);
+  await quiet(page);
   await pressed(page, 'source', '3 JAN 2001', 'Run');
   await says(page, '.text', /2001-01-03/);
   await quiet(page);
