@@ -393,6 +393,10 @@ int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, 
  * sequence. */
 #define GF_CHUNK 64
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
+/* The next eval (of an encoder: encode) begins with block `layer`, from 0 to n_layers: rows [n, d_model] are the
+ * residual stream of its n tokens there. What comes before does not run: the cache keeps what it has of these layers,
+ * and captures of their points hold nothing. rows: the caller's, read by that call, which forgets them. */
+int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, struct gf_error *err);
 /* Decode one token for each of n sessions of one model in one pass over the weights; the same bits as n evals. n is 1
  * .. GF_CHUNK; no session twice, none that captures, edits or traces. On failure no session changes. */
 int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
@@ -523,13 +527,13 @@ int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, i
 const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
                                  int32_t dims[3]);
 
-enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
-/* Change a point in all later evals: multiply by `scale`, or set to values, or add values. head, position, index: which
- * one, or -1 for all (position is absolute; head only for points with a head axis; index
- * is a place within a row: a neuron of F, an expert of E, a component of D or of one head's Q and K, a key of S).
- * values: n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern
- * row's keys from 0 on), or 1 for a constant; copied. Masked scores stay masked. Edits apply in the
- * order given, before capture. */
+enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2, GF_EDIT_PROJECT = 3 };
+/* Change a point in all later evals: multiply by `scale`, set to values, add values, or remove the component along the
+ * direction `values`. head, position, index: which one, or -1 for all (position is absolute; head only for points with
+ * a head axis; index is a place within a row: a neuron of F, an expert of E, a component of D or of one head's Q and K,
+ * a key of S). values: n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern
+ * row's keys from 0 on), or 1 for a constant (not of a direction); copied. Masked scores stay masked. Edits apply in
+ * the order given, before capture. */
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err);

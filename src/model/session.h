@@ -17,6 +17,12 @@ struct gf_drawn {
     double sum;
 };
 
+/* Where the next pass begins: gf_session_start. */
+struct gf_start {
+    int32_t layer;
+    const float *rows; /* [n, d_model], the caller's; NULL: at the embedding */
+};
+
 struct gf_session {
     const struct gf_model *model;
     int32_t context;
@@ -32,6 +38,7 @@ struct gf_session {
     struct gf_drawn drawn;
     struct gf_observe *observe; /* NULL when nothing is captured or edited */
     struct gf_trace *trace;     /* NULL when nothing is measured */
+    struct gf_start start;
     /* scratch for a pass of up to scratch_rows rows and scores_ld keys: all layers share it */
     struct gf_arena scratch;
     int32_t scratch_rows, scores_ld;
@@ -51,10 +58,12 @@ struct gf_session {
 
 /* GF_OK if all n ids are in the vocabulary, otherwise the error. */
 int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
-/* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments. The scratch is
- * reserved for n rows. */
+/* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments; the first of them is
+ * row `row` of start.rows. The scratch is reserved for n rows. */
 void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
-                  const int32_t *ids, float *hidden);
+                  const int32_t *ids, float *hidden, struct gf_start start, int32_t row);
+/* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding. */
+struct gf_start gf_take_start(struct gf_session *s);
 /* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n);
 

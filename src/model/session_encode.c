@@ -63,6 +63,7 @@ static int32_t refuse_encode(const struct gf_session *s, const int32_t *ids, con
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
                           int32_t n, struct gf_error *err) {
     const struct gf_config *c = &s->model->cfg;
+    const struct gf_start start = c->kind == GF_ENCODER ? gf_take_start(s) : (struct gf_start){0, NULL};
     const int32_t status = refuse_encode(s, ids, types, mask, n, err);
     if (status != GF_OK) return status;
     struct gf_kv work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */
@@ -78,7 +79,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_
     struct gf_seg seg = {.kv = &work, .n = n, .mask = mask, .types = types};
     if (s->trace) gf_trace_open(s->trace);
     gf_pool_begin_pass(s->model->pool, 0);
-    gf_run_stack(s, GF_STACK_ENCODER, &seg, 1, n, ids, s->encoded);
+    gf_run_stack(s, GF_STACK_ENCODER, &seg, 1, n, ids, s->encoded, start, 0);
     gf_kv_close(&work);
     s->encoded_rows = n;
     s->hidden_rows = c->mlm_head ? n : 0;

@@ -50,9 +50,10 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     if (op == GF_EDIT_SCALE) {
         if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
         n_values = 0;
-    } else if (op != GF_EDIT_SET && op != GF_EDIT_ADD) {
+    } else if (op < GF_EDIT_SET || op > GF_EDIT_PROJECT) {
         return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
-    } else if (!values || n_values < 1 || (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
+    } else if (!values || n_values < (op == GF_EDIT_PROJECT ? 2 : 1) ||
+               (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
         return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, index >= 0 ? 1 : width);
     }
     for (int32_t i = 0; i < n_values; i++)

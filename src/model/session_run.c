@@ -12,8 +12,21 @@ int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, st
     return GF_OK;
 }
 
+int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, struct gf_error *err) {
+    if (layer < 0 || layer > s->model->cfg.n_layers)
+        return gf_fail(err, GF_ERR_ARGUMENT, "layer %d: the model has %d", layer, s->model->cfg.n_layers);
+    s->start = (struct gf_start){layer, rows};
+    return GF_OK;
+}
+
+struct gf_start gf_take_start(struct gf_session *s) {
+    const struct gf_start start = s->start;
+    s->start = (struct gf_start){0, NULL};
+    return start;
+}
+
 void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
-                  const int32_t *ids, float *hidden) {
+                  const int32_t *ids, float *hidden, struct gf_start start, int32_t row) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
     const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
@@ -32,11 +45,15 @@ void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs
                         .scores_ld = s->scores_ld,
                         .relative = c->use_position ? m->relative[stack] : NULL};
     struct gf_bufs *b = &s->bufs;
-    gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
-    gf_mark(&p, GF_OP_EMBED);
+    if (start.rows) {
+        memcpy(b->resid_pre, start.rows + (int64_t)row * c->d_model, (size_t)n * (size_t)c->d_model * sizeof *hidden);
+    } else {
+        gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
+        gf_mark(&p, GF_OP_EMBED);
+    }
     const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
     const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
-    for (p.layer = 0; p.layer < n_layers; p.layer++) gf_block_forward(&p, &blocks[p.layer], b);
+    for (p.layer = start.layer; p.layer < n_layers; p.layer++) gf_block_forward(&p, &blocks[p.layer], b);
     p.layer = -1;
     const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
     float *mean = s->embedded.mean, *rstd = s->embedded.rstd; /* workspace */

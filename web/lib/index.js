@@ -235,7 +235,7 @@ export async function depth(config, options = {}) {
 /** @typedef {ArrayLike<number>} Ids */
 /** @typedef {import('./engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
 /** @typedef {import('./engine/engine.js').MemoryMap} MemoryMap */
-/** @typedef {import('./inspect/capture.js').Edit} Edit */
+/** @typedef {import('./inspect/edits.js').Edit} Edit */
 /** @typedef {import('./run/generate.js').Step} Step */
 /** @typedef {import('./run/generate.js').Summary} Summary */
 /** @typedef {import('./config/roster.js').ParameterRow} ParameterRow */
@@ -246,6 +246,7 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./run/loaded_model.js').Pooling} Pooling */
 /** @typedef {import('./inspect/logit_lens.js').LensToken} LensToken */
 /** @typedef {import('./inspect/logit_lens.js').Attribution} Attribution */
+/** @typedef {import('./inspect/loss.js').Loss} Loss */
 /** @typedef {import('./explain/explain.js').Cell} Cell */
 /** @typedef {import('./explain/explain.js').Explanation} Explanation */
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
@@ -399,7 +400,10 @@ export async function depth(config, options = {}) {
  *   0; of several inputs a list of such
  * @property {readonly string[]} [capture]  points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
- * @property {readonly Edit[]} [edits]      changes of values inside the model while it runs
+ * @property {readonly Edit[] | readonly (readonly Edit[])[]} [edits] changes of values inside the model while it runs;
+ *   of several inputs also a list of such for each
+ * @property {'all' | 'last' | 'none' | readonly number[]} [logits] after which positions; negative ones count from the
+ *   end; default all. Few are much faster where the vocabulary is large
  * @property {boolean} [allowNonFinite]     return NaN and infinities, which are otherwise the error not-finite; default
  *   false
  * @property {boolean} [addSpecialTokens]   of an input given as text; default true
@@ -407,8 +411,9 @@ export async function depth(config, options = {}) {
  */
 /**
  * @typedef {object} ForwardResult
- * @property {Tensor} logits [positions, vocab_size]; of several sequences [sequence, positions, vocab_size], where a
- *   shorter one ends in zeros. An encoder has none, except with the head of a masked language model: see hidden
+ * @property {Tensor} logits [positions, vocab_size], of the positions that the option `logits` names; of several
+ *   sequences [sequence, positions, vocab_size], where a shorter one ends in zeros. An encoder has none, except with
+ *   the head of a masked language model: see hidden
  * @property {Tensor} [hidden]  encoders: the last states [positions, d_model]
  * @property {Tensor} [pooled]  encoders with a pooler: its output [d_model]
  * @property {Record<string, Tensor>} captured  by point name

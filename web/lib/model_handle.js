@@ -8,6 +8,7 @@ import { unlessAborted } from './base/event_loop.js';
 import { withJson } from './base/tensor_json.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { constraining } from './worker/constraining_remote.js';
+import { LocalModel } from './worker/remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { freeing } from './worker/freeing.js';
 import { Steps } from './steps.js';
@@ -74,6 +75,13 @@ import { Steps } from './steps.js';
 /**
  * @typedef {object} LensExtras
  * @property {number} [top]                      how many tokens for each position; default 5
+ * @property {number} [position]                 this one only; negative ones count from the end; default: all
+ */
+/**
+ * @typedef {object} LossExtras
+ * @property {boolean} [perToken]                also the loss of each token
+ * @property {readonly Edit[]} [edits]
+ * @property {boolean} [allowNonFinite]          as of forward
  */
 /**
  * @typedef {object} AttributionExtras
@@ -143,7 +151,7 @@ export class Model {
     this.#info = info;
     Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
     for (const value of Object.values(info.config)) Object.freeze(value);
-    this.#limits = limitsOf(info);
+    this.#limits = limitsOf(info, remote instanceof LocalModel);
     finalizers.register(this, () => remote.close(), this);
   }
 
@@ -425,6 +433,23 @@ export class Model {
    */
   async forward(input, options) {
     return withJson(await this.#ask('forward', input, options, true));
+  }
+
+  /**
+   * How well a model predicts a text: the mean of -ln p of its tokens after the first, in nats a token. Faster than
+   * `forward`, because no logits are copied.
+   * @param {string | Ids} input  at least two tokens
+   * @param {ReadOptions & LossExtras} [options]
+   * @returns {Promise<import('./index.js').Loss>}
+   * @throws {GlassformerError} `unsupported` for an encoder, `context-full`, `unknown-point`, `not-finite`
+   * @example
+   * const { loss, perToken } = await model.loss('Once upon a time', { perToken: true });
+   * console.log(loss < 3, perToken.shape);                                // true [ 4 ]
+   * const without = await model.loss('Once upon a time', { edits: [{ at: '*.hook_mlp_out', scale: 0 }] });
+   * console.log(without.loss > loss);                                     // true
+   */
+  async loss(input, options) {
+    return withJson(await this.#ask('loss', input, options));
   }
 
   /**

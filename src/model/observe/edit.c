@@ -17,7 +17,18 @@ int32_t gf_selected_width(const struct gf_config *c, int32_t axes) {
     }
 }
 
+/* x -= (x . d / d . d) d */
+static void remove_direction(const float *d, float *x, int32_t n) {
+    double along = 0, square = 0;
+    for (int32_t i = 0; i < n; i++) along += (double)x[i] * (double)d[i], square += (double)d[i] * (double)d[i];
+    for (int32_t i = 0; square > 0 && i < n; i++) x[i] -= (float)(along / square * (double)d[i]);
+}
+
 static void apply(const struct gf_edit *e, float *x, int32_t n) {
+    if (e->op == GF_EDIT_PROJECT) {
+        remove_direction(e->values, x, e->n_values < n ? e->n_values : n);
+        return;
+    }
     const int32_t first = e->index < 0 ? 0 : e->index;
     int32_t end = e->index >= 0 && e->index < n ? e->index + 1 : n; /* a key's index has no limit */
     if (e->n_values > 1 && e->n_values < end) end = e->n_values;

@@ -11,7 +11,7 @@ import { adjustmentBytes, putAdjustment, putSampling } from './structs.js';
  * @typedef {{stack: number, layer: number, point: number}} Place
  */
 
-const EDIT_OPS = { scale: 0, set: 1, add: 2 };
+const EDIT_OPS = { scale: 0, set: 1, add: 2, project: 3 };
 
 /**
  * Switch the capture of a point on or off for later passes.
@@ -44,7 +44,7 @@ export function readCapture({ engine: e, ptr }, { stack, layer, point }) {
  * @param {number} head      or -1 for all
  * @param {number} position  absolute, or -1 for all
  * @param {number} index     within the row (a neuron, a component, a key), or -1 for all
- * @param {'scale'|'set'|'add'} op
+ * @param {keyof typeof EDIT_OPS} op
  * @param {number | ArrayLike<number>} value  a number for all of the row, or one for each index
  */
 export function addEdit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {

@@ -10,16 +10,18 @@ import { LIMITS, checkedIds, entriesOf, readValue } from '../base/checks.js';
  * @property {number} source   positions of a source
  * @property {number} vocab    vocab_size
  * @property {number} row      numbers in the longest row of any point
+ * @property {boolean} here    whether it runs in this thread, so that options can be functions
  */
 
 /**
  * The limits of a model.
  * @param {{contextLength: number, config: import('../index.js').Config}} info
+ * @param {boolean} here
  * @returns {Limits}
  */
-export function limitsOf({ contextLength, config: { contextLength: own, vocabSize, dModel, dFf, dHead } }) {
+export function limitsOf({ contextLength, config: { contextLength: own, vocabSize, dModel, dFf, dHead } }, here) {
   const source = Math.max(contextLength, own);
-  return { context: contextLength, source, vocab: vocabSize, row: Math.max(dModel, dFf, dHead, source) };
+  return { context: contextLength, source, vocab: vocabSize, row: Math.max(dModel, dFf, dHead, source), here };
 }
 
 /**

@@ -119,7 +119,26 @@ const stop = (value, name) => {
       );
 };
 
-const EDIT_FIELDS = ['at', 'scale', 'set', 'add', 'head', 'position', 'index'];
+const EDIT_FIELDS = ['at', 'scale', 'set', 'add', 'project', 'mean', 'apply', 'head', 'position', 'index'];
+const CHANGES = 'scale, set, add, project, mean or apply';
+
+/**
+ * The positions of an edit: one, a list, { from, to }, or 'last'. Negative ones count from the end of the input.
+ * @param {any} value
+ * @param {string} where
+ * @param {Limits} limits
+ */
+function positions(value, where, limits) {
+  const whole = (/** @type {any} */ p) => inRange(where, p, -(2 ** 31), 2 ** 31 - 1, true);
+  if (value === undefined || value === null || value === 'last') return value === 'last' ? -1 : undefined;
+  if (typeof value !== 'object') return whole(value);
+  const list = entriesOf(value, limits.source, tooMany(where, limits.source));
+  if (list) return list.map(whole);
+  const { from = 0, to = null, ...others } = value;
+  if ((value.from ?? to) === null || Object.keys(others).length)
+    fail('bad-option', `${where} is ${show(value)}, expected a position, a list, 'last' or { from, to }`);
+  return { from: whole(from), to: to === null ? null : whole(to) };
+}
 
 /** @type {OptionCheck} */
 const edits = (value, name, limits) => {
@@ -127,35 +146,50 @@ const edits = (value, name, limits) => {
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
   let left = LIMITS.editNumbers;
   /**
-   * `set` or `add` of an edit: one number, or one for each index of a row.
+   * Numbers of an edit, of which `longest` are taken where that is below what is left for all edits.
+   * @param {any} values
+   * @param {string} where
+   * @param {number} longest
+   */
+  const numbers = (values, where, longest) => {
+    const most = Math.min(longest, left);
+    const read =
+      entriesOf(values, most, (n) =>
+        fail(
+          'bad-option',
+          most < longest
+            ? `${name}: at most ${LIMITS.editNumbers} numbers are taken`
+            : `${where} has ${n} entries, the longest row of this model has ${limits.row}`,
+        ),
+      ) ?? fail('bad-option', `${where} is ${show(values)}, expected a number, or a list of numbers for one row`);
+    left -= read.length;
+    const bad = read.findIndex((x) => typeof x !== 'number');
+    return bad < 0
+      ? Float32Array.from(read)
+      : fail('bad-option', `${where} holds ${show(read[bad])} at place ${bad}, expected numbers`);
+  };
+  /**
+   * `set`, `add` or `project` of an edit: one number, one for each index of a row, or a tensor.
    * @param {any} values
    * @param {string} where
    */
   const row = (values, where) => {
     if (values === undefined || values === null || typeof values === 'number') return values;
-    const most = Math.min(limits.row, left);
-    const numbers =
-      entriesOf(values, most, (n) =>
-        fail(
-          'bad-option',
-          most < limits.row
-            ? `${name}: at most ${LIMITS.editNumbers} numbers are taken`
-            : `${where} has ${n} entries, the longest row of this model has ${limits.row}`,
-        ),
-      ) ?? fail('bad-option', `${where} is ${show(values)}, expected a number, or a list of numbers for one row`);
-    left -= numbers.length;
-    const bad = numbers.findIndex((x) => typeof x !== 'number');
-    return bad < 0
-      ? Float32Array.from(numbers)
-      : fail('bad-option', `${where} holds ${show(numbers[bad])} at place ${bad}, expected numbers`);
+    const { shape, data } = values;
+    // What Session.eval returns is a list and a tensor of one axis.
+    if (!Array.isArray(shape) || shape.length < 2) return numbers(values, where, limits.row);
+    const tensor = { shape: shape.map(Number), data: numbers(data, where, Infinity) };
+    return tensor.shape.reduce((a, b) => a * b, 1) === tensor.data.length
+      ? tensor
+      : fail('bad-option', `${where} has ${tensor.data.length} numbers, its shape is [${tensor.shape}]`);
   };
   return list.map((edit, i) => {
     const where = `${name}[${i}]`;
     return readValue(where, () => {
       if (edit === null || typeof edit !== 'object' || Array.isArray(edit) || ArrayBuffer.isView(edit))
-        fail('bad-option', `${where} is ${show(edit)}, expected { at, scale | set | add }`);
+        fail('bad-option', `${where} is ${show(edit)}, expected { at, and one of ${CHANGES} }`);
       const fields = Object.fromEntries(EDIT_FIELDS.map((field) => [field, edit[field]]));
-      const { at, scale, set, add, ...places } = fields;
+      const { at, scale, set, add, project, mean, apply, position, ...places } = fields;
       const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));
       if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
       if (typeof at !== 'string' || at.length > LIMITS.word)
@@ -164,12 +198,47 @@ const edits = (value, name, limits) => {
         fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
       for (const [field, place] of Object.entries(places))
         inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
-      if ((scale ?? set ?? add ?? null) === null)
-        fail('bad-option', `${where} changes nothing: give scale, set or add`);
-      return { at, scale, set: row(set, `${where}.set`), add: row(add, `${where}.add`), ...places };
+      if ((scale ?? set ?? add ?? project ?? mean ?? apply ?? null) === null)
+        fail('bad-option', `${where} changes nothing: give ${CHANGES}`);
+      if (apply !== undefined && (typeof apply !== 'function' || !limits.here))
+        fail('bad-option', `${where}.apply is ${show(apply)}, expected a function, of a model without a worker`);
+      return {
+        at,
+        scale,
+        set: row(set, `${where}.set`),
+        add: row(add, `${where}.add`),
+        project: row(project, `${where}.project`),
+        mean: (mean ?? null) === null ? undefined : checkedInput(mean, `text of ${where}.mean`, limits),
+        ...(apply && { apply }),
+        position: positions(position, `${where}.position`, limits),
+        ...places,
+      };
     });
   });
 };
+/**
+ * The edits of one input, or a list of such for each of several.
+ * @type {OptionCheck}
+ */
+const editsOfEach = (value, name, limits) => {
+  const list = Array.isArray(value) ? entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits)) : null;
+  return list && Array.isArray(list[0])
+    ? list.map((own, i) => edits(own, `${name}[${i}]`, limits))
+    : edits(list ?? value, name, limits);
+};
+
+/**
+ * The positions whose logits are returned.
+ * @type {OptionCheck}
+ */
+const logitRows = (value, name, limits) =>
+  value === null
+    ? undefined
+    : ['all', 'last', 'none'].includes(value)
+      ? value
+      : (entriesOf(value, limits.context, tooMany(name, limits.context))?.map((p) =>
+          inRange(`a position in ${name}`, p, -limits.context, limits.context - 1, true),
+        ) ?? fail('bad-option', `${name} is ${show(value)}, expected all, last, none or a list of positions`));
 
 /** @type {OptionCheck} */
 const token = (value, name) =>
@@ -339,7 +408,16 @@ const CALLS = {
   encode: { addSpecialTokens: flag },
   generate: GENERATION_OPTIONS,
   chat: { ...GENERATION_OPTIONS, template, session },
-  forward: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...CAPTURE_OPTIONS, ...FINITE, mask },
+  forward: {
+    ...PASS_OPTIONS,
+    ...TYPE_OPTIONS,
+    ...CAPTURE_OPTIONS,
+    ...FINITE,
+    edits: editsOfEach,
+    mask,
+    logits: logitRows,
+  },
+  loss: { ...PASS_OPTIONS, ...FINITE, edits, perToken: flag },
   embed: {
     ...TYPE_OPTIONS,
     mask,
@@ -350,7 +428,7 @@ const CALLS = {
     signal,
   },
   distribution: { ...SAMPLING_OPTIONS, ...PENALTIES, seen, generated: seen },
-  logitLens: { ...PASS_OPTIONS, ...TYPE_OPTIONS, top: number },
+  logitLens: { ...PASS_OPTIONS, ...TYPE_OPTIONS, top: number, position: number },
   attribution: { ...PASS_OPTIONS, token, position: number },
   explain: { ...PASS_OPTIONS, ...TYPE_OPTIONS, ...FINITE, at: word, position: number, head: number, index: number },
   trace: { ...PASS_OPTIONS, ...TYPE_OPTIONS },

@@ -1,10 +1,9 @@
-// capture.js - capture points: finds those of a model, matches patterns of names, collects values and applies edits
+// capture.js - capture points: finds those of a model, matches patterns of names, and collects values
 //
 // Names are those of TransformerLens: hook_embed, blocks.0.attn.hook_pattern. Tensors have no batch axis. In an
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
-import { setCapture, readCapture, addEdit } from '../engine/probe.js';
+import { setCapture, readCapture } from '../engine/probe.js';
 import { fail, show } from '../base/errors.js';
-import { LIMITS } from '../base/checks.js';
 
 /** @import { Engine, Tensor } from '../engine/engine.js' */
 /** @import { EngineSession } from '../engine/engine_session.js' */
@@ -20,19 +19,6 @@ import { LIMITS } from '../base/checks.js';
  * @property {boolean} source whether its rows (or keys) are positions of the source: encoder points, and keys and
  *   values of cross-attention
  */
-/**
- * A change of the values at a point during a pass: one of scale, set and add.
- * @typedef {object} Edit
- * @property {string} at          a point's name; `*` matches anything, dots included
- * @property {number} [head]      one head; all when absent
- * @property {number} [position]  one absolute position; all when absent
- * @property {number} [index]     one index of the row (a neuron of the FFN, an expert, a component of the stream or of
- *   a head, a key of a pattern); all when absent
- * @property {number} [scale]     factor
- * @property {number | ArrayLike<number>} [set]  new values: a row, or one number for all of it
- * @property {number | ArrayLike<number>} [add]  summands: a row, or one number for all of it
- */
-
 /** Default of the option captureBudget, in bytes. */
 export const CAPTURE_BUDGET = 512 * 2 ** 20;
 
@@ -145,6 +131,35 @@ export class Points {
     return fail('unknown-point', `${where}this model has no point ${show(pattern)}; ${hint}`);
   }
 
+  /** The points in the order in which a pass computes them. */
+  get inOrder() {
+    const isLast = (/** @type {Point} */ p) => /ln_final|mlm_head|pooled/.test(p.name);
+    return [...this.#all.filter((p) => !isLast(p)), ...this.#all.filter(isLast)];
+  }
+
+  /**
+   * The shape of a point at one position: without the axis of positions, and for scores and patterns without keys.
+   * @param {Point} p
+   * @returns {number[]}
+   */
+  shape({ axes }) {
+    const c = this.#config;
+    /** @type {Record<string, number[]>} */
+    const shapes = {
+      D: [c.d_model],
+      P: [c.d_model],
+      F: [c.d_ff],
+      Q: [c.n_heads, c.d_head],
+      K: [c.n_kv_heads, c.d_head],
+      R: [c.n_heads, c.d_model],
+      1: [1],
+      E: [c.n_experts],
+      C: [c.n_experts_used],
+      S: [c.n_heads, 1],
+    };
+    return shapes[axes];
+  }
+
   /**
    * The bytes that the values of points take.
    * @param {Point[]} points
@@ -153,28 +168,11 @@ export class Points {
    * @param {number} source   number of positions of the source
    */
   bytes(points, queries, keys, source) {
-    const c = this.#config;
-    return (
-      4 *
-      points.reduce((sum, p) => {
-        const rows = p.axes === 'P' ? 1 : p.source ? source : queries;
-        const cross = p.axes === 'S' && p.name.includes('cross_attn');
-        /** @type {Record<string, number>} */
-        const width = {
-          D: c.d_model,
-          P: c.d_model,
-          F: c.d_ff,
-          Q: c.n_heads * c.d_head,
-          K: c.n_kv_heads * c.d_head,
-          R: c.n_heads * c.d_model,
-          1: 1,
-          E: c.n_experts,
-          C: c.n_experts_used,
-          S: c.n_heads * (cross || p.source ? source : keys),
-        };
-        return sum + rows * width[p.axes];
-      }, 0)
-    );
+    return points.reduce((sum, p) => {
+      const rows = p.axes === 'P' ? 1 : p.source ? source : queries;
+      const columns = p.axes !== 'S' ? 1 : p.name.includes('cross_attn') || p.source ? source : keys;
+      return sum + 4 * rows * columns * this.shape(p).reduce((a, b) => a * b, 1);
+    }, 0);
   }
 }
 
@@ -274,70 +272,4 @@ function joinScores(parts, masked) {
     row += n;
   }
   return { data, shape: [heads, queries, keys] };
-}
-
-/**
- * Sets the edits of later passes of a session.
- * @param {EngineSession} session
- * @param {Points} points
- * @param {Edit[]} edits  checked: see call_options.js
- * @param {{own: number, source: number}} positions  how many its passes can have, of the sequence and of its source
- */
-export function applyEdits(session, points, edits, positions) {
-  let changes = 0;
-  for (const [i, { at, scale, set, add, head, position, index }] of edits.entries()) {
-    const operations = Object.entries({ scale, set, add }).filter(([, value]) => value !== undefined && value !== null);
-    const matches = points.matchOne(at);
-    changes += matches.length * operations.length;
-    if (changes > LIMITS.editChanges)
-      fail(
-        'bad-option',
-        `edits[${i}]: with it the edits are ${changes} changes at single points, ` +
-          `at most ${LIMITS.editChanges} are taken`,
-      );
-    for (const p of matches) {
-      checkPlace(`edits[${i}]`, p, edits[i], positions);
-      for (const [operation, value] of operations)
-        named(`edits[${i}]: ${operation} at ${p.name}`, () =>
-          addEdit(
-            session,
-            p,
-            head ?? -1,
-            position ?? -1,
-            index ?? -1,
-            /** @type {'scale' | 'set' | 'add'} */ (operation),
-            /** @type {number | ArrayLike<number>} */ (value),
-          ),
-        );
-    }
-  }
-}
-
-/**
- * Run a call of the engine whose refusal is to begin with `where`.
- * @param {string} where
- * @param {() => void} run
- */
-function named(where, run) {
-  try {
-    run();
-  } catch (/** @type {any} */ error) {
-    if (error?.code === 'bad-argument') fail(error.code, `${where}: ${error.message}`);
-    throw error;
-  }
-}
-
-/**
- * Refuses an edit of a position, or of a key, that no pass can have. The engine checks heads and other indices.
- * @param {string} where
- * @param {Point} p
- * @param {Edit} edit
- * @param {{own: number, source: number}} positions
- */
-function checkPlace(where, p, { position, index }, { own, source }) {
-  const [rows, keys] = [p.source, p.source || p.name.includes('cross_attn')].map((of) => (of ? source : own));
-  if (position !== undefined && position >= rows)
-    fail('bad-option', `${where}.position is ${position}, ${p.name} has ${rows} positions here`);
-  if (p.axes === 'S' && index !== undefined && index >= keys)
-    fail('bad-option', `${where}.index is ${index}, ${p.name} has ${keys} keys here`);
 }

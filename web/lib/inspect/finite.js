@@ -8,8 +8,6 @@ import { fail } from '../base/errors.js';
 
 /** Axes of the points that are read to find the first one: those of rows, without the results of single heads. */
 const AXES = 'DFQKE1';
-/** Points that follow all blocks, though the list of points begins with those outside the blocks. */
-const LAST = /ln_final|mlm_head/;
 
 /**
  * The index of the first value that is NaN or infinite; -1 where all are finite.
@@ -44,8 +42,7 @@ export async function requireFinite(sequence, results, ids, encode) {
  * @param {(session: EngineSession) => void} [encode]
  */
 async function firstPoint(sequence, ids, encode) {
-  const rows = (await sequence.model.points()).match(['*']).filter((p) => AXES.includes(p.axes));
-  const points = [...rows.filter((p) => !LAST.test(p.name)), ...rows.filter((p) => LAST.test(p.name))];
+  const points = (await sequence.model.points()).inOrder.filter((p) => AXES.includes(p.axes));
   const { chunk } = sequence.model.engine.schema;
   const copy = sequence.fork();
   try {

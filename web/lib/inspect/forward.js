@@ -4,6 +4,7 @@ import { Yielder } from '../base/event_loop.js';
 import { isSequenceList, checkSingleMask } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
+import { withFunctions } from './edits.js';
 import { requireFinite } from './finite.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
@@ -20,6 +21,7 @@ export async function forward(model, input, options = {}, { signal } = {}) {
   const yielder = new Yielder(signal);
   await yielder.yieldIfDue();
   if (isSequenceList(input)) return forwardMany(model, Array.from(input), options, yielder);
+  if (Array.isArray(options.edits?.[0])) fail('bad-option', 'edits[0] is a list, which is for one of several inputs');
   const { ids, types } = model.typedIds(input, 'input', options);
   return forwardOne(model, ids, { ...options, types }, yielder);
 }
@@ -45,16 +47,20 @@ export async function forwardOne(model, ids, o, yielder) {
   const { config } = model;
   model.checkLength(ids.length, 'input');
   if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
-  const sequence = await model.openSequence(o, ids.length);
+  o = await withFunctions(model, ids, o, (other) => forwardOne(model, ids, other, yielder));
+  const n = o.mask && config.kind !== 'encoder' ? positionsBeforePadding(o.mask, ids.length) : ids.length;
+  const rows = logitRows(o.logits, ids.length, n);
+  const v = config.vocab_size;
+  const logits = { data: new Float32Array(rows.length * v), shape: [rows.length, v] };
+  const sequence = await model.openSequence(o, ids.length, n);
   try {
     if (config.kind === 'encoder') {
       await sequence.encodeSource(o, yielder);
       const mask = model.mask(o.mask, ids.length, 'mask');
       sequence.encodeOnly(ids, mask, o.types);
-      const n = ids.length;
-      const v = config.vocab_size;
+      if (config.mlm_head) copyLogits(sequence.session, logits, rows, 0, n);
       const results = {
-        ...(config.mlm_head && { logits: { data: sequence.session.logits(0, n, v), shape: [n, v] } }),
+        ...(config.mlm_head && { logits }),
         hidden: readHidden(sequence.session, config.d_model),
         ...(config.pooler && { pooled: readPooled(sequence.session, config.d_model) }),
       };
@@ -63,18 +69,46 @@ export async function forwardOne(model, ids, o, yielder) {
         await requireFinite(sequence, { ...results, ...captured }, ids, (s) => s.encode(ids, mask, o.types));
       return { ...results, captured };
     }
-    const n = o.mask !== undefined && o.mask !== null ? positionsBeforePadding(o.mask, ids.length) : ids.length;
     await sequence.encodeSource(o, yielder);
-    const data = new Float32Array(ids.length * config.vocab_size);
-    await sequence.prefill(ids.slice(0, n), yielder, (first, rows) => {
-      data.set(sequence.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
-    });
-    const logits = { data, shape: [ids.length, config.vocab_size] };
+    await sequence.prefill(ids.slice(0, n), yielder, (first, chunk) =>
+      copyLogits(sequence.session, logits, rows, first, chunk),
+    );
     const captured = sequence.takeCaptured() ?? {};
     if (!o.allowNonFinite) await requireFinite(sequence, { ...captured, logits }, ids.slice(0, n));
     return { logits, captured };
   } finally {
     sequence.close();
+  }
+}
+
+/**
+ * The positions whose logits are returned.
+ * @param {'all' | 'last' | 'none' | number[] | undefined} which  negative ones count from the end; default: all
+ * @param {number} all  positions of the sequence
+ * @param {number} n    those before its padding
+ * @returns {number[]}
+ */
+function logitRows(which = 'all', all, n) {
+  if (which === 'all') return Array.from({ length: all }, (_, i) => i);
+  if (which === 'none') return [];
+  return (which === 'last' ? [-1] : which).map((p) =>
+    p >= -n && p < n ? (p + n) % n : fail('bad-option', `logits names the position ${p}, the sequence has ${n}`),
+  );
+}
+
+/**
+ * Copies the logits of those rows that the last pass computed. Rows in sequence are one product.
+ * @param {import('../engine/engine_session.js').EngineSession} session
+ * @param {Tensor} logits  [row, vocab_size]
+ * @param {number[]} rows  the position of each row
+ * @param {number} first   position of the pass
+ * @param {number} n       positions of the pass
+ */
+function copyLogits(session, { data, shape: [, v] }, rows, first, n) {
+  for (let i = 0, run = 1; i < rows.length; i += run) {
+    const at = rows[i] - first;
+    for (run = 1; at >= 0 && rows[i + run] === rows[i] + run && at + run < n;) run++;
+    if (at >= 0 && at < n) data.set(session.logits(at, run, v), i * v);
   }
 }
 
@@ -123,7 +157,7 @@ async function forwardMany(model, list, o, yielder) {
 }
 
 /**
- * Give each sequence its own entry of the options that hold one for each: mask, token types and second text.
+ * Give each sequence its own entry of the options that hold one for each: mask, token types, second text and edits.
  * @template {Record<string, any>} O
  * @param {O[]} each  the options of each sequence
  * @returns {O[]}
@@ -135,9 +169,10 @@ export function eachSequence(each) {
       ['mask', 'rows'],
       ['tokenTypes', 'rows'],
       ['pair', 'texts'],
+      ['edits', 'lists'],
     ])) {
       const list = o[name];
-      if (!list) continue;
+      if (!list || (name === 'edits' && !Array.isArray(list[0]))) continue;
       if (typeof list === 'string' || list.length !== each.length)
         fail(
           'bad-option',

@@ -4,6 +4,7 @@ import { distribution as probabilities } from '../engine/probe.js';
 import { biasOf } from '../engine/bias.js';
 
 export { forward } from './forward.js';
+export { loss } from './loss.js';
 export { attribution, logitLens } from './logit_lens.js';
 export { trace } from './trace.js';
 export { weight } from './weight.js';

@@ -44,12 +44,12 @@ function blocksPrefix(model, call) {
 }
 
 /**
- * Applies the final norm and the head to the residual stream after each layer. The engine itself computes them: in
- * another pass, an edit sets the stream after the last layer to the stream after this layer.
+ * Applies the final norm and the head to the residual stream after each layer: passes of the engine that begin behind
+ * the last block.
  * @param {LoadedModel} model
  * @param {any} input
- * @param {{top?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
- *   tokenTypes?: ArrayLike<number>}} options
+ * @param {{top?: number, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
+ *   tokenTypes?: ArrayLike<number>}} options  position: one, negative ones count from the end; default: all
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer gives the model's own
  *   prediction
@@ -57,36 +57,53 @@ function blocksPrefix(model, call) {
 export async function logitLens(model, input, options, { signal } = {}) {
   const { top = 5, source, sourceMask } = options;
   const stack = blocksPrefix(model, 'logitLens');
-  const { n_layers: layers, vocab_size: v } = model.config;
+  const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
   numberInRange('top', top, 1, v, true);
   const yielder = new Yielder(signal);
   const { ids, types } = model.typedIds(input, 'input', options);
-  const point = (/** @type {number} */ l) => `${stack}.${l}.hook_resid_post`;
-  const { logits, captured } = await forwardOne(
-    model,
-    ids,
-    { source, sourceMask, types, capture: [point(0).replace('.0.', '.*.')] },
-    yielder,
-  );
-  /** @type {LensToken[][][]} */
-  const out = [];
-  for (let l = 0; l < layers; l++) {
-    const edits = ids.map((_, position) => ({
-      at: point(layers - 1),
-      position,
-      set: rowAt(captured[point(l)], position),
-    }));
-    const isLast = l === layers - 1;
-    const own = isLast ? logits : (await forwardOne(model, ids, { source, sourceMask, types, edits }, yielder)).logits;
-    out.push(
-      ids.map((_, i) =>
-        model.engine
-          .top(rowAt(/** @type {Tensor} */ (own), i), top)
-          .map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob, probability: Math.exp(logprob) })),
-      ),
-    );
+  const position = options.position ?? null;
+  if (position !== null) numberInRange('position', position, -ids.length, ids.length - 1, true);
+  const [from, n] = position === null ? [0, ids.length] : [(position + ids.length) % ids.length, 1];
+  const capture = [`${stack}.*.hook_resid_post`];
+  const o = { source: source === undefined ? source : model.ids(source, 'source'), sourceMask };
+  const { captured } = await forwardOne(model, ids, { ...o, types, capture, logits: [from] }, yielder);
+  const sequence = await model.openSequence();
+  try {
+    await sequence.encodeSource(o, yielder);
+    const { session } = sequence;
+    /** @type {LensToken[][][]} */
+    const out = [];
+    for (let l = 0; l < layers; l++) {
+      const stream = captured[`${stack}.${l}.hook_resid_post`].data.subarray(from * d, (from + n) * d);
+      /** @type {LensToken[][]} */
+      const tokens = [];
+      for (let at = 0; at < n; at += model.engine.schema.chunk) {
+        const end = Math.min(n, at + model.engine.schema.chunk);
+        const start = { layer: layers, rows: stream.subarray(at * d, end * d) };
+        if (model.config.kind === 'encoder') session.encode(ids.slice(at, end), null, null, start);
+        else {
+          session.rewind(0);
+          session.eval(ids.slice(at, end), start);
+        }
+        for (const row of session.top(0, end - at, v, top))
+          tokens.push(
+            row.map(({ id, logprob }) => ({
+              id,
+              text: model.tokenText(id),
+              logprob,
+              probability: Math.exp(logprob),
+            })),
+          );
+        await yielder.yieldIfDue();
+      }
+      if (!tokens.every(([{ logprob }]) => logprob <= 0))
+        fail('not-finite', `the logits of the lens after layer ${l} are not finite`);
+      out.push(tokens);
+    }
+    return out;
+  } finally {
+    sequence.close();
   }
-  return out;
 }
 
 /**

@@ -197,7 +197,12 @@ export class Generation {
    */
   static async open(model, prompt, o, yielder) {
     const controls = await model.controls(o, prompt);
-    const generation = new Generation(model, await model.openSequence(o, prompt.length + o.maxTokens), prompt, o);
+    const generation = new Generation(
+      model,
+      await model.openSequence(o, prompt.length + o.maxTokens, prompt.length),
+      prompt,
+      o,
+    );
     generation.controls = controls;
     try {
       const from = performance.now();

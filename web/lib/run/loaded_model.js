@@ -265,11 +265,12 @@ export class LoadedModel {
    * Open a sequence with its captures and edits, owned by the caller.
    * @param {import('./sequence.js').ObserveOptions & {source?: any}} [o]
    * @param {number} [positions]  most that it will have; default: the context length
+   * @param {number} [end]  those of its input, from whose end edits may count
    */
-  async openSequence(o = {}, positions = this.contextLength) {
+  async openSequence(o = {}, positions = this.contextLength, end = undefined) {
     const sequence = new Sequence(this, this.#open());
     try {
-      await sequence.observe(o, Math.min(positions, this.contextLength));
+      await sequence.observe(o, Math.min(positions, this.contextLength), end);
       return sequence;
     } catch (error) {
       sequence.close();

@@ -1,16 +1,16 @@
 // sequence.js - one sequence in the engine: encoder pass, prefill in chunks, decode, with captures and edits
 import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
+import { Yielder } from '../base/event_loop.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
 /** @import { EngineSession } from '../engine/engine_session.js' */
-/** @import { Yielder } from '../base/event_loop.js' */
 
 /**
  * @typedef {object} ObserveOptions
  * @property {string[]} [capture]  names or patterns of points
  * @property {number} [captureBudget]  most bytes captured in one pass
- * @property {import('../inspect/capture.js').Edit[]} [edits]
+ * @property {import('../inspect/edits.js').Edit[]} [edits]
  */
 
 /** An engine session with its captures and edits. Its owner closes it. */
@@ -50,19 +50,26 @@ export class Sequence {
    * Set the captures and edits of all later passes.
    * @param {ObserveOptions & {source?: ArrayLike<number>}} o
    * @param {number} positions  most that the sequence will have
+   * @param {number} [end]  those of its input, from whose end negative positions count
    */
-  async observe({ capture = [], captureBudget, edits = [], source }, positions) {
-    if (capture?.length === 0 && edits?.length === 0) return;
+  async observe(o, positions, end) {
+    const { capture = [], captureBudget, edits: given = [], source } = o;
+    if (capture?.length === 0 && given?.length === 0) return;
     // loaded at the first capture or edit
-    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js');
+    const { CAPTURE_BUDGET, Recorder } = await import('../inspect/capture.js');
+    const { applyEdits, withMeans } = await import('../inspect/edits.js');
+    const { forwardOne } = await import('../inspect/forward.js');
+    const edits = await withMeans(this.model, { ...o, edits: given }, (ids, options) =>
+      forwardOne(this.model, ids, options, new Yielder()),
+    );
     const points = await this.model.points();
     const budget = numberInRange('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     const names = points.match(capture);
     /** @param {Sequence} sequence */
     const observeSequence = (sequence) => {
       sequence.observeSequence = observeSequence;
-      sequence.isEdited = sequence.isEdited || edits?.length > 0;
-      applyEdits(sequence.session, points, edits, { own: positions, source: source?.length ?? 0 });
+      sequence.isEdited = sequence.isEdited || edits.length > 0;
+      applyEdits(sequence.session, points, edits, { own: positions, source: source?.length ?? 0, end });
       if (!names.length) return;
       sequence.#recorder = new Recorder(sequence.session, names);
       sequence.checkBudget = (queries) => {
@@ -166,7 +173,7 @@ export class Sequence {
   top(k) {
     const { model } = this;
     return this.session
-      .top(this.#rows - 1, model.config.vocab_size, k)
+      .top(this.#rows - 1, 1, model.config.vocab_size, k)[0]
       .map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob }));
   }
 
