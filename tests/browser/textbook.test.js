@@ -129,6 +129,23 @@ pageTest('the numbers of the pages are those of the pass', address('logits'), as
   await page.locator('.textbook').getByRole('button', { name: 'Pause' }).press('Enter');
 });
 
+pageTest('the norms of a page are those of the chosen token', address('norm'), async ({ page }) => {
+  await here(page);
+  const { ids, layer, position } = await chosen(page);
+  const block = `blocks.${layer}`;
+  const points = [`${block}.hook_resid_pre`, `${block}.ln1.hook_normalized`];
+  const { captured } = await model.forward(ids, { capture: points });
+  const want = points.map((point) => {
+    const { data, shape } = captured[point];
+    return Math.hypot(...data.subarray(position * shape[1], (position + 1) * shape[1]));
+  });
+  const told = /Its norm changes from ([\d.]+) to ([\d.]+)\./
+    .exec(await said(page))
+    .slice(1)
+    .map(Number);
+  for (const [i, x] of told.entries()) assert.ok(Math.abs(x - want[i]) < 0.01 * want[i], `${told}, not ${want}`);
+});
+
 pageTest(
   'each question is answered by keyboard, and a wrong answer is not accepted',
   address('token'),
@@ -175,20 +192,25 @@ pageTest(
   },
 );
 
-/** The token that the library finds to have the largest weight in the head and for the token that are chosen. */
-async function largestWeight(page) {
+/** The ids of the prompt, and the head and the token that the page has chosen. */
+async function chosen(page) {
   await page.waitForFunction(() => /head=/.test(location.hash)); // the address is written a moment after the text
-  const [head, cursor] = await page.evaluate(() => {
+  const [at, cursor] = await page.evaluate(() => {
     const q = new URLSearchParams(location.hash.slice(1));
     return [q.get('head'), q.get('at')];
   });
   const ids = await model.encode(PROMPT);
-  const [layer, h] = head.split('.').map(Number);
+  const [layer, head] = at.split('.').map(Number);
+  return { ids, layer, head, position: cursor === null ? ids.length - 1 : Number(cursor) };
+}
+
+/** The token that the library finds to have the largest weight in the head and for the token that are chosen. */
+async function largestWeight(page) {
+  const { ids, layer, head, position } = await chosen(page);
   const point = `blocks.${layer}.attn.hook_pattern`;
   const { captured } = await model.forward(ids, { capture: [point] });
-  const [, n] = captured[point].shape,
-    row = cursor === null ? n - 1 : Number(cursor);
-  const weights = captured[point].data.subarray((h * n + row) * n, (h * n + row + 1) * n);
+  const [, n] = captured[point].shape;
+  const weights = captured[point].data.subarray((head * n + position) * n, (head * n + position + 1) * n);
   const most = weights.reduce((b, x, i) => (x > weights[b] ? i : b), 0);
   const texts = await Promise.all(ids.map((_, i) => model.decode(ids.slice(0, i + 1))));
   return texts[most].slice(most ? texts[most - 1].length : 0).trim();
