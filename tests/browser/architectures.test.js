@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from './built_page.js';
-import { openView, says } from './page_parts.js';
+import { openView, point, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const SMALL = { vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96 };
@@ -232,11 +232,10 @@ test('T5: biases of distances instead of positions, and the factor of the logits
   await seen(config, async (page) => {
     await openView(page, 'inside');
     assert.match(await openStage(page, /^Head/), /logits = 0\.1768 · E x/);
-    const explain = page.locator('.inspector').getByRole('button', { name: /^Explain the logit/ });
-    await explain.click();
-    await page.locator('.explained p', { hasText: /^= row/ }).waitFor();
+    await point(page, '.anatomy .bar-hit', 'Explain');
+    await page.locator('.part-card p', { hasText: /^= row/ }).waitFor();
     await quiet(page);
-    const said = await page.locator('.explained').innerText();
+    const said = await page.locator('.part-card').innerText();
     assert.match(said, /times 0\.1768/);
     assert.doesNotMatch(said, /\d\.0*[1-9]\d{7}/);
     await openView(page, 'count');

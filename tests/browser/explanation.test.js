@@ -5,7 +5,7 @@ import { after, before } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { top } from './expected.js';
-import { counts, ids, made, openView, read, run, runPrompt, says } from './page_parts.js';
+import { counts, ids, made, openView, point, read, run, runPrompt, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { held, hold, holding, release } from './holding.js';
 
@@ -132,9 +132,8 @@ pageTest(
 pageTest('a logit is followed down to the embedding, and what is read there is in the file', {}, async ({ page }) => {
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
   const all = await ids(page);
-  await page.locator('.stage', { hasText: /^Head/ }).press('Enter');
-  await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
-  await explains(page, '.anatomy', 'logits');
+  await point(page, '.anatomy [data-part="next"]:has(.on) .bar-hit', 'Explain');
+  await explains(page, '.part-card', 'logits');
   const {
     logits: {
       data,
@@ -142,14 +141,14 @@ pageTest('a logit is followed down to the embedding, and what is read there is i
     },
     captured,
   } = await model.forward(all, { capture: ['hook_embed', '*hook_resid*'] });
-  const first = await explanation(page, '.anatomy');
+  const first = await explanation(page, '.part-card');
   assert.ok(
     Math.abs(read(first.value) - data[(n - 2) * size + all.at(-1)]) < 1e-3,
     `${first.value}, expected ${data[(n - 2) * size + all.at(-1)]}`,
   );
   let seen;
   for (let i = 0; i < 60; i++) {
-    seen = await explanation(page, '.anatomy');
+    seen = await explanation(page, '.part-card');
     const where = captured[seen.at],
       [, index] = /number (\d+) at/.exec(seen.words) ?? [];
     // attention may have led to another position
@@ -161,7 +160,7 @@ pageTest('a logit is followed down to the embedding, and what is read there is i
     if (/explanation ends here/.test(seen.note)) break;
     const before = seen.steps;
     await page.getByRole('button', { name: /^Explain the (largest|first) term$/ }).press('Enter');
-    await counts(page, '.anatomy .trail li', before + 1);
+    await counts(page, '.part-card .trail li', before + 1);
   }
   assert.equal(seen.at, 'hook_embed', `ended at ${seen.words}`);
   assert.match(seen.terms[0][0], new RegExp(`^token (${all.join('|')})$`));

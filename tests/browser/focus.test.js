@@ -2,7 +2,7 @@
 // is not lost
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
-import { SMALL, atLeast, counts, made, openView, says, shows } from './page_parts.js';
+import { SMALL, atLeast, counts, made, openView, point, says, shows } from './page_parts.js';
 import { held, hold, holding, release } from './holding.js';
 import { button } from './training_parts.js';
 
@@ -109,8 +109,8 @@ pageTest(
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.activeElement.textContent === 'All on');
     await openView(page, 'inside');
-    await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
+    await point(page, '.anatomy .bar-hit', 'Explain');
     await page.getByRole('button', { name: /^Show the other/ }).press('Enter');
-    await focused('.anatomy .explanation .number');
+    await focused('.part-card .explanation .number');
   },
 );

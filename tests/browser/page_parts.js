@@ -160,6 +160,13 @@ export async function another(page, token) {
   return id;
 }
 
+/** Point at a drawn part of the anatomy, and press a button of its card. @param {Page} page @param {string} selector @param {string} [button] */
+export async function point(page, selector, button) {
+  await page.locator(selector).first().hover({ force: true });
+  await page.locator('.part-card').waitFor();
+  if (button) await page.locator('.part-card').getByRole('button', { name: button, exact: true }).click();
+}
+
 /** Pick one of the shipped models in the dialog. @param {Page} page @param {string} name */
 export async function choose(page, name) {
   await page.locator('.pill:visible').click();

@@ -5,6 +5,8 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadModel } from '../../web/lib/run/load_model.js';
+import { camelConfig } from '../../web/lib/config/config.js';
+import { covers, filled, linesOf } from '../../web/page/views/inside/anatomy/reference_code.js';
 import { STAGES } from '../../web/page/text/stages_text.js';
 import { golden, numbers, openCase, top } from './helpers.js';
 
@@ -26,6 +28,7 @@ const FAST = {
   sample: ['src/model/sample.c', 'gf_session_sample'],
 };
 
+const code = readFileSync(join(top, 'src/reference/decoder.c'), 'utf8');
 const binary = WebAssembly.compile(readFileSync(join(top, 'build/reference/glassformer-reference.wasm')));
 
 /**
@@ -111,13 +114,16 @@ describe('the engine has the logits of the reference', () => {
   for (const name of readdirSync(golden).filter((each) => existsSync(join(golden, each, 'case.json'))))
     test(`of the case ${name}${covered.has(name) ? '' : ', which it does not cover'}`, async () => {
       const { source, about } = openCase(name);
-      await withModel(source, (model) => assert.equal(compare(model, about.input_ids), covered.has(name)));
+      await withModel(source, (model) => {
+        assert.equal(compare(model, about.input_ids), covered.has(name));
+        assert.equal(covers(code, camelConfig(model.config)), covered.has(name), 'what the page says of it');
+      });
     });
 });
 
 describe('decoder.c as a text', () => {
   const read = (file) => readFileSync(join(top, file), 'utf8');
-  const text = read('src/reference/decoder.c');
+  const text = code;
 
   test('includes the weights, the configuration and the kernels only, and has at most 250 lines', () => {
     const included = [...text.matchAll(/^#include "(.*)"/gm)].map((found) => found[1]);
@@ -132,6 +138,22 @@ describe('decoder.c as a text', () => {
       assert.ok(stage === 'sample' || Object.hasOwn(STAGES, stage), `the page has no stage ${stage}`);
       assert.match(read(file), new RegExp(`^[a-z][\\w ]*[ *]${name}\\(.*[{,]$`, 'm'), `${file} defines ${name}`);
     }
+  });
+
+  test('the page shows the lines of each stage, and nothing of them is lost where sizes and values are written', () => {
+    const shown = Object.keys(FAST).map((stage) => {
+      const { first, lines } = linesOf(text, stage);
+      assert.match(lines[0], new RegExp(`stage: [^\\]]*\\b${stage}\\b`));
+      assert.equal(text.split('\n')[first - 1], lines[0]);
+      const pieces = filled(lines, { d_model: 8, n: 3 }, [{ in: 'add(p);', says: '// x' }]);
+      assert.deepEqual(
+        pieces.map((line) => line.map((piece) => piece.text).join('')),
+        lines,
+      );
+      return pieces.flatMap((line) => line.map((piece) => piece.filled)).join(' ');
+    });
+    assert.match(shown[0], /^ =3 .*=8 /);
+    assert.equal(shown.filter((text) => text.includes('// x')).length, 2);
   });
 
   test("CONTRIBUTING's tour walks down its stages and names these files", () => {

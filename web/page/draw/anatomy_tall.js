@@ -154,9 +154,9 @@ function laneOf(i, grid) {
     }),
     strips: stripsOf(x, thin, full, grid),
     norms: [
-      ...['norm1', 'norm2', 'post1', 'post2', 'final'].filter((id) => rows[id]).map((id) => rows[id].y),
-      ...(parallel && !rows.norm2 ? [rows.ffn.y - CAPTION - 8] : []), // a shared norm stands before both
-    ].map((y) => ({ x: x - 12, y, width: 24, height: 6 })),
+      ...['norm1', 'norm2', 'post1', 'post2', 'final'].filter((id) => rows[id]).map((id) => ({ id, y: rows[id].y })),
+      ...(parallel && !rows.norm2 ? [{ id: 'norm2', y: rows.ffn.y - CAPTION - 8 }] : []), // a shared norm stands before both
+    ].map(({ id, y }) => ({ id, x: x - 12, y, width: 24, height: 6 })),
     pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), 'resid']
       .map((id) => plus(x - full / 2 - 4, rows[id].y + 8))
       .join(''),

@@ -181,7 +181,7 @@ function laneOf(i, X, { has, placement, parallel, cross }) {
     strips: stripsOf(X, y, has('more'), cross),
     norms: Object.entries(normX)
       .filter(([id]) => has(id) || (parallel && id === 'norm2')) // a shared norm stands before both
-      .map(([id, x]) => norm(x, post && id !== 'final')),
+      .map(([id, x]) => ({ id, ...norm(x, post && id !== 'final') })),
     pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), 'resid']
       .map((name) => plus(X[name] + WIDTH[name] / 2, y - 13))
       .join(''),

@@ -5,12 +5,10 @@ import { blocks } from './stage_words.js';
 export const ANATOMY = {
   title: 'Anatomy',
   about: 'one forward pass over the text; choose a stage to see its values',
-  picture: 'Picture of the forward pass',
   stages: 'The forward pass, stage by stage',
   queries: 'queries',
   keys: 'keys',
   sourceKeys: 'keys of the source',
-  early: 'Earlier keys, summed',
   neuronsHint: 'Press one to switch it off. “Switch parts off” compares the text with and without it.',
 };
 export const STEPPERS = {
@@ -53,11 +51,6 @@ export const paramsOf = (params) => (params ? int(params) : 'none of its own');
 export const timeFor = (time, tokens) => `${time} for ${tokens} tokens in one pass`;
 
 /** @typedef {{ text: string, id: number }} Token */
-/** @param {Token} token */
-export const afterToken = (token) =>
-  `${quoted(token)} is followed by the tokens at the end of the picture, with the model’s probabilities.`;
-/** @param {Token} token */
-export const explainLogit = (token) => `Explain the logit of ${quoted(token)}`;
 export const STRONGEST = 'Strongest neurons';
 /** @param {Token} token */
 export const strongestAt = (token) => `${STRONGEST} at ${quoted(token)}`;

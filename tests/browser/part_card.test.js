@@ -1,0 +1,137 @@
+// part_card.test.js - the built page in Chromium: whatever of the anatomy is pointed at has one card, with its value of
+// this pass, the numbers that made it, the lines of the reference and a page of the textbook; by mouse, keys and finger
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { load } from '../../web/lib/index.js';
+import { pageTest } from './built_page.js';
+import { top } from './expected.js';
+import { accessible, ids, inAddress, makeRandom, openView, point, read, says, shows } from './page_parts.js';
+
+const FILE = 'weights/stories-1m.gguf';
+const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12&head=1.0`;
+const INSIDE = { hash: TEXT, view: 'inside' };
+const model = await load(top + FILE);
+after(() => model.dispose());
+const { dHead, nHeads, dModel, dFf } = model.config;
+
+const here = (page) => page.locator('.part-card [data-role="here"]').innerText();
+const numbers = (text) => text.match(/-?\d+\.\d+/g).map(Number);
+
+pageTest('a strip, a dot, a bar and a norm say what they are and which value they have', INSIDE, async ({ page }) => {
+  const all = await ids(page);
+  const at = 'blocks.1.attn.hook_';
+  const { captured, logits } = await model.forward(all, {
+    capture: [`${at}q`, `${at}pattern`, 'blocks.1.ln1.hook_normalized'],
+  });
+  const first = all.length - 10; // nine lanes, the last is that of the selected token, which is the last but one
+  await point(page, '.lane[data-lane="4"] [data-part="q"]');
+  assert.match(await page.locator('.part-card').innerText(), /What this token looks for query, q[^]*q = W_q x/);
+  assert.match(
+    await page.locator('.part-card').innerText(),
+    new RegExp(`${nHeads} heads × ${dHead} = ${nHeads * dHead}`),
+  );
+  const q = captured[`${at}q`].data.subarray((first + 4) * nHeads * dHead, (first + 4) * nHeads * dHead + dHead);
+  numbers(await here(page))
+    .slice(0, 4)
+    .forEach((x, i) => assert.ok(Math.abs(x - q[i]) < 6e-3, `${x}, expected ${q[i]}`));
+  await point(page, '.stack [data-lane="5"] [data-part="weight"][data-index="4"]');
+  await says(page, '.part-card h3', /attention weight/);
+  const pattern = captured[`${at}pattern`].data[(first + 5) * all.length + first + 4];
+  assert.ok(Math.abs(read(await here(page)) - pattern) < 6e-4, `${await here(page)}, expected ${pattern}`);
+  await point(page, '.lane[data-lane="2"] [data-part="norm1"]');
+  await says(page, '.part-card [data-role="here"]', /largest/);
+  const normed = captured['blocks.1.ln1.hook_normalized'].data.subarray((first + 2) * dModel, (first + 3) * dModel);
+  assert.ok(Math.abs(numbers(await here(page))[0] - normed[0]) < 6e-3);
+  await point(page, '.lane[data-lane="2"] [data-part="ffn"]');
+  await says(page, '.part-card .stage-facts', new RegExp(`${dFf} neurons for each token`));
+  await accessible(page, 'the card', '.part-card');
+  await point(page, '.bar-hit');
+  await says(page, '.part-card h3', /may follow/);
+  const row = logits.data.subarray((all.length - 2) * logits.shape[1], (all.length - 1) * logits.shape[1]);
+  const most = Math.max(...row);
+  const p = 1 / row.reduce((sum, x) => sum + Math.exp(x - most), 0);
+  assert.ok(Math.abs(read(await here(page)) - p) < 0.01, `${await here(page)}, expected ${p}`);
+});
+
+pageTest('a press opens the stage, or continues the text with a token that may follow', INSIDE, async ({ page }) => {
+  const all = await ids(page);
+  await page.locator('.lane[data-lane="3"] [data-part="ffn"]').click();
+  await says(page, '.inspector h3', /SwiGLU/);
+  await inAddress(page, 'open=ffn');
+  await page.locator('.anatomy [data-part="next"] .bar-hit').nth(3).click();
+  await openView(page, 'write');
+  await page.locator('.branches li').first().waitFor({ state: 'attached' });
+  const now = await ids(page);
+  const chosen = all.length - 7; // the fourth lane's token
+  assert.deepEqual(now.slice(0, chosen + 1), all.slice(0, chosen + 1));
+  assert.notEqual(now[chosen + 1], all[chosen + 1]);
+});
+
+pageTest('arrow keys move over the parts, Enter leads into the card, Escape back', INSIDE, async ({ page }) => {
+  const title = () => page.locator('.part-card h3').innerText();
+  await page.locator('.anatomy [role="application"]').first().focus();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('.part-card').waitFor();
+  const seen = new Set([await title()]);
+  for (let i = 0; i < 24; i++) {
+    await page.keyboard.press('ArrowRight');
+    seen.add(await title());
+  }
+  for (const word of [
+    /embedding|residual stream/,
+    /query/,
+    /weight|masked/,
+    /attention output/,
+    /feed-forward/,
+    /probability/,
+  ])
+    assert.ok(
+      [...seen].some((text) => word.test(text)),
+      `${word} of ${[...seen].join(', ')}`,
+    );
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement.closest('.part-card'));
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.activeElement.matches('.anatomy [role="application"]'));
+  assert.equal(await page.locator('.part-card').count(), 0);
+});
+
+pageTest('Code shows the lines of the reference with sizes and values of this pass', INSIDE, async ({ page }) => {
+  await point(page, '.lane[data-lane="4"] [data-part="q"]', 'Code');
+  await page.locator('.part-card .code b', { hasText: '//' }).first().waitFor();
+  const code = readFileSync(`${top}src/reference/decoder.c`, 'utf8');
+  const shown = await page.locator('.part-card .code').evaluate((e) => {
+    const copy = /** @type {HTMLElement} */ (e.cloneNode(true));
+    for (const b of copy.querySelectorAll('b')) b.remove();
+    return copy.textContent;
+  });
+  assert.ok(code.includes(shown.trimEnd()) && /static void project_qkv/.test(shown), shown);
+  assert.match(
+    await page.locator('.part-card .code').innerText(),
+    new RegExp(`d_model=${dModel}[^]*n_heads=${nHeads}`),
+  );
+  await page.locator('.part-card').getByRole('button', { name: 'Learn' }).click();
+  await says(page, '#h-textbook', /Query, key, value/);
+  await makeRandom(page, 'tutorial-3', 'encoder');
+  await openView(page, 'inside');
+  await point(page, '.anatomy [data-part="ffn"]', 'Code');
+  await says(page, '.part-card', /src\/model\/ffn\.c computes this stage/);
+});
+
+pageTest(
+  'a finger shows the card with its first tap and opens the stage with the second',
+  { ...INSIDE, width: 390, height: 844, hasTouch: true, isMobile: true },
+  async ({ page }) => {
+    const strip = page.locator('.lane[data-lane="1"] [data-part="ffn"]');
+    await strip.tap();
+    await says(page, '.part-card h3', /Neurons of this token/);
+    assert.equal(await page.locator('.inspector').count(), 0);
+    await accessible(page, 'the sheet', '.part-card');
+    const sizes = await page.locator('.part-card button').evaluateAll((list) => list.map((b) => b.offsetHeight));
+    assert.ok(Math.min(...sizes) >= 44, sizes.join());
+    await strip.tap();
+    await says(page, '.inspector h3', /SwiGLU/);
+    await shows(page, () => page.locator('.part-card').count(), 0);
+  },
+);
