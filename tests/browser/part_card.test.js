@@ -135,3 +135,44 @@ pageTest(
     await shows(page, () => page.locator('.part-card').count(), 0);
   },
 );
+
+pageTest(
+  'the arithmetic of a head is stepped through, scrubbed and played, with the numbers of the pass',
+  { ...INSIDE, hash: `${TEXT}&open=heads`, reducedMotion: 'no-preference' },
+  async ({ page }) => {
+    const words = () => page.locator('.play-words').innerText();
+    await page.locator('.play table').waitFor();
+    assert.match(await words(), /^Number 0 of the query times number 0 of the key/);
+    await page.getByRole('button', { name: 'One step on' }).press('Enter');
+    await says(page, '.play-words', /^Number 1 of the query/);
+    await accessible(page, 'the steps', '.play');
+    const all = await ids(page);
+    const at = 'blocks.1.attn.hook_pattern';
+    const { data } = (await model.forward(all, { capture: [at] })).captured[at];
+    await page.locator('#play-step').press('End');
+    await says(page, '.play-words', /added to the residual stream/);
+    const weights = await page.locator('.play tbody tr td:nth-child(7)').allInnerTexts();
+    const query = all.length - 2;
+    const shown = weights.slice(1, -1).map(read); // without the sum of the earlier keys and the masked one
+    shown.forEach((weight, i) => {
+      const want = data[query * all.length + query - shown.length + 1 + i];
+      assert.ok(/^</.test(weights[i + 1]) || Math.abs(weight - want) < 6e-3, `${weight}, expected ${want}`);
+    });
+    await page.locator('#play-speed').press('End');
+    await page.locator('.play').getByRole('button', { name: 'Play' }).press('Enter');
+    await page.locator('.play').getByRole('button', { name: 'Play' }).waitFor(); // at the end again
+    await says(page, '.play-words', /added to the residual stream/);
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    await shows(page, () => page.locator('.play').getByRole('button', { name: 'Play' }).count(), 0);
+  },
+);
+
+pageTest('a norm shows one vector on its way, an activation its curve with the neurons', INSIDE, async ({ page }) => {
+  await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');
+  await says(page, '.play', /as it comes[^]*brought to one size/);
+  await accessible(page, 'the norm', '.play');
+  await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+  await says(page, '.play .hint', new RegExp(`of ${dFf} neurons get a number above zero`));
+  await page.locator('.activation .own').waitFor({ state: 'attached' });
+  await accessible(page, 'the curve', '.play');
+});

@@ -114,6 +114,7 @@ export const VALUES = {
   tokenType: 'token type',
   pooled: 'pooled',
   into: 'stream into the block',
+  read: 'what it reads',
   normalised: (/** @type {Config} */ c) => (c.normGain === false ? 'normalised' : 'before the gain'),
   q: (/** @type {Config} */ c) => (c.qkNorm ? 'q, before its norm' : 'q'),
   k: (/** @type {Config} */ c) => (c.qkNorm ? 'k, before its norm' : 'k'),

@@ -1,6 +1,6 @@
 // stage_parts.js - the stages of one forward pass as the configuration has them: the shape of what each makes, its
 // operations for one more token, and where its values can be read
-import { addsPositions, hasExperts, isGated, normsOutput, rotates } from '../../../state/architecture.js';
+import { addsPositions, hasExperts, isGated, normsBefore, normsOutput, rotates } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { VALUES } from '../../../text/stages_text.js';
 import * as cost from './stage_cost.js';
@@ -15,6 +15,8 @@ const when = (has, ...points) => (has ? points : []);
 const whole = (c) => (c.kind === 'encoder_decoder' ? 'decoder.' : '');
 /** Values of a norm, which it has unless it is switched off. @param {Config} c @param {string} point @returns {Named[]} */
 const ofNorm = (c, point, used = c.useNorm !== false) => when(used, [`${point}.hook_normalized`, VALUES.normalised(c)]);
+/** The same of a norm in a block and, where it stands before a sublayer, what it reads. @param {Config} c @param {string} point @param {string} reads */
+const ofBlockNorm = (c, point, reads) => [...ofNorm(c, point), ...when(normsBefore(c), [reads, VALUES.read])];
 
 /** @param {Config} c @param {number} n @returns {Part} */
 export const embedPart = (c, n) => ({
@@ -35,7 +37,12 @@ function attentionParts(c, layer, n) {
   const [d, qd, kd] = [c.dModel, c.nHeads * c.dHead, c.nKvHeads * c.dHead];
   const after = when(!c.parallelResidual, [`${block}.hook_resid_mid`, VALUES.after]);
   return [
-    { id: 'norm1', shape: `[${n}, ${d}]`, flops: cost.norm(c), points: ofNorm(c, `${block}.ln1`) },
+    {
+      id: 'norm1',
+      shape: `[${n}, ${d}]`,
+      flops: cost.norm(c),
+      points: ofBlockNorm(c, `${block}.ln1`, `${block}.hook_resid_pre`),
+    },
     {
       id: 'qkv',
       shape: c.nKvHeads === c.nHeads ? `3 × [${n}, ${qd}]` : `q [${n}, ${qd}], k v [${n}, ${kd}]`,
@@ -97,8 +104,18 @@ function ffnParts(c, layer, n) {
   const block = blockPoint(c, layer);
   const experts = hasExperts(c, layer);
   const d = c.dModel;
+  const middle = c.parallelResidual
+    ? 'hook_resid_pre'
+    : c.kind === 'encoder_decoder'
+      ? 'hook_resid_mid_cross'
+      : 'hook_resid_mid';
   return [
-    { id: 'norm2', shape: `[${n}, ${d}]`, flops: cost.norm(c), points: ofNorm(c, `${block}.ln2`) },
+    {
+      id: 'norm2',
+      shape: `[${n}, ${d}]`,
+      flops: cost.norm(c),
+      points: ofBlockNorm(c, `${block}.ln2`, `${block}.${middle}`),
+    },
     {
       id: 'ffn',
       shape: experts ? `${c.nExpertsUsed} × [${n}, ${c.dExpert}]` : `[${n}, ${c.dFf}]`,
@@ -154,6 +171,7 @@ export const lastParts = (c, n) => [
     flops: cost.finalNorm(c) + cost.outputs(c),
     points: [
       ...(c.finalNorm ? ofNorm(c, `${whole(c)}ln_final`, c.useFinalNorm !== false) : []),
+      ...when(c.finalNorm, [`${blockPoint(c, c.nLayers - 1)}.hook_resid_post`, VALUES.read]),
       ...(c.mlmHead ? ofNorm(c, 'mlm_head.ln') : []),
       ...when(c.pooler, ['pooler.hook_pooler_out', VALUES.pooled]),
     ],

@@ -1,0 +1,27 @@
+// vector_steps.js - one vector through a norm, and the activation functions, as plain arithmetic
+
+/**
+ * @param {Float32Array} x
+ * @param {'layernorm' | 'rmsnorm'} kind
+ * @param {number} eps  inside the root
+ * @returns {{ name: 'input' | 'centred' | 'rescaled', numbers: Float32Array, value: number }[]}  value: length of the
+ *   input; its mean; what the numbers are divided by
+ */
+export function normSteps(x, kind, eps) {
+  const mean = kind === 'layernorm' ? x.reduce((sum, v) => sum + v, 0) / x.length : 0;
+  const centred = x.map((v) => v - mean);
+  const size = Math.sqrt(centred.reduce((sum, v) => sum + v * v, 0) / x.length + eps);
+  return [
+    { name: /** @type {const} */ ('input'), numbers: x, value: Math.hypot(...x) },
+    ...(kind === 'layernorm' ? [{ name: /** @type {const} */ ('centred'), numbers: centred, value: mean }] : []),
+    { name: /** @type {const} */ ('rescaled'), numbers: centred.map((v) => v / size), value: size },
+  ];
+}
+
+/** By the first word of their names. GELU-erf and GELU-tanh differ by less than a line is wide.
+ * @type {Record<string, { title: string, f: (x: number) => number }>} */
+export const ACTIVATIONS = {
+  relu: { title: 'ReLU', f: (x) => Math.max(0, x) },
+  gelu: { title: 'GELU', f: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))) },
+  silu: { title: 'SiLU', f: (x) => x / (1 + Math.exp(-x)) },
+};
