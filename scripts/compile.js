@@ -205,6 +205,23 @@ const targets = {
 
   fuzz: () => [fuzzer()],
 
+  // The same targets under libFuzzer, which is part of clang.
+  'fuzz-coverage': () => [
+    {
+      out: 'build/native-fuzz/coverage',
+      sources: [
+        ...engine(),
+        ...trainer(),
+        ...testHelpers(),
+        ...sources('tests/fuzz').filter((file) => !hasMain(file)),
+        'tests/fuzz/coverage/libfuzzer.c',
+      ],
+      cc: 'clang',
+      compile: (source) => [...nativeTest(source), '-Itests/fuzz', '-fsanitize=fuzzer-no-link'],
+      link: ['-pthread', ...sanitize, '-fsanitize=fuzzer', '-lm', ...wrapAllocator],
+    },
+  ],
+
   // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests have objects of their own,
   // because they also run the models that they trained. Tests of gradients in double run natively only.
   'wasm-test': () => [

@@ -42,3 +42,10 @@ for (const [what, template, words] of [
   ['parentheses in parentheses', `{{ ${'('.repeat(1e5)}1${')'.repeat(1e5)} }}`, /nested|call stack/],
 ])
   test(`${what} is refused`, () => assert.throws(() => renderTemplate(template, { messages }), words));
+
+// Lists were counted as steps, and the time was compared at every 256th step only, which such counts skip.
+test('the time is compared at each node', (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => (now += 1000));
+  assert.throws(() => renderTemplate('{{ 1 }}{{ 2 }}{{ 3 }}{{ 4 }}{{ 5 }}{{ 6 }}{{ 7 }}', { messages }), /5000 ms/);
+});

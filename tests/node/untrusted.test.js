@@ -113,6 +113,10 @@ describe('the work for a header is bounded by the tensors that it lists', () => 
       assert.ok(user < 3e6, `${user / 1e3} ms of processor time; it was 11 s to 36 s`);
     });
 
+  // They were the arguments of one call, which overflowed the stack.
+  test('150,000 tensors are refused as few are', () =>
+    refused(openCheckpoint(empty(Array.from({ length: 150_000 }, (_, i) => `x${i}`))), 'bad-config'));
+
   test('and a signal ends it', async () => {
     const weights = empty(ofLlama(4096));
     const reason = new Error('not wanted any more');

@@ -35,11 +35,10 @@ const UNSUPPORTED = /** @type {[string, any[]][]} */ ([
  * @returns {Promise<Delta[]>}
  */
 export async function readAdapters(adapters, options) {
-  /** @type {Delta[]} */
   const deltas = [];
   for (const [i, { source, scale }] of adapters.entries())
-    deltas.push(...(await readAdapter(source, scale, `adapter ${i}`, options)));
-  return deltas;
+    deltas.push(await readAdapter(source, scale, `adapter ${i}`, options));
+  return deltas.flat();
 }
 
 /**

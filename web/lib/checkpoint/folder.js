@@ -205,7 +205,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
   // refuses before the headers of all files are fetched
   if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config });
   const names = [];
-  const entries = [];
+  const lists = [];
   /** @type {(() => Promise<ByteReader>)[]} */
   const readers = [];
   /** @type {Record<string, any> | null} */
@@ -219,8 +219,8 @@ export async function openStateDict(opener, format, first, files, overrides, map
     if (torch) {
       archives[i] = await torch.readTorch(r);
       own ??= archives[i].config;
-      entries.push(...torch.torchEntries(archives[i].dict, i, r.name));
-    } else entries.push(...(await readSafetensors(r, i)));
+      lists.push(torch.torchEntries(archives[i].dict, i, r.name));
+    } else lists.push(await readSafetensors(r, i));
     if (i < MAX_OPEN_FILES) {
       readers.push(async () => r);
       continue;
@@ -232,6 +232,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
       return again;
     });
   }
+  const entries = lists.flat();
   checkShards(map, entries, names);
   if (json === undefined) {
     json = await siblingConfig(opener, files[0], overrides);
