@@ -23,7 +23,8 @@ usage: ./build.sh COMMAND
   page           build the page into site/, a static folder for any web server
   docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
   fuzz [SECONDS] give the readers, the trainer and the engine random wrong input (default: 60 seconds);
-                 inputs that cause a failure are written to build/fuzz
+                 inputs that cause a failure are written to build/fuzz;
+                 --coverage [SECONDS]: libFuzzer, SECONDS for each target in C (tests/fuzz/coverage)
   bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
                  --kernels [FILTER]: only the kernels, and the download sizes
                  --slow-line: only the page's first story at 1.6 Mbit/s
@@ -194,6 +195,12 @@ bench() {
 # Half of the time for C under sanitizers, half for JavaScript: first its readers, then its calls. The seed is random;
 # FUZZ_SEED sets it to repeat a run.
 fuzz() {
+  if [ "${1:-}" = --coverage ]; then
+    shift
+    run_step 'fuzzing (clang, libFuzzer)' 'It needs clang with libFuzzer; on Debian: clang and libclang-rt-14-dev.' node scripts/compile.js fuzz-coverage
+    unlock
+    exec nice -n 19 node tests/fuzz/coverage/run.js "$@"
+  fi
   local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0
   case $seconds in '' | *[!0-9]* | ?????????*) fail "fuzz: SECONDS is '$seconds', expected a whole number." ;; esac
   npm_packages

@@ -107,8 +107,8 @@ const benches = () => sources('tests/bench');
 /**
  * The program that gives the engine and the trainer wrong bytes (tests/fuzz). The native tests run a few of its cases.
  */
-const fuzzer = () => ({
-  out: 'build/native-test/fuzz',
+const fuzzer = (out = 'build/native-test/fuzz') => ({
+  out,
   sources: [...engine(), ...trainer(), ...testHelpers(), ...sources('tests/fuzz')],
   cc: CC,
   compile: nativeTest,
@@ -205,22 +205,13 @@ const targets = {
 
   fuzz: () => [fuzzer()],
 
-  // The same targets under libFuzzer, which is part of clang.
-  'fuzz-coverage': () => [
-    {
-      out: 'build/native-fuzz/coverage',
-      sources: [
-        ...engine(),
-        ...trainer(),
-        ...testHelpers(),
-        ...sources('tests/fuzz').filter((file) => !hasMain(file)),
-        'tests/fuzz/coverage/libfuzzer.c',
-      ],
-      cc: 'clang',
-      compile: (source) => [...nativeTest(source), '-Itests/fuzz', '-fsanitize=fuzzer-no-link'],
-      link: ['-pthread', ...sanitize, '-fsanitize=fuzzer', '-lm', ...wrapAllocator],
-    },
-  ],
+  // The same under libFuzzer, which is part of clang.
+  'fuzz-coverage': () => {
+    const { sources: plain, link, ...rest } = fuzzer('build/native-fuzz/coverage');
+    const compile = (source) => [...nativeTest(source), '-Itests/fuzz', '-fsanitize=fuzzer-no-link'];
+    const entry = [...plain.filter((file) => !hasMain(file)), 'tests/fuzz/coverage/libfuzzer.c'];
+    return [{ ...rest, sources: entry, cc: 'clang', compile, link: [...link, '-fsanitize=fuzzer'] }];
+  },
 
   // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests have objects of their own,
   // because they also run the models that they trained. Tests of gradients in double run natively only.

@@ -19,6 +19,7 @@ import { runStores } from './stores.js';
 import { bins, ggufBytes, ggufs, models, pieceFiles, safetensorsBytes, torchFiles } from './seeds.js';
 import { tokenizerBin, tokenizers } from './tokenizer_seeds.js';
 import { partsOf } from './parts.js';
+import { runTorchCase, torchCase } from './torch_cases.js';
 
 /**
  * A case hangs when it exceeds this processor time, or this much longer wall-clock time: a busy machine is not a
@@ -96,6 +97,12 @@ const kinds = {
   torch(r) {
     const bytes = r.of(torchFiles);
     return { 'model.pt': r.below(3) ? mutateBytes(r, bytes, r.of(torchFiles)) : wrongPickle(r, bytes) };
+  },
+  /** Whole files of torch.save that say something wrong of their tensors. */
+  views(r) {
+    const { config, header } = r.of(models);
+    const { torch, plain } = torchCase(r, header);
+    return { 'model.pt': torch, 'config.json': utf8(config), ...(plain && { 'model.safetensors': plain }) };
   },
   /** A GGUF in parts, of which one is wrong, missing or there twice. */
   parts(r) {
@@ -266,6 +273,7 @@ function sourceOf({ kind, files }, way) {
  */
 async function runCase(c, r) {
   if (c.kind === 'store') return runStores(r, Object.values(c.files)[0]);
+  if (c.kind === 'views') return runTorchCase(c.files).catch(expected);
   const way = r.below(3);
   const [source, options] = sourceOf(c, way);
   try {
