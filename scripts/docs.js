@@ -21,7 +21,8 @@ const page = join(top, 'docs/api.md');
  */
 const FURTHER = {
   model_handle:
-    'Message ChatExtras Completion ReadOptions PairOptions EmbedExtras DistributionOptions LensExtras LossExtras ' +
+    'Message MessageCall Tool ToolCall WritingOptions ChatOnly ChatExtras Completion ReadOptions PairOptions ' +
+    'EmbedExtras DistributionOptions LensExtras LossExtras ' +
     'AttributionExtras ExplainExtras SessionOptions',
   estimate: 'EstimateOptions',
   'inspect/logit_lens': 'Part',

@@ -15,13 +15,10 @@ import { writeSafetensors } from './write_safetensors.js';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
 /** @param {string} chatTemplate */
-const render = (chatTemplate) =>
-  chatPrompt(
-    { chatTemplate, special: { bos: null, eos: [], addBos: false } },
-    [{ role: 'user', content: 'x' }],
-    undefined,
-    async () => '',
-  );
+const render = async (chatTemplate) => {
+  const model = { chatTemplate, toolTemplate: null, special: { bos: null, eos: [], addBos: false } };
+  return (await chatPrompt(model, [{ role: 'user', content: 'x' }], {}, async () => '')).text;
+};
 
 test('a chat template cannot reach JavaScript objects', async () => {
   for (const expression of [

@@ -266,8 +266,8 @@ export async function depth(config, options = {}) {
  */
 /**
 /**
- * @typedef {'adapters'|'cache'|'cacheDir'|'config'|'fetch'|'headers'|'hfEndpoint'|'names'|'sha256'|'switches'|'token'}
- *   DownloadOption
+ * @typedef {LoadOnly | 'fetch' | 'headers' | 'hfEndpoint' | 'sha256' | 'token'} DownloadOption
+ * @typedef {'adapters' | 'cache' | 'cacheDir' | 'chatTemplate' | 'config' | 'names' | 'switches'} LoadOnly
  */
 /**
  * Options of `create`: those of `load` that do not concern files, and `seed`, 0 .. 2^53 - 1, drawn when absent.
@@ -315,6 +315,7 @@ export async function depth(config, options = {}) {
  *   default: the global one
  * @property {'none'|'cache-storage'|'opfs'|'file'} [cache] store downloads: in browsers 'cache-storage' or 'opfs', in
  *   Node 'file'; default none
+ * @property {string} [chatTemplate] a Jinja template for `chat`, instead of the one in the model's files
  * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
  *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs

@@ -19,17 +19,41 @@ import { Steps } from './steps.js';
 /** @import { Tokenizer } from './tokenizer.js' */
 
 /**
- * One message of a conversation. role: as the model's template names them, usually 'system', 'user' or 'assistant';
- * other keys are JSON for the template.
- * @typedef {{role: string, content: string, [key: string]: any}} Message
+ * One message of a conversation. role: as the model's template names them, usually 'system', 'user', 'assistant' or
+ * 'tool'; content: a text, a list of texts as OpenAI writes them, or null beside tool_calls; tool_calls: what the
+ * assistant called; tool_call_id: of the call whose result this is; other keys are JSON for the template.
+ * @typedef {{role: string, content?: string | null | readonly {type: 'text', text: string}[],
+ *   tool_calls?: readonly MessageCall[], tool_call_id?: string, [key: string]: any}} Message
+ */
+/**
+ * A call in a message, as OpenAI writes it; the arguments may also be an object.
+ * @typedef {{id?: string, type?: 'function', function: {name: string, arguments: string | object}}} MessageCall
+ */
+/**
+ * A function that the model may call. parameters: a JSON schema of its arguments.
+ * @typedef {{name: string, description?: string, parameters?: object}} Tool
+ */
+/**
+ * A call that the model has written. arguments: they fit the schema of the tool.
+ * @typedef {{id: string, name: string, arguments: Record<string, any>}} ToolCall
+ */
+/**
+ * How a conversation becomes a prompt.
+ * @typedef {object} WritingOptions
+ * @property {Record<string, any>} [template]  further values for the template, such as { enable_thinking: false }
+ * @property {readonly (Tool | {type: 'function', function: Tool})[]} [tools] functions that the model may call, also as
+ *   OpenAI writes them. Each call follows a grammar, so that its arguments fit the schema
+ * @property {'auto' | 'none' | 'required' | {name: string} | {type: 'function', function: {name: string}}} [toolChoice]
+ *   whether the model decides, calls none, at least one, or this one; default 'auto'
+ * @property {boolean} [continue]  the last message is the beginning of the answer; default false
  */
 /**
  * Options of Model.chat beside those of generate.
- * @typedef {object} ChatExtras
- * @property {Record<string, any>} [template]  further values for the template, such as { enable_thinking: false }
+ * @typedef {object} ChatOnly
  * @property {Session} [session]  of this model; keeps the conversation, instead of the model's own sequence. It cannot
  *   be combined with `source`, `capture`, `edits` and `beams`
  */
+/** @typedef {WritingOptions & ChatOnly} ChatExtras */
 /**
  * What every call that reads one input takes.
  * @typedef {object} ReadOptions
@@ -367,28 +391,75 @@ export class Model {
   }
 
   /**
+   * The prompt that `chat` gives the model, without running it.
+   * @param {readonly Message[]} messages
+   * @param {WritingOptions} [options]
+   * @returns {Promise<{text: string, ids: number[]}>}
+   * @throws {GlassformerError} `no-chat-template`, `no-tokenizer`
+   * @example
+   * const own = await load('stories-1m.gguf', { chatTemplate: '{{ messages[0].role }}: {{ messages[0].content }}' });
+   * console.log((await own.prompt([{ role: 'user', content: 'Hello' }])).text);     // user: Hello
+   */
+  async prompt(messages, options) {
+    const { text } = await this.#written(messages, callOptions('prompt', options, this.#limits)[0]);
+    return { text, ids: await this.encode(text, { addSpecialTokens: false }) };
+  }
+
+  /**
+   * @param {readonly Message[]} messages
+   * @param {WritingOptions} writing  checked
+   */
+  #written(messages, writing) {
+    return guardedAsync(async () =>
+      (await import('./tokenizers/chat_prompt.js')).chatPrompt(this.#info, messages, writing, (ids) =>
+        this.decode(ids),
+      ),
+    );
+  }
+
+  /**
    * @param {readonly Message[]} messages
    * @param {GenerateOptions & ChatExtras} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   async *#chat(messages, options) {
-    const [{ template, session, ...rest }, hooks] = callOptions('chat', options, this.#limits);
+    const [{ template, tools, toolChoice, continue: continues, ...rest }, hooks] = callOptions(
+      'chat',
+      options,
+      this.#limits,
+    );
+    const { text, answer } = await this.#written(messages, { template, tools, toolChoice, continue: continues });
+    const steps = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
+    if (!answer) return yield* steps;
+    try {
+      for (;;) {
+        const { done, value } = await steps.next();
+        if (done) return { ...value, ...answer.end(value.text) };
+        yield { ...value, content: answer.push(value.text) };
+      }
+    } finally {
+      await steps.return(/** @type {any} */ (undefined));
+    }
+  }
+
+  /**
+   * @param {string} prompt
+   * @param {Record<string, any>} options  checked
+   * @param {{signal?: AbortSignal}} hooks
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   */
+  async *#converse(prompt, { session, ...rest }, hooks) {
     const unfit = OWN_SEQUENCE.find((name) => rest[name] !== undefined);
     if (session !== undefined) {
       if (!isSessionOf(session, this))
         fail('bad-option', `session is ${show(session)}, expected a session of this model`);
       if (unfit) fail('bad-option', `${unfit} cannot be combined with session, which has a sequence of its own`);
     }
-    const prompt = await guardedAsync(async () =>
-      (await import('./tokenizers/chat_prompt.js')).chatPrompt(this.#info, messages, template, (ids) =>
-        this.decode(ids),
-      ),
-    );
     const own = { ...rest, addSpecialTokens: false };
     if (session !== undefined) return yield* generateWhole(session, prompt, own, hooks);
     const { kind, causal } = this.config;
     if (unfit || kind !== 'decoder' || !causal || this.#chatting)
-      return yield* this.generate(prompt, { ...own, ...hooks });
+      return yield* keepAlive(this.#remote.generate([checkedInput(prompt, 'prompt', this.#limits), own], hooks), this);
     this.#chatting = true;
     try {
       this.#conversation ??= await this.session();

@@ -1,6 +1,6 @@
 // folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files
 // of torch.save, in one file or in shards
-import { chatTemplate } from '../tokenizers/chat_template.js';
+import { chatTemplates } from '../tokenizers/chat_template.js';
 import { tokenIds } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
@@ -55,7 +55,7 @@ export async function openFolder(opener, folder, overrides) {
   checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
   if (generation && checkpoint.config.kind === 'encoder_decoder')
     Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
-  checkpoint.chatTemplate = chatTemplate(template);
+  Object.assign(checkpoint, chatTemplates(template));
   if (checkpoint.chatTemplate) {
     const { bos_token: bos, eos_token: eosToken } = tokenizerConfig ?? {};
     checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };

@@ -5,7 +5,7 @@
 // readers of other formats are loaded when such a file is opened.
 import { BLOCKS } from '../base/blocks.js';
 import { ByteReader } from '../bytes/bytes.js';
-import { chatTemplate } from '../tokenizers/chat_template.js';
+import { chatTemplates } from '../tokenizers/chat_template.js';
 import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { isBytes, failNotASource } from '../base/checks.js';
@@ -55,6 +55,7 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {Config} config           complete and checked
  * @property {object | null} tokenizer in the form of a tokenizer.json
  * @property {string | null} chatTemplate
+ * @property {string | null} [toolTemplate]  of conversations with tools, where it is another one
  * @property {Partial<import('../encoders/sentence.js').Pooling>} [pooling]  of an encoder
  * @property {Special} special
  * @property {string[]} warnings
@@ -74,6 +75,7 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {TensorSource[]} tensors
  * @property {Special} special
  * @property {string | null} chatTemplate
+ * @property {string | null} [toolTemplate]
  * @property {Partial<import('../encoders/sentence.js').Pooling>} [pooling]  of an encoder
  * @property {object} [tokenizer]
  * @property {(() => Promise<ByteReader>)[]} readers  one for each file, at the start of its data
@@ -227,7 +229,7 @@ export class Opener extends OpenedFiles {
         ...(vocab?.special ?? { bos: null, eos: [], addBos: false }),
         ...(start !== undefined && { bos: start, start: [start] }),
       },
-      chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')),
+      ...chatTemplates(gguf.meta.get('tokenizer.chat_template'), gguf.meta.get('tokenizer.chat_template.tool_use')),
       pooling,
       readers,
       padding: parts?.padding ?? [gguf.padding],

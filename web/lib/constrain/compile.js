@@ -1,35 +1,41 @@
-// compile.js - the caller's side of constrained output: compiles the options json and grammar
+// compile.js - the caller's side of constrained output: compiles the options json, grammar and tools
 //
 // The worker gets the network of the grammar and the bytes of the vocabulary, so that it needs no reader of grammars.
 import { fail } from '../base/errors.js';
 import { networkOf } from './network.js';
 import { readGbnf } from './gbnf.js';
 import { schemaGrammar } from './json_schema.js';
+import { toolGrammar } from './tool_grammar.js';
 import { vocabularyOf } from './vocabulary.js';
 
 /**
- * The options of a generation, with `constraint` in place of json or grammar.
+ * The options of a generation, with `constraint` in place of json, grammar or tools.
  * @param {Record<string, any>} given
  * @param {{hasTokenizer: boolean}} info  of the model
  * @returns {{options: Record<string, any>, ignored: string[]}}  ignored: unknown keywords and formats of the schema
  */
-export function prepare({ json, grammar, whitespace, strictSchema, ...options }, { hasTokenizer }) {
-  const what = json === undefined ? 'grammar' : 'json';
-  if (json !== undefined && grammar !== undefined)
-    fail('bad-option', 'json and grammar cannot be combined: give one of them');
+export function prepare({ json, grammar, tools, whitespace, strictSchema, ...options }, { hasTokenizer }) {
+  const [what, other] = Object.entries({ json, grammar, tools }).flatMap(([name, value]) =>
+    value === undefined ? [] : name,
+  );
+  if (other) fail('bad-option', `${what} and ${other} cannot be combined: give one of them`);
   if (options.beams > 1) fail('bad-option', `${what} cannot be combined with beams: a beam search draws no tokens`);
   if (!hasTokenizer) fail('no-tokenizer', `${what}: this model came without a tokenizer: its tokens have no texts`);
-  const { ignored, ...constraint } = compiled({ json, grammar, whitespace, strictSchema });
+  const { ignored, ...constraint } = compiled({ json, grammar, tools, whitespace, strictSchema });
   return { options: { ...options, constraint }, ignored };
 }
 
 /**
  * A grammar or JSON schema, compiled.
- * @param {{json?: any, grammar?: string, whitespace?: 'compact' | 'any', strictSchema?: boolean}} options  one of them,
- *   with the options of a schema
+ * @param {{json?: any, grammar?: string, tools?: import('./tool_grammar.js').Tools,
+ *   whitespace?: 'compact' | 'any', strictSchema?: boolean}} options  one of them, with the options of a schema
  * @returns {import('./constraint.js').Posted & {ignored: string[]}}
  */
-export function compiled({ json, grammar, ...how }) {
+export function compiled({ json, grammar, tools, ...how }) {
+  if (tools) {
+    const { ignored, ...read } = toolGrammar(tools, how);
+    return { text: `tools ${JSON.stringify(tools)}`, network: networkOf(read, 'tools'), ignored };
+  }
   if (grammar !== undefined)
     return { text: `grammar ${grammar}`, network: networkOf(readGbnf(grammar), 'grammar'), ignored: [] };
   const { ignored, ...read } = schemaGrammar(json, how);

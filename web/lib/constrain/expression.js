@@ -7,14 +7,16 @@ export const MAX_NODES = 300_000;
  * What a part of a text may be.
  *
  * - text: these characters
+ * - special: the special token of this name: its bytes are 0xFF, which no text has, and the name (vocabulary.js)
  * - chars: one character of these ranges of code points, both ends included
  * - all: these expressions one after the other
  * - any: one of these expressions
  * - each: the expression, `least` to `most` times
  * - rule: what the rule of this name says
  * - states: what leads from the first of these states to an accepting one
- * @typedef {{text: string} | {chars: [number, number][]} | {all: Expression[]} | {any: Expression[]} |
- *   {each: Expression, least: number, most: number} | {rule: string} | {states: StateExpression[]}} Expression
+ * @typedef {{text: string} | {special: string} | {chars: [number, number][]} | {all: Expression[]} |
+ *   {any: Expression[]} | {each: Expression, least: number, most: number} | {rule: string} |
+ *   {states: StateExpression[]}} Expression
  */
 /**
  * A state of a finite automaton: its edges, which read an expression; the states that follow without reading; whether

@@ -19,6 +19,10 @@ import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
 /** @typedef {Record<string, any>} Schema */
+/**
+ * Between the tokens of JSON: nothing; anything; a space behind : and , as Python writes it.
+ * @typedef {'compact' | 'any' | 'spaced'} Whitespace
+ */
 
 const digit = chars('0-9');
 const hex = chars('0-9', 'a-f', 'A-F');
@@ -44,6 +48,7 @@ const SHARED = [
       ),
     ),
   ],
+  ['gap', rule('space')],
   ['string', sequence(text('"'), repeat(rule('character'), 0, Infinity), text('"'))],
   ['integer', integers(-Infinity, Infinity)],
   [
@@ -57,7 +62,7 @@ const SHARED = [
   ],
   ['boolean', choice(text('true'), text('false'))],
   ['null', text('null')],
-  ['object', list('{', '}', sequence(rule('string'), text(':'), rule('space'), rule('value')), 0, Infinity)],
+  ['object', list('{', '}', sequence(rule('string'), text(':'), rule('gap'), rule('value')), 0, Infinity)],
   ['array', list('[', ']', rule('value'), 0, Infinity)],
   ['value', choice(...TYPES.filter((type) => type !== 'integer').map(rule))],
 ];
@@ -73,7 +78,7 @@ const SHARED = [
  */
 function list(open, close, item, least, most) {
   const space = rule('space');
-  const more = sequence(space, text(','), space, item);
+  const more = sequence(space, text(','), rule('gap'), item);
   const some = sequence(space, item, repeat(more, Math.max(0, least - 1), most - 1), space);
   const none = sequence(space);
   return sequence(text(open), most < 1 ? none : least > 0 ? some : choice(none, some), text(close));
@@ -95,11 +100,12 @@ class Compiler {
   /**
    * @param {Schema | boolean} root
    * @param {Dialects} dialects
-   * @param {boolean} isCompact  whether there is no white space between the tokens of JSON
+   * @param {Whitespace} whitespace
    */
-  constructor(root, dialects, isCompact) {
+  constructor(root, dialects, whitespace) {
     this.#combiner = new Combiner(root, dialects);
-    if (isCompact) this.rules.set('space', text(''));
+    if (whitespace !== 'any') this.rules.set('space', text(''));
+    if (whitespace === 'spaced') this.rules.set('gap', text(' '));
   }
 
   /**
@@ -296,7 +302,7 @@ class Compiler {
       .slice(0, most)
       .map((/** @type {any} */ one, /** @type {number} */ i) => this.part(one, `${at}/prefixItems/${i}`));
     const space = rule('space');
-    const more = (/** @type {Expression} */ one) => sequence(space, text(','), space, one);
+    const more = (/** @type {Expression} */ one) => sequence(space, text(','), rule('gap'), one);
     // What follows after so many items; built from the last one.
     let rest = text('');
     if (most > first.length) rest = repeat(more(item()), Math.max(0, least - first.length), most - first.length);
@@ -329,7 +335,7 @@ class Compiler {
     if (others === false && additional.length)
       fail('bad-option', `json: ${at}: ${show(additional[0])} is required, but is no property`);
     const member = (/** @type {string} */ name, /** @type {Expression} */ value) =>
-      sequence(text(JSON.stringify(name)), rule('space'), text(':'), rule('space'), value);
+      sequence(text(JSON.stringify(name)), rule('space'), text(':'), rule('gap'), value);
     const value = (/** @type {string} */ name) => this.part(properties[name], `${at}/properties/${pointerPart(name)}`);
     const any = () => this.part(others, `${at}/additionalProperties`);
     const members = [
@@ -340,7 +346,7 @@ class Compiler {
     // Without additionalProperties, the listed properties are those that are meant.
     const isOpen = others !== false && !finite && (given !== undefined || !members.length);
     const key = () => this.otherNames(propertyNames, Object.keys(properties).concat(required), at);
-    const other = isOpen ? sequence(key(), rule('space'), text(':'), rule('space'), any()) : null;
+    const other = isOpen ? sequence(key(), rule('space'), text(':'), rule('gap'), any()) : null;
     return sequence(text('{'), membersOf(members, other, counts, at), text('}'));
   }
 
@@ -378,12 +384,12 @@ function integerRange({ low, high, aboveLow, belowHigh }, at) {
 /**
  * The grammar of a schema.
  * @param {Schema | boolean} schema
- * @param {{whitespace?: 'compact' | 'any', strictSchema?: boolean}} [options]
+ * @param {{whitespace?: Whitespace, strictSchema?: boolean}} [options]
  * @returns {import('./expression.js').Grammar & {ignored: string[]}}  ignored: unknown keywords and formats
  */
 export function schemaGrammar(schema, { whitespace = 'compact', strictSchema = false } = {}) {
   const dialects = new Dialects(strictSchema);
-  const compiler = new Compiler(schema, dialects, whitespace === 'compact');
+  const compiler = new Compiler(schema, dialects, whitespace);
   const { rule: root } = compiler.part(schema, '#');
   return { rules: compiler.rules, root, ignored: [...dialects.ignored] };
 }

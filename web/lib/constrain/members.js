@@ -22,7 +22,7 @@ const COMMA = -1;
 function written(machine, members, at) {
   if (!machine) return fail('unsupported', `json: ${at}: its members need too many states: make its limits smaller`);
   const space = { rule: 'space' };
-  const comma = sequence(space, text(','), space);
+  const comma = sequence(space, text(','), { rule: 'gap' });
   const one = (/** @type {number} */ symbol) => (symbol === COMMA ? comma : members[symbol]);
   return sequence(
     space,

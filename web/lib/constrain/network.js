@@ -81,6 +81,12 @@ class Compiler {
         from,
         to,
       );
+    else if ('special' in e)
+      this.#path(
+        [0xff, ...utf8.encode(e.special)].map((byte) => [byte, byte]),
+        from,
+        to,
+      );
     else if ('chars' in e) {
       for (const [low, high] of e.chars) for (const bytes of utf8Sequences(low, high)) this.#path(bytes, from, to);
     } else if ('any' in e) for (const one of e.any) this.#add(one, from, to);

@@ -37,12 +37,11 @@ function tokenBytes({ model, added_tokens: added = [], decoder }) {
   const texts = new Map();
   for (const [text, id] of entriesOf(model)) {
     const bytes = convert(text);
-    if (bytes) texts.set(id, bytes);
+    if (bytes && !bytes.includes('\xff')) texts.set(id, bytes); // a byte that no UTF-8 has
   }
   texts.delete(unknownOf(model));
   for (const { id, content, special } of added) {
-    if (special) texts.delete(id);
-    else texts.set(id, latin1(content));
+    texts.set(id, (special ? '\xff' : '') + latin1(content)); // special tokens are no text: only their names read them
   }
   return { texts, stripsSpace: steps.some((/** @type {any} */ d) => d?.type === 'Strip' || d?.type === 'Metaspace') };
 }

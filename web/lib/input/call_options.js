@@ -289,6 +289,8 @@ const schema = (value, name) => {
   return jsonCopy(value, name, { code: 'bad-option' });
 };
 /** @type {OptionCheck} */
+const schemas = (value, name) => (value === null ? undefined : jsonCopy(value, name, { code: 'bad-option' }));
+/** @type {OptionCheck} */
 const grammar = (value, name) => {
   if (value === null) return undefined;
   return typeof value === 'string' && value.length <= LIMITS.word
@@ -396,6 +398,8 @@ const GENERATION_OPTIONS = {
  * @type {OptionCheck}
  */
 const session = (value) => value ?? undefined;
+/** How a conversation is written; tokenizers/tool_calls.js checks the tools. */
+const WRITING_OPTIONS = { template, tools: schemas, toolChoice: schemas, continue: flag };
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 const FINITE = { allowNonFinite: flag };
 const TYPE_OPTIONS = { pair, tokenTypes };
@@ -407,7 +411,8 @@ const TYPE_OPTIONS = { pair, tokenTypes };
 const CALLS = {
   encode: { addSpecialTokens: flag },
   generate: GENERATION_OPTIONS,
-  chat: { ...GENERATION_OPTIONS, template, session },
+  chat: { ...GENERATION_OPTIONS, ...WRITING_OPTIONS, session },
+  prompt: WRITING_OPTIONS,
   forward: {
     ...PASS_OPTIONS,
     ...TYPE_OPTIONS,

@@ -170,6 +170,7 @@ const CHECKS = {
     headers: headerPairs,
     cache: word,
     cacheDir: word,
+    chatTemplate: (value, name) => (value === null ? undefined : word(value, name, null)),
     sha256: word,
     switches,
     adapters,

@@ -18,6 +18,7 @@ import { Yielder } from '../base/event_loop.js';
  *   the last position, at the first step the rows of the whole prompt. The rows of all steps together are those of the
  *   whole sequence
  * @property {number} [sequence]  index of the prompt, when there are several
+ * @property {string} [content]  of chat with tools: the text that is now known to be no part of a call
  */
 /**
  * The result of a generation.
@@ -36,6 +37,9 @@ import { Yielder } from '../base/event_loop.js';
  * @property {number} decodeMs   engine time of the new tokens
  * @property {number} tokensPerSecond  decode passes per second of engine time; 0 without such passes, and when their
  *   time is less than ten ticks of the clock
+ * @property {string} [content]  of chat with tools: the text before the first call
+ * @property {import('../model_handle.js').ToolCall[]} [toolCalls]  of chat with tools: the calls in the answer
+ * @property {import('../model_handle.js').Message} [message]  of chat with tools: the answer, for the next turn
  * @property {number[][]} [sequences]   with several prompts: the tokens of each, followed by its new ones
  * @property {Summary[]} [summaries]    with several prompts: the result of each
  */

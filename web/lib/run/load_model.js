@@ -154,6 +154,8 @@ function checkedLoadOptions(o) {
   oneOf('dtype', ['keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k']);
   oneOf('kvDtype', ['f32', 'f16', 'q8_0']);
   oneOf('cache', ['none', 'cache-storage', 'opfs', 'file']);
+  if (o.chatTemplate !== undefined && typeof o.chatTemplate !== 'string')
+    fail('bad-option', `chatTemplate is ${show(o.chatTemplate)}, expected a template as text`);
   if (o.cacheDir !== undefined) {
     if (typeof o.cacheDir !== 'string' || !o.cacheDir)
       fail('bad-option', `cacheDir is ${show(o.cacheDir)}, expected the path of a folder`);

@@ -76,7 +76,8 @@ export class LoadedModel {
     this.engine = engine;
     this.config = /** @type {Config} */ (engine.config);
     this.tokenizer = tokenizer;
-    this.chatTemplate = checkpoint?.chatTemplate ?? null;
+    this.chatTemplate = options.chatTemplate ?? checkpoint?.chatTemplate ?? null;
+    this.toolTemplate = options.chatTemplate === undefined ? (checkpoint?.toolTemplate ?? null) : null;
     this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
     /** How embed makes one vector of the states of an encoder. */
     this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
@@ -97,6 +98,7 @@ export class LoadedModel {
       special: this.special,
       hasTokenizer: !!this.tokenizer,
       chatTemplate: this.chatTemplate,
+      toolTemplate: this.toolTemplate,
       pooling: this.pooling,
       contextLength: this.contextLength,
       kvDtype: this.kvDtype,

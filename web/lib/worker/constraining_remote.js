@@ -1,11 +1,11 @@
-// constraining_remote.js - compiles the options json and grammar of a generation before it is posted
+// constraining_remote.js - compiles the options json, grammar and tools of a generation before it is posted
 import { guardedAsync } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 
 /** @import { Remote } from './remote.js' */
 
 /**
- * A model whose generations take the options json and grammar.
+ * A model whose generations take the options json, grammar and tools.
  * @param {Remote} remote
  * @param {any} info  of the model
  * @returns {Remote}
@@ -31,8 +31,8 @@ export function constraining(remote, info) {
   return {
     call: (...args) => remote.call(...args),
     generate(args, hooks) {
-      const { json, grammar } = args[1];
-      return (json ?? grammar) === undefined ? remote.generate(args, hooks) : constrained(args, hooks);
+      const { json, grammar, tools } = args[1];
+      return (json ?? grammar ?? tools) === undefined ? remote.generate(args, hooks) : constrained(args, hooks);
     },
     memory: () => remote.memory(),
     close: () => remote.close(),

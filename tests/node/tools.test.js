@@ -1,0 +1,202 @@
+// tools.test.js - tools in conversations: prompts as Jinja2 renders them, calls that follow their schemas
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { compiled } from '../../web/lib/constrain/compile.js';
+import { constraintOf } from '../../web/lib/constrain/constraint.js';
+import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
+import { load } from '../../web/lib/index.js';
+import { chatPrompt } from '../../web/lib/tokenizers/chat_prompt.js';
+import { collect, refused, stories, top } from './helpers.js';
+import { isValid } from './json_validity.js';
+import { numbersOf, randomText } from './random_schemas.js';
+import { vocabularies } from './vocabularies.js';
+
+const folder = join(top, 'tests/golden/chat');
+const { tools, conversations, expected } = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'));
+const templates = Object.fromEntries(
+  ['hermes', 'llama', 'mistral', 'gemma'].map((name) => [name, readFileSync(join(folder, `${name}.jinja`), 'utf8')]),
+);
+const special = { bos: 0, eos: [1], addBos: true, texts: { bos_token: '<s>', eos_token: '</s>' } };
+const writtenBy = (name, messages, writing = {}) =>
+  chatPrompt({ chatTemplate: templates[name], toolTemplate: null, special }, messages, writing, async () => '');
+
+describe('prompts', () => {
+  for (const name of Object.keys(templates))
+    test(`of ${name}: the texts of Jinja2`, async () => {
+      let seen = 0;
+      for (const { template, conversation, tools: has, prompt, text } of expected) {
+        if (template !== `${name}.jinja` || (name === 'gemma' && conversation === 'called')) continue;
+        const writing = { tools: has ? tools : undefined, template: prompt ? {} : { add_generation_prompt: false } };
+        const written = writtenBy(name, conversations[conversation], writing);
+        if (text === null) await refused(written, 'bad-option', /the chat template refuses these messages/);
+        else assert.equal((await written).text, text, `${conversation} ${has}`);
+        seen++;
+      }
+      assert.ok(seen >= 6);
+    });
+
+  test('arguments as text, parts of a content and null are what the template reads as objects and texts', async () => {
+    const messages = structuredClone(conversations.called);
+    messages[0].content = [
+      { type: 'text', text: 'Will it' },
+      { type: 'text', text: 'rain?' },
+    ];
+    messages[1].content = null;
+    messages[1].tool_calls[0].function.arguments = '{"town":"Ürümqi"}';
+    const { text } = await writtenBy('hermes', messages, { tools: tools.map((tool) => tool.function) });
+    const { text: same } = expected.find(
+      (one) => one.template === 'hermes.jinja' && one.conversation === 'called' && one.tools && one.prompt,
+    );
+    assert.equal(text, same.replace('Will it rain?', 'Will it\nrain?'));
+    messages[1].tool_calls[0] = { id: 'call00001', ...messages[1].tool_calls[0].function };
+    assert.equal((await writtenBy('hermes', messages, { tools })).text, text);
+  });
+
+  test('an answer that was begun is continued', async () => {
+    const messages = [...conversations.question, { role: 'assistant', content: 'It will ' }];
+    assert.ok((await writtenBy('hermes', messages, { continue: true })).text.endsWith('assistant\nIt will '));
+    assert.ok((await writtenBy('llama', messages, { continue: true })).text.endsWith('\n\nIt will'));
+  });
+
+  test('a template without a place for tools has them in the first user message, and calls and results as texts', async () => {
+    const { text } = await writtenBy('gemma', conversations.called, { tools });
+    assert.match(text, /^<s>\n?<start_of_turn>user\nYou have access to functions\./);
+    assert.match(text, /"get_weather".*\nWill it rain\?<end_of_turn>\n/s);
+    assert.ok(text.includes('model\n{"name":"get_weather","parameters":{"town":"Ürümqi"}}<end_of_turn>'));
+    assert.ok(text.endsWith('{"rain": true}<end_of_turn>\n<start_of_turn>model\n'));
+  });
+
+  test('what is no conversation or no tool is refused', async () => {
+    const [question] = conversations.question;
+    const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] };
+    await refused(writtenBy('hermes', [image]), 'unsupported', /a part of the type "image_url", only text is read/);
+    await refused(
+      writtenBy('hermes', [{ role: 'user', content: null }]),
+      'bad-argument',
+      /messages\[0\]\.content is null/,
+    );
+    for (const [given, words] of [
+      [{ tools: {} }, /tools is {}, expected a list/],
+      [{ tools: [{ name: 'a b' }] }, /tools\[0\] is/],
+      [{ tools: [{ name: 'a' }, { name: 'a' }] }, /two functions of one name/],
+      [{ tools: [{ name: 'a' }], toolChoice: 'b' }, /toolChoice is "b"/],
+    ])
+      await refused(writtenBy('hermes', [question], given), 'bad-option', words);
+    const other = { chatTemplate: '{{ tools }}<|call|>', toolTemplate: null, special };
+    await refused(
+      chatPrompt(other, [question], { tools }, async () => ''),
+      'unsupported',
+      /the form in which/,
+    );
+  });
+});
+
+const schemas = [
+  {
+    name: 'set',
+    parameters: {
+      type: 'object',
+      properties: { key: { $ref: '#/$defs/key' }, value: { type: ['integer', 'null'] } },
+      required: ['key'],
+      additionalProperties: false,
+      $defs: { key: { enum: ['a', '</tool_call>', '\u{1f600}'] } },
+    },
+  },
+  { name: 'noon' },
+];
+
+describe('calls', () => {
+  let models;
+  before(async () => {
+    models = await vocabularies();
+  });
+
+  for (const name of Object.keys(templates))
+    test(`of ${name}: any text is content, or calls whose arguments fit`, async () => {
+      const seen = { calls: 0, texts: 0 };
+      for (const toolChoice of ['auto', 'required', { name: 'set' }])
+        for (let seed = 0; seed < 8; seed++) {
+          const [one] = models;
+          const { answer } = await writtenBy(name, conversations.question, { tools: schemas, toolChoice });
+          const { ids, text } = randomText(one, { tools: answer.tools }, numbersOf(seed));
+          let streamed = '';
+          for (const id of ids) streamed += answer.push(one.tokenizer.idToText(id));
+          const { content, toolCalls, message } = answer.end(text);
+          assert.ok(content.startsWith(streamed) && content.length - streamed.length < 12, text);
+          if (toolChoice !== 'auto') assert.ok(toolCalls.length > 0, text);
+          seen[toolCalls.length ? 'calls' : 'texts']++;
+          assert.equal(message.tool_calls?.length ?? 0, toolCalls.length);
+          for (const { name: called, arguments: given } of toolCalls) {
+            const { parameters } = schemas.find((tool) => tool.name === called);
+            assert.ok(parameters ? isValid(given, parameters) : Object.keys(given).length === 0, text);
+            if (toolChoice.name) assert.equal(called, 'set');
+          }
+        }
+      assert.ok(seen.calls >= 16 && seen.texts > 0, JSON.stringify(seen));
+    });
+
+  test('a special token that begins calls is allowed where its text is, and nowhere else', async () => {
+    const [one] = models;
+    const json = JSON.parse(one.tokenizer.toText());
+    const id = one.config.vocab_size - 1;
+    json.added_tokens.push({ id, content: '[TOOL_CALLS]', special: true });
+    const model = { ...one, vocabulary: vocabularyOf(json, one.config.vocab_size, one.special.eos) };
+    const allows = (options, before = '') => {
+      const constraint = constraintOf(model, compiled(options), []);
+      for (const token of one.tokenizer.encode(before, { addSpecialTokens: false })) constraint.accept(token);
+      return (constraint.allowed([])[id >> 5] >>> (id & 31)) & 1;
+    };
+    const { answer } = await writtenBy('mistral', conversations.question, { tools: schemas });
+    const own = { tools: answer.tools };
+    assert.deepEqual([allows(own), allows(own, 'Well. '), allows(own, '[TOOL_CALLS]')], [1, 1, 0]);
+    assert.deepEqual([allows({ json: true }), allows({ grammar: 'root ::= [^a]*' })], [0, 0]);
+  });
+});
+
+/** A template in the form of Hermes that fits a short context. */
+const short =
+  '{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}\n{% endfor %}{{ tools[0].function.name }}';
+
+describe('a conversation with tools', () => {
+  let model;
+  before(async () => {
+    model = await load(stories, { worker: false, chatTemplate: short });
+  });
+  after(() => model.dispose());
+
+  test('the steps have content, the summary has calls and a message that continues it', async () => {
+    const messages = [{ role: 'user', content: 'A' }];
+    const options = { tools: schemas, seed: 3, maxTokens: 120 };
+    const { steps, summary } = await collect(model.chat(messages, { ...options, toolChoice: { name: 'set' } }));
+    assert.match(summary.stopReason, /eos|grammar/, summary.text);
+    assert.equal(steps.map(({ content }) => content).join(''), '');
+    const [call] = summary.toolCalls;
+    assert.deepEqual([call.id, call.name, summary.content], ['call00001', 'set', '']);
+    messages.push(summary.message, { role: 'tool', tool_call_id: call.id, content: 'done' });
+    const { text, ids } = await model.prompt(messages, { tools: schemas });
+    assert.match(text, /tool doneset$/);
+    assert.deepEqual(ids, await model.encode(text, { addSpecialTokens: false }));
+    const next = await model.chat(messages, { ...options, toolChoice: 'required', maxTokens: 300 }).result;
+    assert.equal(next.toolCalls[0].id, 'call00002', next.text);
+  });
+
+  test('without a call the content is the text; none and json are refused together or not at all', async () => {
+    const messages = [{ role: 'user', content: 'Once upon a time' }];
+    const none = await model.chat(messages, { tools: schemas, toolChoice: 'none', maxTokens: 5, seed: 1 }).result;
+    assert.equal(none.toolCalls, undefined);
+    const auto = await collect(model.chat(messages, { tools: schemas, maxTokens: 5, seed: 1 }));
+    assert.equal(auto.summary.content, auto.summary.text);
+    assert.equal(auto.steps.map(({ content }) => content).join(''), auto.summary.text);
+    await refused(model.chat(messages, { tools: schemas, json: true }).result, 'bad-option', /json and tools cannot/);
+  });
+
+  test('the template of load replaces that of the files', async () => {
+    assert.equal(model.chatTemplate, short);
+    const own = await load(stories, { chatTemplate: '{{ messages[0].content }}!' });
+    assert.deepEqual((await own.prompt([{ role: 'user', content: 'Hi' }])).text, 'Hi!');
+    own.dispose();
+    await refused(load(stories, { chatTemplate: 5 }), 'bad-option', /chatTemplate is 5/);
+  });
+});
