@@ -59,6 +59,19 @@ void gf_attend_whole(const struct gf_attend *a) {
         }
 }
 
+/* The gradient at a row of scores or of the pattern: ds * scale, whose first key is `from`. It is 0 at the keys that
+ * the row does not see. */
+static void tap_row_backward(const struct gf_attend *a, int32_t point, int32_t head, int32_t row, const float *ds,
+                             int32_t from, float scale) {
+    const struct gf_pass *p = a->p;
+    if (!gf_tapped(p, point)) return;
+    float *all = p->observe->scratch;
+    memset(all, 0, (size_t)a->n_keys * sizeof *all);
+    for (int32_t j = gf_keys_from(a, row); j < gf_keys_to(a, row); j++)
+        if (!a->mask || a->mask[j]) all[j] = ds[j - from] * scale;
+    gf_tap_keys(p->observe, p->stack, p->layer, point, head, row, all, a->n_keys);
+}
+
 void gf_attend_whole_backward(const struct gf_attend *a, const float *dz, float *dq, float *dk, float *dv,
                               float *drelative) {
     const struct gf_config *c = a->p->cfg;
@@ -80,10 +93,14 @@ void gf_attend_whole_backward(const struct gf_attend *a, const float *dz, float 
                 const float *zr = a->z + out + (int64_t)r * a->ldz, *dzr = dz + out + (int64_t)r * a->ldz;
                 const int64_t row = (int64_t)r * width;
                 float sum = 0;
+                tap_row_backward(a, a->points->pattern, h, i + r, ds + row, from, 1);
                 for (int32_t j = 0; j < d; j++) sum += dzr[j] * zr[j];
                 for (int32_t j = 0; j < width; j++) ds[row + j] = pattern[row + j] * (ds[row + j] - sum);
+                tap_row_backward(a, a->points->scores, h, i + r, ds + row, from, 1);
                 if (a->relative) gf_relative_gather(c, drelative, h, ds + row, i + r - from, 0, width);
                 for (int32_t j = 0; c->score_softcap > 0 && j < width; j++) ds[row + j] *= slopes[row + j];
+                tap_row_backward(a, a->points->scaled, h, i + r, ds + row, from, 1);
+                tap_row_backward(a, a->points->raw, h, i + r, ds + row, from, scale);
             }
             gemm(0, 0, m, d, width, scale, ds, width, a->k + key, a->ldk, 0, dq + query, a->ldq);
             gemm(1, 0, width, d, m, scale, ds, width, a->q + query, a->ldq, 1, dk + key, a->ldk);

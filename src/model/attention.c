@@ -211,23 +211,46 @@ static void rotate_backward(const struct gf_pass *p, float *dx, int32_t ld, int3
     }
 }
 
+/* The heads' results are summed: each has the gradient of the sum. */
+static void results_backward(const struct gf_pass *p, int32_t point, const float *dout) {
+    if (!gf_tapped(p, point)) return;
+    const int32_t d = p->cfg->d_model, heads = p->cfg->n_heads;
+    float *row = p->observe->scratch;
+    for (int32_t i = 0; i < p->n; i++) {
+        for (int32_t h = 0; h < heads; h++)
+            memcpy(row + (int64_t)h * d, dout + (int64_t)i * d, (size_t)d * sizeof *row);
+        gf_tap_rows(p->observe, p->stack, p->layer, point, i, row, heads * d, 1, heads * d);
+    }
+}
+
 void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
                            const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c), ld = gf_qkv_width(c), n = p->n;
+    results_backward(p, GF_P_RESULT, dout);
     gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->z, n);
+    gf_tap(p, GF_P_Z, g->z, wq, wq);
     memset(g->qkv, 0, (size_t)n * (size_t)ld * sizeof *g->qkv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_attend a = attention_of(p, &p->segs[i], row, b, GF_SELF_ATTENTION);
         float *dq = g->qkv + (int64_t)row * ld;
         gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv, g->relative);
-        if (gf_layer_rotates(c, p->layer)) rotate_backward(p, dq, ld, a.n);
+    }
+    if (gf_layer_rotates(c, p->layer)) {
+        gf_tap(p, GF_P_ROT_Q, g->qkv, ld, wq);
+        gf_tap(p, GF_P_ROT_K, g->qkv + wq, ld, wkv);
+        row = 0;
+        for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n)
+            rotate_backward(p, g->qkv + (int64_t)row * ld, ld, p->segs[i].n);
     }
     if (c->qk_norm) {
         gf_head_norm_backward(c, &w->q_norm, &dw->q_norm, g->qkv, ld, b->qk_raw, wq + wkv, n, c->n_heads);
         gf_head_norm_backward(c, &w->k_norm, &dw->k_norm, g->qkv + wq, ld, b->qk_raw + wq, wq + wkv, n, c->n_kv_heads);
     }
+    gf_tap(p, GF_P_Q, g->qkv, ld, wq);
+    gf_tap(p, GF_P_K, g->qkv + wq, ld, wkv);
+    gf_tap(p, GF_P_V, g->qkv + wq + wkv, ld, wkv);
     gf_linear_backward(p, &w->in, &dw->in, g->in, 0, g->qkv, x, n);
 }
 
@@ -236,7 +259,9 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
     const struct gf_training *t = p->training;
     const int32_t wq = gf_q_width(p->cfg), wkv = gf_kv_width(p->cfg);
     float *dq = g->qkv;
+    results_backward(p, GF_P_CROSS_RESULT, dout);
     gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->cross_z, p->n);
+    gf_tap(p, GF_P_CROSS_Z, g->z, wq, wq);
     memset(g->cross_kv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *g->cross_kv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
@@ -244,6 +269,10 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
         float *dk = g->cross_kv + (int64_t)p->segs[i].source0 * 2 * wkv;
         gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq + (int64_t)row * wq, dk, dk + wkv, NULL);
     }
+    gf_tap(p, GF_P_CROSS_Q, dq, wq, wq);
+    for (int32_t part = 0; p->observe && part < 2; part++) /* rows of the source: gf_tap has those of the pass */
+        gf_tap_rows(p->observe, p->stack, p->layer, part ? GF_P_CROSS_V : GF_P_CROSS_K, 0, g->cross_kv + part * wkv,
+                    2 * wkv, t->n_memory, wkv);
     gf_linear_backward(p, &w->in, &dw->in, g->in, 0, dq, x, p->n);
     gf_linear_backward(p, &w->kv, &dw->kv, g->memory, 1, g->cross_kv, t->memory, t->n_memory);
 }

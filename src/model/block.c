@@ -150,6 +150,7 @@ static void compute_backward(const struct gf_pass *p, enum gf_sublayer kind, con
     const struct gf_config *c = p->cfg;
     const struct gf_sublayer_bufs *s = &b->sub[kind];
     const float *dout = g->resid;
+    tap_stream(p, sublayers[kind].out, g->resid);
     if (p->training->dropout != 0) {
         gf_dropout(p, kind, g->out, g->resid);
         dout = g->out;
@@ -161,7 +162,8 @@ static void compute_backward(const struct gf_pass *p, enum gf_sublayer kind, con
     if (gf_norm_of_output(c)) {
         const int only = c->norm_placement == GF_OUTPUT_NORM;
         gf_norm_backward(p, only ? &w->norm[kind] : &w->norm_out[kind], only ? &dw->norm[kind] : &dw->norm_out[kind],
-                         sublayers[kind].norm_out, g->out, 0, dout, s->out, s->mean_out, s->rstd_out);
+                         only ? sublayers[kind].norm : sublayers[kind].norm_out, g->out, 0, dout, s->out, s->mean_out,
+                         s->rstd_out);
         dout = g->out;
     }
     if (kind == GF_SELF_ATTENTION)
@@ -182,6 +184,7 @@ static void sublayer_backward(const struct gf_pass *p, enum gf_sublayer kind, co
     const int64_t all = (int64_t)p->n * c->d_model;
     const int before = gf_norm_before(c);
     const float *stream = stream_before(p, kind, b);
+    tap_stream(p, sublayers[kind].after, g->resid);
     if (c->norm_placement == GF_POST_NORM) normalise_stream_backward(p, kind, w, dw, b, g->resid, 0, g->resid, s->sum);
     compute_backward(p, kind, w, dw, b, g, before ? s->normed : stream);
     if (!c->use_residual) memset(g->resid, 0, (size_t)all * sizeof *g->resid);
@@ -196,6 +199,7 @@ static void parallel_backward(const struct gf_pass *p, const struct gf_block *w,
     const float *a = b->sub[GF_SELF_ATTENTION].normed, *f = b->sub[GF_FEED_FORWARD].normed, *x = b->resid_pre;
     const int64_t all = (int64_t)p->n * p->cfg->d_model;
     const int shared = p->cfg->shared_norm;
+    tap_stream(p, GF_P_RESID_POST, g->resid);
     compute_backward(p, GF_FEED_FORWARD, w, dw, b, g, shared ? a : f);
     if (shared)
         memcpy(g->first, g->in, (size_t)all * sizeof *g->in);
@@ -212,9 +216,10 @@ void gf_block_backward(const struct gf_pass *p, const struct gf_block *w, struct
                        struct gf_back *g) {
     if (p->cfg->parallel_residual) {
         parallel_backward(p, w, dw, b, g);
-        return;
+    } else {
+        sublayer_backward(p, GF_FEED_FORWARD, w, dw, b, g);
+        if (has_cross(p)) sublayer_backward(p, GF_CROSS_ATTENTION, w, dw, b, g);
+        sublayer_backward(p, GF_SELF_ATTENTION, w, dw, b, g);
     }
-    sublayer_backward(p, GF_FEED_FORWARD, w, dw, b, g);
-    if (has_cross(p)) sublayer_backward(p, GF_CROSS_ATTENTION, w, dw, b, g);
-    sublayer_backward(p, GF_SELF_ATTENTION, w, dw, b, g);
+    tap_stream(p, GF_P_RESID_PRE, g->resid);
 }

@@ -73,6 +73,8 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
         gf_norm_backward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm,
                          encoder ? &dw->encoder_embed_norm : &dw->embed_norm, GF_P_LN_EMBED, dx, 0, dx, e->sum, e->mean,
                          e->rstd);
+    gf_tap(p, GF_P_POS_EMBED, dx, d, d);
+    gf_tap(p, GF_P_EMBED, dx, d, d);
     const float *from = dx;
     if (c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)

@@ -90,6 +90,23 @@ static void row_backward(float *dx, int add, const float *dy, const float *x, co
 #undef GAIN
 }
 
+/* The gradients before the gain, and that of the scale: with y = (x - mean) / scale, dscale = -sum(dy y) / scale. */
+static void tap_backward(const struct gf_pass *p, const struct gf_norm *w, int32_t point, const float *dy,
+                         const float *x, const float *mean, const float *rstd) {
+    const int64_t d = p->cfg->d_model;
+    float *u = p->observe->scratch;
+    for (int32_t i = 0; i < p->n; i++, dy += d, x += d) {
+        double sum = 0;
+        for (int64_t j = 0; j < d; j++) {
+            u[j] = dy[j] * (w->gain ? w->gain[j] : 1);
+            sum -= (double)u[j] * (double)(x[j] - (mean ? mean[i] : 0));
+        }
+        float dscale = (float)(sum * (double)rstd[i] * (double)rstd[i]);
+        gf_tap_rows(p->observe, p->stack, p->layer, point - 1, i, &dscale, 1, 1, 1);
+        gf_tap_rows(p->observe, p->stack, p->layer, point, i, u, (int32_t)d, 1, (int32_t)d);
+    }
+}
+
 void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, int32_t point, float *dx,
                       int add, const float *dy, const float *x, const float *mean, const float *rstd) {
     const struct gf_config *c = p->cfg;
@@ -102,6 +119,7 @@ void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct g
             memcpy(dx, dy, (size_t)(n * d) * sizeof *dx);
         return;
     }
+    if (gf_tapped(p, point - 1) || gf_tapped(p, point)) tap_backward(p, w, point, dy, x, centred ? mean : NULL, rstd);
     for (int64_t i = 0; i < n; i++)
         row_backward(dx + i * d, add, dy + i * d, x + i * d, w->gain, dw->gain, dw->bias, centred ? mean[i] : 0,
                      rstd[i], centred, c->d_model);

@@ -121,7 +121,8 @@ static inline int gf_tapped(const struct gf_pass *p, int32_t point) {
     return p->observe->captured[place].wanted || p->observe->edited[place];
 }
 /* The rows of a point have just been computed: n rows of `width` floats, ld apart. Called at every point of GF_POINTS;
- * for scores and patterns gf_tap_keys. One branch where nothing is observed. */
+ * for scores and patterns gf_tap_keys. One branch where nothing is observed. In a backward pass x is the gradient at
+ * the point. */
 static inline void gf_tap(const struct gf_pass *p, int32_t point, float *x, int32_t ld, int32_t width) {
     if (p->observe) gf_tap_rows(p->observe, p->stack, p->layer, point, 0, x, ld, p->n, width);
 }

@@ -259,6 +259,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                           .n = batch->n,
                           .segs = g->segs,
                           .n_segs = batch->n_seqs,
+                          .observe = g->changes,
                           .training = &r->t};
     if (c->relative_buckets && c->use_position) {
         gf_relative_spread(c, 0, g->relative, w->relative);
@@ -266,6 +267,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     }
     if (two) {
         *e = *p;
+        e->observe = NULL;
         if (p->relative) {
             gf_relative_spread(c, 1, g->relative_encoder, w->encoder_relative);
             e->relative = g->relative_encoder;
@@ -282,6 +284,17 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     end_forward(p, &w->final_norm, g->hidden, r->last, g->mean, g->rstd);
 }
 
+/* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
+static double pick(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
+    const int32_t row = m->row - first, here = row >= 0 && row < n;
+    float *at = logits + (int64_t)(here ? row : 0) * vocab_size;
+    const double value = here ? (double)at[m->token] - (m->minus >= 0 ? (double)at[m->minus] : 0) : 0;
+    memset(logits, 0, (size_t)n * (size_t)vocab_size * sizeof *logits);
+    if (here) at[m->token] += 1;
+    if (here && m->minus >= 0) at[m->minus] -= 1;
+    return value;
+}
+
 /* The loss, from the logits of LOSS_ROWS rows at a time; with dw also the gradients of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
                    const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught,
@@ -294,8 +307,9 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         const int64_t at = (int64_t)i * c->d_model;
         gf_head_forward(p, w, g->logits, g->projected, g->hidden + at, n);
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
-        loss += gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
-                                 row_loss ? row_loss + i : NULL);
+        loss += g->metric ? pick(g->logits, g->metric, i, n, c->vocab_size)
+                          : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
+                                             row_loss ? row_loss + i : NULL);
         for (int32_t k = 0; k < n_taught; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
@@ -320,6 +334,7 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
     const double loss = head(g, &r.decoder, w, dw, batch, scale, taught, n_taught, row_loss);
     if (!dw) return loss;
 
+    r.decoder.observe = r.encoder.observe = g->observe;
     end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last, g->mean, g->rstd);
     if (c->kind != GF_ENCODER_DECODER) {
         backward_stack(&r.decoder, w, dw, &g->decoder_embedded, g->drows, batch->ids, w->blocks, dw->blocks, g->decoder,

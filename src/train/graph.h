@@ -18,12 +18,20 @@ struct gf_teacher {
 };
 enum { GF_TEACHERS = 4 };
 
+/* What is differentiated instead of the loss: the logit of `token` after a row, less that of `minus` (-1: of none). */
+struct gf_metric {
+    int32_t row, token, minus;
+};
+
 struct gf_graph { /* the activations of one batch; each batch that runs at the same time needs its own */
     struct gf_config cfg;
     int32_t max_rows, max_source, max_seqs;
     gf_gemm_fn gemm;
     const struct gf_teacher *teachers; /* [n_teachers] the caller's; used when gradients are computed */
     int32_t n_teachers;                /* 0 .. GF_TEACHERS */
+    const struct gf_metric *metric;    /* NULL: the loss */
+    struct gf_observe *changes;        /* NULL, or its edits apply to the forward pass of the decoder */
+    struct gf_observe *observe; /* NULL, or what it captures are the gradients at its points: gf_tap in backward */
     struct gf_arena arena;
     struct gf_bufs *decoder, *encoder; /* [layers] */
     struct gf_back back, back_encoder;

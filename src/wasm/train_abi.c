@@ -7,6 +7,7 @@
 #include "train/depth.h"
 #include "train/files/export.h"
 #include "train/files/tokenizer_json.h"
+#include "train/gradients.h"
 #include "train/recipe.h"
 #include <stdlib.h>
 #include <string.h>
@@ -153,4 +154,63 @@ int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf
     struct gf_config cfg = r->recipe.cfg;
     const int32_t status = gf_config_complete(&cfg, r->recipe.given, err);
     return status == GF_OK ? gf_depth_measure(&cfg, (uint64_t)seed, n, out, err) : status;
+}
+
+/* Gradients of a model with the run's configuration, which need not be open: gradients.h. The caller fills the weights,
+ * and frees the result with gf_gradients_free. NULL on failure. */
+struct gf_gradients *gf_gradients_new(const struct gf_run *r, struct gf_error *err) {
+    struct gf_gradients *g = malloc(sizeof *g);
+    struct gf_config cfg = r->recipe.cfg;
+    if (!g) gf_fail(err, GF_ERR_MEMORY, "no memory for gradients");
+    if (g && gf_config_complete(&cfg, r->recipe.given, err) == GF_OK && gf_gradients_open(g, &cfg, err) == GF_OK)
+        return g;
+    free(g);
+    return NULL;
+}
+
+void gf_gradients_free(struct gf_gradients *g) {
+    gf_gradients_close(g);
+    free(g);
+}
+
+/* Whether later runs keep the gradient at a point. */
+int32_t gf_gradients_want(struct gf_gradients *g, int32_t stack, int32_t layer, int32_t point, int32_t on,
+                          struct gf_error *err) {
+    const int32_t place = gf_observe_place(&g->cfg, stack, layer, point, err);
+    if (place < 0) return place;
+    if (point == GF_P_ROUTER || point == GF_P_SHARED_GATE || point == GF_P_EXPERT_WEIGHTS ||
+        point == GF_P_EXPERT_CHOICE)
+        return gf_fail(err, GF_ERR_UNSUPPORTED, "the gradient at the router of experts is not implemented");
+    g->observe->captured[place].wanted = on;
+    return GF_OK;
+}
+
+/* The f32 values of roster entry i, or with `back` their gradient in the last run; NULL for one without values of its
+ * own (a tied head). Valid as long as g. */
+float *gf_gradients_weight(struct gf_gradients *g, int32_t i, int32_t back) {
+    const struct gf_params *p = back ? &g->grads : &g->weights;
+    for (int32_t k = 0; k < p->n_list; k++)
+        if (p->list[k].index == i) return p->data + p->list[k].offset;
+    return NULL;
+}
+
+/* The gradient at a point in the last run; dims as of gf_session_captured. */
+const float *gf_gradients_at(const struct gf_gradients *g, int32_t stack, int32_t layer, int32_t point,
+                             int32_t dims[3]) {
+    const struct gf_captured *c = &g->observe->captured[gf_place(&g->cfg, stack, layer, point)];
+    memcpy(dims, c->dims, sizeof c->dims);
+    return c->data;
+}
+
+/* question: row, token and minus of the metric, n, n_source, then the n + n_source ids. */
+int32_t gf_gradients_ask(struct gf_gradients *g, const int32_t *question, float embedding, double *value,
+                         struct gf_error *err) {
+    const int32_t *ids = question + 5, n = question[3], n_source = question[4];
+    const struct gf_question q = {.ids = ids,
+                                  .source = ids + n,
+                                  .n = n,
+                                  .n_source = n_source,
+                                  .metric = {question[0], question[1], question[2]},
+                                  .embedding = embedding};
+    return gf_gradients_run(g, &q, value, err);
 }

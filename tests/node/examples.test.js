@@ -122,7 +122,7 @@ async function run(source, prelude = '') {
   return printed.join('\n');
 }
 
-const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, train } from ${JSON.stringify(library)};`;
+const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, toNpy, toSafetensors, train } from ${JSON.stringify(library)};`;
 
 for (const file of FILES) {
   for (const { comment, code } of documented(file)) {

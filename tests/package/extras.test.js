@@ -54,6 +54,7 @@ const CALLS = {
   adapters: ({ load }) => load(model, { worker: true, adapters: [{ source: 'adapter.gguf' }] }),
   infer: ({ load }) => load(join(top, 'tests/golden/pytorch/mingpt.pt'), { worker: true }),
   beams: (_, loaded) => loaded.generate('Once', { maxTokens: 4, beams: 2 }).next(),
+  analysis: (_, loaded) => loaded.matrix('embed.weight'),
   explain: (_, loaded) => loaded.explain([1, 2], { at: 'blocks.0.hook_resid_post', index: 0 }),
   cache: ({ load }) => load(model, { worker: true, cache: 'file', cacheDir: join(folder, 'cached') }),
   node: ({ load }) => load(model, { worker: true }),

@@ -225,6 +225,30 @@ export async function depth(config, options = {}) {
   return (await training()).depth(config, options);
 }
 
+/**
+ * A tensor as a file of numpy (numpy.save).
+ * @param {Tensor} tensor
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ * @example
+ * const { logits } = await model.forward([1, 2, 3]);
+ * console.log((await toNpy(logits)).length);                              // 24704
+ */
+export async function toNpy(tensor) {
+  return (await import('./analysis/arrays.js').catch(lacking('analysis'))).toNpy(tensor);
+}
+
+/**
+ * Tensors by name, such as `captured`, as a safetensors file.
+ * @param {Record<string, Tensor>} tensors
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ * @example
+ * const { captured } = await model.forward([1, 2, 3], { capture: ['*.hook_pattern'] });
+ * const bytes = await toSafetensors(captured);
+ */
+export async function toSafetensors(tensors) {
+  return (await import('./analysis/arrays.js').catch(lacking('analysis'))).toSafetensors(tensors);
+}
+
 // ---- types of options and results
 
 /** @typedef {import('./bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
@@ -247,6 +271,14 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./inspect/logit_lens.js').LensToken} LensToken */
 /** @typedef {import('./inspect/logit_lens.js').Attribution} Attribution */
 /** @typedef {import('./inspect/loss.js').Loss} Loss */
+/** @typedef {import('./analysis/calls.js').Metric} Metric */
+/** @typedef {import('./analysis/calls.js').Grid} Grid */
+/** @typedef {import('./analysis/sweep.js').Sweep} Sweep */
+/** @typedef {import('./analysis/circuit.js').Circuit} Circuit */
+/** @typedef {import('./analysis/head_scores.js').HeadScores} HeadScores */
+/** @typedef {import('./analysis/gradients.js').Gradients} Gradients */
+/** @typedef {import('./analysis/gradients.js').PatchEstimates} PatchEstimates */
+/** @typedef {import('./analysis/gradients.js').TokenAttributions} TokenAttributions */
 /** @typedef {import('./explain/explain.js').Cell} Cell */
 /** @typedef {import('./explain/explain.js').Explanation} Explanation */
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */

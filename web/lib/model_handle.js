@@ -1,13 +1,15 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // model_handle.js - a loaded model on the caller's side; run/loaded_model.js is the other end
 import { checkedIdList, checkedInput, checkedLogits, limitsOf } from './input/arguments.js';
-import { callOptions } from './input/call_options.js';
+import { CHECKS, callOptions } from './input/call_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
+import { lacking } from './base/extras.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
 import { unlessAborted } from './base/event_loop.js';
 import { withJson } from './base/tensor_json.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { constraining } from './worker/constraining_remote.js';
+import { trainerModule } from './engine/binary.js';
 import { LocalModel } from './worker/remote.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { freeing } from './worker/freeing.js';
@@ -634,6 +636,129 @@ export class Model {
       'weight',
       [checkedText(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)],
     ]);
+  }
+
+  /**
+   * A call for research: its arguments and options are checked by code that is loaded at the first one.
+   * @param {keyof typeof import('./analysis/analysis.js')} call
+   * @param {any[]} args
+   * @param {any} [options]
+   */
+  async #study(call, args, options) {
+    const { checkedCall } = await import('./analysis/calls.js').catch(lacking('analysis'));
+    const [checked, hooks] = await checkedCall({ ...CHECKS, trainerModule }, call, args, options, this.#limits);
+    return withJson(await this.#call('inspect', ['analysis', [call, checked]], hooks));
+  }
+
+  /**
+   * All values of a weight, dequantised.
+   * @param {string} name   as in `parameters`
+   * @returns {Promise<Tensor>}
+   * @example
+   * console.log((await model.matrix('blocks.0.attn.o.weight')).shape);    // [ 128, 128 ]
+   */
+  async matrix(name) {
+    return this.#study('matrix', [name]);
+  }
+
+  /**
+   * A circuit of a head: its matrix over the residual stream, the singular values of that, and of 'OV' the copying
+   * score.
+   * @param {number} layer
+   * @param {number} head
+   * @param {'OV' | 'QK'} kind  what the head writes for what it reads, or what its queries look for in keys
+   * @returns {Promise<import('./index.js').Circuit>}
+   * @throws {GlassformerError} `unsupported` for an encoder-decoder
+   * @example
+   * const { singularValues, copying } = await model.circuit(0, 1, 'OV');
+   * console.log(singularValues.length, Math.abs(copying) <= 1);           // 32 true
+   */
+  async circuit(layer, head, kind) {
+    return this.#study('circuit', [layer, head, kind]);
+  }
+
+  /**
+   * What each head attends to as a rule, measured on random tokens that come twice: mean weights on the previous token,
+   * the first, itself, the same token in the first copy (duplicate), and the one after that (induction).
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {Promise<import('./index.js').HeadScores[][]>} [layer][head]
+   * @throws {GlassformerError} `unsupported` for all but causal decoders
+   * @example
+   * const scores = await model.headScores();
+   * console.log(scores.length, scores[0].length, scores[0][0].previous < 1);    // 5 4 true
+   */
+  async headScores(options) {
+    return this.#study('headScores', [], options);
+  }
+
+  /**
+   * A metric with each of many sets of edits, as `forward` with each would give it, but faster: what lies below the
+   * first edit of a set, and with a causal mask before it, is computed once.
+   * @param {string | Ids} input
+   * @param {readonly (readonly Edit[])[] | import('./index.js').Grid} editSets  sets of edits; or one edit for each
+   *   position or head of each point that matches: { at, each: 'position', from: other } is a grid of patches
+   * @param {ReadOptions & {metric: import('./index.js').Metric}} options
+   * @returns {Promise<import('./index.js').Sweep>}
+   * @throws {GlassformerError} `unsupported` for an encoder, `unknown-point`, `bad-option`
+   * @example
+   * const ids = await model.encode('Lily and Tom went home');
+   * const metric = { token: ' ', minus: '.' };
+   * const { base, values } = await model.sweep(ids, { at: '*.hook_z', each: 'head' }, { metric });
+   * console.log(values.shape, values.data[0] !== base);                   // [ 5, 4 ] true
+   */
+  async sweep(input, editSets, options) {
+    return this.#study('sweep', [input, editSets], options);
+  }
+
+  /**
+   * The gradient of a loss, or of a logit or difference of two, at points and weights. The first call fetches the
+   * binary that trains and copies the weights to it as f32; quantised weights are used as they are dequantised. Cells
+   * of scores and patterns that the mask hides have gradient 0.
+   * @param {string | Ids} input
+   * @param {ReadOptions & {of: import('./index.js').Metric, at: readonly string[]}} options  at: names of points and
+   *   weights, `*` matches anything; 'hook_embed' gives saliency
+   * @returns {Promise<import('./index.js').Gradients>}
+   * @throws {GlassformerError} `unsupported` for encoders, a sourceMask and options that cannot be trained,
+   *   `out-of-memory`
+   * @example
+   * const at = ['*.hook_z', 'embed.weight'];
+   * const { value, gradients } = await model.gradients('Once upon a', { of: 'loss', at });
+   * console.log(value > 0, gradients['blocks.0.attn.hook_z'].shape);      // true [ 4, 4, 32 ]
+   */
+  async gradients(input, options) {
+    return this.#study('gradients', [input], options);
+  }
+
+  /**
+   * Estimates what patching would do, at every cell of points at once: gradient times the difference of the values on
+   * another input.
+   * @param {string | Ids} input
+   * @param {ReadOptions & {of: import('./index.js').Metric, at: readonly string[], from: string | Ids,
+   *   check?: boolean}} options  from: an input with as many tokens, whose values would be set; check: also patch each
+   *   cell
+   * @returns {Promise<import('./index.js').PatchEstimates>}
+   * @throws {GlassformerError} those of `gradients` and of `sweep`
+   * @example
+   * const options = { from: [1, 2, 9, 4], of: { token: 5 }, at: ['*.hook_z'], check: true };
+   * const { estimates, spearman } = await model.attributionPatching([1, 2, 3, 4], options);
+   * console.log(estimates['blocks.0.attn.hook_z'].shape, spearman <= 1);  // [ 4, 4 ] true
+   */
+  async attributionPatching(input, options) {
+    return this.#study('attributionPatching', [input], options);
+  }
+
+  /**
+   * How much the embedding of each token contributes: gradients between embeddings of 0 and the input's, averaged.
+   * @param {string | Ids} input
+   * @param {ReadOptions & {of: import('./index.js').Metric, steps?: number}} options  steps: default 32
+   * @returns {Promise<import('./index.js').TokenAttributions>}
+   * @throws {GlassformerError} those of `gradients`
+   * @example
+   * const { tokens, value, baseline } = await model.integratedGradients('Once upon a', { of: { token: ' time' } });
+   * console.log(tokens.shape, value > baseline);                          // [ 4 ] true
+   */
+  async integratedGradients(input, options) {
+    return this.#study('integratedGradients', [input], options);
   }
 
   /**

@@ -6,14 +6,6 @@ import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words
 
 /** @import { Engine, Sampling } from './engine.js' */
 
-/**
- * Where a pass begins, instead of at the embedding: with block `layer` (n_layers: with the final norm), whose input is
- * `rows`, [token, d_model]. The cache keeps what it has of the layers before, and their points cannot be captured.
- * @typedef {{layer: number, rows: Float32Array}} Start
- */
-/** @type {(start?: Start | null) => number} */
-const startBytes = (start) => (start ? start.rows.byteLength : 0);
-
 /** One session of the engine's model. */
 export class EngineSession {
   /** Address of the struct gf_session; 0 after close. */
@@ -66,27 +58,13 @@ export class EngineSession {
   /**
    * Run one pass over tokens that follow those in the cache. After an error the session is unchanged.
    * @param {ArrayLike<number>} ids
-   * @param {Start | null} [start]
    */
-  eval(ids, start) {
+  eval(ids) {
     const e = this.engine;
     const n = ids.length;
-    const p = e.scratch(4 * n + startBytes(start));
+    const p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
-    this.#startAt(p + 4 * n, start);
     e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
-  }
-
-  /**
-   * Let the next pass begin at a layer.
-   * @param {number} p  address for the rows
-   * @param {Start | null} [start]
-   */
-  #startAt(p, start) {
-    if (!start) return;
-    const e = this.engine;
-    new Float32Array(e.memory.buffer, p, start.rows.length).set(start.rows);
-    e.check(e.x.gf_session_start(this.ptr, start.layer, p, e.error));
   }
 
   /**
@@ -94,13 +72,11 @@ export class EngineSession {
    * @param {ArrayLike<number>} ids
    * @param {ArrayLike<number> | null} mask  0 hides a position
    * @param {ArrayLike<number> | null} [types]  of the tokens; null: all 0
-   * @param {Start | null} [start]  of a model that is only an encoder
    */
-  encode(ids, mask, types = null, start) {
+  encode(ids, mask, types = null) {
     const e = this.engine;
     const n = ids.length;
-    const p = e.scratch(12 * n + startBytes(start));
-    this.#startAt(p + 12 * n, start);
+    const p = e.scratch(9 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     if (types) new Int32Array(e.memory.buffer, p + 4 * n, n).set(types);
     if (mask) new Uint8Array(e.memory.buffer, p + 8 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
@@ -131,25 +107,6 @@ export class EngineSession {
     const out = e.scratch(8 * k);
     const p = e.pointer(e.x.gf_session_logits(this.ptr, row, n, e.error)) >>> 0;
     return Array.from({ length: n }, (_, i) => readTop(e, p + 4 * i * vocab, vocab, k, out));
-  }
-
-  /**
-   * The natural logarithms of the probabilities of tokens, each after a row of the last eval.
-   * @param {number} row  the first one
-   * @param {ArrayLike<number>} ids  one for each row
-   * @param {number} vocab  vocab_size
-   * @returns {number[]}
-   */
-  logprobs(row, ids, vocab) {
-    const e = this.engine;
-    const out = e.scratch(e.schema.choice.bytes);
-    const p = e.pointer(e.x.gf_session_logits(this.ptr, row, ids.length, e.error)) >>> 0;
-    return Array.from(ids, (id, i) => {
-      const at = p + 4 * i * vocab;
-      const [best] = readTop(e, at, vocab, 1, out);
-      const logits = new Float32Array(e.memory.buffer, at, vocab);
-      return logits[id] - (logits[best.id] - best.logprob);
-    });
   }
 
   /**

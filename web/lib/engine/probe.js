@@ -2,7 +2,7 @@
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
-import { adjustmentBytes, putAdjustment, putSampling } from './structs.js';
+import { adjustmentBytes, putAdjustment, putSampling, readTop } from './structs.js';
 
 /** @import { Engine } from './engine.js' */
 /** @import { EngineSession } from './engine_session.js' */
@@ -96,6 +96,43 @@ export function readTrace({ engine: e, ptr }) {
       layer: view.getInt32(row + at.layer, true),
       ms: view.getFloat64(row + at.ms, true),
     };
+  });
+}
+
+/**
+ * Run a pass that begins with block `layer` (n_layers: with the final norm) instead of at the embedding. The cache
+ * keeps what it has of the layers before, and their points cannot be captured.
+ * @param {EngineSession} session
+ * @param {number} layer
+ * @param {Float32Array} rows  [token, d_model] the input of the block
+ * @param {() => void} run     evals or encodes as many tokens once
+ */
+export function runFrom({ engine: e, ptr }, layer, rows, run) {
+  const p = e.alloc(rows.byteLength);
+  try {
+    new Float32Array(e.memory.buffer, p, rows.length).set(rows);
+    e.check(e.x.gf_session_start(ptr, layer, p, e.error));
+    run();
+  } finally {
+    e.x.gf_abi_free(p);
+  }
+}
+
+/**
+ * The natural logarithms of the probabilities of tokens, each after a row of the last eval.
+ * @param {EngineSession} session
+ * @param {ArrayLike<number>} ids  one for each row from the first on
+ * @param {number} vocab  vocab_size
+ * @returns {number[]}
+ */
+export function logprobs({ engine: e, ptr }, ids, vocab) {
+  const out = e.scratch(e.schema.choice.bytes);
+  const p = e.pointer(e.x.gf_session_logits(ptr, 0, ids.length, e.error)) >>> 0;
+  return Array.from(ids, (id, i) => {
+    const at = p + 4 * i * vocab;
+    const [best] = readTop(e, at, vocab, 1, out);
+    const logits = new Float32Array(e.memory.buffer, at, vocab);
+    return logits[id] - (logits[best.id] - best.logprob);
   });
 }
 

@@ -136,7 +136,7 @@ function positions(value, where, limits) {
   if (list) return list.map(whole);
   const { from = 0, to = null, ...others } = value;
   if ((value.from ?? to) === null || Object.keys(others).length)
-    fail('bad-option', `${where} is ${show(value)}, expected a position, a list, 'last' or { from, to }`);
+    fail('bad-option', `${where} is ${show(value)}, expected a position, a list, last or { from, to }`);
   return { from: whole(from), to: to === null ? null : whole(to) };
 }
 
@@ -447,9 +447,13 @@ const CALLS = {
  * @param {string} call  its name
  * @param {any} options
  * @param {Limits} [limits]
+ * @param {Record<string, Record<string, OptionCheck>>} [calls]  the options of every call
  * @returns {[Record<string, any>, {signal?: AbortSignal}]}
  */
-export function callOptions(call, options, limits) {
-  const { signal: callerSignal, ...rest } = checkedOptions(call, options, CALLS[call], limits);
+export function callOptions(call, options, limits, calls = CALLS) {
+  const { signal: callerSignal, ...rest } = checkedOptions(call, options, calls[call], limits);
   return [rest, { signal: callerSignal }];
 }
+
+/** What the checks of analysis/ use of this file. */
+export const CHECKS = { callOptions, checkedInput, edits, token, inRange, PASS_OPTIONS };

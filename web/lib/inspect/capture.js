@@ -31,7 +31,7 @@ const MAX_PATTERNS = 1024;
  * @param {string} name
  * @param {string} pattern
  */
-function matches(name, pattern) {
+export function matches(name, pattern) {
   const [first, ...between] = pattern.split('*');
   const last = between.pop();
   if (last === undefined) return name === first;

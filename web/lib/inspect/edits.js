@@ -97,7 +97,9 @@ function ofTensor(where, inner, p, { at, head, index }, positions, { shape, data
   return (positions ?? from0() ?? [-1]).flatMap((position, t) =>
     Array.from({ length: heads }, (_, h) => {
       const row = isPattern ? h * n + t : (perPosition ? t * heads : 0) + h;
-      return { head: heads > 1 ? h : (head ?? -1), position, values: data.subarray(row * keys, (row + 1) * keys) };
+      // Cells of scores that the mask hides stay hidden.
+      const values = data.subarray(row * keys, (row + 1) * keys).map((x) => (isPattern && x === -Infinity ? 0 : x));
+      return { head: heads > 1 ? h : (head ?? -1), position, values };
     }),
   );
 }

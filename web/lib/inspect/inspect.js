@@ -35,3 +35,17 @@ export const explain = async (...args) =>
 /** @param {Parameters<typeof import('../encoders/embed.js').embed>} args  of the call in encoders/ */
 export const embed = async (...args) =>
   (await import('../encoders/embed.js').catch(lacking('encoders'))).embed(...args);
+
+/**
+ * Call a function of analysis/, which is loaded at the first such call.
+ * @param {LoadedModel} model
+ * @param {keyof typeof import('../analysis/analysis.js')} call
+ * @param {any[]} args
+ * @param {import('../run/loaded_model.js').Hooks} hooks
+ */
+export const analysis = async (model, call, args, hooks) =>
+  /** @type {any} */ ((await import('../analysis/analysis.js').catch(lacking('analysis')))[call])(
+    model,
+    ...args,
+    hooks,
+  );

@@ -4,6 +4,7 @@
 // Framework for Transformer Circuits".
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
+import { runFrom } from '../engine/probe.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
@@ -79,12 +80,11 @@ export async function logitLens(model, input, options, { signal } = {}) {
       const tokens = [];
       for (let at = 0; at < n; at += model.engine.schema.chunk) {
         const end = Math.min(n, at + model.engine.schema.chunk);
-        const start = { layer: layers, rows: stream.subarray(at * d, end * d) };
-        if (model.config.kind === 'encoder') session.encode(ids.slice(at, end), null, null, start);
-        else {
-          session.rewind(0);
-          session.eval(ids.slice(at, end), start);
-        }
+        const part = ids.slice(at, end);
+        if (model.config.kind !== 'encoder') session.rewind(0);
+        runFrom(session, layers, stream.subarray(at * d, end * d), () =>
+          model.config.kind === 'encoder' ? session.encode(part, null) : session.eval(part),
+        );
         for (const row of session.top(0, end - at, v, top))
           tokens.push(
             row.map(({ id, logprob }) => ({
@@ -259,7 +259,7 @@ function applyNorm(model, name, scale, parts) {
  * @param {LoadedModel} model
  * @param {number | string} token  an id, or a text that is one token
  */
-function tokenOf(model, token) {
+export function tokenOf(model, token) {
   const ids =
     typeof token === 'string'
       ? model.encode(token, { addSpecialTokens: false })

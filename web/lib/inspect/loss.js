@@ -1,4 +1,5 @@
 // loss.js - the cross-entropy of a sequence
+import { logprobs } from '../engine/probe.js';
 import { Yielder } from '../base/event_loop.js';
 import { fail } from '../base/errors.js';
 import { withFunctions } from './edits.js';
@@ -39,7 +40,7 @@ export async function loss(model, input, o, { signal }) {
       const targets = ids.slice(first + 1, first + n + 1);
       if (!targets.length) return;
       data.set(
-        sequence.session.logprobs(0, targets, model.config.vocab_size).map((x) => -x),
+        logprobs(sequence.session, targets, model.config.vocab_size).map((x) => -x),
         first,
       );
     });

@@ -17,7 +17,7 @@ export class Trainer extends Instance {
   /** Address of the numbers that calls return. */
   #out = this.alloc(8 * F64);
   /** Address of the run. */
-  #run = this.x.gf_train_new() || fail('out-of-memory', 'there is no memory for a run');
+  run = this.x.gf_train_new() || fail('out-of-memory', 'there is no memory for a run');
 
   /**
    * Create an instance.
@@ -25,7 +25,7 @@ export class Trainer extends Instance {
    * @returns {Promise<Trainer>}
    */
   static async start(module) {
-    return new Trainer((await instantiate(module)).exports);
+    return new this((await instantiate(module)).exports);
   }
 
   /**
@@ -47,7 +47,7 @@ export class Trainer extends Instance {
    * @param {number} value
    */
   #set(name, value) {
-    this.#lend(utf8.encode(name), (p) => this.check(this.x.gf_train_set(this.#run, p, value, this.error)));
+    this.#lend(utf8.encode(name), (p) => this.check(this.x.gf_train_set(this.run, p, value, this.error)));
   }
 
   /**
@@ -56,7 +56,7 @@ export class Trainer extends Instance {
    */
   vocabulary(json) {
     const bytes = utf8.encode(json);
-    this.#lend(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.#run, p, bytes.length, this.error)));
+    this.#lend(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.run, p, bytes.length, this.error)));
   }
 
   /**
@@ -75,8 +75,8 @@ export class Trainer extends Instance {
       throw error;
     }
     // The run owns both buffers from here on.
-    this.check(this.x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.error));
-    return this.x.gf_train_vocab_size(this.#run);
+    this.check(this.x.gf_train_open(this.run, p, text.length, q, held?.length ?? 0, this.error));
+    return this.x.gf_train_vocab_size(this.run);
   }
 
   /**
@@ -84,7 +84,7 @@ export class Trainer extends Instance {
    *   token before the step, norm of its gradient, share of the learning rates, tokens so far and in this step
    */
   step() {
-    this.check(this.x.gf_train_step(this.#run, this.#out, this.error));
+    this.check(this.x.gf_train_step(this.run, this.#out, this.error));
     const [step, loss, norm, rate, tokens, counted] = new Float64Array(this.memory.buffer, this.#out, 6);
     return { step, loss, norm, rate, tokens, counted };
   }
@@ -94,12 +94,12 @@ export class Trainer extends Instance {
    * @returns {number}
    */
   get steps() {
-    return this.x.gf_train_steps(this.#run);
+    return this.x.gf_train_steps(this.run);
   }
 
   /** @returns {{nats: number, bitsPerByte: number}} a token, a byte of the text that is held out */
   validate() {
-    this.check(this.x.gf_train_validate(this.#run, this.#out, this.error));
+    this.check(this.x.gf_train_validate(this.run, this.#out, this.error));
     const [nats, bitsPerByte] = new Float64Array(this.memory.buffer, this.#out, 2);
     return { nats, bitsPerByte };
   }
@@ -111,7 +111,7 @@ export class Trainer extends Instance {
    */
   file(kind, dtype = 'f32') {
     const [kindNumber, dtypeNumber] = [KINDS.indexOf(kind), this.schema.dtypes.indexOf(dtype)];
-    const p = this.pointer(this.x.gf_train_file(this.#run, kindNumber, dtypeNumber, this.#out, this.error)) >>> 0;
+    const p = this.pointer(this.x.gf_train_file(this.run, kindNumber, dtypeNumber, this.#out, this.error)) >>> 0;
     const [n] = new Uint32Array(this.memory.buffer, this.#out, 1);
     try {
       return new Uint8Array(this.memory.buffer, p, n).slice();
@@ -125,7 +125,7 @@ export class Trainer extends Instance {
    * @param {Uint8Array} state
    */
   load(state) {
-    this.#lend(state, (p) => this.check(this.x.gf_train_load(this.#run, p, state.length, this.error)));
+    this.#lend(state, (p) => this.check(this.x.gf_train_load(this.run, p, state.length, this.error)));
   }
 
   /**
@@ -138,7 +138,7 @@ export class Trainer extends Instance {
   depth(layers, seed, tokens) {
     const p = this.alloc(2 * layers * F64);
     try {
-      this.check(this.x.gf_train_depth(this.#run, seed, tokens, p, this.error));
+      this.check(this.x.gf_train_depth(this.run, seed, tokens, p, this.error));
       const values = new Float64Array(this.memory.buffer, p, 2 * layers);
       return Array.from({ length: layers }, (_, l) => ({ weights: values[2 * l], stream: values[2 * l + 1] }));
     } finally {

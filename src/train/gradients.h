@@ -1,0 +1,26 @@
+/* gradients.h - the gradient of a loaded model's loss, or of a difference of its logits, with respect to its weights
+ * and to the values at the points of a pass. */
+#ifndef GF_GRADIENTS_H
+#define GF_GRADIENTS_H
+#include "train/graph.h"
+
+struct gf_gradients {
+    struct gf_config cfg;
+    struct gf_params weights, grads; /* the caller fills weights */
+    struct gf_observe *observe;      /* captures the gradients at points */
+};
+
+/* One sequence and what is differentiated. */
+struct gf_question {
+    const int32_t *ids, *source; /* [n], [n_source] */
+    int32_t n, n_source;
+    struct gf_metric metric; /* row -1: the mean loss of the tokens after the first */
+    float embedding;         /* a factor of the token embedding in this pass */
+};
+
+/* Refuses configurations that cannot be trained. */
+int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, struct gf_error *err);
+void gf_gradients_close(struct gf_gradients *g);
+/* *value: what is differentiated. g->grads and g->observe then hold its gradients. */
+int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, double *value, struct gf_error *err);
+#endif

@@ -1,0 +1,44 @@
+// arrays.test.js - tensors as files of numpy and safetensors
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { create, toNpy, toSafetensors } from '../../web/lib/index.js';
+import { readTensors, refused, sameBits } from './helpers.js';
+
+/** What numpy.save of numpy 1.24.2 writes, in base64. */
+const SAVED = {
+  row: 'k05VTVBZAQB2AHsnZGVzY3InOiAnPGY0JywgJ2ZvcnRyYW5fb3JkZXInOiBGYWxzZSwgJ3NoYXBlJzogKDMsKSwgfSAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIAoAAMA/AAAAwAAAQEA=',
+  matrix:
+    'k05VTVBZAQB2AHsnZGVzY3InOiAnPGY0JywgJ2ZvcnRyYW5fb3JkZXInOiBGYWxzZSwgJ3NoYXBlJzogKDIsIDMpLCB9ICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIAoAAAAAAACAPwAAAEAAAEBAAACAQAAAoEA=',
+  cube: 'k05VTVBZAQB2AHsnZGVzY3InOiAnPGY0JywgJ2ZvcnRyYW5fb3JkZXInOiBGYWxzZSwgJ3NoYXBlJzogKDEsIDIsIDIpLCB9ICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIAoAAAAAAAAAAAAAAAAAAAAA',
+};
+
+test('a .npy file has the bytes that numpy.save writes', async () => {
+  const tensors = {
+    row: { shape: [3], data: Float32Array.of(1.5, -2, 3) },
+    matrix: { shape: [2, 3], data: Float32Array.of(0, 1, 2, 3, 4, 5) },
+    cube: { shape: [1, 2, 2], data: new Float32Array(4) },
+  };
+  for (const [name, tensor] of Object.entries(tensors))
+    assert.equal(Buffer.from(await toNpy(tensor)).toString('base64'), SAVED[name]);
+  await refused(toNpy({ shape: [2], data: [1] }), 'bad-argument', /shape, data/);
+});
+
+test('captures in a safetensors file are read back, bit for bit', async () => {
+  const model = await create({ vocab_size: 20, d_model: 8, n_layers: 2, n_heads: 2 }, { seed: 1 });
+  const { captured } = await model.forward([1, 2, 3], { capture: ['*'] });
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-arrays-'));
+  try {
+    writeFileSync(join(folder, 'captured.safetensors'), await toSafetensors(captured));
+    const read = readTensors(join(folder, 'captured.safetensors'));
+    assert.deepEqual(Object.keys(read), Object.keys(captured));
+    for (const [name, { data, shape }] of Object.entries(captured)) {
+      assert.deepEqual(read[name].shape, shape);
+      sameBits(read[name].data, data);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,143 @@
+// gradients.test.js - gradients of loaded models against PyTorch's in double precision (golden/make_gradients.py), and what
+// is computed from them
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { create, load } from '../../web/lib/index.js';
+import { json, openCase, refused, safetensors, stories, top } from './helpers.js';
+
+const cases = json(join(top, 'tests/golden/gradients.json'));
+
+/** The weights of a golden model by our names (make_golden.py, Writer). */
+function weightsOf(name) {
+  const bytes = readFileSync(join(top, `tests/golden/models/${name}.gold`));
+  let at = 8;
+  const u32 = () => bytes.readUInt32LE((at += 4) - 4);
+  const text = () => bytes.toString('latin1', at + 1, (at += 1 + bytes[at]));
+  text();
+  for (let left = u32(); left; left--) {
+    text();
+    at += 8;
+  }
+  const tensors = {};
+  for (let left = u32(); left; left--) {
+    const weight = text();
+    const [dims, rows, cols] = [u32(), u32(), u32()];
+    const data = new Float32Array(bytes.buffer.slice(bytes.byteOffset + at, bytes.byteOffset + at + 4 * rows * cols));
+    at += data.byteLength;
+    tensors[weight] = { data, shape: dims === 1 ? [cols] : [rows, cols] };
+  }
+  return tensors;
+}
+
+const FLAG = /^(use_|bias_|tie_|shared_|causal|scale_scores|final_norm|qk_norm)/;
+
+function openGolden(name) {
+  const config = { model_type: 'glassformer', ...cases.find((c) => c.name === name).config };
+  for (const field of Object.keys(config)) if (FLAG.test(field)) config[field] = Boolean(config[field]);
+  const tensors = weightsOf(name);
+  return load(
+    { weights: safetensors(tensors), config },
+    { dtype: 'f32', names: Object.fromEntries(Object.keys(tensors).map((ours) => [ours, ours])) },
+  );
+}
+
+/** The numbers that stand for a tensor: its norm, its products with sin(i + 1) and cos(2 i). */
+function summary(data) {
+  const out = [0, 0, 0];
+  data.forEach((x, i) => {
+    out[0] += x * x;
+    out[1] += x * Math.sin(i + 1);
+    out[2] += x * Math.cos(2 * i);
+  });
+  return [Math.sqrt(out[0]), out[1], out[2]];
+}
+
+for (const { name, circuit } of cases.filter((c) => c.circuit)) {
+  test(`${name}: the circuits of a head have LAPACK's singular values and copying score`, async () => {
+    const model = await openGolden(name);
+    const { layer, head, ov, qk, copying, element } = circuit;
+    const d = model.config.dModel;
+    for (const [i, [kind, values]] of [
+      ['OV', ov],
+      ['QK', qk],
+    ].entries()) {
+      const got = await model.circuit(layer, head, kind);
+      assert.deepEqual(got.matrix.shape, [d, d]);
+      assert.ok(Math.abs(got.matrix.data[d + 2] - element[i]) < 1e-6 * values[0]);
+      values.forEach((x, k) => assert.ok(Math.abs(got.singularValues[k] - x) < 1e-7 * values[0], `${kind} ${k}: ${x}`));
+      if (kind === 'OV') assert.ok(Math.abs(got.copying - copying) < 1e-6, `${got.copying}, expected ${copying}`);
+    }
+    model.dispose();
+  });
+}
+
+for (const { name, ids, source, runs } of cases) {
+  test(`${name}: gradients at every point and weight are PyTorch's`, async () => {
+    const model = await openGolden(name);
+    const options = source.length ? { source } : {};
+    for (const { of, value, gradients: want } of runs) {
+      const at = ['*', ...model.parameters.rows.filter((r) => !r.tiedTo).map((r) => r.name)];
+      const got = await model.gradients(ids, { of, at, ...options });
+      assert.ok(Math.abs(got.value - value) < 1e-4 * (1 + Math.abs(value)), `${got.value}, expected ${value}`);
+      for (const [point, numbers] of Object.entries(want)) {
+        const found = got.gradients[point];
+        assert.ok(found, `${point} has no gradient`);
+        // The gradient of a scale is a sum over a row in which nearly everything cancels.
+        const [size] = want[point.replace('hook_scale', 'hook_normalized')];
+        summary(found.data).forEach((x, i) => {
+          const near = 1e-4 * (size + 1e-2) * (i ? Math.sqrt(3) : 1);
+          assert.ok(Math.abs(x - numbers[i]) < near, `${point}, number ${i}: ${x}, expected ${numbers[i]}`);
+        });
+      }
+      for (const point of await model.points())
+        assert.ok(point in want || /hook_result|hook_scale/.test(point), `${point} was not compared`);
+    }
+    model.dispose();
+  });
+}
+
+describe('of a trained model', async () => {
+  const model = await load(stories, { dtype: 'f32' });
+  const ids = await model.encode('Lily and Tom went to the park. Lily');
+  const other = ids.map((id, i) => (i === 3 ? 100 : id));
+
+  test('every head result has the gradient of their sum, and a patch of all values its difference', async () => {
+    const { gradients } = await model.gradients(ids, { of: 'loss', at: ['*.hook_result', '*.hook_attn_out'] });
+    const [heads, d] = [model.config.nHeads, model.config.dModel];
+    gradients['blocks.1.attn.hook_result'].data.forEach((x, i) => {
+      const position = Math.floor(i / (heads * d));
+      assert.equal(x, gradients['blocks.1.hook_attn_out'].data[position * d + (i % d)]);
+    });
+  });
+
+  test('attribution patching estimates what patching does', async () => {
+    const of = { token: 5, minus: 7 };
+    const at = ['blocks.*.attn.hook_z'];
+    const { estimates, effects, spearman } = await model.attributionPatching(ids, { from: other, of, at, check: true });
+    assert.ok(spearman > 0.8, `Spearman ${spearman}`);
+    assert.deepEqual(Object.keys(estimates), Object.keys(effects));
+    for (const name of Object.keys(estimates)) assert.deepEqual(estimates[name].shape, effects[name].shape);
+    await refused(model.attributionPatching(ids, { from: [1], of, at }), 'bad-option', /from has 1 tokens/);
+  });
+
+  test('integrated gradients are complete: their sum is the change of the metric', async () => {
+    const learned = await openGolden('gpt2');
+    const { tokens, value, baseline } = await learned.integratedGradients([1, 2, 3], { of: 'loss', steps: 256 });
+    const sum = tokens.data.reduce((a, b) => a + b);
+    assert.ok(Math.abs(sum - (value - baseline)) < 0.02 * Math.abs(value - baseline), `${sum}, ${value} - ${baseline}`);
+  });
+
+  test('what cannot be differentiated is refused by name', async () => {
+    await refused(model.gradients(ids, { of: 'loss', at: ['nowhere'] }), 'unknown-point', /nowhere/);
+    await refused(model.gradients(ids, { of: 'loss' }), 'bad-option', /needs the option at/);
+    await refused(model.gradients(ids, { at: ['*'] }), 'bad-option', /needs the option of/);
+    await refused(model.gradients(ids, { of: {}, at: ['*'] }), 'bad-option', /no token/);
+    await refused(model.gradients(ids, { of: 'loss', at: ['head.weight'] }), 'bad-option', /tied to embed.weight/);
+    const encoder = await load(openCase('bert').source);
+    await refused(encoder.gradients([1, 2], { of: 'loss', at: ['*'] }), 'unsupported', /encoder/);
+    const clipped = await create({ vocab_size: 20, d_model: 8, n_layers: 1, n_heads: 1, clip_qkv: 1 });
+    await refused(clipped.gradients([1, 2], { of: 'loss', at: ['*'] }), 'unsupported', /clip_qkv/);
+  });
+});
