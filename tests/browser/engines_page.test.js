@@ -199,7 +199,7 @@ for (const engine of ENGINES) {
               const place = `.view:not([hidden]) ${panel}`;
               await until(page, (place) => document.querySelector(place) !== null, [place]);
               await show(page, place);
-              await until(page, ready, [], 20_000).catch((error) => assert.fail(`${panel}: ${error.message}`));
+              await until(page, ready).catch((error) => assert.fail(`${panel}: ${error.message}`));
             }
           }
         });
@@ -215,12 +215,7 @@ for (const engine of ENGINES) {
           await page.evaluate(() =>
             [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Teach it this text').click(),
           );
-          await until(
-            page,
-            () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent),
-            [],
-            60_000,
-          );
+          await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent));
           const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
           assert.doesNotMatch(facts, /NaN|Infinity|∞/);
           const dates = await browser.open(

@@ -127,7 +127,7 @@ async function firefox() {
  * @param {number} [timeout]  ms
  * @returns {Promise<any>} the value of the condition
  */
-export async function until(page, condition, args = [], timeout = 60_000) {
+export async function until(page, condition, args = [], timeout = 240_000) {
   const end = Date.now() + timeout;
   for (;;) {
     let cause;
