@@ -116,6 +116,31 @@ pageTest(
   },
 );
 
+// What lies above a part comes after it: the views' code, the numbers of the token.
+for (const [width, height] of [
+  [1440, 900],
+  [390, 844],
+])
+  pageTest(
+    `what a page lights is in view, at ${width} x ${height}`,
+    { hash: address('embedding'), width, height },
+    async ({ page }) => {
+      const free = () => {
+        const boxOf = (selector) => document.querySelector(selector)?.getBoundingClientRect();
+        const [lit, box] = [boxOf('.view:not([hidden]) .textbook-here'), boxOf('.textbook')];
+        if (!lit || !box) return false;
+        const below = box.width > innerWidth / 2 ? box.top : innerHeight;
+        return lit.top >= boxOf('.stays').bottom - 1 && lit.top < below - 100;
+      };
+      for (let i = 2; ; i++) {
+        await at(page, i);
+        await quiet(page, free);
+        if ((await page.locator('.textbook .primary').textContent()).trim() === 'Done') break;
+        await page.keyboard.press('PageDown');
+      }
+    },
+  );
+
 pageTest('the numbers of the pages are those of the pass', address('logits'), async ({ page }) => {
   await here(page);
   const ids = await model.encode(PROMPT);
