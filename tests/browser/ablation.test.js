@@ -6,7 +6,7 @@ import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { open, pageTest } from './built_page.js';
 import { SAMPLER, bitsPerToken, tensor, top, withModel } from './expected.js';
-import { STORY, ids, inAddress, openView, read, says } from './page_parts.js';
+import { STORY, atLeast, ids, inAddress, openView, read, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const model = await load(`${top}weights/stories-1m.gguf`);
@@ -210,5 +210,20 @@ pageTest(
     assert.equal(await at(), 'encoder layer 1, head 2');
     await page.keyboard.press('Space');
     await says(page, '.compare', /Without encoder layer 1, head 2/);
+  },
+);
+
+const WRITES = { hash: `${STORY.replace('pace=fast', 'pace=reading')}&past=1` };
+
+// A head was hatched, "Everything is on", and nothing happened until the text had ended.
+pageTest(
+  'a part that is switched off while the page writes pauses the text and is measured',
+  WRITES,
+  async ({ page }) => {
+    await page.locator('.go').press('Enter');
+    await atLeast(page, '.tok:not(.given)', 5);
+    await openView(page, 'experiment');
+    await page.locator('.switches button').nth(2).press('Enter');
+    await says(page, '.ablate', /Next token after the whole text/);
   },
 );

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { load } from '../../web/lib/index.js';
-import { open, pageTest, visitTest } from './built_page.js';
+import { open, pageTest, server, visitTest } from './built_page.js';
 import { top } from './expected.js';
 import {
   STORY,
+  complete,
   copied,
   hasIds,
   ids,
@@ -113,5 +114,38 @@ pageTest(
   async ({ page }) => {
     assert.deepEqual(await ids(page, '.given'), [...new TextEncoder().encode('twenty letters and 5 more')]);
     assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'twenty letters and 5 more');
+  },
+);
+
+// The token was refused, and yet drawn, with NaN for its probabilities.
+pageTest('an address with an id that the model has not brings the prompt alone', {}, async ({ page }) => {
+  for (const ids of ['-1', 'zzzzz']) {
+    await page.goto('about:blank');
+    await page.goto(`${server.url}#model=weights/stories-1m.gguf&prompt=Once&ids=${ids}`);
+    await says(page, '.error', /the address holds the token .* this model has the tokens 0 to 2047/);
+    await quiet(page);
+    assert.equal(await page.locator('.tok').count(), 2);
+    assert.equal(await page.evaluate(() => /NaN/.test(document.body.innerHTML)), false);
+  }
+});
+
+// 400,000 characters kept the page from answering for ten seconds.
+pageTest(
+  'a prompt that is too long for an address is not read, one that is too long for the model leaves text and picture',
+  { hash: `#model=weights/stories-1m.gguf&prompt=${'a '.repeat(200_000)}` },
+  async ({ page }) => {
+    await says(page, '.notice', /more than 100000 characters and was not read/);
+    await page.goto('about:blank');
+    await page.goto(`${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&written=8`);
+    await complete(page, 8);
+    const before = await ids(page);
+    const box = page.getByLabel('Prompt', { exact: true });
+    await box.fill('a '.repeat(50_000));
+    await box.press('Enter');
+    await says(page, '.error', /the prompt has more than \d+ tokens, the context holds 512/);
+    await quiet(page);
+    assert.deepEqual(await ids(page), before);
+    await page.locator('.anatomy').scrollIntoViewIfNeeded();
+    await page.waitForSelector('.anatomy-svg .lane');
   },
 );

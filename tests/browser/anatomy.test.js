@@ -70,7 +70,7 @@ for (const [name, hash] of Object.entries({
   );
 
 pageTest('a stage opens its values, and says what it is of the loaded architecture', STORY, async ({ page }) => {
-  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Head, tied'])
+  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Scores (tied head)'])
     await page.locator('.stage', { hasText: word }).first().waitFor();
   await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
   await page.waitForSelector('.inspector canvas:visible');

@@ -130,7 +130,7 @@ test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the cap
     );
     assert.match(await openStage(page, 'GEGLU-tanh'), /gelu_tanh\(W_gate x\) ⊙ W_up x/);
     assert.match(await openStage(page, 'Out + residual'), /x = x \+ norm\(W_o z\)/);
-    assert.match(await openStage(page, /^Head/), /logits = 30 tanh\(E x \/ 30\)/);
+    assert.match(await openStage(page, /^Scores/), /logits = 30 tanh\(E x \/ 30\)/);
     assert.deepEqual(await stepsOf(page), ['scores', '× 0.25', 'capped, masked', 'softmax']);
     await page.getByRole('button', { name: 'Next layer' }).click();
     assert.match(await openStage(page, '4 heads'), /every key before it\. Other layers have a sliding window/);
@@ -231,7 +231,7 @@ test('T5: biases of distances instead of positions, and the factor of the logits
   };
   await seen(config, async (page) => {
     await openView(page, 'inside');
-    assert.match(await openStage(page, /^Head/), /logits = 0\.1768 · E x/);
+    assert.match(await openStage(page, /^Scores/), /logits = 0\.1768 · E x/);
     await point(page, '.anatomy .bar-hit', 'Explain');
     await page.locator('.part-card p', { hasText: /^= row/ }).waitFor();
     await quiet(page);

@@ -65,7 +65,7 @@ pageTest(
 
 pageTest('every kind of architecture is drawn and counted as it is', STORY, async ({ page }) => {
   for (const [name, words] of Object.entries({
-    gpt2_n_inner: ['Embedding + position', 'LayerNorm', 'GELU-tanh FFN', 'Head, tied'],
+    gpt2_n_inner: ['Embedding + position', 'LayerNorm', 'GELU-tanh FFN', 'Scores (tied head)'],
     llama_gqa_f16: ['RMSNorm', 'SwiGLU'],
     t1_3layer_odd: ['Final RMSNorm', 'SwiGLU'],
     t3_literal: ['GELU-erf FFN'],

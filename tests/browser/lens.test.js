@@ -5,7 +5,7 @@ import { load } from '../../web/lib/index.js';
 import { figures, percent } from '../../web/page/text/format.js';
 import { pageTest } from './built_page.js';
 import { top } from './expected.js';
-import { cells, ids, openView, says } from './page_parts.js';
+import { SMALL, cells, counts, ids, made, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
@@ -161,3 +161,15 @@ pageTest('the lens asks the engine nothing while another view is open', story(),
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForFunction((old) => document.querySelectorAll('.lens-card h3')[1].textContent !== old, before);
 });
+
+// "An encoder predicts none": a head for masked words does say which token belongs at each place.
+pageTest(
+  'an encoder with a head for masked words has a lens: each place, read from both sides',
+  `#${made({ ...SMALL, kind: 'encoder', mlmHead: true, ffn: 'gelu_erf', norm: 'layernorm', position: 'learned' }, 1)}&prompt=hello`,
+  async ({ page }) => {
+    await openView(page, 'inside');
+    await page.locator('.lens-card').scrollIntoViewIfNeeded();
+    await counts(page, '.lens tbody td:not(.n)', 2 * 5);
+    await says(page, '.lens-card .hint', /most likely token at this place/);
+  },
+);

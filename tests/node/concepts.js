@@ -181,7 +181,7 @@ export const CONCEPTS = {
     {},
     {
       embed: [/x₀ = W_in E\[token\]\n/, /64 rows of 12 numbers, from which a matrix makes 32;/],
-      head: [/^Head\n/, /logits = W W_out x\n/],
+      head: [/^Scores \(head\)\n/, /logits = W W_out x\n/],
     },
   ],
   'q, k and v limited': [{ clip_qkv: 1.5 }, {}, { qkv: [/q, k, v limited to ±1\.5/] }],

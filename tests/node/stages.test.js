@@ -147,6 +147,16 @@ test('one more block of dates has the parameters of one decoder block', async ()
   model.dispose();
 });
 
+test('what the encoder takes for each token of a source is what the trace counts, not 0', async () => {
+  const model = await load(`${weights}dates/`);
+  const source = [5, 6, 7, 8, 9, 10];
+  const rows = await model.trace([1, 2, 3], { source });
+  const encoder = stagesOf(model.config, model.parameters.rows, 0, 3, source.length).find((s) => s.id === 'encoder');
+  const counted = sum(rows.filter((row) => row.stack === 'encoder').map((row) => row.flops));
+  assert.ok(Math.abs(encoder.once * source.length - counted) < 0.02 * counted, `${encoder.once}, ${counted}`);
+  model.dispose();
+});
+
 test('every operation that the engine measures has a name and exactly one stage', async () => {
   const list = /#define GF_OPS\(X\)[^]*?(?=enum gf_op)/.exec(
     readFileSync(new URL('../../src/glassformer.h', import.meta.url), 'utf8'),

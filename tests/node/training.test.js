@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Tokenizer, train } from '../../web/lib/index.js';
+import { byHeart } from '../../web/page/views/train/losses.js';
 import { collect, top } from './helpers.js';
 import { classic, gpt2, small, steps, text, tiny, trained } from './small_runs.js';
 
@@ -281,4 +282,12 @@ describe('stopping', () => {
     await unread.dispose();
     await assert.rejects(unread.next(), { code: 'bad-state' });
   });
+});
+
+test('the page says since when the loss on text held out rises, and nothing where it falls or is noise', () => {
+  const losses = (/** @type {number[]} */ ...nats) => nats.map((x, i) => ({ step: 20 * (i + 1), nats: x }));
+  assert.equal(byHeart(losses(4, 3, 2.5, 2.7)), 60);
+  assert.equal(byHeart(losses(4, 3, 2.5, 2.51)), 0);
+  assert.equal(byHeart(losses(4, 3, 2)), 0);
+  assert.equal(byHeart([]), 0);
 });

@@ -28,6 +28,9 @@ const SAMPLER = {
   seed: ['seed', 1337, (text) => count(text, 4294967295)],
 };
 
+const MOST_PROMPT = 100_000; // characters of an address that are read
+const tooLong = (/** @type {URLSearchParams} */ q) => (q.get('prompt')?.length ?? 0) > MOST_PROMPT;
+
 /**
  * What the page shows from the first frame on: only what is valid.
  * @param {URLSearchParams} q
@@ -35,7 +38,7 @@ const SAMPLER = {
  * @returns {import('./store.js').Patch}
  */
 function stateOf(q, hash) {
-  const prompt = q.get('prompt'),
+  const prompt = tooLong(q) ? null : q.get('prompt'),
     source = q.get('source'),
     pace = oneOf(q.get('pace'), 'reading', 'fast', 'step'),
     open = q.get('open') ?? '';
@@ -66,6 +69,7 @@ export function readAddress(hash) {
   return {
     state,
     model: get('model'),
+    refused: tooLong(q) ? `The prompt of this address has more than ${MOST_PROMPT} characters and was not read.` : '',
     from: get('from') ?? (made !== null && !description(made) ? 'random weights' : null),
     made: description(made ?? 'null'),
     /** more than a model */
@@ -112,7 +116,8 @@ export function applicable(asked) {
     from,
     opens: { prompt, ...opens },
   } = asked;
-  if (from === null && (model === null || shippedAs(model))) return { ...asked, note: { text: '', address: '' } };
+  if (from === null && (model === null || shippedAs(model)))
+    return { ...asked, note: { text: asked.refused, address: '' } };
   const address = from === null && model !== null && sourceOf(model) === model ? model : '';
   const what =
     from !== null

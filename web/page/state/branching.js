@@ -89,6 +89,12 @@ export async function takeUp(runtime, i) {
  */
 export async function restore(runtime, ids, kept = runtime.state.text.tokens.length) {
   const { state, set, turn } = runtime;
+  const { vocabSize } = runtime.loaded().config;
+  const wrong = ids.find((id) => !(id >= 0 && id < vocabSize));
+  if (wrong !== undefined) {
+    runtime.fail(new Error(`the address holds the token ${wrong}, this model has the tokens 0 to ${vocabSize - 1}`));
+    return;
+  }
   await spell(runtime, ids);
   if (turn !== runtime.turn) return;
   const { tokens, words } = state.text;

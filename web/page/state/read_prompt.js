@@ -39,9 +39,15 @@ export function setPrompt(runtime, prompt) {
   return reading;
 }
 
+/** A prompt for which the context has no room. The text that is there stays. */
+class TooLong extends Error {}
+
+const LETTERS = 16; // of a token, more than any text has on average
+
 /** @param {Runtime} runtime @param {string} prompt */
 async function readPrompt(runtime, prompt) {
   const turn = ++runtime.turn;
+  const before = runtime.state.text.prompt;
   const current = () => turn === runtime.turn;
   runtime.unread = false;
   runtime.set({ text: { prompt } });
@@ -69,6 +75,10 @@ async function readPrompt(runtime, prompt) {
     await begin(runtime, given(ids, texts), sourceTokens, { out, ms: performance.now() - start });
   } catch (error) {
     if (!current()) return;
+    if (error instanceof TooLong && runtime.state.text.tokens.length) {
+      runtime.set({ text: { prompt: before }, run: { status: 'paused' } });
+      return runtime.fail(error);
+    }
     await begin(runtime, [], sourceTokens); // the text of another prompt would not be this one's
     runtime.unread = true;
     runtime.fail(error);
@@ -83,6 +93,9 @@ async function readPrompt(runtime, prompt) {
 async function targetOf(runtime, prompt) {
   const { bos, start } = runtime.model().special;
   if (!prompt) return start ?? (bos === null ? [] : [bos]);
+  // a beginning tells that a very long prompt has no room, without the rest
+  const most = LETTERS * runtime.model().contextLength;
+  if (prompt.length > most) fits(runtime, await idsOf(runtime, prompt.slice(0, most)), 'prompt', true);
   const ids = await idsOf(runtime, prompt, { addSpecialTokens: !start });
   return start && !runtime.loaded().wordless ? [...start, ...ids] : ids;
 }
@@ -91,10 +104,12 @@ async function targetOf(runtime, prompt) {
  * @param {Runtime} runtime
  * @param {number[]} ids
  * @param {string} what
+ * @param {boolean} [begun]  these are its first tokens only
  */
-function fits(runtime, { length }, what) {
+function fits(runtime, { length }, what, begun = false) {
   const { contextLength } = runtime.model();
-  if (length > contextLength) throw new Error(`the ${what} has ${length} tokens, the context holds ${contextLength}`);
+  if (length <= contextLength) return;
+  throw new TooLong(`the ${what} has ${begun ? 'more than ' : ''}${length} tokens, the context holds ${contextLength}`);
 }
 
 /** Empty stores of attention rows for the loaded model. @param {Runtime} runtime */

@@ -47,6 +47,8 @@ export const FACTS = {
 };
 /** @param {number} params */
 export const paramsOf = (params) => (params ? int(params) : 'none of its own');
+/** @param {string} flops */
+export const onceFor = (flops) => `${flops} for each token of the source, once`;
 /** @param {string} time @param {number} tokens */
 export const timeFor = (time, tokens) => `${time} for ${tokens} tokens in one pass`;
 

@@ -39,7 +39,7 @@ const UNNORMED = {
 export const IDEAS = {
   causal: () => ({
     name: 'without the mask',
-    why: 'every token attends to later ones too, including the one to be predicted, which it never did in training',
+    why: 'every token attends to later ones too, including the one to be predicted: fewer bits mean that it has read the answer, not that it predicts better. While it writes there is nothing to read ahead',
   }),
   scaleScores: unscaled,
   usePosition: (c) => ({ name: 'without positions', why: unplaced(c) }),

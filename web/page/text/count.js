@@ -124,3 +124,14 @@ export const TRACE = {
   columns: ['Operation, all layers', 'FLOPs', 'Time', 'Share of the time'],
   total: 'The whole pass',
 };
+
+export const MEMORY = {
+  /** Why weights take more bytes in memory than in the file. @param {{ scales: number, panels: number }} of */
+  more: ({ scales, panels }) =>
+    `Weights in memory: ${[
+      scales ? `${int(scales)} bytes more because the scales of quantised blocks are f32 there` : '',
+      panels ? `${int(panels)} bytes more because rows are padded to panels of 16` : '',
+    ]
+      .filter(Boolean)
+      .join(', ')}.`,
+};

@@ -11,10 +11,10 @@ export const LENS = {
   title: 'Where the answer comes from',
   small: 'the residual vector after each layer, read with the model’s output head',
   name: 'Logit lens',
-  /** @param {'light' | 'dark'} theme  in the dark one strong colours are bright */
-  about: (theme) =>
-    `Each cell is the most likely next token if the layers after it were left out; ${theme === 'dark' ? 'brighter' : 'darker'} = more confident. ` +
-    'Underlined: the correct token, which follows in the text. ' +
+  /** @param {'light' | 'dark'} theme  in the dark one strong colours are bright @param {boolean} masked */
+  about: (theme, masked) =>
+    `Each cell is the most likely ${masked ? 'token at this place' : 'next token'} if the layers after it were left out; ${theme === 'dark' ? 'brighter' : 'darker'} = more confident. ` +
+    `Underlined: the ${masked ? 'token that stands there' : 'correct token, which follows in the text'}. ` +
     'The last column is the size (norm) of the residual vector at the chosen token.',
   caption: 'Most likely next token by layer and position',
   after: 'after',

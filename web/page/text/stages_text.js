@@ -101,7 +101,7 @@ export const STAGES = {
       .join(' '),
   }),
   head: (c) => ({
-    title: c.tieWordEmbeddings ? 'Head, tied' : 'Head',
+    title: c.tieWordEmbeddings ? 'Scores (tied head)' : 'Scores (head)',
     formula: formulas.head(c),
     words: words.head(c),
   }),

@@ -67,6 +67,8 @@ export const LOSS = {
   training: 'training',
   validation: 'validation, on text held out',
   empty: 'Loss by step, empty before training',
+  heart: (/** @type {number} */ step) =>
+    `The loss on text held out was least at step ${step} and has risen since: the model now learns its text by heart (overfitting).`,
   guess: (/** @type {number} */ vocabulary, /** @type {number} */ nats) =>
     `random guessing: ln ${int(vocabulary)} = ${figures(nats)}`,
   unigram: (/** @type {number} */ nats) => `token frequencies only: ${figures(nats)}`,

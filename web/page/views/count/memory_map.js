@@ -29,6 +29,20 @@ export function cached({ tokens, sourceTokens, kind }, bytesPerPosition, actual)
   };
 }
 
+const BLOCK = 32; // numbers of Q8_0 and Q4_0 that share a scale, which files store as f16
+const SCALE = 2; // bytes that a scale takes more as f32
+
+/**
+ * Why weights take more bytes in memory than in the file, by reason.
+ * @param {{ dtype: string, count: number, tiedTo: string | null }[]} rows
+ * @param {number} difference  bytes
+ */
+function moreOf(rows, difference) {
+  const quantised = rows.filter(({ dtype, tiedTo }) => /^q[48]_0$/.test(dtype) && !tiedTo);
+  const scales = quantised.reduce((sum, { count }) => sum + (SCALE * count) / BLOCK, 0);
+  return difference > 0 ? { scales: Math.min(scales, difference), panels: Math.max(0, difference - scales) } : null;
+}
+
 /**
  * What memory holds now, null where nothing is loaded.
  * @param {Readonly<import('../../state/state.js').State>} page
@@ -41,6 +55,7 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
   const filled = cached({ tokens, sourceTokens, kind: model.config.kind }, costAt(1).kvBytes, actual('kv cache'));
   return {
     total: memory.totalBytes,
+    more: moreOf(model.parameters.rows, actual('weights') - model.parameters.bytes),
     pieces: piecesOf(memory.regions, filled),
     rows: [
       { name: 'Weights', predicted: int(model.parameters.bytes), actual: actual('weights') },

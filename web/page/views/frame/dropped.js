@@ -6,7 +6,9 @@
  * @returns {{ source: any, name: string, fileBytes: number | null }}
  */
 export function sourceOfFiles(list) {
-  const weights = list.filter((f) => /\.(gguf|safetensors|bin)$/i.test(f.name) && !/^tokenizer/i.test(f.name));
+  const weights = list.filter(
+    (f) => /\.(gguf|safetensors|bin|pt|pth|ckpt)$/i.test(f.name) && !/^tokenizer/i.test(f.name),
+  );
   const tokenizer = list.find((f) => /^tok.*\.bin$/i.test(f.name));
   const pair = tokenizer && weights.length === 1 && !list.some((f) => f.name === 'config.json');
   return {

@@ -40,21 +40,22 @@ export const columnsFor = (width) => Math.max(LEAST, Math.min(COLUMNS, Math.floo
  * @param {LensToken[][][]} read  [layer][position][rank] for the tokens up to the selected one
  * @param {number[]} norms        of the residual vector of the selected token after each layer
  * @param {Token[]} tokens        those read, and the one that follows if there is one
+ * @param {{ cursor: number, own: 0 | 1 }} place  of the selected token; own: which token a place is about, its own or the next
  */
-export function lensTable(read, norms, tokens) {
-  const n = read[0]?.length ?? 0;
+export function lensTable(read, norms, tokens, { cursor, own } = { cursor: (read[0]?.length ?? 0) - 1, own: 1 }) {
+  const n = own ? (read[0]?.length ?? 0) : Math.min(read[0]?.length ?? 0, Math.max(COLUMNS, cursor + 1));
   const first = Math.max(0, n - COLUMNS);
   const columns = Array.from({ length: n - first }, (_, i) => ({
     position: first + i,
     token: tokens[first + i],
-    next: /** @type {Token | undefined} */ (tokens[first + i + 1]),
+    next: /** @type {Token | undefined} */ (tokens[first + i + own]),
   }));
   const rows = read.map((list, layer) => ({
     layer,
     norm: norms[layer],
     cells: columns.map(({ position, next }) => {
       const [best] = list[position];
-      return { best, here: position === n - 1, right: next?.id === best.id };
+      return { best, here: position === cursor, right: next?.id === best.id };
     }),
   }));
   return { columns, rows };

@@ -4,6 +4,7 @@ import { KEYS, BARS } from '../../../draw/anatomy.js';
 import { shade } from '../../../draw/heatmap.js';
 import { following } from '../../../state/next_token.js';
 import { label, percent } from '../../../text/format.js';
+import { wordOf } from '../../write/candidates.js';
 
 /** @typedef {import('../../../state/state.js').State} State */
 /** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { run: Pick<State['run'], 'model'> }} Shown */
@@ -113,11 +114,11 @@ function barsOf(s, letters) {
   const drawn = s.text.tokens[s.text.cursor + 1];
   const candidates = following(s, BARS)?.candidates ?? [];
   const most = Math.max(...candidates.map((c) => c.model), 1e-9);
-  return candidates.map(({ id, text, model }) => ({
-    id,
-    word: clip(label({ id, text: text || s.text.words.get(id) || '' }), letters),
-    share: model / most,
-    percent: percent(model),
-    on: drawn?.id === id,
+  return candidates.map((candidate) => ({
+    id: candidate.id,
+    word: clip(wordOf(candidate, s.text.words), letters),
+    share: candidate.model / most,
+    percent: percent(candidate.model),
+    on: drawn?.id === candidate.id,
   }));
 }

@@ -7,7 +7,7 @@ import * as cost from './stage_cost.js';
 
 /** @typedef {Record<string, any>} Config */
 /** @typedef {[point: string, name: string]} Named */
-/** @typedef {Pick<import('./stages.js').Stage, 'id' | 'shape' | 'flops' | 'points'>} Part */
+/** @typedef {Pick<import('./stages.js').Stage, 'id' | 'shape' | 'flops' | 'once' | 'points'>} Part */
 
 /** @param {any} has @param {...Named} points @returns {Named[]} */
 const when = (has, ...points) => (has ? points : []);
@@ -93,7 +93,8 @@ function crossParts(c, layer, n, m) {
     {
       id: 'encoder',
       shape: `[${m}, ${c.dModel}]`,
-      flops: 0,
+      flops: 0, // for one more token: the source is read once
+      once: encoderCost(c, m),
       points: [[`encoder.${c.nEncoderLayers - 1}.hook_resid_post`, VALUES.encoded]],
     },
   ];
@@ -159,6 +160,14 @@ export const blockParts = (c, layer, n, m) =>
   [...attentionParts(c, layer, n), ...crossParts(c, layer, n, m), ...ffnParts(c, layer, n)].filter(
     ({ id }) => (c.normPlacement === 'sandwich' || !/^post/.test(id)) && !(id === 'norm2' && c.sharedNorm),
   );
+
+/** Operations of the encoder for each token of a source. @param {Config} c @param {number} m */
+function encoderCost(c, m) {
+  const encoder = { ...c, kind: 'encoder', causal: false };
+  let sum = 0;
+  for (let layer = 0; layer < c.nEncoderLayers; layer++) sum += blockCost(encoder, layer, m, 0);
+  return sum;
+}
 
 /** Operations of a whole block. @param {Config} c @param {number} layer @param {number} n @param {number} m */
 export const blockCost = (c, layer, n, m) => blockParts(c, layer, n, m).reduce((sum, part) => sum + part.flops, 0);

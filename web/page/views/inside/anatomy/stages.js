@@ -13,6 +13,7 @@ import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
  * @property {string} words       what it does
  * @property {number} params      in this layer
  * @property {number} flops       for one more token, this layer
+ * @property {number} [once]      of the encoder, for each token of the source
  * @property {[string, string][]} points  capture point and name, in order of computation
  */
 
