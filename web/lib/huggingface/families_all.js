@@ -42,7 +42,7 @@ const rlvr = {
       if (json[key] === undefined)
         fail(
           'bad-config',
-          `config.json: ${key} is missing, names and shapes of tensors do not tell it: add it, or give it in the option config`,
+          `config.json: ${key} is missing, and the tensors do not tell it: add it, or give it in the option config`,
         );
     // The literal Transformer ends with an RMSNorm, whatever the norms of its blocks are.
     const isLiteral = files?.has('final_norm.gamma') && !files.has('final_norm.beta') && json.norm === 'layernorm';
