@@ -102,7 +102,8 @@ export class Pages {
       page = await context.newPage();
     const complaints = /** @type {string[]} */ ([]),
       failed = /** @type {string[]} */ ([]),
-      requests = /** @type {string[]} */ ([]);
+      requests = /** @type {string[]} */ ([]),
+      aborted = /** @type {string[]} */ ([]);
     const complain = (/** @type {string} */ text) => {
       if (!NOISE.some((pattern) => pattern.test(text))) complaints.push(text);
     };
@@ -123,7 +124,8 @@ export class Pages {
     });
     context.on('requestfailed', (request) => {
       const why = request.failure()?.errorText;
-      if (why !== 'net::ERR_ABORTED') failed.push(`${why} ${request.url()}`);
+      if (why === 'net::ERR_ABORTED') aborted.push(request.url());
+      else failed.push(`${why} ${request.url()}`);
     });
     // Vite 5 finds what a worker imports only when the page runs: it then bundles its dependencies anew, deletes those
     // of before and reloads the page, whose requests until then count no more.
@@ -135,7 +137,15 @@ export class Pages {
       const output = frame ? page.frameLocator(frame).locator('output') : page.locator('output');
       await output.filter({ hasText: /\S/ }).waitFor({ timeout, state: 'attached' });
       const text = await output.textContent();
-      return { result: JSON.parse(text ?? 'null'), complaints, failed, requests };
+      // Disposing of a model ends helpers that still import their script, which Chromium sometimes prints as an error.
+      const isEnded = (/** @type {string} */ complaint) =>
+        complaint.includes("execute 'importScripts'") && aborted.some((url) => complaint.includes(url));
+      return {
+        result: JSON.parse(text ?? 'null'),
+        complaints: complaints.filter((each) => !isEnded(each)),
+        failed,
+        requests,
+      };
     } catch (error) {
       throw new Error(`${address}: ${error.message}\n${[...complaints, ...failed].join('\n')}`, { cause: error });
     } finally {
