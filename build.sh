@@ -18,6 +18,7 @@ usage: ./build.sh COMMAND
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   test bundlers  test the packed package in every bundler and host (tests/bundlers), or in those named after it;
                  installs them from npm and takes about twenty minutes
+  test arm       numbers, threads and sessions on an emulated ARM processor, for an hour or more (tests/arm.js)
   test faults    every behaviour of a failing server (tests/faults) with the caches of three browser engines
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
@@ -157,6 +158,7 @@ prepare_group() {
     run_step 'the reference decoder, WebAssembly' "$fix_line" compile_with_emcc reference
     ;;
   browser) page; find_chromium; find_shell; find_firefox; find_webkit ;;
+  arm) prepare_group wasm; prepare_group node ;;
   faults) package; find_chromium; find_shell; find_firefox; find_webkit ;;
   package) package; page; find_chromium; find_shell ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
@@ -175,6 +177,7 @@ run_tests() {
   local groups=${*:-$test_groups} group
   for group in $groups; do prepare_group "$group"; done
   unlock
+  [ "$groups" != arm ] || exec node tests/arm.js
   # shellcheck disable=SC2086
   exec node tests/run.js $groups
 }
@@ -196,10 +199,8 @@ bench() {
 # FUZZ_SEED sets it to repeat a run.
 fuzz() {
   if [ "${1:-}" = --coverage ]; then
-    shift
-    run_step 'fuzzing (clang, libFuzzer)' 'It needs clang with libFuzzer; on Debian: clang and libclang-rt-14-dev.' node scripts/compile.js fuzz-coverage
     unlock
-    exec nice -n 19 node tests/fuzz/coverage/run.js "$@"
+    exec nice -n 19 node tests/fuzz/coverage/run.js "${@:2}"
   fi
   local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0
   case $seconds in '' | *[!0-9]* | ?????????*) fail "fuzz: SECONDS is '$seconds', expected a whole number." ;; esac

@@ -240,19 +240,16 @@ function openBrowser(url) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    const {
-      values,
-      positionals: [folder],
-    } = parseArgs({
+    const { values, positionals } = parseArgs({
       allowPositionals: true,
       options: { port: { type: 'string', default: '8000' }, open: { type: 'boolean' } },
     });
     const port = Number(values.port);
     if (!/^\d+$/.test(values.port) || port > 65535)
       throw new Error(`--port is ${JSON.stringify(values.port)}, expected 0 to 65535`);
-    const { url } = await serve(folder, { port }).catch((error) => {
+    const { url } = await serve(positionals[0], { port }).catch((error) => {
       if (error.code !== 'EADDRINUSE') throw error;
-      return serve(folder);
+      return serve(positionals[0]);
     });
     console.log(`Glassformer is at ${url}  (Ctrl-C stops it)`);
     if (values.open) openBrowser(url);

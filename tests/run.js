@@ -1,6 +1,6 @@
 // run.js - runs the test groups that the command line names, and counts results
 //
-//   node tests/run.js GROUP...     layout native wasm node browser package faults
+//   node tests/run.js GROUP...     layout native wasm node browser package faults arm
 //
 // `./build.sh test` builds what the groups need and then runs this script. One file more than there are cores runs at
 // once, at least three, since most files wait now and then; one lane begins with the browsers, the others with the rest. A
@@ -8,7 +8,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
@@ -32,7 +32,13 @@ const groups = {
   browser: [() => testFiles('browser'), nodeTest],
   package: [() => testFiles('package'), nodeTest],
   faults: [() => testFiles('faults'), nodeTest],
+  arm: [() => testFiles('node').filter((file) => onArm.has(basename(file, '.test.js'))), nodeTest],
 };
+/** Files of the group node whose results depend on the processor, and what runs in threads. */
+const onArm = new Set([
+  ...['engine', 'features', 'generate', 'not_finite', 'parity', 'quants', 'reference', 'same_bits'],
+  ...['sessions', 'threads', 'training', 'worker'],
+]);
 const inBrowser = new Set(['browser', 'package', 'faults']);
 
 /** Files below a folder, the largest first: the last ones to end are then short. */

@@ -107,6 +107,11 @@ function fuzz(target, seconds, isKept) {
   return false;
 }
 
+const { status } = spawnSync(process.execPath, ['scripts/compile.js', 'fuzz-coverage'], { cwd: top, stdio: 'inherit' });
+if (status) {
+  console.error('It needs clang with libFuzzer; on Debian: apt-get install clang libclang-rt-14-dev');
+  process.exit(1);
+}
 const words = process.argv.slice(2);
 const seconds = Number(words.find((word) => /^\d+$/.test(word)) ?? 60);
 const named = words.filter((word) => !/^(?:\d+|--keep)$/.test(word));

@@ -116,7 +116,8 @@ class Downloads {
     const partial = file && !this.#refused.has(url) ? await file.record('partial') : null;
     try {
       const { response, start } = await this.#request(url, init, partial);
-      if (file && ABSENT.includes(response.status)) await file.recordAbsent(response.status).catch(() => {});
+      if (file && ABSENT.includes(response.status))
+        await file.put('absent', { status: response.status }).catch(() => {});
       const isPage = /^text\/html/i.test(response.headers.get('content-type') ?? '');
       if (!response.ok || !response.body || isPage) return response;
       const rest = streamChunks(response.body);
@@ -294,7 +295,7 @@ class Downloads {
       const file = new StoredFile(/** @type {Store} */ (this.#store), url);
       this.#refused.add(url);
       await file.remove('partial');
-      await file.removeEarlier();
+      await file.store.removeEarlier(url).catch(() => {});
     }
     this.#copies.clear();
     this.#used.clear();

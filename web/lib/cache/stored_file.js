@@ -67,11 +67,6 @@ export class StoredFile {
     return (await this.#json('absent'))?.status ?? null;
   }
 
-  /** @param {number} status */
-  recordAbsent(status) {
-    return this.#put('absent', { status });
-  }
-
   /** @param {string} name */
   async #json(name) {
     try {
@@ -83,10 +78,11 @@ export class StoredFile {
   }
 
   /**
-   * @param {string} name
-   * @param {object} value
+   * Store a record; that of a complete file by putComplete.
+   * @param {'complete' | 'partial' | 'absent'} name  absent: the status of the server's answer
+   * @param {FileRecord | {status: number}} value
    */
-  #put(name, value) {
+  put(name, value) {
     return this.store.put(this.url, name, new TextEncoder().encode(JSON.stringify(value)));
   }
 
@@ -120,11 +116,6 @@ export class StoredFile {
     return name;
   }
 
-  /** @param {FileRecord} record */
-  putPartial(record) {
-    return this.#put('partial', record);
-  }
-
   /**
    * Store the record of a complete file; then remove what only earlier records list, and the copy of an earlier
    * version.
@@ -132,10 +123,10 @@ export class StoredFile {
    */
   async putComplete(record) {
     const before = await this.record('complete');
-    await this.#put('complete', record);
+    await this.put('complete', record);
     await this.#removePieces(before?.pieces ?? [], record);
     await this.remove('partial');
-    await this.removeEarlier();
+    await this.store.removeEarlier(this.url).catch(() => {});
   }
 
   /**
@@ -148,11 +139,6 @@ export class StoredFile {
     const other = await this.record(kind === 'partial' ? 'complete' : 'partial');
     await this.store.remove(this.url, kind).catch(() => {});
     await this.#removePieces([...pieces, ...(record?.pieces ?? [])], other);
-  }
-
-  /** Remove the copy of an earlier version. */
-  async removeEarlier() {
-    await this.store.removeEarlier(this.url).catch(() => {});
   }
 
   /**
@@ -259,7 +245,7 @@ export class Copy {
     this.#used = 0;
     await this.#try(async () => {
       this.#record.pieces.push(await this.#file.putPiece(this.#start, bytes));
-      await this.#file.putPartial(this.#record);
+      await this.#file.put('partial', this.#record);
     });
     this.#start += bytes.length;
   }
