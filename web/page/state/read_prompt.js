@@ -109,7 +109,8 @@ async function targetOf(runtime, prompt) {
 function fits(runtime, { length }, what, begun = false) {
   const { contextLength } = runtime.model();
   if (length <= contextLength) return;
-  throw new TooLong(`the ${what} has ${begun ? 'more than ' : ''}${length} tokens, the context holds ${contextLength}`);
+  const Refusal = what === 'prompt' ? TooLong : Error;
+  throw new Refusal(`the ${what} has ${begun ? 'more than ' : ''}${length} tokens, the context holds ${contextLength}`);
 }
 
 /** Empty stores of attention rows for the loaded model. @param {Runtime} runtime */
