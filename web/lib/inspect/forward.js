@@ -48,7 +48,8 @@ export async function forwardOne(model, ids, o, yielder) {
   model.checkLength(ids.length, 'input');
   if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
   o = await withFunctions(model, ids, o, (other) => forwardOne(model, ids, other, yielder));
-  const n = o.mask && config.kind !== 'encoder' ? positionsBeforePadding(o.mask, ids.length) : ids.length;
+  const isPadded = (o.mask ?? null) !== null && config.kind !== 'encoder';
+  const n = isPadded ? positionsBeforePadding(o.mask, ids.length) : ids.length;
   const rows = logitRows(o.logits, ids.length, n);
   const v = config.vocab_size;
   const logits = { data: new Float32Array(rows.length * v), shape: [rows.length, v] };
