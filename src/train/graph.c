@@ -285,7 +285,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
 }
 
 /* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
-static double pick(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
+static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
     const int32_t row = m->row - first, here = row >= 0 && row < n;
     float *at = logits + (int64_t)(here ? row : 0) * vocab_size;
     const double value = here ? (double)at[m->token] - (m->minus >= 0 ? (double)at[m->minus] : 0) : 0;
@@ -307,7 +307,7 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         const int64_t at = (int64_t)i * c->d_model;
         gf_head_forward(p, w, g->logits, g->projected, g->hidden + at, n);
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
-        loss += g->metric ? pick(g->logits, g->metric, i, n, c->vocab_size)
+        loss += g->metric ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
                           : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
                                              row_loss ? row_loss + i : NULL);
         for (int32_t k = 0; k < n_taught; k++) {

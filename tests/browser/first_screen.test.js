@@ -2,7 +2,7 @@
 // the page opens, text is written, a model replaces another, and a notice comes
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { repeatedTokens } from '../../web/page/state/habits.js';
+import { repeatedTokens } from '../../web/lib/analysis/head_scores.js';
 import { figures, percent } from '../../web/page/text/format.js';
 import { visit } from './built_page.js';
 import { withModel } from './expected.js';
@@ -230,7 +230,7 @@ test('the habits of heads are the weights over repeated tokens, and the first he
   assert.equal(await page.locator('.tile[aria-checked="true"] .habit i').first().textContent(), 'previous');
   await withModel(FILE, async (model) => {
     const { nLayers, nHeads } = model.config;
-    const ids = repeatedTokens(model.config, 0);
+    const ids = repeatedTokens(model.config.contextLength, model.config.vocabSize, 0);
     const n = ids.length,
       copy = (n - 1) / 2;
     const { captured } = await model.forward(ids, { capture: ['blocks.*.attn.hook_pattern'] });

@@ -4,6 +4,8 @@
 #include "check.h"
 #include "failing_allocator.h"
 #include "glassformer.h"
+#include "model/observe/observe.h"
+#include "train/gradients.h"
 
 enum { TOKENS = 5, MOST_ALLOCATIONS = 100 };
 static const int32_t ids[TOKENS] = {1, 2, 3, 4, 5};
@@ -132,7 +134,51 @@ static void a_restore_for_which_memory_is_missing_fails_and_changes_nothing(void
     gf_model_close(m);
 }
 
+/* Gradients at every point, of a decoder or an encoder_decoder. */
+static struct gf_gradients every_point(const struct gf_config *c) {
+    struct gf_error err = {0};
+    struct gf_gradients g;
+    CHECK_INT(gf_gradients_open(&g, c, &err), GF_OK);
+    gf_params_init(&g.weights, c, 5, 0.3f, 0);
+    for (int32_t stack = 0; stack < 2; stack++)
+        for (int32_t layer = -1; layer < gf_stack_layers(c); layer++)
+            for (int32_t point = 0; point < GF_N_POINTS; point++) {
+                const int32_t place = gf_observe_place(c, stack, layer, point, NULL);
+                if (place >= 0) g.observe->captured[place].wanted = 1;
+            }
+    return g;
+}
+
+static void gradients_for_which_memory_is_missing_fail_and_can_be_asked_again(void) {
+    for (int two = 0; two <= 1; two++) {
+        struct gf_error err = {0};
+        struct gf_config c = decoder();
+        if (two) c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 1, c.norm = GF_LAYERNORM;
+        const struct gf_question q = {
+            .ids = ids, .source = ids, .n = TOKENS, .n_source = two ? 3 : 0, .metric = {-1, -1, -1}, .embedding = 0.5f};
+        double want = 0, value = 0;
+        struct gf_gradients first = every_point(&c), g = every_point(&c);
+        CHECK_INT(gf_gradients_run(&first, &q, &want, &err), GF_OK);
+        int k = 1;
+        for (; k < 10 * MOST_ALLOCATIONS; k++) {
+            memset(&err, 0, sizeof err);
+            fail_allocations(k);
+            const int32_t status = gf_gradients_run(&g, &q, &value, &err);
+            allow_allocations();
+            if (status == GF_OK) break;
+            CHECK_INT(status, GF_ERR_MEMORY);
+            CHECK(strstr(err.text, "no memory") != NULL);
+        }
+        CHECK(k > 1 && k < 10 * MOST_ALLOCATIONS);
+        CHECK(want == value);
+        CHECK_BITS(g.grads.data, first.grads.data, g.grads.n * sizeof(float));
+        gf_gradients_close(&first);
+        gf_gradients_close(&g);
+    }
+}
+
 int main(void) {
+    RUN(gradients_for_which_memory_is_missing_fail_and_can_be_asked_again);
     RUN(a_restore_for_which_memory_is_missing_fails_and_changes_nothing);
     RUN(an_eval_for_which_memory_is_missing_fails_and_captures_nothing);
     RUN(a_fork_for_which_memory_is_missing_fails_and_leaves_the_session_usable);
