@@ -5,11 +5,15 @@ export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', '
 );
 
 /** Entries that CommonJS programs can require too, each through a file NAME.cjs. */
-export const required = ['index', 'inline', 'worker', 'worker_more', 'train_worker'];
+export const required = ['index', 'inline', 'worker', 'worker_more', 'train_worker', 'ai-sdk', 'openai', 'react'];
+
+/** Entries for other libraries, by their modules in web/lib/apps. */
+export const apps = { 'ai-sdk': 'ai_sdk', openai: 'openai', react: 'react' };
 
 export const entries = [
   ...required.map((name) => `${name}.cjs`),
   'index.js',
+  ...Object.keys(apps).map((name) => `${name}.js`),
   'inline.js',
   'glassformer.js',
   'cli.js',

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
-import { binaries, entries, required } from './entries.js';
+import { apps, binaries, entries, required } from './entries.js';
 import { splitWorker } from './split_worker.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -131,8 +131,12 @@ async function pack() {
   const { metafile } = await build({
     ...esm,
     metafile: true,
-    entryPoints: [join(lib, 'index.js'), join(lib, 'cli/cli.js')],
-    entryNames: '[name]',
+    entryPoints: {
+      index: join(lib, 'index.js'),
+      cli: join(lib, 'cli/cli.js'),
+      ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, 'apps', `${file}.js`)])),
+    },
+    external: [...common.external, 'react'],
     outdir: part,
     splitting: true,
     chunkNames: 'chunk-[hash]',

@@ -1,7 +1,7 @@
 // types.js - writes types/ from the JSDoc of web/lib, for TypeScript 5.2 and later, with and without the dom library
 //
 // tsc writes a file for each module into build/types; a bundler of declarations joins what the public types need into
-// types/index.d.ts. Its copy index.d.cts is for CommonJS. A program without the dom library (Node) lacks the names of
+// types/index.d.ts. Its copy index.d.cts is for CommonJS. The adapters' types import those. A program without the dom library (Node) lacks the names of
 // the web platform: types/platform.d.ts declares them as empty interfaces, which merge with the real ones where they
 // exist.
 import { generateDtsBundle } from 'dts-bundle-generator';
@@ -9,6 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { apps } from './entries.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url)),
   modules = join(top, 'build/types'),
@@ -63,6 +64,11 @@ const [joined] = generateDtsBundle(
 );
 mkdirSync(types);
 for (const end of ['ts', 'cts']) {
+  for (const [name, file] of Object.entries({ ...apps, answers: 'answers' })) {
+    const text = readFileSync(join(modules, 'apps', `${file}.d.ts`), 'utf8');
+    const own = text.replace(/(['"])\.{1,2}\/(?:model_handle|index)\.js\1/g, "'./index.js'");
+    writeFileSync(join(types, `${name}.d.${end}`), end === 'ts' ? own : own.replace(/(['"]\.\/\w+)\.js/g, '$1.cjs'));
+  }
   writeFileSync(join(types, `index.d.${end}`), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);
   writeFileSync(join(types, `worker.d.${end}`), '// A script of a worker: it exports nothing.\nexport {};\n');
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { entries } from '../../scripts/entries.js';
@@ -71,7 +72,7 @@ test('the tarball contains the library, its binaries, its types, the licence, an
   }
   const strange = files.filter(
     (file) =>
-      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(?:c?js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker)\.d\.c?ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
+      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(?:c?js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|answers|ai-sdk|openai|react)\.d\.c?ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
         file,
       ),
   );
@@ -92,6 +93,17 @@ test('publint reports no problem', async () => {
     messages.map((message) => formatMessage(message, pkg)),
     [],
   );
+});
+
+test('each adapter is at most 12 KB of JavaScript, gzipped, beside the package itself', () => {
+  const read = (name) => readFileSync(join(project, 'node_modules/glassformer/dist', name), 'utf8');
+  const chunks = (text) => [...text.matchAll(/\.\/(chunk-\w+\.js)/g)].map(([, name]) => name);
+  for (const name of ['ai-sdk', 'openai', 'react']) {
+    const own = read(`${name}.js`);
+    const texts = name === 'react' ? [own] : [own, ...chunks(own).map(read)];
+    const bytes = texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
+    assert.ok(bytes > 500 && bytes < 12_000, `${name}: ${bytes}`);
+  }
 });
 
 test('the types resolve with every kind of module resolution', () => {

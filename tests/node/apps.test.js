@@ -1,0 +1,258 @@
+// apps.test.js - the entries for other libraries, with the real packages: the AI SDK, OpenAI's types, React
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { embedMany, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import { StrictMode, createElement } from 'react';
+import { create as render } from 'react-test-renderer';
+import { embeddingModel, inside, languageModel } from '../../web/lib/apps/ai_sdk.js';
+import { openai } from '../../web/lib/apps/openai.js';
+import { useGeneration, useModel } from '../../web/lib/apps/react.js';
+import { create, load } from '../../web/lib/index.js';
+import { stories } from './helpers.js';
+
+/** A template in the form of Hermes that fits a short context. */
+const chatTemplate =
+  '{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %} {% endfor %}{{ tools[0].function.name if tools }}';
+const schema = {
+  type: 'object',
+  properties: { town: { enum: ['Rome', 'Oslo'] } },
+  required: ['town'],
+  additionalProperties: false,
+};
+const prompt = 'Once upon a time';
+
+let model, chatting;
+before(async () => {
+  model = await load(stories, { worker: false });
+  chatting = await load(stories, { worker: false, chatTemplate });
+});
+after(() => {
+  model.dispose();
+  chatting.dispose();
+});
+
+describe('glassformer/ai-sdk', () => {
+  const options = { temperature: 0, maxOutputTokens: 12, maxRetries: 0 };
+
+  test('streamText and generateText give the text of generate', async () => {
+    const { text: want, ids, prefilledTokens } = await model.complete(prompt, { temperature: 0, maxTokens: 12 });
+    const streamed = streamText({ model: languageModel(model), prompt, ...options });
+    let text = '';
+    for await (const piece of streamed.textStream) text += piece;
+    assert.equal(text, want);
+    assert.equal(await streamed.finishReason, 'length');
+    assert.deepEqual((await streamed.usage).outputTokens, ids.length);
+    assert.equal((await streamed.usage).inputTokens, prefilledTokens);
+    const whole = await generateText({ model: languageModel(model), prompt, ...options });
+    assert.equal(whole.text, want);
+    const all = whole.providerMetadata.glassformer.ids;
+    assert.deepEqual(all.slice(-ids.length), ids);
+    const { attention, lens } = inside(model, all);
+    assert.deepEqual((await attention(1)).shape, [model.config.nHeads, all.length, all.length]);
+    assert.equal((await lens(2))[0].length, all.length);
+  });
+
+  test('generateObject gives a value of the schema', async () => {
+    const { object } = await generateObject({
+      model: languageModel(chatting),
+      schema: jsonSchema(schema),
+      prompt,
+      seed: 1,
+      maxRetries: 0,
+    });
+    assert.ok(schema.properties.town.enum.includes(object.town));
+  });
+
+  test('tools are called, and the conversation goes on with their results', async () => {
+    const towns = [];
+    const weather = tool({
+      description: 'The weather',
+      inputSchema: jsonSchema(schema),
+      execute: async ({ town }) => {
+        towns.push(town);
+        return { rain: true };
+      },
+    });
+    const streamed = streamText({
+      model: languageModel(chatting),
+      tools: { weather },
+      toolChoice: { type: 'tool', toolName: 'weather' },
+      stopWhen: stepCountIs(2),
+      prompt: 'Rain?',
+      seed: 1,
+      maxRetries: 0,
+    });
+    await streamed.consumeStream();
+    const steps = await streamed.steps;
+    assert.equal(steps.length, 2);
+    assert.equal(steps[0].finishReason, 'tool-calls');
+    assert.equal(steps[0].toolCalls[0].toolName, 'weather');
+    assert.deepEqual(
+      towns,
+      steps.map(({ toolCalls }) => toolCalls[0].input.town),
+    );
+    assert.notEqual(steps[0].toolCalls[0].toolCallId, steps[1].toolCalls[0].toolCallId);
+  });
+
+  test('embedMany gives vectors of length 1', async () => {
+    const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 });
+    encoder.embed = (
+      (own) => (text, given) =>
+        own.call(encoder, [text.length, 2], given)
+    )(encoder.embed);
+    const { embeddings } = await embedMany({ model: embeddingModel(encoder), values: ['a', 'bcd'], maxRetries: 0 });
+    for (const one of embeddings) assert.ok(Math.abs(Math.hypot(...one) - 1) < 1e-5);
+    encoder.dispose();
+  });
+
+  test('an abort ends the engine, a part that is no text is refused, settings of chat are passed on', async () => {
+    const stop = new AbortController();
+    const streamed = streamText({ model: languageModel(model), prompt, maxRetries: 0, abortSignal: stop.signal });
+    for await (const piece of streamed.textStream) if (piece) stop.abort();
+    const image = [{ role: 'user', content: [{ type: 'file', data: new Uint8Array(3), mediaType: 'image/png' }] }];
+    await assert.rejects(generateText({ model: languageModel(model), messages: image, maxRetries: 0 }), /texts only/);
+    const { text } = await generateText({
+      model: languageModel(model),
+      prompt,
+      maxRetries: 0,
+      providerOptions: { glassformer: { grammar: 'root ::= "yes"' } },
+    });
+    assert.equal(text, 'yes');
+  });
+});
+
+describe('glassformer/openai', () => {
+  const messages = [{ role: 'user', content: prompt }];
+  const body = { model: 'stories', messages, temperature: 0, max_tokens: 12 };
+
+  test('a completion, its logprobs, its stream and its inside', async () => {
+    const client = openai(model);
+    const completion = await client.chat.completions.create({ ...body, logprobs: true, top_logprobs: 2 });
+    const [{ message, finish_reason: reason, logprobs }] = completion.choices;
+    assert.equal(reason, 'length');
+    assert.equal(logprobs.content.length, completion.usage.completion_tokens);
+    assert.equal(logprobs.content.map(({ token }) => token).join(''), message.content);
+    assert.equal(logprobs.content[0].top_logprobs[0].logprob, logprobs.content[0].logprob);
+    const stream = await client.chat.completions.create({
+      ...body,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    let text = '';
+    const chunks = [];
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      text += chunk.choices[0]?.delta.content ?? '';
+    }
+    assert.equal(text, message.content);
+    assert.equal(chunks.at(-2).choices[0].finish_reason, 'length');
+    assert.deepEqual(chunks.at(-1).usage.completion_tokens, 12);
+    const { ids, attention } = await completion.inside();
+    assert.deepEqual((await attention(0)).shape, [model.config.nHeads, ids.length, ids.length]);
+  });
+
+  test('tools, JSON schemas and several choices', async () => {
+    const client = openai(chatting);
+    const tools = [{ type: 'function', function: { name: 'weather', parameters: schema } }];
+    const named = { type: 'function', function: { name: 'weather' } };
+    const given = { ...body, max_tokens: 80, seed: 1, tools, tool_choice: named };
+    const { choices } = await client.chat.completions.create(given);
+    const [call] = choices[0].message.tool_calls;
+    assert.deepEqual([choices[0].finish_reason, choices[0].message.content], ['tool_calls', null]);
+    assert.ok(['Rome', 'Oslo'].includes(JSON.parse(call.function.arguments).town));
+    const deltas = [];
+    for await (const chunk of await client.chat.completions.create({ ...given, stream: true }))
+      deltas.push(chunk.choices[0].delta);
+    assert.deepEqual(deltas.find((delta) => delta.tool_calls).tool_calls, [{ index: 0, ...call }]);
+    const next = [...messages, choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'no' }];
+    const two = await client.chat.completions.create({
+      ...body,
+      messages: next,
+      n: 2,
+      max_tokens: 40,
+      temperature: 1,
+      response_format: { type: 'json_schema', json_schema: { name: 'place', schema } },
+    });
+    assert.deepEqual(
+      two.choices.map(({ index }) => index),
+      [0, 1],
+    );
+    for (const { message } of two.choices) assert.ok(JSON.parse(message.content).town);
+  });
+
+  test('embeddings in the order of the inputs', async () => {
+    const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 });
+    const { data } = await openai(encoder).embeddings.create({
+      model: 'x',
+      input: [
+        [1, 2],
+        [3, 4, 5],
+      ],
+    });
+    assert.deepEqual(
+      data.map(({ index, embedding }) => [index, embedding.length]),
+      [
+        [0, 32],
+        [1, 32],
+      ],
+    );
+    encoder.dispose();
+  });
+});
+
+describe('glassformer/react', () => {
+  /** A component that shows its hooks to the test; `until` waits for a rendering in which a condition is true. */
+  function shown(source) {
+    let seen;
+    let waiting = [];
+    const Story = ({ from }) => {
+      const loaded = useModel(from, { worker: false });
+      seen = {
+        ...loaded,
+        ...Object.fromEntries(Object.entries(useGeneration(loaded.model)).map(([k, v]) => [`${k}_`, v])),
+      };
+      waiting = waiting.filter(([condition, done]) => !condition(seen) || done());
+      return null;
+    };
+    const element = (from) => createElement(StrictMode, null, createElement(Story, { from }));
+    const root = render(element(source));
+    return {
+      root,
+      get seen() {
+        return seen;
+      },
+      show: (from) => root.update(element(from)),
+      until: async (condition) => {
+        if (!seen || !condition(seen)) await new Promise((done) => waiting.push([condition, done]));
+      },
+    };
+  }
+
+  test('a model loads, generates, is stopped and disposed, in strict mode', async () => {
+    const story = shown(stories);
+    await story.until(({ model: own }) => own);
+    const { model: own } = story.seen;
+    const want = await own.complete(prompt, { maxTokens: 8, temperature: 0 });
+    await story.seen.generate_(prompt, { maxTokens: 8, temperature: 0 });
+    await story.until(({ summary_: summary }) => summary);
+    assert.deepEqual([story.seen.text_, story.seen.running_, story.seen.summary_.ids], [want.text, false, want.ids]);
+    const ended = story.seen.generate_(prompt, { temperature: 0 });
+    await story.until(({ text_: text, running_: running }) => text && running);
+    story.seen.stop_();
+    assert.equal(await ended, null);
+    await story.until(({ running_: running }) => !running);
+    assert.equal(story.seen.error_, null);
+    assert.ok(story.seen.text_);
+    story.show(null);
+    await story.until(({ model: none }) => !none);
+    await assert.rejects(own.encode('a'), { code: 'bad-state' });
+    story.root.unmount();
+  });
+
+  test('a source that cannot be loaded is an error', async () => {
+    const story = shown(`${stories}.none`);
+    await story.until(({ error }) => error);
+    assert.equal(story.seen.error.code, 'not-found');
+    story.root.unmount();
+  });
+});

@@ -1,0 +1,213 @@
+// openai.js - the entry glassformer/openai: a loaded model in the shape of OpenAI's client, without a server
+import { answer, contents, inside } from './answers.js';
+
+/** @import { Model } from '../model_handle.js' */
+/** @import { Step, Summary } from '../index.js' */
+/** @import { ChatCompletion, ChatCompletionChunk, ChatCompletionCreateParamsNonStreaming } from 'openai/resources' */
+/** @import { ChatCompletionCreateParamsStreaming, CreateEmbeddingResponse } from 'openai/resources' */
+/** @import { EmbeddingCreateParams } from 'openai/resources' */
+/**
+ * Options that OpenAI does not have: those of Model.chat, by its names.
+ * @typedef {{glassformer?: Record<string, any>}} Extra
+ */
+/**
+ * A completion; the inside of a choice gives attention and lens of its conversation.
+ * @typedef {ChatCompletion & {inside: (choice?: number) => Promise<ReturnType<typeof inside>>}} Completion
+ */
+/** @typedef {{signal?: AbortSignal | null}} RequestOptions */
+/**
+ * The answers of one request. With `stream` an iterable of chunks, whose loop may be left.
+ * @typedef {{
+ *   (body: ChatCompletionCreateParamsNonStreaming & Extra, options?: RequestOptions): Promise<Completion>,
+ *   (body: ChatCompletionCreateParamsStreaming & Extra, options?: RequestOptions):
+ *     Promise<AsyncIterable<ChatCompletionChunk>>,
+ * }} Create
+ */
+/**
+ * @typedef {{chat: {completions: {create: Create}}, embeddings: {create: (body: EmbeddingCreateParams,
+ *   options?: RequestOptions) => Promise<CreateEmbeddingResponse>}}} Client
+ */
+
+/**
+ * A loaded model as an object with the calls of OpenAI's client: chat completions with streaming, tools, JSON schemas
+ * and logprobs, and embeddings of an encoder.
+ * @param {Model} model
+ * @returns {Client}
+ */
+export function openai(model) {
+  return {
+    chat: {
+      completions: {
+        create: /** @type {Create} */ (
+          async (/** @type {any} */ body, /** @type {RequestOptions} */ { signal } = {}) =>
+            body.stream ? chunksOf(model, body, signal) : completionOf(model, body, signal)
+        ),
+      },
+    },
+    embeddings: {
+      async create({ input, model: name }, { signal } = {}) {
+        const inputs = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input];
+        const data = [];
+        for (const [index, one] of inputs.entries()) {
+          const { data: vector } = await model.embed(/** @type {any} */ (one), {
+            normalize: true,
+            signal: signal ?? undefined,
+          });
+          data.push({ object: /** @type {const} */ ('embedding'), index, embedding: Array.from(vector) });
+        }
+        return { object: 'list', model: String(name), data, usage: { prompt_tokens: 0, total_tokens: 0 } };
+      },
+    },
+  };
+}
+
+/**
+ * @param {Record<string, any>} body
+ * @param {AbortSignal | null} [signal]
+ * @returns {Record<string, any>}  options of Model.chat
+ */
+function optionsOf(body, signal) {
+  const { type, json_schema: named } = body.response_format ?? {};
+  return {
+    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    temperature: body.temperature ?? undefined,
+    topP: body.top_p ?? undefined,
+    presencePenalty: body.presence_penalty ?? undefined,
+    frequencyPenalty: body.frequency_penalty ?? undefined,
+    logitBias: body.logit_bias ?? undefined,
+    seed: body.seed ?? undefined,
+    stop: body.stop ?? undefined,
+    logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
+    json: type === 'json_schema' ? (named.schema ?? true) : type === 'json_object' ? { type: 'object' } : undefined,
+    tools: body.tools?.length ? body.tools : undefined,
+    toolChoice: body.tools?.length ? (body.tool_choice ?? undefined) : undefined,
+    signal: signal ?? undefined,
+    ...body.glassformer,
+  };
+}
+
+/**
+ * @param {Record<string, any>} body
+ * @param {string} object  kind of the answer
+ */
+const headOf = (body, object) => ({
+  id: `chatcmpl-${crypto.randomUUID()}`,
+  object,
+  created: Math.floor(Date.now() / 1000),
+  model: String(body.model),
+});
+
+/** @param {Summary} summary */
+function finishOf({ stopReason, toolCalls }) {
+  if (toolCalls?.length) return 'tool_calls';
+  return stopReason === 'maxTokens' || stopReason === 'contextFull' ? 'length' : 'stop';
+}
+
+/** @param {Summary[]} summaries */
+function usageOf(summaries) {
+  const [{ prefilledTokens, reusedTokens }] = summaries;
+  const prompt = prefilledTokens + reusedTokens;
+  const written = summaries.reduce((n, { ids }) => n + ids.length, 0);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: written,
+    total_tokens: prompt + written,
+    prompt_tokens_details: { cached_tokens: reusedTokens },
+  };
+}
+
+/** @param {Summary} summary */
+const callsOf = ({ toolCalls = [] }) =>
+  toolCalls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(given) },
+  }));
+
+/** @param {string} text */
+const bytesOf = (text) => [...new TextEncoder().encode(text)];
+
+/** @param {Step} step */
+const logprobOf = ({ text: token, logprob, top = [] }) => ({
+  token,
+  logprob,
+  bytes: bytesOf(token),
+  top_logprobs: top.map(({ text, logprob }) => ({ token: text, logprob, bytes: bytesOf(text) })),
+});
+
+/**
+ * @param {Model} model
+ * @param {Record<string, any>} body
+ * @param {AbortSignal | null} [signal]
+ */
+async function completionOf(model, body, signal) {
+  const choices = [];
+  /** @type {Summary[]} */
+  const summaries = [];
+  /** @type {(() => Promise<number[]>)[]} */
+  const ids = [];
+  const given = optionsOf(body, signal);
+  for (let index = 0; index < (body.n ?? 1); index++) {
+    const seed = given.seed === undefined ? undefined : given.seed + index;
+    const answering = answer(model, body.messages, { ...given, seed });
+    const logprobs = [];
+    for await (const step of answering.steps) if (body.logprobs) logprobs.push(logprobOf(step));
+    const summary = await answering.steps.result;
+    const calls = callsOf(summary);
+    summaries.push(summary);
+    ids.push(async () => [...(await answering.promptIds()), ...summary.ids]);
+    choices.push({
+      index,
+      message: {
+        role: 'assistant',
+        content: (summary.content ?? summary.text) || (calls.length ? null : ''),
+        refusal: null,
+        ...(calls.length && { tool_calls: calls }),
+      },
+      logprobs: body.logprobs ? { content: logprobs, refusal: null } : null,
+      finish_reason: finishOf(summary),
+    });
+  }
+  const completion = { ...headOf(body, 'chat.completion'), choices, usage: usageOf(summaries) };
+  return Object.defineProperty(completion, 'inside', {
+    value: async (choice = 0) => inside(model, await ids[choice]()),
+  });
+}
+
+/**
+ * @param {Model} model
+ * @param {Record<string, any>} body
+ * @param {AbortSignal | null} [signal]
+ * @returns {AsyncGenerator<Record<string, any>, void>}
+ */
+async function* chunksOf(model, body, signal) {
+  const head = headOf(body, 'chat.completion.chunk');
+  const chunk = (
+    /** @type {object} */ delta,
+    /** @type {string | null} */ finish,
+    /** @type {any} */ logprobs = null,
+  ) => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason: finish, logprobs }],
+  });
+  const answering = answer(model, body.messages, optionsOf(body, signal));
+  const steps = contents(answering);
+  try {
+    yield chunk({ role: 'assistant', content: '' }, null);
+    for (;;) {
+      const { done, value } = await steps.next();
+      if (done) {
+        const calls = callsOf(value).map((call, index) => ({ index, ...call }));
+        if (calls.length) yield chunk({ tool_calls: calls }, null);
+        yield chunk({}, finishOf(value));
+        if (body.stream_options?.include_usage) yield { ...head, choices: [], usage: usageOf([value]) };
+        return;
+      }
+      const { step, content } = value;
+      const logprobs = body.logprobs && step ? { content: [logprobOf(step)], refusal: null } : null;
+      if (content || logprobs) yield chunk({ content }, null, logprobs);
+    }
+  } finally {
+    await answering.steps.return();
+  }
+}
