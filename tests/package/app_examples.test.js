@@ -1,0 +1,118 @@
+// app_examples.test.js - docs/examples run with the packed tarball: in Node, with Vite, with React, and a plain page
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const examples = join(top, 'docs/examples');
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-app-examples-'));
+const package_ = join(folder, 'node_modules/glassformer');
+let browser;
+
+before(async () => {
+  const [{ filename }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+      cwd: top,
+      encoding: 'utf8',
+    }),
+  );
+  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
+  mkdirSync(package_, { recursive: true });
+  execFileSync('tar', ['-xzf', join(folder, filename), '-C', package_, '--strip-components=1']);
+  for (const name of ['react', 'react-dom', 'scheduler'])
+    symlinkSync(join(top, 'node_modules', name), join(folder, 'node_modules', name));
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A page of a folder, with what it said. */
+async function opened(root) {
+  const server = await serve(root);
+  const page = await browser.newPage();
+  const said = [];
+  page.on('pageerror', (error) => said.push(error.message));
+  await page.goto(server.url);
+  return { page, said, close: () => Promise.all([page.close(), server.close()]) };
+}
+
+/** What Vite builds of an example. */
+async function application(name) {
+  const root = join(folder, name.replace(/\W/g, '-'));
+  mkdirSync(join(root, 'public'), { recursive: true });
+  copyFileSync(join(package_, 'weights/stories-1m.gguf'), join(root, 'public/stories-1m.gguf'));
+  copyFileSync(join(examples, name), join(root, name));
+  writeFileSync(
+    join(root, 'index.html'),
+    `<!doctype html><meta charset="utf-8"><title>x</title><script type="module" src="./${name}"></script>\n`,
+  );
+  await build({ root, configFile: false, logLevel: 'error', build: { target: 'es2022' } });
+  return opened(join(root, 'dist'));
+}
+
+describe('docs/examples', () => {
+  test('each is under 40 lines', () => {
+    for (const name of readdirSync(examples))
+      if (name !== 'nearest.js') assert.ok(readFileSync(join(examples, name), 'utf8').split('\n').length <= 40, name);
+  });
+
+  test('node.js prints a value of the schema and the part of a logit', () => {
+    copyFileSync(join(examples, 'node.js'), join(folder, 'node.js'));
+    const text = execFileSync(process.execPath, ['node.js'], { cwd: folder, encoding: 'utf8' });
+    assert.match(text, /^a (cat|dog|bird) of \d+\nthe logit of Lily is -?\d+\.\d; most of it comes from \S+/);
+  });
+
+  test('vite.js draws a row for each token', async () => {
+    const { page, said, close } = await application('vite.js');
+    await page.waitForSelector('table tr:nth-child(9)', { timeout: 60_000 });
+    assert.deepEqual(said, []);
+    await close();
+  });
+
+  test('react.jsx writes a story, which can be written again', async () => {
+    const { page, said, close } = await application('react.jsx');
+    await page.getByRole('button', { name: 'Write' }).click({ timeout: 60_000 });
+    await page.waitForFunction(() => document.querySelector('p')?.textContent.length > 100, null, { timeout: 60_000 });
+    await page.getByRole('button', { name: 'Write' }).waitFor({ timeout: 60_000 });
+    assert.deepEqual(said, []);
+    await close();
+  });
+
+  test('page.html writes a story', async () => {
+    const root = join(folder, 'page');
+    mkdirSync(root);
+    const html = readFileSync(join(examples, 'page.html'), 'utf8');
+    writeFileSync(
+      join(root, 'index.html'),
+      html.replaceAll('https://cdn.jsdelivr.net/npm/glassformer@0.1.0/', './package/'),
+    );
+    cpSync(package_, join(root, 'package'), { recursive: true });
+    const { page, said, close } = await opened(root);
+    await page.waitForFunction(() => document.querySelector('form')?.onsubmit, null, { timeout: 60_000 });
+    await page.getByRole('button', { name: 'Write' }).click();
+    await page.waitForFunction(() => document.querySelector('#story').textContent.length > 100, null, {
+      timeout: 60_000,
+    });
+    assert.deepEqual(said, []);
+    await close();
+  });
+});
