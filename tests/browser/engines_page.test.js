@@ -204,6 +204,22 @@ for (const engine of ENGINES) {
           }
         });
 
+        test('a part of the anatomy that is pointed at has its card, with the lines of the reference', async () => {
+          await openView(page, 'inside');
+          await show(page, '.anatomy');
+          await until(page, () => document.querySelector('.lane [data-part="q"]') !== null);
+          await page.evaluate(() =>
+            document
+              .querySelector('.lane [data-part="q"]')
+              .dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' })),
+          );
+          await until(page, () => /query/.test(document.querySelector('.part-card h3')?.textContent ?? ''));
+          await click(page, '.part-card .takes button:nth-of-type(3)');
+          await until(page, () => /project_qkv/.test(document.querySelector('.part-card .code')?.textContent ?? ''));
+          await click(page, '.part-card .close');
+          await until(page, () => document.querySelector('.part-card') === null);
+        });
+
         test('another head, a training run, another model', async () => {
           await openView(page, 'inside');
           await click(page, '.tile[aria-label="layer 3, head 2"]');
