@@ -165,7 +165,7 @@ export const goSaid = (status, written) =>
   status === 'paused' && written ? 'Continue' : status === 'done' ? 'Run again' : 'Run';
 
 const STORIES = ['The dragon was sad because', 'Tom and Sue went to the park', 'One day, a girl lost her'];
-const ANY = ['Once upon a time', 'The capital of France is', '1, 2, 3, 4,'];
+const ANY = ['Once upon a time', 'In the morning', '1, 2, 3, 4,']; // nothing that only large models know
 
 /**
  * Prompts that suit a decoder.
