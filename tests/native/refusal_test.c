@@ -162,7 +162,7 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     CHECK_REFUSED(EDIT(GF_P_MLP_POST, 0, -1, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "0 heads");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, -2, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "position -2");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 0, NAN, NULL, 0), GF_ERR_ARGUMENT, "scale");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 3, 1, &one, 1), GF_ERR_ARGUMENT, "edit 3");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 4, 1, &one, 1), GF_ERR_ARGUMENT, "edit 4");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values", "6");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values", "6");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_ADD, 1, &nan, 1), GF_ERR_ARGUMENT, "value 0");
