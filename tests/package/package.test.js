@@ -119,7 +119,7 @@ test('npm install in the unpacked tarball runs no build', () => {
 
 test('the types are those of the public interface, without the classes behind it', () => {
   const text = readFileSync(join(project, 'node_modules/glassformer/types/index.d.ts'), 'utf8');
-  assert.ok(text.length < 100_000, `${text.length} characters`);
+  assert.ok(text.length < 120_000, `${text.length} characters`);
   assert.doesNotMatch(text.replace(/\/\*\*[^]*?\*\//g, ''), /WorkerModel|TrainingRun|EngineSession|\bimport\(/);
 });
 
