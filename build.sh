@@ -24,8 +24,7 @@ usage: ./build.sh COMMAND
   page           build the page into site/, a static folder for any web server
   docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
   fuzz [SECONDS] give the readers, the trainer and the engine random wrong input (default: 60 seconds);
-                 inputs that cause a failure are written to build/fuzz;
-                 --coverage [SECONDS]: libFuzzer, SECONDS for each target in C (tests/fuzz/coverage)
+                 failing inputs go to build/fuzz; --coverage [SECONDS]: libFuzzer, for each target in C
   bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
                  --kernels [FILTER]: only the kernels, and the download sizes
                  --slow-line: only the page's first story at 1.6 Mbit/s
@@ -196,14 +195,14 @@ bench() {
   exec node tests/bench/run.js "$@"
 }
 
-# Half of the time for C under sanitizers, half for JavaScript: first its readers, then its calls. The seed is random;
-# FUZZ_SEED sets it to repeat a run.
+# Half of the time for C under sanitizers, half for JavaScript: its readers, its calls, schemas against Ajv. The seed is
+# random; FUZZ_SEED sets it to repeat a run.
 fuzz() {
   if [ "${1:-}" = --coverage ]; then
     unlock
     exec nice -n 19 node tests/fuzz/coverage/run.js "${@:2}"
   fi
-  local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0
+  local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0 each
   case $seconds in '' | *[!0-9]* | ?????????*) fail "fuzz: SECONDS is '$seconds', expected a whole number." ;; esac
   npm_packages
   find_cc
@@ -211,8 +210,9 @@ fuzz() {
   unlock
   say "seed $seed"
   build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
-  node tests/fuzz/readers.js --seconds $(((seconds + 2) / 3)) --seed "$seed" || status=1
-  node tests/fuzz/calls.js --seconds $(((seconds + 5) / 6)) --seed "$seed" || status=1
+  for each in readers calls schemas; do
+    node "tests/fuzz/$each.js" --seconds $(((seconds + 5) / 6)) --seed "$seed" || status=1
+  done
   exit $status
 }
 
