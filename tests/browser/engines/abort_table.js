@@ -15,6 +15,8 @@ export const MOMENTS = {
   'mid-way': (abort) => setTimeout(abort, 6),
 };
 
+const PATCHING = { of: 'loss', at: ['*.hook_resid_post'], from: [9, 8, 7, 6] };
+
 /** @param {AsyncIterable<any>} steps */
 async function drain(steps) {
   for await (const _ of steps);
@@ -32,6 +34,13 @@ const OF_MODEL = {
   explain: (model, o) => model.explain(TEXT, { at: 'blocks.0.attn.hook_q', ...o }),
   trace: (model, o) => model.trace(TEXT, o),
   generate: (model, o) => drain(model.generate(TEXT, { maxTokens: 200, ...o })),
+  complete: (model, o) => model.complete(TEXT, { maxTokens: 200, ...o }),
+  loss: (model, o) => model.loss(TEXT, o),
+  headScores: (model, o) => model.headScores(o),
+  sweep: (model, o) => model.sweep(TEXT, { at: '*.hook_z', each: 'head' }, { metric: 'loss', ...o }),
+  gradients: (model, o) => model.gradients(TEXT, { of: 'loss', at: ['*.hook_resid_post'], ...o }),
+  attributionPatching: (model, o) => model.attributionPatching([5, 6, 7, 8], { ...PATCHING, ...o }),
+  integratedGradients: (model, o) => model.integratedGradients(TEXT, { of: 'loss', steps: 4, ...o }),
   beams: (model, o) => drain(model.generate(TEXT, { maxTokens: 60, beams: 3, ...o })),
 };
 
@@ -90,8 +99,12 @@ export async function failureOf({ model, idle }, name, moment) {
       if (failure) return failure;
       await value?.close();
     }
-    await (await model.session()).close();
-    return occupied(model) === idle ? null : 'a session is left in memory';
+    // the worker may still be ending the call of the row before
+    for (let i = 0; i < 200; i++) {
+      await (await model.session()).close();
+      if (occupied(model) === idle) return null;
+    }
+    return 'a session is left in memory';
   }
   if (name !== 'eval') return (await aborted((o) => OF_MODEL[name](model, o), when)).failure;
   const session = await model.session();
