@@ -107,7 +107,7 @@ test('ids, masks, logits, edits and samples are written within their allocations
     for (let at = 0; at < n; at += 64) session.eval(ids.slice(at, at + 64));
     intact();
     session.sample({ temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1.1 });
-    session.top(0, 1024, Math.min(n, 1024));
+    session.top(0, 1, 1024, Math.min(n, 1024));
     intact();
     const row = Float32Array.from(numbers(n, 100, 3));
     engine.top(row, n);

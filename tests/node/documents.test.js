@@ -84,7 +84,7 @@ test('the README has at most 180 lines, and no line of the documents is longer t
 
 test('the README names every folder of the package, extras apart from the core', () => {
   const { core, extras } = JSON.parse(read('tests/layout.json'));
-  const [before, after] = readme.split('| – its extras |');
+  const [before, after] = readme.split('| – extras |');
   const lacks = (text, names) => names.filter((name) => !text.includes(`\`${name}\``));
   const folders = Object.keys(core).filter(
     (name) => !name.endsWith('.js') && !['base', 'embedded', 'input'].includes(name),
