@@ -140,10 +140,12 @@ function positions(value, where, limits) {
   return { from: whole(from), to: to === null ? null : whole(to) };
 }
 
-/** @type {OptionCheck} */
-const edits = (value, name, limits) => {
-  const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits));
-  if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
+/**
+ * Reads `set`, `add` and `project` of edits, which have LIMITS.editNumbers numbers together.
+ * @param {string} name  of the list of edits
+ * @param {Limits} limits
+ */
+function valuesOf(name, limits) {
   let left = LIMITS.editNumbers;
   /**
    * Numbers of an edit, of which `longest` are taken where that is below what is left for all edits.
@@ -173,7 +175,7 @@ const edits = (value, name, limits) => {
    * @param {any} values
    * @param {string} where
    */
-  const row = (values, where) => {
+  return (values, where) => {
     if (values === undefined || values === null || typeof values === 'number') return values;
     const { shape, data } = values;
     // What Session.eval returns is a list and a tensor of one axis.
@@ -183,6 +185,13 @@ const edits = (value, name, limits) => {
       ? tensor
       : fail('bad-option', `${where} has ${tensor.data.length} numbers, its shape is [${tensor.shape}]`);
   };
+}
+
+/** @type {OptionCheck} */
+const edits = (value, name, limits) => {
+  const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits));
+  if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
+  const row = valuesOf(name, limits);
   return list.map((edit, i) => {
     const where = `${name}[${i}]`;
     return readValue(where, () => {
