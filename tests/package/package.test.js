@@ -132,6 +132,7 @@ const { PRESETS } = require('glassformer/inline');
 import('glassformer').then((module) => {
   console.log(countParameters('gpt2').total, 'gpt2' in PRESETS, module.GlassformerError === GlassformerError);
   require('glassformer/worker'), require('glassformer/worker_more'), require('glassformer/train_worker');
+  if (!require('glassformer/openai').openai || !require('glassformer/ai-sdk').languageModel) throw new Error('an adapter');
 });
 `,
   );
