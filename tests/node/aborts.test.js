@@ -1,6 +1,7 @@
 // aborts.test.js - every call whose signal is aborted rejects with the signal's reason and frees what it opened
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { unlessAborted } from '../../web/lib/base/event_loop.js';
 import { load } from '../../web/lib/index.js';
 import { CALLS, MOMENTS, failureOf, openTable } from '../browser/engines/abort_table.js';
 import { stories } from './helpers.js';
@@ -16,3 +17,14 @@ for (const worker of [false, true])
       for (const name of CALLS)
         test(`${name}, aborted ${moment}`, async () => assert.equal(await failureOf(table, name, moment), null));
   });
+
+// An empty session has no memory of its own, by which the table could see that it is closed.
+test('what an aborted call has opened is undone before it rejects', async () => {
+  const reason = new Error('not wanted any more');
+  const undone = [];
+  await assert.rejects(
+    unlessAborted(Promise.resolve(7), AbortSignal.abort(reason), async (value) => void undone.push(value)),
+    (error) => error === reason,
+  );
+  assert.deepEqual(undone, [7]);
+});
