@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import prettier from 'prettier';
 import ts from 'typescript';
-import { generated } from '../scripts/generate.js';
 import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -326,11 +325,6 @@ test('no line of the C sources is longer than 120 columns, and each of their fol
     if (folder !== 'src' && !existsSync(join(top, folder, 'README.md'))) wrong.push(`${folder} has no README.md`);
   }
   assert.deepEqual(wrong, []);
-});
-
-test('the generated files of the library are what the C sources give', async () => {
-  for (const [file, text] of await generated())
-    assert.equal(read(file), text, `${file} is stale: after a change of src, node scripts/generate.js`);
 });
 
 test('the type of model_type lists every model family', async () => {
