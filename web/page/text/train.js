@@ -7,7 +7,7 @@ import { messageOf } from '../state/error_message.js';
 export const TRAIN = {
   title: 'Train your own',
   about: 'a tiny model learns your text, in this tab',
-  teach: 'Teach it your own text in 20 seconds',
+  teach: 'Teach it your own text in about half a minute',
   start: 'Teach it this text',
   again: 'Teach it again',
   text: 'Text to learn',
