@@ -116,6 +116,7 @@ const headsAreDrawn = (page, theme) =>
         copy.drawImage(canvas, 0, 0);
         return copy.getImageData(0, 0, 1, 1).data;
       };
+      document.querySelector('.heads').scrollIntoView({ block: 'nearest' }); // heads out of sight are not drawn
       return (
         [...document.querySelectorAll('.tile canvas')].every((canvas) => pixel(canvas)[3] > 0) &&
         pixel(document.querySelector('.ramp'))[0] < 128 === dark
