@@ -41,13 +41,25 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
 }
 
 const late = '**/assets/{Learn,TrainView}-*.js';
+/** Runs in a page before its scripts: its service worker, whose requests no test can abort, waits for `letKeep()`. */
+function keepLater() {
+  const register = navigator.serviceWorker.register.bind(navigator.serviceWorker);
+  /** @type {Promise<void>} */
+  const allowed = new Promise((resolve) => {
+    /** @type {any} */ (window).letKeep = resolve;
+  });
+  navigator.serviceWorker.register = (...what) => allowed.then(() => register(...what));
+}
 visitTest(
   'a view whose code fails to load says so and loads on retry, and the page is still cached',
   {
     hash: `${STORY}&view=learn`,
     expects: FETCHED,
     serviceWorkers: 'allow',
-    prepare: (page) => page.route(late, (route) => route.abort()),
+    prepare: async (page) => {
+      await page.addInitScript(keepLater);
+      await page.route(late, (route) => route.abort());
+    },
   },
   async ({ page }) => {
     const missing = (view) => page.locator(`${view} [role="alert"]`).filter({ hasText: 'could not be fetched' });
@@ -58,6 +70,7 @@ visitTest(
     await page.locator('[data-opens="learn"]').click(); // asks for it once more
     await again;
     await missing('#view-learn').waitFor();
+    await page.evaluate(() => window.letKeep());
     await page.evaluate(() => navigator.serviceWorker.ready);
     await page.unroute(late);
     await page.locator('#view-learn').getByRole('button', { name: 'Try again' }).press('Enter');
