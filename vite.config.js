@@ -98,6 +98,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^glassformer$/, replacement: join(here, 'dist/index.js') },
+      { find: /^glassformer\/labs$/, replacement: join(here, 'dist/labs.js') },
       // the page has its files beside it: no copies
       {
         find: /^\.\/(embedded_(?:worker|worker_more|engine|train)\.js)$/,

@@ -5,10 +5,25 @@ export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', '
 );
 
 /** Entries that CommonJS programs can require too, each through a file NAME.cjs. */
-export const required = ['index', 'inline', 'worker', 'worker_more', 'train_worker', 'ai-sdk', 'openai', 'react'];
+export const required = [
+  'index',
+  'inline',
+  'worker',
+  'worker_more',
+  'train_worker',
+  'ai-sdk',
+  'openai',
+  'react',
+  'labs',
+];
 
-/** Entries for other libraries, by their modules in web/lib/apps. */
-export const apps = { 'ai-sdk': 'ai_sdk', openai: 'openai', react: 'react' };
+/** Entries that use the package through its public calls, by their modules in web/lib. */
+export const apps = {
+  'ai-sdk': 'apps/ai_sdk',
+  openai: 'apps/openai',
+  react: 'apps/react',
+  labs: 'labs/labs',
+};
 
 export const entries = [
   ...required.map((name) => `${name}.cjs`),

@@ -134,7 +134,7 @@ async function pack() {
     entryPoints: {
       index: join(lib, 'index.js'),
       cli: join(lib, 'cli/cli.js'),
-      ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, 'apps', `${file}.js`)])),
+      ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, `${file}.js`)])),
     },
     external: [...common.external, 'react'],
     outdir: part,

@@ -64,8 +64,8 @@ const [joined] = generateDtsBundle(
 );
 mkdirSync(types);
 for (const end of ['ts', 'cts']) {
-  for (const [name, file] of Object.entries({ ...apps, answers: 'answers' })) {
-    const text = readFileSync(join(modules, 'apps', `${file}.d.ts`), 'utf8');
+  for (const [name, file] of Object.entries({ ...apps, answers: 'apps/answers' })) {
+    const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
     const own = text.replace(/(['"])\.{1,2}\/(?:model_handle|index)\.js\1/g, "'./index.js'");
     writeFileSync(join(types, `${name}.d.${end}`), end === 'ts' ? own : own.replace(/(['"]\.\/\w+)\.js/g, '$1.cjs'));
   }

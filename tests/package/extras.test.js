@@ -60,6 +60,7 @@ const CALLS = {
   node: ({ load }) => load(model, { worker: true }),
   encoders: (_, loaded) => loaded.embed('Once'),
   train: ({ train }) => train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'a text', { steps: 1 }).next(),
+  labs: (_, __, lib) => promisify(execFile)(process.execPath, [join(lib, 'cli/cli.js'), 'lab', 'cache']),
   convert: (_, __, lib) =>
     promisify(execFile)(process.execPath, [join(lib, 'cli/cli.js'), 'convert', model, join(folder, 'out.gguf')]),
 };

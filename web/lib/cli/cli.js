@@ -16,7 +16,8 @@ import { load, GlassformerError } from '../index.js';
 const PACKAGE = [new URL('../', import.meta.url), new URL('../../../', import.meta.url)].find((url) =>
   existsSync(new URL('package.json', url)),
 );
-const DEFAULT_MODEL = fileURLToPath(new URL('weights/stories-1m.gguf', PACKAGE));
+/** @param {string} name  of a file in weights/ */
+const shipped = (name) => fileURLToPath(new URL(`weights/${name}`, PACKAGE));
 
 /**
  * Load a model. Without a cache when the default cache folder cannot be written.
@@ -35,14 +36,14 @@ async function loadModel(source, options, isDefaultCache) {
  * Load the model that the options name, use it and free it. An interrupt ends the process with status 130.
  * @param {Record<string, any>} o
  * @param {(model: import('../index.js').Model, signal: AbortSignal) => Promise<void>} use
+ * @param {string} [file]  of weights/, without the option
  */
-async function withModel(o, use) {
-  const source = o.model ?? DEFAULT_MODEL;
-  if (!o.model && !existsSync(DEFAULT_MODEL)) {
+async function withModel(o, use, file = 'stories-1m.gguf') {
+  const source = o.model ?? shipped(file);
+  if (!o.model && !existsSync(source)) {
     throw new GlassformerError(
       'not-found',
-      'this installation has no model of its own: ' +
-        'name one with --model (a .gguf file, a folder ending in /, or hf:owner/name)',
+      `this installation has no ${file}: name a model with --model (a .gguf file, a folder ending in /, or hf:owner/name)`,
     );
   }
   const controller = new AbortController();
@@ -157,6 +158,20 @@ async function convertTo(command, [source, out], o) {
 }
 
 /**
+ * Run a lab with the model that it measures.
+ * @param {string} name
+ * @param {Record<string, any>} o
+ */
+async function lab(name, o) {
+  const { modelOfLab, runLab } = await import('./run_lab.js');
+  const file = await modelOfLab(name);
+  const { seed } = await generateOptions({ seed: o.seed });
+  const options = { seed, size: o.short ? /** @type {const} */ ('short') : /** @type {const} */ ('full') };
+  if (file === null) return runLab(name, options, o);
+  await withModel(o, (model, signal) => runLab(name, { ...options, model, signal }, o), file);
+}
+
+/**
  * The same; null where it is a terminal or nothing was connected.
  * @returns {Promise<string | null>}
  */
@@ -196,6 +211,8 @@ try {
   if (values.help) console.log(HELP);
   else if (values.version) console.log(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')).version);
   else if (positionals[0] === 'count' && positionals.length === 2) await count(positionals[1], !!values.json);
+  else if (positionals[0] === 'lab' && positionals.length === 1) await (await import('./run_lab.js')).listLabs();
+  else if (positionals[0] === 'lab' && positionals.length === 2) await lab(positionals[1], values);
   else if (positionals[0] === 'embed') await embed(positionals.slice(1), values);
   else if ((positionals[0] === 'convert' || positionals[0] === 'quantize') && positionals.length === 3)
     await convertTo(positionals[0], positionals.slice(1), values);

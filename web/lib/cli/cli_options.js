@@ -7,6 +7,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
        glassformer --chat [options] [PROMPT]  answer a message; without PROMPT each line of standard input
        glassformer embed [options] [TEXT...]  vectors of texts as JSON lines; without TEXT each line of standard input
        glassformer count [--json] CONFIG      parameters of a config.json, of a checkpoint or of a preset
+       glassformer lab [--json] [NAME]        measure a published finding again; without NAME the list of labs
        glassformer convert SOURCE OUT.gguf    write a checkpoint as GGUF, its matrices in --type (default F16)
        glassformer quantize SOURCE OUT.gguf   the same with a quantised --type (default Q8_0)
 
@@ -36,6 +37,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
       --threads N        compute in a worker with N threads
       --json             the result as JSON instead of text
       --progress         download progress also where standard error is no terminal
+      --short            with lab: seconds instead of minutes, to try it
   -q, --quiet            nothing on standard error but errors
 
       --type TYPE        of convert and quantize: F32, F16, BF16, Q8_0, Q4_0 or Q4_1
@@ -80,6 +82,7 @@ export const OPTIONS = /** @type {const} */ ({
   type: { type: 'string' },
   'no-tokenizer': { type: 'boolean' },
   seed: { type: 'string' },
+  short: { type: 'boolean' },
   stop: { type: 'string', multiple: true },
   dtype: { type: 'string' },
   'kv-dtype': { type: 'string' },

@@ -1,0 +1,149 @@
+// labs.test.js - each lab runs shortened: its reports have the form that web/lib/labs/labs.js promises, and its numbers
+// agree with other ways to compute them. docs/labs.md has the recorded results.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
+import { run as commandLine } from './command_line.js';
+import { top } from './helpers.js';
+
+/** @type {Map<string, import('../../web/lib/index.js').Model>} */
+const models = new Map();
+after(() => models.forEach((model) => model.dispose()));
+
+/** @param {string | null} file */
+async function modelOf(file) {
+  if (file !== null && !models.has(file)) models.set(file, await load(join(top, 'weights', file)));
+  return file === null ? undefined : models.get(file);
+}
+
+/**
+ * A shortened run.
+ * @param {string} name
+ * @param {object} [options]
+ */
+async function shortRun(name, options) {
+  const lab = await openLab(name);
+  const model = await modelOf(lab.model);
+  const run = runLab(name, { model, size: 'short', ...options });
+  const figures = {};
+  for (let last = 0; ;) {
+    const { done, value } = await run.next();
+    if (done) return { model, figures, result: value };
+    assert.ok(value.progress >= last && value.progress <= 1, `${name}: ${value.progress} after ${last}`);
+    last = value.progress;
+    for (const figure of value.figures) figures[figure.id] = figure;
+  }
+}
+
+const isText = (/** @type {any} */ value) => typeof value === 'string' && value.length > 0;
+const areNumbers = (/** @type {any} */ list) => Array.isArray(list) && list.every(Number.isFinite);
+
+/** @param {any} figure */
+function checkFigure(figure) {
+  assert.ok(isText(figure.id) && isText(figure.title), JSON.stringify(figure));
+  if (figure.kind === 'curves') {
+    for (const axis of [figure.x, figure.y]) assert.ok(isText(axis.name) && typeof axis.unit === 'string');
+    for (const { name, x, y } of figure.curves)
+      assert.ok(isText(name) && areNumbers(x) && areNumbers(y) && x.length === y.length, `${figure.id}: ${name}`);
+  } else if (figure.kind === 'matrix') {
+    const { rows, columns, values, range } = figure;
+    assert.equal(values.length, rows.labels.length);
+    for (const row of values) assert.ok(areNumbers(row) && row.length === columns.labels.length, figure.id);
+    assert.ok(isText(rows.name) && isText(columns.name) && range[0] < range[1]);
+  } else {
+    assert.equal(figure.kind, 'texts');
+    for (const { name, text } of figure.texts) assert.ok(isText(name) && isText(text));
+  }
+  assert.deepEqual(JSON.parse(JSON.stringify(figure)), figure, 'plain data');
+}
+
+for (const name of LABS)
+  test(`the lab ${name} describes itself, reports figures and ends with claims`, async () => {
+    const lab = await openLab(name);
+    for (const key of ['title', 'claim', 'refutes']) assert.ok(isText(lab[key]), key);
+    assert.equal(lab.name, name);
+    assert.ok(lab.look.length && lab.look.every(isText));
+    assert.ok(lab.references.length && lab.references.every(({ paper, where }) => isText(paper) && isText(where)));
+    assert.ok(lab.change.values.includes(lab.change.default) && isText(lab.change.title));
+    const { figures, result } = await shortRun(name, { seed: 2 });
+    assert.ok(Object.keys(figures).length > 0);
+    for (const figure of Object.values(figures)) checkFigure(figure);
+    assert.deepEqual([result.lab, result.seed, result.seconds > 0], [name, 2, true]);
+    for (const { claim, source, expected, measured, holds } of result.claims)
+      assert.ok([claim, source, expected, measured].every(isText) && typeof holds === 'boolean', claim);
+  });
+
+test('an unknown lab, a missing model and a wrong change are refused; an abort ends a run with its reason', async () => {
+  await assert.rejects(openLab('toString'), { code: 'not-found' });
+  await assert.rejects(runLab('cache').next(), { code: 'bad-option', message: /model, loaded from stories-1m\.gguf/ });
+  const model = await modelOf('stories-1m.gguf');
+  await assert.rejects(runLab('cache', { model, change: 3 }).next(), { message: /expected one of 50, 100, 200/ });
+  const controller = new AbortController();
+  const run = runLab('cache', { model, size: 'short', signal: controller.signal });
+  await run.next();
+  controller.abort(new Error('enough'));
+  await assert.rejects(run.next(), /enough/);
+});
+
+test('the command line prints the claims of a run as JSON, the same as the library', async () => {
+  const { out, code } = await commandLine('lab', 'cache', '--short', '--json', '-q', '--seed', '5');
+  assert.equal(code, 0);
+  const { result } = await shortRun('cache', { seed: 5 });
+  const printed = JSON.parse(out);
+  assert.deepEqual(Object.keys(printed), Object.keys(result));
+  // the time differs from run to run
+  const [, time] = result.claims;
+  const untimed = ({ claims }) => claims.filter(({ claim }) => claim !== time.claim);
+  assert.deepEqual(untimed(printed), untimed(result));
+  assert.match((await commandLine('lab')).out, /^cache /m);
+  assert.match((await commandLine('lab', 'nothing')).err, /there is no lab "nothing"/);
+});
+
+test('docs/labs.md has the results that are recorded beside the labs', () => {
+  const text = readFileSync(join(top, 'docs/labs.md'), 'utf8');
+  for (const name of LABS) {
+    const { lab, claims } = JSON.parse(readFileSync(join(top, `web/lib/labs/results/${name}.json`), 'utf8'));
+    assert.equal(lab, name);
+    for (const { claim, measured, holds } of claims) {
+      const row = `| \`${name}\` | ${claim} | ${measured} | ${holds ? 'holds' : 'does not hold'} |`;
+      assert.ok(text.includes(row), `the table lacks\n${row}`);
+    }
+  }
+});
+
+/**
+ * Rotates adjacent pairs of queries or keys of the positions from `from` on by the angle of `by(position)` positions.
+ * @param {number} from
+ * @param {(position: number) => number} by
+ */
+const rotated =
+  (from, by) =>
+  (/** @type {import('../../web/lib/index.js').Tensor} */ { data, shape: [n, heads, d] }) => {
+    const out = data.slice();
+    for (let t = from; t < n; t++)
+      for (let h = 0; h < heads; h++)
+        for (let i = 0; i < d; i += 2) {
+          const [at, angle] = [(t * heads + h) * d + i, by(t) / 10000 ** (i / d)];
+          out[at] = data[at] * Math.cos(angle) - data[at + 1] * Math.sin(angle);
+          out[at + 1] = data[at] * Math.sin(angle) + data[at + 1] * Math.cos(angle);
+        }
+    return out;
+  };
+
+test('cache: losses at wrong positions are those of queries and keys that are rotated otherwise', async () => {
+  const { model, figures } = await shortRun('cache');
+  const ids = await model.encode(figures.texts.texts[0].text.replace('<|endoftext|>', ''));
+  const first = ids.length - 20;
+  const lossOf = async (/** @type {(position: number) => number} */ by) => {
+    const apply = rotated(first, by);
+    const edits = ['q', 'k'].map((each) => ({ at: `*.hook_rot_${each}`, apply }));
+    const { perToken } = await model.loss(ids, { perToken: true, edits });
+    return perToken.data.slice(first).reduce((sum, x) => sum + x, 0) / 19;
+  };
+  const [shifted, forgotten] = figures.shift.curves;
+  for (const [i, shift] of shifted.x.entries()) assert.ok(Math.abs(shifted.y[i] - (await lossOf(() => shift))) < 1e-4);
+  assert.ok(Math.abs(forgotten.y[0] - (await lossOf((position) => -position))) < 1e-4);
+});

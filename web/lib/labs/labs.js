@@ -1,0 +1,120 @@
+// labs.js - published findings about transformers, each a lab that measures its claims again: `glassformer/labs`
+import { GlassformerError } from '../index.js';
+
+/** @import { Model } from '../index.js' */
+/**
+ * What a lab is: plain data, and `run`. The texts are plain sentences.
+ * @typedef {object} Lab
+ * @property {string} name
+ * @property {string} title
+ * @property {string} claim      the finding, in one or two sentences
+ * @property {{paper: string, where: string, url?: string}[]} references  where: section, figure or table
+ * @property {string[]} look     what to look at in the figures
+ * @property {string} refutes    what would refute the claim
+ * @property {string | null} model  the file in `weights/` that `run` measures; null: the lab trains its own
+ * @property {Change} change     the one thing that a visitor can change
+ * @property {(options: LabOptions & {change: number}) => AsyncGenerator<LabReport, LabOutcome, void>} run
+ */
+/** @typedef {{title: string, values: number[], default: number}} Change what a run is given as `change` */
+/**
+ * @typedef {object} LabOptions
+ * @property {Model} [model]     loaded from the lab's file; it stays the caller's
+ * @property {number} [seed]     default 1
+ * @property {'full' | 'short'} [size]  default 'full'; 'short' is for tests: seconds, and no finding
+ * @property {number} [change]   one of the values of Lab.change; default: its default
+ * @property {AbortSignal} [signal]
+ */
+/**
+ * What a run has so far. A figure replaces the one before it with the same id.
+ * @typedef {object} LabReport
+ * @property {number} progress   from 0 to 1
+ * @property {string} doing      a few words
+ * @property {Figure[]} figures  those that are new or have changed
+ */
+/** @typedef {Curves | Matrix | Texts} Figure */
+/** @typedef {{name: string, unit: string, log?: boolean}} Axis unit: '' where there is none */
+/**
+ * @typedef {object} Curves
+ * @property {string} id
+ * @property {'curves'} kind
+ * @property {string} title
+ * @property {Axis} x
+ * @property {Axis} y
+ * @property {{name: string, x: number[], y: number[]}[]} curves
+ */
+/**
+ * @typedef {object} Matrix
+ * @property {string} id
+ * @property {'matrix'} kind
+ * @property {string} title
+ * @property {string} unit
+ * @property {{name: string, labels: string[]}} rows
+ * @property {{name: string, labels: string[]}} columns
+ * @property {number[][]} values  [row][column]
+ * @property {[number, number]} range  the values at the ends of the scale of colours
+ */
+/**
+ * @typedef {object} Texts
+ * @property {string} id
+ * @property {'texts'} kind
+ * @property {string} title
+ * @property {{name: string, text: string}[]} texts
+ */
+/**
+ * One sentence of a finding beside what was measured.
+ * @typedef {{claim: string, source: string, expected: string, measured: string, holds: boolean}} Claim
+ */
+/** @typedef {{claims: Claim[], trained?: Uint8Array}} LabOutcome trained: the model as GGUF, of a lab that trains */
+/** @typedef {{lab: string, seed: number, seconds: number} & LabOutcome} LabResult seconds: without the reader's time */
+
+/** @type {Record<string, () => Promise<{lab: Lab}>>} */
+const MODULES = {
+  cache: () => import('./cache_lab.js'),
+};
+
+/** The names of all labs, in the order of a list. @type {readonly string[]} */
+export const LABS = Object.freeze(Object.keys(MODULES));
+
+/**
+ * A lab by its name.
+ * @param {string} name
+ * @returns {Promise<Lab>}
+ * @throws {GlassformerError} `not-found`
+ */
+export async function openLab(name) {
+  if (!Object.hasOwn(MODULES, name))
+    throw new GlassformerError(
+      'not-found',
+      `there is no lab ${JSON.stringify(name)}, expected one of ${LABS.join(', ')}`,
+    );
+  return (await MODULES[name]()).lab;
+}
+
+/**
+ * Run a lab. It computes only while reports are read: not reading pauses it, `return` (or leaving a loop) ends it.
+ * @param {string} name
+ * @param {LabOptions} [options]
+ * @returns {AsyncGenerator<LabReport, LabResult, void>}
+ * @throws {GlassformerError} at the first report: `not-found`, `bad-option`; the reason of the signal
+ */
+export async function* runLab(name, { model, seed = 1, size = 'full', change, signal } = {}) {
+  const lab = await openLab(name);
+  if (lab.model && !model)
+    throw new GlassformerError('bad-option', `the lab ${name} needs the option model, loaded from ${lab.model}`);
+  if (change !== undefined && !lab.change.values.includes(change))
+    throw new GlassformerError('bad-option', `change is ${change}, expected one of ${lab.change.values.join(', ')}`);
+  const run = lab.run({ model, seed, size, change: change ?? lab.change.default, signal });
+  let ms = 0;
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      const start = performance.now();
+      const { done, value } = await run.next();
+      ms += performance.now() - start;
+      if (done) return { lab: name, seed, seconds: ms / 1000, ...value };
+      yield value;
+    }
+  } finally {
+    await run.return(/** @type {any} */ (undefined));
+  }
+}
