@@ -43,7 +43,8 @@ async function withModel(o, use, file = 'stories-1m.gguf') {
   if (!o.model && !existsSync(source)) {
     throw new GlassformerError(
       'not-found',
-      `this installation has no ${file}: name a model with --model (a .gguf file, a folder ending in /, or hf:owner/name)`,
+      `this installation has no ${file}: ` +
+        'name a model with --model (a .gguf file, a folder ending in /, or hf:owner/name)',
     );
   }
   const controller = new AbortController();
