@@ -302,6 +302,7 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
     const struct gf_config *c = &g->cfg;
     const int32_t *taught_targets = batch->taught ? batch->taught : batch->targets;
     double loss = 0;
+    g->right = 0;
     for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
         const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
         const int64_t at = (int64_t)i * c->d_model;
@@ -309,7 +310,7 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
         loss += g->metric ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
                           : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
-                                             row_loss ? row_loss + i : NULL);
+                                             row_loss ? row_loss + i : NULL, &g->right);
         for (int32_t k = 0; k < n_taught; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;

@@ -46,6 +46,7 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     float *memory, *memory_mean, *memory_rstd, *dmemory; /* the encoder's output, likewise */
     float *embedded, *embedded_source;                   /* resid_pre of layer 0 */
     float *logits;                                       /* [LOSS_ROWS, vocab_size] */
+    int64_t right;                                       /* targets of the last run that had the largest logit */
     uint64_t bytes;
 };
 

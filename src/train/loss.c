@@ -1,11 +1,11 @@
 /* loss.c - softmax and cross-entropy in one, so that no probabilities are stored. */
 #include "train/loss.h"
-#include "kernels/kernels.h" /* gf_logsumexp, gf_scale */
+#include "kernels/kernels.h" /* gf_argmax, gf_logsumexp, gf_scale */
 #include "kernels/wide.h"    /* gf_softmax_wide */
 #include <string.h>
 
 double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size, float scale, int back,
-                        float *row_loss) {
+                        float *row_loss, int64_t *right) {
     double sum = 0;
     for (int32_t i = 0; i < n; i++, logits += vocab_size) {
         const int32_t target = targets[i];
@@ -16,6 +16,7 @@ double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_
         }
         const float loss = gf_logsumexp(logits, vocab_size, NULL) - logits[target];
         sum += (double)loss;
+        *right += gf_argmax(logits, vocab_size) == target;
         if (row_loss) row_loss[i] = loss;
         if (!back) continue;
         gf_softmax_wide(logits, logits, vocab_size);

@@ -299,6 +299,14 @@ static int32_t save_checkpoint(struct run *r) {
     return status;
 }
 
+static int32_t validate(struct run *r, struct gf_measure *at) {
+    struct gf_score score;
+    const int32_t status = gf_trainer_validate(&r->trainer, &r->valid, &score, &r->err);
+    at->valid = score.loss / (double)score.n_targets;
+    at->bits = score.loss / 0.69314718055994530942 / (double)score.bytes;
+    return status;
+}
+
 static int32_t train(struct run *r) {
     struct gf_trainer *t = &r->trainer;
     const struct gf_recipe *p = &r->recipe;
@@ -315,7 +323,7 @@ static int32_t train(struct run *r) {
         smooth = isnan(smooth) ? at.loss : 0.98 * smooth + 0.02 * at.loss;
         const int last = t->step == p->options.steps;
         if (r->valid_path && (last || (p->validate_every && t->step % p->validate_every == 0)))
-            status = gf_trainer_validate(t, &r->valid, &at.valid, &at.bits, &r->err);
+            status = validate(r, &at);
         if (status == GF_OK) status = gf_curve_add(&r->curve, at, &r->err);
         if (status == GF_OK && (last || t->step % 20 == 0 || !isnan(at.valid))) {
             const double seconds = (gf_now_ms() - start) / 1000,

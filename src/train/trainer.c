@@ -114,29 +114,36 @@ static void run_lane(void *ctx, int32_t index) {
     struct gf_trainer *t = ctx;
     struct gf_lane *lane = &t->lanes[index];
     lane->loss = 0;
+    lane->right = 0;
     memset(lane->grads.data, 0, (size_t)lane->grads.n * sizeof(float));
     for (int32_t i = index; i < t->n_micro; i += GF_LANES) {
         /* Only a seed: it may overflow, modulo 2^64 */
         const uint64_t pass = (uint64_t)t->step * (uint64_t)t->n_micro + (uint64_t)i;
-        if (t->micro[i].b.n)
-            lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
-                                       t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u, NULL);
+        if (!t->micro[i].b.n) continue;
+        lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
+                                   t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u, NULL);
+        lane->right += lane->graph.right;
     }
 }
 
 int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err) {
-    int64_t n_targets = 0;
-    for (int32_t i = 0; i < t->n_micro; i++) {
+    for (int32_t i = 0; i < t->n_micro; i++)
         if (gf_data_fill(t->data, &t->micro[i])) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
-        n_targets += t->micro[i].n_targets;
-    }
+    return gf_trainer_learn(t, loss, norm, err);
+}
+
+int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err) {
+    int64_t n_targets = 0;
+    for (int32_t i = 0; i < t->n_micro; i++) n_targets += t->micro[i].n_targets;
     t->scale = 1 / (float)n_targets;
     gf_pool_run(t->pool, run_lane, t, GF_LANES);
     struct gf_params *g = &t->lanes[0].grads;
     *loss = t->lanes[0].loss;
+    t->right = t->lanes[0].right;
     for (int i = 1; i < GF_LANES; i++) {
         gf_add(g->data, g->data, t->lanes[i].grads.data, (int64_t)g->n);
         *loss += t->lanes[i].loss;
+        t->right += t->lanes[i].right;
     }
     *loss /= (double)n_targets;
     const int64_t step = t->step + 1;
@@ -159,19 +166,20 @@ struct gf_params *gf_trainer_best(struct gf_trainer *t) {
     return t->averaged.data ? &t->averaged : &t->weights;
 }
 
-int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *nats, double *bits,
-                            struct gf_error *err) {
-    double loss = 0;
-    int64_t n_targets = 0, bytes = 0;
-    struct gf_batch_buffer *batch = &t->micro[0];
+void gf_trainer_score(struct gf_trainer *t, const struct gf_batch_buffer *batch, struct gf_score *score) {
+    struct gf_graph *g = &t->lanes[0].graph;
+    score->loss += gf_graph_run(g, &gf_trainer_best(t)->w, NULL, &batch->b, 1, 0, 0, NULL);
+    score->n_targets += batch->n_targets;
+    score->right += g->right;
+    score->bytes += batch->bytes;
+}
+
+int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, struct gf_score *score, struct gf_error *err) {
+    *score = (struct gf_score){0, 0, 0, 0};
     for (int32_t i = 0, w = 0; i < data->n_texts;) {
-        if (gf_data_in_order(data, batch, &i, &w)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
-        loss += gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &batch->b, 1, 0, 0, NULL);
-        n_targets += batch->n_targets;
-        bytes += batch->bytes;
+        if (gf_data_in_order(data, &t->micro[0], &i, &w)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
+        gf_trainer_score(t, &t->micro[0], score);
     }
-    *nats = loss / (double)n_targets;
-    *bits = loss / 0.69314718055994530942 / (double)bytes;
     return GF_OK;
 }
 
@@ -248,7 +256,8 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     for (int i = 0; i < 4; i++, from += part)
         if (parts[i] && !are_valid(from, h.n, i == 2))
             return gf_fail(err, GF_ERR_NOT_FINITE, "the checkpoint holds numbers that are not finite");
-    if (memcmp(h.data, mine.data, sizeof h.data) || gf_data_seek(t->data, h.epoch, h.next, h.window))
+    if (memcmp(h.data, mine.data, sizeof h.data) ||
+        (t->data->n_texts && gf_data_seek(t->data, h.epoch, h.next, h.window)))
         return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to other data");
     from = floats;
     for (int i = 0; i < 4; i++, from += part)

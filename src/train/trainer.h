@@ -34,6 +34,7 @@ struct gf_lane {
     struct gf_teacher teachers[GF_TEACHERS];
     struct gf_params grads;
     double loss;
+    int64_t right;
 };
 
 struct gf_trainer {
@@ -48,10 +49,12 @@ struct gf_trainer {
     int32_t n_micro;
     int64_t step;   /* steps done */
     int64_t tokens; /* predicted tokens so far */
+    int64_t right;  /* of the newest step's targets: those that had the largest logit */
     float scale;    /* 1 / predicted tokens of the current step */
 };
 
 void gf_trainer_defaults(struct gf_trainer_options *o);
+/* data: without texts where the caller fills the batches in t->micro itself. */
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
@@ -65,9 +68,16 @@ float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step);
 /* Do one step. *loss: nats a token before it; *norm: the norm of its gradient. If they are not finite it returns
  * GF_ERR_NOT_FINITE, and no weight has changed. */
 int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err);
-/* The mean nats a token and bits per byte of all of `data`, each text by itself after a separator. */
-int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *nats, double *bits,
-                            struct gf_error *err);
+/* The same with the batches that the caller has filled. */
+int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err);
+struct gf_score { /* what a model predicts of a corpus */
+    double loss;  /* sum of -ln p */
+    int64_t n_targets, right, bytes;
+};
+/* Add the score of a batch. */
+void gf_trainer_score(struct gf_trainer *t, const struct gf_batch_buffer *batch, struct gf_score *score);
+/* The score of all of `data`, each text by itself after a separator. */
+int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, struct gf_score *score, struct gf_error *err);
 /* The weights to validate, sample and export: the running average if there is one. */
 struct gf_params *gf_trainer_best(struct gf_trainer *t);
 /* Write and read the state: everything that the next step depends on. gf_trainer_load refuses, with nothing changed, a

@@ -54,7 +54,8 @@ static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32
 }
 
 /* Open the corpus, the validation corpus (valid, may be NULL) and the trainer. text and valid: owned by the run, as in
- * open_data, also on failure. After a failure the run can only be closed. */
+ * open_data, also on failure. text NULL: each step learns from the sequences of gf_train_give. After a failure the run
+ * can only be closed. */
 int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uint32_t n_valid, struct gf_error *err) {
     struct gf_config *c = &r->recipe.cfg;
     const struct gf_trainer_options *o = &r->recipe.options;
@@ -63,15 +64,17 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
                                 : GF_OK;
     r->tried = 1;
     if (status == GF_OK) status = gf_recipe_complete(&r->recipe, err);
-    if (status == GF_OK && !r->bpe.vocab_size) status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
+    if (status == GF_OK && text && !r->bpe.vocab_size) status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
     if (status != GF_OK) {
         free(text);
         free(valid);
         return status;
     }
-    c->vocab_size = r->bpe.vocab_size; /* a short text has fewer pairs than were asked for */
-    r->recipe.pairs = c->kind == GF_ENCODER_DECODER;
-    status = open_data(r, &r->data, text, n, o->seed, err);
+    r->data.pairs = r->recipe.pairs = c->kind == GF_ENCODER_DECODER;
+    if (text) {
+        c->vocab_size = r->bpe.vocab_size; /* a short text has fewer pairs than were asked for */
+        status = open_data(r, &r->data, text, n, o->seed, err);
+    }
     if (status == GF_OK && valid)
         status = open_data(r, &r->valid, valid, n_valid, 0, err);
     else
@@ -86,28 +89,64 @@ int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; 
 #define NEEDS_OPEN(r)                                                                                                  \
     if (!(r)->is_open) return gf_fail(err, GF_ERR_STATE, "the run is not open")
 
+/* Fill the batch of the next step, or of gf_train_score. packed: for each of n_seqs sequences n, n_source, n ids, n
+ * targets (-1: none), the ids of the source. */
+int32_t gf_train_give(struct gf_run *r, const int32_t *packed, int32_t n_seqs, struct gf_error *err) {
+    NEEDS_OPEN(r);
+    struct gf_trainer *t = &r->trainer;
+    for (int32_t i = 0; i < t->n_micro; i++) gf_batch_clear(&t->micro[i]);
+    for (int32_t i = 0, k = 0; i < n_seqs; i++) {
+        const int32_t n = packed[0], n_source = packed[1], *ids = packed + 2;
+        while (k < t->n_micro && !gf_batch_append(&t->micro[k], ids, ids + n, n, ids + 2 * n, n_source)) k++;
+        if (k == t->n_micro)
+            return gf_fail(err, GF_ERR_ARGUMENT, "sequence %d of %d does not fit into the batch", i + 1, n_seqs);
+        packed = ids + 2 * n + n_source;
+    }
+    return GF_OK;
+}
+
+/* Add to out the score of the batch: sum of -ln p, targets, those that had the largest logit. */
+int32_t gf_train_score(struct gf_run *r, double out[3], struct gf_error *err) {
+    NEEDS_OPEN(r);
+    struct gf_score score = {0, 0, 0, 0};
+    for (int32_t i = 0; i < r->trainer.n_micro; i++)
+        if (r->trainer.micro[i].b.n) gf_trainer_score(&r->trainer, &r->trainer.micro[i], &score);
+    out[0] += score.loss;
+    out[1] += (double)score.n_targets;
+    out[2] += (double)score.right;
+    return GF_OK;
+}
+
 /* Do one step. out: its number, nats a token before it, the norm of its gradient, the learning rate as a share of the
- * highest, predicted tokens so far, predicted tokens of this step. */
-int32_t gf_train_step(struct gf_run *r, double out[6], struct gf_error *err) {
+ * highest, predicted tokens so far, predicted tokens of this step, those of them that had the largest logit. */
+int32_t gf_train_step(struct gf_run *r, double out[7], struct gf_error *err) {
     NEEDS_OPEN(r);
     struct gf_trainer *t = &r->trainer;
     const int64_t before = t->tokens;
-    const int32_t status = gf_trainer_step(t, &out[1], &out[2], err);
+    const int32_t status =
+        r->data.n_texts ? gf_trainer_step(t, &out[1], &out[2], err) : gf_trainer_learn(t, &out[1], &out[2], err);
     out[0] = (double)t->step;
     out[3] = (double)gf_trainer_rate(&t->options, t->step);
     out[4] = (double)t->tokens;
     out[5] = (double)(t->tokens - before);
+    out[6] = (double)t->right;
     return status;
 }
 
 /* The number of steps done. */
 double gf_train_steps(const struct gf_run *r) { return (double)r->trainer.step; }
 
-/* out: nats a token and bits per byte of the validation corpus. */
-int32_t gf_train_validate(struct gf_run *r, double out[2], struct gf_error *err) {
+/* out: the score of the validation corpus, as of gf_train_score, and its bytes. */
+int32_t gf_train_validate(struct gf_run *r, double out[4], struct gf_error *err) {
     NEEDS_OPEN(r);
     if (!r->valid.n_texts) return gf_fail(err, GF_ERR_STATE, "there is no validation text");
-    return gf_trainer_validate(&r->trainer, &r->valid, &out[0], &out[1], err);
+    struct gf_score score;
+    const int32_t status = gf_trainer_validate(&r->trainer, &r->valid, &score, err);
+    out[0] = score.loss;
+    out[1] = (double)score.n_targets;
+    out[2] = (double)score.right;
+    out[3] = (double)score.bytes;
+    return status;
 }
 
 /* Continue from the state that a file of kind STATE contains. */

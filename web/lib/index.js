@@ -187,11 +187,12 @@ async function open(method, what, options) {
 const training = () => import('./train/training_run.js').catch(lacking('train'));
 
 /**
- * Train a model on a text, in a worker. The run is an async iterator of its steps; the engine computes only while steps
- * are read.
- * @param {ConfigInput} config  vocab_size comes from the vocabulary that is learnt; context_length is 128 unless given
- * @param {string | Uint8Array | ArrayBuffer | Blob} data stories with <|endoftext|> between them; a text without is cut
- *   into windows of the context. For an encoder-decoder: lines of source, tab, target
+ * Train a model on a text or on sequences of token ids, in a worker. The run is an async iterator of its steps; the
+ * engine computes only while steps are read.
+ * @param {ConfigInput} config  of a text vocab_size comes from the vocabulary that is learnt; context_length is 128
+ *   unless given
+ * @param {string | Uint8Array | ArrayBuffer | Blob | ExampleSet} data stories with <|endoftext|> between them; a text
+ *   without is cut into windows of the context. For an encoder-decoder: lines of source, tab, target
  * @param {TrainOptions} [options]
  * @returns {Training}  returned at once, the caller's to dispose; errors reject the first step
  * @throws {GlassformerError} at the first step: `bad-config`, `bad-option`, `unsupported`, `bad-file` for a wrong
@@ -202,6 +203,13 @@ const training = () => import('./train/training_run.js').catch(lacking('train'))
  * for await (const { step, loss } of run) console.log(step, loss);        // loss: nats a token
  * const trained = await run.model();
  * await run.dispose();
+ * @example
+ * // a + b modulo 5: the token after "=" counts, the others do not
+ * const sums = [[1, 2], [3, 4], [4, 4]].map(([a, b]) => ({ ids: [a, b, 5], targets: [-1, -1, (a + b) % 5] }));
+ * const data = { examples: sums, vocabulary: ['0', '1', '2', '3', '4', '='] };
+ * const adding = train({ d_model: 16, n_layers: 1, n_heads: 2 }, data, { steps: 50, lr: 0.01 });
+ * for await (const { accuracy } of adding) if (accuracy === 1) break;
+ * await adding.dispose();
  */
 export function train(config, data, options = {}) {
   return new Training(async (begun) => (await training()).startTraining(config, data, options, begun), load);
@@ -283,6 +291,10 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('./explain/explain.js').Explanation} Explanation */
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
 /** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
+/** @typedef {import('./train/examples.js').ExampleSet} ExampleSet */
+/** @typedef {import('./train/examples.js').TrainExample} TrainExample */
+/** @typedef {import('./train/examples.js').ExampleList} ExampleList */
+/** @typedef {import('./train/train_worker.js').Score} Score */
 /**
  * The parts of a checkpoint. config and tokenizer replace those beside the weights.
  * @typedef {object} SourceParts
@@ -457,7 +469,8 @@ export async function toSafetensors(tensors) {
  * (Jordan et al. 2024).
  * @typedef {object} TrainOptions
  * @property {number} [steps]         steps of the whole run; default 500
- * @property {number} [batchTokens]   most tokens of one step: whole sequences of the context; default 1024
+ * @property {number} [batchTokens]   most tokens of one step: whole sequences of the context, or whole examples;
+ *   default 1024
  * @property {number} [vocabSize] size of the byte-pair encoding that is learnt from the text, 257 (bytes alone) to
  *   8192; default 512
  * @property {Bytes | Tokenizer | object | null} [tokenizer] use this vocabulary: one that an earlier run has learnt
@@ -470,9 +483,15 @@ export async function toSafetensors(tensors) {
  * @property {number} [finalRate]     share of the rates that the cosine schedule leaves at the end; default 0.02
  * @property {number} [weightDecay]   decoupled, of matrices only; default 0.1
  * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
+ * @property {number} [beta1]         of AdamW; default 0.9
+ * @property {number} [beta2]         of AdamW; default 0.95
+ * @property {number} [eps]           of AdamW; default 1e-8
+ * @property {number} [momentum]      of Muon; default 0.95
+ * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none
+ * @property {number} [initStd]       standard deviation of the initial weights; default 0.02
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
- * @property {string | Uint8Array | ArrayBuffer | Blob | number | null} [validation] a text to validate on, or the share
- *   of the data that is held out for it
+ * @property {string | Uint8Array | ArrayBuffer | Blob | ExampleList | number | null} [validation] a text,
+ *   or a list of examples, to validate on; or the share of the data that is held out for it
  * @property {number} [validateEvery] steps between validations; default 50; 0: only after the last
  * @property {Uint8Array | null} [checkpoint] continue from Training.checkpoint(), bit for bit; data and configuration
  *   must be the same

@@ -114,6 +114,27 @@ void gf_batch_close(struct gf_batch_buffer *r) {
     memset(r, 0, sizeof *r);
 }
 
+void gf_batch_clear(struct gf_batch_buffer *r) {
+    r->b.n = r->b.n_seqs = r->b.n_source = r->n_targets = 0;
+    r->bytes = 0;
+}
+
+int gf_batch_append(struct gf_batch_buffer *r, const int32_t *ids, const int32_t *targets, int32_t n,
+                    const int32_t *source, int32_t n_source) {
+    struct gf_batch *b = &r->b;
+    if (b->n_seqs == r->seqs || n > r->rows - b->n || n_source > r->rows - b->n_source) return 0;
+    memcpy(r->ids + b->n, ids, (size_t)n * sizeof *ids);
+    memcpy(r->targets + b->n, targets, (size_t)n * sizeof *ids);
+    memcpy(r->taught + b->n, targets, (size_t)n * sizeof *ids);
+    if (n_source) memcpy(r->source_ids + b->n_source, source, (size_t)n_source * sizeof *ids);
+    for (int32_t i = 0; i < n; i++) r->n_targets += targets[i] >= 0;
+    r->source_lengths[b->n_seqs] = n_source;
+    r->lengths[b->n_seqs++] = n;
+    b->n += n;
+    b->n_source += n_source;
+    return 1;
+}
+
 /* Encode text i into d->ids and d->source. swap, unless NULL, replaces words, as the random number `draw` says. Returns
  * 0, or -1 if memory is missing. */
 static int load_text(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t draw) {
@@ -151,26 +172,10 @@ static int load_text(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_
 /* Append window w of the loaded text to the batch. *last: whether it is the text's last window. Returns 1, or 0 if the
  * window does not fit. */
 static int append_window(struct gf_data *d, struct gf_batch_buffer *r, int64_t w, int *last) {
-    struct gf_batch *b = &r->b;
     const int64_t from = w * d->context, n_rows = d->n_ids - 1;
     const int32_t n = (int32_t)(n_rows - from < d->context ? n_rows - from : d->context);
-    if (b->n_seqs == r->seqs || n > r->rows - b->n || d->n_source > r->rows - b->n_source) return 0;
-    memcpy(r->ids + b->n, d->ids + from, (size_t)n * sizeof *d->ids);
-    memcpy(r->targets + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
-    memcpy(r->taught + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
-    memcpy(r->source_ids + b->n_source, d->source, (size_t)d->n_source * sizeof *d->source);
-    r->source_lengths[b->n_seqs] = d->n_source;
-    r->lengths[b->n_seqs++] = n;
-    b->n += n;
-    b->n_source += d->n_source;
-    r->n_targets += n;
     *last = from + n >= n_rows;
-    return 1;
-}
-
-static void clear(struct gf_batch_buffer *r) {
-    r->b.n = r->b.n_seqs = r->b.n_source = r->n_targets = 0;
-    r->bytes = 0;
+    return gf_batch_append(r, d->ids + from, d->ids + from + 1, n, d->source, d->n_source);
 }
 
 /* Repeat a passage in the last window of the batch, with the probability repeat_share. */
@@ -221,7 +226,7 @@ int gf_data_seek(struct gf_data *d, int64_t epoch, int64_t next, int64_t window)
 }
 
 int gf_data_fill(struct gf_data *d, struct gf_batch_buffer *r) {
-    clear(r);
+    gf_batch_clear(r);
     for (;;) {
         if (load_next(d)) return -1;
         int last;
@@ -237,7 +242,7 @@ int gf_data_fill(struct gf_data *d, struct gf_batch_buffer *r) {
 }
 
 int gf_data_in_order(struct gf_data *d, struct gf_batch_buffer *r, int32_t *i, int32_t *w) {
-    clear(r);
+    gf_batch_clear(r);
     d->loaded = -1;
     for (; *i < d->n_texts; ++*i, *w = 0) {
         if (load_text(d, *i, NULL, 0)) return -1;

@@ -56,6 +56,12 @@ struct gf_batch_buffer {
 /* 0, or -1 if memory is missing; there is then nothing to close. */
 int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs);
 void gf_batch_close(struct gf_batch_buffer *r);
+/* Empty the batch. */
+void gf_batch_clear(struct gf_batch_buffer *r);
+/* Append a sequence: n ids, the token that is right after each (-1: not part of the loss), and the n_source ids of its
+ * source. Returns 1, or 0 if it does not fit. */
+int gf_batch_append(struct gf_batch_buffer *r, const int32_t *ids, const int32_t *targets, int32_t n,
+                    const int32_t *source, int32_t n_source);
 /* Fill the batch with the next sequences in shuffled order, as many as fit. Returns 0, or -1 if memory is missing. */
 int gf_data_fill(struct gf_data *d, struct gf_batch_buffer *r);
 /* Continue from a position that gf_data_fill has reached before. Returns 0; -1, with nothing changed, if the corpus has

@@ -1,5 +1,6 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
 import { numberInRange } from '../input/options.js';
+import { planOf } from './examples.js';
 import { completeConfig } from '../config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
@@ -19,6 +20,7 @@ import { openTokenizer } from '../checkpoint/source.js';
 import { Tokenizer } from '../tokenizer.js';
 
 /** @import { Order } from './train_worker.js' */
+/** @import { Batch, ExampleSet } from './examples.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 
 /** Default sizes of a model, which a page trains in minutes. */
@@ -46,6 +48,12 @@ const NUMBERS = [
   ['finalRate', 'final_rate', 0.02, 0, 1],
   ['weightDecay', 'weight_decay', 0.1, 0, 10],
   ['clip', 'clip', 1, 0, 1e6],
+  ['beta1', 'beta1', 0.9, 0, 0.99999],
+  ['beta2', 'beta2', 0.95, 0, 0.99999],
+  ['eps', 'eps', 1e-8, 0, 1],
+  ['momentum', 'momentum', 0.95, 0, 1],
+  ['average', 'average', 0, 0, 1],
+  ['initStd', 'init_std', 0.02, 0, 1000],
 ];
 /** @type {import('../base/checks.js').OptionCheck} */
 const workerFile = (value, name) =>
@@ -72,9 +80,9 @@ const saved = (value, name) =>
       : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`);
 /** @type {import('../base/checks.js').OptionCheck} */
 const heldOut = (value, name) =>
-  value === null || typeof value === 'number' || (isBytes(value) && !(value instanceof URL))
+  value === null || typeof value === 'number' || Array.isArray(value) || (isBytes(value) && !(value instanceof URL))
     ? value
-    : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`);
+    : fail('bad-option', `${name} is ${show(value)}, expected held-out data or a share between 0 and 1`);
 /** The options of train. */
 export const TRAIN_OPTIONS = {
   ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
@@ -89,22 +97,24 @@ export const TRAIN_OPTIONS = {
 };
 
 /**
- * A caller's configuration or preset name as a complete configuration, with its own vocabulary size.
+ * A caller's configuration or preset name as a complete configuration, with the sizes of the data.
  * @param {object | string} config
- * @param {Record<string, number>} sizes  vocab_size, and the default of context_length
+ * @param {{vocab_size?: number, context_length: number}} sizes  context_length: where the configuration has none
+ * @param {boolean} [learnt]  vocab_size replaces the configuration's; default true
  * @returns {import('../config/config.js').Config}
  */
-export function configOf(config, sizes) {
+export function configOf(config, sizes, learnt = true) {
   const input =
     typeof config === 'string'
       ? presetConfig(checkedText(config, 'the preset', LIMITS.word))
       : jsonCopy(config, 'the configuration', { code: 'bad-config', functions: true });
   if (input === null || typeof input !== 'object')
     fail('bad-argument', `expected a configuration, found ${show(config)}`);
-  const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (input);
+  const { vocabSize, vocab_size: given = vocabSize, ...fields } = /** @type {Record<string, any>} */ (input);
+  const vocab_size = learnt ? sizes.vocab_size : (given ?? sizes.vocab_size);
   const context = fields.context_length ?? fields.contextLength ?? sizes.context_length;
   delete fields.contextLength;
-  return completeConfig({ ...fields, vocab_size: sizes.vocab_size, context_length: context });
+  return completeConfig({ ...fields, vocab_size, context_length: context });
 }
 
 /**
@@ -164,53 +174,77 @@ export function holdOut(text, share, mark) {
 /**
  * The arguments of train, checked, as the message that starts the run.
  * @param {object | string} config
- * @param {Text} data
+ * @param {Text | ExampleSet} data
  * @param {Record<string, any>} o
- * @returns {Promise<Order>}
+ * @returns {Promise<{order: Order, batchOf?: (step: number) => Batch}>} batchOf: of examples, the batch of a step
  */
 export async function checkedOrder(config, data, o) {
-  const {
-    muon = true,
-    vocabSize = DEFAULT_SIZES.vocab_size,
-    tokenizer = null,
-    validation = null,
-    validateEvery = 50,
-    checkpoint = null,
-  } = o;
+  const { muon = true, validation = null, validateEvery = 50, checkpoint = null } = o;
   /** @type {Record<string, number>} */
   const options = { muon: Number(muon) };
   for (const [name, nameInC, byDefault, ...range] of NUMBERS)
     options[nameInC] = numberInRange(name, o[name] ?? byDefault, ...range);
+  numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
+  if (typeof validation === 'number' && !(validation > 0 && validation < 1))
+    fail('bad-option', `validation is ${validation}, expected held-out data or a share between 0 and 1`);
+  const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
+  const plan = examples
+    ? ofExamples(config, /** @type {ExampleSet} */ (examples), { ...o, validation }, options)
+    : await ofText(config, /** @type {Text} */ (data), { ...o, validation }, options);
+  const { batchOf, ...rest } = plan;
+  return { order: { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint }, batchOf };
+}
+
+/** @param {import('../config/config.js').Config} config */
+function checkTrainable({ kind }) {
+  if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
+}
+
+/**
+ * What depends on the data, of a run on examples.
+ * @param {object | string} config
+ * @param {ExampleSet} data
+ * @param {Record<string, any>} o
+ * @param {Record<string, number>} options  by their names in C
+ */
+function ofExamples(config, data, { validation, vocabSize, tokenizer }, { seed, batch_tokens: batchTokens }) {
+  if (vocabSize !== undefined || tokenizer)
+    fail('bad-option', 'vocabSize and tokenizer are options of a text: the vocabulary of examples is part of the data');
+  const plan = planOf(data, { seed, batchTokens, validation }, (sizes) => configOf(config, sizes, false));
+  checkTrainable(plan.config);
+  return { ...plan, text: null };
+}
+
+/**
+ * What depends on the data, of a run on a text.
+ * @param {object | string} config
+ * @param {Text} data
+ * @param {Record<string, any>} o
+ * @param {Record<string, number>} options  by their names in C
+ */
+async function ofText(config, data, { validation, vocabSize = DEFAULT_SIZES.vocab_size, tokenizer = null }, options) {
   // At least the 256 bytes and the separator. The trainer counts all pairs of tokens in a square table.
   numberInRange('vocabSize', vocabSize, 257, 8192, true);
-  numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
   const complete = configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize });
   const { kind, context_length: context } = complete;
   const { batch_tokens: batch } = options;
-  if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
+  checkTrainable(complete);
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
   // A batch is divided into passes of equal size, at least two where possible: the trainer computes two at a time.
   const sequences = Math.floor(batch / context);
   let perPass = Math.max(1, sequences >> 1);
   while (sequences % perPass) perPass--;
-  Object.assign(options, { batch_tokens: sequences * context, micro_tokens: perPass * context });
-  let text = await bytesOf(data, 'data');
-  let held = null;
-  if (typeof validation === 'number') {
-    if (!(validation > 0 && validation < 1))
-      fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
-    ({ text, held } = holdOut(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
-  } else if (validation !== null) {
-    held = await bytesOf(validation, 'validation');
-  }
+  const text = await bytesOf(data, 'data');
+  const parts =
+    typeof validation === 'number'
+      ? holdOut(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR)
+      : { text, held: validation === null ? null : await bytesOf(validation, 'validation') };
   return {
     config: complete,
-    options,
+    options: { batch_tokens: sequences * context, micro_tokens: perPass * context },
     tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer),
-    text,
-    held,
-    validateEvery,
-    checkpoint,
+    ...parts,
+    batchOf: undefined,
   };
 }
 

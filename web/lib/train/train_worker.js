@@ -7,14 +7,15 @@ import { GlassformerError, fail, show } from '../base/errors.js';
 import { parameterTable } from '../config/roster.js';
 
 /** @import { Config } from '../config/config.js' */
+/** @import { Batch } from './examples.js' */
 /**
  * The arguments of a training run, checked by training_run.js.
  * @typedef {object} Order
  * @property {Config} config             vocab_size: the largest size of a learnt vocabulary
  * @property {Record<string, number>} options  of the trainer, by their names in C
- * @property {string | null} tokenizer   a tokenizer.json in the trainer's form; null: learnt from the text
- * @property {Uint8Array} text
- * @property {Uint8Array | null} held    held-out text for validation
+ * @property {string | null} tokenizer   a tokenizer.json, of a text in the trainer's form; null: learnt from the text
+ * @property {Uint8Array | null} text    null: each step is sent with its examples
+ * @property {Uint8Array | Batch[] | null} held  held-out text for validation, or batches of examples
  * @property {number} validateEvery      in steps; 0: only after the last one
  * @property {Uint8Array | null} checkpoint  to continue from
  */
@@ -29,8 +30,14 @@ import { parameterTable } from '../config/roster.js';
  * @property {number} tokens  processed since the start of the run
  * @property {number} tokensPerSecond  of this step, without validation; with a coarse clock, of the newest steps, and 0
  *   before there are enough of them
- * @property {{nats: number, bitsPerByte: number} | null} validation  loss per token and per byte on the held-out text,
- *   after the step; null when none was due
+ * @property {number} accuracy  share of the batch's targets that had the largest logit, before the weights change
+ * @property {Score | null} validation  on the held-out data, after the step; null when none was due
+ */
+/**
+ * @typedef {object} Score
+ * @property {number} nats         loss per token
+ * @property {number | null} bitsPerByte  of a text; null of examples
+ * @property {number} accuracy     share of the targets that had the largest logit
  */
 
 /** Steps of a tiny model are posted together, about once a frame. */
@@ -40,7 +47,8 @@ const POST_MS = 12;
 let trainer = null;
 /**
  * The part of the order that later steps need.
- * @type {{steps: number, validateEvery: number, validates: boolean}}
+ * @type {{steps: number, validateEvery: number, held: Order['held'], vocabulary: string | null}} vocabulary: that of
+ *   examples
  */
 let plan;
 const rate = new Rate();
@@ -63,27 +71,28 @@ const calls = {
    */
   async open({ config, options, checkpoint, text, held, validateEvery, ...order }) {
     const t = await Trainer.start(await engine);
-    plan = { steps: options.steps, validateEvery, validates: held !== null };
+    const vocabulary = text ? null : order.tokenizer;
+    plan = { steps: options.steps, validateEvery, held, vocabulary };
     t.configure(config, options);
+    if (vocabulary) return startExamples(t, config, vocabulary, checkpoint);
     const saved = checkpoint ? unpackCheckpoint(checkpoint) : null;
     const json = saved ? saved.tokenizer : order.tokenizer;
     if (json !== null) t.vocabulary(json);
-    config.vocab_size = t.open(text, held);
+    config.vocab_size = t.open(text, /** @type {Uint8Array | null} */ (held));
     if (saved) t.load(saved.state);
     const tokenizer = new TextDecoder().decode(t.file('tokenizer'));
     if (json !== null) checkTokenIds(JSON.parse(json), JSON.parse(tokenizer));
-    trainer = t;
-    await watched;
-    return { config: camelConfig(config), parameters: parameterTable(config), tokenizer };
+    return started(t, config, tokenizer);
   },
 
   /**
    * Run further steps: as many as fit into a frame, and at least one.
+   * @param {Batch[]} [batches]  of examples: those of the next steps
    * @returns {TrainStep[]} empty after the last step
    */
-  steps() {
+  steps(batches) {
     const t = requireTrainer();
-    const { steps, validateEvery, validates } = plan;
+    const { steps, validateEvery, held } = plan;
     const began = performance.now();
     const earlierFailure = failure;
     /** @type {TrainStep[]} */
@@ -92,11 +101,19 @@ const calls = {
     if (earlierFailure) throw earlierFailure.error;
     try {
       while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
-        const from = performance.now();
+        const from = performance.now(),
+          batch = batches?.[done.length];
+        if (batch) t.give(batch);
+        else if (batches) break;
         const { counted, ...s } = t.step();
         const tokensPerSecond = rate.add(counted, performance.now() - from);
-        const due = validates && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
-        done.push({ ...s, steps, tokensPerSecond, validation: due ? t.validate() : null });
+        const due = held && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
+        done.push({
+          ...s,
+          steps,
+          tokensPerSecond,
+          validation: due ? t.validate(Array.isArray(held) ? held : null) : null,
+        });
       }
     } catch (error) {
       if (!done.length) throw error;
@@ -111,22 +128,19 @@ const calls = {
    */
   files(dtype) {
     const t = requireTrainer();
+    if (plan.vocabulary) return folderOf(t, plan.vocabulary);
     try {
       return [{ name: 'model.gguf', bytes: t.file('gguf', dtype) }];
     } catch (error) {
       if (!(error instanceof GlassformerError && error.code === 'unsupported')) throw error;
     }
-    return [
-      { name: 'config.json', bytes: t.file('config') },
-      { name: 'model.safetensors', bytes: t.file('safetensors') },
-      { name: 'tokenizer.json', bytes: t.file('tokenizer') },
-    ];
+    return folderOf(t, null);
   },
 
   /** A checkpoint: the state on which the next step depends, and the vocabulary. */
   checkpoint() {
     const t = requireTrainer();
-    return packCheckpoint(t.file('state'), t.file('tokenizer'));
+    return packCheckpoint(t.file('state'), plan.vocabulary ? utf8.encode(plan.vocabulary) : t.file('tokenizer'));
   },
 
   /**
@@ -141,6 +155,49 @@ const calls = {
     return t.depth(config.n_layers, seed, tokens);
   },
 };
+
+const utf8 = new TextEncoder();
+
+/**
+ * What the caller learns of a run that is open.
+ * @param {Trainer} t
+ * @param {Config} config
+ * @param {string} tokenizer  tokenizer.json
+ */
+async function started(t, config, tokenizer) {
+  trainer = t;
+  await watched;
+  return { config: camelConfig(config), parameters: parameterTable(config), tokenizer, step: t.steps };
+}
+
+/**
+ * Start a run on examples.
+ * @param {Trainer} t  configured
+ * @param {Config} config
+ * @param {string} vocabulary  tokenizer.json
+ * @param {Uint8Array | null} checkpoint
+ */
+function startExamples(t, config, vocabulary, checkpoint) {
+  t.open(null, null);
+  const saved = checkpoint && unpackCheckpoint(checkpoint);
+  if (saved && saved.tokenizer !== vocabulary) fail('bad-config', 'the checkpoint belongs to another vocabulary');
+  if (saved) t.load(saved.state);
+  return started(t, config, vocabulary);
+}
+
+/**
+ * The model as the files of a folder.
+ * @param {Trainer} t
+ * @param {string | null} vocabulary  tokenizer.json of examples, whose id 0 is no separator
+ */
+function folderOf(t, vocabulary) {
+  const { bos_token_id: _, eos_token_id: __, ...config } = JSON.parse(new TextDecoder().decode(t.file('config')));
+  return [
+    { name: 'config.json', bytes: vocabulary ? utf8.encode(JSON.stringify(config, null, 2)) : t.file('config') },
+    { name: 'model.safetensors', bytes: t.file('safetensors') },
+    { name: 'tokenizer.json', bytes: vocabulary ? utf8.encode(vocabulary) : t.file('tokenizer') },
+  ];
+}
 
 /**
  * The bytes of a checkpoint: the trainer's state | a tokenizer.json | u32 length of the tokenizer.json.

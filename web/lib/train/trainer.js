@@ -61,12 +61,12 @@ export class Trainer extends Instance {
 
   /**
    * Learn the vocabulary, where none is set, and prepare the first step.
-   * @param {Uint8Array} text
+   * @param {Uint8Array | null} text  null: batches are given
    * @param {Uint8Array | null} held  held-out text for validation
    * @returns {number} tokens of the vocabulary
    */
   open(text, held) {
-    const p = this.#put(text);
+    const p = text ? this.#put(text) : 0;
     let q = 0;
     try {
       q = held ? this.#put(held) : 0;
@@ -75,18 +75,34 @@ export class Trainer extends Instance {
       throw error;
     }
     // The run owns both buffers from here on.
-    this.check(this.x.gf_train_open(this.run, p, text.length, q, held?.length ?? 0, this.error));
+    this.check(this.x.gf_train_open(this.run, p, text?.length ?? 0, q, held?.length ?? 0, this.error));
     return this.x.gf_train_vocab_size(this.run);
   }
 
   /**
-   * @returns {{step: number, loss: number, norm: number, rate: number, tokens: number, counted: number}} loss in nats a
-   *   token before the step, norm of its gradient, share of the learning rates, tokens so far and in this step
+   * Fill the batch of the next step.
+   * @param {import('./examples.js').Batch} batch
+   */
+  give({ packed, n }) {
+    this.#lend(new Uint8Array(packed.buffer, packed.byteOffset, packed.byteLength), (p) =>
+      this.check(this.x.gf_train_give(this.run, p, n, this.error)),
+    );
+  }
+
+  /**
+   * @returns {{step: number, loss: number, norm: number, rate: number, tokens: number, counted: number,
+   *   accuracy: number}} loss in nats a token before the step, norm of its gradient, share of the learning rates,
+   *   tokens so far and in this step, share of those that had the largest logit
    */
   step() {
     this.check(this.x.gf_train_step(this.run, this.#out, this.error));
-    const [step, loss, norm, rate, tokens, counted] = new Float64Array(this.memory.buffer, this.#out, 6);
-    return { step, loss, norm, rate, tokens, counted };
+    const [step, loss, norm, rate, tokens, counted, right] = this.#numbers(7);
+    return { step, loss, norm, rate, tokens, counted, accuracy: right / counted };
+  }
+
+  /** @param {number} n  of the numbers that the last call returned */
+  #numbers(n) {
+    return new Float64Array(this.memory.buffer, this.#out, n);
   }
 
   /**
@@ -97,11 +113,19 @@ export class Trainer extends Instance {
     return this.x.gf_train_steps(this.run);
   }
 
-  /** @returns {{nats: number, bitsPerByte: number}} a token, a byte of the text that is held out */
-  validate() {
-    this.check(this.x.gf_train_validate(this.run, this.#out, this.error));
-    const [nats, bitsPerByte] = new Float64Array(this.memory.buffer, this.#out, 2);
-    return { nats, bitsPerByte };
+  /**
+   * @param {import('./examples.js').Batch[] | null} held  null: the text that is held out
+   * @returns {import('./train_worker.js').Score}
+   */
+  validate(held) {
+    this.#numbers(4).fill(0);
+    if (!held) this.check(this.x.gf_train_validate(this.run, this.#out, this.error));
+    for (const batch of held ?? []) {
+      this.give(batch);
+      this.check(this.x.gf_train_score(this.run, this.#out, this.error));
+    }
+    const [loss, n, right, bytes] = this.#numbers(4);
+    return { nats: loss / n, bitsPerByte: bytes ? loss / Math.LN2 / bytes : null, accuracy: right / n };
   }
 
   /**

@@ -10,6 +10,10 @@ import { TRAIN_OPTIONS, checkedOrder, configOf, learntVocabularies } from './tra
 
 /** @import { Order, TrainStep } from './train_worker.js' */
 /** @import { Text } from './train_order.js' */
+/** @import { Batch, ExampleSet } from './examples.js' */
+
+/** Steps of examples that are sent at once, at most. */
+const MOST_AHEAD = 32;
 
 /**
  * Start a worker for training, and compile its binary.
@@ -26,7 +30,7 @@ async function startTrainer(workerOption, signal) {
 /**
  * Starts a training run.
  * @param {object | string} config
- * @param {Text} data
+ * @param {Text | ExampleSet} data
  * @param {Record<string, any>} options
  * @param {(run: TrainingRun) => void} onStart  called when there is a run to dispose, before it is open
  * @returns {Promise<TrainingRun>} open
@@ -39,7 +43,7 @@ export async function startTraining(config, data, options, onStart) {
 /**
  * Starts a training run from checked options.
  * @param {any} config
- * @param {Text} data
+ * @param {Text | ExampleSet} data
  * @param {Record<string, any>} options
  * @param {(run: TrainingRun) => void} onStart
  * @returns {Promise<TrainingRun>}
@@ -47,10 +51,10 @@ export async function startTraining(config, data, options, onStart) {
 async function start(config, data, options, onStart) {
   const { signal: stop, worker } = options;
   stop?.throwIfAborted();
-  const order = await checkedOrder(config, data, options);
+  const { order, batchOf } = await checkedOrder(config, data, options);
   stop?.throwIfAborted();
   const { remote, engine } = await startTrainer(worker, stop);
-  const run = new TrainingRun(remote, engine, stop);
+  const run = new TrainingRun(remote, engine, stop, batchOf);
   onStart(run);
   try {
     await run.open(order);
@@ -66,6 +70,11 @@ export class TrainingRun {
   #remote;
   #engine;
   #signal;
+  #batchOf;
+  /** Steps that the worker has computed. */
+  #computed = 0;
+  /** How many steps of examples are sent at once: twice as many as the last request computed. */
+  #ahead = 1;
   /**
    * Configuration, parameter table and tokenizer; null before the run is open.
    * @type {{config: any, parameters: import('../config/roster.js').ParameterTable, tokenizer: Tokenizer} | null}
@@ -87,11 +96,13 @@ export class TrainingRun {
    * @param {WorkerModel} remote
    * @param {Promise<WebAssembly.Module>} engine
    * @param {AbortSignal} [signal]
+   * @param {(step: number) => Batch} [batchOf]  of examples
    */
-  constructor(remote, engine, signal) {
+  constructor(remote, engine, signal, batchOf) {
     this.#remote = remote;
     this.#engine = engine;
     this.#signal = signal;
+    this.#batchOf = batchOf;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
@@ -111,9 +122,10 @@ export class TrainingRun {
 
   /** @param {Order} order */
   async open(order) {
-    const { config, parameters, tokenizer } = await this.#call('open', order);
+    const { config, parameters, tokenizer, step } = await this.#call('open', order);
+    this.#computed = step;
     this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
-    learntVocabularies.set(this.about.tokenizer, tokenizer);
+    if (!this.#batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
@@ -145,9 +157,23 @@ export class TrainingRun {
 
   #requestSteps() {
     this.stop();
-    this.#request ??= this.#call('steps');
+    this.#request ??= this.#steps();
     this.#request.catch(() => {});
     return this.#request;
+  }
+
+  /** @returns {Promise<TrainStep[]>} */
+  async #steps() {
+    const batchOf = this.#batchOf,
+      first = this.#computed + 1;
+    /** @type {TrainStep[]} */
+    const steps = await this.#call(
+      'steps',
+      batchOf && Array.from({ length: this.#ahead }, (_, i) => batchOf(first + i)),
+    );
+    this.#ahead = Math.min(2 * Math.max(steps.length, 1), MOST_AHEAD);
+    this.#computed = steps.at(-1)?.step ?? this.#computed;
+    return steps;
   }
 
   /** Request no further steps until the next read. */

@@ -1,0 +1,190 @@
+// train_examples.test.js - training on sequences of token ids: losses, targets, order, held-out examples, refusals
+//
+// The expected losses are those of model.forward's logits, computed here in double precision.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load, train } from '../../web/lib/index.js';
+
+const SIZES = { d_model: 16, n_layers: 1, n_heads: 2, vocab_size: 12 };
+/** No step changes a weight. */
+const STILL = { lr: 0, muonLr: 0, weightDecay: 0, steps: 1 };
+const SUMS = Array.from({ length: 25 }, (_, i) => {
+  const [a, b] = [i % 5, Math.floor(i / 5)];
+  return { ids: [a, b, 5], targets: [-1, -1, (a + b) % 5] };
+});
+const ADDITION = { ...SIZES, vocab_size: 6 };
+
+/** All steps of a run, then what `use` makes of it. */
+async function ran(config, data, options, use = async () => undefined) {
+  const run = train(config, data, options);
+  try {
+    const steps = [];
+    for await (const { tokensPerSecond: _, ...step } of run) steps.push(step);
+    return { steps, value: await use(run) };
+  } finally {
+    await run.dispose();
+  }
+}
+
+/** Mean -ln p, and share of the targets with the largest logit. @param {any} model @param {any[]} examples */
+async function scoreOf(model, examples) {
+  let loss = 0,
+    n = 0,
+    right = 0;
+  for (const { ids, targets, source } of examples) {
+    const { data, shape } = (await model.forward(ids, source && { source })).logits;
+    targets.forEach((target, i) => {
+      if (target < 0) return;
+      const row = Array.from(data.subarray(i * shape[1], (i + 1) * shape[1]));
+      const most = Math.max(...row);
+      loss += most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[target];
+      right += Number(row[target] === most);
+      n++;
+    });
+  }
+  return { nats: loss / n, accuracy: right / n };
+}
+
+/** The first step's loss and accuracy, and the validation's, are those of the model before any step. */
+async function agrees(config, examples, validation) {
+  const { steps, value } = await ran(config, { examples }, { ...STILL, validation }, async (run) => {
+    const model = await run.model();
+    const scores = [await scoreOf(model, examples), await scoreOf(model, validation)];
+    model.dispose();
+    return scores;
+  });
+  const found = [{ nats: steps[0].loss, accuracy: steps[0].accuracy }, steps[0].validation];
+  for (const [i, { nats, accuracy }] of found.entries()) {
+    assert.ok(Math.abs(nats - value[i].nats) < 1e-5 * nats, `${nats} and ${value[i].nats}`);
+    assert.equal(accuracy, value[i].accuracy);
+  }
+  assert.equal(found[1].bitsPerByte, null);
+}
+
+test('the loss counts the targets that are given, and only those', () =>
+  agrees(
+    SIZES,
+    [
+      { ids: [1, 2, 3, 4], targets: [-1, 7, -1, 11] },
+      { ids: [5], targets: [0] },
+    ],
+    [{ ids: [9, 8, 7], targets: [8, -1, 6] }],
+  ));
+
+test('an encoder-decoder learns from examples with a source', () =>
+  agrees(
+    { ...SIZES, kind: 'encoder_decoder', n_encoder_layers: 1 },
+    [
+      { ids: [0, 2], targets: [2, 3], source: [4, 5, 6, 7] },
+      { ids: [0, 9, 8], targets: [9, -1, 8], source: [1] },
+    ],
+    [{ ids: [0], targets: [1], source: [2, 3] }],
+  ));
+
+test('a list of ids alone predicts each token after the first', async () => {
+  const lists = [
+    [1, 2, 3],
+    [4, 5, 6, 7],
+  ];
+  const full = lists.map((ids) => ({ ids, targets: [...ids.slice(1), -1] }));
+  const [a, b] = await Promise.all([lists, full].map((examples) => ran(SIZES, { examples }, { steps: 3 })));
+  assert.deepEqual(a, b);
+});
+
+test('addition is learnt, and the texts of the vocabulary are those of the tokenizer', async () => {
+  const vocabulary = ['0', '1', '2', '3', '4', '='];
+  const options = { steps: 60, batchTokens: 4096, lr: 0.01, validation: 0.2, validateEvery: 0 };
+  const { steps, value } = await ran(ADDITION, { examples: SUMS, vocabulary }, options, async (run) => {
+    const model = await run.model();
+    const ids = await model.encode('3 4 =');
+    const text = (await model.complete(ids, { maxTokens: 1, temperature: 0 })).text;
+    const files = await run.files();
+    model.dispose();
+    return {
+      ids,
+      text,
+      names: files.map((file) => file.name),
+      score: await scoreOf(
+        await load(
+          Object.fromEntries([
+            ['config', JSON.parse(new TextDecoder().decode(files[0].bytes))],
+            ['weights', files[1].bytes],
+          ]),
+          { dtype: 'f32' },
+        ),
+        SUMS,
+      ),
+    };
+  });
+  assert.equal(steps.at(-1).accuracy, 1);
+  assert.equal(steps.at(-1).tokens, 60 * 20); // one target of each of the 20 examples that are not held out
+  assert.ok(value.score.accuracy >= 0.8);
+  assert.deepEqual(value.ids, [3, 4, 5]);
+  assert.equal(value.text.trim(), '2');
+  assert.deepEqual(value.names, ['config.json', 'model.safetensors', 'tokenizer.json']);
+});
+
+test('each epoch has every example once, in an order that the seed decides', async () => {
+  const seen = (options) => ran(ADDITION, { examples: SUMS }, { steps: 8, batchTokens: 12, ...options });
+  const [a, b, other] = await Promise.all([seen({}), seen({}), seen({ seed: 2 })]);
+  assert.deepEqual(a, b);
+  assert.notDeepEqual(a.steps[0].loss, other.steps[0].loss);
+  assert.equal(a.steps[0].tokens, 4); // 12 rows hold 4 examples of 3 tokens
+});
+
+test('a function gives the examples of each step, the same as the array they come from', async () => {
+  const options = { steps: 12, batchTokens: 75 };
+  const given = [];
+  const examples = (step) => {
+    given.push(step);
+    return SUMS;
+  };
+  const [list, stream] = await Promise.all([
+    ran(ADDITION, { examples: SUMS }, options),
+    ran({ ...ADDITION, context_length: 4 }, { examples }, options),
+  ]);
+  assert.deepEqual(stream, list);
+  assert.deepEqual(
+    [...new Set(given)].slice(0, 12),
+    Array.from({ length: 12 }, (_, i) => i + 1),
+  );
+});
+
+test('a checkpoint continues a run on examples bit for bit', async () => {
+  const options = { steps: 30, batchTokens: 12 };
+  const whole = await ran(ADDITION, { examples: SUMS }, options);
+  const run = train(ADDITION, { examples: SUMS }, options);
+  for await (const { step } of run) if (step === 5) break;
+  const checkpoint = await run.checkpoint();
+  await run.dispose();
+  const { steps } = await ran(ADDITION, { examples: SUMS }, { ...options, checkpoint });
+  assert.ok(steps.length < 30 && steps.length > 0);
+  assert.deepEqual(steps, whole.steps.slice(-steps.length));
+});
+
+test('examples that cannot be learnt from are refused, each with its place', async () => {
+  /** @type {[any, any, string, RegExp][]} */
+  const cases = [
+    [{ examples: [] }, {}, 'bad-argument', /at least one example/],
+    [{ examples: 5 }, {}, 'bad-argument', /examples: 5, expected a list/],
+    [{ examples: [[1, 2], 7] }, {}, 'bad-argument', /example 1 of the examples is 7/],
+    [{ examples: [[1]] }, {}, 'bad-argument', /example 0 of the examples has no target/],
+    [{ examples: [[1, 12]] }, {}, 'bad-token', /holds 12 at place 1.*0 to 11/],
+    [{ examples: [{ ids: [1, 2], targets: [1] }] }, {}, 'bad-argument', /2 ids and 1 targets/],
+    [{ examples: [{ ids: [1, 2], targets: [1, -2] }] }, {}, 'bad-argument', /hold -2/],
+    [{ examples: [{ ids: [1, 2], source: [3] }] }, {}, 'bad-argument', /has a source/],
+    [{ examples: [[1, 2]], vocabulary: ['a', 'a'] }, {}, 'bad-argument', /different texts/],
+    [{ examples: [[1, 2]], vocabulary: ['a', 'b', 'c'] }, {}, 'bad-config', /vocab_size is 12, .* 3 texts/],
+    [{ examples: [[1, 2]] }, { vocabSize: 300 }, 'bad-option', /options of a text/],
+    [{ examples: [[1, 2, 3]] }, { batchTokens: 2 }, 'bad-option', /less than one example of 3 tokens/],
+    [{ examples: [[1, 2]] }, { validation: 0.9 }, 'bad-option', /none would be left/],
+    [{ examples: [[1, 2]] }, { validation: [[12]] }, 'bad-token', /example 0 of validation/],
+    [{ examples: () => 3 }, {}, 'bad-argument', /examples of step 1: 3/],
+    [{ examples: () => Array(999).fill([1, 2]) }, {}, 'bad-argument', /1998 tokens, more than batchTokens, 1024/],
+  ];
+  for (const [data, options, code, message] of cases)
+    await assert.rejects(ran(SIZES, data, { steps: 1, ...options }), { code, message }, JSON.stringify(data));
+  const long = { examples: [Array(9).fill(1)] };
+  await assert.rejects(ran({ ...SIZES, context_length: 8 }, long, {}), { code: 'context-full' });
+  await assert.rejects(ran({ ...SIZES, kind: 'encoder' }, { examples: [[1, 2]] }, {}), { code: 'unsupported' });
+});

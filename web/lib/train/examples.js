@@ -1,0 +1,234 @@
+// examples.js - sequences of token ids to train on: checks them, and makes the packed batches of the trainer
+import { fail, show } from '../base/errors.js';
+import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
+
+/** @import { Ids } from '../index.js' */
+/**
+ * A sequence to learn from.
+ * @typedef {object} TrainExample
+ * @property {Ids} ids        at most as many as the context, whose default is one more than the longest example has
+ * @property {Ids} [targets]  for each position the token that is right there, -1: no part of the loss; default: the
+ *   token that follows, and -1 at the last position
+ * @property {Ids} [source]   encoder-decoders: what the encoder reads
+ */
+/** @typedef {readonly (Ids | TrainExample)[]} ExampleList  ids alone: each token after the first is predicted */
+/**
+ * Data that is no text.
+ * @typedef {object} ExampleSet
+ * @property {ExampleList | ((step: number) => ExampleList)} examples  all of them, which each epoch has in another
+ *   order; or a function that gives those of a step, counted from 1, the same whenever it is called
+ * @property {readonly string[]} [vocabulary]  the text of each id; default: the ids as numbers
+ */
+/**
+ * An example, checked.
+ * @typedef {{ids: number[], targets: number[], source: number[]}} Checked
+ */
+/**
+ * A packed batch: for each sequence n, n_source, n ids, n targets, the ids of the source.
+ * @typedef {{packed: Int32Array, n: number}} Batch  n: sequences
+ */
+
+/** Rows of one pass of the trainer; a larger batch takes several. */
+const PASS_ROWS = 4096;
+
+/** The vocabulary as a tokenizer.json: each text is a token of its own, between spaces. @param {string[]} words */
+const tokenizerOf = (words) =>
+  JSON.stringify({
+    added_tokens: words.map((content, id) => ({ id, content, lstrip: true, special: false })),
+    model: { type: 'BPE', vocab: Object.fromEntries(words.map((word, id) => [word, id])), merges: [] },
+  });
+
+/** Rows that an example takes in a batch. @param {Checked} example */
+const rowsOf = ({ ids, source }) => Math.max(ids.length, source.length);
+
+/**
+ * @param {unknown} value
+ * @param {string} what  for messages
+ * @param {number} vocab
+ * @returns {number[]}
+ */
+function idsOf(value, what, vocab) {
+  const tooMany = (/** @type {number} */ n) => fail('bad-argument', `${what} has ${n} entries`);
+  const list = readValue(what, () => entriesOf(value, LIMITS.ids, tooMany));
+  return checkedIds(list ?? fail('bad-argument', `${what} is ${show(value)}, expected a list of ids`), what, vocab);
+}
+
+/** Tokens of an example that is not checked yet. @param {any} example */
+const lengthOf = (example) =>
+  Math.max(Number((example?.ids ?? example)?.length) || 0, Number(example?.source?.length) || 0);
+
+/** @param {unknown} value @param {string} what @param {number} vocab @returns {number[]} */
+function targetsOf(value, what, vocab) {
+  const list = readValue(what, () => entriesOf(value, LIMITS.ids, () => fail('bad-argument', `${what} are too many`)));
+  const wrong = list?.find((t) => !(Number.isInteger(t) && t >= -1 && t < vocab));
+  if (!list || wrong !== undefined)
+    fail('bad-argument', `the ${what} hold ${show(wrong)}, expected ids from 0 to ${vocab - 1}, or -1 for none`);
+  return list;
+}
+
+/**
+ * @param {any} example
+ * @param {string} what  for messages
+ * @param {import('../config/config.js').Config} config
+ * @returns {Checked}
+ */
+function checkedExample(example, what, config) {
+  const { vocab_size: vocab, context_length: most, kind } = config;
+  const { ids: given = example, targets, source } = example ?? {};
+  const ids = idsOf(given, what, vocab);
+  const next = targets === undefined ? [...ids.slice(1), -1] : targetsOf(targets, `targets of ${what}`, vocab);
+  if (next.length !== ids.length)
+    fail('bad-argument', `${what} has ${ids.length} ids and ${next.length} targets, expected as many`);
+  if (!next.some((t) => t >= 0)) fail('bad-argument', `${what} has no target: nothing can be learnt from it`);
+  if ((kind === 'encoder_decoder') !== (source !== undefined))
+    fail('bad-argument', `${what} has ${source ? 'a' : 'no'} source, and the model is of kind ${kind}`);
+  const checked = { ids, targets: next, source: source === undefined ? [] : idsOf(source, `source of ${what}`, vocab) };
+  const rows = rowsOf(checked);
+  if (rows > most) fail('context-full', `${what} has ${rows} tokens, the context holds ${most}`);
+  return checked;
+}
+
+/**
+ * @param {any} value
+ * @param {string} what  for messages
+ * @param {import('../config/config.js').Config} config
+ */
+function checkedList(value, what, config) {
+  const tooMany = (/** @type {number} */ n) => fail('bad-argument', `${what}: ${n} examples are too many`);
+  const list = readValue(what, () => entriesOf(value, LIMITS.ids, tooMany));
+  if (!list?.length) fail('bad-argument', `${what}: ${show(value)}, expected a list of at least one example`);
+  return list.map((example, i) => checkedExample(example, `example ${i} of ${what}`, config));
+}
+
+/** @param {Checked[]} list @returns {Batch} */
+export function pack(list) {
+  const all = list.flatMap(({ ids, targets, source }) => [ids.length, source.length, ...ids, ...targets, ...source]);
+  return { packed: Int32Array.from(all), n: list.length };
+}
+
+/**
+ * Consecutive examples, as many in each batch as have room.
+ * @param {Checked[]} list
+ * @param {number} rows
+ */
+function packAll(list, rows) {
+  const groups = [/** @type {Checked[]} */ ([])];
+  let used = 0;
+  for (const example of list) {
+    used += rowsOf(example);
+    if (used > rows) {
+      groups.push([]);
+      used = rowsOf(example);
+    }
+    groups[groups.length - 1].push(example);
+  }
+  return groups.map(pack);
+}
+
+/**
+ * The numbers 0 .. n - 1 in an order that depends on the seed (Fisher-Yates; numbers by splitmix32).
+ * @param {number} n
+ * @param {number} seed
+ */
+function shuffled(n, seed) {
+  const order = Array.from({ length: n }, (_, i) => i);
+  let state = seed | 0;
+  for (let i = n - 1; i > 0; i--) {
+    state = (state + 0x9e3779b9) | 0;
+    let x = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    x = Math.imul(x ^ (x >>> 15), 0x735a2d97);
+    const j = ((x ^ (x >>> 15)) >>> 0) % (i + 1);
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
+}
+
+/**
+ * The examples of each step, counted from 1: all of them where they fit, otherwise the next ones of an epoch.
+ * @param {Checked[]} list
+ * @param {number} size  examples of a step
+ * @param {number} seed
+ * @returns {(step: number) => Batch}
+ */
+function inEpochs(list, size, seed) {
+  const all = size >= list.length ? pack(list) : null;
+  let order = shuffled(list.length, seed),
+    epoch = 0;
+  return (step) =>
+    all ??
+    pack(
+      Array.from({ length: size }, (_, i) => {
+        const at = (step - 1) * size + i,
+          now = Math.floor(at / list.length);
+        if (now !== epoch) order = shuffled(list.length, seed + now);
+        epoch = now;
+        return list[order[at % list.length]];
+      }),
+    );
+}
+
+/**
+ * What a run on examples needs: the completed configuration, the trainer's sizes, and the batch of each step.
+ * @param {ExampleSet} data
+ * @param {any} o  options of train: seed, batchTokens, validation
+ * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../config/config.js').Config} configOf
+ */
+export function planOf(data, { seed, batchTokens, validation }, configOf) {
+  const { examples, vocabulary } = data;
+  const words = vocabulary && entriesOf(vocabulary, LIMITS.ids, (n) => fail('bad-argument', `${n} words are too many`));
+  if (
+    words === null ||
+    words?.some((word) => typeof word !== 'string' || !word) ||
+    new Set(words).size !== words?.length
+  )
+    if (vocabulary !== undefined) fail('bad-argument', 'the vocabulary is no list of different texts');
+  const isStream = typeof examples === 'function';
+  const longest = isStream ? 127 : Math.max(1, ...Array.from(examples, lengthOf));
+  const config = configOf({ vocab_size: words?.length, context_length: longest + 1 });
+  const texts = words ?? Array.from({ length: config.vocab_size }, (_, id) => String(id));
+  if (texts.length !== config.vocab_size)
+    fail('bad-config', `vocab_size is ${config.vocab_size}, the vocabulary has ${texts.length} texts`);
+  const split = isStream
+    ? { all: [], held: [] }
+    : splitOf(checkedList(examples, 'the examples', config), validation, seed);
+  if (validation !== null && typeof validation !== 'number') split.held = checkedList(validation, 'validation', config);
+  const most = isStream ? config.context_length : Math.max(...split.all.map(rowsOf));
+  const total = split.all.reduce((sum, example) => sum + rowsOf(example), 0);
+  const rows = isStream ? batchTokens : Math.min(batchTokens, total);
+  if (rows < most) fail('bad-option', `batchTokens is ${batchTokens}, less than one example of ${most} tokens`);
+  const passes = Math.max(2, Math.ceil(rows / PASS_ROWS)),
+    passRows = Math.max(Math.ceil(rows / passes) + most - 1, config.context_length);
+  const streamed = (/** @type {number} */ step) => {
+    const what = `the examples of step ${step}`,
+      list = checkedList(
+        readValue(what, () => /** @type {Function} */ (examples)(step)),
+        what,
+        config,
+      );
+    const n = list.reduce((sum, example) => sum + rowsOf(example), 0);
+    if (n > batchTokens) fail('bad-argument', `${what} have ${n} tokens, more than batchTokens, ${batchTokens}`);
+    return pack(list);
+  };
+  const size = total <= rows ? split.all.length : Math.floor(rows / most);
+  return {
+    config,
+    options: { batch_tokens: passes * passRows, micro_tokens: passRows },
+    tokenizer: tokenizerOf(texts),
+    held: split.held.length ? packAll(split.held, rows) : null,
+    batchOf: isStream ? streamed : inEpochs(split.all, size, seed),
+  };
+}
+
+/**
+ * Hold out a share of the examples, chosen by the seed.
+ * @param {Checked[]} list
+ * @param {unknown} share
+ * @param {number} seed
+ */
+function splitOf(list, share, seed) {
+  if (typeof share !== 'number') return { all: list, held: /** @type {Checked[]} */ ([]) };
+  const n = Math.max(1, Math.round(list.length * share));
+  if (n >= list.length) fail('bad-option', `validation is ${share}: of ${list.length} examples none would be left`);
+  const order = shuffled(list.length, ~seed).map((i) => list[i]);
+  return { all: order.slice(n), held: order.slice(0, n) };
+}
