@@ -28,12 +28,14 @@ async function shortRun(name, options) {
   const lab = await openLab(name);
   const model = await modelOf(lab.model);
   const run = runLab(name, { model, size: 'short', ...options });
-  const figures = {};
+  const figures = {},
+    doing = [];
   for (let last = 0; ;) {
     const { done, value } = await run.next();
-    if (done) return { model, figures, result: value };
+    if (done) return { model, figures, doing, result: value };
     assert.ok(value.progress >= last && value.progress <= 1, `${name}: ${value.progress} after ${last}`);
     last = value.progress;
+    doing.push(value.doing);
     for (const figure of value.figures) figures[figure.id] = figure;
   }
 }
@@ -71,6 +73,7 @@ for (const name of LABS)
     const { figures, result } = await shortRun(name, { seed: 2 });
     assert.ok(Object.keys(figures).length > 0);
     for (const figure of Object.values(figures)) checkFigure(figure);
+    assert.equal(result.claims.length, lab.claims.length);
     assert.deepEqual([result.lab, result.seed, result.seconds > 0], [name, 2, true]);
     for (const { claim, source, expected, measured, holds } of result.claims)
       assert.ok([claim, source, expected, measured].every(isText) && typeof holds === 'boolean', claim);
@@ -133,8 +136,8 @@ const rotated =
     return out;
   };
 
-test('cache: losses at wrong positions are those of queries and keys that are rotated otherwise', async () => {
-  const { model, figures } = await shortRun('cache');
+test('cache: the loss with a forgotten offset is that of queries and keys that are rotated back to position 0', async () => {
+  const { model, figures, result } = await shortRun('cache');
   const ids = await model.encode(figures.texts.texts[0].text.replace('<|endoftext|>', ''));
   const first = ids.length - 20;
   const lossOf = async (/** @type {(position: number) => number} */ by) => {
@@ -143,7 +146,24 @@ test('cache: losses at wrong positions are those of queries and keys that are ro
     const { perToken } = await model.loss(ids, { perToken: true, edits });
     return perToken.data.slice(first).reduce((sum, x) => sum + x, 0) / 19;
   };
-  const [shifted, forgotten] = figures.shift.curves;
-  for (const [i, shift] of shifted.x.entries()) assert.ok(Math.abs(shifted.y[i] - (await lossOf(() => shift))) < 1e-4);
-  assert.ok(Math.abs(forgotten.y[0] - (await lossOf((position) => -position))) < 1e-4);
+  const { measured } = result.claims[2];
+  const [right, forgotten] = [await lossOf(() => 0), await lossOf((position) => -position)];
+  assert.ok(measured.endsWith(`loss ${forgotten.toFixed(2)} instead of ${right.toFixed(2)}`), measured);
+});
+
+test('ioi: the difference of logits is that of plain passes over the sentences that the run names', async () => {
+  const { model, doing, result } = await shortRun('ioi', { seed: 3 });
+  assert.equal(doing.length, 4);
+  const apart = [];
+  for (const text of doing) {
+    const [, a, b] = /(\w+) and (\w+) (?:went|were)/.exec(text);
+    const [giver] = [a, b].filter((name) => text.includes(`. ${name} `));
+    const ids = await Promise.all([a, b].map((name) => model.encode(` ${name}`, { addSpecialTokens: false })));
+    assert.ok(giver && ids.every((list) => list.length === 1), text);
+    const { data } = (await model.forward(text, { logits: 'last' })).logits;
+    apart.push((data[ids[0][0]] - data[ids[1][0]]) * (giver === a ? -1 : 1));
+  }
+  const mean = apart.reduce((sum, x) => sum + x, 0) / apart.length;
+  const right = apart.filter((x) => x > 0).length;
+  assert.equal(result.claims[0].measured, `${mean.toFixed(2)} logits apart, in ${right} of 4`);
 });

@@ -1,21 +1,15 @@
 // cache_lab.js - the kv cache: the same text with and without it, its time, and rotated positions that go wrong with it
-import { largest, mean } from './numbers.js';
+import { curvesOf, largest, mean } from './measures.js';
 
 /** @import { Edit, Model, Tensor } from '../index.js' */
-/** @import { Claim, Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
-/**
- * A text, generated without and with the cache. apart: the largest difference of two logits; times: how many times the
- * time with the cache the time without it is.
- * @typedef {{texts: number[][], apart: number, times: number}} Twice
- */
-/** @typedef {{wrong: number[], right: number, forgotten: number}} Wrong a text; losses, in nats a token */
+/** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
 
 const PROMPT = 'Once upon a time';
 const TUTORIAL = 'Building a Transformer: The Complete Forward Pass';
+const X = { name: 'new tokens', unit: '' };
+const Y = { name: 'time', unit: 'ms' };
 /** The time of a step is the least of as many. */
 const REPEATS = 3;
-/** How many positions too far the new tokens stand. */
-const SHIFTS = [0, 1, 2, 4, 8, 16, 32, 64, 128];
 
 /**
  * The most likely token.
@@ -54,30 +48,12 @@ async function forgottenOffset(model, ids, from) {
 }
 
 /**
- * The mean loss of the text's new tokens after the first, in nats, where all of them stand `shift` positions too far:
- * behind as many other tokens, which no query sees.
- * @param {Model} model
- * @param {number[]} ids
- * @param {number} from  of the first new token
- * @param {number} shift
- */
-async function shiftedLoss(model, ids, from, shift) {
-  const edits = Array.from({ length: shift }, (_, i) => ({
-    at: 'blocks.*.attn.hook_attn_scores',
-    index: from + i,
-    set: -1e30,
-  }));
-  const all = [...ids.slice(0, from), ...new Array(shift).fill(ids[0]), ...ids.slice(from)];
-  const { perToken } = await model.loss(all, { perToken: true, edits });
-  return mean(/** @type {Tensor} */ (perToken).data.slice(from - ids.length + 1));
-}
-
-/**
  * Generates the text twice, token by token.
  * @param {Model} model
  * @param {number[]} prompt
  * @param {number} n  new tokens
- * @returns {AsyncGenerator<LabReport, Twice, void>}
+ * @returns {AsyncGenerator<LabReport, {texts: number[][], apart: number, times: number}, void>}  without and with the
+ *   cache; the largest difference of two logits; how many times the time with the cache that without it is
  */
 async function* generateTwice(model, prompt, n) {
   const session = await model.session();
@@ -108,7 +84,7 @@ async function* generateTwice(model, prompt, n) {
         texts[i].push(best(logits[i], model.special.eos));
       }
       apart = Math.max(apart, largest(logits[0].map((x, i) => Math.abs(x - logits[1][i]))));
-      const figures = t % 5 === 0 || t === n ? [timeFigure(curves)] : [];
+      const figures = t % 5 === 0 || t === n ? [curvesOf('time', 'Time for a text', X, Y, curves)] : [];
       yield { progress: (0.5 * t) / n, doing: `token ${t} of ${n}, with and without the cache`, figures };
     }
   } finally {
@@ -118,96 +94,32 @@ async function* generateTwice(model, prompt, n) {
 }
 
 /**
- * @param {{name: string, x: number[], y: number[]}[]} curves  the run goes on with them
- * @returns {Figure}
- */
-const timeFigure = (curves) => ({
-  id: 'time',
-  kind: 'curves',
-  title: 'Time for a text of n new tokens',
-  x: { name: 'new tokens', unit: '' },
-  y: { name: 'time', unit: 'ms' },
-  curves: curves.map(({ name, x, y }) => ({ name, x: x.slice(), y: y.slice() })),
-});
-
-/**
- * What wrong positions do to the text of n new tokens behind a prompt.
+ * What a forgotten offset does to a text of n new tokens behind a prompt.
  * @param {Model} model
  * @param {number[]} ids  prompt and text
  * @param {number} n
- * @param {number[]} shifts
- * @returns {AsyncGenerator<LabReport, Wrong, void>}
+ * @returns {AsyncGenerator<LabReport, {wrong: number[], right: number, forgotten: number}, void>}  the text that comes
+ *   out; the losses of `ids`, in nats a token
  */
-async function* misplace(model, ids, n, shifts) {
+async function* misplace(model, ids, n) {
   const first = ids.length - n;
   const wrong = ids.slice(0, first);
   while (wrong.length < ids.length) {
     const edits = await forgottenOffset(model, wrong, first);
     wrong.push(best((await model.forward(wrong, { edits, logits: 'last' })).logits.data, model.special.eos));
-    const progress = 0.5 + (0.4 * (wrong.length - first)) / n;
+    const progress = 0.5 + (0.5 * (wrong.length - first)) / n;
     yield { progress, doing: 'the text with a forgotten offset', figures: [] };
   }
-  const edits = await forgottenOffset(model, ids, first);
-  const { perToken } = await model.loss(ids, { perToken: true, edits });
-  const forgotten = mean(/** @type {Tensor} */ (perToken).data.slice(first));
-  /** @type {number[]} */
-  const losses = [];
-  for (const shift of shifts) losses.push(await shiftedLoss(model, ids, first, shift));
   const texts = [
     { name: 'as it is', text: await model.decode(ids) },
     { name: 'with a forgotten offset', text: await model.decode(wrong) },
   ];
-  const curves = [
-    { name: 'shifted', x: shifts, y: losses },
-    { name: 'all at position 0', x: [0, largest(shifts)], y: [forgotten, forgotten] },
-  ];
-  const x = { name: 'positions too far', unit: '' };
-  const y = { name: 'loss', unit: 'nats a token' };
-  const title = 'Loss of the same text, its new tokens placed too far';
-  yield {
-    progress: 1,
-    doing: 'done',
-    figures: [
-      { id: 'texts', kind: 'texts', title: 'The most likely text', texts },
-      { id: 'shift', kind: 'curves', title, x, y, curves },
-    ],
+  yield { progress: 1, doing: 'done', figures: [{ id: 'texts', kind: 'texts', title: 'The most likely text', texts }] };
+  const lossOf = async (/** @type {Edit[]} */ edits) => {
+    const { perToken } = await model.loss(ids, { perToken: true, edits });
+    return mean(/** @type {Tensor} */ (perToken).data.slice(first));
   };
-  return { wrong, right: losses[0], forgotten };
-}
-
-/**
- * @param {number} n       new tokens
- * @param {Twice} twice
- * @param {Wrong} misplaced
- * @returns {Claim[]}
- */
-function claimsOf(n, { texts: [ids, cached], apart, times }, { wrong, right, forgotten }) {
-  const first = ids.length - n;
-  const same = (/** @type {number[]} */ other) => ids.filter((id, i) => i >= first && id === other[i]).length;
-  const positions = (n * (first + ids.length - 1)) / 2 / (ids.length - 1);
-  return [
-    {
-      claim: 'The text with the cache is that without it',
-      source: `${TUTORIAL}: "exactly one test"`,
-      expected: 'the same tokens, logits within 0.00001',
-      measured: `${same(cached)} of ${n} tokens the same, logits apart by ${apart}`,
-      holds: same(cached) === n && apart <= 1e-5,
-    },
-    {
-      claim: '100 tokens take about 30 times as long without the cache',
-      source: `${TUTORIAL}: each step runs the whole prefix again`,
-      expected: 'between 15 and 60 times',
-      measured: `${times.toFixed(1)} times at ${n} tokens, ${positions.toFixed(1)} times as many positions`,
-      holds: n === 100 && times >= 15 && times <= 60,
-    },
-    {
-      claim: 'A forgotten RoPE offset spoils the text, in silence',
-      source: `${TUTORIAL}: "The offset is the subtle part"`,
-      expected: 'other tokens and a higher loss',
-      measured: `${same(wrong)} of ${n} tokens the same, loss ${forgotten.toFixed(2)} instead of ${right.toFixed(2)}`,
-      holds: same(wrong) < n && forgotten > right,
-    },
-  ];
+  return { wrong, right: await lossOf([]), forgotten: await lossOf(await forgottenOffset(model, ids, first)) };
 }
 
 /**
@@ -216,11 +128,26 @@ function claimsOf(n, { texts: [ids, cached], apart, times }, { wrong, right, for
  */
 async function* run({ model: given, size, change }) {
   const model = /** @type {Model} */ (given);
-  const short = size === 'short';
-  const n = short ? 20 : change;
-  const twice = yield* generateTwice(model, await model.encode(PROMPT), n);
-  const misplaced = yield* misplace(model, twice.texts[0], n, short ? SHIFTS.slice(0, 3) : SHIFTS);
-  return { claims: claimsOf(n, twice, misplaced) };
+  const n = size === 'short' ? 20 : change;
+  const { texts, apart, times } = yield* generateTwice(model, await model.encode(PROMPT), n);
+  const [ids, cached] = texts;
+  const { wrong, right, forgotten } = yield* misplace(model, ids, n);
+  const first = ids.length - n;
+  const same = (/** @type {number[]} */ other) => ids.filter((id, i) => i >= first && id === other[i]).length;
+  const positions = (n * (first + ids.length - 1)) / 2 / (ids.length - 1);
+  return {
+    found: [
+      [`${same(cached)} of ${n} tokens the same, logits apart by ${apart}`, same(cached) === n && apart <= 1e-5],
+      [
+        `${times.toFixed(1)} times at ${n} tokens, ${positions.toFixed(1)} times as many positions`,
+        n === 100 && times >= 15 && times <= 60,
+      ],
+      [
+        `${same(wrong)} of ${n} tokens the same, loss ${forgotten.toFixed(2)} instead of ${right.toFixed(2)}`,
+        same(wrong) < n && forgotten > right,
+      ],
+    ],
+  };
 }
 
 /** @type {Lab} */
@@ -234,10 +161,26 @@ export const lab = {
     { paper: TUTORIAL, where: 'tutorial 1, generation' },
     { paper: 'Su et al. 2021, RoFormer', where: 'section 3.2.2', url: 'https://arxiv.org/abs/2104.09864' },
   ],
+  claims: [
+    {
+      claim: 'The text with the cache is that without it',
+      source: `${TUTORIAL}: "exactly one test"`,
+      expected: 'the same tokens, logits within 0.00001',
+    },
+    {
+      claim: '100 tokens take about 30 times as long without the cache',
+      source: `${TUTORIAL}: each step runs the whole prefix again`,
+      expected: 'between 15 and 60 times',
+    },
+    {
+      claim: 'A forgotten RoPE offset spoils the text, in silence',
+      source: `${TUTORIAL}: "The offset is the subtle part"`,
+      expected: 'other tokens and a higher loss',
+    },
+  ],
   look: [
     'Time: without the cache it grows with the square of the length, with it almost in a straight line.',
-    'Loss: to place all new tokens a few positions too far costs almost nothing, because RoPE is about differences ' +
-      'of positions. At position 0, all of them, they have lost their order.',
+    'Text: with a forgotten offset all new tokens stand at position 0. They have lost their order, and no shape tells.',
   ],
   refutes: 'Two different tokens or logits, or a time without cache that grows no faster than the time with it.',
   model: 'stories-1m.gguf',

@@ -9,6 +9,7 @@ import { GlassformerError } from '../index.js';
  * @property {string} title
  * @property {string} claim      the finding, in one or two sentences
  * @property {{paper: string, where: string, url?: string}[]} references  where: section, figure or table
+ * @property {{claim: string, source: string, expected: string}[]} claims  what a run measures
  * @property {string[]} look     what to look at in the figures
  * @property {string} refutes    what would refute the claim
  * @property {string | null} model  the file in `weights/` that `run` measures; null: the lab trains its own
@@ -61,15 +62,23 @@ import { GlassformerError } from '../index.js';
  * @property {{name: string, text: string}[]} texts
  */
 /**
- * One sentence of a finding beside what was measured.
+ * What `Lab.run` ends with. found: for each of the lab's claims what was measured, and whether the claim holds;
+ * trained: the model as GGUF, of a lab that trains.
+ * @typedef {{found: [string, boolean][], trained?: Uint8Array}} LabOutcome
+ */
+/**
+ * A sentence of a finding beside what was measured.
  * @typedef {{claim: string, source: string, expected: string, measured: string, holds: boolean}} Claim
  */
-/** @typedef {{claims: Claim[], trained?: Uint8Array}} LabOutcome trained: the model as GGUF, of a lab that trains */
-/** @typedef {{lab: string, seed: number, seconds: number} & LabOutcome} LabResult seconds: without the reader's time */
+/**
+ * What `runLab` ends with. seconds: without those of the reader.
+ * @typedef {{lab: string, seed: number, seconds: number, claims: Claim[], trained?: Uint8Array}} LabResult
+ */
 
 /** @type {Record<string, () => Promise<{lab: Lab}>>} */
 const MODULES = {
   cache: () => import('./cache_lab.js'),
+  ioi: () => import('./ioi_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */
@@ -111,7 +120,11 @@ export async function* runLab(name, { model, seed = 1, size = 'full', change, si
       const start = performance.now();
       const { done, value } = await run.next();
       ms += performance.now() - start;
-      if (done) return { lab: name, seed, seconds: ms / 1000, ...value };
+      if (done) {
+        const { found, ...trained } = value;
+        const claims = lab.claims.map((claim, i) => ({ ...claim, measured: found[i][0], holds: found[i][1] }));
+        return { lab: name, seed, seconds: ms / 1000, claims, ...trained };
+      }
       yield value;
     }
   } finally {

@@ -1,0 +1,87 @@
+// measures.js - what several labs compute, and the figures that several show
+
+/** @import { Tensor } from '../index.js' */
+/** @import { Axis, Curves, Matrix } from './labs.js' */
+
+/** @param {ArrayLike<number>} list */
+export const mean = (list) => Array.from(list).reduce((sum, x) => sum + x, 0) / list.length;
+
+/** The largest number of a list. @param {ArrayLike<number>} list */
+export const largest = (list) => Array.from(list).reduce((most, x) => Math.max(most, x), -Infinity);
+
+/**
+ * Random integers from 0 to below n, by a linear congruence: the same for a seed on every machine.
+ * @param {number} seed
+ */
+export function randomIntegers(seed) {
+  let state = Math.imul(seed, 0x9e3779b9) >>> 0;
+  return (/** @type {number} */ n) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+}
+
+/**
+ * A weight of a pattern.
+ * @param {Tensor} pattern  [head, query, key]
+ * @param {number} head
+ * @param {number} query
+ * @param {number} key
+ */
+export const weightOf = ({ data, shape: [, queries, keys] }, head, query, key) =>
+  data[(head * queries + query) * keys + key];
+
+/** Adds to the cells of a table. @param {number[][]} table @param {(row: number, column: number) => number} value */
+export const addTo = (table, value) => table.forEach((row, i) => row.forEach((_, j) => (row[j] += value(i, j))));
+
+/** @param {number} rows @param {number} columns */
+export const zeros = (rows, columns) => Array.from({ length: rows }, () => new Array(columns).fill(0));
+
+/**
+ * The cells of a table, the largest first.
+ * @param {number[][]} table  [layer][head]
+ */
+export const ranked = (table) =>
+  table.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value }))).sort((a, b) => b.value - a.value);
+
+/** @param {{layer: number, head: number}} at  counted from 0, as in the names of points */
+export const headName = ({ layer, head }) => `head ${layer}.${head}`;
+
+/**
+ * A table with a row for each layer, by default with a column for each head.
+ * @param {string} id
+ * @param {string} title
+ * @param {string} unit
+ * @param {number[][]} values
+ * @param {[number, number]} range
+ * @param {{name: string, labels: string[]}} [columns]
+ * @returns {Matrix}
+ */
+export function byLayer(id, title, unit, values, range, columns) {
+  const labels = (/** @type {any[]} */ list) => list.map((_, i) => String(i));
+  const rows = { name: 'layer', labels: labels(values) };
+  return {
+    id,
+    kind: 'matrix',
+    title,
+    unit,
+    rows,
+    columns: columns ?? { name: 'head', labels: labels(values[0]) },
+    values: values.map((row) => row.slice()),
+    range,
+  };
+}
+
+/**
+ * The curves as they are now.
+ * @param {string} id
+ * @param {string} title
+ * @param {Axis} x
+ * @param {Axis} y
+ * @param {Curves['curves']} curves  a run may go on with them
+ * @returns {Curves}
+ */
+export const curvesOf = (id, title, x, y, curves) => ({
+  ...{ id, kind: 'curves', title, x, y },
+  curves: curves.map((each) => ({ name: each.name, x: each.x.slice(), y: each.y.slice() })),
+});
