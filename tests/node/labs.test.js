@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/index.js';
 import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
 import { run as commandLine } from './command_line.js';
 import { top } from './helpers.js';
@@ -26,7 +26,7 @@ async function modelOf(file) {
  */
 async function shortRun(name, options) {
   const lab = await openLab(name);
-  const model = await modelOf(lab.model);
+  const model = options?.model ?? (await modelOf(lab.model));
   const run = runLab(name, { model, size: 'short', ...options });
   const figures = {},
     doing = [];
@@ -166,4 +166,23 @@ test('ioi: the difference of logits is that of plain passes over the sentences t
   const mean = apart.reduce((sum, x) => sum + x, 0) / apart.length;
   const right = apart.filter((x) => x > 0).length;
   assert.equal(result.claims[0].measured, `${mean.toFixed(2)} logits apart, in ${right} of 4`);
+});
+
+test('sinks: the loss in a window is that of the same weights with a sliding window', async () => {
+  const config = { vocab_size: 200, d_model: 32, n_layers: 2, n_heads: 4, context_length: 64 };
+  const [model, windowed] = await Promise.all(
+    [0, 16].map((sliding_window) => create({ ...config, sliding_window }, { seed: 4 })),
+  );
+  const { result } = await shortRun('sinks', { model, seed: 6 });
+  const options = { maxTokens: 63, minTokens: 63, temperature: 1, topP: 1, seed: 6 };
+  const ids = [0, ...(await model.generate([0], options).result).ids];
+  const [window, all] = await Promise.all(
+    [windowed, model].map(async (each) => {
+      const { perToken } = await each.loss(ids, { perToken: true });
+      return (perToken.data.slice(15).reduce((sum, x) => sum + x, 0) / 48).toFixed(2);
+    }),
+  );
+  assert.equal(result.claims[1].measured, `${window} nats, ${all} with all tokens`);
+  model.dispose();
+  windowed.dispose();
 });

@@ -79,6 +79,7 @@ import { GlassformerError } from '../index.js';
 const MODULES = {
   cache: () => import('./cache_lab.js'),
   ioi: () => import('./ioi_lab.js'),
+  sinks: () => import('./sinks_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */
