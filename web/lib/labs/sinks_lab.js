@@ -1,4 +1,4 @@
-// sinks_lab.js - attention sinks: the first token's share of attention, and a sliding window with and without that token
+// sinks_lab.js - attention sinks: what heads give the first token, and a sliding window with and without that token
 import { byLayer, curvesOf, mean, weightOf } from './measures.js';
 
 /** @import { Model, Tensor } from '../index.js' */
