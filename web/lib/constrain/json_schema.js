@@ -10,11 +10,10 @@ import { fail, show } from '../base/errors.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, repeat, sequence, text } from './expression.js';
-import { LARGEST, integers } from './integers.js';
 import { checkKeywords, countsOf, fits, hasType, rangeOf, typesOf, valuesOf, KEYWORDS, TYPES } from './keywords.js';
 import { membersOf, uniqueItems } from './members.js';
 import { textsOf } from './merge.js';
-import { numbers } from './number_ranges.js';
+import { LARGEST, numbers } from './number_ranges.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
@@ -50,7 +49,7 @@ const SHARED = [
   ],
   ['gap', rule('space')],
   ['string', sequence(text('"'), repeat(rule('character'), 0, Infinity), text('"'))],
-  ['integer', integers(-Infinity, Infinity)],
+  ['integer', choice(text('0'), sequence(repeat(text('-'), 0, 1), chars('1-9'), repeat(digit, 0, 14)))],
   [
     'number',
     sequence(
@@ -241,7 +240,7 @@ class Compiler {
   number(range, at) {
     const type = range.isInteger ? 'integer' : 'number';
     if (range.low === -Infinity && range.high === Infinity && range.of === undefined) return rule(type);
-    if (range.isInteger && range.of === undefined) return integerRange(range, at);
+    if (range.isInteger && range.of === undefined) checkIntegers(range, at);
     const refuse = () =>
       fail('unsupported', `json: ${at}: multiples of ${range.of} need too many states: use a smaller multipleOf`);
     return (
@@ -368,17 +367,15 @@ class Compiler {
 const pointerPart = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
 
 /**
- * The integers between limits.
+ * Throws when no integer of at most 15 digits is between limits.
  * @param {import('./number_ranges.js').Range} range
  * @param {string} at
- * @returns {Expression}
  */
-function integerRange({ low, high, aboveLow, belowHigh }, at) {
+function checkIntegers({ low, high, aboveLow, belowHigh }, at) {
   const least = aboveLow ? Math.floor(low) + 1 : Math.ceil(low);
   const most = belowHigh ? Math.ceil(high) - 1 : Math.floor(high);
   if (!(least <= most)) fail('bad-option', `json: ${at}: there is no integer between its limits`);
   if (least > LARGEST || most < -LARGEST) fail('unsupported', `json: ${at}: its integers have more than 15 digits`);
-  return integers(least, most);
 }
 
 /**

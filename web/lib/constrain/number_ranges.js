@@ -15,6 +15,8 @@ import { explore, intersection, minimized, statesOf, trimmed } from './machine.j
 
 /** Most digits of a number. */
 const MAX_DIGITS = 15;
+/** The largest integer: JSON.parse gives all up to it exactly. */
+export const LARGEST = 10 ** MAX_DIGITS - 1;
 /** Largest divisor without its point, and most states of the smallest machine of its multiples. */
 const MAX_DIVISOR = 1000;
 const MAX_RESTS = 256;
