@@ -6,7 +6,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import prettier from 'prettier';
 
 export const top = fileURLToPath(new URL('..', import.meta.url));
 export const HEADER = 'src/glassformer.h';
@@ -149,11 +148,3 @@ export function expression(text) {
   if (rest) throw new Error(`${rest} in ${text} has no translation into JavaScript`);
   return out;
 }
-
-/**
- * A generated text as Prettier writes it.
- * @param {string} target  the file's path
- * @param {string} text
- */
-export const formatted = async (target, text) =>
-  prettier.format(text, { ...(await prettier.resolveConfig(join(top, 'package.json'))), filepath: target });

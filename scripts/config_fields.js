@@ -64,17 +64,12 @@ function listed([name, least, most, meaning]) {
 const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
 
 /**
- * The lines of a typedef's properties, at most 120 columns each.
+ * The lines of a typedef's properties.
  * @param {Row[]} rows
  * @param {(text: string) => string} spelled  gives the fields' names in `text`
  */
 const properties = (rows, spelled) =>
-  rows
-    .map(({ name, type, meaning }) =>
-      ` * @property {${type}} ${spelled(name)}  ${spelled(meaning)}`.replace(/(.{1,117}\S)(?: |$)/g, '$1\n *   '),
-    )
-    .join('\n')
-    .replace(/\n \*   (?=\n|$)/g, '');
+  rows.map(({ name, type, meaning }) => ` * @property {${type}} ${spelled(name)}  ${spelled(meaning)}`).join('\n');
 
 const unused = rowsOf(HEADER, 'GF_CONFIG_UNUSED').map(
   ([condition, flag]) => `{ field: '${flag}', when: (c) => ${expression(condition)} },`,

@@ -1,10 +1,9 @@
 // generate.js - makes the files of web/lib that repeat tables of the C sources; ./build.sh wasm runs it first
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatted, top } from './c_tables.js';
+import { top } from './c_tables.js';
 import * as configFields from './config_fields.js';
 import * as dtypes from './dtypes.js';
 import * as rosterRows from './roster_rows.js';
 
-for (const { TARGET, text } of [configFields, dtypes, rosterRows])
-  writeFileSync(join(top, TARGET), await formatted(TARGET, text()));
+for (const { TARGET, text } of [configFields, dtypes, rosterRows]) writeFileSync(join(top, TARGET), text());

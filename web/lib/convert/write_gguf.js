@@ -13,45 +13,26 @@ const TYPE = {
 };
 
 /**
- * @param {number} value
- * @returns {Value}
+ * What makes a value of a type.
+ * @type {<T>(type: number, of?: number) => (value: T) => Value}
  */
-export const u32 = (value) => ({ type: 4, value });
-/**
- * @param {number} value
- * @returns {Value}
- */
-export const f32 = (value) => ({ type: 6, value });
-/**
- * @param {boolean} value
- * @returns {Value}
- */
-export const bool = (value) => ({ type: 7, value });
-/**
- * @param {string} value
- * @returns {Value}
- */
-export const text = (value) => ({ type: 8, value });
-/**
- * @param {string[]} value
- * @returns {Value}
- */
-export const texts = (value) => ({ type: 9, of: 8, value });
-/**
- * @param {number[]} value
- * @returns {Value}
- */
-export const i32s = (value) => ({ type: 9, of: 5, value });
-/**
- * @param {number[]} value
- * @returns {Value}
- */
-export const f32s = (value) => ({ type: 9, of: 6, value });
-/**
- * @param {number[]} value
- * @returns {Value}
- */
-export const u8s = (value) => ({ type: 9, of: 0, value });
+const valueOf = (type, of) => (value) => ({ type, of, value });
+/** @type {(value: number) => Value} */
+export const u32 = valueOf(4);
+/** @type {(value: number) => Value} */
+export const f32 = valueOf(6);
+/** @type {(value: boolean) => Value} */
+export const bool = valueOf(7);
+/** @type {(value: string) => Value} */
+export const text = valueOf(8);
+/** @type {(value: string[]) => Value} */
+export const texts = valueOf(9, 8);
+/** @type {(value: number[]) => Value} */
+export const i32s = valueOf(9, 5);
+/** @type {(value: number[]) => Value} */
+export const f32s = valueOf(9, 6);
+/** @type {(value: number[]) => Value} */
+export const u8s = valueOf(9, 0);
 
 /** A growing byte buffer. */
 class ByteWriter {
