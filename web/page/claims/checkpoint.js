@@ -7,34 +7,12 @@ import { normal } from './arithmetic.js';
 /** @typedef {{config: any, weights: Weights}} Checkpoint */
 
 /**
- * A safetensors file.
- * @param {Weights} weights
- * @returns {Uint8Array}
- */
-export function safetensors(weights) {
-  /** @type {Record<string, any>} */
-  const header = {};
-  let at = 0;
-  for (const [name, { shape, data }] of Object.entries(weights))
-    header[name] = { dtype: 'F32', shape, data_offsets: [at, (at += data.byteLength)] };
-  const json = new TextEncoder().encode(JSON.stringify(header));
-  const file = new Uint8Array(8 + json.length + at);
-  new DataView(file.buffer).setUint32(0, json.length, true);
-  file.set(json, 8);
-  let to = 8 + json.length;
-  for (const { data } of Object.values(weights)) {
-    const view = new DataView(file.buffer, to);
-    data.forEach((v, i) => view.setFloat32(4 * i, v, true));
-    to += data.byteLength;
-  }
-  return file;
-}
-
-/**
- * What `load` takes.
+ * The model of a checkpoint, from a safetensors file of its weights.
+ * @param {typeof import('glassformer')} glassformer
  * @param {Checkpoint} checkpoint
  */
-export const asSource = ({ config, weights }) => ({ weights: safetensors(weights), config });
+export const loaded = async (glassformer, { config, weights }) =>
+  glassformer.load({ weights: await glassformer.toSafetensors(weights), config });
 
 /**
  * Gains about 1, biases small, matrices wide enough that every part has its say.

@@ -1,7 +1,7 @@
 // claims/claim.js - what a claim is, and the models that claims are about: used, freed, refused
 
 import { distance } from './arithmetic.js';
-import { asSource } from './checkpoint.js';
+import { loaded } from './checkpoint.js';
 import { WORDS } from './configs.js';
 import { atMost, same, text as numberText } from './outcome.js';
 import { flat } from './reference/parts.js';
@@ -53,7 +53,7 @@ export async function using(making, use) {
 export const ofFile = (id, text, make, use) =>
   claim(id, text, (g) => {
     const made = make();
-    return using(g.load(asSource(made)), (model) => use(model, made, g));
+    return using(loaded(g, made), (model) => use(model, made, g));
   });
 
 /**

@@ -3,10 +3,15 @@
 /**
  * An attachment.
  * @param {(seen: boolean) => void} tell  at once, and whenever it changes
+ * @param {number} [threshold]  share of the element that must be in view; 0: any
  * @returns {import('svelte/attachments').Attachment}
  */
-export const inView = (tell) => (element) => {
-  const sight = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting));
-  sight.observe(element);
-  return () => sight.disconnect();
-};
+export const inView =
+  (tell, threshold = 0) =>
+  (element) => {
+    const sight = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {
+      threshold,
+    });
+    sight.observe(element);
+    return () => sight.disconnect();
+  };

@@ -1,6 +1,6 @@
 // claims/tutorial1/coverage.js - section 8: what its tests cover besides, gradients and refusals.
 import { loss } from '../arithmetic.js';
-import { asSource, nudged } from '../checkpoint.js';
+import { loaded, nudged } from '../checkpoint.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
 import { claim, refusal, using } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
@@ -11,7 +11,7 @@ import { flat } from '../reference/parts.js';
 export const claims = [
   claim('1-gradients', 'The loss depends on the embedding, on each block’s FFN and on each norm', async (g) => {
     const made = tutorial1(),
-      of = (c) => using(g.load(asSource(c)), async (model) => loss((await model.forward(WORDS)).logits, WORDS));
+      of = (c) => using(loaded(g, c), async (model) => loss((await model.forward(WORDS)).logits, WORDS));
     const truth = (c) => loss({ data: flat(decoder(c.weights, c.config, WORDS)), shape: [WORDS.length, 48] }, WORDS);
     const places = [
       ['token_emb.weight', WORDS[2] * 16],

@@ -1,6 +1,6 @@
 // claims/tutorial1/rmsnorm.js - section 1: RMSNorm, and the slips that shapes do not show.
 import { distance, mean, rows, variance } from '../arithmetic.js';
-import { asSource } from '../checkpoint.js';
+import { loaded } from '../checkpoint.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
 import { claim, ofFresh, ofPass, using } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
@@ -82,7 +82,7 @@ export const claims = [
         want = flat(decoder(made.weights, made.config, WORDS));
       const off = (config, weights) =>
         using(
-          g.load(asSource({ config: { ...made.config, ...config }, weights: { ...made.weights, ...weights } })),
+          loaded(g, { config: { ...made.config, ...config }, weights: { ...made.weights, ...weights } }),
           async (model) => distance((await model.forward(WORDS)).logits.data, want),
         );
       const all = Object.entries(made.weights);

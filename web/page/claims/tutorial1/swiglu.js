@@ -1,6 +1,6 @@
 // claims/tutorial1/swiglu.js - section 3: the FFN.
 import { moved } from '../activations.js';
-import { safetensors } from '../checkpoint.js';
+import { loaded } from '../checkpoint.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
 import { claim, ofFile, refusal } from '../claim.js';
 import { MODERN, WORDS } from '../configs.js';
@@ -25,9 +25,9 @@ export const claims = [
       name = 'blocks.1.ffn.W_down.weight',
       { shape, data } = made.weights[name];
     const why = await refusal(() =>
-      g.load({
+      loaded(g, {
         config: made.config,
-        weights: safetensors({ ...made.weights, [name]: { shape: [...shape].reverse(), data } }),
+        weights: { ...made.weights, [name]: { shape: [...shape].reverse(), data } },
       }),
     );
     return shown(

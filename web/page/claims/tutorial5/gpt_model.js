@@ -1,6 +1,6 @@
 // claims/tutorial5/gpt_model.js - the model, its shapes and its loss.
 import { ids, loss, normal, uniform } from '../arithmetic.js';
-import { asSource } from '../checkpoint.js';
+import { loaded } from '../checkpoint.js';
 import { plainGpt } from '../checkpoints/gpts.js';
 import { claim, greedily, ofFile, ofFresh, ofFreshPass, ofReference, using, written } from '../claim.js';
 import { GPT, WALK, WORDS } from '../configs.js';
@@ -162,7 +162,7 @@ export const claims = [
     '5-default-loss',
     'The same exercise on its class as printed, which leaves the weights to PyTorch’s defaults',
     async (g) => {
-      const found = await lossOf(g.load(asSource(byDefault())));
+      const found = await lossOf(loaded(g, byDefault()));
       return misprint(
         'ln(1000) = 6.908',
         near(85, found, 8),
