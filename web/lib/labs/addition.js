@@ -24,8 +24,10 @@ export const OPTIONS = { weightDecay: 1, lr: 0.001, beta2: 0.98, finalRate: 1 };
  *   vocabulary: string[]}} held: pairs that training never sees
  */
 export function additionOf(p) {
-  const taught = [],
-    held = [];
+  /** @type {import('../index.js').TrainExample[]} */
+  const taught = [];
+  /** @type {import('../index.js').TrainExample[]} */
+  const held = [];
   for (let a = 0; a < p; a++)
     for (let b = 0; b < p; b++) {
       const example = { ids: [a, b, p], targets: [-1, -1, (a + b) % p] };
