@@ -191,7 +191,7 @@ static void run(const uint8_t *bytes, size_t n) {
     const int small = is_small(r);
     while (s.at < s.end) {
         struct gf_error err = {0};
-        double out[6];
+        double out[7];
         switch (below(&s, 13)) {
         case 0: vocabulary(&s, r); break;
         case 1:

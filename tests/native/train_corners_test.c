@@ -100,7 +100,7 @@ static double loss_with(int32_t micro, int32_t batch, int steps) {
                                    {"context_length", 32},
                                    {NULL, 0}};
     static char text[2000];
-    double out[6] = {0};
+    double out[7] = {0};
     text[0] = 0; /* equal stories of one window each */
     for (int i = 0; i < 12; i++) strcat(text, "abcdefgh ijklmnop qrst uvw xyz.\n<|endoftext|>\n");
     struct gf_run *r = open_run(more, text, 0);
@@ -174,7 +174,7 @@ static void batch_tokens_must_be_a_multiple_of_micro_tokens(void) {
 static void the_wasm_interface_returns_the_documented_values(void) {
     const struct setting more[] = {{"average", 0.9}, {"vocab_size", 600}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one fish two fish\n<|endoftext|>\nred fish blue fish\n", 0);
-    double out[6], before = 0;
+    double out[7], before = 0;
     CHECK(gf_train_vocab_size(r) < 600 && gf_train_vocab_size(r) > 257);
     CHECK_INT(r->trainer.cfg.vocab_size, gf_train_vocab_size(r));
     for (int i = 1; i <= 4; i++) {
@@ -207,7 +207,7 @@ static void the_running_average_forgets_the_initial_weights(void) {
     const struct setting more[] = {{"average", 0.9}, {NULL, 0}};
     struct gf_run *r = open_run(more, NULL, 0);
     struct gf_trainer *t = &r->trainer;
-    double out[6], worst = 0;
+    double out[7], worst = 0;
     float *w0 = malloc((size_t)t->weights.n * sizeof *w0);
     memcpy(w0, t->weights.data, (size_t)t->weights.n * sizeof *w0);
     CHECK_INT(gf_train_step(r, out, &err), GF_OK);
@@ -223,7 +223,7 @@ static void the_running_average_forgets_the_initial_weights(void) {
 static void pairs_train_through_the_wasm_interface(void) {
     const struct setting more[] = {{"kind", GF_ENCODER_DECODER}, {"n_encoder_layers", 1}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one\tun\ntwo\tdeux\nthree\ttrois\n", 1);
-    double out[6];
+    double out[7];
     struct gf_memory m;
     struct gf_sink to = gf_memory_sink(&m);
     uint32_t n;

@@ -57,7 +57,7 @@ static void checkpoints_with_impossible_counts_are_refused(void) {
     static const int64_t tokens[] = {-1, INT64_MIN, INT64_MAX, GF_TOKENS_MOST + 1};
     struct gf_error err = {0};
     struct gf_run *r = small_run();
-    double out[6];
+    double out[7];
     uint32_t n, m;
     CHECK_INT(open_run(r, &err), GF_OK);
     for (int i = 0; i < 2; i++) CHECK_INT(gf_train_step(r, out, &err), GF_OK);
@@ -110,7 +110,7 @@ static void checkpoints_with_impossible_floats_are_refused(void) {
                  {WEIGHTS, -3e38f, 1}};
     struct gf_error err = {0};
     struct gf_run *r = small_run();
-    double out[6];
+    double out[7];
     uint32_t n, m;
     CHECK_INT(open_run(r, &err), GF_OK);
     CHECK_INT(gf_train_step(r, out, &err), GF_OK);
@@ -158,7 +158,7 @@ static void gguf_files_with_weights_that_are_not_finite_are_refused(void) {
 static void calls_in_the_wrong_order_are_refused(void) {
     struct gf_error err = {0};
     struct gf_depth depth[1];
-    double out[6];
+    double out[7];
     uint32_t n;
     struct gf_run *r = small_run();
     CHECK_INT(gf_train_step(r, out, &err), GF_ERR_STATE);
