@@ -75,16 +75,3 @@ void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const
         }
     }
 }
-
-void gf_gemm_ref(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
-                 const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
-    for (int32_t i = 0; i < m; i++)
-        for (int32_t j = 0; j < n; j++) {
-            double sum = 0;
-            for (int32_t q = 0; q < k; q++)
-                sum += (double)a[ta ? (int64_t)q * lda + i : (int64_t)i * lda + q] *
-                       (double)b[tb ? (int64_t)j * ldb + q : (int64_t)q * ldb + j];
-            float *to = &c[(int64_t)i * ldc + j];
-            *to = (float)((double)alpha * sum + (beta == 0 ? 0 : (double)beta * (double)*to));
-        }
-}

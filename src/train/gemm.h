@@ -7,7 +7,4 @@
  * depends on k alone. Allocates nothing. */
 void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda, const float *b,
              int32_t ldb, float beta, float *c, int32_t ldc);
-/* The definition for tests: sums in double. */
-void gf_gemm_ref(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
-                 const float *b, int32_t ldb, float beta, float *c, int32_t ldc);
 #endif

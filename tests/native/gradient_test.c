@@ -1,6 +1,20 @@
 /* gradient_test.c - every gradient of every variant against central differences in double. */
 #include "in_double.h"
 
+/* The definition of gf_gemm: sums in double. */
+static void gemm_ref(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
+                     const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
+    for (int32_t i = 0; i < m; i++)
+        for (int32_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int32_t q = 0; q < k; q++)
+                sum += (double)a[ta ? (int64_t)q * lda + i : (int64_t)i * lda + q] *
+                       (double)b[tb ? (int64_t)j * ldb + q : (int64_t)q * ldb + j];
+            float *to = &c[(int64_t)i * ldc + j];
+            *to = (float)((double)alpha * sum + (beta == 0 ? 0 : (double)beta * (double)*to));
+        }
+}
+
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static struct gf_config base(void) {
@@ -93,7 +107,7 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     do {                                                                                                               \
         struct gf_config c = base();                                                                                   \
         __VA_ARGS__;                                                                                                   \
-        check_gradients(name, &c, 0, gf_gemm_ref);                                                                     \
+        check_gradients(name, &c, 0, gemm_ref);                                                                        \
     } while (0)
 
 static void gpt2(struct gf_config *c) {
@@ -222,15 +236,15 @@ static void gradients_of_encoder_decoders_match_central_differences(void) {
 /* Forward and backward drop the same elements. */
 static void gradients_with_dropout_match_central_differences(void) {
     struct gf_config c = base();
-    check_gradients("dropout 0.3", &c, 0.3, gf_gemm_ref);
+    check_gradients("dropout 0.3", &c, 0.3, gemm_ref);
     original(&c);
-    check_gradients("dropout 0.3, 2017", &c, 0.3, gf_gemm_ref);
+    check_gradients("dropout 0.3, 2017", &c, 0.3, gemm_ref);
     c = base();
     c.parallel_residual = 1;
-    check_gradients("dropout 0.3, parallel", &c, 0.3, gf_gemm_ref);
+    check_gradients("dropout 0.3, parallel", &c, 0.3, gemm_ref);
     c = base();
     c.norm_placement = GF_SANDWICH_NORM, c.residual_scale = 0.4;
-    check_gradients("dropout 0.3, sandwich, residual scale", &c, 0.3, gf_gemm_ref);
+    check_gradients("dropout 0.3, sandwich, residual scale", &c, 0.3, gemm_ref);
 }
 
 /* Two teachers of another architecture, which have no part in the target of row 6. The loss is the cross-entropy with
@@ -259,10 +273,9 @@ static void gradients_with_two_teachers_match_central_differences(void) {
     struct gf_graph graph, teaching[2];
     struct gf_teacher teachers[2];
     double *mix = calloc(14 * (size_t)vocab_size, sizeof *mix);
-    int bad =
-        !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_graph_open(&graph, &c, 14, 0, 3, gf_gemm_ref);
+    int bad = !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_graph_open(&graph, &c, 14, 0, 3, gemm_ref);
     for (int t = 0; t < 2 && !bad; t++)
-        bad = gf_params_open(&his[t], &other) || gf_graph_open(&teaching[t], &other, 14, 0, 3, gf_gemm_ref);
+        bad = gf_params_open(&his[t], &other) || gf_graph_open(&teaching[t], &other, 14, 0, 3, gemm_ref);
     if (bad) {
         CHECK(0);
         return;
@@ -326,7 +339,7 @@ static void gradients_with_the_own_matrix_product_match_central_differences(void
         for (int tb = 0; tb < 2; tb++) {
             for (int i = 0; i < 19 * 70; i++) got[i] = want[i] = uniform();
             gf_gemm(ta, tb, 19, 70, 300, 0.5, a, ta ? 19 : 300, b, tb ? 300 : 70, 2, got, 70);
-            gf_gemm_ref(ta, tb, 19, 70, 300, 0.5, a, ta ? 19 : 300, b, tb ? 300 : 70, 2, want, 70);
+            gemm_ref(ta, tb, 19, 70, 300, 0.5, a, ta ? 19 : 300, b, tb ? 300 : 70, 2, want, 70);
             for (int i = 0; i < 19 * 70; i++) CHECK_NEAR(got[i], want[i], 1e-12);
         }
 }
