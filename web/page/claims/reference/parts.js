@@ -4,7 +4,7 @@
 // and are what the engine's numbers are held against. Slow and small on purpose. A matrix is a list of rows; a weight is
 // [out, in].
 
-/** @typedef {{shape: number[], data: Float32Array}} Weight */
+/** @typedef {import('glassformer').Tensor} Weight */
 /** @typedef {Record<string, Weight>} Weights */
 /** @typedef {Float64Array[]} Matrix [positions, width] */
 
