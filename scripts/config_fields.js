@@ -20,7 +20,8 @@ export const TARGET = 'web/lib/config/config_fields.js';
 function defaultOf(name, initial, flag) {
   if (words.has(name) && word(name, initial)) return /** @type {string} */ (word(name, initial));
   if (flag && /^[01]$/.test(initial)) return String(initial === '1');
-  return initial.includes('c->') ? `(c) => ${expression(initial)}` : expression(initial);
+  const code = expression(initial.replace(/(?<=[?:] )GF_\w+/g, (text) => word(name, text) ?? text));
+  return initial.includes('c->') ? `(c) => ${code}` : code;
 }
 
 /**

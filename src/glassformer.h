@@ -19,27 +19,27 @@
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
-/* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0; at most 8. */
+/* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0; at most 9. */
 #define GF_ENUMS(E)                                                                                                    \
     E(kind, "decoder", "encoder", "encoder_decoder")                                                                   \
-    E(norm, "layernorm", "rmsnorm")                                                                                    \
+    E(norm, "layernorm", "rmsnorm", "none")                                                                            \
     E(final_norm_kind, "layernorm", "rmsnorm")                                                                         \
     E(norm_placement, "pre", "post", "sandwich", "output")                                                             \
     E(qk_norm_kind, "rmsnorm", "layernorm")                                                                            \
     E(qk_norm_span, "head", "each_head", "projection")                                                                 \
-    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu", "silu", "reglu", "geglu_erf", "geglu_tanh")                      \
+    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu", "silu", "reglu", "geglu_erf", "geglu_tanh", "none")              \
     E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
     E(sinusoid_pairs, "adjacent", "half")                                                                              \
     E(rope_pairs, "half", "adjacent")                                                                                  \
     E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
-enum { GF_LAYERNORM, GF_RMSNORM }; /* of norm and of final_norm_kind */
+enum { GF_LAYERNORM, GF_RMSNORM, GF_NO_NORM }; /* of norm and, the first two, of final_norm_kind */
 /* Before the sublayer; after its residual sum; before the sublayer and on its output; on its output alone. */
 enum { GF_PRE_NORM, GF_POST_NORM, GF_SANDWICH_NORM, GF_OUTPUT_NORM };
 enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
 /* One gain for all heads; one for each head; one for the whole projection, which is normalised as one vector. */
 enum { GF_SPAN_HEAD, GF_SPAN_EACH_HEAD, GF_SPAN_PROJECTION };
-enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU, GF_SILU, GF_REGLU, GF_GEGLU_ERF, GF_GEGLU_TANH };
+enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU, GF_SILU, GF_REGLU, GF_GEGLU_ERF, GF_GEGLU_TANH, GF_NO_FFN };
 enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE, GF_POS_ALIBI };
 /* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian). */
 enum { GF_SINUSOID_ADJACENT, GF_SINUSOID_HALF };
@@ -72,12 +72,14 @@ enum {
     X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12, "query heads")                                                      \
     X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12, "key and value heads; fewer than n_heads: grouped queries")         \
     X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12, "width of a head")                             \
-    X(int32_t, ffn, GF_SWIGLU, 0, 7, "activation; those with glu have a gate matrix too")                              \
+    X(int32_t, ffn, GF_SWIGLU, 0, 8,                                                                                   \
+      "activation; those with glu have a gate matrix too; none: blocks have no feed-forward layer")                    \
     X(int32_t, d_ff,                                                                                                   \
       c->ffn == GF_SWIGLU || c->ffn == GF_REGLU || c->ffn == GF_GEGLU_ERF || c->ffn == GF_GEGLU_TANH                   \
           ? 64 * GF_CEIL_DIV(8 * c->d_model, 192)                                                                      \
-          : 4 * c->d_model,                                                                                            \
-      1, 1 << 20, "width inside the feed-forward layer")                                                               \
+      : c->ffn == GF_NO_FFN ? 0                                                                                        \
+                            : 4 * c->d_model,                                                                          \
+      0, 1 << 20, "width inside the feed-forward layer; 0: there is none")                                             \
     X(int32_t, n_experts, 0, 0, 1 << 10,                                                                               \
       "feed-forward layers of a block that a token chooses from; 0: one, without a router")                            \
     X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10, "those that it chooses")               \
@@ -86,12 +88,13 @@ enum {
     X(int32_t, d_shared_expert, 0, 0, 1 << 20,                                                                         \
       "width of one more, which runs for every token with a weight of its own; 0: none")                               \
     X(int32_t, context_length, 1024, 1, INT32_MAX, "most positions")                                                   \
-    X(int32_t, norm, GF_RMSNORM, 0, 1, "kind of the norms")                                                            \
+    X(int32_t, norm, GF_RMSNORM, 0, 2, "kind of the norms; none: only qk_norm is left")                                \
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1, "inside the square root of the norms")               \
     X(int32_t, norm_placement, GF_PRE_NORM, 0, 3,                                                                      \
       "norm before each sublayer, after its residual sum, before it and on its output, or on its output alone")        \
-    X(int32_t, final_norm, c->norm_placement != GF_POST_NORM, 0, 1, "a norm before the head")                          \
-    X(int32_t, final_norm_kind, c->norm, 0, 1, "of the norm before the head; the others are of the kind `norm`")       \
+    X(int32_t, final_norm, c->norm_placement != GF_POST_NORM && c->norm != GF_NO_NORM, 0, 1, "a norm before the head") \
+    X(int32_t, final_norm_kind, c->norm == GF_LAYERNORM ? GF_LAYERNORM : GF_RMSNORM, 0, 1,                             \
+      "of the norm before the head; the others are of the kind `norm`")                                                \
     X(float, final_norm_eps, 0, 0, 1, "of that norm; 0: norm_eps")                                                     \
     X(int32_t, norm_gain, 1, 0, 1, "false: norms have no weights (OLMo)")                                              \
     X(int32_t, embed_norm, 0, 0, 1, "a norm of the embedding, before the first block (BLOOM)")                         \
@@ -205,6 +208,9 @@ enum {
       "{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own")                 \
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
     X(c->kind != GF_ENCODER || !c->causal, "an encoder is bidirectional, causal cannot be true")                       \
+    X(c->ffn == GF_NO_FFN ? c->d_ff == 0 : c->d_ff > 0, "{d_ff} does not fit {ffn}")                                   \
+    X(c->ffn != GF_NO_FFN || (!c->n_experts && !c->parallel_residual && !c->mlm_head),                                 \
+      "{ffn} does not fit n_experts, parallel_residual or mlm_head")                                                   \
     X(c->kind == GF_DECODER || c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_POST_NORM,                  \
       "{norm_placement} needs kind decoder")                                                                           \
     X(c->kind == GF_DECODER || !c->parallel_residual, "parallel_residual needs kind decoder")                          \
@@ -220,6 +226,8 @@ enum {
       "{rope_scaling} needs kind decoder")                                                                             \
     X(!c->parallel_residual || c->norm_placement == GF_PRE_NORM, "parallel_residual needs norm_placement pre")         \
     X(c->parallel_residual || !c->shared_norm, "shared_norm needs parallel_residual")                                  \
+    X(c->norm != GF_NO_NORM || (!c->final_norm && !c->embed_norm && c->norm_placement == GF_PRE_NORM),                 \
+      "{norm} does not fit final_norm, embed_norm or {norm_placement}")                                                \
     X(c->rope_local_theta == 0 || c->rope_local_theta >= 1e-6, "{rope_local_theta} is below 0.000001")                 \
     X(c->rope_scaling == GF_ROPE_SCALING_NONE || c->rope_scaling == GF_ROPE_SCALING_LINEAR ||                          \
           c->rope_original_context > 0,                                                                                \

@@ -5,11 +5,13 @@
  *   post:      x = norm(x + sublayer(x))             Vaswani 2017
  *   sandwich:  x = x + norm'(sublayer(norm(x)))      Ding et al. 2021; Gemma 2
  *   output:    x = x + norm(sublayer(x))             Liu et al. 2022; OLMo 2
- *   parallel:  x = x + attn(norm1(x)) + ffn(norm2(x)), or norm1 for both      GPT-J, GPT-NeoX */
+ *   parallel:  x = x + attn(norm1(x)) + ffn(norm2(x)), or norm1 for both      GPT-J, GPT-NeoX
+ *
+ * Blocks with ffn none have attention alone (Elhage et al. 2021), those with norm none x = x + sublayer(x). */
 #include "model/block.h"
 #include "kernels/kernels.h" /* gf_add, gf_scale */
 #include "model/attention.h"
-#include "model/config.h" /* gf_layer_sparse, gf_norm_before, gf_norm_of_output */
+#include "model/config.h" /* gf_has_sublayer, gf_last_sublayer, gf_layer_sparse, gf_norm_before, gf_norm_of_output */
 #include "model/dropout.h"
 #include "model/experts.h"
 #include "model/ffn.h"
@@ -18,7 +20,7 @@
 
 /* What is tapped and timed around a sublayer. */
 struct around {
-    int32_t norm, norm_out, out, after; /* points */
+    int32_t norm, norm_out, out, after; /* points; after: where another sublayer follows */
     int32_t norm_op, norm_out_op, residual_op;
 };
 static const struct around sublayers[] = {
@@ -33,14 +35,21 @@ static const struct around sublayers[] = {
                          GF_OP_RESID_FFN},
 };
 
-static int has_cross(const struct gf_pass *p) {
-    return p->cfg->kind == GF_ENCODER_DECODER && p->stack == GF_STACK_DECODER;
+/* The residual stream that a sublayer reads. */
+static float *stream_before(const struct gf_pass *p, int32_t kind, const struct gf_bufs *b) {
+    while (!p->cfg->parallel_residual && --kind >= 0)
+        if (gf_has_sublayer(p->cfg, p->stack, kind)) return b->sub[kind].after;
+    return b->resid_pre;
 }
 
-/* The residual stream that a sublayer reads. */
-static float *stream_before(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_bufs *b) {
-    if (kind == GF_SELF_ATTENTION || p->cfg->parallel_residual) return b->resid_pre;
-    return b->sub[kind == GF_FEED_FORWARD && has_cross(p) ? GF_CROSS_ATTENTION : GF_SELF_ATTENTION].after;
+/* What a sublayer computes from: the stream, or its norm. */
+static float *read_by(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_bufs *b) {
+    return gf_norm_before(p->cfg) ? b->sub[kind].normed : stream_before(p, kind, b);
+}
+
+/* The point of the stream after a sublayer. */
+static int32_t point_after(const struct gf_pass *p, enum gf_sublayer kind) {
+    return (int32_t)kind == gf_last_sublayer(p->cfg, p->stack) ? GF_P_RESID_POST : sublayers[kind].after;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
@@ -95,29 +104,31 @@ static void add_residual(const struct gf_pass *p, enum gf_sublayer kind, const s
     gf_mark(p, sublayers[kind].residual_op);
 }
 
+/* read_by, computed. */
+static const float *input_of(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
+                             const struct gf_bufs *b) {
+    float *x = read_by(p, kind, b);
+    if (gf_norm_before(p->cfg)) normalise_stream(p, kind, w, b, x, stream_before(p, kind, b));
+    return x;
+}
+
 static void sublayer_forward(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
                              const struct gf_bufs *b) {
     const struct gf_sublayer_bufs *s = &b->sub[kind];
     const int post = p->cfg->norm_placement == GF_POST_NORM;
-    const float *x = stream_before(p, kind, b);
-    if (gf_norm_before(p->cfg)) {
-        normalise_stream(p, kind, w, b, s->normed, x);
-        x = s->normed;
-    }
-    compute(p, kind, w, b, x);
+    compute(p, kind, w, b, input_of(p, kind, w, b));
     add_residual(p, kind, b, post ? s->sum : s->after);
     if (post) normalise_stream(p, kind, w, b, s->after, s->sum);
-    tap_stream(p, sublayers[kind].after, s->after);
+    tap_stream(p, point_after(p, kind), s->after);
 }
 
 /* Both sublayers read resid_pre, through the same norm or each through its own. */
 static void parallel_forward(const struct gf_pass *p, const struct gf_block *w, const struct gf_bufs *b) {
     const struct gf_sublayer_bufs *a = &b->sub[GF_SELF_ATTENTION], *f = &b->sub[GF_FEED_FORWARD];
-    const int shared = p->cfg->shared_norm;
-    normalise_stream(p, GF_SELF_ATTENTION, w, b, a->normed, b->resid_pre);
-    compute(p, GF_SELF_ATTENTION, w, b, a->normed);
-    if (!shared) normalise_stream(p, GF_FEED_FORWARD, w, b, f->normed, b->resid_pre);
-    compute(p, GF_FEED_FORWARD, w, b, shared ? a->normed : f->normed);
+    const float *x = input_of(p, GF_SELF_ATTENTION, w, b);
+    compute(p, GF_SELF_ATTENTION, w, b, x);
+    if (!p->cfg->shared_norm) x = input_of(p, GF_FEED_FORWARD, w, b);
+    compute(p, GF_FEED_FORWARD, w, b, x);
     gf_add(f->added, a->added, f->added, (int64_t)p->n * p->cfg->d_model);
     add_residual(p, GF_FEED_FORWARD, b, f->after);
     tap_stream(p, GF_P_RESID_POST, f->after);
@@ -129,9 +140,8 @@ void gf_block_forward(const struct gf_pass *p, const struct gf_block *w, const s
         parallel_forward(p, w, b);
         return;
     }
-    sublayer_forward(p, GF_SELF_ATTENTION, w, b);
-    if (has_cross(p)) sublayer_forward(p, GF_CROSS_ATTENTION, w, b);
-    sublayer_forward(p, GF_FEED_FORWARD, w, b);
+    for (int32_t kind = 0; kind < GF_N_SUBLAYERS; kind++)
+        if (gf_has_sublayer(p->cfg, p->stack, kind)) sublayer_forward(p, kind, w, b);
 }
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
@@ -182,30 +192,28 @@ static void sublayer_backward(const struct gf_pass *p, enum gf_sublayer kind, co
     const struct gf_config *c = p->cfg;
     const struct gf_sublayer_bufs *s = &b->sub[kind];
     const int64_t all = (int64_t)p->n * c->d_model;
-    const int before = gf_norm_before(c);
-    const float *stream = stream_before(p, kind, b);
-    tap_stream(p, sublayers[kind].after, g->resid);
+    tap_stream(p, point_after(p, kind), g->resid);
     if (c->norm_placement == GF_POST_NORM) normalise_stream_backward(p, kind, w, dw, b, g->resid, 0, g->resid, s->sum);
-    compute_backward(p, kind, w, dw, b, g, before ? s->normed : stream);
+    compute_backward(p, kind, w, dw, b, g, read_by(p, kind, b));
     if (!c->use_residual) memset(g->resid, 0, (size_t)all * sizeof *g->resid);
-    if (before)
-        normalise_stream_backward(p, kind, w, dw, b, g->resid, 1, g->in, stream);
+    if (gf_norm_before(c))
+        normalise_stream_backward(p, kind, w, dw, b, g->resid, 1, g->in, stream_before(p, kind, b));
     else
         gf_add(g->resid, g->resid, g->in, all);
 }
 
 static void parallel_backward(const struct gf_pass *p, const struct gf_block *w, struct gf_block *dw,
                               const struct gf_bufs *b, struct gf_back *g) {
-    const float *a = b->sub[GF_SELF_ATTENTION].normed, *f = b->sub[GF_FEED_FORWARD].normed, *x = b->resid_pre;
+    const float *x = b->resid_pre;
     const int64_t all = (int64_t)p->n * p->cfg->d_model;
     const int shared = p->cfg->shared_norm;
     tap_stream(p, GF_P_RESID_POST, g->resid);
-    compute_backward(p, GF_FEED_FORWARD, w, dw, b, g, shared ? a : f);
+    compute_backward(p, GF_FEED_FORWARD, w, dw, b, g, read_by(p, shared ? GF_SELF_ATTENTION : GF_FEED_FORWARD, b));
     if (shared)
         memcpy(g->first, g->in, (size_t)all * sizeof *g->in);
     else
         normalise_stream_backward(p, GF_FEED_FORWARD, w, dw, b, g->first, 0, g->in, x);
-    compute_backward(p, GF_SELF_ATTENTION, w, dw, b, g, a);
+    compute_backward(p, GF_SELF_ATTENTION, w, dw, b, g, read_by(p, GF_SELF_ATTENTION, b));
     if (!p->cfg->use_residual) memset(g->resid, 0, (size_t)all * sizeof *g->resid);
     float *to = shared ? g->in : g->resid;
     gf_add(to, to, g->first, all);
@@ -214,12 +222,8 @@ static void parallel_backward(const struct gf_pass *p, const struct gf_block *w,
 
 void gf_block_backward(const struct gf_pass *p, const struct gf_block *w, struct gf_block *dw, const struct gf_bufs *b,
                        struct gf_back *g) {
-    if (p->cfg->parallel_residual) {
-        parallel_backward(p, w, dw, b, g);
-    } else {
-        sublayer_backward(p, GF_FEED_FORWARD, w, dw, b, g);
-        if (has_cross(p)) sublayer_backward(p, GF_CROSS_ATTENTION, w, dw, b, g);
-        sublayer_backward(p, GF_SELF_ATTENTION, w, dw, b, g);
-    }
+    if (p->cfg->parallel_residual) parallel_backward(p, w, dw, b, g);
+    for (int32_t kind = GF_N_SUBLAYERS - 1; !p->cfg->parallel_residual && kind >= 0; kind--)
+        if (gf_has_sublayer(p->cfg, p->stack, kind)) sublayer_backward(p, kind, w, dw, b, g);
     tap_stream(p, GF_P_RESID_PRE, g->resid);
 }

@@ -3,7 +3,7 @@
 #define GF_BLOCK_H
 #include "model/pass.h"
 
-/* Compute the residual stream after block p->layer, b->sub[GF_FEED_FORWARD].after, from b->resid_pre. */
+/* Compute the residual stream after block p->layer, b->resid_post, from b->resid_pre. */
 void gf_block_forward(const struct gf_pass *p, const struct gf_block *w, const struct gf_bufs *b);
 /* Backward of the forward pass that filled b: g->resid, the gradient of the stream after the block, becomes that of
  * resid_pre. Adds to dw and, with cross-attention, to g->memory. */

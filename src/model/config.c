@@ -1,11 +1,12 @@
 /* config.c - fills in, checks and names the fields of a configuration, by the tables in glassformer.h. */
 #include "model/config.h"
 #include "base/text.h"
+#include "model/weights.h" /* enum gf_sublayer */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-enum { MOST_WORDS = 8 };
+enum { MOST_WORDS = 9 };
 struct field {
     const char *name;
     size_t offset;
@@ -228,6 +229,20 @@ int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
 }
 
 /* ---- what follows from several fields ---------------------------------------------------------------------------- */
+
+int gf_has_sublayer(const struct gf_config *c, int32_t stack, int32_t kind) {
+    switch (kind) {
+    case GF_CROSS_ATTENTION: return c->kind == GF_ENCODER_DECODER && stack == GF_STACK_DECODER;
+    case GF_FEED_FORWARD: return c->ffn != GF_NO_FFN;
+    default: return 1;
+    }
+}
+
+int32_t gf_last_sublayer(const struct gf_config *c, int32_t stack) {
+    int32_t kind = GF_N_SUBLAYERS - 1;
+    while (!gf_has_sublayer(c, stack, kind)) kind--;
+    return kind;
+}
 
 float gf_score_scale(const struct gf_config *c) {
     if (!c->scale_scores) return 1;

@@ -12,6 +12,10 @@ int gf_field_is_list(int32_t field);
 /* "FIELD is FOUND, expected RANGE" into err; returns GF_ERR_CONFIG. */
 int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err);
 
+/* Whether the blocks of a stack have the sublayer `kind` (enum gf_sublayer). Every walk over sublayers asks this. */
+int gf_has_sublayer(const struct gf_config *c, int32_t stack, int32_t kind);
+int32_t gf_last_sublayer(const struct gf_config *c, int32_t stack);
+
 /* The activation of a feed-forward layer by itself: relu, gelu_erf, gelu_tanh or silu. */
 static inline int32_t gf_ffn_activation(const struct gf_config *c) {
     switch (c->ffn) {
@@ -71,9 +75,11 @@ static inline int32_t gf_rotary_dim(const struct gf_config *c) { return c->rotar
 static inline int32_t gf_embed_width(const struct gf_config *c) { return c->d_embed > 0 ? c->d_embed : c->d_model; }
 static inline int gf_embed_projected(const struct gf_config *c) { return c->d_embed > 0; }
 
+/* Whether the norms in the blocks and of the embedding exist and are not switched off. */
+static inline int gf_has_norms(const struct gf_config *c) { return c->norm != GF_NO_NORM && c->use_norm; }
 /* Where a sublayer has norms. */
 static inline int gf_norm_before(const struct gf_config *c) {
-    return c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_SANDWICH_NORM;
+    return c->norm != GF_NO_NORM && (c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_SANDWICH_NORM);
 }
 static inline int gf_norm_of_output(const struct gf_config *c) {
     return c->norm_placement == GF_SANDWICH_NORM || c->norm_placement == GF_OUTPUT_NORM;

@@ -4,6 +4,7 @@
  *   rmsnorm:    y = x / sqrt(mean(x^2) + eps) * gain */
 #include "model/norm.h"
 #include "kernels/kernels.h" /* gf_layernorm, gf_rmsnorm */
+#include "model/config.h"    /* gf_has_norms */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, i
 }
 
 static int switched_on(const struct gf_config *c, int32_t point) {
-    return point == GF_P_LN_FINAL ? c->use_final_norm : c->use_norm;
+    return point == GF_P_LN_FINAL ? c->use_final_norm : gf_has_norms(c);
 }
 
 void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t point, float *y, const float *x,

@@ -36,7 +36,8 @@ struct gf_sublayer_bufs {
 /* The activations of a layer: n rows, row-major, without gaps. A trainer has a set for each layer. A session has one
  * set, in which all sublayers share their rows, and "(= name)" means the same memory as name. */
 struct gf_bufs {
-    float *resid_pre; /* [n, d_model] the residual stream before the layer (= after) */
+    float *resid_pre;  /* [n, d_model] the residual stream before the layer (= after) */
+    float *resid_post; /* [n, d_model] the one after it: `after` of its last sublayer */
     struct gf_sublayer_bufs sub[GF_N_SUBLAYERS];
     float *qkv;               /* [n, gf_qkv_width] q | k | v, q and k rotated */
     float *qk_raw;            /* training with qk_norm: [n, q and k] before their norm */

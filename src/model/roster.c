@@ -69,6 +69,9 @@
     PART(at->cross, "norm2.", norm, GF_C_NORM, w->norm[GF_CROSS_ATTENTION])                                            \
     PART(at->cross, "cross_attn.", qkv, GF_C_CROSS_ATTENTION, w->cross)                                                \
     PART(at->cross, "cross_attn.", attention_output, GF_C_CROSS_ATTENTION, w->cross)                                   \
+    PART(c->ffn != GF_NO_FFN, "", feed_forward, GF_C_FFN, *w)
+
+#define FEED_FORWARD_WEIGHTS                                                                                           \
     PART(at->cross && !c->shared_norm, "norm3.", norm, GF_C_NORM, w->norm[GF_FEED_FORWARD])                            \
     PART(!at->cross && !c->shared_norm, "norm2.", norm, GF_C_NORM, w->norm[GF_FEED_FORWARD])                           \
     WIDTH(c->d_ff)                                                                                                     \
@@ -111,7 +114,7 @@
     PART(c->d_shared_expert > 0, "shared_expert.", ffn, GF_C_FFN, w->each[c->n_experts])
 
 #define NORM_WEIGHTS                                                                                                   \
-    VECTOR(c->norm_gain, "weight", c->d_model, w->gain)                                                                \
+    VECTOR(c->norm_gain && c->norm != GF_NO_NORM, "weight", c->d_model, w->gain)                                       \
     VECTOR(c->bias_norm && c->norm == GF_LAYERNORM, "bias", c->d_model, w->bias)
 
 #define FINAL_NORM_WEIGHTS                                                                                             \
@@ -310,6 +313,7 @@ static void experts(struct walk *k, struct at *at, struct gf_experts *w) {
     EXPERTS_WEIGHTS
 }
 
+WALK(feed_forward, gf_block, FEED_FORWARD_WEIGHTS)
 WALK(block, gf_block, BLOCK_WEIGHTS)
 WALK(model, gf_weights, MODEL_WEIGHTS)
 

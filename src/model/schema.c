@@ -10,10 +10,10 @@
 #define FIELD_NAME(type, name, ...)         "\"" #name "\","
 #define OP_NAME(id, name)                   "\"" name "\","
 #define LIST_NAME(name, ...)                "\"" #name "\","
-/* E(kind, "decoder", "encoder"): up to eight names */
-#define NAMES(a, b, c, d, e, f, g, h, ...)                                                                             \
-    "\"" a "\",\"" b "\",\"" c "\",\"" d "\",\"" e "\",\"" f "\",\"" g "\",\"" h "\""
-#define ENUM_ROW(name, ...) "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "", "", "", "", "") "],"
+/* E(kind, "decoder", "encoder"): up to nine names */
+#define NAMES(a, b, c, d, e, f, g, h, i, ...)                                                                          \
+    "\"" a "\",\"" b "\",\"" c "\",\"" d "\",\"" e "\",\"" f "\",\"" g "\",\"" h "\",\"" i "\""
+#define ENUM_ROW(name, ...) "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "", "", "", "", "", "") "],"
 
 static char json[16384];
 

@@ -58,7 +58,7 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     if (carve) s->matmul_scratch = gf_arena_take(&s->scratch, bytes);
     /* all layers, and all sublayers, share one set: see gf_bufs */
     sub->mean_out = sub->mean, sub->rstd_out = sub->rstd;
-    sub->added = sub->out, sub->sum = sub->after = b->resid_pre;
+    sub->added = sub->out, sub->sum = sub->after = b->resid_post = b->resid_pre;
     b->sub[GF_CROSS_ATTENTION] = b->sub[GF_FEED_FORWARD] = *sub;
     b->sub[GF_FEED_FORWARD].out = b->sub[GF_FEED_FORWARD].added = ffn_out;
     b->cross_q = b->qkv, b->cross_z = b->z;

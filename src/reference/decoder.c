@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GF_OK where this file computes all that a configuration asks for: positions are learned, rotary or none, and the
- * fields that are not read here have their defaults. Otherwise GF_ERR_UNSUPPORTED. */
+/* GF_OK where this file computes all that a configuration asks for: positions are learned, rotary or none, there are
+ * norms and feed-forward layers, fields that are not read here have their defaults. Otherwise GF_ERR_UNSUPPORTED. */
 int32_t gf_reference_covers(const struct gf_config *c) {
     uint8_t read[GF_N_FIELDS] = {0};
 #define READ(field) read[GF_FIELD_##field] = 1
@@ -33,9 +33,9 @@ int32_t gf_reference_covers(const struct gf_config *c) {
         READ(rope_pairs), READ(rotary_dim), READ(rope_original_context), READ(bias_qkv), READ(bias_attn_out),
         READ(bias_ffn), READ(bias_norm), READ(bias_head), READ(tie_word_embeddings);
     struct gf_config plain = *c;
-    const int other = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_ALIBI ||
-                      gf_config_complete(&plain, read, NULL) != GF_OK || memcmp(&plain, c, sizeof plain);
-    return other ? GF_ERR_UNSUPPORTED : GF_OK;
+    const int other = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_ALIBI || c->ffn == GF_NO_FFN ||
+                      c->norm == GF_NO_NORM || gf_config_complete(&plain, read, NULL) != GF_OK;
+    return other || memcmp(&plain, c, sizeof plain) ? GF_ERR_UNSUPPORTED : GF_OK;
 }
 
 /* The values of one pass over n tokens; each array has a row for each token. */

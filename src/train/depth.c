@@ -24,7 +24,7 @@ static void measure(const struct gf_graph *g, const struct gf_params *grads, int
         }
         out[l].weights = sqrt(sum / count);
         const uint64_t all = (uint64_t)n * (uint64_t)g->cfg.d_model;
-        out[l].stream = sqrt(squares(g->decoder[l].sub[GF_FEED_FORWARD].after, all) / (double)all);
+        out[l].stream = sqrt(squares(g->decoder[l].resid_post, all) / (double)all);
     }
 }
 

@@ -57,29 +57,32 @@ static void plan_sublayer(struct gf_graph *g, struct gf_sublayer_bufs *s, int32_
 }
 
 /* One layer's buffers for n rows. resid_pre is the output of the layer before. Returns the layer's output. */
-static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, int sparse, float *resid_pre, int32_t n,
+static float *plan_layer(struct gf_graph *g, int32_t stack, int32_t layer, float *resid_pre, int32_t n,
                          int32_t n_source, int carve) {
     const struct gf_config *c = &g->cfg;
     const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c);
+    struct gf_bufs *b = stack == GF_STACK_ENCODER ? &g->encoder[layer] : &g->decoder[layer];
     b->resid_pre = resid_pre;
-    plan_sublayer(g, &b->sub[GF_SELF_ATTENTION], n, carve);
+    for (int32_t kind = 0; kind < GF_N_SUBLAYERS; kind++) {
+        if (!gf_has_sublayer(c, stack, kind)) continue;
+        plan_sublayer(g, &b->sub[kind], n, carve);
+        b->resid_post = b->sub[kind].after;
+    }
     take(g, &b->qkv, n, gf_qkv_width(c), carve);
     take(g, &b->z, n, wq, carve);
     if (c->qk_norm) take(g, &b->qk_raw, n, wq + wkv, carve);
     if (n_source) {
-        plan_sublayer(g, &b->sub[GF_CROSS_ATTENTION], n, carve);
         take(g, &b->cross_q, n, wq, carve);
         take(g, &b->cross_kv, n_source, 2 * wkv, carve);
         take(g, &b->cross_z, n, wq, carve);
     }
-    plan_sublayer(g, &b->sub[GF_FEED_FORWARD], n, carve);
-    if (sparse) {
+    if (gf_layer_sparse(c, layer)) {
         plan_experts(g, b, n, carve);
     } else {
         take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff, carve);
         take(g, &b->ffn_post, n, c->d_ff, carve);
     }
-    return b->sub[GF_FEED_FORWARD].after;
+    return b->resid_post;
 }
 
 static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source, int carve) {
@@ -131,7 +134,7 @@ static void plan(struct gf_graph *g, int carve) {
     take(g, &g->rstd, n, 1, carve);
     take(g, &g->embedded, n, d, carve);
     float *x = g->embedded;
-    for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, &g->decoder[l], gf_layer_sparse(c, l), x, n, m, carve);
+    for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, GF_STACK_DECODER, l, x, n, m, carve);
     plan_back(g, &g->back, n, m, carve);
     if (!m) return;
     take(g, &g->relative_encoder, c->n_heads, gf_relative_width(c), carve);
@@ -142,7 +145,7 @@ static void plan(struct gf_graph *g, int carve) {
     plan_embedded(g, &g->encoder_embedded, m, carve);
     take(g, &g->embedded_source, m, d, carve);
     x = g->embedded_source;
-    for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, &g->encoder[l], 0, x, m, 0, carve);
+    for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, GF_STACK_ENCODER, l, x, m, 0, carve);
     plan_back(g, &g->back_encoder, m, 0, carve);
 }
 
@@ -193,7 +196,7 @@ static const float *forward_stack(struct gf_pass *p, const struct gf_weights *w,
     gf_dropout(p, 0, x, x);
     for (p->layer = 0; p->layer < n_layers; p->layer++) gf_block_forward(p, &blocks[p->layer], &bufs[p->layer]);
     p->layer = -1;
-    return n_layers ? bufs[n_layers - 1].sub[GF_FEED_FORWARD].after : x;
+    return n_layers ? bufs[n_layers - 1].resid_post : x;
 }
 
 static void backward_stack(struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,

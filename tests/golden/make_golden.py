@@ -27,8 +27,8 @@ torch.set_num_threads(1)
 F64 = torch.float64
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-ENUMS = dict(kind=['decoder', 'encoder', 'encoder_decoder'], norm=['layernorm', 'rmsnorm'], norm_placement=['pre', 'post'],
-             ffn=['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'], position=['none', 'sinusoidal', 'learned', 'rope'],
+ENUMS = dict(kind=['decoder', 'encoder', 'encoder_decoder'], norm=['layernorm', 'rmsnorm', 'none'], norm_placement=['pre', 'post'],
+             ffn=['relu', 'gelu_erf', 'gelu_tanh', 'swiglu', 'silu', 'reglu', 'geglu_erf', 'geglu_tanh', 'none'], position=['none', 'sinusoidal', 'learned', 'rope'],
              rope_pairs=['half', 'adjacent'], rope_scaling=['none', 'linear', 'llama3'])
 DEFAULTS = dict(kind='decoder', n_encoder_layers=0, norm='rmsnorm', norm_eps=1e-5, norm_placement='pre', final_norm=1, qk_norm=0,
                 ffn='swiglu', position='rope', rope_theta=10000.0, rope_pairs='half', rope_scaling='none', rope_factor=1.0,
@@ -57,6 +57,7 @@ def tensor_list(c):
     q, kv, d, two = c.n_heads * c.d_head, c.n_kv_heads * c.d_head, c.d_model, c.encoder_decoder()
 
     def norm(name):
+        if c.norm == 'none': return
         out.append((name + '.weight', (d,), 'gain'))
         if c.norm == 'layernorm' and c.bias_norm: out.append((name + '.bias', (d,), 'bias'))
 
@@ -77,6 +78,7 @@ def tensor_list(c):
             if cross:
                 norm(b + 'norm2')
                 attention(b + 'cross_attn', 0)
+            if c.ffn == 'none': continue
             norm(b + ('norm3' if cross else 'norm2'))
             inner = ['gate', 'up'] if c.ffn == 'swiglu' else ['up']
             for w in inner: out.append((f'{b}ffn.{w}.weight', (c.d_ff, d), 'matrix'))
@@ -213,7 +215,7 @@ class Run:
         return x, scale
 
     def norm(self, x, name, point, stack, layer, on=True):
-        if not on: return x
+        if not on or self.c.norm == 'none': return x
         y, scale = self.normalise(x)
         scale = self.see(point + '.hook_scale', stack, layer, scale)
         y = self.see(point + '.hook_normalized', stack, layer, y / scale)
@@ -334,11 +336,13 @@ class Run:
                 return self.see(sum_point, stack, l, x)
 
             x = self.see('hook_resid_pre', stack, l, x)
+            bare = c.ffn == 'none'  # what would stand in the middle of a block is its end
             x = around(x, 'norm1', 'ln1', lambda y: self.self_attention(y, b + 'attn', stack, l, causal, key_mask),
-                       'hook_attn_out', 'hook_resid_mid')
+                       'hook_attn_out', 'hook_resid_post' if bare and memory is None else 'hook_resid_mid')
             if memory is not None:
                 x = around(x, 'norm2', 'ln_cross', lambda y: self.cross_attention(y, memory, b + 'cross_attn', l, memory_mask),
-                           'hook_cross_attn_out', 'hook_resid_mid_cross')
+                           'hook_cross_attn_out', 'hook_resid_post' if bare else 'hook_resid_mid_cross')
+            if bare: continue
             x = around(x, 'norm3' if memory is not None else 'norm2', 'ln2',
                        lambda y: self.feed_forward(y, b + 'ffn', stack, l), 'hook_mlp_out', 'hook_resid_post')
         return x
@@ -536,6 +540,9 @@ def main():
           tie_word_embeddings=0, bias_qkv=1, bias_attn_out=1, bias_ffn=1)
     model('post_norm_bare', 23, [dict(name='full', n=10, decoys=['pre_post', 'norm_other'])],
           d_head=5, d_ff=33, norm_placement='post', final_norm=0, ffn='relu', position='none')
+    # two layers of heads, and nothing else (Elhage et al. 2021)
+    model('attention_only', 24, [dict(name='full', n=8, edits=1, decoys=['tie_other', 'position_offset'])], n_layers=2, d_model=16, n_heads=2,
+          n_kv_heads=2, d_ff=0, ffn='none', norm='none', final_norm=0, position='learned', tie_word_embeddings=0)
     # encoder-decoders
     pad = [1] * 6 + [0, 0, 0]
     two = dict(kind='encoder_decoder', n_encoder_layers=2)
@@ -548,6 +555,8 @@ def main():
           kind='encoder_decoder', n_encoder_layers=1, n_heads=4, n_kv_heads=2, d_head=6, d_ff=32, shared_embedding=0, qk_norm=1)
     model('encoder_decoder_learned', 33, [dict(name='full', n=6, n_source=9)], **{**two, 'n_layers': 1},
           norm='layernorm', ffn='gelu_tanh', position='learned', context_length=72, bias_norm=0)
+    model('encoder_decoder_attention', 34, [dict(name='full', n=5, n_source=6, decoys=['pre_post'])], **{**two, 'n_layers': 1},
+          d_model=16, n_heads=2, n_kv_heads=2, d_ff=0, ffn='none', norm_placement='post', final_norm=0)
     # encoders
     model('encoder_learned', 41, [dict(name='full', n_source=10, mask=[1] * 7 + [0] * 3, decoys=['mask_ignored', 'pre_post'])],
           kind='encoder', norm='layernorm', ffn='gelu_erf', position='learned', bias_qkv=1, bias_attn_out=1, bias_ffn=1,

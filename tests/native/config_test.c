@@ -76,11 +76,15 @@ static int32_t below(int32_t n) { return (int32_t)(test_random(&seed) >> 33) % n
 static uint64_t count_by_formula(const struct gf_config *c) {
     const uint64_t d = (uint64_t)c->d_model, q = (uint64_t)(c->n_heads * c->d_head),
                    kv = (uint64_t)(c->n_kv_heads * c->d_head), f = (uint64_t)c->d_ff, v = (uint64_t)c->vocab_size,
-                   two = c->kind == GF_ENCODER_DECODER, norm = c->norm == GF_LAYERNORM && c->bias_norm ? 2 * d : d,
+                   two = c->kind == GF_ENCODER_DECODER,
+                   norm = c->norm == GF_NO_NORM                     ? 0
+                          : c->norm == GF_LAYERNORM && c->bias_norm ? 2 * d
+                                                                    : d,
                    gates = c->ffn == GF_SWIGLU ? 2 : 1,
                    attn = d * (q + 2 * kv) + q * d + (c->bias_qkv ? q + 2 * kv : 0) + (c->bias_attn_out ? d : 0),
                    ffn = (gates + 1) * d * f + (c->bias_ffn ? gates * f + d : 0),
-                   qk = c->qk_norm ? 2 * (uint64_t)c->d_head : 0, encoder = 2 * norm + attn + qk + ffn,
+                   qk = c->qk_norm ? 2 * (uint64_t)c->d_head : 0,
+                   encoder = norm + attn + qk + (c->ffn == GF_NO_FFN ? 0 : norm + ffn),
                    decoder = encoder + two * (norm + attn);
     uint64_t sum = v * d * (two && !c->shared_embedding ? 2 : 1);
     if (c->position == GF_POS_LEARNED) sum += (1 + two) * (uint64_t)c->context_length * d;
@@ -330,8 +334,15 @@ static void impossible_configurations_are_refused(void) {
     REFUSED(c.context_length = 0, "context_length");
     REFUSED(c.norm_eps = -0.1f, "norm_eps is -0.1, expected a number from 0 to 1");
     REFUSED(c.norm_eps = NAN, "norm_eps is NaN");
-    REFUSED(c.ffn = 8,
-            "ffn is 8, expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh");
+    REFUSED(c.ffn = 9,
+            "ffn is 9, expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh, none");
+    REFUSED(c.d_ff = 0, "d_ff 0 does not fit ffn swiglu");
+    REFUSED(c.ffn = GF_NO_FFN, "d_ff 40 does not fit ffn none");
+    REFUSED((c.ffn = GF_NO_FFN, c.d_ff = 0, c.parallel_residual = 1), "ffn none does not fit n_experts");
+    REFUSED((c.ffn = GF_NO_FFN, c.d_ff = 0, c.n_experts = c.n_experts_used = c.d_expert = 2),
+            "ffn none does not fit n_experts");
+    REFUSED(c.norm = GF_NO_NORM, "norm none does not fit final_norm, embed_norm or norm_placement pre");
+    REFUSED((c.norm = GF_NO_NORM, c.final_norm = 0, c.norm_placement = GF_POST_NORM), "norm none does not fit");
     REFUSED(c.causal = 7, "causal is 7, expected true or false");
     REFUSED(c.rope_theta = 0, "rope_theta");
     REFUSED((c.rope_scaling = GF_ROPE_SCALING_LINEAR, c.rope_factor = 0), "rope_factor");

@@ -18,9 +18,11 @@ const char *const golden_names[N_GOLDEN] = {"modern_untied_gqa",
                                             "tiny_block",
                                             "classic_post_norm",
                                             "post_norm_bare",
+                                            "attention_only",
                                             "encoder_decoder_2017",
                                             "encoder_decoder_modern",
                                             "encoder_decoder_learned",
+                                            "encoder_decoder_attention",
                                             "encoder_learned",
                                             "encoder_post_norm",
                                             "q8_0",
@@ -58,6 +60,8 @@ struct gf_config test_config(uint64_t *state) {
     c.n_kv_heads = 1 + ANY(3), c.n_heads = c.n_kv_heads * (1 + ANY(3));
     c.norm = c.final_norm_kind = ANY(2), c.norm_placement = ANY(2), c.final_norm = ANY(2), c.qk_norm = ANY(2);
     c.ffn = ANY(4), c.position = ANY(4), c.rope_pairs = ANY(2), c.rope_scaling = ANY(3);
+    if (!ANY(6)) c.norm = GF_NO_NORM, c.norm_placement = GF_PRE_NORM, c.final_norm = 0;
+    if (!ANY(6)) c.ffn = GF_NO_FFN, c.d_ff = 0;
     c.d_head = 1 + ANY(13);
     if (c.position == GF_POS_ROPE) c.d_head += c.d_head % 2;
     c.rope_factor = 2;
@@ -66,7 +70,7 @@ struct gf_config test_config(uint64_t *state) {
     c.tie_word_embeddings = ANY(2), c.sliding_window = ANY(2) * (1 + ANY(20));
     c.shared_embedding = c.kind == GF_ENCODER_DECODER ? ANY(2) : 1;
     c.causal = c.kind != GF_ENCODER, c.rope_original_context = 8192;
-    if (c.kind == GF_DECODER && !c.bias_ffn && ANY(2)) {
+    if (c.kind == GF_DECODER && c.ffn != GF_NO_FFN && !c.bias_ffn && ANY(2)) {
         c.n_experts = 1 + ANY(5), c.n_experts_used = 1 + ANY(c.n_experts), c.d_expert = 1 + ANY(70);
         c.norm_expert_weights = ANY(2), c.d_shared_expert = ANY(2) * (1 + ANY(40));
         c.expert_layers.n = 2, c.expert_layers.at[ANY(2)] = 1;
@@ -215,7 +219,7 @@ void golden_open(struct golden *g, const char *name) {
     g->cfg.norm_eps = 1e-5f, g->cfg.rope_original_context = 8192, g->cfg.bias_norm = 1;
     fields(&r, &g->cfg);
     g->cfg.causal = g->cfg.kind != GF_ENCODER;
-    g->cfg.final_norm_kind = g->cfg.norm;
+    g->cfg.final_norm_kind = g->cfg.norm == GF_LAYERNORM ? GF_LAYERNORM : GF_RMSNORM;
     g->n_weights = number(&r);
     g->weights = list(&r, g->n_weights, sizeof *g->weights);
     for (int32_t i = 0; i < g->n_weights; i++) {

@@ -144,6 +144,12 @@ static void gradients_of_decoders_match_central_differences(void) {
     VARIANT("relu", c.ffn = GF_RELU);
     VARIANT("post-norm, layernorm, gelu_erf, sinusoidal", gpt2(&c), c.norm_placement = GF_POST_NORM,
             c.ffn = GF_GELU_ERF, c.position = GF_POS_SINUSOIDAL, c.tie_word_embeddings = 0);
+    VARIANT("attention only, no norms, no positions, two layers", c.n_layers = 2, c.ffn = GF_NO_FFN, c.d_ff = 0,
+            c.norm = GF_NO_NORM, c.final_norm = 0, c.position = GF_POS_NONE);
+    VARIANT("attention only, sandwich norms", c.n_layers = 2, c.ffn = GF_NO_FFN, c.d_ff = 0,
+            c.norm_placement = GF_SANDWICH_NORM);
+    VARIANT("no norms, swiglu", c.norm = GF_NO_NORM, c.final_norm = 0);
+    VARIANT("no norms, parallel", c.norm = GF_NO_NORM, c.final_norm = 0, c.parallel_residual = 1);
     VARIANT("post-norm, rmsnorm, no positions", c.norm_placement = GF_POST_NORM, c.position = GF_POS_NONE);
     VARIANT("embedding scale, no final norm", c.embedding_scale = 3, c.final_norm = 0);
     VARIANT("llama3 rope scaling", c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_factor = 8,
@@ -218,6 +224,7 @@ static void gradients_of_experts_match_central_differences(void) {
 
 static void gradients_of_encoder_decoders_match_central_differences(void) {
     VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
+    VARIANT("2017, attention only", original(&c), c.ffn = GF_NO_FFN, c.d_ff = 0);
     VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1, c.shared_embedding = 0,
             c.position = GF_POS_LEARNED, c.bias_head = 0);
     VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 1,

@@ -347,6 +347,8 @@ static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     OWN(llama, c.tie_word_embeddings = 0);
     OWN(llama, c.norm_placement = GF_POST_NORM);
     OWN(llama, c.final_norm = 0);
+    OWN(llama, (c.norm = GF_NO_NORM, c.final_norm = 0));
+    OWN(llama, (c.ffn = GF_NO_FFN, c.d_ff = 0));
     OWN(llama, c.causal = 0);
     OWN(llama, c.use_residual = 0);
 #undef OWN

@@ -157,7 +157,10 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
           for (const ffn of FIELDS.ffn.words)
             assert.equal(
               typeof both({ ...base, kind, norm, norm_placement, ffn }),
-              kind !== 'decoder' && ['sandwich', 'output'].includes(norm_placement) ? 'string' : 'object',
+              (kind !== 'decoder' && ['sandwich', 'output'].includes(norm_placement)) ||
+                (norm === 'none' && norm_placement !== 'pre')
+                ? 'string'
+                : 'object',
             );
   });
 
@@ -203,7 +206,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       assert.equal(inJavaScript({ ...base, [name]: 3 }), `${name} is 3, expected a list`);
     }
     assert.equal(both({ ...base, causal: 2 }), 'causal is 2, expected true or false');
-    assert.equal(both({ ...base, norm: 2 }), 'norm is 2, expected one of layernorm, rmsnorm');
+    assert.equal(both({ ...base, norm: 3 }), 'norm is 3, expected one of layernorm, rmsnorm, none');
   });
 
   test('what has no default must be given', () => {
@@ -276,6 +279,20 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [{ ...two, ...dynamic }, 'rope_scaling dynamic needs kind decoder'],
       [{ ...two, ...longrope }, 'rope_scaling longrope needs kind decoder'],
       [{ parallel_residual: true, norm_placement: 'post' }, 'parallel_residual needs norm_placement pre'],
+      [{ ffn: 'none', d_ff: 64 }, 'd_ff 64 does not fit ffn none'],
+      [{ d_ff: 0 }, 'd_ff 0 does not fit ffn swiglu'],
+      [{ ffn: 'none', n_experts: 4 }, 'ffn none does not fit n_experts, parallel_residual or mlm_head'],
+      [{ ffn: 'none', parallel_residual: true }, 'ffn none does not fit n_experts, parallel_residual or mlm_head'],
+      [
+        { ffn: 'none', kind: 'encoder', mlm_head: true },
+        'ffn none does not fit n_experts, parallel_residual or mlm_head',
+      ],
+      [{ norm: 'none', final_norm: true }, 'norm none does not fit final_norm, embed_norm or norm_placement pre'],
+      [{ norm: 'none', embed_norm: true }, 'norm none does not fit final_norm, embed_norm or norm_placement pre'],
+      [
+        { norm: 'none', norm_placement: 'post' },
+        'norm none does not fit final_norm, embed_norm or norm_placement post',
+      ],
       [{ shared_norm: true }, 'shared_norm needs parallel_residual'],
       [{ rope_local_theta: 2.5e-7 }, 'rope_local_theta 2.5e-7 is below 0.000001'],
       [{ rope_scaling: 'yarn' }, 'rope_scaling yarn needs rope_original_context above 0'],

@@ -80,6 +80,8 @@ const models = [
     { ...small, useResidual: false, scaleScores: false, useFinalNorm: false },
   ],
   ['switched off: norms', { ...small, useNorm: false }],
+  ['attention only', { ...small, dFf: 0, ffn: 'none', norm: 'none', position: 'learned', tieWordEmbeddings: false }],
+  ['attention only, encoder-decoder', { ...original, dFf: 0, ffn: 'none' }],
   ['Gemma 2', gemma2],
   [
     'Gemma 3',

@@ -14,11 +14,11 @@ export const randomConfig = fc
     width: fc.integer({ min: 1, max: 12 }),
     d_ff: fc.integer({ min: 1, max: 24 }),
     context_length: fc.integer({ min: 1, max: 20 }),
-    norm: fc.constantFrom('layernorm', 'rmsnorm'),
+    norm: fc.constantFrom('layernorm', 'rmsnorm', 'none'),
     norm_placement: fc.constantFrom('pre', 'post'),
     final_norm: fc.boolean(),
     qk_norm: fc.boolean(),
-    ffn: fc.constantFrom('relu', 'gelu_erf', 'gelu_tanh', 'swiglu'),
+    ffn: fc.constantFrom('relu', 'gelu_erf', 'gelu_tanh', 'swiglu', 'none'),
     position: fc.constantFrom('none', 'sinusoidal', 'learned', 'rope'),
     sinusoid_pairs: fc.constantFrom('adjacent', 'half'),
     relative_buckets: fc.constantFrom(0, 0, 4, 9),
@@ -38,13 +38,15 @@ export const randomConfig = fc
   })
   .map(({ group, half, width, n_encoder_layers: encoders, types, pad, ...c }) => ({
     ...c,
+    ...(c.norm === 'none' && { norm_placement: 'pre', final_norm: false, embed_norm: false }),
+    ...(c.ffn === 'none' && { d_ff: 0, mlm_head: false }),
     n_encoder_layers: c.kind === 'encoder_decoder' ? encoders : 0,
     n_heads: c.n_kv_heads * group,
     d_head: 2 * half,
     d_model: 2 * width,
     causal: c.kind !== 'encoder',
     shared_embedding: c.shared_embedding || c.kind !== 'encoder_decoder',
-    bias_head: c.bias_head && (c.kind !== 'encoder' || c.mlm_head),
+    bias_head: c.bias_head && (c.kind !== 'encoder' || (c.mlm_head && c.ffn !== 'none')),
     n_token_types: c.kind === 'encoder' ? types : 0,
     ...(c.kind === 'encoder' && c.position === 'learned' && { position_pad_id: pad, position_offset: pad + 1 }),
   }));
@@ -79,7 +81,7 @@ export const randomVariant = fc
       expert_layers: fc.array(fc.boolean(), { maxLength: 3 }),
     }),
   )
-  .filter(([{ kind }]) => kind === 'decoder')
+  .filter(([{ kind, norm, ffn }]) => kind === 'decoder' && norm !== 'none' && ffn !== 'none')
   .map(([usual, { position_offset: offset, unused, ...c }]) => ({
     ...usual,
     ...c,

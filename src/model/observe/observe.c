@@ -1,7 +1,8 @@
 /* observe.c - the places of an architecture and the memory of captures and edits. */
 #include "model/observe/observe.h"
 #include "base/arena.h"
-#include "model/config.h" /* gf_ffn_gated, gf_layer_rotates, gf_layer_sparse, gf_norm_before, gf_norm_of_output */
+#include "model/config.h"  /* gf_ffn_gated, gf_has_norms, gf_has_sublayer, gf_last_sublayer, gf_layer_rotates, ... */
+#include "model/weights.h" /* enum gf_sublayer */
 #include <stdlib.h>
 
 #define POINT_AXES(id, name, axes)   axes,
@@ -30,12 +31,13 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     const int32_t layers = two && stack == GF_STACK_ENCODER ? c->n_encoder_layers : c->n_layers;
     if (point_global[point] ? layer != -1 : layer < 0 || layer >= layers) return 0;
     if (gf_point_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
+    if (point >= GF_P_LN2_SCALE && point <= GF_P_MLP_OUT && !gf_has_sublayer(c, stack, GF_FEED_FORWARD)) return 0;
     switch (point) {
     case GF_P_POS_EMBED: return c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
     case GF_P_TYPE_EMBED: return c->n_token_types > 0;
     case GF_P_POOLED: return c->pooler;
     case GF_P_LN_HEAD:
-    case GF_P_LN_HEAD_SCALE: return c->mlm_head && c->use_norm;
+    case GF_P_LN_HEAD_SCALE: return c->mlm_head && gf_has_norms(c);
     case GF_P_ROT_Q:
     case GF_P_ROT_K: return gf_layer_rotates(c, layer);
     case GF_P_MLP_PRE:
@@ -46,18 +48,19 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     case GF_P_EXPERT_CHOICE: return gf_layer_sparse(c, layer);
     case GF_P_SHARED_GATE: return c->d_shared_expert && gf_layer_sparse(c, layer);
     case GF_P_LN_EMBED:
-    case GF_P_LN_EMBED_SCALE: return c->embed_norm && c->use_norm;
+    case GF_P_LN_EMBED_SCALE: return c->embed_norm && gf_has_norms(c);
     case GF_P_LN1_POST:
     case GF_P_LN1_POST_SCALE:
     case GF_P_LN2_POST:
-    case GF_P_LN2_POST_SCALE: return c->norm_placement == GF_SANDWICH_NORM && c->use_norm;
-    case GF_P_RESID_MID: return !c->parallel_residual;
+    case GF_P_LN2_POST_SCALE: return c->norm_placement == GF_SANDWICH_NORM && gf_has_norms(c);
+    case GF_P_RESID_MID: return !c->parallel_residual && gf_last_sublayer(c, stack) != GF_SELF_ATTENTION;
+    case GF_P_RESID_MID_CROSS: return gf_last_sublayer(c, stack) != GF_CROSS_ATTENTION;
     case GF_P_LN1:
     case GF_P_LN1_SCALE:
     case GF_P_LN_CROSS:
-    case GF_P_LN_CROSS_SCALE: return c->use_norm;
+    case GF_P_LN_CROSS_SCALE: return gf_has_norms(c);
     case GF_P_LN2:
-    case GF_P_LN2_SCALE: return c->use_norm && !c->shared_norm;
+    case GF_P_LN2_SCALE: return gf_has_norms(c) && !c->shared_norm;
     case GF_P_LN_FINAL:
     case GF_P_LN_FINAL_SCALE: return c->final_norm && c->use_final_norm;
     default: return 1;

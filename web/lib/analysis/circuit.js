@@ -79,7 +79,7 @@ export function circuit(model, layer, head, kind) {
   const d = c.d_head;
   const shared = Math.floor(head / (c.n_heads / c.n_kv_heads));
   const name = `${block}.norm1.weight`;
-  const before = c.use_norm && c.norm_gain && /pre|sandwich/.test(c.norm_placement);
+  const before = c.use_norm && c.norm_gain && c.norm !== 'none' && /pre|sandwich/.test(c.norm_placement);
   const gain = before ? tensorRow(model.engine, rowOf(model, name), 0, c.d_model) : null;
   const read = (/** @type {string} */ part, /** @type {number} */ h) =>
     rowsOf(model, `${block}.attn.${part}.weight`, h * d, d).map((row) => row.map((x, j) => x * (gain?.[j] ?? 1)));

@@ -33,14 +33,11 @@ export function camelConfig(config) {
   return Object.fromEntries(Object.entries(config).map(([k, v]) => [camel(k), Array.isArray(v) ? [...v] : v]));
 }
 
-/** Activations whose product with a second matrix is the inner layer, by the name in the field `ffn`. */
-const GATED = new Set(['swiglu', 'reglu', 'geglu_erf', 'geglu_tanh']);
-
 /**
- * Whether the feed-forward layer has a gate.
+ * Whether the feed-forward layer has a gate: its activated product with a second matrix multiplies that of the first.
  * @param {{ffn: string}} config
  */
-export const isGated = ({ ffn }) => GATED.has(ffn);
+export const isGated = ({ ffn }) => /glu/.test(ffn);
 
 /**
  * A layer's flag in a list that repeats over the layers.

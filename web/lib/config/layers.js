@@ -35,20 +35,10 @@ export const eachLayer = (layers, of) =>
 export const windowFields = (layers, window) =>
   layers.some(Boolean) ? { sliding_window: window, window_layers: repeating(layers) } : { sliding_window: 0 };
 
-/** How many times what its factor is made for a model with dynamic frequencies may hold: these fit any length. */
-const DYNAMIC_ROOM = 16;
-
 /**
- * The most positions of a model, which some scalings extend beyond max_position_embeddings.
- * @param {Record<string, any>} fields  of a configuration, with rope_scaling
- * @param {Record<string, any>} json  with the keys of a config.json
- * @returns {any}
+ * The most positions of a model whose scaling extends the original ones.
+ * @param {any} own  most positions without it
+ * @param {number} extended  with it; NaN: it extends none
  */
-export function contextLength({ context_length: own, rope_scaling: type, rope_factor: by, ...fields }, json) {
-  const s = json.rope_scaling ?? json.rope_parameters ?? {};
-  const original = fields.rope_original_context;
-  const factor = type === 'longrope' ? (json.original_max_position_embeddings ? 1 : (s.factor ?? 1)) : by;
-  const times = { yarn: 1, longrope: 1, dynamic: DYNAMIC_ROOM }[/** @type {string} */ (type)];
-  const extended = times && Math.floor(times * factor * original);
-  return extended && Number.isInteger(own) ? Math.min(Math.max(own, extended), 2 ** 31 - 1) : own;
-}
+export const extendedContext = (own, extended) =>
+  extended && Number.isInteger(own) ? Math.min(Math.max(own, Math.floor(extended)), 2 ** 31 - 1) : own;

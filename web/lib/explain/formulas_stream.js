@@ -116,7 +116,7 @@ export function logit(pass) {
  */
 function headInput(pass) {
   if (!pass.config.mlm_head) return pass.hidden();
-  if (!pass.config.use_norm) return { at: null, x: Float32Array.from(transformed(pass)) };
+  if (!pass.hasNorms) return { at: null, x: Float32Array.from(transformed(pass)) };
   const at = 'mlm_head.ln.hook_normalized';
   return { at, x: pass.withGain('head_norm', pass.row(at)) };
 }

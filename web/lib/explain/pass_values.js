@@ -185,9 +185,15 @@ export class PassValues {
     return Math.floor(this.head / (this.config.n_heads / this.config.n_kv_heads));
   }
 
-  /** Where a sublayer has norms. With `use_norm` false nowhere. */
+  /** Whether the norms in the blocks and of the embedding exist and are not switched off. */
+  get hasNorms() {
+    return this.config.norm !== 'none' && this.config.use_norm;
+  }
+
+  /** Where a sublayer has norms. Without norms nowhere. */
   get normed() {
-    const { use_norm: on, norm_placement: at } = this.config;
+    const { norm_placement: at } = this.config;
+    const on = this.hasNorms;
     return {
       input: on && (at === 'pre' || at === 'sandwich'),
       output: on && (at === 'sandwich' || at === 'output'),
@@ -205,6 +211,14 @@ export class PassValues {
       cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid', 'hook_cross_attn_out'],
       ffn: [ln, norm, stream, 'hook_mlp_out'],
     };
+  }
+
+  /**
+   * The last sublayer of the point's block.
+   * @returns {Sublayer}
+   */
+  get lastSublayer() {
+    return this.config.ffn !== 'none' ? 'ffn' : this.hasCross ? 'cross_attn' : 'attn';
   }
 
   /**

@@ -21,7 +21,7 @@ const FORMULAS = {
   hook_resid_pre: blockInput,
   hook_resid_mid: (pass) => residual(pass, 'attn'),
   hook_resid_mid_cross: (pass) => residual(pass, 'cross_attn'),
-  hook_resid_post: (pass) => residual(pass, 'ffn'),
+  hook_resid_post: (pass) => residual(pass, pass.lastSublayer),
   'ln.hook_scale': normScale,
   'ln.hook_normalized': normalized,
   'attn.hook_q': (pass) => projection(pass, 'q'),

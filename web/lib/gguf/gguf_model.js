@@ -5,7 +5,7 @@
 // pairs are rotated.
 import { completeConfig } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
-import { contextLength } from '../config/layers.js';
+import { extendedContext } from '../config/layers.js';
 import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, namesOf } from './gguf_archs.js';
 import { checkCount, placesByName } from '../config/plan.js';
 import { Texts } from '../tokenizers/texts.js';
@@ -83,7 +83,8 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   /** @type {Record<string, any>} */
   const given = { ...configuration(m, arch, scaling), tie_word_embeddings: tied, ...ARCHITECTURES[arch].derive?.(m) };
   if (meta.get(GELU_KEY) === 'erf') given.ffn = String(given.ffn).replace('gelu_tanh', 'gelu_erf');
-  if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
+  if (given.rope_scaling === 'yarn')
+    given.context_length = extendedContext(given.context_length, given.rope_factor * given.rope_original_context);
   const config = completeConfig(given, where);
   checkCount(config, entries, where);
   const encoder = fields.kind === 'encoder';

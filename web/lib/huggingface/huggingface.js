@@ -6,7 +6,7 @@ import { completeConfig, isField, tokenIds } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/checks.js';
 import { FAMILIES } from './families_all.js';
-import { contextLength } from '../config/layers.js';
+import { extendedContext } from '../config/layers.js';
 import { conventionsOf } from './families_common.js';
 import { placesByName } from '../config/plan.js';
 
@@ -197,6 +197,22 @@ function fieldsOf(family, json, used, where, tensors) {
   if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
     fields[tie] = !tensors.has(family.head ?? 'lm_head.weight');
   return fields;
+}
+
+/** How many times what its factor is made for a model with dynamic frequencies may hold: these fit any length. */
+const DYNAMIC_ROOM = 16;
+
+/**
+ * The most positions of a model, which some scalings extend beyond max_position_embeddings.
+ * @param {Json} fields  of a configuration, with rope_scaling
+ * @param {Json} json
+ * @returns {any}
+ */
+function contextLength({ context_length: own, rope_scaling: type, rope_factor: by, rope_original_context: n }, json) {
+  const s = json.rope_scaling ?? json.rope_parameters ?? {};
+  const factor = type === 'longrope' ? (json.original_max_position_embeddings ? 1 : (s.factor ?? 1)) : by;
+  const times = { yarn: 1, longrope: 1, dynamic: DYNAMIC_ROOM }[/** @type {string} */ (type)] ?? NaN;
+  return extendedContext(own, times * factor * n);
 }
 
 /**

@@ -220,6 +220,7 @@ function streamParts(model, stack, captured, position) {
     };
     sublayer('norm1', 'ln1', attend(`${block}.attn`));
     if (cross) sublayer('norm2', 'ln_cross', attend(`${block}.cross_attn`));
+    if (c.ffn === 'none') continue;
     sublayer(cross ? 'norm3' : 'norm2', 'ln2', () => {
       const bias = c.bias_ffn ? weight(model, `${block}.ffn.down.bias`) : null;
       add(

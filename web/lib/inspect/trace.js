@@ -152,7 +152,7 @@ const linear = (n, from, to, bias) => 2 * n * from * to + when(bias, n * to);
  * FLOPs of a norm, for each value.
  * @param {string} kind
  */
-const normFlops = (kind) => (kind === 'layernorm' ? 7 : 4);
+const normFlops = (kind) => ({ layernorm: 7, rmsnorm: 4 })[kind] ?? 0;
 
 /**
  * FLOPs of the activation, for each value.

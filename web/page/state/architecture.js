@@ -2,9 +2,8 @@
 
 /** @typedef {Record<string, any>} Config  of a loaded model, complete */
 
-/** Activations that have a gate: its output multiplies that of a second matrix. */
-const GATED = ['swiglu', 'reglu', 'geglu_erf', 'geglu_tanh'];
-export const isGated = (/** @type {Config} */ c) => GATED.includes(c.ffn);
+/** Whether the activation has a gate: its output multiplies that of a second matrix. @param {Config} c */
+export const isGated = (c) => /glu/.test(c.ffn);
 
 /** A layer's flag in a list that repeats over the layers; an empty list is true everywhere. */
 const flagOf = (/** @type {boolean[] | undefined} */ flags, /** @type {number} */ layer) =>
