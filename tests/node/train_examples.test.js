@@ -162,6 +162,22 @@ test('a checkpoint continues a run on examples bit for bit', async () => {
   assert.deepEqual(steps, whole.steps.slice(-steps.length));
 });
 
+test('a model that is asked for after a validation is that of its step', async () => {
+  const validation = SUMS.slice(0, 5);
+  const run = train(ADDITION, { examples: SUMS }, { steps: 30, validation, validateEvery: 3 });
+  let seen = 0;
+  for await (const { validation: score } of run) {
+    if (!score) continue;
+    const model = await run.model();
+    const { nats } = await scoreOf(model, validation);
+    assert.ok(Math.abs(nats - score.nats) < 1e-5 * nats, `${nats}, expected ${score.nats}`);
+    model.dispose();
+    seen++;
+  }
+  assert.equal(seen, 10);
+  await run.dispose();
+});
+
 test('examples that cannot be learnt from are refused, each with its place', async () => {
   /** @type {[any, any, string, RegExp][]} */
   const cases = [

@@ -12,8 +12,8 @@ import { loadOptions } from './input/load_options.js';
 /**
  * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and
  * one more while the reader works. Steps that take less than about 12 ms are delivered several at once, so `model`,
- * `files` and `checkpoint` may be that many steps ahead of the reader. Leaving a loop stops the run there; another loop
- * continues it.
+ * `files` and `checkpoint` may be that many steps ahead of the reader; called at once after a step with a `validation`,
+ * they are of that step. Leaving a loop stops the run there; another loop continues it.
  * @implements {AsyncIterableIterator<TrainStep>}
  * @example
  * const text = 'The cat sat on the mat. The dog sat on the log.';

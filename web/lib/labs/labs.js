@@ -63,8 +63,8 @@ import { GlassformerError } from '../index.js';
  */
 /**
  * What `Lab.run` ends with. found: for each of the lab's claims what was measured, and whether the claim holds;
- * trained: the model as GGUF, of a lab that trains.
- * @typedef {{found: [string, boolean][], trained?: Uint8Array}} LabOutcome
+ * trained: the files of the model, of a lab that trains.
+ * @typedef {{found: [string, boolean][], trained?: {name: string, bytes: Uint8Array}[]}} LabOutcome
  */
 /**
  * A sentence of a finding beside what was measured.
@@ -72,7 +72,7 @@ import { GlassformerError } from '../index.js';
  */
 /**
  * What `runLab` ends with. seconds: without those of the reader.
- * @typedef {{lab: string, seed: number, seconds: number, claims: Claim[], trained?: Uint8Array}} LabResult
+ * @typedef {{lab: string, seed: number, seconds: number, claims: Claim[], trained?: LabOutcome['trained']}} LabResult
  */
 
 /** @type {Record<string, () => Promise<{lab: Lab}>>} */

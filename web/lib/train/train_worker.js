@@ -114,6 +114,7 @@ const calls = {
           tokensPerSecond,
           validation: due ? t.validate(Array.isArray(held) ? held : null) : null,
         });
+        if (due) break; // what is asked for after it is of this step
       }
     } catch (error) {
       if (!done.length) throw error;
