@@ -1,7 +1,7 @@
 // The page: web/page and the package in dist/, built into site/, a folder that any static server
 // can serve from any path.
 import { createHash } from 'node:crypto';
-import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
@@ -24,24 +24,35 @@ const policy = [
   "form-action 'none'",
 ].join('; ');
 
-/** The files of the models that the page offers, at the same addresses beside the page, built or in development. */
-function shippedWeights() {
-  const files = SHIPPED.flatMap(({ file, parts = [''] }) => parts.map((part) => file + part));
+/** What the labs measure, and their last full runs: files of the repository by their names beside the page. */
+async function filesOfLabs() {
+  const { LABS, openLab } = await import(new URL('dist/labs.js', import.meta.url).href);
+  const labs = await Promise.all(LABS.map(openLab));
+  return labs.flatMap(({ name, model }) => [
+    [`labs/${name}.json`, `web/lib/labs/results/${name}.json`],
+    ...(model ? [[`weights/${model}`, `weights/${model}`]] : []),
+  ]);
+}
+
+/** The files of the models that the page offers, and of the labs, beside the page, built or in development. */
+async function shippedFiles() {
+  const models = SHIPPED.flatMap(({ file, parts = [''] }) => parts.map((part) => [file + part, file + part]));
+  const files = new Map([...models, ...(await filesOfLabs())].filter(([, file]) => existsSync(join(here, file))));
   return {
-    name: 'shipped-weights',
+    name: 'shipped-files',
     configureServer(server) {
       server.middlewares.use((request, response, next) => {
         const name = request.url.split('?')[0].slice(1);
-        if (!files.includes(name)) return next();
-        const file = join(here, name);
+        if (!files.has(name)) return next();
+        const file = join(here, files.get(name));
         response.setHeader('Content-Type', 'application/octet-stream');
         response.setHeader('Content-Length', statSync(file).size);
         createReadStream(file).pipe(response);
       });
     },
     generateBundle() {
-      for (const fileName of files)
-        this.emitFile({ type: 'asset', fileName, source: readFileSync(join(here, fileName)) });
+      for (const [fileName, file] of files)
+        this.emitFile({ type: 'asset', fileName, source: readFileSync(join(here, file)) });
     },
   };
 }
@@ -77,7 +88,7 @@ function headOfBuiltPage() {
 export default defineConfig({
   root: join(here, 'web/page'),
   base: './',
-  plugins: [svelte(), shippedWeights(), headOfBuiltPage()],
+  plugins: [svelte(), shippedFiles(), headOfBuiltPage()],
   build: {
     outDir: join(here, 'site'),
     emptyOutDir: true,

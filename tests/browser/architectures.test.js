@@ -1,4 +1,4 @@
-// architectures.test.js - made models of unusual architectures in Chromium: all six views, no gap in any text, no error,
+// architectures.test.js - made models of unusual architectures in Chromium: all seven views, no gap in any text, no error,
 // and the words of the architecture that is loaded
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -36,7 +36,7 @@ async function openStage(page, title, nth = 0) {
 
 /** Every view is opened and read. @param {any} page */
 async function readViews(page) {
-  for (const view of ['write', 'inside', 'count', 'experiment', 'train', 'learn']) {
+  for (const view of ['write', 'inside', 'count', 'experiment', 'train', 'learn', 'labs']) {
     await openView(page, view);
     await quiet(page);
     assert.deepEqual(await gaps(page), [], view);

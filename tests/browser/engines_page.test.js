@@ -250,7 +250,7 @@ for (const engine of ENGINES) {
         });
 
         test('no number is missing, and nothing was complained of', async () => {
-          for (const view of [...Object.keys(PANELS), 'train', 'learn']) {
+          for (const view of [...Object.keys(PANELS), 'train', 'learn', 'labs']) {
             await openView(page, view);
             assert.equal(
               /** @type {any} */ (

@@ -32,7 +32,7 @@ visitTest(
       assert.equal(await page.locator('.error').isVisible(), false, name);
     }
     // each view opens
-    for (const view of ['inside', 'count', 'experiment', 'learn', 'write']) {
+    for (const view of ['inside', 'count', 'experiment', 'learn', 'labs', 'write']) {
       await openView(page, view);
       assert.equal(
         await page

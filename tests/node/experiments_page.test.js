@@ -1,7 +1,7 @@
 // experiments_page.test.js - calculations behind the page's experiments and small parts
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { marks } from '../../web/page/parts/log_marks.js';
+import { marks } from '../../web/page/parts/axis_marks.js';
 import { target } from '../../web/page/parts/roving.js';
 import { mostAffected, rowsOf } from '../../web/page/views/experiment/ablation.js';
 import { ideasOf, partingOf } from '../../web/page/views/experiment/ideas.js';

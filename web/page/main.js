@@ -32,6 +32,7 @@ mount(App, {
 });
 await openPage(store, run);
 
-// From here on the page opens without a network. No file is fetched twice at once.
-await Promise.all([...Object.values(VIEW_CODE), CLAIMS_CODE].map((fetched) => fetched().catch(() => {})));
+// From here on the page opens without a network. No file is fetched twice at once. The labs are left to the service worker.
+const { labs: _, ...views } = VIEW_CODE;
+await Promise.all([...Object.values(views), CLAIMS_CODE].map((fetched) => fetched().catch(() => {})));
 await keepOffline();

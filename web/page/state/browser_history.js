@@ -40,7 +40,7 @@ export function openTypedAddress() {
 
 /** What an address holds, and what says that the page rests. */
 const HELD = {
-  view: ['id', 'learn', 'assignment', 'openStage'],
+  view: ['id', 'learn', 'lab', 'assignment', 'openStage'],
   text: ['prompt', 'source', 'tokens', 'cursor', 'sourceCursor'],
   sampler: ['temperature', 'topK', 'topP', 'seed', 'ignoreEos'],
   attention: ['stack', 'head', 'key', 'stage', 'zoom', 'off'],

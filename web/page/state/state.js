@@ -35,6 +35,8 @@ import { SHIPPED } from './models.js';
 const view = () => ({
   id: /** @type {import('./views.js').View} */ ('write'),
   learn: '', // the open page of the textbook, '' for none
+  lab: '', // the open lab, '' for the first
+  labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
   openStage: '', // stage of the anatomy whose values are open, '' for none
   choosing: false, // the dialog of models is open

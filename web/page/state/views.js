@@ -1,6 +1,6 @@
 // views.js - the views of the page, how an address names one, and their panels that an address can hide
 
-/** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn'} View */
+/** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn' | 'labs'} View */
 
 /** @type {{ id: View, name: string }[]} in the order of their tabs */
 export const VIEWS = [
@@ -10,16 +10,17 @@ export const VIEWS = [
   { id: 'experiment', name: 'Experiment' },
   { id: 'train', name: 'Train' },
   { id: 'learn', name: 'Learn' },
+  { id: 'labs', name: 'Labs' },
 ];
 
 /**
- * The view that an address names.
+ * The view that an address names, or that shows the lab that it names.
  * @param {string} hash
  * @returns {View}
  */
 export function viewOf(hash) {
-  const name = new URLSearchParams(hash.slice(1)).get('view');
-  return VIEWS.find(({ id }) => id === name)?.id ?? 'write';
+  const q = new URLSearchParams(hash.slice(1));
+  return VIEWS.find(({ id }) => id === q.get('view'))?.id ?? (q.has('lab') ? 'labs' : 'write');
 }
 
 /** Panels that a link for a class can hide. */

@@ -7,6 +7,7 @@ export const VIEW_CODE = {
   experiment: () => import('./experiment/Experiment.svelte'),
   train: () => import('./train/TrainView.svelte'),
   learn: () => import('./learn/Learn.svelte'),
+  labs: () => import('./labs/Labs.svelte'),
 };
 
 /** An extra of the view Learn. */

@@ -1,14 +1,14 @@
-// log_marks.js - which values are marked on a logarithmic axis, and what is written there
+// axis_marks.js - which values are marked on an axis, and what is written there
 
-import { scaleLog } from 'd3-scale';
+import { scaleLinear, scaleLog } from 'd3-scale';
 import { power } from '../text/format.js';
 
 const MOST = 8; // decades that are all marked
 const FEW = 4; // decades whose 2 and 5 are marked as well
 
 /**
- * Few decades are marked at 1, 2 and 5, more at powers of ten, many at some of these. Values far from 1 are written as
- * powers of ten.
+ * Of a logarithmic axis. Few decades are marked at 1, 2 and 5, more at powers of ten, many at some of these. Values far
+ * from 1 are written as powers of ten.
  * @param {[number, number]} axis  lowest and highest
  * @returns {{ at: number, text: string }[]}
  */
@@ -25,4 +25,16 @@ export function marks([low, high]) {
       at,
       text: near ? String(Number(at.toPrecision(1))) : digit > 1 ? '' : exponent === 0 ? '1' : power(exponent),
     }));
+}
+
+/**
+ * Of a linear axis: about n round values, large ones with a prefix: 20k.
+ * @param {[number, number]} axis  lowest and highest
+ * @param {number} n
+ * @returns {{ at: number, text: string }[]}
+ */
+export function linearMarks(axis, n) {
+  const scale = scaleLinear(axis, [0, 1]);
+  const text = scale.tickFormat(n, Math.max(...axis.map(Math.abs)) < 1e4 ? undefined : '~s');
+  return scale.ticks(n).map((at) => ({ at, text: text(at) }));
 }
