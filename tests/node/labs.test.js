@@ -186,3 +186,22 @@ test('sinks: the loss in a window is that of the same weights with a sliding win
   model.dispose();
   windowed.dispose();
 });
+
+test('induction: the losses are the recorded ones, bit for bit, and the model that was trained loads', async () => {
+  const { figures, result } = await shortRun('induction', { seed: 1 });
+  const losses = figures.loss.curves.map(({ x, y }) => [x, y]);
+  assert.deepEqual(losses, [
+    [
+      [10, 20],
+      [4.16785510726597, 4.148081381683764],
+    ],
+    [
+      [10, 20],
+      [4.17916202933892, 4.161562990883122],
+    ],
+  ]);
+  const [config, weights] = result.trained.map(({ bytes }) => bytes);
+  const model = await load({ weights, config: JSON.parse(new TextDecoder().decode(config)) });
+  assert.deepEqual([model.config.ffn, model.config.nLayers], ['none', 2]);
+  model.dispose();
+});

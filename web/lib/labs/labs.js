@@ -80,6 +80,7 @@ const MODULES = {
   cache: () => import('./cache_lab.js'),
   ioi: () => import('./ioi_lab.js'),
   sinks: () => import('./sinks_lab.js'),
+  induction: () => import('./induction_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */
