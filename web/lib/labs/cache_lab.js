@@ -1,5 +1,5 @@
 // cache_lab.js - the kv cache: the same text with and without it, its time, and rotated positions that go wrong with it
-import { curvesOf, largest, mean } from './measures.js';
+import { claimRows, curvesOf, largest, mean } from './measures.js';
 
 /** @import { Edit, Model, Tensor } from '../index.js' */
 /** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
@@ -161,23 +161,11 @@ export const lab = {
     { paper: TUTORIAL, where: 'tutorial 1, generation' },
     { paper: 'Su et al. 2021, RoFormer', where: 'section 3.2.2', url: 'https://arxiv.org/abs/2104.09864' },
   ],
-  claims: [
-    {
-      claim: 'The text with the cache is that without it',
-      source: `${TUTORIAL}: "exactly one test"`,
-      expected: 'the same tokens, logits within 0.00001',
-    },
-    {
-      claim: '100 tokens take about 30 times as long without the cache',
-      source: `${TUTORIAL}: each step runs the whole prefix again`,
-      expected: 'between 15 and 60 times',
-    },
-    {
-      claim: 'A forgotten RoPE offset spoils the text, in silence',
-      source: `${TUTORIAL}: "The offset is the subtle part"`,
-      expected: 'other tokens and a higher loss',
-    },
-  ],
+  claims: claimRows(TUTORIAL, [
+    ['The text with the cache is that without it', '"exactly one test"', 'the same tokens, logits within 0.00001'],
+    ['100 tokens take about 30 times as long without the cache', '"Generation"', 'between 15 and 60 times'],
+    ['A forgotten RoPE offset spoils the text, in silence', '"the subtle part"', 'other tokens and a higher loss'],
+  ]),
   look: [
     'Time: without the cache it grows with the square of the length, with it almost in a straight line.',
     'Text: with a forgotten offset all new tokens stand at position 0. They have lost their order, and no shape tells.',

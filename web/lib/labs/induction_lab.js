@@ -1,6 +1,6 @@
 // induction_lab.js - a model of attention alone learns to continue what it has seen: how induction heads form
 import { train } from '../index.js';
-import { byLayer, curvesOf, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
+import { byLayer, claimRows, curvesOf, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
 
 /** @import { Edit, Model, TrainExample } from '../index.js' */
 /** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
@@ -15,6 +15,7 @@ const STEPS = 400;
 const EVERY = 10;
 /** Tokens of the sequences that are measured; they come twice. */
 const COPY = 24;
+/** @type {import('../config/config_input.js').OwnConfig} */
 const CONFIG = {
   ...{ vocab_size: VOCAB, context_length: LENGTH, d_model: 64, n_heads: 2 },
   ...{ ffn: 'none', position: 'rope', tie_word_embeddings: false },
@@ -254,36 +255,16 @@ export const lab = {
     },
   ],
   claims: [
-    {
-      claim: 'The loss drops at once',
-      source: 'Olsson et al. 2022, argument 1',
-      expected: 'more than half of its fall within an eighth of the steps',
-    },
-    {
-      claim: 'An induction head stands above a previous-token head',
-      source: 'Olsson et al. 2022; Elhage et al. 2021',
-      expected: 'more than 0.9 of the attention, and more than 0.3 on the previous token',
-    },
-    {
-      claim: 'Both form at the same time',
-      source: 'Olsson et al. 2022, argument 1',
-      expected: 'within an eighth of the steps',
-    },
-    {
-      claim: 'One layer cannot',
-      source: 'Olsson et al. 2022, argument 1',
-      expected: 'less than 20 % right after as many steps',
-    },
-    {
-      claim: 'Without the previous-token head copying ends',
-      source: 'Olsson et al. 2022, argument 3',
-      expected: 'from more than 90 % to less than 20 % right',
-    },
-    {
-      claim: 'The circuits copy (OV) and compare (QK)',
-      source: 'Elhage et al. 2021',
-      expected: 'copying above 0.5, the right key for more than half of the tokens',
-    },
+    ...claimRows('Olsson et al. 2022', [
+      ['The loss drops at once', 'argument 1', 'more than half of its fall within an eighth of the steps'],
+      ['An induction head stands above a previous-token head', 'argument 1', 'attention above 0.9, and above 0.3'],
+      ['Both form at the same time', 'argument 1', 'within an eighth of the steps'],
+      ['One layer cannot', 'argument 1', 'less than 20 % right after as many steps'],
+      ['Without the previous-token head copying ends', 'argument 3', 'from more than 90 % to less than 20 % right'],
+    ]),
+    ...claimRows('Elhage et al. 2021', [
+      ['The circuits copy (OV) and compare (QK)', 'two layers', 'copying above 0.5, most tokens find their key'],
+    ]),
   ],
   look: [
     'Loss: both models learn first which tokens are in the sequence, then only one goes on.',

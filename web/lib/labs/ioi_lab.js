@@ -1,5 +1,5 @@
 // ioi_lab.js - names in a story: how a model knows to whom something is given (indirect object identification)
-import { addTo, byLayer, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
+import { addTo, byLayer, claimRows, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
 
 /** @import { Attribution, Model, Tensor } from '../index.js' */
 /** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
@@ -220,38 +220,18 @@ export const lab = {
       url: 'https://arxiv.org/abs/2211.00593',
     },
   ],
-  claims: [
-    {
-      claim: 'The name that stands once is the likelier one',
-      source: 'Wang et al. 2022, section 2',
-      expected: '3.56 logits apart, in 99.3 % of the sentences; here in 95 % at least',
-    },
-    {
-      claim: 'Few heads carry the answer',
-      source: 'Wang et al. 2022, figure 3',
-      expected: 'three heads have more effect than all others together',
-    },
-    {
-      claim: 'The name moves from its second place to the end',
-      source: 'Wang et al. 2022, section 3.2',
-      expected: 'more at the second name before the first layer, more at the end before the last',
-    },
-    {
-      claim: 'The name mover attends to the other name and copies it',
-      source: 'Wang et al. 2022, section 3.1',
-      expected: 'more attention on that name than on the giver, copying above 0',
-    },
-    {
-      claim: 'An earlier head finds the name that stands twice',
-      source: 'Wang et al. 2022, section 3.3',
-      expected: 'more than 0.3 of its attention on the first of the two',
-    },
-    {
-      claim: 'Without the name mover other heads take over',
-      source: 'Wang et al. 2022, section 3.4',
-      expected: 'the difference falls by less than half of what the head adds',
-    },
-  ],
+  claims: claimRows('Wang et al. 2022', [
+    ['The name that stands once is the likelier one', 'section 2', 'in 95 % of the sentences (GPT-2 small: 99.3 %)'],
+    ['Few heads carry the answer', 'figure 3', 'three heads have more effect than all others together'],
+    ['The name moves from its second place to the end', 'section 3.2', 'more at the end before the last layer'],
+    [
+      'The name mover attends to the other name and copies it',
+      'section 3.1',
+      'more than to the giver; copying above 0',
+    ],
+    ['An earlier head finds the name that stands twice', 'section 3.3', 'more than 0.3 of its attention on the first'],
+    ['Without the name mover other heads take over', 'section 3.4', 'the fall is less than half of what the head adds'],
+  ]),
   look: [
     'Patched heads: 1 means that this head alone turns the answer round.',
     'Patched positions: the lower layers need the second name, the upper ones the last word.',

@@ -48,6 +48,14 @@ export const ranked = (table) =>
 export const headName = ({ layer, head }) => `head ${layer}.${head}`;
 
 /**
+ * The claims of a lab after a paper.
+ * @param {string} paper
+ * @param {[claim: string, where: string, expected: string][]} rows
+ */
+export const claimRows = (paper, rows) =>
+  rows.map(([claim, where, expected]) => ({ claim, source: `${paper}, ${where}`, expected }));
+
+/**
  * A table with a row for each layer, by default with a column for each head.
  * @param {string} id
  * @param {string} title

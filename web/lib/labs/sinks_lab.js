@@ -1,5 +1,5 @@
 // sinks_lab.js - attention sinks: what heads give the first token, and a sliding window with and without that token
-import { byLayer, curvesOf, mean, weightOf } from './measures.js';
+import { byLayer, claimRows, curvesOf, mean, weightOf } from './measures.js';
 
 /** @import { Model, Tensor } from '../index.js' */
 /** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
@@ -117,23 +117,15 @@ export const lab = {
       url: 'https://arxiv.org/abs/2309.17453',
     },
   ],
-  claims: [
-    {
-      claim: 'Above the first two layers heads attend to the first token',
-      source: 'Xiao et al. 2023, figure 2',
-      expected: 'most heads with more than half of their attention',
-    },
-    {
-      claim: 'A window without the first token breaks the model',
-      source: 'Xiao et al. 2023, figure 3 and table 1',
-      expected: 'a loss at least 1 nat higher, behind the first window',
-    },
-    {
-      claim: 'The same window with the first token does not',
-      source: 'Xiao et al. 2023, figure 3 and table 1',
-      expected: 'a loss at most 0.1 nats higher',
-    },
-  ],
+  claims: claimRows('Xiao et al. 2023', [
+    ['Above the first two layers heads attend to the first token', 'figure 2', 'most of them with more than half'],
+    [
+      'A window without the first token breaks the model',
+      'figure 3, table 1',
+      'a loss at least 1 nat higher behind it',
+    ],
+    ['The same window with the first token does not', 'figure 3, table 1', 'a loss at most 0.1 nats higher'],
+  ]),
   look: [
     'Heads: which of them rest on the first token, and in which layers.',
     'Loss: the curves part where the window has left the first token behind. The text has four windows, all within ' +
