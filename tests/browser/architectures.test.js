@@ -111,6 +111,21 @@ test('parallel blocks with ALiBi: one sum, the same stream for both, no rotation
   });
 });
 
+test('attention alone, without norms: neither FFN nor norm in the picture, the switches, the votes and the textbook', async () => {
+  const config = { ffn: 'none', d_ff: 0, norm: 'none', position: 'learned', tie_word_embeddings: false };
+  await seen(config, async (page) => {
+    await openView(page, 'inside');
+    assert.match(await openStage(page, /^Out/), /x = x \+ W_o z/);
+    assert.match(await openStage(page, /^Residual/), /The residual stream that the next block reads/);
+    assert.equal(await page.locator('.anatomy .stage', { hasText: /norm|FFN|SwiGLU/i }).count(), 0);
+    const flow = await flowOf(page);
+    assert.deepEqual(flow.slice(1), ['Attention, 4 heads', '+ stream', 'Head']);
+    assert.ok(!(await ideasOf(page)).some((idea) => /norm/.test(idea)));
+    assert.equal(await page.locator('.switches button', { hasText: 'FFN' }).count(), 0);
+    assert.doesNotMatch(await textbookOf(page), /Norm:|Feed-forward network:|Both halves/);
+  });
+});
+
 test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the caps, the window of the layer', async () => {
   const config = {
     norm_placement: 'sandwich',

@@ -56,6 +56,11 @@ export const CONCEPTS = {
       resid: [/x = x \+ a \+ y\n/],
     },
   ],
+  'attention alone, without norms': [
+    { d_ff: 0, ffn: 'none', norm: 'none' },
+    { norm1: false, norm2: false, ffn: false, resid: true, final: false },
+    { out: [/x = x \+ W_o z\n/], resid: [/^Residual\n\n/] },
+  ],
   'a norm for both': [
     { parallel_residual: true, shared_norm: true },
     { norm1: true, norm2: false },

@@ -47,7 +47,8 @@ export const WIDTH = {
 };
 
 /**
- * Where each column begins, and how much wider the picture is than without cross-attention and norms of outputs.
+ * Where each column begins, and how much wider the picture is than with an FFN, without cross-attention and norms of
+ * outputs.
  * @param {Parts} parts
  */
 export function columnsOf({ stages, placement }) {
@@ -61,6 +62,7 @@ export function columnsOf({ stages, placement }) {
   const more =
     move(AFTER_CROSS, stages.includes('cross') ? ACROSS : 0) +
     move(['out', ...AFTER_CROSS], outputs ? OUTPUT_NORM : 0) +
+    move(AFTER_FFN, stages.includes('ffn') ? 0 : LEFT.norm2 - LEFT.resid) +
     move(AFTER_FFN, outputs ? 2 * OUTPUT_NORM : 0);
   return { X, more };
 }
@@ -92,7 +94,7 @@ export function placesOfNorms(X, { placement }) {
  * @returns {import('./anatomy.js').Caption}
  */
 export function captionOf(id, X, how) {
-  const { placement, first } = how;
+  const { placement, first, has } = how;
   const post = placement === 'post';
   const norms = placesOfNorms(X, how);
   const middle = (/** @type {string} */ name) => X[name] + WIDTH[name] / 2;
@@ -108,7 +110,7 @@ export function captionOf(id, X, how) {
       out: middle('out'),
       norm2: norms.norm2 + (post ? 34 : placement === 'output' ? -10 : 4),
       ffn: middle('ffn'),
-      resid: middle('resid') + (post ? -26 : placement === 'pre' ? 0 : 22),
+      resid: middle('resid') + (post ? (has('ffn') ? -26 : 26) : placement === 'pre' ? 0 : 22),
       more: middle('more'),
       final: middle('final'),
       head: X.bars + 30,

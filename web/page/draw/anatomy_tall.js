@@ -108,7 +108,7 @@ function stripsOf(x, thin, full, { pitch, rows, cross }) {
     v: strip('v', thin, thin + 2, 'qkv'),
     out: strip('out'),
     ...(cross && { added: strip('added') }),
-    ffn: strip('ffn', Math.min(58, pitch - 6)),
+    ...(rows.ffn && { ffn: strip('ffn', Math.min(58, pitch - 6)) }),
     resid: strip('resid', full * 0.7),
     ...(rows.more && { more: strip('more') }),
   };
@@ -141,7 +141,7 @@ function laneOf(i, grid) {
       ...joined(attention, 'ink'),
       { hue: 'v faint', d: ribbon([vx, cardBottom, 5], [x, rows[block[0]].y, 14]) },
       ...(cross ? [{ hue: 'v faint', d: ribbon([width / 2, rows.added.y - GAP - 4, 40], [x, rows.added.y, 14]) }] : []),
-      ...joined(block, 'f'),
+      ...joined(block, rows.ffn ? 'f' : 'ink'),
       ...(parallel ? besideOf(x, full, grid) : []),
       ...joined(rest, 'ink'),
     ],
@@ -155,9 +155,9 @@ function laneOf(i, grid) {
     strips: stripsOf(x, thin, full, grid),
     norms: [
       ...['norm1', 'norm2', 'post1', 'post2', 'final'].filter((id) => rows[id]).map((id) => ({ id, y: rows[id].y })),
-      ...(parallel && !rows.norm2 ? [{ id: 'norm2', y: rows.ffn.y - CAPTION - 8 }] : []), // a shared norm stands before both
+      ...(parallel && rows.norm1 && !rows.norm2 ? [{ id: 'norm2', y: rows.ffn.y - CAPTION - 8 }] : []), // a shared norm stands before both
     ].map(({ id, y }) => ({ id, x: x - 12, y, width: 24, height: 6 })),
-    pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), 'resid']
+    pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), ...(rows.ffn ? ['resid'] : [])]
       .map((id) => plus(x - full / 2 - 4, rows[id].y + 8))
       .join(''),
   };

@@ -101,10 +101,10 @@ export function widePicture(parts, width) {
  * The vectors of a lane as strips of blocks.
  * @param {Record<string, number>} X
  * @param {number} y
- * @param {boolean} more
+ * @param {How['has']} has
  * @param {any} cross
  */
-function stripsOf(X, y, more, cross) {
+function stripsOf(X, y, has, cross) {
   const strip = (/** @type {string} */ name, place = name) => {
     const [height, dy] = STRIP[name];
     return {
@@ -123,9 +123,9 @@ function stripsOf(X, y, more, cross) {
     v: strip('v', 'qkv'),
     out: strip('out'),
     ...(cross && { added: strip('added') }),
-    ffn: strip('ffn'),
+    ...(has('ffn') && { ffn: strip('ffn') }),
     resid: strip('resid'),
-    ...(more && { more: strip('more') }),
+    ...(has('more') && { more: strip('more') }),
   };
 }
 
@@ -143,20 +143,24 @@ function laneOf(i, X, { has, placement, parallel, cross }) {
   const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
   const post = placement === 'post';
   const before = placement === 'pre' || placement === 'sandwich';
-  const pre = (/** @type {string} */ id) => before && (has(id) || (parallel && id === 'norm2'));
+  const shared = parallel && has('norm1'); // a shared norm stands before both
+  const pre = (/** @type {string} */ id) => before && (has(id) || (shared && id === 'norm2'));
   const valuesOut = end('card') + 30;
-  /** @type {{ d: string, hue: string }[]} */
-  const flow = [
-    { hue: 'ink', d: ribbon([end('embed'), y, 18], [pre('norm1') ? X.norm1 : X.qkv, y, 15]) },
-    ...(pre('norm1') ? [{ hue: 'ink', d: ribbon([end('norm1'), y, 15], [X.qkv, y, 20]) }] : []),
-    { hue: 'v faint', d: ribbon([valuesOut, vy, 4.4], [X.out, y, 14]) },
-    ...(cross ? [{ hue: 'v faint', d: ribbon([X.cross + CROSS_W, 286, 40], [X.added, y, 14]) }] : []),
+  const feed = () => [
     parallel // from the stream, to which the heads have added nothing yet
       ? { hue: 'f', d: ribbon([end('out') + 2, y - 13, 2], [X.norm2, y, 15]) }
       : { hue: 'f', d: ribbon([end(cross ? 'added' : 'out'), y, 18], [pre('norm2') ? X.norm2 : X.ffn, y, 15]) },
     ...(parallel ? besideOf(X, y) : []),
     ...(pre('norm2') ? [{ hue: 'f', d: ribbon([end('norm2'), y, 15], [X.ffn, y, 26]) }] : []),
     { hue: 'f', d: ribbon([end('ffn'), y, 27], [X.resid, y, 16]) },
+  ];
+  /** @type {{ d: string, hue: string }[]} */
+  const flow = [
+    { hue: 'ink', d: ribbon([end('embed'), y, 18], [pre('norm1') ? X.norm1 : X.qkv, y, 15]) },
+    ...(pre('norm1') ? [{ hue: 'ink', d: ribbon([end('norm1'), y, 15], [X.qkv, y, 20]) }] : []),
+    { hue: 'v faint', d: ribbon([valuesOut, vy, 4.4], [X.out, y, 14]) },
+    ...(cross ? [{ hue: 'v faint', d: ribbon([X.cross + CROSS_W, 286, 40], [X.added, y, 14]) }] : []),
+    ...(!has('ffn') ? [{ hue: 'ink', d: ribbon([end(cross ? 'added' : 'out'), y, 18], [X.resid, y, 16]) }] : feed()),
     ...(has('more') || has('final')
       ? [{ hue: 'ink', d: ribbon([end('resid'), y, 16], [has('more') ? X.more : X.final, y, 16]) }]
       : []),
@@ -178,11 +182,11 @@ function laneOf(i, X, { has, placement, parallel, cross }) {
     v: ribbon([end('qkv'), y + 7.5, 6.5], [X.card, vy, 4.4]),
     through: `M${X.card} ${vy - 2.2}H${valuesOut}V${vy + 2.2}H${X.card}Z`,
     ...(cross && { asks: ribbon([end('out'), y, 15], [X.cross, qy, 6]) }),
-    strips: stripsOf(X, y, has('more'), cross),
+    strips: stripsOf(X, y, has, cross),
     norms: Object.entries(normX)
-      .filter(([id]) => has(id) || (parallel && id === 'norm2')) // a shared norm stands before both
+      .filter(([id]) => has(id) || (shared && id === 'norm2'))
       .map(([id, x]) => ({ id, ...norm(x, post && id !== 'final') })),
-    pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), 'resid']
+    pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), ...(has('ffn') ? ['resid'] : [])]
       .map((name) => plus(X[name] + WIDTH[name] / 2, y - 13))
       .join(''),
   };

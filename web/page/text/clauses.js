@@ -1,5 +1,5 @@
 // clauses.js - what the textbook says of a part, by the architecture that is loaded
-import { hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/architecture.js';
+import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int } from './format.js';
 import { factor } from './formulas.js';
@@ -84,6 +84,7 @@ export function summing(c) {
     return 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.';
   if (c.normPlacement === 'post' && c.useNorm)
     return 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.';
+  if (!hasFfn(c)) return 'Every block only adds to the stream; nothing overwrites it.';
   return c.parallelResidual
     ? 'Both halves of a block read the same stream and add to it at once; nothing overwrites it.'
     : 'Both halves of a block only add to the stream; nothing overwrites it.';

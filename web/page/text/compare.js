@@ -1,7 +1,15 @@
 // compare.js - names and sentences of “Compare and build”: fields of a configuration, and a model as the list of what a
 // token passes
 
-import { embedWidth, hasAlibi, hasDistanceBias, isGated, rotaryDim, rotatesAnywhere } from '../state/architecture.js';
+import {
+  embedWidth,
+  hasAlibi,
+  hasDistanceBias,
+  hasFfn,
+  isGated,
+  rotaryDim,
+  rotatesAnywhere,
+} from '../state/architecture.js';
 import { FFN_NAMES } from './ffn.js';
 import { int, si } from './format.js';
 import { NORM_NAMES } from './stage_words.js';
@@ -27,6 +35,7 @@ const scaledBy =
   (/** @type {any} */ c) =>
     rotary(c) && scalings.includes(c.ropeScaling);
 const normed = (/** @type {any} */ c) => c.qkNorm;
+const hasNorms = (/** @type {any} */ c) => c.norm !== 'none';
 const mixed = (/** @type {any} */ c) => c.nExperts > 0;
 
 /** Fields of a configuration by their keys. @type {Record<string, Control>} */
@@ -39,8 +48,8 @@ export const CONTROLS = {
   nHeads: { name: 'heads' },
   nKvHeads: { name: 'kv heads' },
   dHead: { name: 'd_head' },
-  dFf: { name: 'd_ff' },
-  nExperts: { name: 'experts', least: 0, when: only },
+  dFf: { name: 'd_ff', when: hasFfn },
+  nExperts: { name: 'experts', least: 0, when: (c) => only(c) && hasFfn(c) },
   nExpertsUsed: { name: 'experts used', when: mixed },
   dExpert: { name: 'd_ff of an expert', when: mixed },
   dSharedExpert: { name: 'd_ff of the shared expert', least: 0, when: mixed },
@@ -50,26 +59,26 @@ export const CONTROLS = {
   slidingWindow: { name: 'window, 0: all', least: 0 },
   windowLayers: { name: 'layers with it', list: 'flags', more: true, when: (c) => c.slidingWindow > 0 },
   norm: { name: 'norm' },
-  normPlacement: { name: 'norm is' },
-  parallelResidual: { name: 'parallel blocks', when: only },
+  normPlacement: { name: 'norm is', when: hasNorms },
+  parallelResidual: { name: 'parallel blocks', when: (c) => only(c) && hasFfn(c) },
   sharedNorm: { name: 'one norm for both', when: (c) => c.parallelResidual },
   ffn: { name: 'FFN' },
   position: { name: 'positions' },
   ropeTheta: { name: 'rope theta', real: true, when: rotary },
   rotaryDim: { name: 'rotated, 0: all', least: 0, more: true, when: rotary },
   ropeLayers: { name: 'layers that rotate', list: 'flags', more: true, when: rotary },
-  finalNorm: { name: 'final norm' },
+  finalNorm: { name: 'final norm', when: hasNorms },
   finalNormKind: { name: 'final norm is', more: true, when: (c) => c.finalNorm },
   qkNorm: { name: 'q, k norms' },
   qkNormKind: { name: 'q, k norm', more: true, when: normed },
   qkNormSpan: { name: 'it spans', more: true, when: normed },
   pooler: { name: 'pooler', more: true, when: encodes },
-  mlmHead: { name: 'head for [MASK]', more: true, when: encodes },
+  mlmHead: { name: 'head for [MASK]', more: true, when: (c) => encodes(c) && hasFfn(c) },
   tieWordEmbeddings: { name: 'head tied', when: hasHead },
   sharedEmbedding: { name: 'one embedding', when: two },
   biasQkv: { name: 'biases, q k v' },
   biasAttnOut: { name: 'biases, o' },
-  biasFfn: { name: 'biases, FFN' },
+  biasFfn: { name: 'biases, FFN', when: hasFfn },
   biasNorm: {
     name: 'biases, norms',
     more: true,
@@ -79,8 +88,8 @@ export const CONTROLS = {
   biasHead: { name: 'biases, head', more: true, when: hasHead },
   normEps: { name: 'norm ε', real: true, more: true },
   finalNormEps: { name: 'final ε, 0: same', real: true, more: true, when: (c) => c.finalNorm },
-  normGain: { name: 'gains, norms', more: true },
-  embedNorm: { name: 'norm of embedding', more: true },
+  normGain: { name: 'gains, norms', more: true, when: hasNorms },
+  embedNorm: { name: 'norm of embedding', more: true, when: hasNorms },
   dEmbed: { name: 'embedding, 0: d_model', least: 0, more: true, when: only },
   embeddingScale: { name: 'embedding ×', real: true, more: true },
   residualScale: { name: 'outputs ×', real: true, more: true },
@@ -122,14 +131,14 @@ export const CONTROLS = {
 /** Values of fields that are words. @type {Record<string, Record<string, string>>} */
 export const OPTIONS = {
   kind: { decoder: 'decoder', encoder_decoder: 'encoder-decoder', encoder: 'encoder' },
-  norm: NORM_NAMES,
+  norm: { ...NORM_NAMES, none: 'none' },
   normPlacement: {
     pre: 'before (pre)',
     post: 'after the sum (post)',
     sandwich: 'before and on outputs',
     output: 'on outputs',
   },
-  ffn: FFN_NAMES,
+  ffn: { ...FFN_NAMES, none: 'none' },
   position: { rope: 'rotary', learned: 'learned', sinusoidal: 'sinusoidal', alibi: 'ALiBi', none: 'none' },
   qkNormKind: NORM_NAMES,
   finalNormKind: NORM_NAMES,

@@ -3,6 +3,7 @@ import {
   addsPositions,
   hasAlibi,
   hasDistanceBias,
+  hasFfn,
   isGated,
   normsOutput,
   rotaryDim,
@@ -103,6 +104,7 @@ export const cross = (c) =>
 export const encoder = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
 /** @param {Config} c */
 export const residual = (c) => {
+  if (!hasFfn(c)) return ''; // nothing is added after the heads
   if (!c.parallelResidual) return sum(c, 'y');
   const scale = c.residualScale ?? 1;
   const both = scale === 1 ? 'a + y' : times(scale, '(a + y)');

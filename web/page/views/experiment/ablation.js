@@ -2,6 +2,7 @@
 // with parts switched off
 
 import { editsOf, headKey, partOf } from '../../state/switches.js';
+import { hasFfn } from '../../state/architecture.js';
 import { likeliest } from '../../state/next_token.js';
 
 /** @typedef {import('../../state/switches.js').Part} Part */
@@ -27,7 +28,7 @@ export function rowsOf(config) {
     /** @type {number} */ layer,
   ) => {
     const keys = Array.from({ length: nHeads }, (_, head) => headKey(stack, layer, head));
-    const ffn = stack !== 'cross';
+    const ffn = stack !== 'cross' && hasFfn(config);
     if (ffn) keys.push(`${stack === 'encoder' ? 'e' : ''}${layer}.ffn`);
     rows.push({ label, parts: keys.map((key) => /** @type {Part} */ (partOf(config, key))), ffn });
   };

@@ -1,6 +1,6 @@
 // flow.js - a model as the list of what a token passes, what differs from another model marked
 
-import { addsPositions, normsBefore, normsOutput } from '../../state/architecture.js';
+import { addsPositions, hasFfn, normsBefore, normsOutput } from '../../state/architecture.js';
 import { FLOW } from '../../text/compare.js';
 import { percent } from '../../text/format.js';
 import { NORM_NAMES } from '../../text/stage_words.js';
@@ -59,10 +59,10 @@ export function flowOf(c, other, table) {
   const ffn = box('ffn', FLOW.ffn(c), feedForward(c, other), share('ffn'));
   /** Both sublayers read the same stream. @returns {Item[]} */
   const parallel = () => [
-    norm(c.sharedNorm ? 'sharedNorm' : 'parallelResidual'),
+    ...(normsBefore(c) ? [norm(c.sharedNorm ? 'sharedNorm' : 'parallelResidual')] : []),
     attend,
     line(FLOW.beside),
-    ...(c.sharedNorm ? [] : [norm('parallelResidual')]),
+    ...(c.sharedNorm || !normsBefore(c) ? [] : [norm('parallelResidual')]),
     ffn,
     line(FLOW.both),
   ];
@@ -80,7 +80,7 @@ export function flowOf(c, other, table) {
         : [
             ...sublayer(attend),
             ...(two ? sublayer(box('attn', FLOW.cross, ['kind'], share('cross_attention'))) : []),
-            ...sublayer(ffn),
+            ...(hasFfn(c) ? sublayer(ffn) : []),
           ],
     },
     ...(c.finalNorm ? [box('norm', NORM_NAMES[c.finalNormKind], ['finalNorm', 'finalNormKind', 'finalNormEps'])] : []),

@@ -11,6 +11,7 @@ const ALL = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', '
 const HAS = {
   scaleScores: (c) => scoreScale(c) !== 1,
   usePosition: (c) => hasDistanceBias(c) || (c.position === 'rope' ? rotatesAnywhere(c) : c.position !== 'none'),
+  useNorm: (c) => c.norm !== 'none',
   useFinalNorm: (c) => c.finalNorm,
 };
 

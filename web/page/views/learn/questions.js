@@ -57,8 +57,9 @@ const ANSWERS = {
   mix: () => named('value'),
   cross: () => number(2, '2: one over its own text, one over the source'),
   stream: ({ page }) => {
-    const { nLayers, kind, useResidual } = config(page);
-    return number(useResidual ? nLayers * (kind === 'encoder_decoder' ? 3 : 2) : 0);
+    const { nLayers, kind, useResidual, ffn } = config(page);
+    const sums = (kind === 'encoder_decoder' ? 3 : 2) - Number(ffn === 'none');
+    return number(useResidual ? nLayers * sums : 0);
   },
   norm: ({ page }) => number(normed(config(page)), figures(normed(config(page))), 0.01),
   ffn: ({ page }) => {

@@ -10,7 +10,7 @@ const scaled = (/** @type {number | undefined} */ factor) => (factor ?? 1) !== 1
 const normed = (/** @type {Config} */ c, kind = c.norm) => (kind === 'layernorm' ? 7 : 4) * c.dModel;
 
 /** A norm inside the blocks. @param {Config} c */
-export const norm = (c) => when(c.useNorm !== false, normed(c));
+export const norm = (c) => when(c.useNorm !== false && c.norm !== 'none', normed(c));
 /** @param {Config} c */
 export const finalNorm = (c) => when(c.useFinalNorm !== false, normed(c, c.finalNormKind ?? c.norm));
 

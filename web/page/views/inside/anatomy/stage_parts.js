@@ -1,6 +1,14 @@
 // stage_parts.js - the stages of one forward pass as the configuration has them: the shape of what each makes, its
 // operations for one more token, and where its values can be read
-import { addsPositions, hasExperts, isGated, normsBefore, normsOutput, rotates } from '../../../state/architecture.js';
+import {
+  addsPositions,
+  hasExperts,
+  hasFfn,
+  isGated,
+  normsBefore,
+  normsOutput,
+  rotates,
+} from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { VALUES } from '../../../text/stages_text.js';
 import * as cost from './stage_cost.js';
@@ -35,7 +43,8 @@ export const embedPart = (c, n) => ({
 function attentionParts(c, layer, n) {
   const block = blockPoint(c, layer);
   const [d, qd, kd] = [c.dModel, c.nHeads * c.dHead, c.nKvHeads * c.dHead];
-  const after = when(!c.parallelResidual, [`${block}.hook_resid_mid`, VALUES.after]);
+  const isLast = !hasFfn(c) && c.kind !== 'encoder_decoder'; // its sum is the stream after the block
+  const after = when(!c.parallelResidual && !isLast, [`${block}.hook_resid_mid`, VALUES.after]);
   return [
     {
       id: 'norm1',
@@ -87,7 +96,7 @@ function crossParts(c, layer, n, m) {
         [`${block}.cross_attn.hook_q`, VALUES.q({})],
         [`${block}.cross_attn.hook_z`, VALUES.z],
         [`${block}.hook_cross_attn_out`, VALUES.added],
-        [`${block}.hook_resid_mid_cross`, VALUES.after],
+        ...when(hasFfn(c), [`${block}.hook_resid_mid_cross`, VALUES.after]),
       ],
     },
     {
@@ -139,9 +148,9 @@ function ffnParts(c, layer, n) {
     {
       id: 'resid',
       shape: `[${n}, ${d}]`,
-      flops: cost.sum(c) + (c.parallelResidual ? d : 0),
+      flops: hasFfn(c) ? cost.sum(c) + (c.parallelResidual ? d : 0) : 0,
       points: [
-        ...when(normsOutput(c), [`${block}.hook_mlp_out`, VALUES.added]),
+        ...when(normsOutput(c) && hasFfn(c), [`${block}.hook_mlp_out`, VALUES.added]),
         [`${block}.hook_resid_post`, VALUES.stream],
       ],
     },
@@ -158,7 +167,11 @@ function ffnParts(c, layer, n) {
  */
 export const blockParts = (c, layer, n, m) =>
   [...attentionParts(c, layer, n), ...crossParts(c, layer, n, m), ...ffnParts(c, layer, n)].filter(
-    ({ id }) => (c.normPlacement === 'sandwich' || !/^post/.test(id)) && !(id === 'norm2' && c.sharedNorm),
+    ({ id }) =>
+      (c.normPlacement === 'sandwich' || !/^post/.test(id)) &&
+      !(id === 'norm2' && c.sharedNorm) &&
+      (c.norm !== 'none' || !/^(norm|post)\d/.test(id)) &&
+      (hasFfn(c) || !/^(norm2|ffn|post2)$/.test(id)),
   );
 
 /** Operations of the encoder for each token of a source. @param {Config} c @param {number} m */
