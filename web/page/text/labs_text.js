@@ -11,7 +11,6 @@ export const LABS_WORDS = {
   look: 'What to look at',
   refutes: 'What would refute it',
   change: 'One thing to change',
-  seed: 'seed',
   run: 'Run',
   again: 'Run again',
   stop: 'Stop',
@@ -22,13 +21,13 @@ export const LABS_WORDS = {
   columns: { claim: 'claim', expected: 'paper', measured: 'here', verdict: 'verdict' },
   open: 'Open this model',
   save: 'Save JSON',
-  saveModel: 'Save GGUF',
+  saveModel: (/** @type {string} */ file) => `Save ${file}`,
   saveFigure: 'Save SVG',
   table: 'As a table',
   short: 'This address asks for a shortened run: every step in seconds, no finding.',
   /** @param {boolean} [holds]  undefined: not measured */
   verdict: (holds) => (holds === undefined ? '–' : holds ? '✓ holds' : '✗ does not hold'),
-  /** @param {string} file @param {number | null} size  bytes */
+  /** @param {string} file @param {number} size  bytes */
   needs: (file, size) =>
     `Run loads ${file}${size ? `, ${bytes(size)}` : ''}, in a worker of its own; the model of the page stays.`,
   trains: 'Run trains a model of its own in this tab; the model of the page stays.',
@@ -49,10 +48,6 @@ export const LABS_WORDS = {
   /** @param {import('glassformer/labs').Matrix} matrix */
   matrixSaid: ({ title, rows, columns, unit, range: [low, high] }) =>
     `${title}: ${rows.labels.length} rows, ${rows.name}, by ${columns.labels.length} columns, ${columns.name}; colours from ${figures(low)} to ${figures(high)}${unit ? ` ${unit}` : ''}`,
-  /** @param {string} row @param {string} column @param {number} value @param {string} unit */
-  cell: (row, column, value, unit) => `${row}, ${column}: ${figures(value)}${unit ? ` ${unit}` : ''}`,
-  point: 'Point at a cell.',
-  scale: (/** @type {number} */ end, /** @type {string} */ unit) => `${figures(end)}${unit ? ` ${unit}` : ''}`,
   /** @param {import('glassformer/labs').Axis} axis */
   axis: ({ name, unit }) => (unit ? `${name}, ${unit}` : name),
 };

@@ -4,7 +4,6 @@
 /** @typedef {import('glassformer/labs').Axis} Axis */
 
 const KINDS = 8; // of the style sheet
-const MOST = 600; // points of a drawn curve
 
 /**
  * Least and largest value, a little apart where they are equal; from 0 where the least is near it. A logarithmic axis
@@ -24,16 +23,6 @@ export function rangeOf(values, { log }) {
   return from === high ? [from - 0.5, high + 0.5] : [from, high];
 }
 
-/** Points of a curve, few enough to be drawn often; the last one is among them. @param {Curves['curves'][number]} curve */
-function pointsOf({ x, y }) {
-  const step = Math.ceil(x.length / MOST);
-  return x.flatMap((at, i) =>
-    (i % step === 0 || i === x.length - 1) && Number.isFinite(y[i])
-      ? [/** @type {[number, number]} */ ([at, y[i]])]
-      : [],
-  );
-}
-
 /** @param {Curves} figure */
 export const chartOf = ({ x, y, curves }) => ({
   x: rangeOf(
@@ -49,7 +38,9 @@ export const chartOf = ({ x, y, curves }) => ({
   series: curves.map((curve, i) => ({
     name: curve.name,
     kind: `kind-${i % KINDS}`,
-    points: pointsOf(curve).filter(([at]) => !x.log || at > 0),
+    points: curve.x
+      .map((at, i) => /** @type {[number, number]} */ ([at, curve.y[i]]))
+      .filter(([at]) => !x.log || at > 0),
     dots: curve.x.length <= 12,
   })),
 });
