@@ -1,4 +1,5 @@
 // lab_curves.js - the curves of a lab as the page's chart takes them
+import { extent } from 'd3-array';
 
 /** @typedef {import('glassformer/labs').Curves} Curves */
 /** @typedef {import('glassformer/labs').Axis} Axis */
@@ -13,11 +14,7 @@ const KINDS = 8; // of the style sheet
  * @returns {[number, number]}
  */
 export function rangeOf(values, { log }) {
-  const [low, high] = values.reduce(
-    ([low, high], v) => (Number.isFinite(v) && (!log || v > 0) ? [Math.min(low, v), Math.max(high, v)] : [low, high]),
-    [Infinity, -Infinity],
-  );
-  if (low > high) return log ? [0.1, 1] : [0, 1];
+  const [low = 0.1, high = 1] = extent(values.filter((v) => Number.isFinite(v) && (!log || v > 0)));
   if (log) return low === high ? [low / 2, high * 2] : [low, high];
   const from = low > 0 && low < high / 2 ? 0 : low;
   return from === high ? [from - 0.5, high + 0.5] : [from, high];
@@ -40,7 +37,7 @@ export const chartOf = ({ x, y, curves }) => ({
     kind: `kind-${i % KINDS}`,
     points: curve.x
       .map((at, i) => /** @type {[number, number]} */ ([at, curve.y[i]]))
-      .filter(([at]) => !x.log || at > 0),
+      .filter(([at, value]) => Number.isFinite(value) && (!x.log || at > 0)),
     dots: curve.x.length <= 12,
   })),
 });
