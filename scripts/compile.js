@@ -25,7 +25,7 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = [
   // each makes one pass over a row: memory bandwidth is the limit
   [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],
-  [/^src\/(?:kernels\/(?!(?:blocks|mat|quant)\.c)|train\/gemm\.c)/, ['-O3']],
+  [/^src\/(?:kernels\/(?!(?:blocks|mat|quant|ref)\.c)|train\/gemm\.c)/, ['-O3']],
   [/^src\/(?:base\/half|kernels\/)/, ['-Os']], // conversions of whole tensors while loading
   [/^/, ['-Oz']],
 ];
@@ -195,10 +195,7 @@ const targets = {
     })),
     ...relaxedKinds.map((kind, i) => ({
       out: `build/native-test/products_test-${kind}`,
-      sources: [
-        ...[...sources('src/base'), ...sources('src/kernels')],
-        ...['tests/native/kernels_ref.c', 'tests/native/products_test.c'],
-      ],
+      sources: [...sources('src/base'), ...sources('src/kernels'), 'tests/native/products_test.c'],
       cc: CC,
       compile: (source) => [...nativeTest(source), `-DGF_EMULATE_RELAXED_DOT=${i}`],
       link: ['-pthread', ...sanitize, '-lm'],

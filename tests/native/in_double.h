@@ -60,7 +60,7 @@
 #define GF_IN_DOUBLE
 #include "../../src/model/config.c"
 #include "../../src/train/gemm.c"
-#include "kernels_ref.c"
+#include "../../src/kernels/ref.c"
 #include "../../src/kernels/wide.c"
 #include "../../src/model/attend_cached.c"
 #include "../../src/model/attend_whole.c"

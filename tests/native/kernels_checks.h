@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "check.h"
 #include "kernels/dot.h" /* gf_dot_flip */
-#include "kernels_ref.h"
+#include "kernels/ref.h"
 #include <float.h>
 #include <stdlib.h>
 #if !defined(__wasm__)

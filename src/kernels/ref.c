@@ -1,9 +1,9 @@
-/* kernels_ref.c - the definition of every kernel: plain loops, sums in double.
+/* ref.c - the definition of every kernel: plain loops, sums in double.
  *
  * The tests compare the fast kernels with it, so it stays simple and slow. It reads the packed layouts by the
  * formulas in kernels.h and shares no code with the files that write them, except gf_dot_flip, which says how q8
  * bytes are stored on this machine. */
-#include "kernels_ref.h"
+#include "kernels/ref.h"
 #include "base/half.h"
 #include "kernels/dot.h" /* gf_dot_flip */
 #include <math.h>

@@ -1,6 +1,6 @@
-/* kernels_ref.h - the definition of each kernel of kernels.h, with its contract. */
-#ifndef GF_KERNELS_REF_H
-#define GF_KERNELS_REF_H
+/* ref.h - the definition of each kernel of kernels.h, with its contract. */
+#ifndef GF_REF_H
+#define GF_REF_H
 #include "kernels/kernels.h"
 
 void gf_matmul_ref(float *y, const float *x, const struct gf_mat *w, const float *b, int32_t n, void *scratch,
