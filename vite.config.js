@@ -30,7 +30,7 @@ async function filesOfLabs() {
   const labs = await Promise.all(LABS.map(openLab));
   return labs.flatMap(({ name, model }) => [
     [`labs/${name}.json`, `web/lib/labs/results/${name}.json`],
-    ...(model ? [[`weights/${model}`, `weights/${model}`]] : []),
+    ...(model && !model.endsWith('/') ? [[`weights/${model}`, `weights/${model}`]] : []),
   ]);
 }
 

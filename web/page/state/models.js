@@ -69,6 +69,14 @@ export const SHIPPED = [
       examples: ['Friday the 13th of September, 2024', 'the 1st of may, 1999', '07/04/1976', '3 JAN 2001', '20991231'],
     },
   },
+  {
+    file: 'weights/addition/',
+    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    name: 'addition',
+    about: 'adds two numbers modulo 113: it has learnt the rule from three tenths of all pairs; one layer',
+    caution: 'Its vocabulary is the numbers 0 to 112 and “=”. The answer is the one token after “=”.',
+    opens: { prompt: '17 108 =', temperature: 0 },
+  },
 ];
 
 /**
