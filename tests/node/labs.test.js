@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
+import { additionOf } from '../../web/lib/labs/addition.js';
 import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
 import { run as commandLine } from './command_line.js';
 import { top } from './helpers.js';
@@ -204,4 +205,43 @@ test('induction: the losses are the recorded ones, bit for bit, and the model th
   const model = await load({ weights, config: JSON.parse(new TextDecoder().decode(config)) });
   assert.deepEqual([model.config.ffn, model.config.nLayers], ['none', 2]);
   model.dispose();
+});
+
+test('grokking: the energies are those of numpy, unseen pairs are answered, and the first losses the recorded ones', async () => {
+  const { model, figures, result } = await shortRun('grokking', { seed: 1 });
+  // numpy.fft.rfft of the embedding of the numbers, without its mean
+  const [{ x, y }] = figures.spectrum.curves;
+  const strongest = x.map((k, i) => [k, y[i]]).sort((a, b) => b[1] - a[1]);
+  assert.deepEqual(
+    strongest.slice(0, 6).map(([k, share]) => [k, Number(share.toFixed(3))]),
+    [
+      [25, 0.346],
+      [17, 0.251],
+      [31, 0.248],
+      [51, 0.019],
+      [34, 0.016],
+      [38, 0.015],
+    ],
+  );
+  const { held } = additionOf(113);
+  const few = held.filter((_, i) => i % 97 === 0);
+  const answers = (
+    await model.forward(
+      few.map(({ ids }) => ids),
+      { logits: 'last' },
+    )
+  ).logits;
+  const right = few.filter(({ targets }, i) => {
+    const row = answers.data.subarray(i * 114, (i + 1) * 114);
+    return row.indexOf(Math.max(...row)) === targets[2];
+  });
+  assert.ok(right.length >= 0.98 * few.length, `${right.length} of ${few.length}`);
+  assert.deepEqual(
+    figures.loss.curves.map((curve) => curve.y),
+    [
+      [3.129820341471384, 2.065823211331339],
+      [4.19206718393353, 3.804903568536832],
+    ],
+  );
+  assert.equal(result.claims[0].holds, true);
 });

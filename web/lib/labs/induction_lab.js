@@ -17,8 +17,13 @@ const EVERY = 10;
 const COPY = 24;
 /** @type {import('../config/config_input.js').OwnConfig} */
 const CONFIG = {
-  ...{ vocab_size: VOCAB, context_length: LENGTH, d_model: 64, n_heads: 2 },
-  ...{ ffn: 'none', position: 'rope', tie_word_embeddings: false },
+  vocab_size: VOCAB,
+  context_length: LENGTH,
+  d_model: 64,
+  n_heads: 2,
+  ffn: 'none',
+  position: 'rope',
+  tie_word_embeddings: false,
 };
 const NO_HEADS = { induction: [], previous: [] };
 const RECIPE = { lr: 0.01, weightDecay: 0, batchTokens: BATCH * LENGTH };

@@ -81,6 +81,7 @@ const MODULES = {
   ioi: () => import('./ioi_lab.js'),
   sinks: () => import('./sinks_lab.js'),
   induction: () => import('./induction_lab.js'),
+  grokking: () => import('./grokking_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */

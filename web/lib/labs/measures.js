@@ -90,6 +90,10 @@ export function byLayer(id, title, unit, values, range, columns) {
  * @returns {Curves}
  */
 export const curvesOf = (id, title, x, y, curves) => ({
-  ...{ id, kind: 'curves', title, x, y },
+  id,
+  kind: 'curves',
+  title,
+  x,
+  y,
   curves: curves.map((each) => ({ name: each.name, x: each.x.slice(), y: each.y.slice() })),
 });
