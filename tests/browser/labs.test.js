@@ -135,5 +135,5 @@ pageTest('the model of a lab opens in the page', CACHE, async ({ page }) => {
 
 visitTest('a line on the first screen leads to a lab', { width: 1440 }, async ({ page }) => {
   await page.locator('.lab-links a').last().press('Enter');
-  await page.locator('[data-lab="cache"]').waitFor();
+  await page.locator('[data-lab="grokking"]').waitFor();
 });

@@ -6,7 +6,7 @@ export const HEADER = {
   name: 'glassformer',
   line: 'A real language model, running in your browser. Choose anything to see inside.',
   labs: 'Findings, measured again in this tab:',
-  labLinks: { induction: 'induction heads form', cache: 'the cache' },
+  labLinks: { induction: 'induction heads form', grokking: 'from memory to a rule' },
   none: 'no model yet',
   toLight: 'Light theme',
   toDark: 'Dark theme',
