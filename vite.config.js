@@ -24,14 +24,11 @@ const policy = [
   "form-action 'none'",
 ].join('; ');
 
-/** What the labs measure, and their last full runs: files of the repository by their names beside the page. */
+/** The models that the labs measure: files of the repository by their names beside the page. */
 async function filesOfLabs() {
   const { LABS, openLab } = await import(new URL('dist/labs.js', import.meta.url).href);
   const labs = await Promise.all(LABS.map(openLab));
-  return labs.flatMap(({ name, model }) => [
-    [`labs/${name}.json`, `web/lib/labs/results/${name}.json`],
-    ...(model && !model.endsWith('/') ? [[`weights/${model}`, `weights/${model}`]] : []),
-  ]);
+  return labs.flatMap(({ model }) => (model && !model.endsWith('/') ? [[`weights/${model}`, `weights/${model}`]] : []));
 }
 
 /** The files of the models that the page offers, and of the labs, beside the page, built or in development. */
