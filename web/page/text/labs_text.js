@@ -5,7 +5,8 @@ import { bytes, figures, percent, time } from './format.js';
 
 export const LABS_WORDS = {
   title: 'Labs',
-  about: 'findings of the field, measured again in this tab',
+  about:
+    'findings of the field, measured again in this tab; layers and heads are counted from 0, as in names of points',
   list: 'All labs',
   references: 'After',
   look: 'What to look at',
