@@ -1,6 +1,6 @@
-// main_thread.test.js - the main thread of the built page in Chromium stays free while text is written and a model trains:
-// neither runs there. On an idle machine the longest task takes 20 to 50 ms, which is printed; a busy one makes even the
-// processor's own time longer, so the limit tells only a model that runs on the page's thread from one that does not.
+// main_thread.test.js - the main thread of the built page in Chromium stays free while text is written and a model
+// trains: no engine is created there. On an idle machine the longest task takes 16 to 50 ms, which is printed; a busy
+// machine makes even the processor's own time 20 times longer, so no time is asserted.
 import assert from 'node:assert/strict';
 import { browser, pageTest } from './built_page.js';
 import { STORY, openView, prepare, run } from './page_parts.js';
@@ -8,12 +8,22 @@ import { quiet } from './quiet.js';
 import { ownTasks } from './tasks.js';
 import { train, trained } from './training_parts.js';
 
-/** Longest task of the page's thread, in ms of its own time. */
-const LIMIT = 200;
-
-/** Runs before the page's scripts: window.longTasks has what blocked its thread. */
+/**
+ * Runs before the page's scripts: window.longTasks has what blocked its thread, window.engines counts the instances of
+ * binaries that were created there.
+ */
 const watchTasks = (page) =>
   page.addInitScript(() => {
+    window.engines = 0;
+    const { instantiate, instantiateStreaming, Instance } = WebAssembly;
+    WebAssembly.instantiate = (...args) => (window.engines++, instantiate(...args));
+    WebAssembly.instantiateStreaming = (...args) => (window.engines++, instantiateStreaming(...args));
+    WebAssembly.Instance = class extends Instance {
+      constructor(...args) {
+        super(...args);
+        window.engines++;
+      }
+    };
     window.longTasks = [];
     new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({
       type: 'longtask',
@@ -81,17 +91,18 @@ for (const [device, width, height, view] of [
       t.diagnostic(
         `longest task ${Math.max(...own).toFixed(1)} ms of the thread's own time; above 50 ms: ${list(own)}; by the wall: ${list(wall)}; frames: median ${frame(0.5)}, 95 of 100 below ${frame(0.95)}, longest ${frame(1)} ms`,
       );
-      assert.ok(Math.max(...own) < LIMIT, `the main thread worked for ${Math.max(...own)} ms without a pause`);
+      assert.equal(await page.evaluate(() => window.engines), 0);
     },
   );
 }
 
-pageTest('the main thread stays free while a model trains', { hash: STORY, view: 'train' }, async ({ page }, t) => {
+const TRAIN = { hash: STORY, view: 'train', prepare: watchTasks };
+pageTest('the main thread stays free while a model trains', TRAIN, async ({ page }, t) => {
   await quiet(page);
   const { tasks: own } = await ownTasks(browser, page, async () => {
     await train(page, { steps: 120, every: 30 });
     await trained(page, /^Done/);
   });
   t.diagnostic(`longest task: ${Math.max(...own).toFixed(1)} ms of the thread's own time`);
-  assert.ok(Math.max(...own) < LIMIT, `the main thread worked for ${Math.max(...own)} ms without a pause`);
+  assert.equal(await page.evaluate(() => window.engines), 0);
 });
