@@ -23,7 +23,7 @@ export const STACKS = [
 export const HEADS = {
   title: 'Heads',
   /** @param {number} layers @param {number} heads */
-  about: (layers, heads) => `${layers} layers × ${heads} heads, a row per token`,
+  about: (layers, heads) => `${layers} layer${layers === 1 ? '' : 's'} × ${heads} heads, a row per token`,
   /** @param {Head} of */
   habits: ({ layer, head }) => `Habits of layer ${layer + 1}, head ${head + 1}`,
   measured: 'mean weight on random tokens that come twice',
