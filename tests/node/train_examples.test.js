@@ -58,7 +58,7 @@ async function agrees(config, examples, validation) {
     assert.ok(Math.abs(nats - value[i].nats) < 1e-5 * nats, `${nats} and ${value[i].nats}`);
     assert.equal(accuracy, value[i].accuracy);
   }
-  assert.equal(found[1].bitsPerByte, null);
+  assert.equal(found[1].bitsPerByte, NaN);
 }
 
 test('the loss counts the targets that are given, and only those', () =>

@@ -36,7 +36,7 @@ import { parameterTable } from '../config/roster.js';
 /**
  * @typedef {object} Score
  * @property {number} nats         loss per token
- * @property {number | null} bitsPerByte  of a text; null of examples
+ * @property {number} bitsPerByte  of a text; NaN of examples, which have no bytes
  * @property {number} accuracy     share of the targets that had the largest logit
  */
 

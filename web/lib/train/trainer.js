@@ -125,7 +125,7 @@ export class Trainer extends Instance {
       this.check(this.x.gf_train_score(this.run, this.#out, this.error));
     }
     const [loss, n, right, bytes] = this.#numbers(4);
-    return { nats: loss / n, bitsPerByte: bytes ? loss / Math.LN2 / bytes : null, accuracy: right / n };
+    return { nats: loss / n, bitsPerByte: bytes ? loss / Math.LN2 / bytes : NaN, accuracy: right / n };
   }
 
   /**
