@@ -9,8 +9,11 @@ import { join, relative } from 'node:path';
 
 /** @typedef {import('esbuild').BuildOptions} BuildOptions */
 
-/** The only import() that is left. Comments tell bundlers to leave it alone; they must not be minified. */
-const BANNER = `"use strict";globalThis.glassformerImport=(a)=>import(/* webpackIgnore: true */ /* @vite-ignore */ a);`;
+/**
+ * The only import() that is left. Comments tell bundlers to leave it alone; they must not be minified. It stands last:
+ * Parcel 2 repeats an import() that it cannot resolve in the next `Promise.resolve().then(...)`.
+ */
+const FOOTER = 'globalThis.glassformerImport=(a)=>import(/* webpackIgnore: true */ /* @vite-ignore */ a);';
 
 /**
  * @param {BuildOptions} common  options of both builds
@@ -23,14 +26,14 @@ export async function splitWorker(common, lib) {
   const { core, more } = await modules(options, lib);
   /** @type {Set<string>} */
   const shared = new Set();
-  const moreText = await bundle(options, lib, namespaces(more, 'modules'), '"use strict";', (name) => {
+  const moreText = await bundle(options, lib, namespaces(more, 'modules'), '', (name) => {
     if (!core.has(name)) return null;
     shared.add(name);
     return `module.exports = globalThis.glassformerMore.core[${JSON.stringify(name)}];`;
   });
   const start = `import './worker/more.js';\nimport './worker/worker.js';\n`;
   // A module whose export is called `then` is what its function resolves to, when import() asks for it.
-  const coreText = await bundle(options, lib, start + namespaces([...shared], 'core'), BANNER, (name, kind) =>
+  const coreText = await bundle(options, lib, start + namespaces([...shared], 'core'), FOOTER, (name, kind) =>
     kind === 'dynamic-import' && !core.has(name)
       ? `export const then = (...both) => globalThis.glassformerMore.load(${JSON.stringify(name)}).then(...both);`
       : null,
@@ -78,10 +81,10 @@ const namespaces = (paths, key) =>
  * @param {BuildOptions} options
  * @param {string} lib
  * @param {string} contents  of its entry
- * @param {string} banner
+ * @param {string} footer
  * @param {(name: string, kind: string) => string | null} stub  text of a module that the other script has
  */
-async function bundle(options, lib, contents, banner, stub) {
+async function bundle(options, lib, contents, footer, stub) {
   /** @type {import('esbuild').Plugin} */
   const others = {
     name: 'others',
@@ -105,7 +108,8 @@ async function bundle(options, lib, contents, banner, stub) {
   const { outputFiles = [] } = await build({
     ...options,
     stdin: { contents, resolveDir: lib },
-    banner: { js: banner },
+    banner: { js: '"use strict";' },
+    footer: { js: footer },
     plugins: [others],
   });
   return outputFiles[0].text;
