@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
+import { planOf } from '../../web/lib/train/examples.js';
 
 const SIZES = { d_model: 16, n_layers: 1, n_heads: 2, vocab_size: 12 };
 /** No step changes a weight. */
@@ -124,12 +125,39 @@ test('addition is learnt, and the texts of the vocabulary are those of the token
   assert.deepEqual(value.names, ['config.json', 'model.safetensors', 'tokenizer.json']);
 });
 
+/** The first id and the second of each example, as one number. @param {{packed: Int32Array, n: number}} batch */
+const named = ({ packed, n }) => Array.from({ length: n }, (_, i) => packed[8 * i + 2] + 5 * packed[8 * i + 3]);
+const ascending = (list) => list.toSorted((a, b) => a - b);
+
+/** The plan of a run on the sums, each of which takes 8 numbers of a batch. @param {object} [options] */
+const planned = (options) =>
+  planOf({ examples: SUMS }, { seed: 1, batchTokens: 15, validation: null, ...options }, (sizes) => ({
+    ...sizes,
+    kind: 'decoder',
+    vocab_size: 6,
+  }));
+
 test('each epoch has every example once, in an order that the seed decides', async () => {
+  const { batchOf } = planned();
+  const epochs = [0, 1, 2].map((epoch) => [1, 2, 3, 4, 5].flatMap((i) => named(batchOf(5 * epoch + i))));
+  for (const epoch of epochs) assert.deepEqual(ascending(epoch), [...SUMS.keys()]);
+  assert.equal(new Set(epochs.map(String)).size, 3, 'each epoch has an order of its own');
   const seen = (options) => ran(ADDITION, { examples: SUMS }, { steps: 8, batchTokens: 12, ...options });
   const [a, b, other] = await Promise.all([seen({}), seen({}), seen({ seed: 2 })]);
   assert.deepEqual(a, b);
   assert.notDeepEqual(a.steps[0].loss, other.steps[0].loss);
   assert.equal(a.steps[0].tokens, 4); // 12 rows hold 4 examples of 3 tokens
+});
+
+test('examples that are held out are chosen by the seed, and are not learnt', () => {
+  const heldOf = (seed) => {
+    const { held, batchOf } = planned({ seed, validation: 0.2, batchTokens: 60 });
+    const ids = held.flatMap(named);
+    assert.equal(ids.length, 5);
+    assert.deepEqual(ascending([...ids, ...named(batchOf(1))]), [...SUMS.keys()]);
+    return ascending(ids);
+  };
+  assert.notDeepEqual(heldOf(1), heldOf(2));
 });
 
 test('a function gives the examples of each step, the same as the array they come from', async () => {
