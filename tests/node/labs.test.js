@@ -243,5 +243,14 @@ test('grokking: the energies are those of numpy, unseen pairs are answered, and 
       [4.19206718393353, 3.804903568536832],
     ],
   );
-  assert.equal(result.claims[0].holds, true);
+  // numpy in float64: the logits of the 12,769 pairs by the shipped weights, the cosines by least squares
+  assert.deepEqual(
+    result.claims.slice(0, 4).map((claim) => claim.measured),
+    [
+      '99.94 % of them',
+      '89 % in the frequencies 25, 17, 31, 51, 34, 38',
+      '92 % of the variance',
+      'loss 0.0126 with these only, 6.05 without them, 0.0091 with all',
+    ],
+  );
 });

@@ -294,6 +294,7 @@ export const lab = {
     'Right answers: the taught pairs are all right long before the others follow.',
     'The spectrum: a few frequencies stand out of the embedding of 113 numbers.',
     'The loss of unseen pairs rises first, and falls later.',
+    'The run here uses Muon, which needs a tenth of the steps of AdamW, with which the shipped model was trained.',
   ],
   refutes: 'Unseen pairs that follow the taught ones at once, or an embedding with all frequencies alike.',
   model: 'addition/',

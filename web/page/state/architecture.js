@@ -8,6 +8,9 @@ export const isGated = (c) => /glu/.test(c.ffn);
 /** Whether blocks have a feed-forward layer. @param {Config} c */
 export const hasFfn = (c) => c.ffn !== 'none';
 
+/** Whether blocks have norms. @param {Config} c */
+export const hasNorms = (c) => c.norm !== 'none';
+
 /** A layer's flag in a list that repeats over the layers; an empty list is true everywhere. */
 const flagOf = (/** @type {boolean[] | undefined} */ flags, /** @type {number} */ layer) =>
   !flags?.length || flags[layer % flags.length];
@@ -61,6 +64,6 @@ export const scoreScale = (c) =>
 export const embedWidth = (c) => c.dEmbed || c.dModel;
 
 /** Whether a sublayer reads a norm of the stream. @param {Config} c */
-export const normsBefore = (c) => c.norm !== 'none' && ['pre', 'sandwich'].includes(c.normPlacement);
+export const normsBefore = (c) => hasNorms(c) && ['pre', 'sandwich'].includes(c.normPlacement);
 /** Whether the output of a sublayer passes a norm before it is added. @param {Config} c */
 export const normsOutput = (c) => ['sandwich', 'output'].includes(c.normPlacement);

@@ -6,6 +6,7 @@ import {
   hasAlibi,
   hasDistanceBias,
   hasFfn,
+  hasNorms,
   isGated,
   rotaryDim,
   rotatesAnywhere,
@@ -35,7 +36,6 @@ const scaledBy =
   (/** @type {any} */ c) =>
     rotary(c) && scalings.includes(c.ropeScaling);
 const normed = (/** @type {any} */ c) => c.qkNorm;
-const hasNorms = (/** @type {any} */ c) => c.norm !== 'none';
 const mixed = (/** @type {any} */ c) => c.nExperts > 0;
 
 /** Fields of a configuration by their keys. @type {Record<string, Control>} */

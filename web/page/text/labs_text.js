@@ -7,11 +7,9 @@ export const LABS_WORDS = {
   title: 'Labs',
   about:
     'findings of the field, measured again in this tab; layers and heads are counted from 0, as in names of points',
-  list: 'All labs',
   references: 'After',
   look: 'What to look at',
   refutes: 'What would refute it',
-  change: 'One thing to change',
   run: 'Run',
   again: 'Run again',
   stop: 'Stop',

@@ -1,5 +1,5 @@
 // pages_out.js - the textbook's pages from the residual stream to the next token, and of cost, training and edits
-import { hasFfn, hasTwoStacks, predicts } from '../state/architecture.js';
+import { hasFfn, hasNorms, hasTwoStacks, predicts } from '../state/architecture.js';
 import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
 import { widenedAnywhere } from './ffn.js';
 import { int, percent } from './format.js';
@@ -34,7 +34,7 @@ export const PAGES_OUT = [
     id: 'norm',
     title: 'Norm',
     ...anatomy('norm1'),
-    when: (c) => c.useNorm && c.norm !== 'none',
+    when: (c) => c.useNorm && hasNorms(c),
     paragraphs: (c) => [SCALE[c.normPlacement], normed(c)],
     task: { words: 'Step to another layer: it has a norm of its own.', done: otherLayer },
     question: (c) =>

@@ -1,6 +1,6 @@
 // ideas.js - ideas of a transformer that can be left out of a loaded model: switches of its configuration
 
-import { hasDistanceBias, rotatesAnywhere, scoreScale } from '../../state/architecture.js';
+import { hasDistanceBias, hasNorms, rotatesAnywhere, scoreScale } from '../../state/architecture.js';
 
 /** @typedef {import('../../text/break.js').Idea} Idea */
 
@@ -11,7 +11,7 @@ const ALL = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', '
 const HAS = {
   scaleScores: (c) => scoreScale(c) !== 1,
   usePosition: (c) => hasDistanceBias(c) || (c.position === 'rope' ? rotatesAnywhere(c) : c.position !== 'none'),
-  useNorm: (c) => c.norm !== 'none',
+  useNorm: hasNorms,
   useFinalNorm: (c) => c.finalNorm,
 };
 

@@ -1,5 +1,5 @@
 // stage_cost.js - operations of the stages for one more token: as the library's `trace` counts them
-import { addsPositions, isGated, rotaryDim, rotates, windowOf } from '../../../state/architecture.js';
+import { addsPositions, hasNorms, isGated, rotaryDim, rotates, windowOf } from '../../../state/architecture.js';
 
 /** @typedef {Record<string, any>} Config */
 
@@ -10,7 +10,7 @@ const scaled = (/** @type {number | undefined} */ factor) => (factor ?? 1) !== 1
 const normed = (/** @type {Config} */ c, kind = c.norm) => (kind === 'layernorm' ? 7 : 4) * c.dModel;
 
 /** A norm inside the blocks. @param {Config} c */
-export const norm = (c) => when(c.useNorm !== false && c.norm !== 'none', normed(c));
+export const norm = (c) => when(c.useNorm !== false && hasNorms(c), normed(c));
 /** @param {Config} c */
 export const finalNorm = (c) => when(c.useFinalNorm !== false, normed(c, c.finalNormKind ?? c.norm));
 

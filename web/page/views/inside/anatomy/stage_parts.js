@@ -4,6 +4,7 @@ import {
   addsPositions,
   hasExperts,
   hasFfn,
+  hasNorms,
   isGated,
   normsBefore,
   normsOutput,
@@ -170,7 +171,7 @@ export const blockParts = (c, layer, n, m) =>
     ({ id }) =>
       (c.normPlacement === 'sandwich' || !/^post/.test(id)) &&
       !(id === 'norm2' && c.sharedNorm) &&
-      (c.norm !== 'none' || !/^(norm|post)\d/.test(id)) &&
+      (hasNorms(c) || !/^(norm|post)\d/.test(id)) &&
       (hasFfn(c) || !/^(norm2|ffn|post2)$/.test(id)),
   );
 
