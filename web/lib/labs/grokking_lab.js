@@ -1,7 +1,8 @@
 // grokking_lab.js - a model learns pairs of a sum by heart, and much later the sum: how it adds by rotations
 import { train } from '../index.js';
 import { CONFIG, OPTIONS, additionOf } from './addition.js';
-import { claimRows, curvesOf, mean } from './measures.js';
+import { curvesByStep, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
+import { claimRows, curvesOf, mean, percent } from './measures.js';
 
 /** @import { Model, TrainStep } from '../index.js' */
 /** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
@@ -161,21 +162,17 @@ function crossEntropy(n, target, logit) {
  * @returns {Figure[]}
  */
 function curves(seen, p) {
-  const steps = { name: 'step', unit: '' };
-  const x = seen.map(({ step }) => step);
-  /** @type {(name: string, y: (step: TrainStep) => number) => {name: string, x: number[], y: number[]}} */
-  const curve = (name, y) => ({ name, x, y: seen.map(y) });
-  const accuracy = [
-    curve('pairs it is taught', (step) => step.accuracy),
-    curve('pairs it never sees', ({ validation }) => validation?.accuracy ?? 0),
-  ];
-  const loss = [
-    curve('pairs it is taught', (step) => step.loss),
-    curve('pairs it never sees', ({ validation }) => validation?.nats ?? 0),
-  ];
+  const [taught, unseen] = ['pairs it is taught', 'pairs it never sees'];
+  const loss = { name: 'loss', unit: 'nats', log: true };
   return [
-    curvesOf('accuracy', `Right answers modulo ${p}, trained here`, steps, { name: 'share', unit: '' }, accuracy),
-    curvesOf('loss', `Loss modulo ${p}, trained here`, steps, { name: 'loss', unit: 'nats', log: true }, loss),
+    curvesByStep('accuracy', `Right answers modulo ${p}, trained here`, { name: 'share', unit: '' }, [
+      [taught, seen, (step) => step.accuracy],
+      [unseen, seen, heldAccuracy],
+    ]),
+    curvesByStep('loss', `Loss modulo ${p}, trained here`, loss, [
+      [taught, seen, (step) => step.loss],
+      [unseen, seen, heldLoss],
+    ]),
   ];
 }
 
@@ -213,20 +210,13 @@ async function* run({ model: given, seed = 1, size, change, signal }) {
   const training = train(CONFIG, { examples: taught, vocabulary }, { ...options, batchTokens: 3 * taught.length });
   /** @type {TrainStep[]} */
   const seen = [];
-  try {
-    for await (const step of training) {
-      if (!step.validation) continue;
-      seen.push(step);
-      const doing = `modulo ${change}, step ${step.step}: ${percent(step.validation.accuracy)} of unseen pairs right`;
-      yield { progress: 0.1 + (0.9 * step.step) / steps, doing, figures: curves(seen, change) };
-    }
-    return { found: findings(measured, keys, explained(logits, keys), seen, p), trained: await training.files() };
-  } finally {
-    await training.dispose();
-  }
+  const trained = yield* trainOne(training, (step, share) => {
+    seen.push(step);
+    const doing = `modulo ${change}, step ${step.step}: ${percent(heldAccuracy(step))} of unseen pairs right`;
+    return { progress: 0.1 + 0.9 * share, doing, figures: curves(seen, change) };
+  });
+  return { found: findings(measured, keys, explained(logits, keys), seen, p), trained };
 }
-
-const percent = (/** @type {number} */ x) => `${(100 * x).toFixed(0)} %`;
 
 /**
  * @param {ReturnType<typeof losses>} measured

@@ -1,6 +1,7 @@
 // induction_lab.js - a model of attention alone learns to continue what it has seen: how induction heads form
 import { train } from '../index.js';
-import { byLayer, claimRows, curvesOf, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
+import { curvesByStep, examplesOf, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
+import { byLayer, claimRows, headName, mean, percent, randomIntegers, ranked, weightOf, zeros } from './measures.js';
 
 /** @import { Edit, Model, TrainExample } from '../index.js' */
 /** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
@@ -110,10 +111,9 @@ async function composition(model, below, above) {
  * @param {number[][]} sequences  to validate on
  */
 function start(n_layers, n_heads, options, sequences) {
-  const examples = (/** @type {number} */ step) => {
-    const random = randomIntegers(options.seed * 65537 + step);
-    return Array.from({ length: BATCH }, () => repeating(random, LEAST + random(MOST - LEAST + 1), LENGTH));
-  };
+  const examples = examplesOf(options.seed, BATCH, (random) =>
+    repeating(random, LEAST + random(MOST - LEAST + 1), LENGTH),
+  );
   const vocabulary = Array.from({ length: VOCAB }, (_, i) => String(i));
   const validation = sequences.map((ids) => ({
     ids,
@@ -133,21 +133,17 @@ function start(n_layers, n_heads, options, sequences) {
  * @returns {Figure[]}
  */
 function figuresOf(history, single) {
-  const curve = (/** @type {string} */ name, /** @type {Seen[]} */ of, /** @type {(seen: Seen) => number} */ y) => ({
-    name,
-    x: of.map(({ step }) => step),
-    y: of.map(y),
-  });
-  const losses = [curve('two layers', history, ({ nats }) => nats), curve('one layer', single, ({ nats }) => nats)];
-  const heads = [
-    curve('induction, second layer', history, ({ induction }) => Math.max(...induction[1])),
-    curve('previous token, first layer', history, ({ previous }) => Math.max(...previous[0])),
-  ];
+  const nats = (/** @type {Seen} */ seen) => seen.nats;
   const { induction, previous } = history[history.length - 1];
-  const steps = { name: 'step', unit: '' };
   return [
-    curvesOf('loss', 'Loss of tokens that were there before', steps, { name: 'loss', unit: 'nats a token' }, losses),
-    curvesOf('scores', 'The best heads', steps, { name: 'attention', unit: '' }, heads),
+    curvesByStep('loss', 'Loss of tokens that were there before', { name: 'loss', unit: 'nats a token' }, [
+      ['two layers', history, nats],
+      ['one layer', single, nats],
+    ]),
+    curvesByStep('scores', 'The best heads', { name: 'attention', unit: '' }, [
+      ['induction, second layer', history, ({ induction }) => Math.max(...induction[1])],
+      ['previous token, first layer', history, ({ previous }) => Math.max(...previous[0])],
+    ]),
     byLayer('induction', 'Attention on what followed the token before', '', induction, [0, 1]),
     byLayer('previous', 'Attention on the previous token', '', previous, [0, 1]),
   ];
@@ -181,7 +177,6 @@ async function findings(model, [history, single], sequences, steps) {
   const blind = await scores(model, sequences, hidden);
   const { copying = 0 } = await model.circuit(1, above.head, 'OV');
   const matched = await composition(model, below, above);
-  const percent = (/** @type {number} */ x) => `${(100 * x).toFixed(0)} %`;
   return [
     [`${percent(share)} of the drop within ${window * EVERY} of ${steps} steps`, share > 0.5],
     [
@@ -215,23 +210,18 @@ async function* run({ seed = 1, size, change: heads, signal }) {
   try {
     for (const [i, layers] of [2, 1].entries()) {
       const training = start(layers, heads, { steps, seed, signal }, sequences);
-      try {
-        for await (const { step, validation } of training) {
-          if (!validation) continue;
-          const { nats, accuracy } = validation;
-          if (layers === 2) {
-            model?.dispose();
-            model = await training.model();
-          }
-          const heads = layers === 2 && model ? await scores(model, sequences) : NO_HEADS;
-          histories[i].push({ ...heads, step, nats, accuracy });
-          const doing = `${layers} layers, step ${step}: loss ${nats.toFixed(2)}`;
-          yield { progress: (i + step / steps) / 2, doing, figures: figuresOf(histories[0], histories[1]) };
+      const files = yield* trainOne(training, async (seen, share) => {
+        const [nats, accuracy] = [heldLoss(seen), heldAccuracy(seen)];
+        if (layers === 2) {
+          model?.dispose();
+          model = await training.model();
         }
-        trained ??= await training.files();
-      } finally {
-        await training.dispose();
-      }
+        const heads = layers === 2 && model ? await scores(model, sequences) : NO_HEADS;
+        histories[i].push({ ...heads, step: seen.step, nats, accuracy });
+        const doing = `${layers} layers, step ${seen.step}: loss ${nats.toFixed(2)}`;
+        return { progress: (i + share) / 2, doing, figures: figuresOf(histories[0], histories[1]) };
+      });
+      trained ??= files;
     }
     const found = await findings(/** @type {Model} */ (model), histories, sequences, steps);
     return { found, trained };

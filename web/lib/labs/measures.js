@@ -6,6 +6,9 @@
 /** @param {ArrayLike<number>} list */
 export const mean = (list) => Array.from(list).reduce((sum, x) => sum + x, 0) / list.length;
 
+/** @param {number} share @param {number} [digits] */
+export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+
 /** The largest number of a list. @param {ArrayLike<number>} list */
 export const largest = (list) => Array.from(list).reduce((most, x) => Math.max(most, x), -Infinity);
 
