@@ -1,7 +1,11 @@
-// lens_page.test.js - the table of the logit lens and the grid of votes, from what the library answers
+// lens_page.test.js - the table of the logit lens and the grid of votes, from what the library answers; how the page
+// writes tokens
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { nameSpecial } from '../../web/page/state/marks.js';
+import { label, quoted } from '../../web/page/text/format.js';
 import { LENS, VOTES, signed } from '../../web/page/text/lens_text.js';
+import { piecesOf } from '../../web/page/views/write/token_text.js';
 import { lensTable, normOf, streamsOf, votesOf } from '../../web/page/views/inside/lens.js';
 
 const token = (id) => ({ id, text: ` t${id}`, given: false, logprob: null, top: null });
@@ -76,4 +80,23 @@ test('layers and heads are counted from 1, and rounding is named only where a ga
   assert.equal(VOTES.sum(total), 'The parts add up to 1.250; the logit is 1.250.');
   assert.match(VOTES.sum({ ...total, logit: 1.26, gap: true }), /\. The small gap is quantisation rounding\.$/);
   assert.match(VOTES.sum({ ...total, biases: 0.5 }), /^The parts, with 0\.500 from biases, add up to/);
+});
+
+test('a token without letters has one mark in the text, in tables and in sentences', () => {
+  const ways = (/** @type {any} */ of) => [piecesOf(of).word, label(of), quoted(of)];
+  try {
+    nameSpecial({ bos: 0, eos: [0, 7] });
+    assert.deepEqual(ways({ id: 0, text: '', given: true }), ['start', '[start]', '[start]']);
+    assert.deepEqual(
+      ways({ id: 0, text: '<|endoftext|>' }),
+      ['end', '[end]', '[end]'],
+      'as a candidate it ends the text',
+    );
+    assert.deepEqual(ways({ id: 7, text: '</s>', given: true }), ['end', '[end]', '[end]']);
+    assert.deepEqual(ways({ id: 409, text: '' }), ['#409', '#409', '#409']);
+    assert.deepEqual(ways({ id: 5, text: ' cat' }), ['cat', 'cat', '“ cat”']);
+    assert.deepEqual(ways({ id: 6, text: '\n' }), ['⏎', '⏎', '“⏎”']);
+  } finally {
+    nameSpecial({ bos: null, eos: [] });
+  }
 });

@@ -1,5 +1,6 @@
 // adopt_model.js - a loaded model takes the place of the one before: its opening, and the state that begins with it
 import { countParameters } from 'glassformer';
+import { nameSpecial } from './marks.js';
 import { setPrompt } from './read_prompt.js';
 
 /** Of a model that is neither shipped nor made here. */
@@ -144,6 +145,7 @@ export async function adoptModel(runtime, api, about, loading) {
   runtime.fresh = !shown;
   const { layer, head } = state.attention.head;
   const { nLayers, nHeads } = api.config;
+  nameSpecial(api.special);
   set(began(api, about, opens, shown ?? { layer: Math.min(layer, nLayers - 1), head: Math.min(head, nHeads - 1) }));
   old?.api.dispose();
   if (opens)

@@ -1,4 +1,5 @@
 // format.js - numbers and tokens as the page writes them: one way for each.
+import { markOf } from '../state/marks.js';
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
@@ -56,19 +57,15 @@ export function far(/** @type {number} */ x) {
 export const value = (/** @type {number} */ x) =>
   x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`;
 
-/** A token as a label: its blank in front gone, breaks made visible, nothing left as a mark.
- * @param {{ text: string, id: number }} token */
-export function label(token) {
-  const text = token.text.replace(/\n/g, '⏎').replace(/\t/g, '⇥').trim();
-  if (text) return text;
-  return token.text ? '␣' : `#${token.id}`;
-}
+/** @typedef {import('../state/marks.js').Written} Written */
 
-/**
- * A token in a sentence, quoted with its blank.
- * @param {{ text: string, id: number }} token
- */
-export const quoted = (token) => (token.text ? `“${token.text.replace(/\n/g, '⏎')}”` : `token ${token.id}`);
+const marked = (/** @type {Written} */ token) => markOf(token).replace(/^[a-z]+$/, '[$&]');
+
+/** A token as a label: its blank in front gone, breaks made visible, or its mark. @param {Written} token */
+export const label = (token) => marked(token) || token.text.replace(/\n/g, '⏎').replace(/\t/g, '⇥').trim() || '␣';
+
+/** A token in a sentence, quoted with its blank, or its mark. @param {Written} token */
+export const quoted = (token) => marked(token) || `“${token.text.replace(/\n/g, '⏎')}”`;
 
 /** 'relaxed' -> 'relaxed SIMD' */
 export function backendName(/** @type {string} */ backend) {

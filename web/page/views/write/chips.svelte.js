@@ -17,13 +17,12 @@ class Chip {
 
   /**
    * @param {Token} token
-   * @param {import('./token_text.js').Look} look
    * @param {boolean} arrives  it fades in
    */
-  constructor(token, look, arrives) {
+  constructor(token, arrives) {
     this.token = token;
     this.arrives = arrives;
-    this.pieces = piecesOf(token, look);
+    this.pieces = piecesOf(token);
     this.refresh();
   }
   /** A probability may come after the token was drawn. */
@@ -44,11 +43,10 @@ export class Chips {
    * Take over the text; tokens that stay keep their chips. Those of a word that goes on get new ones: the word may have
    * to begin on the next line, which browsers count as a moved element (layout shift) if its nodes stay.
    * @param {Token[]} tokens
-   * @param {import('./token_text.js').Look} look
    * @param {boolean} arrives
    * @param {number} focused  its chip stays
    */
-  update(tokens, look, arrives, focused) {
+  update(tokens, arrives, focused) {
     const chips = this.#chips;
     let same = 0;
     while (same < chips.length && chips[same].token === tokens[same]) same++;
@@ -57,7 +55,7 @@ export class Chips {
     let kept = same;
     while (kept > focused + 1 && same - kept < LONGEST && /^[^ ]/.test(tokens[kept]?.text ?? '')) kept--;
     const chipOf = (/** @type {Token} */ token, /** @type {number} */ i) =>
-      new Chip(token, look, arrives && i >= same - kept);
+      new Chip(token, arrives && i >= same - kept);
     this.#chips = [...chips.slice(0, kept), ...tokens.slice(kept).map(chipOf)];
     this.list = this.#chips;
   }

@@ -1,13 +1,7 @@
 // token_text.js - how a token of the text is drawn: what is shaded, what stays outside, and how strongly
+import { markOf } from '../../state/marks.js';
 
 /** @typedef {import('../../state/state.js').Token} Token */
-
-/**
- * @typedef {object} Look  the model's, as far as it matters here
- * @property {number | null} [bos]
- * @property {number[]} [eos]
- * @property {boolean} [wordless]  it has no tokenizer
- */
 
 const SHADES = 5;
 
@@ -25,14 +19,13 @@ export const tokenShade = ({ given, logprob }) => (given || logprob === null ? '
 
 /**
  * The parts of a token. The blank in front stays outside the shading, so that a line never ends in a shaded blank. What
- * has no letters of its own gets a mark: a break, a blank, the start and the end of a text, a part of a character, or
- * its id where the model has no tokenizer.
+ * has no letters of its own gets a mark: a break, a blank, the start and the end of a text, or its id.
  * @param {Token} token
- * @param {Look} look
  * @returns {{ before: string, word: string, after: string, odd: boolean, blank: boolean }}
  */
-export function piecesOf({ id, text }, { bos, eos = [], wordless }) {
-  const mark = id === bos ? 'start' : eos.includes(id) ? 'end' : text ? '' : wordless ? `#${id}` : '·';
+export function piecesOf(token) {
+  const { text } = token,
+    mark = markOf(token);
   if (mark) return { before: '', word: mark, after: '', odd: true, blank: false };
   const word = text.trimStart();
   if (word) return { before: text.slice(0, text.length - word.length), word, after: '', odd: false, blank: false };
