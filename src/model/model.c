@@ -175,17 +175,29 @@ int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
     return GF_OK;
 }
 
-int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out, struct gf_error *err) {
+/* The slot that has the values of roster entry i; NULL where there is no such row. */
+static const struct gf_slot *slot_of(const struct gf_model *m, int32_t i, int32_t row, struct gf_error *err) {
     if (i < 0 || i >= m->n_slots || row < 0 || row >= m->slots[i].t.rows)
-        return gf_fail(err, GF_ERR_ARGUMENT, "no row %d in roster entry %d", row, i);
+        return gf_fail(err, GF_ERR_ARGUMENT, "no row %d in roster entry %d", row, i), NULL;
     const struct gf_slot *s = &m->slots[i];
-    if (s->t.tied_to >= 0) s = &m->slots[s->t.tied_to];
+    return s->t.tied_to >= 0 ? &m->slots[s->t.tied_to] : s;
+}
+
+int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out, struct gf_error *err) {
+    const struct gf_slot *s = slot_of(m, i, row, err);
+    if (!s) return GF_ERR_ARGUMENT;
     size_t cols = (size_t)s->t.cols;
     if (s->mat)
         gf_mat_get_row(out, s->mat, s->row0 + row);
     else
         memcpy(out, *s->vec + s->offset + (size_t)row * cols, cols * sizeof *out);
     return GF_OK;
+}
+
+int32_t gf_tensor_put(struct gf_model *m, int32_t i, int32_t row, const float *x, struct gf_error *err) {
+    const struct gf_slot *s = slot_of(m, i, row, err);
+    if (s) gf_slot_put(s, row, 0, x, s->t.cols);
+    return s ? GF_OK : GF_ERR_ARGUMENT;
 }
 
 void gf_slot_put(const struct gf_slot *s, int32_t row, int32_t col, const float *x, int32_t n) {

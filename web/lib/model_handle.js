@@ -2,6 +2,7 @@
 // model_handle.js - a loaded model on the caller's side; run/loaded_model.js is the other end
 import { checkedIdList, checkedInput, checkedLogits, limitsOf } from './input/arguments.js';
 import { CHECKS, callOptions } from './input/call_options.js';
+import { loadOptions } from './input/load_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { lacking } from './base/extras.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
@@ -150,8 +151,8 @@ const valueOf = ({ text, stopReason }) => (/eos|grammar/.test(stopReason) ? JSON
 const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'beams', 'lengthPenalty'];
 
 /**
- * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; calls and sessions are
- * independent of one another. Arrays in results are copies that belong to the caller. Every method rejects with a
+ * A loaded model, made by `load`, `create` or `Training.model`. Only setAdapter changes its weights; calls and sessions
+ * are independent of one another. Arrays in results are copies that belong to the caller. Every method rejects with a
  * GlassformerError: `bad-argument` and `bad-option` for arguments of the wrong type or size (see LIMITS), `bad-state`
  * after `dispose`.
  */
@@ -759,6 +760,49 @@ export class Model {
    */
   async integratedGradients(input, options) {
     return this.#study('integratedGradients', [input], options);
+  }
+
+  /**
+   * Read a LoRA adapter and compute the weights with it, as `load` with the option `adapters` does, from those in
+   * memory. They are kept beside the model's, in as many bytes as the matrices that the adapter changes, until
+   * `dispose`; the model itself stays as it is.
+   * @param {import('./index.js').Source} source  as in the option `adapters` of load
+   * @param {{scale?: number, signal?: AbortSignal}} [options]  scale: a factor of what is added; default 1
+   * @returns {Promise<number>}  the adapter, for setAdapter
+   * @throws {GlassformerError} those of `load`; `not-finite`
+   */
+  async addAdapter(source, options) {
+    return this.adapt('addAdapter', source, options);
+  }
+
+  /**
+   * Use the weights with an adapter, or the model's own, whose bits are those from before. The conversation that `chat`
+   * keeps is forgotten.
+   * @param {number | null} adapter  from addAdapter; null: none
+   * @throws {GlassformerError} `bad-state` while a session, a generation or another call is open: its keys and values
+   *   are of the weights before
+   * @example
+   * const lora = await model.addAdapter(adapterFiles);
+   * const plain = await model.loss('Once upon a time');
+   * await model.setAdapter(lora);
+   * console.log((await model.loss('Once upon a time')).nats !== plain.nats);    // true
+   * await model.setAdapter(null);
+   */
+  async setAdapter(adapter) {
+    await this.#freeConversation();
+    return this.#call('inspect', ['adapter', ['setAdapter', adapter]]);
+  }
+
+  /**
+   * A call on an adapter that is read first. Called by train/, too.
+   * @ignore
+   * @param {'addAdapter' | 'modules'} call
+   * @param {any} source  modules: undefined: none
+   * @param {any} [options]
+   */
+  async adapt(call, source, options) {
+    const { deltasOf } = await import('./adapters/deltas.js').catch(lacking('adapters'));
+    return this.#call('inspect', ['adapter', [call, await deltasOf(call, source, options, loadOptions)]]);
   }
 
   /**

@@ -20,6 +20,11 @@ import { roster } from '../config/roster.js';
  * product; architecture: of an adapter in GGUF, whose names are those of tensors.
  * @typedef {{name: string, where: string, a: Matrix, b: Matrix, factor: number, architecture?: string}} Delta
  */
+/**
+ * What adapters are added to: the part of a checkpoint that says which tensor has which weights.
+ * @typedef {Pick<Checkpoint, 'config' | 'format' | 'architecture'> &
+ *   {tensors: Pick<TensorSource, 'name' | 'covers' | 'layout'>[]}} Base
+ */
 /** What is added to one weight. a: [r, in], b: [out, r]. */
 /** @typedef {{a: Float32Array, b: Float32Array, r: number, factor: number}} Product */
 /** A weight of a stored tensor. @typedef {{rows: number, products: Product[]}} Part */
@@ -36,16 +41,9 @@ const PIECE = 2 ** 20;
  * @returns {Checkpoint}
  */
 export function withAdapters(checkpoint, deltas, keep = false) {
-  const { config, format, tensors } = checkpoint;
-  if (format === 'llama2c')
-    fail('unsupported', 'adapters are added to safetensors, PyTorch and GGUF checkpoints, this one is a llama2c file');
-  const shapes = new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
-  /** @type {Map<string, Product[]>} by weight */
-  const products = new Map();
-  const placeOf = placer(checkpoint, deltas);
-  for (const delta of deltas)
-    for (const [name, product] of productsOf(delta, placeOf(delta), config, shapes))
-      products.set(name, [...(products.get(name) ?? []), product]);
+  const { config, tensors } = checkpoint;
+  const shapes = shapesOf(checkpoint);
+  const products = productsByWeight(checkpoint, deltas);
   /** @type {Map<string, Changed>} by name of the tensor */
   const changed = new Map();
   /** @type {Set<import('../base/blocks.js').KeptDtype>} */
@@ -69,6 +67,32 @@ export function withAdapters(checkpoint, deltas, keep = false) {
   };
 }
 
+/**
+ * The shapes of all weights that adapters can be added to.
+ * @param {Base} base
+ */
+export function shapesOf({ config, format }) {
+  if (format === 'llama2c')
+    fail('unsupported', 'adapters are added to safetensors, PyTorch and GGUF checkpoints, this one is a llama2c file');
+  return new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
+}
+
+/**
+ * What deltas add to each weight.
+ * @param {Base} base
+ * @param {Delta[]} deltas
+ */
+export function productsByWeight(base, deltas) {
+  const shapes = shapesOf(base);
+  /** @type {Map<string, Product[]>} */
+  const products = new Map();
+  const placeOf = placer(base, deltas);
+  for (const delta of deltas)
+    for (const [name, product] of productsOf(delta, placeOf(delta), base.config, shapes))
+      products.set(name, [...(products.get(name) ?? []), product]);
+  return products;
+}
+
 const rowsOf = (/** @type {Map<string, number[]>} */ shapes, /** @type {string} */ name) => shapes.get(name)?.[0] ?? 0;
 
 // ---- from the names in an adapter to weights
@@ -77,11 +101,11 @@ const rowsOf = (/** @type {Map<string, number[]>} */ shapes, /** @type {string} 
 
 /**
  * A function that finds the weights of a delta.
- * @param {Checkpoint} checkpoint
+ * @param {Base} base
  * @param {Delta[]} deltas
  * @returns {(delta: Delta) => Target}
  */
-function placer({ config, format, tensors, architecture: base }, deltas) {
+export function placer({ config, format, tensors, architecture: base }, deltas) {
   const fused = deltas.some(({ name }) => name.endsWith('attn_qkv.weight'));
   /** @type {Scheme} */
   const own = { places: new Map(), pairs: config.rope_pairs };
@@ -133,7 +157,7 @@ function placeNamed(places, full) {
  * @param {Map<string, number[]>} shapes  of the weights
  * @returns {[string, Product][]}
  */
-function productsOf({ name, where, a, b, factor }, { covers, layout, pairs, experts }, config, shapes) {
+export function productsOf({ name, where, a, b, factor }, { covers, layout, pairs, experts }, config, shapes) {
   const rows = covers.reduce((n, cover) => n + rowsOf(shapes, cover), 0);
   const [, cols] = shapes.get(covers[0]) ?? [];
   if (experts) fail('unsupported', `${where}: ${name}: adapters of stacked experts are not supported`);
@@ -256,7 +280,7 @@ class Summing {
  * @param {number} dHead
  * @returns {(row: number, line: Float32Array) => void}
  */
-function outputLine(parts, width, layout, dHead) {
+export function outputLine(parts, width, layout, dHead) {
   const sum = new Float64Array(width);
   const rowAt = stackedRow(layout, parts.length, dHead);
   /** @type {[Part, number][]} weight and its row, by row of the stack */

@@ -37,7 +37,7 @@ import { sweep } from './sweep.js';
  * @property {Tensor} tokens    [position] how much each token embedding contributes; the sum is about value - baseline
  */
 
-/** The f32 copy of each model. @type {WeakMap<LoadedModel, Promise<Differentiator>>} */
+/** The f32 copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */
 const copies = new WeakMap();
 
 /**
@@ -52,9 +52,10 @@ async function copyOf(model, module) {
     copy.copy(model.engine, model.table.rows);
     return copy;
   };
-  let made = copies.get(model);
-  if (!made) copies.set(model, (made = make()));
-  made.catch(() => copies.delete(model));
+  const { weights } = model;
+  let made = copies.get(weights);
+  if (!made) copies.set(weights, (made = make()));
+  made.catch(() => copies.delete(weights));
   return made;
 }
 

@@ -5,6 +5,7 @@ import { eachSequence, forwardOne } from '../inspect/forward.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList } from '../input/options.js';
 import { fail } from '../base/errors.js';
+import { typedIds } from '../inspect/typed_ids.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */
@@ -67,7 +68,7 @@ function settingsOf({ config, pooling: own, contextLength }, o) {
  * @returns {Promise<Float64Array>} [d_model]
  */
 async function embedOne(model, input, what, o, { pooling, normalize, most }, yielder) {
-  const { ids, types } = model.typedIds(input, what, o);
+  const { ids, types } = typedIds(model, input, what, o);
   const cut = truncated(model, ids, most);
   const { hidden, pooled } = await forwardOne(model, cut, { mask: o.mask, types }, yielder);
   const { data, shape } = /** @type {Tensor} */ (hidden);

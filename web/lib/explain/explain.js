@@ -9,6 +9,7 @@ import { PassValues } from './pass_values.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
+import { typedIds } from '../inspect/typed_ids.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */
@@ -69,7 +70,7 @@ export async function explain(model, input, options, { signal } = {}) {
   const { names } = points;
   if (at === 'logits') model.requireLogits('explain');
   else if (!names.includes(at)) points.refuse(at, 'at: ');
-  const { ids, types } = model.typedIds(input, 'input', options);
+  const { ids, types } = typedIds(model, input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
   const pass = new PassValues(model, names, at, { ids, types }, sourceIds);
   const observed = { source, sourceMask, types, allowNonFinite, capture: pass.captureNames() };

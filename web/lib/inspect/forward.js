@@ -6,6 +6,7 @@ import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
 import { withFunctions } from './edits.js';
 import { requireFinite } from './finite.js';
+import { typedIds } from './typed_ids.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */
@@ -22,7 +23,7 @@ export async function forward(model, input, options = {}, { signal } = {}) {
   await yielder.yieldIfDue();
   if (isSequenceList(input)) return forwardMany(model, Array.from(input), options, yielder);
   if (Array.isArray(options.edits?.[0])) fail('bad-option', 'edits[0] is a list, which is for one of several inputs');
-  const { ids, types } = model.typedIds(input, 'input', options);
+  const { ids, types } = typedIds(model, input, 'input', options);
   return forwardOne(model, ids, { ...options, types }, yielder);
 }
 
@@ -142,7 +143,7 @@ function positionsBeforePadding(mask, n) {
  */
 async function forwardMany(model, list, o, yielder) {
   const each = eachSequence(optionsPerSequence(o, list.length));
-  const batch = list.map((s, i) => model.typedIds(s, `input ${i}`, each[i]));
+  const batch = list.map((s, i) => typedIds(model, s, `input ${i}`, each[i]));
   /** @type {Pass[]} */
   const results = [];
   for (const [i, { ids, types }] of batch.entries())

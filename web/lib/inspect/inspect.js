@@ -37,6 +37,15 @@ export const embed = async (...args) =>
   (await import('../encoders/embed.js').catch(lacking('encoders'))).embed(...args);
 
 /**
+ * Call a function of adapters/, which is loaded at the first such call.
+ * @param {LoadedModel} model
+ * @param {'addAdapter' | 'setAdapter' | 'modules'} call
+ * @param {any} arg
+ */
+export const adapter = async (model, call, arg) =>
+  /** @type {any} */ ((await import('../adapters/switch_adapter.js').catch(lacking('adapters')))[call])(model, arg);
+
+/**
  * Call a function of analysis/, which is loaded at the first such call.
  * @param {LoadedModel} model
  * @param {keyof typeof import('../analysis/analysis.js')} call

@@ -9,6 +9,7 @@ import { Yielder } from '../base/event_loop.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { checkedIds } from '../base/checks.js';
+import { typedIds } from './typed_ids.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */
@@ -61,7 +62,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
   const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
   numberInRange('top', top, 1, v, true);
   const yielder = new Yielder(signal);
-  const { ids, types } = model.typedIds(input, 'input', options);
+  const { ids, types } = typedIds(model, input, 'input', options);
   const position = options.position ?? null;
   if (position !== null) numberInRange('position', position, -ids.length, ids.length - 1, true);
   const [from, n] = position === null ? [0, ids.length] : [(position + ids.length) % ids.length, 1];

@@ -4,6 +4,7 @@ import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
 import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../config/config.js';
 import { isExpert } from '../config/roster.js';
+import { typedIds } from './typed_ids.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
 /** @import { Config } from '../config/config.js' */
@@ -47,7 +48,7 @@ const MAX_REPEATS = 400;
  */
 export async function trace(model, input, options, { signal } = {}) {
   const yielder = new Yielder(signal);
-  const { ids, types } = model.typedIds(input, 'input', options);
+  const { ids, types } = typedIds(model, input, 'input', options);
   model.checkLength(ids.length, 'input');
   const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
   const inputs = { ids, types, source, sourceMask: options.sourceMask };

@@ -54,6 +54,9 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
 /** @type {Pooling} */
 const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
 
+/** @param {import('../checkpoint/source.js').Checkpoint} checkpoint  whose `stream` would keep the files in memory */
+const originOf = ({ config, format, architecture, tensors }) => ({ config, format, architecture, tensors });
+
 /** A model in an engine. It owns the engine, the tokenizer and its sessions. */
 export class LoadedModel {
   /** @type {import('./session_table.js').SessionTable | null} */
@@ -82,6 +85,10 @@ export class LoadedModel {
     /** How embed makes one vector of the states of an encoder. */
     this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
     this.warnings = warnings;
+    /** Which tensor of the files has which weights, for adapters; null for a model without files. */
+    this.origin = checkpoint && originOf(checkpoint);
+    /** Another object after each change of the weights: the key of what is computed from them and kept. */
+    this.weights = {};
     this.contextLength = options.contextLength ?? this.config.context_length;
     this.table = tableOf(engine);
     this.kvDtype = options.kvDtype ?? defaultKvDtype(this.table.rows.map(({ dtype }) => dtype));
@@ -119,10 +126,11 @@ export class LoadedModel {
    * @returns {number[]}
    */
   encode(text, options) {
-    return this.#tokenizerForText().encode(text, options);
+    return this.tokenizerForText().encode(text, options);
   }
 
-  #tokenizerForText() {
+  /** The tokenizer. Throws `no-tokenizer` without one. */
+  tokenizerForText() {
     return (
       this.tokenizer ?? fail('no-tokenizer', 'this model came without a tokenizer: give token ids instead of text')
     );
@@ -190,36 +198,6 @@ export class LoadedModel {
           : [];
     if (isTarget && (isBegun || !ids.length) && start.length) return [...start, ...ids];
     return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
-  }
-
-  /**
-   * The ids of an input with the types of its tokens, which only encoders have.
-   * @param {string | Ids} input
-   * @param {string} what  name of the input, for messages
-   * @param {{addSpecialTokens?: boolean, pair?: string, tokenTypes?: ArrayLike<number>}} o
-   * @returns {{ids: number[], types: ArrayLike<number> | null}} types: null: all 0
-   */
-  typedIds(input, what, { addSpecialTokens, pair, tokenTypes }) {
-    const { kind, n_token_types: most } = this.config;
-    if (kind !== 'encoder' && (pair !== undefined || tokenTypes !== undefined))
-      fail(
-        'bad-option',
-        `${pair === undefined ? 'tokenTypes' : 'pair'} is an option of encoders, this model is of kind ${kind}`,
-      );
-    if (pair !== undefined) {
-      if (typeof input !== 'string') fail('bad-option', `pair needs an input given as text, the ${what} is not`);
-      if (tokenTypes !== undefined) fail('bad-option', 'tokenTypes cannot be combined with pair, which gives them');
-      const both = this.#tokenizerForText().encodePair(input, pair, { addSpecialTokens });
-      return { ids: both.ids, types: both.tokenTypes.some((t) => t >= most) ? null : both.tokenTypes };
-    }
-    const ids = this.ids(input, what, addSpecialTokens);
-    if (tokenTypes === undefined) return { ids, types: null };
-    if (typeof tokenTypes[0] === 'object') fail('bad-option', 'tokenTypes is a list of lists, expected numbers');
-    if (tokenTypes.length !== ids.length)
-      fail('bad-option', `tokenTypes has ${tokenTypes.length} entries, the sequence has ${ids.length} positions`);
-    const wrong = Array.from(tokenTypes).find((t) => !(Number.isInteger(t) && t >= 0 && t < most));
-    if (wrong !== undefined) fail('bad-option', `tokenTypes holds ${wrong}, this model has ${most} token types`);
-    return { ids, types: tokenTypes };
   }
 
   /**
