@@ -58,6 +58,12 @@ const wasmBinaries = () =>
     { name: `${variant}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
   ]);
 
+/**
+ * Flags of the binary that trains. Its copies are instructions, so that it is as fast with the small functions of the C
+ * library as with those that are written for speed.
+ */
+const trainerFlags = [...wasmVariants.simd, '-mbulk-memory'];
+
 const wasmLink = [
   '-sSTANDALONE_WASM=1',
   '--no-entry',
@@ -154,8 +160,8 @@ const targets = {
       out: 'web/lib/wasm/glassformer-train.wasm',
       sources: [...engine(), ...trainer(), ...boundary()],
       cc: 'emcc',
-      compile: wasmCompile(wasmVariants.simd, ['-DGF_TRAINING']),
-      link: ['-O3', ...wasmVariants.simd, ...wasmLink, exporting('train_exports.txt')],
+      compile: wasmCompile(trainerFlags, ['-DGF_TRAINING']),
+      link: ['-Oz', ...trainerFlags, ...wasmLink, exporting('train_exports.txt')], // with the small functions of libc
     },
   ],
 
