@@ -7,7 +7,15 @@
 #include "model/norm.h"
 #include <string.h>
 
-/* x += the positions' rows. Tokens of position_pad_id are not counted and have position -1 (Liu et al. 2019). */
+/* The position of row r of a sequence. Tokens of position_pad_id are not counted, except in *pads, and have position -1
+ * (Liu et al. 2019). */
+static int32_t position_of(const struct gf_pass *p, const struct gf_seg *seg, int32_t r, int32_t id, int32_t *pads) {
+    if (id != p->cfg->position_pad_id) return seg->pos0 + r - *pads;
+    ++*pads;
+    return -1;
+}
+
+/* x += the positions' rows. */
 static void add_positions(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos,
                           const int32_t *ids) {
     const struct gf_config *c = p->cfg;
@@ -17,9 +25,7 @@ static void add_positions(const struct gf_pass *p, const struct gf_weights *w, f
     float *to = pos;
     for (int32_t i = 0; i < p->n_segs; i++)
         for (int32_t r = 0, pads = 0; r < p->segs[i].n; r++, to += d) {
-            const int is_pad = *ids++ == c->position_pad_id;
-            const int32_t at = is_pad ? -1 : p->segs[i].pos0 + r - pads;
-            pads += is_pad;
+            const int32_t at = position_of(p, &p->segs[i], r, *ids++, &pads);
             const float *from = learned        ? learned + (int64_t)(c->position_offset + at) * d
                                 : GF_TRAINS(p) ? p->training->table + (int64_t)at * d
                                                : gf_kv_table(p->segs[i].kv, at, 0);
@@ -56,7 +62,7 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
     gf_tap(p, GF_P_EMBED, x, d, d);
     if (c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL))
         add_positions(p, w, x, e->pos, ids);
-    if (c->n_token_types && !GF_TRAINS(p)) add_types(p, w, x, e->pos);
+    if (c->n_token_types) add_types(p, w, x, e->pos);
     if (!c->embed_norm) return;
     if (e->sum != x) memcpy(e->sum, x, (size_t)p->n * (size_t)d * sizeof *x);
     gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, GF_P_LN_EMBED, x, e->sum, e->mean, e->rstd);
@@ -76,12 +82,18 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
     gf_tap(p, GF_P_POS_EMBED, dx, d, d);
     gf_tap(p, GF_P_EMBED, dx, d, d);
     const float *from = dx;
+    const int32_t *id = ids;
     if (c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)
-            for (int32_t r = 0; r < p->segs[i].n; r++, from += d) {
-                float *to = learned + (int64_t)(c->position_offset + p->segs[i].pos0 + r) * d;
+            for (int32_t r = 0, pads = 0; r < p->segs[i].n; r++, from += d) {
+                const int32_t at = position_of(p, &p->segs[i], r, *id++, &pads);
+                float *to = learned + (int64_t)(c->position_offset + at) * d;
                 gf_add(to, to, from, d);
             }
+    if (c->n_token_types) { /* all tokens have type 0 */
+        gf_tap(p, GF_P_TYPE_EMBED, dx, d, d);
+        for (int64_t i = 0; i < p->n; i++) gf_add(dw->token_type, dw->token_type, dx + i * d, d);
+    }
     from = dx;
     if (gf_embed_projected(c)) {
         gf_linear_backward(p, &w->embed_project, &dw->embed_project, drows, 0, dx, e->rows, p->n);

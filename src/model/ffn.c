@@ -61,14 +61,13 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, const struc
     gf_mark(p, GF_OP_FFN_DOWN);
 }
 
-/* n derivatives of the activation at x, times dy. */
-static void act_backward(int32_t activation, float *dx, const float *dy, const float *x, int32_t n) {
+void gf_activate_backward(int32_t activation, float *dx, const float *dy, const float *x, int64_t n) {
     enum { STEP = 256 };
     const float root_2 = 0.70710678118654752440f, to_phi = 0.39894228040143267794f; /* 1/sqrt(2 pi) */
     const float k = 0.79788456080286535588f, cubic = 0.044715f;                     /* sqrt(2/pi) */
     float t[STEP], e[STEP];
-    for (int32_t i = 0; i < n; i += STEP, dx += STEP, dy += STEP, x += STEP) {
-        const int32_t m = n - i < STEP ? n - i : STEP;
+    for (int64_t i = 0; i < n; i += STEP, dx += STEP, dy += STEP, x += STEP) {
+        const int32_t m = n - i < STEP ? (int32_t)(n - i) : STEP;
         switch (activation) {
         case GF_RELU:
             for (int32_t j = 0; j < m; j++) dx[j] = x[j] > 0 ? dy[j] : 0;
@@ -108,7 +107,7 @@ static void gated_backward(const struct gf_pass *p, float *dpre, const float *dp
         const int32_t m = n - i < STEP ? n - i : STEP;
         float t[STEP];
         for (int32_t j = 0; j < m; j++) t[j] = dpost[i + j] * pre[n + i + j];
-        act_backward(activation, dpre + i, t, pre + i, m);
+        gf_activate_backward(activation, dpre + i, t, pre + i, m);
         gf_activate(activation, t, pre + i, m);
         for (int32_t j = 0; j < m; j++) dpre[n + i + j] = dpost[i + j] * t[j];
     }
@@ -121,7 +120,7 @@ void gf_ffn_activate_backward(const struct gf_pass *p, float *dpre, const float 
         if (gated)
             gated_backward(p, dpre + i * ld, dpost + i * width, pre + i * ld, width);
         else
-            act_backward(p->cfg->ffn, dpre + i * width, dpost + i * width, pre + i * width, width);
+            gf_activate_backward(p->cfg->ffn, dpre + i * width, dpost + i * width, pre + i * width, width);
     }
 }
 

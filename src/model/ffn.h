@@ -5,6 +5,8 @@
 
 /* y = activation(x), n values; y may be x. activation: GF_RELU, GF_GELU_ERF, GF_GELU_TANH or GF_SILU. */
 void gf_activate(int32_t activation, float *y, const float *x, int64_t n);
+/* dx = dy times the derivatives at x, n values; dx may be dy. */
+void gf_activate_backward(int32_t activation, float *dx, const float *dy, const float *x, int64_t n);
 /* The output in b->sub = ffn(x [n, d_model]); leaves in b what backward reads. */
 void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, const struct gf_bufs *b, const float *x);
 /* post [n, width] = the activation of pre [n, width], gated [n, 2 width]: gate | up, for n rows. */

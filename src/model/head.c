@@ -35,21 +35,29 @@ void gf_head_forward(const struct gf_pass *p, const struct gf_weights *w, float 
     }
 }
 
-void gf_encoder_outputs(const struct gf_pass *p, const struct gf_weights *w, float *pooled, float *transformed,
-                        const float *hidden, float *mean, float *rstd) {
+void gf_pooler_forward(const struct gf_pass *p, const struct gf_weights *w, float *pooled, const float *hidden) {
+    const int32_t d = p->cfg->d_model;
+    gf_linear_forward(p, &w->pooler, pooled, hidden, 1);
+    gf_tanh(pooled, pooled, d);
+    if (p->observe) gf_tap_rows(p->observe, p->stack, -1, GF_P_POOLED, 0, pooled, d, 1, d);
+    gf_mark(p, GF_OP_POOLER);
+}
+
+void gf_transform_forward(const struct gf_pass *p, const struct gf_weights *w, const struct gf_transformed *t,
+                          const float *hidden) {
     const struct gf_config *c = p->cfg;
-    const int32_t d = c->d_model;
-    if (c->pooler) {
-        gf_linear_forward(p, &w->pooler, pooled, hidden, 1);
-        gf_tanh(pooled, pooled, d);
-        if (p->observe) gf_tap_rows(p->observe, p->stack, -1, GF_P_POOLED, 0, pooled, d, 1, d);
-        gf_mark(p, GF_OP_POOLER);
-    }
-    if (!c->mlm_head) return;
-    gf_linear_forward(p, &w->head_transform, transformed, hidden, p->n);
-    gf_activate(gf_ffn_activation(c), transformed, transformed, (int64_t)p->n * d);
-    gf_norm_forward(p, &w->head_norm, GF_P_LN_HEAD, transformed, transformed, mean, rstd);
+    gf_linear_forward(p, &w->head_transform, t->pre, hidden, p->n);
+    gf_activate(gf_ffn_activation(c), t->active, t->pre, (int64_t)p->n * c->d_model);
+    gf_norm_forward(p, &w->head_norm, GF_P_LN_HEAD, t->out, t->active, t->mean, t->rstd);
     gf_mark(p, GF_OP_HEAD_TRANSFORM);
+}
+
+void gf_transform_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw, float *dhidden,
+                           float *dout, const struct gf_transformed *t, const float *hidden) {
+    const struct gf_config *c = p->cfg;
+    gf_norm_backward(p, &w->head_norm, &dw->head_norm, GF_P_LN_HEAD, dout, 0, dout, t->active, t->mean, t->rstd);
+    gf_activate_backward(gf_ffn_activation(c), dout, dout, t->pre, (int64_t)p->n * c->d_model);
+    gf_linear_backward(p, &w->head_transform, &dw->head_transform, dhidden, 0, dout, hidden, p->n);
 }
 
 void gf_head_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw, float *dhidden,

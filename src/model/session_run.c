@@ -63,7 +63,9 @@ void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs
     } else {
         memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
     }
-    if (c->kind == GF_ENCODER) gf_encoder_outputs(&p, &m->w, s->pooled, s->hidden, hidden, mean, rstd);
+    if (c->pooler) gf_pooler_forward(&p, &m->w, s->pooled, hidden);
+    const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};
+    if (c->mlm_head) gf_transform_forward(&p, &m->w, &t, hidden);
 }
 
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {

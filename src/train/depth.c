@@ -30,15 +30,10 @@ static void measure(const struct gf_graph *g, const struct gf_params *grads, int
 
 int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n, struct gf_depth *out,
                          struct gf_error *err) {
-    const int32_t status = gf_config_check(cfg, err);
+    const int32_t status = gf_graph_check(cfg, err);
     if (status != GF_OK) return status;
     if (cfg->kind != GF_DECODER || n < 2 || n > GF_DEPTH_TOKENS)
         return gf_fail(err, GF_ERR_ARGUMENT, "depth is measured in decoders, on 2 to %d tokens", GF_DEPTH_TOKENS);
-    if (gf_graph_lacks(cfg))
-        return gf_fail(err, GF_ERR_UNSUPPORTED,
-                       "the depth of models with %s cannot be measured: its gradient is not "
-                       "implemented",
-                       gf_graph_lacks(cfg));
     struct gf_params w = {0}, grads = {0};
     struct gf_graph g = {0};
     const int32_t seqs = n / cfg->context_length + 1;

@@ -6,11 +6,8 @@
 
 int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, struct gf_error *err) {
     memset(g, 0, sizeof *g);
-    const int32_t status = gf_config_check(cfg, err);
+    const int32_t status = gf_graph_check(cfg, err);
     if (status != GF_OK) return status;
-    if (cfg->kind == GF_ENCODER) return gf_fail(err, GF_ERR_UNSUPPORTED, "gradients of an encoder are not implemented");
-    if (gf_graph_lacks(cfg))
-        return gf_fail(err, GF_ERR_UNSUPPORTED, "gradients of models with %s are not implemented", gf_graph_lacks(cfg));
     g->cfg = *cfg;
     if (gf_params_open(&g->weights, cfg) || gf_params_open(&g->grads, cfg) ||
         gf_observe_need(&g->observe, cfg, NULL) != GF_OK) {
@@ -32,11 +29,12 @@ void gf_gradients_close(struct gf_gradients *g) {
 static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct gf_question *q, double *value,
                    struct gf_error *err) {
     const int two = g->cfg.kind == GF_ENCODER_DECODER;
+    const int32_t stack = g->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER;
     const int32_t longest = q->n > q->n_source ? q->n : q->n_source;
     int32_t *targets = malloc((size_t)q->n * sizeof *targets);
     struct gf_observe *changes = NULL;
     struct gf_observe *o = g->observe;
-    struct gf_edit edit = {.place = gf_place(&g->cfg, GF_STACK_DECODER, -1, GF_P_EMBED),
+    struct gf_edit edit = {.place = gf_place(&g->cfg, stack, -1, GF_P_EMBED),
                            .head = -1,
                            .position = -1,
                            .index = -1,
@@ -44,7 +42,7 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
                            .scale = q->embedding};
     int bad = !targets || gf_observe_need(&changes, &g->cfg, NULL) != GF_OK ||
               gf_observe_reserve(o, gf_results_floats(&g->cfg) + (uint64_t)longest) ||
-              gf_observe_begin(o, GF_STACK_DECODER, q->n, 0, q->n, q->n_source) ||
+              gf_observe_begin(o, stack, q->n, 0, q->n, q->n_source) ||
               (two && (gf_observe_begin(o, GF_STACK_ENCODER, q->n_source, 0, q->n_source, 0) ||
                        gf_observe_begin_cross(o, q->n_source)));
     if (!bad) {

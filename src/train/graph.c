@@ -6,7 +6,6 @@
 #include "model/config.h" /* gf_q_width, gf_ffn_gated, gf_layer_sparse, gf_widest_ffn, gf_norm_before */
 #include "model/dropout.h"
 #include "model/embed.h"
-#include "model/head.h"
 #include "model/norm.h"
 #include "model/position.h"
 #include "model/relative.h"
@@ -130,6 +129,12 @@ static void plan(struct gf_graph *g, int carve) {
     take(g, &g->logits, LOSS_ROWS, c->vocab_size, carve);
     take(g, &g->hidden, n, d, carve);
     take(g, &g->dhidden, n, d, carve);
+    float *rows = NULL;
+    take(g, &rows, c->mlm_head ? n : 0, 3 * (int64_t)d + 2, carve);
+    if (rows) {
+        const int64_t all = (int64_t)n * d;
+        g->transformed = (struct gf_transformed){rows, rows + all, rows + 2 * all, rows + 3 * all, rows + 3 * all + n};
+    }
     take(g, &g->mean, n, 1, carve);
     take(g, &g->rstd, n, 1, carve);
     take(g, &g->embedded, n, d, carve);
@@ -149,11 +154,19 @@ static void plan(struct gf_graph *g, int carve) {
     plan_back(g, &g->back_encoder, m, 0, carve);
 }
 
-const char *gf_graph_lacks(const struct gf_config *cfg) {
+/* The feature of a configuration whose gradient is not implemented, or NULL. */
+static const char *lacks(const struct gf_config *cfg) {
+    if (cfg->kind == GF_ENCODER && !cfg->mlm_head) return "an encoder without mlm_head";
     if (cfg->clip_qkv > 0) return "clip_qkv";
     if (cfg->rope_scaling == GF_ROPE_SCALING_DYNAMIC) return "rope_scaling dynamic";
     if (cfg->rope_scaling == GF_ROPE_SCALING_LONGROPE) return "rope_scaling longrope";
     return NULL;
+}
+
+int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err) {
+    const int32_t status = gf_config_check(cfg, err);
+    if (status != GF_OK || !lacks(cfg)) return status;
+    return gf_fail(err, GF_ERR_UNSUPPORTED, "the gradient of %s is not implemented: it cannot be trained", lacks(cfg));
 }
 
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
@@ -204,11 +217,11 @@ static void backward_stack(struct gf_pass *p, const struct gf_weights *w, struct
                            struct gf_block *dblocks, const struct gf_bufs *bufs, int32_t n_layers,
                            struct gf_back *back) {
     const struct gf_config *c = p->cfg;
-    const int encoder = p->stack == GF_STACK_ENCODER;
+    const int encoder = p->stack == GF_STACK_ENCODER, own = encoder && c->kind == GF_ENCODER_DECODER;
     if (p->relative) memset(back->relative, 0, (size_t)c->n_heads * (size_t)gf_relative_width(c) * sizeof(float));
     for (p->layer = n_layers - 1; p->layer >= 0; p->layer--)
         gf_block_backward(p, &blocks[p->layer], &dblocks[p->layer], &bufs[p->layer], back);
-    if (p->relative) gf_relative_fold(c, encoder, encoder ? dw->encoder_relative : dw->relative, back->relative);
+    if (p->relative) gf_relative_fold(c, encoder, own ? dw->encoder_relative : dw->relative, back->relative);
     gf_dropout(p, 0, back->resid, back->resid);
     gf_embed_backward(p, w, dw, e, drows, back->resid, ids);
 }
@@ -232,7 +245,7 @@ static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struc
 /* One batch in a model: the pass of each stack, and its residual stream after the last layer. */
 struct run {
     struct gf_training t;
-    struct gf_pass decoder, encoder;
+    struct gf_pass decoder, encoder; /* decoder: the stack that makes the logits, also that of kind encoder */
     const float *last, *last_source;
 };
 
@@ -256,7 +269,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     }
     struct gf_pass *p = &r->decoder, *e = &r->encoder;
     *p = (struct gf_pass){.cfg = c,
-                          .stack = GF_STACK_DECODER,
+                          .stack = c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER,
                           .layer = -1,
                           .causal = c->causal,
                           .n = batch->n,
@@ -265,7 +278,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                           .observe = g->changes,
                           .training = &r->t};
     if (c->relative_buckets && c->use_position) {
-        gf_relative_spread(c, 0, g->relative, w->relative);
+        gf_relative_spread(c, c->kind == GF_ENCODER, g->relative, w->relative);
         p->relative = g->relative;
     }
     if (two) {
@@ -285,7 +298,11 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     }
     r->last = forward_stack(p, w, g->embedded, &g->decoder_embedded, batch->ids, w->blocks, g->decoder, c->n_layers);
     end_forward(p, &w->final_norm, g->hidden, r->last, g->mean, g->rstd);
+    if (c->mlm_head) gf_transform_forward(p, w, &g->transformed, g->hidden);
 }
+
+/* The rows that the head reads. */
+static float *head_rows(const struct gf_graph *g) { return g->cfg.mlm_head ? g->transformed.out : g->hidden; }
 
 /* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
 static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
@@ -309,7 +326,7 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
     for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
         const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
         const int64_t at = (int64_t)i * c->d_model;
-        gf_head_forward(p, w, g->logits, g->projected, g->hidden + at, n);
+        gf_head_forward(p, w, g->logits, g->projected, head_rows(g) + at, n);
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
         loss += g->metric ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
                           : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
@@ -318,12 +335,12 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
             gf_head_forward(&taught[k].decoder, teacher->w, other->logits, other->projected,
-                            other->hidden + (int64_t)i * other->cfg.d_model, n);
+                            head_rows(other) + (int64_t)i * other->cfg.d_model, n);
             gf_distil(g->logits, other->logits, taught_targets + i, n, c->vocab_size, scale * teacher->share);
         }
         if (dw)
             gf_head_backward(p, w, dw, g->dhidden + at, g->logits, g->capped, g->projected, g->dprojected,
-                             g->hidden + at, n);
+                             head_rows(g) + at, n);
     }
     return loss;
 }
@@ -339,7 +356,9 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
     if (!dw) return loss;
 
     r.decoder.observe = r.encoder.observe = g->observe;
-    end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last, g->mean, g->rstd);
+    float *dhidden = c->mlm_head ? g->back.out : g->dhidden;
+    if (c->mlm_head) gf_transform_backward(&r.decoder, w, dw, dhidden, g->dhidden, &g->transformed, g->hidden);
+    end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, dhidden, r.last, g->mean, g->rstd);
     if (c->kind != GF_ENCODER_DECODER) {
         backward_stack(&r.decoder, w, dw, &g->decoder_embedded, g->drows, batch->ids, w->blocks, dw->blocks, g->decoder,
                        c->n_layers, &g->back);

@@ -3,6 +3,7 @@
 #define GF_GRAPH_H
 #include "base/arena.h"
 #include "model/embed.h"
+#include "model/head.h"
 #include "model/pass.h"
 #include "train/params.h"
 #include "train/text/batch.h"
@@ -42,7 +43,8 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     float *drows;                          /* gradient of the embedding before its projection */
     float *projected, *dprojected;         /* [LOSS_ROWS, d_embed] hidden states before the head */
     float *capped;                         /* [LOSS_ROWS, vocab_size] a copy of the logits, with a soft cap */
-    float *hidden, *mean, *rstd, *dhidden; /* the decoder's output: final norm, its statistics, its gradient */
+    float *hidden, *mean, *rstd, *dhidden; /* the decoder's output: final norm, its statistics; gradient of the head */
+    struct gf_transformed transformed;     /* of an mlm_head */
     float *memory, *memory_mean, *memory_rstd, *dmemory; /* the encoder's output, likewise */
     float *embedded, *embedded_source;                   /* resid_pre of layer 0 */
     float *logits;                                       /* [LOSS_ROWS, vocab_size] */
@@ -50,8 +52,8 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     uint64_t bytes;
 };
 
-/* The feature of a configuration whose gradient is not implemented; NULL: there is none, and it can be trained. */
-const char *gf_graph_lacks(const struct gf_config *cfg);
+/* Whether a configuration is valid, and the gradients of all its features are implemented: GF_OK, or the error. */
+int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err);
 /* Allocate for batches of up to max_rows rows (and max_source source rows) in up to max_seqs sequences. Returns 0, or
  * -1 if memory is missing. */
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,

@@ -30,12 +30,8 @@ void gf_trainer_defaults(struct gf_trainer_options *o) {
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
     memset(t, 0, sizeof *t);
-    const int32_t status = gf_config_check(cfg, err);
+    const int32_t status = gf_graph_check(cfg, err);
     if (status != GF_OK) return status;
-    if (cfg->kind == GF_ENCODER) return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
-    if (gf_graph_lacks(cfg))
-        return gf_fail(err, GF_ERR_UNSUPPORTED, "models with %s cannot be trained: its gradient is not implemented",
-                       gf_graph_lacks(cfg));
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
     const int32_t batch = options->batch_tokens, rows = options->micro_tokens < batch ? options->micro_tokens : batch;

@@ -4,9 +4,10 @@ double precision on the implementation of make_golden.py, and the circuits of on
     /usr/bin/python3 tests/golden/make_gradients.py
 
 Each tensor is kept as its Euclidean norm and its products with sin(i + 1) and cos(2 i), i counting its elements. Scores
-and patterns count as 0 where the mask hides them. Encoders, runs with a mask and runs with a change are left out.
+and patterns count as 0 where the mask hides them. Runs with a mask and runs with a change are left out, and so are
+models/'s encoders, which have no head; BERT with its masked-token head is the one in cases/bert_mlm.
 """
-import json, math, os
+import json, math, os, struct
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,7 +94,67 @@ def write(name, config, runs, seed, embed_std=0.5, exact=None, int8=False):
     return 0
 
 
+def bert(name, ids, metric):
+    """Devlin et al. 2019 with the masked-token head, on a folder in Hugging Face's format."""
+    folder = os.path.join(HERE, 'cases', name)
+    with open(os.path.join(folder, 'config.json')) as f: c = json.load(f)
+    with open(os.path.join(folder, 'model.safetensors'), 'rb') as f: data = f.read()
+    n = struct.unpack('<Q', data[:8])[0]
+    w = {}
+    for key, t in json.loads(data[8:8 + n]).items():
+        if key == '__metadata__': continue
+        a, b = (8 + n + x for x in t['data_offsets'])
+        w[key] = torch.frombuffer(bytearray(data[a:b]), dtype=torch.float32).double().reshape(t['shape']).requires_grad_(True)
+    kept = {}
+
+    def see(point, x):
+        x.retain_grad()
+        kept[point] = x
+        return x
+
+    def linear(x, key): return x @ w[key + '.weight'].T + w[key + '.bias']
+
+    def norm(x, key):
+        x = x - x.mean(-1, keepdim=True)
+        return x / ((x * x).mean(-1, keepdim=True) + c['layer_norm_eps']).sqrt() * w[key + '.weight'] + w[key + '.bias']
+
+    def gelu(x): return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+
+    ours, e = {}, 'bert.embeddings.'
+    for key, name_here in [(e + 'word_embeddings', 'embed'), (e + 'position_embeddings', 'position'), (e + 'token_type_embeddings', 'token_type'),
+                           (e + 'LayerNorm', 'embed_norm'), ('cls.predictions.transform.dense', 'head_transform'),
+                           ('cls.predictions.transform.LayerNorm', 'head_norm')]: ours[key] = name_here
+    words = see('hook_embed', w[e + 'word_embeddings.weight'][ids] * 1)
+    x = words + w[e + 'position_embeddings.weight'][:len(ids)] + w[e + 'token_type_embeddings.weight'][0]
+    x = norm(x, e + 'LayerNorm')
+    heads = c['num_attention_heads']
+    for l in range(c['num_hidden_layers']):
+        b, to = f'bert.encoder.layer.{l}.', f'blocks.{l}.'
+        for key, name_here in [('attention.self.query', 'attn.q'), ('attention.self.key', 'attn.k'), ('attention.self.value', 'attn.v'),
+                               ('attention.output.dense', 'attn.o'), ('attention.output.LayerNorm', 'norm1'),
+                               ('intermediate.dense', 'ffn.up'), ('output.dense', 'ffn.down'), ('output.LayerNorm', 'norm2')]:
+            ours[b + key] = to + name_here
+        x = see(to + 'hook_resid_pre', x * 1)
+        q, k, v = (linear(x, b + f'attention.self.{part}').reshape(len(ids), heads, -1).transpose(0, 1) for part in ('query', 'key', 'value'))
+        pattern = see(to + 'attn.hook_pattern', (q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])).softmax(-1))
+        z = (pattern @ v).transpose(0, 1).reshape(len(ids), -1)
+        x = norm(x + linear(z, b + 'attention.output.dense'), b + 'attention.output.LayerNorm')
+        y = linear(gelu(linear(x, b + 'intermediate.dense')), b + 'output.dense')
+        x = see(to + 'hook_resid_post', norm(x + y, b + 'output.LayerNorm'))
+    h = norm(gelu(linear(x, 'cls.predictions.transform.dense')), 'cls.predictions.transform.LayerNorm')
+    out = h @ w[e + 'word_embeddings.weight'].T + w['cls.predictions.bias']
+    value = out[metric['position'], metric['token']] - out[metric['position'], metric['minus']]
+    value.backward()
+    found = {point: summary(x.grad) for point, x in kept.items()}
+    for key, name_here in ours.items():
+        for part in ('weight', 'bias'):
+            if f'{key}.{part}' in w: found[f'{name_here}.{part}'] = summary(w[f'{key}.{part}'].grad)
+    found['head.bias'] = summary(w['cls.predictions.bias'].grad)
+    return dict(name=name, ids=ids, runs=[dict(of=metric, value=float(value), gradients=found)])
+
+
 golden['write'] = write
 golden['main']()
+cases.append(bert('bert_mlm', [2, 17, 40, 9, 3, 88, 25, 61, 4], dict(token=30, minus=51, position=4)))
 with open(os.path.join(HERE, 'gradients.json'), 'w') as f:
     f.write('[\n' + ',\n'.join(json.dumps(c, separators=(',', ':')) for c in cases) + '\n]\n')

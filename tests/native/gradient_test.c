@@ -222,6 +222,27 @@ static void gradients_of_experts_match_central_differences(void) {
             c.n_experts = 3, c.n_experts_used = 2, c.d_expert = 6);
 }
 
+static void bert(struct gf_config *c) {
+    gpt2(c);
+    c->kind = GF_ENCODER;
+    c->causal = 0;
+    c->norm_placement = GF_POST_NORM;
+    c->final_norm = 0;
+    c->ffn = GF_GELU_ERF;
+    c->embed_norm = c->mlm_head = c->bias_head = 1;
+    c->n_token_types = 1;
+}
+
+static void gradients_of_encoders_match_central_differences(void) {
+    VARIANT("BERT, two layers", bert(&c), c.n_layers = 2);
+    VARIANT("RoBERTa: offset, padding id", bert(&c), c.position_offset = 2, c.position_pad_id = 3);
+    VARIANT("pre-norm, untied, no types", bert(&c), c.norm_placement = GF_PRE_NORM, c.final_norm = 1,
+            c.tie_word_embeddings = 0, c.embed_norm = c.n_token_types = 0);
+    VARIANT("rope, rmsnorm, swiglu, no biases", c.kind = GF_ENCODER, c.causal = 0, c.mlm_head = 1);
+    VARIANT("relative bias", c.kind = GF_ENCODER, c.causal = 0, c.mlm_head = 1, c.position = GF_POS_NONE,
+            c.relative_buckets = 6, c.relative_max_distance = 4);
+}
+
 static void gradients_of_encoder_decoders_match_central_differences(void) {
     VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
     VARIANT("2017, attention only", original(&c), c.ffn = GF_NO_FFN, c.d_ff = 0);
@@ -372,6 +393,7 @@ int main(void) {
     RUN(gradients_of_further_families_match_central_differences);
     RUN(gradients_of_experts_match_central_differences);
     RUN(gradients_of_encoder_decoders_match_central_differences);
+    RUN(gradients_of_encoders_match_central_differences);
     RUN(gradients_with_dropout_match_central_differences);
     RUN(gradients_with_two_teachers_match_central_differences);
     RUN(gradients_with_the_own_matrix_product_match_central_differences);

@@ -247,7 +247,7 @@ describe('what an encoder cannot do is refused in words', () => {
     await refused(model.attribution('a'), 'unsupported', /encoder without a head/);
     await refused(model.explain('a', { at: 'logits' }), 'unsupported', /encoder without a head/);
     model.dispose();
-    const config = { kind: 'encoder', vocab_size: 300, d_model: 16, n_layers: 1, n_heads: 2, mlm_head: true };
+    const config = { kind: 'encoder', vocab_size: 300, d_model: 16, n_layers: 1, n_heads: 2 };
     await refused(train(config, 'a story. '.repeat(400), { steps: 1 }).next(), 'unsupported', /encoder/);
   });
 

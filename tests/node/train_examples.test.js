@@ -82,6 +82,16 @@ test('an encoder-decoder learns from examples with a source', () =>
     [{ ids: [0], targets: [1], source: [2, 3] }],
   ));
 
+test('an encoder reads its whole sequence to find the targets', () =>
+  agrees(
+    { ...SIZES, kind: 'encoder', mlm_head: true, n_token_types: 2, embed_norm: true, position: 'learned' },
+    [
+      { ids: [1, 11, 3, 4], targets: [-1, 7, -1, -1] },
+      { ids: [5, 11], targets: [5, 0] },
+    ],
+    [{ ids: [9, 8, 11], targets: [-1, -1, 6] }],
+  ));
+
 test('a list of ids alone predicts each token after the first', async () => {
   const lists = [
     [1, 2, 3],
@@ -230,5 +240,9 @@ test('examples that cannot be learnt from are refused, each with its place', asy
     await assert.rejects(ran(SIZES, data, { steps: 1, ...options }), { code, message }, JSON.stringify(data));
   const long = { examples: [Array(9).fill(1)] };
   await assert.rejects(ran({ ...SIZES, context_length: 8 }, long, {}), { code: 'context-full' });
-  await assert.rejects(ran({ ...SIZES, kind: 'encoder' }, { examples: [[1, 2]] }, {}), { code: 'unsupported' });
+  const encoder = { ...SIZES, kind: 'encoder' };
+  await assert.rejects(ran(encoder, { examples: [[1, 2]] }, {}), { code: 'unsupported' });
+  await assert.rejects(ran({ ...encoder, mlm_head: true }, { examples: [[1, 2]] }, {}), {
+    message: /no word \[MASK\]/,
+  });
 });

@@ -38,7 +38,7 @@ describe('refusals', () => {
   test('of configurations', async () => {
     await refused({ ...tiny, d_model: 33 }, text, {}, 'bad-config', /d_model 33 is not divisible by n_heads 2/);
     await refused({ ...tiny, d_modle: 32 }, text, {}, 'bad-config', /there is no field "d_modle"/);
-    await refused({ ...tiny, kind: 'encoder' }, text, {}, 'unsupported', /no next token/);
+    await refused({ ...tiny, kind: 'encoder' }, text, {}, 'unsupported', /without mlm_head/);
     await refused({ n_layers: 2 }, text, {}, 'bad-config', /d_model is missing/);
     await refused(null, text, {}, 'bad-argument', /expected a configuration/);
   });

@@ -192,7 +192,8 @@ const training = () => import('./train/training_run.js').catch(lacking('train'))
  * @param {ConfigInput} config  of a text vocab_size comes from the vocabulary that is learnt; context_length is 128
  *   unless given
  * @param {string | Uint8Array | ArrayBuffer | Blob | ExampleSet} data stories with <|endoftext|> between them; a text
- *   without is cut into windows of the context. For an encoder-decoder: lines of source, tab, target
+ *   without is cut into windows of the context. For an encoder-decoder: lines of source, tab, target. An encoder with
+ *   mlm_head learns the tokens that [MASK] hides, 15 % of the text (Devlin et al. 2018)
  * @param {TrainOptions} [options]
  * @returns {Training}  returned at once, the caller's to dispose; errors reject the first step
  * @throws {GlassformerError} at the first step: `bad-config`, `bad-option`, `unsupported`, `bad-file` for a wrong

@@ -719,8 +719,8 @@ export class Model {
    * @param {ReadOptions & {of: import('./index.js').Metric, at: readonly string[]}} options  at: names of points and
    *   weights, `*` matches anything; 'hook_embed' gives saliency
    * @returns {Promise<import('./index.js').Gradients>}
-   * @throws {GlassformerError} `unsupported` for encoders, a sourceMask and options that cannot be trained,
-   *   `out-of-memory`
+   * @throws {GlassformerError} `unsupported` for the loss of an encoder, a sourceMask and options that cannot be
+   *   trained, `out-of-memory`
    * @example
    * const at = ['*.hook_z', 'embed.weight'];
    * const { value, gradients } = await model.gradients('Once upon a', { of: 'loss', at });

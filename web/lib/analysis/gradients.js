@@ -66,7 +66,7 @@ async function copyOf(model, module) {
  * @param {Record<string, any>} o
  */
 function idsOf(model, input, o) {
-  model.requireDecoder('gradients');
+  model.requireLogits('gradients');
   if (o.sourceMask) fail('unsupported', 'gradients with a sourceMask are not implemented');
   const ids = model.ids(input, 'input', o.addSpecialTokens);
   const isTwo = model.config.kind === 'encoder_decoder';
@@ -86,6 +86,7 @@ function idsOf(model, input, o) {
 export async function gradients(model, input, o, { signal } = {}, embedding = 1) {
   const { ids, source } = idsOf(model, input, o);
   const place = placeOf(model, o.of, ids.length);
+  if (place.row < 0) model.requireDecoder('gradients of a loss');
   const points = await model.points();
   const { rows } = model.table;
   const chosen = /** @type {string[]} */ (o.at).map((name) => {

@@ -1,6 +1,7 @@
 // examples.js - sequences of token ids to train on: checks them, and makes the packed batches of the trainer
 import { fail, show } from '../base/errors.js';
 import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
+import { MASK, maskedOf, randomOf } from './masked.js';
 
 /** @import { Ids } from '../index.js' */
 /**
@@ -8,7 +9,8 @@ import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
  * @typedef {object} TrainExample
  * @property {Ids} ids        at most as many as the context, whose default is one more than the longest example has
  * @property {Ids} [targets]  for each position the token that is right there, -1: no part of the loss; default: the
- *   token that follows, and -1 at the last position
+ *   token that follows, and -1 at the last position; of an encoder: hidden tokens, other ones in each epoch, where its
+ *   vocabulary has the word [MASK]
  * @property {Ids} [source]   encoder-decoders: what the encoder reads
  */
 /** @typedef {readonly (Ids | TrainExample)[]} ExampleList  ids alone: each token after the first is predicted */
@@ -21,7 +23,7 @@ import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
  */
 /**
  * An example, checked.
- * @typedef {{ids: number[], targets: number[], source: number[]}} Checked
+ * @typedef {{ids: number[], targets: number[] | null, source: number[]}} Checked  targets null: to be masked
  */
 /**
  * A packed batch: for each sequence n, n_source, n ids, n targets, the ids of the source.
@@ -37,6 +39,8 @@ const tokenizerOf = (words) =>
     added_tokens: words.map((content, id) => ({ id, content, lstrip: true, special: false })),
     model: { type: 'BPE', vocab: Object.fromEntries(words.map((word, id) => [word, id])), merges: [] },
   });
+
+/** Which tokens are hidden: masked.js. @typedef {{mask: number, vocab: number, least: number}} Mask */
 
 /** Rows that an example takes in a batch. @param {Checked} example */
 const rowsOf = ({ ids, source }) => Math.max(ids.length, source.length);
@@ -70,19 +74,25 @@ function targetsOf(value, what, vocab) {
  * @param {any} example
  * @param {string} what  for messages
  * @param {import('../config/config.js').Config} config
+ * @param {boolean} masks  examples without targets are masked
  * @returns {Checked}
  */
-function checkedExample(example, what, config) {
+function checkedExample(example, what, config, masks) {
   const { vocab_size: vocab, context_length: most, kind } = config;
   const { ids: given = example, targets, source } = example ?? {};
   const ids = idsOf(given, what, vocab);
+  if (kind === 'encoder' && targets === undefined && !masks)
+    fail('bad-argument', `${what} has no targets, and the vocabulary has no word ${MASK} to hide tokens with`);
   const next = targets === undefined ? [...ids.slice(1), -1] : targetsOf(targets, `targets of ${what}`, vocab);
   if (next.length !== ids.length)
     fail('bad-argument', `${what} has ${ids.length} ids and ${next.length} targets, expected as many`);
-  if (!next.some((t) => t >= 0)) fail('bad-argument', `${what} has no target: nothing can be learnt from it`);
+  const isMasked = masks && targets === undefined;
+  if (!isMasked && !next.some((t) => t >= 0))
+    fail('bad-argument', `${what} has no target: nothing can be learnt from it`);
   if ((kind === 'encoder_decoder') !== (source !== undefined))
     fail('bad-argument', `${what} has ${source ? 'a' : 'no'} source, and the model is of kind ${kind}`);
-  const checked = { ids, targets: next, source: source === undefined ? [] : idsOf(source, `source of ${what}`, vocab) };
+  const read = source === undefined ? [] : idsOf(source, `source of ${what}`, vocab);
+  const checked = { ids, targets: isMasked ? null : next, source: read };
   const rows = rowsOf(checked);
   if (rows > most) fail('context-full', `${what} has ${rows} tokens, the context holds ${most}`);
   return checked;
@@ -92,17 +102,29 @@ function checkedExample(example, what, config) {
  * @param {any} value
  * @param {string} what  for messages
  * @param {import('../config/config.js').Config} config
+ * @param {boolean} masks
  */
-function checkedList(value, what, config) {
+function checkedList(value, what, config, masks) {
   const tooMany = (/** @type {number} */ n) => fail('bad-argument', `${what}: ${n} examples are too many`);
   const list = readValue(what, () => entriesOf(value, LIMITS.ids, tooMany));
   if (!list?.length) fail('bad-argument', `${what}: ${show(value)}, expected a list of at least one example`);
-  return list.map((example, i) => checkedExample(example, `example ${i} of ${what}`, config));
+  return list.map((example, i) => checkedExample(example, `example ${i} of ${what}`, config, masks));
 }
 
-/** @param {Checked[]} list @returns {Batch} */
-export function pack(list) {
-  const all = list.flatMap(({ ids, targets, source }) => [ids.length, source.length, ...ids, ...targets, ...source]);
+/**
+ * @param {Checked[]} list
+ * @param {Mask} [mask]   of examples without targets
+ * @param {number} [seed]  that decides what is hidden
+ * @returns {Batch}
+ */
+export function pack(list, mask, seed = 0) {
+  const random = randomOf(seed);
+  const all = list.flatMap(({ ids: given, targets: found, source }) => {
+    const { ids, targets } = found
+      ? { ids: given, targets: found }
+      : maskedOf(given, /** @type {Mask} */ (mask), random);
+    return [ids.length, source.length, ...ids, ...targets, ...source];
+  });
   return { packed: Int32Array.from(all), n: list.length };
 }
 
@@ -110,8 +132,9 @@ export function pack(list) {
  * Consecutive examples, as many in each batch as have room.
  * @param {Checked[]} list
  * @param {number} rows
+ * @param {Mask} mask  the same tokens are hidden each time
  */
-function packAll(list, rows) {
+function packAll(list, rows, mask) {
   const groups = [/** @type {Checked[]} */ ([])];
   let used = 0;
   for (const example of list) {
@@ -122,22 +145,19 @@ function packAll(list, rows) {
     }
     groups[groups.length - 1].push(example);
   }
-  return groups.map(pack);
+  return groups.map((group, i) => pack(group, mask, i));
 }
 
 /**
- * The numbers 0 .. n - 1 in an order that depends on the seed (Fisher-Yates; numbers by splitmix32).
+ * The numbers 0 .. n - 1 in an order that depends on the seed (Fisher-Yates).
  * @param {number} n
  * @param {number} seed
  */
 function shuffled(n, seed) {
   const order = Array.from({ length: n }, (_, i) => i);
-  let state = seed | 0;
+  const random = randomOf(seed);
   for (let i = n - 1; i > 0; i--) {
-    state = (state + 0x9e3779b9) | 0;
-    let x = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    x = Math.imul(x ^ (x >>> 15), 0x735a2d97);
-    const j = ((x ^ (x >>> 15)) >>> 0) % (i + 1);
+    const j = random() % (i + 1);
     [order[i], order[j]] = [order[j], order[i]];
   }
   return order;
@@ -148,15 +168,17 @@ function shuffled(n, seed) {
  * @param {Checked[]} list
  * @param {number} size  examples of a step
  * @param {number} seed
+ * @param {(list: Checked[], step: number) => Batch} packed
  * @returns {(step: number) => Batch}
  */
-function inEpochs(list, size, seed) {
-  const all = size >= list.length ? pack(list) : null;
+function inEpochs(list, size, seed, packed) {
+  const isFixed = list.every((example) => example.targets);
+  const all = size >= list.length && isFixed ? packed(list, 0) : null;
   let order = shuffled(list.length, seed),
     epoch = 0;
   return (step) =>
     all ??
-    pack(
+    packed(
       Array.from({ length: size }, (_, i) => {
         const at = (step - 1) * size + i,
           now = Math.floor(at / list.length);
@@ -164,6 +186,7 @@ function inEpochs(list, size, seed) {
         epoch = now;
         return list[order[at % list.length]];
       }),
+      step,
     );
 }
 
@@ -172,8 +195,9 @@ function inEpochs(list, size, seed) {
  * @param {ExampleSet} data
  * @param {any} o  options of train: seed, batchTokens, validation
  * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../config/config.js').Config} configOf
+ * @param {Mask | null} [given]  of a text
  */
-export function planOf(data, { seed, batchTokens, validation }, configOf) {
+export function planOf(data, { seed, batchTokens, validation }, configOf, given = null) {
   const { examples, vocabulary } = data;
   const words = vocabulary && entriesOf(vocabulary, LIMITS.ids, (n) => fail('bad-argument', `${n} words are too many`));
   if (
@@ -188,10 +212,15 @@ export function planOf(data, { seed, batchTokens, validation }, configOf) {
   const texts = words ?? Array.from({ length: config.vocab_size }, (_, id) => String(id));
   if (texts.length !== config.vocab_size)
     fail('bad-config', `vocab_size is ${config.vocab_size}, the vocabulary has ${texts.length} texts`);
+  const mask = given ?? { mask: texts.indexOf(MASK), vocab: texts.length, least: 0 },
+    masks = config.kind === 'encoder' && mask.mask >= 0;
+  const packed = (/** @type {Checked[]} */ list, /** @type {number} */ step) =>
+    pack(list, mask, (seed + Math.imul(step, 0x85ebca6b)) | 0);
   const split = isStream
     ? { all: [], held: [] }
-    : splitOf(checkedList(examples, 'the examples', config), validation, seed);
-  if (validation !== null && typeof validation !== 'number') split.held = checkedList(validation, 'validation', config);
+    : splitOf(checkedList(examples, 'the examples', config, masks), validation, seed);
+  if (validation !== null && typeof validation !== 'number')
+    split.held = checkedList(validation, 'validation', config, masks);
   const most = isStream ? config.context_length : Math.max(...split.all.map(rowsOf));
   const total = split.all.reduce((sum, example) => sum + rowsOf(example), 0);
   const rows = isStream ? batchTokens : Math.min(batchTokens, total);
@@ -204,18 +233,19 @@ export function planOf(data, { seed, batchTokens, validation }, configOf) {
         readValue(what, () => /** @type {Function} */ (examples)(step)),
         what,
         config,
+        masks,
       );
     const n = list.reduce((sum, example) => sum + rowsOf(example), 0);
     if (n > batchTokens) fail('bad-argument', `${what} have ${n} tokens, more than batchTokens, ${batchTokens}`);
-    return pack(list);
+    return packed(list, step);
   };
   const size = total <= rows ? split.all.length : Math.floor(rows / most);
   return {
     config,
     options: { batch_tokens: passes * passRows, micro_tokens: passRows },
     tokenizer: tokenizerOf(texts),
-    held: split.held.length ? packAll(split.held, rows) : null,
-    batchOf: isStream ? streamed : inEpochs(split.all, size, seed),
+    held: split.held.length ? packAll(split.held, rows, mask) : null,
+    batchOf: isStream ? streamed : inEpochs(split.all, size, seed, packed),
   };
 }
 

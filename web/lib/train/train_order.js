@@ -1,6 +1,7 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
 import { numberInRange } from '../input/options.js';
 import { planOf } from './examples.js';
+import { sequencesOf, withMask } from './masked.js';
 import { completeConfig } from '../config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
@@ -176,9 +177,10 @@ export function holdOut(text, share, mark) {
  * @param {object | string} config
  * @param {Text | ExampleSet} data
  * @param {Record<string, any>} o
+ * @param {(order: Order) => Promise<Tokenizer>} learnt  opens a run, for its vocabulary alone
  * @returns {Promise<{order: Order, batchOf?: (step: number) => Batch}>} batchOf: of examples, the batch of a step
  */
-export async function checkedOrder(config, data, o) {
+export async function checkedOrder(config, data, o, learnt) {
   const { muon = true, validation = null, validateEvery = 50, checkpoint = null } = o;
   /** @type {Record<string, number>} */
   const options = { muon: Number(muon) };
@@ -190,14 +192,15 @@ export async function checkedOrder(config, data, o) {
   const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
   const plan = examples
     ? ofExamples(config, /** @type {ExampleSet} */ (examples), { ...o, validation }, options)
-    : await ofText(config, /** @type {Text} */ (data), { ...o, validation }, options);
+    : await ofText(config, /** @type {Text} */ (data), { ...o, validation }, options, learnt);
   const { batchOf, ...rest } = plan;
   return { order: { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint }, batchOf };
 }
 
 /** @param {import('../config/config.js').Config} config */
-function checkTrainable({ kind }) {
-  if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
+function checkedTrainable(config) {
+  const { kind, mlm_head: head } = config;
+  return kind !== 'encoder' || head ? config : fail('unsupported', 'an encoder without mlm_head has no token to learn');
 }
 
 /**
@@ -210,9 +213,8 @@ function checkTrainable({ kind }) {
 function ofExamples(config, data, { validation, vocabSize, tokenizer }, { seed, batch_tokens: batchTokens }) {
   if (vocabSize !== undefined || tokenizer)
     fail('bad-option', 'vocabSize and tokenizer are options of a text: the vocabulary of examples is part of the data');
-  const plan = planOf(data, { seed, batchTokens, validation }, (sizes) => configOf(config, sizes, false));
-  checkTrainable(plan.config);
-  return { ...plan, text: null };
+  const sizes = { seed, batchTokens, validation };
+  return { ...planOf(data, sizes, (found) => checkedTrainable(configOf(config, found, false))), text: null };
 }
 
 /**
@@ -221,14 +223,15 @@ function ofExamples(config, data, { validation, vocabSize, tokenizer }, { seed, 
  * @param {Text} data
  * @param {Record<string, any>} o
  * @param {Record<string, number>} options  by their names in C
+ * @param {(order: Order) => Promise<Tokenizer>} learnt
  */
-async function ofText(config, data, { validation, vocabSize = DEFAULT_SIZES.vocab_size, tokenizer = null }, options) {
+async function ofText(config, data, o, options, learnt) {
+  const { validation, vocabSize = DEFAULT_SIZES.vocab_size, tokenizer = null } = o;
   // At least the 256 bytes and the separator. The trainer counts all pairs of tokens in a square table.
   numberInRange('vocabSize', vocabSize, 257, 8192, true);
-  const complete = configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize });
+  const complete = checkedTrainable(configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize }));
   const { kind, context_length: context } = complete;
   const { batch_tokens: batch } = options;
-  checkTrainable(complete);
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
   // A batch is divided into passes of equal size, at least two where possible: the trainer computes two at a time.
   const sequences = Math.floor(batch / context);
@@ -239,13 +242,40 @@ async function ofText(config, data, { validation, vocabSize = DEFAULT_SIZES.voca
     typeof validation === 'number'
       ? holdOut(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR)
       : { text, held: validation === null ? null : await bytesOf(validation, 'validation') };
+  const vocabulary = tokenizer === null ? null : await vocabularyOf(tokenizer);
+  if (kind === 'encoder') return ofMaskedText(config, parts, { vocabSize, vocabulary }, options, learnt);
   return {
     config: complete,
     options: { batch_tokens: sequences * context, micro_tokens: perPass * context },
-    tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer),
+    tokenizer: vocabulary,
     ...parts,
     batchOf: undefined,
   };
+}
+
+/**
+ * What depends on the data, of an encoder that learns the masked tokens of a text: those of a run on examples.
+ * @param {object | string} config
+ * @param {{text: Uint8Array, held: Uint8Array | null}} parts
+ * @param {{vocabSize: number, vocabulary: string | null}} o
+ * @param {Record<string, number>} options  by their names in C
+ * @param {(order: Order) => Promise<Tokenizer>} learnt
+ */
+async function ofMaskedText(config, { text, held }, { vocabSize, vocabulary }, options, learnt) {
+  const tiny = completeConfig({ d_model: 2, n_layers: 1, n_heads: 1, vocab_size: vocabSize, context_length: 2 });
+  const sizes = { batch_tokens: 2, micro_tokens: 2, steps: 1 };
+  const order = { config: tiny, options: sizes, tokenizer: vocabulary, text, held: null };
+  const tokenizer = withMask((await learnt({ ...order, validateEvery: 0, checkpoint: null })).toText());
+  const vocab = tokenizer.vocabSize;
+  const complete = configOf(config, { ...DEFAULT_SIZES, vocab_size: vocab });
+  const cut = (/** @type {Uint8Array} */ part) => sequencesOf(tokenizer, part, SEPARATOR, complete.context_length);
+  const plan = planOf(
+    { examples: cut(text) },
+    { seed: options.seed, batchTokens: options.batch_tokens, validation: held && cut(held) },
+    () => complete,
+    { mask: vocab - 1, vocab: vocab - 1, least: 1 },
+  );
+  return { ...plan, tokenizer: tokenizer.toText(), text: null };
 }
 
 /**

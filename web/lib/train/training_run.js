@@ -51,18 +51,25 @@ export async function startTraining(config, data, options, onStart) {
 async function start(config, data, options, onStart) {
   const { signal: stop, worker } = options;
   stop?.throwIfAborted();
-  const { order, batchOf } = await checkedOrder(config, data, options);
-  stop?.throwIfAborted();
-  const { remote, engine } = await startTrainer(worker, stop);
-  const run = new TrainingRun(remote, engine, stop, batchOf);
-  onStart(run);
-  try {
-    await run.open(order);
-  } catch (error) {
+  const opened = async (/** @type {Order} */ order, /** @type {((step: number) => Batch) | undefined} */ batchOf) => {
+    stop?.throwIfAborted();
+    const { remote, engine } = await startTrainer(worker, stop);
+    const run = new TrainingRun(remote, engine, stop, batchOf);
+    onStart(run);
+    try {
+      return { run, tokenizer: await run.open(order) };
+    } catch (error) {
+      run.dispose();
+      throw error;
+    }
+  };
+  const learnt = async (/** @type {Order} */ order) => {
+    const { run, tokenizer } = await opened(order, undefined);
     run.dispose();
-    throw error;
-  }
-  return run;
+    return tokenizer;
+  };
+  const { order, batchOf } = await checkedOrder(config, data, options, learnt);
+  return (await opened(order, batchOf)).run;
 }
 
 /** One training run, in a worker of its own. */
@@ -120,12 +127,13 @@ export class TrainingRun {
     }
   }
 
-  /** @param {Order} order */
+  /** @param {Order} order @returns {Promise<Tokenizer>} of its vocabulary */
   async open(order) {
     const { config, parameters, tokenizer, step } = await this.#call('open', order);
     this.#computed = step;
     this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
     if (!this.#batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
+    return this.about.tokenizer;
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
