@@ -254,3 +254,35 @@ test('grokking: the energies are those of numpy, unseen pairs are answered, and 
     ],
   );
 });
+
+test('sorting: shares are those of numpy on the weights, the first losses the recorded ones', async () => {
+  const { figures, result } = await shortRun('sorting', { seed: 1 });
+  // the same 20 lists through a forward pass in float64, written with numpy
+  assert.deepEqual(
+    result.claims.slice(0, 2).map(({ measured }) => measured),
+    ['99.50 % of the numbers, 95.0 % of the lists', 'for 78.5 %, of at least one head for 91.0 %'],
+  );
+  assert.equal(result.claims[2].holds, true, 'the permutation as pattern');
+  for (const row of figures.attention.values) assert.ok(row.reduce((sum, x) => sum + x, 0) <= 1.001);
+  assert.deepEqual(
+    figures.loss.curves.map((curve) => curve.y),
+    [
+      [3.0687931777909396, 2.8116178728640078],
+      [3.000629358291626, 2.827245836019516],
+    ],
+  );
+});
+
+test('length: the shares are those of PyTorch on the trained weights, the losses the recorded ones', async () => {
+  const { figures } = await shortRun('length', { seed: 1 });
+  assert.deepEqual(
+    figures.loss.curves.map(({ y }) => y),
+    [[3.1957397059591597], [3.309629085785401], [3.864853225394576], [3.1957056780377466], [3.2090923977280426]],
+  );
+  // the same lists through a forward pass in float64, written with PyTorch, on the files of the run: right of all
+  const right = [6, 8, 8, 8, 12, 7, 11, 15, 14, 15, 12, 11, 17, 11, 18];
+  assert.deepEqual(
+    figures.accuracy.curves[0].y,
+    right.map((n, i) => n / (5 * (i + 2))),
+  );
+});

@@ -2,7 +2,7 @@
 import { claimRows, curvesOf, largest, mean } from './measures.js';
 
 /** @import { Edit, Model, Tensor } from '../index.js' */
-/** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Lab, LabReport } from './labs.js' */
 
 const PROMPT = 'Once upon a time';
 const TUTORIAL = 'Building a Transformer: The Complete Forward Pass';
@@ -122,10 +122,7 @@ async function* misplace(model, ids, n) {
   return { wrong, right: await lossOf([]), forgotten: await lossOf(await forgottenOffset(model, ids, first)) };
 }
 
-/**
- * @param {LabOptions & {change: number}} options
- * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
- */
+/** @type {Lab['run']} */
 async function* run({ model: given, size, change }) {
   const model = /** @type {Model} */ (given);
   const n = size === 'short' ? 20 : change;

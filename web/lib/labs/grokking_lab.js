@@ -5,7 +5,7 @@ import { curvesByStep, heldAccuracy, heldLoss, trainOne } from './lab_training.j
 import { claimRows, curvesOf, mean, percent } from './measures.js';
 
 /** @import { Model, TrainStep } from '../index.js' */
-/** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Figure, Lab } from './labs.js' */
 /**
  * A frequency k of the numbers 0 to p - 1: cos(2 pi k n / p) and sin(2 pi k n / p). share: of the energy.
  * @typedef {{k: number, share: number}} Frequency
@@ -187,10 +187,7 @@ const spectrum = (all, p) => {
   return curvesOf('spectrum', `Frequencies of the shipped model, modulo ${p}`, axes[0], axes[1], [curve]);
 };
 
-/**
- * @param {LabOptions & {change: number}} options
- * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
- */
+/** @type {Lab['run']} */
 async function* run({ model: given, seed = 1, size, change, signal }) {
   const model = /** @type {Model} */ (given),
     p = model.config.vocabSize - 1;

@@ -4,7 +4,7 @@ import { curvesByStep, examplesOf, heldAccuracy, heldLoss, trainOne } from './la
 import { byLayer, claimRows, headName, mean, percent, randomIntegers, ranked, weightOf, zeros } from './measures.js';
 
 /** @import { Edit, Model, TrainExample } from '../index.js' */
-/** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Figure, Lab, LabOutcome } from './labs.js' */
 /** @typedef {{accuracy: number, induction: number[][], previous: number[][]}} Scores  of heads: [layer][head] */
 /** @typedef {Scores & {step: number, nats: number}} Seen  at a step; nats: the loss of a token */
 
@@ -193,10 +193,7 @@ async function findings(model, [history, single], sequences, steps) {
   ];
 }
 
-/**
- * @param {LabOptions & {change: number}} options
- * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
- */
+/** @type {Lab['run']} */
 async function* run({ seed = 1, size, change: heads, signal }) {
   const steps = size === 'short' ? 2 * EVERY : STEPS;
   const random = randomIntegers(seed);

@@ -2,7 +2,7 @@
 import { addTo, byLayer, claimRows, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
 
 /** @import { Attribution, Model, Tensor } from '../index.js' */
-/** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Figure, Lab } from './labs.js' */
 /**
  * Two sentences that differ in who gives. `clean` is answered by `other`, `flipped` by `giver`.
  * @typedef {object} Pair
@@ -170,10 +170,7 @@ function findings(sums, bases, copying, left) {
   ];
 }
 
-/**
- * @param {LabOptions & {change: number}} options
- * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
- */
+/** @type {Lab['run']} */
 async function* run({ model: given, seed = 1, size, change }) {
   const model = /** @type {Model} */ (given);
   const { nLayers, nHeads } = model.config;

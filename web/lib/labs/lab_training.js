@@ -3,7 +3,10 @@ import { curvesOf, randomIntegers } from './measures.js';
 
 /** @import { Training, TrainExample, TrainStep } from '../index.js' */
 /** @import { Axis, Figure, LabOutcome, LabReport } from './labs.js' */
-/** @typedef {{name: string, seen: TrainStep[]}} Run  seen: the steps with a validation */
+/**
+ * @template T
+ * @typedef {[name: string, seen: T[], value: (seen: T) => number]} Curve
+ */
 
 /**
  * The examples of each step, as train takes them.
@@ -32,30 +35,32 @@ export async function* trainOne(training, report) {
 }
 
 /**
- * Trains models one after the other, to compare them.
+ * Trains models one after the other, and overlays the losses of held-out examples.
+ * @param {string} title  of that figure
  * @param {{name: string, start: () => Training}[]} asked
- * @param {(runs: Run[]) => Figure[]} figuresOf
- * @param {(training: Training, run: Run) => Promise<void>} [measure]  called after the last step of each
- * @returns {AsyncGenerator<LabReport, {runs: Run[], trained: LabOutcome['trained']}, void>} trained: the first one
+ * @param {(training: Training, name: string) => Promise<Figure[]>} [measure]  called after the last step of each
+ * @returns {AsyncGenerator<LabReport, {losses: number[], trained: LabOutcome['trained']}, void>} losses: at the end;
+ *   trained: the first model
  */
-export async function* trainEach(asked, figuresOf, measure) {
-  /** @type {Run[]} */
-  const runs = [];
+export async function* trainEach(title, asked, measure) {
+  const runs = asked.map(({ name }) => ({ name, seen: /** @type {TrainStep[]} */ ([]) }));
   /** @type {LabOutcome['trained']} */
   let trained;
   for (const [i, { name, start }] of asked.entries()) {
-    const run = { name, seen: /** @type {TrainStep[]} */ ([]) };
-    runs.push(run);
     const training = start();
     const files = yield* trainOne(training, async (step, share) => {
-      run.seen.push(step);
-      if (share === 1) await measure?.(training, run);
-      const doing = `${name}, step ${step.step}: loss ${step.validation?.nats.toFixed(2)}`;
-      return { progress: (i + share) / asked.length, doing, figures: figuresOf(runs) };
+      runs[i].seen.push(step);
+      const extra = share === 1 && measure ? await measure(training, name) : [];
+      const begun = runs
+        .slice(0, i + 1)
+        .map(({ name, seen }) => /** @type {Curve<TrainStep>} */ ([name, seen, heldLoss]));
+      const losses = curvesByStep('loss', title, { name: 'loss', unit: 'nats' }, begun);
+      const doing = `${name}, step ${step.step}: loss ${heldLoss(step).toFixed(2)}`;
+      return { progress: (i + share) / asked.length, doing, figures: [losses, ...extra] };
     });
     trained ??= files;
   }
-  return { runs, trained };
+  return { losses: runs.map(({ seen }) => heldLoss(seen[seen.length - 1])), trained };
 }
 
 /**
@@ -64,7 +69,7 @@ export async function* trainEach(asked, figuresOf, measure) {
  * @param {string} id
  * @param {string} title
  * @param {Axis} y
- * @param {[name: string, seen: T[], value: (seen: T) => number][]} curves
+ * @param {Curve<T>[]} curves
  */
 export function curvesByStep(id, title, y, curves) {
   const lines = curves.map(([name, seen, value]) => ({ name, x: seen.map(({ step }) => step), y: seen.map(value) }));
@@ -75,6 +80,3 @@ export function curvesByStep(id, title, y, curves) {
 export const heldLoss = ({ validation }) => validation?.nats ?? 0;
 /** Of held-out examples. @param {TrainStep} step */
 export const heldAccuracy = ({ validation }) => validation?.accuracy ?? 0;
-
-/** The last value of a run. @param {Run} run @param {(step: TrainStep) => number} value */
-export const lastOf = ({ seen }, value) => value(seen[seen.length - 1]);

@@ -82,6 +82,8 @@ const MODULES = {
   sinks: () => import('./sinks_lab.js'),
   induction: () => import('./induction_lab.js'),
   grokking: () => import('./grokking_lab.js'),
+  sorting: () => import('./sorting_lab.js'),
+  length: () => import('./length_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */

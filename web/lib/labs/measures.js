@@ -24,6 +24,9 @@ export function randomIntegers(seed) {
   };
 }
 
+/** Where the largest number of a list is. @param {ArrayLike<number>} list */
+export const indexOfLargest = (list) => Array.prototype.indexOf.call(list, largest(list));
+
 /**
  * A weight of a pattern.
  * @param {Tensor} pattern  [head, query, key]
@@ -33,6 +36,28 @@ export function randomIntegers(seed) {
  */
 export const weightOf = ({ data, shape: [, queries, keys] }, head, query, key) =>
   data[(head * queries + query) * keys + key];
+
+/**
+ * The mean weights of heads, [query][key].
+ * @param {Tensor} pattern  [head, query, key]
+ * @param {number[]} heads
+ * @param {number} from     the first query
+ * @param {number} [keys]   as many of the first ones; default: all
+ */
+export const attentionOf = (pattern, heads, from = 0, keys = pattern.shape[2]) =>
+  Array.from({ length: pattern.shape[1] - from }, (_, i) =>
+    Array.from({ length: keys }, (__, key) => mean(heads.map((head) => weightOf(pattern, head, from + i, key)))),
+  );
+
+/**
+ * Which targets have the largest logit, those that count.
+ * @param {Tensor} logits  [position, id]
+ * @param {readonly number[]} targets  -1: does not count
+ */
+export const rightOf = ({ data, shape: [, size] }, targets) =>
+  targets.flatMap((target, at) =>
+    target < 0 ? [] : [Number(indexOfLargest(data.subarray(at * size, (at + 1) * size)) === target)],
+  );
 
 /** Adds to the cells of a table. @param {number[][]} table @param {(row: number, column: number) => number} value */
 export const addTo = (table, value) => table.forEach((row, i) => row.forEach((_, j) => (row[j] += value(i, j))));
@@ -59,6 +84,27 @@ export const claimRows = (paper, rows) =>
   rows.map(([claim, where, expected]) => ({ claim, source: `${paper}, ${where}`, expected }));
 
 /**
+ * A table of numbers.
+ * @param {string} id
+ * @param {[title: string, unit: string]} texts
+ * @param {[name: string, labels: ArrayLike<string | number>]} rows
+ * @param {[name: string, labels: ArrayLike<string | number>]} columns
+ * @param {number[][]} values
+ * @param {[number, number]} range
+ * @returns {Matrix}
+ */
+export const matrixOf = (id, [title, unit], rows, columns, values, range) => ({
+  id,
+  kind: 'matrix',
+  title,
+  unit,
+  rows: { name: rows[0], labels: Array.from(rows[1], String) },
+  columns: { name: columns[0], labels: Array.from(columns[1], String) },
+  values: values.map((row) => row.slice()),
+  range,
+});
+
+/**
  * A table with a row for each layer, by default with a column for each head.
  * @param {string} id
  * @param {string} title
@@ -66,22 +112,16 @@ export const claimRows = (paper, rows) =>
  * @param {number[][]} values
  * @param {[number, number]} range
  * @param {{name: string, labels: string[]}} [columns]
- * @returns {Matrix}
  */
-export function byLayer(id, title, unit, values, range, columns) {
-  const labels = (/** @type {any[]} */ list) => list.map((_, i) => String(i));
-  const rows = { name: 'layer', labels: labels(values) };
-  return {
+export const byLayer = (id, title, unit, values, range, { name, labels } = { name: 'head', labels: [] }) =>
+  matrixOf(
     id,
-    kind: 'matrix',
-    title,
-    unit,
-    rows,
-    columns: columns ?? { name: 'head', labels: labels(values[0]) },
-    values: values.map((row) => row.slice()),
+    [title, unit],
+    ['layer', values.map((_, i) => i)],
+    [name, labels.length ? labels : values[0].map((_, i) => i)],
+    values,
     range,
-  };
-}
+  );
 
 /**
  * The curves as they are now.

@@ -2,7 +2,7 @@
 import { byLayer, claimRows, curvesOf, mean, weightOf } from './measures.js';
 
 /** @import { Model, Tensor } from '../index.js' */
-/** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Lab } from './labs.js' */
 
 const TEXTS = 4;
 /** Windows in a text: it has as many contexts of that length. */
@@ -51,10 +51,7 @@ async function shares(model, ids) {
   );
 }
 
-/**
- * @param {LabOptions & {change: number}} options
- * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
- */
+/** @type {Lab['run']} */
 async function* run({ model: given, seed = 1, size, change, signal }) {
   const model = /** @type {Model} */ (given);
   const [window, texts] = size === 'short' ? [16, 1] : [change, TEXTS];

@@ -77,6 +77,14 @@ export const SHIPPED = [
     caution: 'Its vocabulary is the numbers 0 to 112 and “=”. The answer is the one token after “=”.',
     opens: { prompt: '17 108 =', temperature: 0 },
   },
+  {
+    file: 'weights/sorting/',
+    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    name: 'sorting',
+    about: 'puts ten numbers in order; one layer of attention alone',
+    caution: 'Its vocabulary is the numbers 0 to 50 and “=”. The ten tokens after “=” are the answer.',
+    opens: { prompt: '31 4 15 9 26 5 35 8 9 7 =', temperature: 0 },
+  },
 ];
 
 /**
