@@ -10,10 +10,10 @@ static int is_muon(const struct gf_tensor *t) {
            (t->component == GF_C_ATTENTION || t->component == GF_C_CROSS_ATTENTION || t->component == GF_C_FFN);
 }
 
-int gf_optim_open(struct gf_optim *o, const struct gf_config *cfg, gf_gemm_fn gemm) {
+int gf_optim_open(struct gf_optim *o, const struct gf_params *trained, gf_gemm_fn gemm) {
     memset(o, 0, sizeof *o);
     o->gemm = gemm;
-    if (gf_params_open(&o->first, cfg) || gf_params_open(&o->second, cfg)) goto no_memory;
+    if (gf_params_like(&o->first, trained) || gf_params_like(&o->second, trained)) goto no_memory;
     uint64_t most = 0;
     for (int32_t i = 0; i < o->first.n_list; i++) {
         const struct gf_tensor *t = &o->first.list[i].t;

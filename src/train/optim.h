@@ -21,8 +21,8 @@ struct gf_optim {
     gf_gemm_fn gemm;
 };
 
-/* Returns 0, or -1 if memory is missing. */
-int gf_optim_open(struct gf_optim *o, const struct gf_config *cfg, gf_gemm_fn gemm);
+/* For these parameters. Returns 0, or -1 if memory is missing. */
+int gf_optim_open(struct gf_optim *o, const struct gf_params *trained, gf_gemm_fn gemm);
 void gf_optim_close(struct gf_optim *o);
 /* Do step `step` (from 1), with both learning rates multiplied by `rate`. Clipping scales g. The result does not depend
  * on the pool, which may be NULL. Returns the gradient's norm before clipping; if it is not finite, no weight has

@@ -54,6 +54,18 @@ no_memory:
     return -1;
 }
 
+int gf_params_like(struct gf_params *p, const struct gf_params *like) {
+    *p = (struct gf_params){.n = like->n, .n_list = like->n_list};
+    p->data = gf_alloc(p->n * sizeof *p->data);
+    p->list = calloc((size_t)p->n_list + 1, sizeof *p->list);
+    if (!p->data || !p->list) {
+        gf_params_close(p);
+        return -1;
+    }
+    memcpy(p->list, like->list, (size_t)p->n_list * sizeof *p->list);
+    return 0;
+}
+
 void gf_params_close(struct gf_params *p) {
     gf_free(p->data);
     free(p->list);

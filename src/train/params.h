@@ -20,6 +20,8 @@ struct gf_params {
 
 /* All values 0. Returns 0, or -1 if memory is missing. */
 int gf_params_open(struct gf_params *p, const struct gf_config *cfg);
+/* The same list with values of its own, all 0, and no struct of weights. Returns 0, or -1 if memory is missing. */
+int gf_params_like(struct gf_params *p, const struct gf_params *like);
 void gf_params_close(struct gf_params *p);
 /* The entry whose roster name is `pattern`, with %d (if it occurs) replaced by the layer; NULL if this architecture has
  * none. */

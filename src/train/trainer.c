@@ -27,6 +27,9 @@ void gf_trainer_defaults(struct gf_trainer_options *o) {
     };
 }
 
+/* What a step changes. */
+static struct gf_params *trained(struct gf_trainer *t) { return t->lora.n_parts ? &t->lora.factors : &t->weights; }
+
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
     memset(t, 0, sizeof *t);
@@ -34,6 +37,8 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     if (status != GF_OK) return status;
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
+    if (options->lora && options->average > 0)
+        return gf_fail(err, GF_ERR_ARGUMENT, "an adapter has no running average");
     const int32_t batch = options->batch_tokens, rows = options->micro_tokens < batch ? options->micro_tokens : batch;
     if (rows < cfg->context_length)
         return gf_fail(err, GF_ERR_ARGUMENT, "passes of %d rows do not hold a context of %d", rows,
@@ -43,12 +48,18 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     t->cfg = *cfg;
     t->options = *options;
     t->options.micro_tokens = rows;
+    t->options.lora = NULL; /* the caller's */
     t->data = data;
     t->pool = pool;
     t->n_micro = batch / rows;
     t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
-    int bad = !t->micro || gf_params_open(&t->weights, cfg) || gf_optim_open(&t->optim, cfg, gemm) ||
-              (options->average > 0 && gf_params_open(&t->averaged, cfg));
+    int bad = !t->micro || gf_params_open(&t->weights, cfg);
+    if (!bad && options->lora) {
+        const int32_t opened = gf_lora_open(&t->lora, options->lora, &t->weights, options->seed, gemm, err);
+        if (opened != GF_OK) return gf_trainer_close(t), opened;
+    }
+    bad = bad || gf_optim_open(&t->optim, trained(t), gemm) ||
+          (options->average > 0 && gf_params_open(&t->averaged, cfg));
     for (int32_t i = 0; !bad && i < t->n_micro; i++) bad = gf_batch_open(&t->micro[i], rows, rows);
     for (int i = 0; !bad && i < GF_LANES; i++)
         bad = gf_params_open(&t->lanes[i].grads, cfg) || gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows, gemm);
@@ -92,9 +103,15 @@ void gf_trainer_close(struct gf_trainer *t) {
     for (int32_t i = 0; t->micro && i < t->n_micro; i++) gf_batch_close(&t->micro[i]);
     free(t->micro);
     gf_optim_close(&t->optim);
+    gf_lora_close(&t->lora);
     gf_params_close(&t->weights);
     gf_params_close(&t->averaged);
     memset(t, 0, sizeof *t);
+}
+
+void gf_trainer_adapt(struct gf_trainer *t) {
+    gf_lora_take(&t->lora, &t->weights);
+    gf_lora_merge(&t->lora, &t->weights);
 }
 
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
@@ -142,11 +159,16 @@ int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struc
         t->right += t->lanes[i].right;
     }
     *loss /= (double)n_targets;
+    if (t->lora.n_parts) {
+        gf_lora_back(&t->lora, g);
+        g = &t->lora.slopes;
+    }
     const int64_t step = t->step + 1;
     *norm =
-        gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, step, gf_trainer_rate(&t->options, step), t->pool);
+        gf_optim_step(&t->optim, trained(t), g, &t->options.optim, step, gf_trainer_rate(&t->options, step), t->pool);
     if (!isfinite(*loss) || !isfinite(*norm))
         return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number", (long long)step);
+    if (t->lora.n_parts) gf_lora_merge(&t->lora, &t->weights);
     t->step = step;
     t->tokens += n_targets;
     if (t->averaged.data) { /* decay (1 + t) / (10 + t) at first, so that the initial weights fade quickly */
@@ -189,7 +211,7 @@ struct header {
     uint64_t n, seed;
     int64_t step, tokens, epoch, next, window;
     int32_t averaged, lanes;
-    char data[64]; /* SHA-256 of the corpus */
+    char data[64]; /* SHA-256 of the corpus; with an adapter: of the matrices that it is added to */
 };
 
 static struct header header_of(const struct gf_trainer *t) {
@@ -197,7 +219,7 @@ static struct header header_of(const struct gf_trainer *t) {
     memset(&h, 0, sizeof h); /* padding too, so that equal states are equal bytes */
     memcpy(h.magic, "gftrain2", 8);
     h.cfg = t->cfg;
-    h.n = t->weights.n;
+    h.n = t->optim.first.n;
     h.seed = t->options.seed;
     h.step = t->step;
     h.tokens = t->tokens;
@@ -206,13 +228,14 @@ static struct header header_of(const struct gf_trainer *t) {
     h.window = t->data->window;
     h.averaged = t->averaged.data != NULL;
     h.lanes = GF_LANES;
-    memcpy(h.data, t->data->sha256, sizeof h.data);
+    memcpy(h.data, t->lora.n_parts ? t->lora.sha256 : t->data->sha256, sizeof h.data);
     return h;
 }
 
 void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to) {
     const struct header h = header_of(t);
-    const float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
+    const float *parts[] = {t->lora.n_parts ? t->lora.factors.data : t->weights.data, t->optim.first.data,
+                            t->optim.second.data, t->averaged.data};
     gf_put(to, &h, sizeof h);
     for (int i = 0; i < 4; i++)
         if (parts[i]) gf_put(to, parts[i], (size_t)h.n * sizeof(float));
@@ -247,7 +270,7 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
         return gf_fail(err, GF_ERR_CONFIG,
                        "the checkpoint counts %lld steps and %lld tokens, expected 0 to %lld and %lld",
                        (long long)h.step, (long long)h.tokens, (long long)GF_STEPS_MOST, (long long)GF_TOKENS_MOST);
-    float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
+    float *parts[] = {trained(t)->data, t->optim.first.data, t->optim.second.data, t->averaged.data};
     const uint8_t *floats = (const uint8_t *)bytes + sizeof h, *from = floats;
     for (int i = 0; i < 4; i++, from += part)
         if (parts[i] && !are_valid(from, h.n, i == 2))
@@ -258,6 +281,7 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     from = floats;
     for (int i = 0; i < 4; i++, from += part)
         if (parts[i]) memcpy(parts[i], from, part);
+    if (t->lora.n_parts) gf_lora_merge(&t->lora, &t->weights);
     t->step = h.step;
     t->tokens = h.tokens;
     return GF_OK;

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "train/text/data.h"
 #include "train/graph.h"
+#include "train/lora.h"
 #include "train/optim.h"
 #include "train/sink.h"
 
@@ -23,6 +24,7 @@ struct gf_trainer_options {
     float init_std;
     int32_t init_scaled;
     struct gf_optim_options optim;
+    const struct gf_lora_plan *lora; /* read by gf_trainer_open; NULL: every weight is trained */
 };
 
 /* The passes of a step are divided among this many lanes. Each has its own activations and gradient, and the gradients
@@ -43,6 +45,7 @@ struct gf_trainer {
     struct gf_data *data;
     struct gf_pool *pool;
     struct gf_params weights, averaged; /* averaged: only with options.average */
+    struct gf_lora lora;                /* only with options.lora */
     struct gf_optim optim;
     struct gf_lane lanes[GF_LANES];
     struct gf_batch_buffer *micro; /* [n_micro] */
@@ -58,6 +61,8 @@ void gf_trainer_defaults(struct gf_trainer_options *o);
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
+/* With options.lora: the caller has filled the weights, which the adapter is added to, and perhaps lora.factors. */
+void gf_trainer_adapt(struct gf_trainer *t);
 /* Add a teacher: a share of every target becomes the prediction of that decoder, which has the same vocabulary and at
  * least the same context. The shares of at most GF_TEACHERS teachers add up. Its weights are the caller's and outlive
  * the trainer. The state that gf_trainer_save writes does not contain it. */
@@ -80,7 +85,8 @@ void gf_trainer_score(struct gf_trainer *t, const struct gf_batch_buffer *batch,
 int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, struct gf_score *score, struct gf_error *err);
 /* The weights to validate, sample and export: the running average if there is one. */
 struct gf_params *gf_trainer_best(struct gf_trainer *t);
-/* Write and read the state: everything that the next step depends on. gf_trainer_load refuses, with nothing changed, a
+/* Write and read the state: everything that the next step depends on; of a run with an adapter without the weights that
+ * stay, which are there before it is read. gf_trainer_load refuses, with nothing changed, a
  * state of another configuration or other data, with counts beyond the limits above, or with values that training
  * cannot produce (NaN, infinite weights, negative second moments). */
 void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to);

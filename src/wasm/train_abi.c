@@ -20,6 +20,13 @@ struct gf_run {
     int32_t tried, is_open; /* gf_train_open has been called; it has succeeded */
 };
 
+/* The values of roster entry i; NULL for one without values of its own (a tied head). */
+static float *value_of(const struct gf_params *p, int32_t i) {
+    for (int32_t k = 0; k < p->n_list; k++)
+        if (p->list[k].index == i) return p->data + p->list[k].offset;
+    return NULL;
+}
+
 struct gf_run *gf_train_new(void) {
     struct gf_run *r = calloc(1, sizeof *r);
     if (r) gf_recipe_defaults(&r->recipe);
@@ -83,6 +90,26 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
     r->is_open = status == GF_OK;
     return status;
 }
+
+/* Open a run that trains an adapter for a model, on the sequences of gf_train_give. modules: as in gf_lora_plan. The
+ * caller then fills the weights and, to continue from an adapter, the factors, and calls gf_train_adapt. */
+int32_t gf_train_open_lora(struct gf_run *r, int32_t rank, float scale, const int32_t *modules, int32_t n_modules,
+                           struct gf_error *err) {
+    const struct gf_lora_plan plan = {rank, scale, modules, n_modules};
+    r->recipe.options.lora = &plan;
+    const int32_t status = gf_train_open(r, NULL, 0, NULL, 0, err);
+    r->recipe.options.lora = NULL;
+    return status;
+}
+
+/* The values of roster entry i; NULL for one without values of its own. */
+float *gf_train_weight(const struct gf_run *r, int32_t i) { return value_of(&r->trainer.weights, i); }
+/* The values of factor i of an adapter: of each module A [rank, in], then B [out, rank]. */
+float *gf_train_factor(const struct gf_run *r, int32_t i) {
+    const struct gf_params *f = &r->trainer.lora.factors;
+    return i < f->n_list ? f->data + f->list[i].offset : NULL;
+}
+void gf_train_adapt(struct gf_run *r) { gf_trainer_adapt(&r->trainer); }
 
 int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; }
 
@@ -227,10 +254,7 @@ int32_t gf_gradients_want(struct gf_gradients *g, int32_t stack, int32_t layer, 
 /* The f32 values of roster entry i, or with `back` their gradient in the last run; NULL for one without values of its
  * own (a tied head). Valid as long as g. */
 float *gf_gradients_weight(struct gf_gradients *g, int32_t i, int32_t back) {
-    const struct gf_params *p = back ? &g->grads : &g->weights;
-    for (int32_t k = 0; k < p->n_list; k++)
-        if (p->list[k].index == i) return p->data + p->list[k].offset;
-    return NULL;
+    return value_of(back ? &g->grads : &g->weights, i);
 }
 
 /* The gradient at a point in the last run; dims as of gf_session_captured. */

@@ -75,7 +75,7 @@ static void against_pytorch(const char *name) {
     struct gf_optim optim;
     if (!read_golden(&g, name)) return;
     const struct gf_config *c = &g.recipe.cfg;
-    if (gf_params_open(&w, c) || gf_params_open(&d, c) || gf_optim_open(&optim, c, gf_gemm) ||
+    if (gf_params_open(&w, c) || gf_params_open(&d, c) || gf_optim_open(&optim, &w, gf_gemm) ||
         gf_graph_open(&graph, c, MOST, MOST, MOST, gf_gemm)) {
         CHECK(0);
         return;

@@ -189,8 +189,8 @@ const training = () => import('./train/training_run.js').catch(lacking('train'))
 /**
  * Train a model on a text or on sequences of token ids, in a worker. The run is an async iterator of its steps; the
  * engine computes only while steps are read.
- * @param {ConfigInput} config  of a text vocab_size comes from the vocabulary that is learnt; context_length is 128
- *   unless given
+ * @param {ConfigInput | Model} config  of a text vocab_size comes from the vocabulary that is learnt; context_length is
+ *   128 unless given. With the option `lora`: a loaded model, which stays as it is
  * @param {string | Uint8Array | ArrayBuffer | Blob | ExampleSet} data stories with <|endoftext|> between them; a text
  *   without is cut into windows of the context. For an encoder-decoder: lines of source, tab, target. An encoder with
  *   mlm_head learns the tokens that [MASK] hides, 15 % of the text (Devlin et al. 2018)
@@ -491,6 +491,9 @@ export async function toSafetensors(tensors) {
  * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none
  * @property {number} [initStd]       standard deviation of the initial weights; default 0.02
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
+ * @property {import('./train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
+ *   al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the tokens
+ *   that the model puts before and after a text
  * @property {string | Uint8Array | ArrayBuffer | Blob | ExampleList | number | null} [validation] a text,
  *   or a list of examples, to validate on; or the share of the data that is held out for it
  * @property {number} [validateEvery] steps between validations; default 50; 0: only after the last

@@ -782,11 +782,15 @@ export class Model {
    * @throws {GlassformerError} `bad-state` while a session, a generation or another call is open: its keys and values
    *   are of the weights before
    * @example
-   * const lora = await model.addAdapter(adapterFiles);
-   * const plain = await model.loss('Once upon a time');
-   * await model.setAdapter(lora);
-   * console.log((await model.loss('Once upon a time')).nats !== plain.nats);    // true
+   * const training = train(model, 'Zork ate a bolt. It was good.', { lora: { rank: 4 }, steps: 20, lr: 0.01 });
+   * for await (const { step, loss } of training) console.log(step, loss);
+   * const [config, weights] = await training.files();
+   * const zork = await model.addAdapter({ config: config.bytes, weights: weights.bytes });
+   * const plain = await model.loss('Zork ate a bolt.');
+   * await model.setAdapter(zork);
+   * console.log((await model.loss('Zork ate a bolt.')).loss < plain.loss);    // true
    * await model.setAdapter(null);
+   * await training.dispose();
    */
   async setAdapter(adapter) {
     await this.#freeConversation();

@@ -125,7 +125,7 @@ export class Training {
    */
   async model(options = {}) {
     const { dtype, ...rest } = loadOptions('load', options);
-    const [one, weights, tokenizer] = await this.files({ dtype });
+    const [one, weights, tokenizer] = await this.#files({ dtype }, true);
     if (!weights) return this.#load(one.bytes, rest);
     const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
     return this.#load(
@@ -136,13 +136,22 @@ export class Training {
 
   /**
    * The model as files: one GGUF for the architectures of Llama and GPT-2; config.json, model.safetensors (f32) and
-   * tokenizer.json for all others.
+   * tokenizer.json for all others. Of an adapter (the option lora) adapter_config.json and adapter_model.safetensors,
+   * as PEFT writes them.
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}  copies
    */
   files(options = {}) {
+    return this.#files(options);
+  }
+
+  /**
+   * @param {{dtype?: string}} options
+   * @param {boolean} [whole]
+   */
+  #files(options, whole) {
     return keepAlive(
-      this.#opening.then((run) => run.files(options)),
+      this.#opening.then((run) => run.files(options, whole)),
       this,
     );
   }

@@ -2,6 +2,7 @@
 import { numberInRange } from '../input/options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked.js';
+import { loraOption, ofLora } from './lora_order.js';
 import { completeConfig } from '../config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
@@ -22,6 +23,7 @@ import { Tokenizer } from '../tokenizer.js';
 
 /** @import { Order } from './train_worker.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
+/** @import { Lora } from './lora_order.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 
 /** Default sizes of a model, which a page trains in minutes. */
@@ -95,6 +97,7 @@ export const TRAIN_OPTIONS = {
   validateEvery: anyNumber,
   checkpoint: saved,
   signal,
+  lora: loraOption,
 };
 
 /**
@@ -147,6 +150,16 @@ async function bytesOf(text, what) {
 }
 
 /**
+ * The stories of a text, without the spaces around them.
+ * @param {unknown} text
+ * @param {string} what  name of the argument, for messages
+ */
+async function storiesOf(text, what) {
+  const stories = new TextDecoder().decode(await bytesOf(text, what)).split(SEPARATOR);
+  return stories.map((story) => story.trim()).filter(Boolean);
+}
+
+/**
  * Divides a text into one to train on and the last share of it, which is held out. The held-out part begins at a story
  * (or at a line of pairs) where the text has several, otherwise at a word or at least at a character.
  * @param {Uint8Array} text
@@ -178,7 +191,8 @@ export function holdOut(text, share, mark) {
  * @param {Text | ExampleSet} data
  * @param {Record<string, any>} o
  * @param {(order: Order) => Promise<Tokenizer>} learnt  opens a run, for its vocabulary alone
- * @returns {Promise<{order: Order, batchOf?: (step: number) => Batch}>} batchOf: of examples, the batch of a step
+ * @returns {Promise<{order: Order, batchOf?: (step: number) => Batch, adapter: Lora | null}>} batchOf: of examples, the
+ *   batch of a step; adapter: that is trained, with the option lora
  */
 export async function checkedOrder(config, data, o, learnt) {
   const { muon = true, validation = null, validateEvery = 50, checkpoint = null } = o;
@@ -190,11 +204,15 @@ export async function checkedOrder(config, data, o, learnt) {
   if (typeof validation === 'number' && !(validation > 0 && validation < 1))
     fail('bad-option', `validation is ${validation}, expected held-out data or a share between 0 and 1`);
   const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
-  const plan = examples
-    ? ofExamples(config, /** @type {ExampleSet} */ (examples), { ...o, validation }, options)
-    : await ofText(config, /** @type {Text} */ (data), { ...o, validation }, options, learnt);
-  const { batchOf, ...rest } = plan;
-  return { order: { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint }, batchOf };
+  if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
+    fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
+  const plan = o.lora
+    ? await ofLora(config, data, { ...o, validation }, options, storiesOf)
+    : examples
+      ? ofExamples(config, /** @type {ExampleSet} */ (examples), { ...o, validation }, options)
+      : await ofText(config, /** @type {Text} */ (data), { ...o, validation }, options, learnt);
+  const { batchOf, adapter, ...rest } = { adapter: null, ...plan };
+  return { order: { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint }, batchOf, adapter };
 }
 
 /** @param {import('../config/config.js').Config} config */

@@ -1,6 +1,7 @@
 // train_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
 import { Trainer } from './trainer.js';
+import { LoraTrainer } from './lora_trainer.js';
 import { listen, post, postError, watched } from '../worker/port.js';
 import { camelConfig } from '../config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
@@ -18,6 +19,7 @@ import { parameterTable } from '../config/roster.js';
  * @property {Uint8Array | Batch[] | null} held  held-out text for validation, or batches of examples
  * @property {number} validateEvery      in steps; 0: only after the last one
  * @property {Uint8Array | null} checkpoint  to continue from
+ * @property {import('./lora_trainer.js').LoraPlan} [lora]  train an adapter, for weights that are given afterwards
  */
 /**
  * One step of a training run.
@@ -58,6 +60,13 @@ const rate = new Rate();
  */
 let failure = null;
 
+/** The run of an adapter, from `open` on. @type {{trainer: LoraTrainer, config: Config} | null} */
+let adapting = null;
+
+function requireAdapting() {
+  return adapting ?? fail('bad-state', 'the run trains no adapter');
+}
+
 /** The trainer; throws before it is open. */
 function requireTrainer() {
   return trainer ?? fail('bad-state', 'the run did not start');
@@ -70,11 +79,19 @@ const calls = {
    * @param {Order} order
    */
   async open({ config, options, checkpoint, text, held, validateEvery, ...order }) {
-    const t = await Trainer.start(await engine);
+    const t = await (order.lora ? LoraTrainer : Trainer).start(await engine);
     const vocabulary = text ? null : order.tokenizer;
     plan = { steps: options.steps, validateEvery, held, vocabulary };
     t.configure(config, options);
-    if (vocabulary) return startExamples(t, config, vocabulary, checkpoint);
+    if (order.lora && t instanceof LoraTrainer) {
+      t.openLora(order.lora);
+      adapting = { trainer: t, config };
+      return;
+    }
+    if (vocabulary) {
+      t.open(null, null);
+      return startExamples(t, config, vocabulary, checkpoint);
+    }
     const saved = checkpoint ? unpackCheckpoint(checkpoint) : null;
     const json = saved ? saved.tokenizer : order.tokenizer;
     if (json !== null) t.vocabulary(json);
@@ -84,6 +101,28 @@ const calls = {
     if (json !== null) checkTokenIds(JSON.parse(json), JSON.parse(tokenizer));
     return started(t, config, tokenizer);
   },
+
+  /**
+   * Take a weight of the model that an adapter is trained for.
+   * @param {number} entry
+   * @param {Float32Array} values
+   */
+  weight(entry, values) {
+    requireAdapting().trainer.giveWeight(entry, values);
+  },
+
+  /**
+   * Begin to train the adapter.
+   * @param {Uint8Array | null} checkpoint
+   */
+  adapt(checkpoint) {
+    const { trainer: t, config } = requireAdapting();
+    t.adapt();
+    return startExamples(t, config, /** @type {string} */ (plan.vocabulary), checkpoint);
+  },
+
+  /** The factors of the adapter, for lora_files.js. */
+  factors: () => requireAdapting().trainer.factors(),
 
   /**
    * Run further steps: as many as fit into a frame, and at least one.
@@ -173,13 +212,12 @@ async function started(t, config, tokenizer) {
 
 /**
  * Start a run on examples.
- * @param {Trainer} t  configured
+ * @param {Trainer} t  open
  * @param {Config} config
  * @param {string} vocabulary  tokenizer.json
  * @param {Uint8Array | null} checkpoint
  */
 function startExamples(t, config, vocabulary, checkpoint) {
-  t.open(null, null);
   const saved = checkpoint && unpackCheckpoint(checkpoint);
   if (saved && saved.tokenizer !== vocabulary) fail('bad-config', 'the checkpoint belongs to another vocabulary');
   if (saved) t.load(saved.state);
@@ -223,7 +261,7 @@ function unpackCheckpoint(bytes) {
   const n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
   const tokenizer = n <= end ? new TextDecoder().decode(bytes.subarray(end - n, end)) : '';
   try {
-    if (JSON.parse(tokenizer).model.vocab) return { state: bytes.subarray(0, end - n), tokenizer };
+    if (JSON.parse(tokenizer).model) return { state: bytes.subarray(0, end - n), tokenizer };
   } catch {
     // the error is thrown below
   }

@@ -6,11 +6,13 @@ import { Tokenizer } from '../tokenizer.js';
 import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';
+import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf, learntVocabularies } from './train_order.js';
 
 /** @import { Order, TrainStep } from './train_worker.js' */
 /** @import { Text } from './train_order.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
+/** @import { Lora } from './lora_order.js' */
 
 /** Steps of examples that are sent at once, at most. */
 const MOST_AHEAD = 32;
@@ -51,10 +53,15 @@ export async function startTraining(config, data, options, onStart) {
 async function start(config, data, options, onStart) {
   const { signal: stop, worker } = options;
   stop?.throwIfAborted();
-  const opened = async (/** @type {Order} */ order, /** @type {((step: number) => Batch) | undefined} */ batchOf) => {
+  /**
+   * @param {Order} order
+   * @param {(step: number) => Batch} [batchOf]
+   * @param {Lora | null} [adapter]
+   */
+  const opened = async (order, batchOf, adapter) => {
     stop?.throwIfAborted();
     const { remote, engine } = await startTrainer(worker, stop);
-    const run = new TrainingRun(remote, engine, stop, batchOf);
+    const run = new TrainingRun(remote, engine, stop, batchOf, adapter);
     onStart(run);
     try {
       return { run, tokenizer: await run.open(order) };
@@ -64,12 +71,12 @@ async function start(config, data, options, onStart) {
     }
   };
   const learnt = async (/** @type {Order} */ order) => {
-    const { run, tokenizer } = await opened(order, undefined);
+    const { run, tokenizer } = await opened(order);
     run.dispose();
     return tokenizer;
   };
-  const { order, batchOf } = await checkedOrder(config, data, options, learnt);
-  return (await opened(order, batchOf)).run;
+  const { order, batchOf, adapter } = await checkedOrder(config, data, options, learnt);
+  return (await opened(order, batchOf, adapter)).run;
 }
 
 /** One training run, in a worker of its own. */
@@ -78,6 +85,7 @@ export class TrainingRun {
   #engine;
   #signal;
   #batchOf;
+  #adapter;
   /** Steps that the worker has computed. */
   #computed = 0;
   /** How many steps of examples are sent at once: twice as many as the last request computed. */
@@ -104,12 +112,14 @@ export class TrainingRun {
    * @param {Promise<WebAssembly.Module>} engine
    * @param {AbortSignal} [signal]
    * @param {(step: number) => Batch} [batchOf]  of examples
+   * @param {Lora | null} [adapter]  that is trained
    */
-  constructor(remote, engine, signal, batchOf) {
+  constructor(remote, engine, signal, batchOf, adapter = null) {
     this.#remote = remote;
     this.#engine = engine;
     this.#signal = signal;
     this.#batchOf = batchOf;
+    this.#adapter = adapter;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
@@ -129,11 +139,24 @@ export class TrainingRun {
 
   /** @param {Order} order @returns {Promise<Tokenizer>} of its vocabulary */
   async open(order) {
-    const { config, parameters, tokenizer, step } = await this.#call('open', order);
+    const { checkpoint } = order;
+    const opened = await this.#call('open', order);
+    if (this.#adapter) await this.#giveWeights(this.#adapter.model);
+    const { config, parameters, tokenizer, step } = this.#adapter ? await this.#call('adapt', checkpoint) : opened;
     this.#computed = step;
-    this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
+    const own = await this.#adapter?.model.tokenizer;
+    this.about = { config, parameters, tokenizer: own ?? new Tokenizer(JSON.parse(tokenizer)) };
     if (!this.#batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
     return this.about.tokenizer;
+  }
+
+  /**
+   * Copy the weights of a loaded model, one after the other.
+   * @param {Lora['model']} model
+   */
+  async #giveWeights(model) {
+    for (const [i, { name, tiedTo }] of model.parameters.rows.entries())
+      if (!tiedTo) await this.#call('weight', i, (await model.matrix(name)).data);
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
@@ -209,14 +232,19 @@ export class TrainingRun {
 
   /**
    * @param {{dtype?: string}} options
+   * @param {boolean} [whole]  the model, also where an adapter is trained
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
    */
-  files(options) {
+  async files(options, whole = false) {
     const { dtype = 'f32' } = checkedOptions('files', options, { dtype: word });
     this.stop();
     if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype))
       fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
-    return this.#call('files', dtype);
+    if (!this.#adapter) return this.#call('files', dtype);
+    const { modules, model, ...lora } = this.#adapter;
+    if (!whole && dtype !== 'f32') fail('bad-option', `dtype is ${show(dtype)}, an adapter is written as f32`);
+    if (!whole) return adapterFiles(modules, lora, await this.#call('factors'));
+    return wholeFiles(await this.#call('files', dtype), model);
   }
 
   /** @returns {Promise<Uint8Array<ArrayBuffer>>} */

@@ -1,0 +1,87 @@
+// lora_files.js - an adapter as the files that PEFT writes: adapter_config.json and adapter_model.safetensors
+//
+// Names and fields as in peft/tuners/lora (config.py, layer.py) and peft/utils/save_and_load.py.
+import { fail } from '../base/errors.js';
+
+/** @import { Module } from '../adapters/model_modules.js' */
+
+const utf8 = new TextEncoder();
+
+/**
+ * adapter_config.json.
+ * @param {Module[]} modules
+ * @param {{rank: number, alpha: number}} lora
+ */
+function configOf(modules, { rank, alpha }) {
+  const last = (/** @type {string} */ name) => name.slice(name.lastIndexOf('.') + 1);
+  return {
+    peft_type: 'LORA',
+    task_type: 'CAUSAL_LM',
+    base_model_name_or_path: null,
+    r: rank,
+    lora_alpha: alpha,
+    lora_dropout: 0,
+    bias: 'none',
+    fan_in_fan_out: modules.some(({ transposed }) => transposed),
+    target_modules: [...new Set(modules.map(({ name }) => last(name)))],
+    use_rslora: false,
+    use_dora: false,
+    modules_to_save: null,
+    inference_mode: true,
+  };
+}
+
+/**
+ * The files of a model with its adapter: those of the run, whose context may be shorter, and which has no tokens before
+ * and after a text.
+ * @param {{name: string, bytes: Uint8Array<ArrayBuffer>}[]} files  config.json, weights, tokenizer.json
+ * @param {import('../model_handle.js').Model} model
+ */
+export function wholeFiles([{ name, bytes }, weights, tokenizer], { config, special: { bos, eos } }) {
+  const [json, vocabulary] = [bytes, tokenizer.bytes].map((text) => JSON.parse(new TextDecoder().decode(text)));
+  if (vocabulary.model.type === 'SentencePieces')
+    fail('unsupported', 'the vocabulary of this GGUF has no tokenizer.json: load the model with the option adapters');
+  const own = { ...json, context_length: config.contextLength, bos_token_id: bos, eos_token_id: eos };
+  return [{ name, bytes: utf8.encode(JSON.stringify(own, null, 2)) }, weights, tokenizer];
+}
+
+/**
+ * The files of an adapter.
+ * @param {Module[]} modules
+ * @param {{rank: number, alpha: number}} lora
+ * @param {{a: Float32Array, b: Float32Array}[]} factors  A [rank, in] and B [out, rank] of each, B in the model's order
+ * @returns {{name: string, bytes: Uint8Array<ArrayBuffer>}[]}
+ */
+export function adapterFiles(modules, lora, factors) {
+  const { rank } = lora;
+  /** @type {Record<string, {dtype: string, shape: number[], data_offsets: number[]}>} */
+  const header = {};
+  /** @type {Float32Array[]} */
+  const parts = [];
+  let at = 0;
+  const put = (/** @type {string} */ name, /** @type {number[]} */ shape, /** @type {Float32Array} */ values) => {
+    header[`base_model.model.${name}.weight`] = { dtype: 'F32', shape, data_offsets: [at, (at += values.byteLength)] };
+    parts.push(values);
+  };
+  for (const [i, { name, shape, rows }] of modules.entries()) {
+    const { a, b } = factors[i];
+    const ordered = new Float32Array(b.length);
+    rows.forEach((to, from) => ordered.set(b.subarray(from * rank, (from + 1) * rank), to * rank));
+    put(`${name}.lora_A`, [rank, shape[1]], a);
+    put(`${name}.lora_B`, [shape[0], rank], ordered);
+  }
+  const text = utf8.encode(JSON.stringify({ __metadata__: { format: 'pt' }, ...header }));
+  const length = Math.ceil(text.length / 8) * 8;
+  const bytes = new Uint8Array(8 + length + at).fill(32, 8, 8 + length); // the header ends in spaces
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(length), true);
+  bytes.set(text, 8);
+  let end = 8 + length;
+  for (const { buffer, byteOffset, byteLength } of parts) {
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), end);
+    end += byteLength;
+  }
+  return [
+    { name: 'adapter_config.json', bytes: utf8.encode(JSON.stringify(configOf(modules, lora), null, 2)) },
+    { name: 'adapter_model.safetensors', bytes },
+  ];
+}
