@@ -106,6 +106,22 @@ test('the command line prints the claims of a run as JSON, the same as the libra
   assert.match((await commandLine('lab', 'nothing')).err, /there is no lab "nothing"/);
 });
 
+test('fill: a blank is right where the largest logit is that of its token, and its last rank is then 1', async () => {
+  const { model, figures, result } = await shortRun('fill');
+  const [mask] = await model.encode('[MASK]', { addSpecialTokens: false });
+  const ids = await model.encode('One day, a little girl named Mia went to the park with her m');
+  let right = 0;
+  for (let at = 1; at < ids.length; at++) {
+    const { data } = (await model.forward(ids.with(at, mask), { logits: [at] })).logits;
+    right += Number(data.every((x) => x <= data[ids[at]]));
+  }
+  const n = ids.length - 1;
+  assert.equal(result.claims[0].measured.split(',')[0], `${Math.round((100 * right) / n)} % of ${n}`);
+  const [{ y }] = figures.ranks.curves;
+  assert.equal(y.length, model.config.nLayers);
+  assert.ok(y.at(-1) < y[0] && y.at(-1) >= 1);
+});
+
 test('docs/labs.md has the results that are recorded beside the labs', () => {
   const text = readFileSync(join(top, 'docs/labs.md'), 'utf8');
   for (const name of LABS) {

@@ -79,6 +79,7 @@ import { GlassformerError } from '../index.js';
 const MODULES = {
   cache: () => import('./cache_lab.js'),
   ioi: () => import('./ioi_lab.js'),
+  fill: () => import('./fill_lab.js'),
   sinks: () => import('./sinks_lab.js'),
   induction: () => import('./induction_lab.js'),
   grokking: () => import('./grokking_lab.js'),

@@ -85,6 +85,14 @@ export const SHIPPED = [
     caution: 'Its vocabulary is the numbers 0 to 50 and “=”. The ten tokens after “=” are the answer.',
     opens: { prompt: '31 4 15 9 26 5 35 8 9 7 =', temperature: 0 },
   },
+  {
+    file: 'weights/fill/',
+    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    name: 'fill',
+    about: 'finds hidden words of children’s stories, an encoder; 0.96 MB',
+    caution: 'It writes no text. Put [MASK] in the place of a word: it uses the words on both sides.',
+    opens: { prompt: 'Once upon a time, there was a little [MASK] named Lily. She liked to play in the park.' },
+  },
 ];
 
 /**
