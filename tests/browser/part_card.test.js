@@ -176,3 +176,10 @@ pageTest('a norm shows one vector on its way, an activation its curve with the n
   await page.locator('.activation .own').waitFor({ state: 'attached' });
   await accessible(page, 'the curve', '.play');
 });
+
+pageTest('the stage of q, k and v shows how positions turn them', INSIDE, async ({ page }) => {
+  await page.locator('.stage:has(.word-q)').press('Enter');
+  await says(page, '.positions', /Positions as rotations[^]*pair 0\s+1[^]*many positions away/);
+  assert.equal(await page.locator('.positions .dials figure').count(), Math.min(8, dHead / 2));
+  await accessible(page, 'the positions', '.positions');
+});

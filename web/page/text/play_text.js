@@ -71,3 +71,41 @@ export const CURVES = {
   says: (/** @type {string} */ own, /** @type {{ count: number, above: number }} */ { count, above }) =>
     `${above} of ${count} neurons get a number above zero, which passes; ${own} holds the others near zero.`,
 };
+
+/** Where positions come in, by kind of picture. */
+export const POSITIONS = {
+  title: {
+    table: 'Positions that are added',
+    turns: 'Positions as rotations',
+    bias: 'Positions as a bias of the scores',
+  },
+  about: {
+    table: (/** @type {string} */ token, /** @type {number} */ p) => `${token} gets row ${p}`,
+    turns: (/** @type {string} */ token, /** @type {number} */ p) => `the query of ${token}, at position ${p}`,
+    bias: (/** @type {string} */ token, /** @type {number} */ p) => `for the query of ${token}, at position ${p}`,
+  },
+  table: (/** @type {{ data: Float32Array, width: number }} */ { data, width }) =>
+    `${data.length / width} rows, one for each position, of ${width} numbers each`,
+  dial: (/** @type {number} */ pair, /** @type {number} */ turn) => `pair ${pair} turns by ${figures(turn)} radians`,
+  speed: (/** @type {number} */ pair, /** @type {number | undefined} */ speed) =>
+    `pair ${pair}${speed === undefined ? '' : `\n${figures(speed)}`}`,
+  /** @param {Record<string, any>} c @param {'table' | 'turns' | 'bias'} kind @param {number} head */
+  words(c, kind, head) {
+    if (kind === 'turns')
+      return `Two numbers of head ${head + 1} are one pair, drawn as a hand: grey as q comes, in colour as the position turns it. Under it the angle for each position, in radians. Keys are turned the same way, so that their product with the query depends on the distance alone (RoPE).`;
+    if (kind === 'bias')
+      return c.position === 'alibi'
+        ? 'Each head takes off its own slope times the distance of the key (ALiBi).'
+        : 'Each head adds a learned number for the distance of the key.';
+    const cosine = c.sinusoidPairs === 'half' ? 'the cosines follow after all sines' : 'each with its cosine beside it';
+    const rule =
+      c.position === 'learned' ? 'Each row is learned.' : `The sines of row p are sin(p / 10000^(2i/d)), ${cosine}.`;
+    return `${rule} Colour is positive, ink negative.`;
+  },
+  curve: {
+    table: (/** @type {number} */ p) => `Product of row ${p} with each row, as a share of its product with itself.`,
+    turns: () => 'Product of a vector with itself that many positions away, if all its pairs have the same length.',
+    bias: () =>
+      'What is added to the score of a key, by how many tokens it lies back. A line for each head, the chosen one in colour.',
+  },
+};
