@@ -3,23 +3,25 @@ import { byLayer, claimRows, curvesOf, largest, mean } from './measures.js';
 
 /** @import { Model, Tensor } from '../index.js' */
 /** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
-/** What each blank gave. ranks: of the right token after each layer, from 1; right: with both sides, the left, the right
- * @typedef {{token: number, ranks: number[], right: boolean[]}} Blank */
+/**
+ * What a blank gave. ranks: of the right token after each layer, from 1; right: with both sides, the left, the right.
+ * @typedef {{token: number, ranks: number[], right: boolean[]}} Blank
+ */
 
 /** Written for this lab: the model has not seen them. */
 const STORIES = [
-  'One day, a little girl named Mia went to the park with her mom. She saw a big red ball under a tree. Mia wanted to ' +
-    'play with the ball. Her mom smiled and said yes.',
-  'Once upon a time, there was a small dog named Max. Max liked to run and jump in the garden. One day he found a bone ' +
-    'in the grass. He was very happy and took it home.',
-  'Tim and his sister were playing with their toys. Tim wanted the blue car, but his sister did not want to share. They ' +
-    'both started to cry. Then their dad came and said, "You can take turns."',
-  'The sun was hot and the boy was thirsty. He asked his mom for some water. She gave him a cup and he drank it all. ' +
-    '"Thank you, Mom," he said with a big smile.',
-  'A bird sat on a branch and sang a song. A cat heard the bird and wanted to catch it. The cat jumped, but the bird was ' +
-    'too fast. It flew away into the sky.',
-  'It was time for bed, but Lily was not tired. She asked her grandma to read a book. The book was about a bear who ' +
-    'lived in a forest. Soon Lily closed her eyes and went to sleep.',
+  'One day, a little girl named Mia went to the park with her mom. She saw a big red ball under a tree. Mia ' +
+    'wanted to play with the ball. Her mom smiled and said yes.',
+  'Once upon a time, there was a small dog named Max. Max liked to run and jump in the garden. One day he ' +
+    'found a bone in the grass. He was very happy and took it home.',
+  'Tim and his sister were playing with their toys. Tim wanted the blue car, but his sister did not want to ' +
+    'share. They both started to cry. Then their dad came and said, "You can take turns."',
+  'The sun was hot and the boy was thirsty. He asked his mom for some water. She gave him a cup and he drank ' +
+    'it all. "Thank you, Mom," he said with a big smile.',
+  'A bird sat on a branch and sang a song. A cat heard the bird and wanted to catch it. The cat jumped, but ' +
+    'the bird was too fast. It flew away into the sky.',
+  'It was time for bed, but Lily was not tired. She asked her grandma to read a book. The book was about a ' +
+    'bear who lived in a forest. Soon Lily closed her eyes and went to sleep.',
 ];
 /** Sentences, each with one that says nearly the same in other words. */
 const PAIRS = [
