@@ -155,7 +155,7 @@ export const lab = {
   ],
   claims: [
     ...claimRows('Devlin et al. 2019', [
-      ['Blanks are filled from the words around them', 'section 3.1', '3 times as often right as the commonest token'],
+      ['A blank is filled from the words around it', 'section 3.1', '3 times as often right as the commonest token'],
       ['Both sides are used', 'section 5.1, table 5', 'at least 5 points above either side alone'],
     ]),
     ...claimRows('nostalgebraist 2020', [
