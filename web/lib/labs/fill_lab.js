@@ -147,8 +147,8 @@ export const lab = {
   name: 'fill',
   title: 'Fill the blank',
   claim:
-    'An encoder that was trained to find hidden tokens uses the words on both sides of a blank. The answer rises from ' +
-    'layer to layer.',
+    'An encoder that was trained to find hidden tokens uses the words on both sides of a blank. The answer rises ' +
+    'from layer to layer.',
   references: [
     { paper: 'Devlin et al. 2019, BERT', where: 'sections 3.1 and 5.1', url: 'https://arxiv.org/abs/1810.04805' },
     { paper: 'Reimers and Gurevych 2019, Sentence-BERT', where: 'table 1', url: 'https://arxiv.org/abs/1908.10084' },
