@@ -8,6 +8,7 @@
 // the tokens of the second copy to the token after their first occurrence, over four sequences. Uniform attention would
 // give 0.01, a perfect induction head 1.
 import { load } from '../web/lib/index.js';
+import { addTo, mean, ranked, weightOf, zeros } from '../web/lib/labs/measures.js';
 
 const LENGTH = 64;
 const SEEDS = [1, 2, 3, 4];
@@ -32,20 +33,17 @@ function randomTokens(seed, vocabSize) {
  */
 async function scores(model) {
   const { nLayers, nHeads, vocabSize } = model.config;
-  const sums = Array.from({ length: nLayers }, () => new Array(nHeads).fill(0));
-  const places = sums.map((_, layer) => `blocks.${layer}.attn.hook_pattern`);
+  const table = zeros(nLayers, nHeads);
+  const queries = Array.from({ length: LENGTH }, (_, i) => LENGTH + 1 + i);
   for (const seed of SEEDS) {
     const tokens = randomTokens(seed, vocabSize);
-    const { captured } = await model.forward([0, ...tokens, ...tokens], { capture: places });
-    places.forEach((place, layer) => {
-      const { data, shape } = captured[place];
-      const n = shape.at(-1);
-      for (let head = 0; head < nHeads; head++)
-        for (let query = LENGTH + 1; query < n; query++)
-          sums[layer][head] += data[(head * n + query) * n + query - LENGTH + 1] / LENGTH / SEEDS.length;
+    const { captured } = await model.forward([0, ...tokens, ...tokens], { capture: ['*.attn.hook_pattern'] });
+    addTo(table, (layer, head) => {
+      const pattern = captured[`blocks.${layer}.attn.hook_pattern`];
+      return mean(queries.map((query) => weightOf(pattern, head, query, query - LENGTH + 1))) / SEEDS.length;
     });
   }
-  return sums;
+  return table;
 }
 
 const [file] = process.argv.slice(2);
@@ -56,7 +54,6 @@ if (!file) {
 const model = await load(file);
 const table = await scores(model);
 table.forEach((row, layer) => console.log(`layer ${layer}: ${row.map((x) => x.toFixed(3)).join(' ')}`));
-const best = Math.max(...table.flat());
-const layer = table.findIndex((row) => row.includes(best));
-console.log(`best: layer ${layer}, head ${table[layer].indexOf(best)}, ${best.toFixed(3)}`);
+const [best] = ranked(table);
+console.log(`best: layer ${best.layer}, head ${best.head}, ${best.value.toFixed(3)}`);
 model.dispose();

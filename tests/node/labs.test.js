@@ -302,3 +302,25 @@ test('length: the shares are those of PyTorch on the trained weights, the losses
     right.map((n, i) => n / (5 * (i + 2))),
   );
 });
+
+test('norm: the gradients are those of PyTorch on the first weights, the losses the recorded ones', async () => {
+  const { figures } = await shortRun('norm', { seed: 1 });
+  // loss.backward() in float64 on the files of the untrained models and the list of this seed
+  const expected = [
+    [
+      0.0335074, 0.017697, 0.0119568, 0.00987834, 0.00956314, 0.00749197, 0.00712064, 0.00719137, 0.0068817, 0.00653034,
+      0.00636816, 0.0052113,
+    ],
+    [
+      0.0733345, 0.0454042, 0.0572763, 0.0523506, 0.0367748, 0.0334093, 0.03291, 0.0402896, 0.0310481, 0.0252871,
+      0.0232777, 0.021356,
+    ],
+  ];
+  figures.gradients.curves.forEach(({ y }, i) =>
+    y.forEach((value, layer) => assert.ok(Math.abs(value / expected[i][layer] - 1) < 1e-4, `${i}, layer ${layer}`)),
+  );
+  assert.deepEqual(
+    figures.loss.curves.map(({ y }) => y),
+    [[3.9608953971862793], [3.968591566324234], [4.0615315573215485], [4.069689068078994]],
+  );
+});

@@ -490,6 +490,8 @@ export async function toSafetensors(tensors) {
  * @property {number} [momentum]      of Muon; default 0.95
  * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none
  * @property {number} [initStd]       standard deviation of the initial weights; default 0.02
+ * @property {boolean} [initScaled]   matrices that write to the residual stream begin smaller, by the square root of
+ *   twice the layers, as in GPT-2; default true
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
  * @property {import('./train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
  *   al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the tokens

@@ -85,6 +85,7 @@ const MODULES = {
   grokking: () => import('./grokking_lab.js'),
   sorting: () => import('./sorting_lab.js'),
   length: () => import('./length_lab.js'),
+  norm: () => import('./norm_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */

@@ -91,6 +91,7 @@ export const TRAIN_OPTIONS = {
   ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
   worker: workerFile,
   muon: flag,
+  initScaled: flag,
   vocabSize: anyNumber,
   tokenizer: vocabulary,
   validation: heldOut,
@@ -195,9 +196,9 @@ export function holdOut(text, share, mark) {
  *   batch of a step; adapter: that is trained, with the option lora
  */
 export async function checkedOrder(config, data, o, learnt) {
-  const { muon = true, validation = null, validateEvery = 50, checkpoint = null } = o;
+  const { muon = true, initScaled = true, validation = null, validateEvery = 50, checkpoint = null } = o;
   /** @type {Record<string, number>} */
-  const options = { muon: Number(muon) };
+  const options = { muon: Number(muon), init_scaled: Number(initScaled) };
   for (const [name, nameInC, byDefault, ...range] of NUMBERS)
     options[nameInC] = numberInRange(name, o[name] ?? byDefault, ...range);
   numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
