@@ -346,6 +346,8 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
                         struct gf_error *err);
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err);
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err);
+/* out [n] = the values of the blocks of a file. n: whole blocks of dtype. */
+void gf_values_of(float *out, const void *blocks, int32_t dtype, int32_t n);
 /* End of loading: every entry must have been loaded. Afterwards the model can be used and no longer changes. */
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
 /* Instead of loading: matrices and tables are drawn from normal(0, std), gains are 1, biases 0; then the model is

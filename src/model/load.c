@@ -191,6 +191,8 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
     return status;
 }
 
+void gf_values_of(float *out, const void *blocks, int32_t dtype, int32_t n) { gf_dequantize(out, blocks, dtype, n); }
+
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err) {
     struct gf_loading *l = m->loading;
     if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");

@@ -232,7 +232,7 @@ describe('refusals', () => {
     await refused(load(source, { adapters: [{ source: new Response(weights) }] }), 'bad-option', /not a Response/);
     await refused(load(source, { adapters: [{ source: weights }] }), 'bad-argument', /needs \{ weights, config \}/);
     await refused(load(source, { adapters: [{ source: join(folder, 'none.safetensors') }] }), 'not-found');
-    assert.throws(() => withAdapters({ format: 'llama2c' }, []), {
+    assert.throws(() => withAdapters({ format: 'llama2c' }, [], false, null), {
       code: 'unsupported',
       message: /safetensors, PyTorch and GGUF checkpoints, this one is a llama2c/,
     });

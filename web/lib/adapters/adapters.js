@@ -3,7 +3,6 @@
 import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { isBytes } from '../base/checks.js';
-import { dequantize } from './dequantize.js';
 import { readGguf } from '../gguf/gguf.js';
 import { ARCHITECTURES } from '../gguf/gguf_archs.js';
 import { shapeText } from '../config/plan.js';
@@ -11,7 +10,7 @@ import { readSafetensors } from '../huggingface/safetensors.js';
 import { Opener } from '../checkpoint/source.js';
 
 /** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
-/** @import { Delta, Matrix } from './merge_adapters.js' */
+/** @import { Stored, StoredDelta } from './merge_adapters.js' */
 
 /** Fields of adapter_config.json whose effect is not computed here, and their values without effect. */
 const UNSUPPORTED = /** @type {[string, any[]][]} */ ([
@@ -32,7 +31,7 @@ const UNSUPPORTED = /** @type {[string, any[]][]} */ ([
  * Reads adapters.
  * @param {AdapterInput[]} adapters
  * @param {import('../checkpoint/opened_files.js').OpenOptions} options
- * @returns {Promise<Delta[]>}
+ * @returns {Promise<StoredDelta[]>}
  */
 export async function readAdapters(adapters, options) {
   const deltas = [];
@@ -47,7 +46,7 @@ export async function readAdapters(adapters, options) {
  * @param {number} scale
  * @param {string} what  for messages
  * @param {import('../checkpoint/opened_files.js').OpenOptions} options
- * @returns {Promise<Delta[]>}
+ * @returns {Promise<StoredDelta[]>}
  */
 async function readAdapter(source, scale, what, options) {
   const opener = new Opener(options);
@@ -106,10 +105,10 @@ function peftName(name, at) {
  * @param {import('../config/plan.js').Entry[]} entries
  * @param {string} what  for messages
  * @param {(name: string, at: string) => [string, 'A' | 'B']} split  module and side of a tensor
- * @returns {Promise<[name: string, a: Matrix, b: Matrix][]>}
+ * @returns {Promise<[name: string, a: Stored, b: Stored][]>}
  */
 async function readPairs(r, entries, what, split) {
-  /** @type {Map<string, {A?: Matrix, B?: Matrix}>} */
+  /** @type {Map<string, {A?: Stored, B?: Stored}>} */
   const pairs = new Map();
   for (const { name, dtype, shape, offset, bytes } of entries.sort((a, b) => a.offset - b.offset)) {
     const at = `${what}: ${r.name}: ${name}`;
@@ -120,10 +119,7 @@ async function readPairs(r, entries, what, split) {
     pairs.set(module, pair);
     if (pair[side]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
     await r.skip(offset - r.pos);
-    const stored = await r.take(bytes, name); // before the allocation: a file may end early
-    const data = new Float32Array(shape[0] * shape[1]);
-    dequantize(stored, dtype, data, 0);
-    pair[side] = { shape, data };
+    pair[side] = { shape, dtype, bytes: (await r.take(bytes, name)).slice() };
   }
   if (!pairs.size) fail('missing-tensor', `${what}: ${r.name}: there are no tensors`);
   return [...pairs].map(([name, { A: a, B: b }]) => {
@@ -142,7 +138,7 @@ async function readPairs(r, entries, what, split) {
  * @param {import('../bytes/bytes.js').ByteReader} r
  * @param {number} scale
  * @param {string} what  for messages
- * @returns {Promise<Delta[]>}
+ * @returns {Promise<StoredDelta[]>}
  */
 async function readGgufAdapter(r, scale, what) {
   const { meta, entries } = await readGguf(r, 0);

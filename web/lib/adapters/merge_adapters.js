@@ -4,17 +4,21 @@
 // line by line of the stored tensor, and rounded to f32 once, before the engine stores the weight in its own type.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { dequantize } from './dequantize.js';
+import { dequantize } from '../engine/dequantize.js';
 import { modulesOf, tensorsOf } from './module_places.js';
 import { shapeText } from '../config/plan.js';
 import { rowsForOtherPairs } from '../config/rope_rows.js';
 import { roster } from '../config/roster.js';
 
+/** @import { Dtype } from '../base/blocks.js' */
 /** @import { Config } from '../config/config.js' */
 /** @import { Scheme } from './module_places.js' */
 /** @import { Checkpoint } from '../checkpoint/source.js' */
 /** @import { Place, TensorSource } from '../config/plan.js' */
+/** @import { Engine } from '../engine/engine.js' */
 /** @typedef {{shape: number[], data: Float32Array}} Matrix */
+/** A matrix of a file. @typedef {{shape: number[], dtype: Dtype, bytes: Uint8Array}} Stored */
+/** @typedef {Omit<Delta, 'a' | 'b'> & {a: Stored, b: Stored}} StoredDelta */
 /**
  * What one adapter adds to one module. where: the adapter, for messages; a: [r, in], b: [out, r]; factor: of the
  * product; architecture: of an adapter in GGUF, whose names are those of tensors.
@@ -36,14 +40,15 @@ const PIECE = 2 ** 20;
 /**
  * The checkpoint with products added to its tensors.
  * @param {Checkpoint} checkpoint
- * @param {Delta[]} deltas
- * @param {boolean} [keep]  whether weights keep the types of the file, to which the sums are then rounded
+ * @param {StoredDelta[]} deltas
+ * @param {boolean} keep  whether weights keep the types of the file, to which the sums are then rounded
+ * @param {Engine} engine
  * @returns {Checkpoint}
  */
-export function withAdapters(checkpoint, deltas, keep = false) {
+export function withAdapters(checkpoint, deltas, keep, engine) {
   const { config, tensors } = checkpoint;
   const shapes = shapesOf(checkpoint);
-  const products = productsByWeight(checkpoint, deltas);
+  const products = productsByWeight(checkpoint, valuesOf(engine, deltas));
   /** @type {Map<string, Changed>} by name of the tensor */
   const changed = new Map();
   /** @type {Set<import('../base/blocks.js').KeptDtype>} */
@@ -63,8 +68,23 @@ export function withAdapters(checkpoint, deltas, keep = false) {
     ...checkpoint,
     warnings: keep && dtypes.size ? [...checkpoint.warnings, rounded] : checkpoint.warnings,
     tensors: tensors.map((t) => (changed.has(t.name) ? { ...t, bytes: 4 * t.shape.reduce((n, x) => n * x, 1) } : t)),
-    stream: (sink) => checkpoint.stream(addingSink(sink, changed, config.d_head)),
+    stream: (sink) => checkpoint.stream(addingSink(sink, changed, config.d_head, engine)),
   };
+}
+
+/**
+ * Deltas with their values.
+ * @param {Engine} engine
+ * @param {StoredDelta[]} deltas
+ * @returns {Delta[]}
+ */
+export function valuesOf(engine, deltas) {
+  const values = (/** @type {Stored} */ { shape, dtype, bytes }) => {
+    const data = new Float32Array(shape[0] * shape[1]);
+    dequantize(engine, bytes, dtype, data, 0);
+    return { shape, data };
+  };
+  return deltas.map((delta) => ({ ...delta, a: values(delta.a), b: values(delta.b) }));
 }
 
 /**
@@ -203,16 +223,17 @@ const stackedRow = (layout, n, dHead) =>
  * @param {import('../checkpoint/source.js').TensorSink} sink
  * @param {Map<string, Changed>} changed  by name of the tensor
  * @param {number} dHead
+ * @param {Engine} engine
  * @returns {import('../checkpoint/source.js').TensorSink}
  */
-function addingSink(sink, changed, dHead) {
+function addingSink(sink, changed, dHead, engine) {
   /** @type {Summing | null} */
   let summing = null;
   return {
     begin(t) {
       const of = changed.get(t.name);
       if (!of) return sink.begin(t);
-      summing = new Summing(t, of, dHead);
+      summing = new Summing(t, of, dHead, engine);
       return sink.begin({ ...t, dtype: 'f32' });
     },
     async write(view) {
@@ -234,8 +255,10 @@ class Summing {
    * @param {TensorSource} tensor
    * @param {Changed} changed
    * @param {number} dHead
+   * @param {Engine} engine
    */
-  constructor({ dtype, layout }, { parts, width }, dHead) {
+  constructor({ dtype, layout }, { parts, width }, dHead, engine) {
+    this.engine = engine;
     this.dtype = dtype;
     this.width = width;
     this.addLine = layout === 'cols' ? inputLine(parts, width) : outputLine(parts, width, layout, dHead);
@@ -256,7 +279,7 @@ class Summing {
     for (let from = 0; from < view.length;) {
       const room = (this.lines.length - this.filled) / cols;
       const n = Math.min(room, (view.length - from) / bytes);
-      dequantize(view.subarray(from, from + n * bytes), this.dtype, this.lines, this.filled);
+      dequantize(this.engine, view.subarray(from, from + n * bytes), this.dtype, this.lines, this.filled);
       from += n * bytes;
       this.filled += n * cols;
       if (this.filled === this.lines.length) yield this.rest();

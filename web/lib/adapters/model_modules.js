@@ -1,10 +1,10 @@
 // model_modules.js - the matrices of a loaded model's blocks under the names that PEFT gives them, to train adapters
 import { fail } from '../base/errors.js';
-import { placer, productsOf, shapesOf } from './merge_adapters.js';
+import { placer, productsOf, shapesOf, valuesOf } from './merge_adapters.js';
 import { modulesOf } from './module_places.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
-/** @import { Base, Delta, Matrix } from './merge_adapters.js' */
+/** @import { Base, Delta, StoredDelta } from './merge_adapters.js' */
 /**
  * A matrix that an adapter can change.
  * @typedef {object} Module
@@ -36,7 +36,7 @@ export const baseOf = ({ origin, config, table }) =>
 /**
  * The modules of a model that adapters can be trained for.
  * @param {LoadedModel} model
- * @param {Delta[]} deltas  of an adapter to begin with
+ * @param {StoredDelta[]} deltas  of an adapter to begin with
  * @returns {Module[]}
  */
 export function modules(model, deltas) {
@@ -53,7 +53,7 @@ export function modules(model, deltas) {
         };
   // PEFT wraps the class with a head, in which GPT-2's own file has no place
   const prefix = [...places.keys()].some((name) => /^h\.0\.attn\.c_attn\./.test(name)) ? 'transformer.' : '';
-  const starts = startsOf(base, deltas, shapes);
+  const starts = startsOf(base, valuesOf(model.engine, deltas), shapes);
   /** @type {Module[]} */
   const found = [];
   for (const [name, place] of places) {

@@ -3,13 +3,13 @@
 import { fail, show } from '../base/errors.js';
 import { bytesOfRegion, putBytes, putRow, regionsOf } from '../engine/weights_memory.js';
 import { tensorRow } from '../engine/probe.js';
-import { outputLine, productsByWeight } from './merge_adapters.js';
+import { outputLine, productsByWeight, valuesOf } from './merge_adapters.js';
 import { baseOf } from './model_modules.js';
 
 export { modules } from './model_modules.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
-/** @import { Delta, Product } from './merge_adapters.js' */
+/** @import { Product, StoredDelta } from './merge_adapters.js' */
 /** Bytes by address. @typedef {Map<number, Uint8Array>} Bytes */
 /**
  * base: the bytes without an adapter, of every matrix that one of them changes; on: the adapter in use.
@@ -34,14 +34,14 @@ function write({ engine }, bytes) {
 /**
  * Compute the sums of an adapter. The weights in use stay.
  * @param {LoadedModel} model
- * @param {Delta[]} deltas
+ * @param {StoredDelta[]} deltas
  * @returns {number} of the adapter, for setAdapter
  */
 export function addAdapter(model, deltas) {
   const state = stateOf(model),
     { engine, table } = model;
   const entries = new Map(table.rows.map(({ name }, i) => [name, i]));
-  const products = productsByWeight(baseOf(model), deltas);
+  const products = productsByWeight(baseOf(model), valuesOf(engine, deltas));
   const regions = regionsOf(
     engine,
     [...products.keys()].map((name) => Number(entries.get(name))),

@@ -90,12 +90,12 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
   /** @type {Engine | undefined} */
   let engine;
   try {
-    if (options.adapters?.length) {
-      const { withAdapters } = await import('../adapters/merge_adapters.js').catch(lacking('adapters'));
-      checkpoint = withAdapters(checkpoint, options.adapters, options.dtype === 'keep');
-    }
     const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
     engine = await starting;
+    if (options.adapters?.length) {
+      const { withAdapters } = await import('../adapters/merge_adapters.js').catch(lacking('adapters'));
+      checkpoint = withAdapters(checkpoint, options.adapters, options.dtype === 'keep', engine);
+    }
     const warnings = [...checkpoint.warnings];
     checkContext(options.contextLength, checkpoint.config, warnings);
     const config = applySwitches(checkpoint.config, options.switches);
