@@ -141,7 +141,28 @@ export async function ask(library, source, options, questions) {
 }
 
 /**
- * A few steps of training: the losses, the resulting model, and the result of depth().
+ * An adapter for a model: its losses, and the logits before, with it, and without it again.
+ * @param {any} library
+ * @param {any} model
+ */
+async function adapts(library, model) {
+  const run = library.train(model, 'The cat sat on the mat.', { lora: { rank: 2 }, steps: 4, lr: 0.01 }),
+    losses = [];
+  for await (const { loss, norm } of run) losses.push(loss, norm);
+  const [config, weights] = await run.files();
+  const lora = await model.addAdapter({ config: config.bytes, weights: weights.bytes });
+  const logits = async () => hash((await model.forward([1, 2, 3])).logits.data);
+  const hashes = [await logits()];
+  for (const adapter of [lora, null]) {
+    await model.setAdapter(adapter);
+    hashes.push(await logits());
+  }
+  await run.dispose();
+  return { losses, logits: hashes, switched: hashes[0] === hashes[2] && hashes[0] !== hashes[1] };
+}
+
+/**
+ * A few steps of training: the losses, the resulting model, an adapter for it, and the result of depth().
  * @param {any} library
  * @param {string} text
  */
@@ -164,11 +185,13 @@ export async function trains(library, text) {
   for await (const { id } of model.generate('Once', { maxTokens: 8, temperature: 0, ignoreEos: true })) ids.push(id);
   const [{ name, bytes }] = await run.files({ dtype: 'q8_0' });
   const checkpoint = await run.checkpoint();
+  const adapter = await adapts(library, model);
   model.dispose();
   await run.dispose();
   return {
     losses,
     ids,
+    adapter,
     file: [name, bytes.length],
     checkpoint: checkpoint.length,
     depth: await library.depth({ ...config, n_layers: 6 }),
