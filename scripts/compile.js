@@ -51,16 +51,17 @@ const threads = {
     '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer',
   ],
 };
+/** A binary with one thread and one with several. */
+const bothBinaries = (name, flags) => [
+  { name, compile: flags, link: flags },
+  { name: `${name}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
+];
 /** The four binaries that run models. */
-const wasmBinaries = () =>
-  Object.entries(wasmVariants).flatMap(([variant, flags]) => [
-    { name: variant, compile: flags, link: flags },
-    { name: `${variant}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
-  ]);
+const wasmBinaries = () => Object.entries(wasmVariants).flatMap(([variant, flags]) => bothBinaries(variant, flags));
 
 /**
- * Flags of the binary that trains. Its copies are instructions, so that it is as fast with the small functions of the C
- * library as with those that are written for speed.
+ * Flags of the two binaries that train. Their copies are instructions, so that they are as fast with the small functions
+ * of the C library as with those that are written for speed.
  */
 const trainerFlags = [...wasmVariants.simd, '-mbulk-memory'];
 
@@ -156,13 +157,13 @@ const targets = {
       compile: runs(compile),
       link: ['-O3', ...link, ...wasmLink, exporting('exports.txt')],
     })),
-    {
-      out: 'web/lib/wasm/glassformer-train.wasm',
+    ...bothBinaries('train', trainerFlags).map(({ name, compile, link }) => ({
+      out: `web/lib/wasm/glassformer-${name}.wasm`,
       sources: [...engine(), ...trainer(), ...boundary()],
       cc: 'emcc',
-      compile: wasmCompile(trainerFlags, ['-DGF_TRAINING']),
-      link: ['-Oz', ...trainerFlags, ...wasmLink, exporting('train_exports.txt')], // with the small functions of libc
-    },
+      compile: wasmCompile(compile, ['-DGF_TRAINING']),
+      link: ['-Oz', ...link, ...wasmLink, exporting('train_exports.txt')], // with the small functions of libc
+    })),
   ],
 
   // src/reference with the engine and a call for tests/node/reference.test.js.

@@ -1,6 +1,6 @@
 // entries.js - the files that dist/ must contain; it also has the chunks that index.js and cli.js share
 
-export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', 'train'].map(
+export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', 'train', 'train-threads'].map(
   (name) => `glassformer-${name}.wasm`,
 );
 

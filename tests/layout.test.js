@@ -353,7 +353,7 @@ const runtime = [
   'free',
 ];
 
-test('there is one binary for each variant, and one for training', () => {
+test('there is two binaries for each variant, and two for training', () => {
   assert.deepEqual(
     binaries.map((file) => basename(file)),
     [
@@ -361,6 +361,7 @@ test('there is one binary for each variant, and one for training', () => {
       'glassformer-relaxed.wasm',
       'glassformer-simd-threads.wasm',
       'glassformer-simd.wasm',
+      'glassformer-train-threads.wasm',
       'glassformer-train.wasm',
     ],
   );

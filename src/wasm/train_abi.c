@@ -17,6 +17,7 @@ struct gf_run {
     struct gf_bpe bpe;
     struct gf_data data, valid;
     struct gf_trainer trainer;
+    struct gf_pool *pool;   /* the caller's */
     int32_t tried, is_open; /* gf_train_open has been called; it has succeeded */
 };
 
@@ -45,6 +46,9 @@ void gf_train_close(struct gf_run *r) {
 int32_t gf_train_set(struct gf_run *r, const char *key, double x, struct gf_error *err) {
     return gf_recipe_set(&r->recipe, key, x, err);
 }
+
+/* Share out the steps of a run that is not open yet. pool: of gf_pool_open; it outlives the run. */
+void gf_train_set_pool(struct gf_run *r, struct gf_pool *pool) { r->pool = pool; }
 
 /* Use the vocabulary of a tokenizer.json that gf_bpe_write has written; without this call gf_train_open learns one from
  * the text. */
@@ -86,7 +90,7 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
         status = open_data(r, &r->valid, valid, n_valid, 0, err);
     else
         free(valid);
-    if (status == GF_OK) status = gf_trainer_open(&r->trainer, c, o, &r->data, gf_gemm, NULL, err);
+    if (status == GF_OK) status = gf_trainer_open(&r->trainer, c, o, &r->data, gf_gemm, r->pool, err);
     r->is_open = status == GF_OK;
     return status;
 }

@@ -119,14 +119,17 @@ for (const engine of ENGINES) {
           });
         }
 
-        test("training has Node's losses, file, checkpoint and depth", async () => {
+        test("training with two threads, or with one where they cannot be, has Node's losses, file, checkpoint and depth", async () => {
+          const before = server.requests.length;
           assert.deepEqual(
             await page.evaluate((text) => {
               const { library, programme } = /** @type {any} */ (window);
-              return programme.trains(library, text);
+              return programme.trains(library, text, 2);
             }, STORIES),
-            await once('training', () => trains(library, STORIES)),
+            await once('training', () => trains(library, STORIES, 1)),
           );
+          const wanted = server.requests.slice(before).filter((url) => /train-threads\.wasm/.test(url));
+          assert.equal(wanted.length, Number(isolate));
         });
 
         for (const cache of ['cache-storage', 'opfs']) {

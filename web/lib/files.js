@@ -23,6 +23,7 @@ const ADDRESSES = {
   relaxed: () => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url),
   'relaxed-threads': () => new URL('./wasm/glassformer-relaxed-threads.wasm', import.meta.url),
   train: () => new URL('./wasm/glassformer-train.wasm', import.meta.url),
+  'train-threads': () => new URL('./wasm/glassformer-train-threads.wasm', import.meta.url),
 };
 
 let embeddedOnly = false;

@@ -501,6 +501,8 @@ export async function toSafetensors(tensors) {
  * @property {number} [validateEvery] steps between validations; default 50; 0: only after the last
  * @property {Uint8Array | null} [checkpoint] continue from Training.checkpoint(), bit for bit; data and configuration
  *   must be the same
+ * @property {number} [threads]       1 to 64, as of load; the results are the same. Two share a step, more change
+ *   nothing
  * @property {string | URL | (() => Worker | Promise<Worker>)} [worker] the address of a copy of dist/train_worker.js,
  *   or a function that starts a worker which imports 'glassformer/train_worker'; default: the package's own
  * @property {AbortSignal} [signal]   aborted: the run ends as by dispose, and its calls reject with the signal's reason

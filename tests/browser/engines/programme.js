@@ -165,8 +165,9 @@ async function adapts(library, model) {
  * A few steps of training: the losses, the resulting model, an adapter for it, and the result of depth().
  * @param {any} library
  * @param {string} text
+ * @param {number} [threads]
  */
-export async function trains(library, text) {
+export async function trains(library, text, threads) {
   const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 32 },
     losses = [],
     ids = [];
@@ -176,6 +177,7 @@ export async function trains(library, text) {
     batchTokens: 128,
     validation: 0.1,
     validateEvery: 4,
+    threads,
   });
   for await (const { loss, norm, validation, tokensPerSecond } of run) {
     losses.push(loss, norm, validation?.nats ?? null);

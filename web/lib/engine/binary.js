@@ -48,11 +48,12 @@ export async function engineModule({ backend, threaded = false, wasm, warnings =
 
 /**
  * The compiled binary that trains.
+ * @param {'train'|'train-threads'} [file]
  * @returns {Promise<WebAssembly.Module>}
  */
-export async function trainerModule() {
+export async function trainerModule(file = 'train') {
   chooseBackend();
-  return compilePackaged('train', 'train');
+  return compilePackaged(file, 'train');
 }
 
 /**

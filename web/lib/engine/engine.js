@@ -7,7 +7,7 @@ import { Instance, instantiate } from './instance.js';
 import { EngineSession } from './engine_session.js';
 import { readTensor, readTop, words } from './structs.js';
 import { sharedMemory, whyNoThreads } from './features.js';
-import { startHelpers, threadCount } from './threads.js';
+import { openPool, threadCount } from './threads.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array<ArrayBuffer>, shape: number[]}} Tensor row-major, a copy */
@@ -224,22 +224,18 @@ export class Engine extends Instance {
    */
   startThreads(threads, onHelper, file = globalThis.location?.href) {
     if (!this.#module || this.#pool) return;
-    const module = this.#module;
-    const { memory, x } = this;
     if (!file) {
       this.#threads = 'one thread: the address of the worker file is unknown';
       return;
     }
-    const n = threads ?? threadCount(x.gf_abi_model_bytes(this.model));
+    const n = threads ?? threadCount(this.x.gf_abi_model_bytes(this.model));
     if (n === 1) {
       this.#threads = 'one thread: enough for this model';
       return;
     }
     this.backend; // the first call of gf_backend writes a cache in memory, which other threads then only read
-    const pool = (this.#pool = x.gf_pool_open(n));
-    if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be allocated`);
-    x.gf_model_set_pool(this.model, pool);
-    startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), onHelper);
+    this.#pool = openPool(this, this.#module, n, file, onHelper);
+    this.x.gf_model_set_pool(this.model, this.#pool);
     this.#threads = `${n} threads`;
   }
 

@@ -92,6 +92,7 @@ export const TRAIN_OPTIONS = {
   worker: workerFile,
   muon: flag,
   initScaled: flag,
+  threads: anyNumber,
   vocabSize: anyNumber,
   tokenizer: vocabulary,
   validation: heldOut,

@@ -2,7 +2,10 @@
 import { Rate } from '../base/clock.js';
 import { Trainer } from './trainer.js';
 import { LoraTrainer } from './lora_trainer.js';
-import { listen, post, postError, watched } from '../worker/port.js';
+import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
+import { help } from '../engine/thread.js';
+import { openPool } from '../engine/threads.js';
+import { listen, port, post, postError, watched } from '../worker/port.js';
 import { camelConfig } from '../config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { parameterTable } from '../config/roster.js';
@@ -20,6 +23,8 @@ import { parameterTable } from '../config/roster.js';
  * @property {number} validateEvery      in steps; 0: only after the last one
  * @property {Uint8Array | null} checkpoint  to continue from
  * @property {import('./lora_trainer.js').LoraPlan} [lora]  train an adapter, for weights that are given afterwards
+ * @property {number} [threads]  the option of train
+ * @property {string} [helper]   address of the worker's file, which helper threads run too
  */
 /**
  * One step of a training run.
@@ -78,8 +83,10 @@ const calls = {
    * Start the run.
    * @param {Order} order
    */
-  async open({ config, options, checkpoint, text, held, validateEvery, ...order }) {
-    const t = await (order.lora ? LoraTrainer : Trainer).start(await engine);
+  async open({ config, options, checkpoint, text, held, validateEvery, threads, ...order }) {
+    const module = await engine,
+      t = await (order.lora ? LoraTrainer : Trainer).start(module, sharedMemory);
+    startThreads(t, module, threads, order.helper);
     const vocabulary = text ? null : order.tokenizer;
     plan = { steps: options.steps, validateEvery, held, vocabulary };
     t.configure(config, options);
@@ -198,6 +205,24 @@ const calls = {
 
 const utf8 = new TextEncoder();
 
+/** Threads that share a step, at most: it is computed in two halves, GF_LANES in src/train/trainer.h. */
+const MOST_THREADS = 2;
+
+/**
+ * Start helper threads for a run that is not open yet, where its memory is shared. The results are those of one thread.
+ * @param {Trainer} t
+ * @param {WebAssembly.Module} module  of its instance
+ * @param {number} [threads]  the option of train
+ * @param {string} [file]  address of the worker's file; default: that of this worker
+ */
+function startThreads(t, module, threads = defaultThreads(), file = globalThis.location?.href) {
+  if (t.memory.buffer instanceof ArrayBuffer || !file || whyNoThreads(threads) !== null) return;
+  const pool = openPool(t, module, Math.min(threads, MOST_THREADS), file, (helperPort) =>
+    port.postMessage({ helperPort }, [helperPort]),
+  );
+  t.x.gf_train_set_pool(t.run, pool);
+}
+
 /**
  * What the caller learns of a run that is open.
  * @param {Trainer} t
@@ -297,6 +322,7 @@ const engine = new Promise((resolve) => {
 });
 
 listen(async (data) => {
+  if (data.help) return help(data.help);
   if (data.engine) return deliver(data.engine);
   const { id, method, args } = data;
   try {

@@ -22,10 +22,11 @@ export class Trainer extends Instance {
   /**
    * Create an instance.
    * @param {WebAssembly.Module} module see binary.js
+   * @param {() => WebAssembly.Memory} [sharedMemory]  creates the memory of a binary with threads
    * @returns {Promise<Trainer>}
    */
-  static async start(module) {
-    return new this((await instantiate(module)).exports);
+  static async start(module, sharedMemory) {
+    return new this((await instantiate(module, sharedMemory)).exports);
   }
 
   /**

@@ -6,6 +6,7 @@ import { Tokenizer } from '../tokenizer.js';
 import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';
+import { whyNoThreads } from '../engine/features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf, learntVocabularies } from './train_order.js';
 
@@ -21,12 +22,16 @@ const MOST_AHEAD = 32;
  * Start a worker for training, and compile its binary.
  * @param {Exclude<import('../worker/start.js').WorkerOption, boolean>} [workerOption]
  * @param {AbortSignal} [signal]
+ * @param {number} [threads]  the option of train
  */
-async function startTrainer(workerOption, signal) {
-  const engine = trainerModule();
+async function startTrainer(workerOption, signal, threads) {
+  const engine =
+    whyNoThreads(threads, true) === null
+      ? trainerModule('train-threads').catch(() => trainerModule())
+      : trainerModule();
   engine.catch(() => {}); // the first call reports the error
-  const { worker } = await startWorker('train_worker', workerOption, signal);
-  return { remote: new WorkerModel(worker, 'run'), engine };
+  const { worker, address } = await startWorker('train_worker', workerOption, signal);
+  return { remote: new WorkerModel(worker, 'run'), engine, helper: address ?? undefined };
 }
 
 /**
@@ -51,7 +56,8 @@ export async function startTraining(config, data, options, onStart) {
  * @returns {Promise<TrainingRun>}
  */
 async function start(config, data, options, onStart) {
-  const { signal: stop, worker } = options;
+  const { signal: stop, worker, threads } = options;
+  if (threads !== undefined) numberInRange('threads', threads, 1, 64, true);
   stop?.throwIfAborted();
   /**
    * @param {Order} order
@@ -60,11 +66,11 @@ async function start(config, data, options, onStart) {
    */
   const opened = async (order, batchOf, adapter) => {
     stop?.throwIfAborted();
-    const { remote, engine } = await startTrainer(worker, stop);
+    const { remote, engine, helper } = await startTrainer(worker, stop, threads);
     const run = new TrainingRun(remote, engine, stop, batchOf, adapter);
     onStart(run);
     try {
-      return { run, tokenizer: await run.open(order) };
+      return { run, tokenizer: await run.open({ ...order, threads, helper }) };
     } catch (error) {
       run.dispose();
       throw error;
@@ -290,7 +296,7 @@ async function measureDepth(config, seed, tokens, given) {
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
   given?.throwIfAborted();
-  const { remote, engine } = await startTrainer(undefined, given);
+  const { remote, engine } = await startTrainer(undefined, given, 1);
   const stop = () => remote.close();
   given?.addEventListener('abort', stop, { once: true });
   try {
