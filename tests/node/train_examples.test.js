@@ -102,6 +102,14 @@ test('a list of ids alone predicts each token after the first', async () => {
   assert.deepEqual(a, b);
 });
 
+// A list with more examples than a call has arguments ended with an internal error.
+test('200,000 examples are taken', async () => {
+  const examples = Array.from({ length: 200000 }, (_, i) => [i % 5, 1]);
+  const run = train({ d_model: 8, n_layers: 1, n_heads: 1, vocab_size: 5 }, { examples }, { steps: 1 });
+  assert.ok((await run.next()).value.loss > 0);
+  await run.dispose();
+});
+
 test('addition is learnt, and the texts of the vocabulary are those of the tokenizer', async () => {
   const vocabulary = ['0', '1', '2', '3', '4', '='];
   const options = { steps: 60, batchTokens: 4096, lr: 0.01, validation: 0.2, validateEvery: 0 };

@@ -190,6 +190,9 @@ function inEpochs(list, size, seed, packed) {
     );
 }
 
+/** The largest of numbers from 1 up, which may be more than a call has arguments. @param {number[]} list */
+const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
+
 /**
  * What a run on examples needs: the completed configuration, the trainer's sizes, and the batch of each step.
  * @param {ExampleSet} data
@@ -207,7 +210,7 @@ export function planOf(data, { seed, batchTokens, validation }, configOf, given 
   )
     if (vocabulary !== undefined) fail('bad-argument', 'the vocabulary is no list of different texts');
   const isStream = typeof examples === 'function';
-  const longest = isStream ? 127 : Math.max(1, ...Array.from(examples, lengthOf));
+  const longest = isStream ? 127 : largest(Array.from(examples, lengthOf));
   const config = configOf({ vocab_size: words?.length, context_length: longest + 1 });
   const texts = words ?? Array.from({ length: config.vocab_size }, (_, id) => String(id));
   if (texts.length !== config.vocab_size)
@@ -221,7 +224,7 @@ export function planOf(data, { seed, batchTokens, validation }, configOf, given 
     : splitOf(checkedList(examples, 'the examples', config, masks), validation, seed);
   if (validation !== null && typeof validation !== 'number')
     split.held = checkedList(validation, 'validation', config, masks);
-  const most = isStream ? config.context_length : Math.max(...split.all.map(rowsOf));
+  const most = isStream ? config.context_length : largest(split.all.map(rowsOf));
   const total = split.all.reduce((sum, example) => sum + rowsOf(example), 0);
   const rows = isStream ? batchTokens : Math.min(batchTokens, total);
   if (rows < most) fail('bad-option', `batchTokens is ${batchTokens}, less than one example of ${most} tokens`);
