@@ -224,3 +224,21 @@ pageTest(
     }
   },
 );
+
+pageTest('an encoder learns masked tokens, and its samples are blanks that it fills', TRAIN, async ({ page }) => {
+  await train(page, { steps: 10, every: 10, objective: 'masked' });
+  await trained(page, /^Done, 10 steps/);
+  await counts(page, '.samples li', 2);
+  assert.match(await page.locator('.samples .story').last().textContent(), /\[MASK\].* → [^[]+$/s);
+  await button(page, 'Use this model in the page').press('Enter');
+  await says(page, '.pill', /^trained here, 10 steps/);
+});
+
+pageTest('an encoder-decoder learns pairs of source and target', TRAIN, async ({ page }) => {
+  const lines = Array.from({ length: 40 }, (_, i) => `${'abcdefgh'[i % 8]}${i}\t${i}`).join('\n');
+  await page.locator('#train-text').fill(lines);
+  await train(page, { steps: 10, every: 10, objective: 'pairs' });
+  await trained(page, /^Done, 10 steps/);
+  await counts(page, '.samples li', 2);
+  assert.match(await page.locator('.samples .story').last().textContent(), /^a0 → /);
+});

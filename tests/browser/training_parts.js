@@ -17,8 +17,9 @@ export const settings = (page) =>
   });
 
 /** The smallest of the presets, for so many steps. */
-export async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
+export async function train(page, { steps = 30, every = 10, block = 'modern', objective = 'next' } = {}) {
   await settings(page);
+  await page.locator('#train-objective').selectOption(objective);
   await page.locator('#train-preset').selectOption('one layer, one head');
   await page.locator('#train-block').selectOption(block);
   await page.locator('#train-steps').fill(String(steps));

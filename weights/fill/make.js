@@ -3,13 +3,14 @@
 //
 //   node weights/fill/make.js TRAIN.txt VALID.txt [FOLDER]     default: this folder
 //
-// The texts are those of weights/stories.recipe. Writes the model's files, the weights as F16, and loss.csv, anew after
-// each validation; then prints the loss and accuracy of guessing by the frequency of the tokens.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+// The texts are those of weights/stories.recipe. Writes the model's files, the weights as F16, and loss.csv; then prints
+// the loss and accuracy of guessing by the frequency of the tokens.
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { train } from '../../web/lib/index.js';
 import { toHalf } from '../../web/lib/convert/encode_half.js';
+import { makeModel } from '../train_examples.js';
 
 const SEPARATOR = '<|endoftext|>';
 const HELD_OUT = 200; // stories that are validated with
@@ -63,16 +64,5 @@ function byFrequency(tokenizer) {
 
 const options = { vocabSize: 1024, steps: 3600, batchTokens: 2048, validateEvery: 100, seed: 1 };
 const run = train(CONFIG, text, { ...options, validation });
-const curve = ['step,loss,accuracy,held_out_loss,held_out_accuracy'];
-const began = Date.now();
-mkdirSync(folder, { recursive: true });
-for await (const { step, loss, accuracy, validation: held } of run) {
-  if (!held) continue;
-  curve.push([step, ...[loss, accuracy, held.nats, held.accuracy].map((x) => x.toPrecision(5))].join());
-  console.log(curve.at(-1), `${Math.round((Date.now() - began) / 60000)} min`);
-  for (const { name, bytes } of await run.files())
-    writeFileSync(join(folder, name), name.endsWith('.safetensors') ? inHalf(bytes) : bytes);
-  writeFileSync(join(folder, 'loss.csv'), `${curve.join('\n')}\n`);
-}
+await makeModel(folder, run, (name, bytes) => (name.endsWith('.safetensors') ? inHalf(bytes) : bytes));
 console.log('by frequency:', byFrequency(run.tokenizer));
-await run.dispose();

@@ -2,7 +2,7 @@
 import { byLayer, claimRows, curvesOf, largest, mean } from './measures.js';
 
 /** @import { Model, Tensor } from '../index.js' */
-/** @import { Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
 /**
  * What a blank gave. ranks: of the right token after each layer, from 1; right: with both sides, the left, the right.
  * @typedef {{token: number, ranks: number[], right: boolean[]}} Blank
@@ -77,6 +77,32 @@ async function averaged(model, text) {
 }
 
 /**
+ * Which second sentence is nearest to each first one, by averaged states and by averaged token embeddings.
+ * @param {Model} model
+ * @param {number} n  pairs
+ */
+async function paraphrases(model, n) {
+  const pairs = PAIRS.slice(0, n);
+  const vectors = (/** @type {(text: string) => Promise<Tensor>} */ of) =>
+    Promise.all([0, 1].map((side) => Promise.all(pairs.map((pair) => of(pair[side])))));
+  const [states, words] = [
+    await vectors((text) => model.embed(text, { normalize: true })),
+    await vectors((text) => averaged(model, text)),
+  ].map(([a, b]) => cosines(a, b));
+  const labels = pairs.map((_, i) => String(i + 1));
+  const columns = { name: 'second sentence', labels };
+  const title = 'First sentences beside second ones, by their states';
+  const matrix = byLayer('sentences', title, 'cosine', states, [0.5, 1], columns);
+  const texts = pairs.map(([a, b], i) => ({ name: `pair ${i + 1}`, text: `${a} ${b}` }));
+  /** @type {Figure[]} */
+  const figures = [
+    { ...matrix, rows: { name: 'first sentence', labels } },
+    { id: 'pairs', kind: 'texts', title: 'The sentences', texts },
+  ];
+  return { figures, n, found: [states, words].map((table) => table.filter((row, i) => best(row) === i).length) };
+}
+
+/**
  * @param {LabOptions & {change: number}} options
  * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
  */
@@ -112,20 +138,8 @@ async function* run({ model: given, size, change }) {
       ],
     };
   }
-  const sentences = PAIRS.slice(0, size === 'short' ? 2 : PAIRS.length);
-  const columns = [0, 1].map((side) => sentences.map((pair) => pair[side]));
-  const vectors = (/** @type {(text: string) => Promise<Tensor>} */ of) =>
-    Promise.all(columns.map((texts) => Promise.all(texts.map(of))));
-  const [states, words] = [
-    await vectors((text) => model.embed(text, { normalize: true })),
-    await vectors((text) => averaged(model, text)),
-  ].map(([a, b]) => cosines(a, b));
-  const matrix = byLayer('sentences', 'Sentences beside others, by their states', 'cosine', states, [0, 1], {
-    name: 'second sentence',
-    labels: columns[1],
-  });
-  yield { progress: 1, doing: 'sentences', figures: [{ ...matrix, rows: { name: 'sentence', labels: columns[0] } }] };
-  const found = [states, words].map((table) => table.filter((row, i) => best(row) === i).length);
+  const { figures, found, n } = await paraphrases(model, size === 'short' ? 2 : PAIRS.length);
+  yield { progress: 1, doing: 'sentences', figures };
   const counts = blanks.map(({ token }) => blanks.filter((other) => other.token === token).length);
   const [commonest, [both, left, right]] = [
     Math.round((100 * largest(counts)) / blanks.length),
@@ -137,7 +151,7 @@ async function* run({ model: given, size, change }) {
       [`${both} % of ${blanks.length}, the commonest token ${commonest} %`, both >= 3 * commonest],
       [`${both} %, from the left ${left} %, from the right ${right} %`, both >= Math.max(left, right) + 5],
       [ranks.map((rank) => rank.toFixed(1)).join(', '), ranks.every((rank, i) => !i || rank < ranks[i - 1])],
-      [`${found[0]} of ${sentences.length}, by averaged embeddings ${found[1]}`, found[0] <= found[1]],
+      [`${found[0]} of ${n}, by averaged embeddings ${found[1]}`, found[0] <= found[1]],
     ],
   };
 }

@@ -14,6 +14,7 @@ export const TRAIN = {
   file: 'Open a text file',
   begins: 'samples begin',
   settings: 'Model and training',
+  objective: 'It learns',
   preset: 'Begin with',
   custom: 'custom',
   steps: 'as fit in 20 s',
@@ -60,6 +61,13 @@ export const BLOCKS = {
   modern: 'modern: RMSNorm, SwiGLU, rotary',
   classical: 'GPT-2: LayerNorm, GELU, learned',
   original: '2017: post-norm, ReLU, sinusoids',
+};
+
+/** What is predicted. @type {Record<import('../views/train/setup.js').Objective, string>} */
+export const OBJECTIVES = {
+  next: 'the next token (decoder)',
+  masked: 'masked tokens, 15 % of the text (encoder)',
+  pairs: 'a target for each source: lines of source, tab, target (encoder-decoder)',
 };
 
 /** The loss curve's words. */

@@ -1,9 +1,10 @@
 // setup.js - what can be set of a training run: the model's architecture and the options of training
 
 /** @typedef {'modern' | 'classical' | 'original'} Block */
+/** What is predicted. @typedef {'next' | 'masked' | 'pairs'} Objective */
 /**
  * Values of the form's fields, by their keys.
- * @typedef {{ block: Block, n_layers: number, n_heads: number, d_model: number, vocab_size: number,
+ * @typedef {{ objective: Objective, block: Block, n_layers: number, n_heads: number, d_model: number, vocab_size: number,
  *   context_length: number, steps: number | null, every: number | null, seed: number | null }} Values
  */
 
@@ -26,6 +27,15 @@ const BLOCKS = {
     ...BIASES,
   }),
 };
+
+/** Stacks by objective. @type {Record<Objective, (layers: number) => Record<string, any>>} */
+const KINDS = {
+  next: () => ({ kind: 'decoder' }),
+  masked: () => ({ kind: 'encoder', mlm_head: true }),
+  pairs: (n_encoder_layers) => ({ kind: 'encoder_decoder', n_encoder_layers }),
+};
+/** Targets of each token of a batch. @type {Record<Objective, number>} */
+const TARGETS = { next: 1, masked: 0.15, pairs: 1 };
 
 /** @type {Record<string, Partial<Values>>} */
 export const PRESETS = {
@@ -54,7 +64,7 @@ export const RANGES = { steps: [1, 100_000], every: [1, 100_000], seed: [0, 4294
 
 /** @type {Values} */
 export const FIRST = {
-  ...{ block: 'modern', n_layers: 2, n_heads: 4, d_model: 64 },
+  ...{ objective: 'next', block: 'modern', n_layers: 2, n_heads: 4, d_model: 64 },
   ...{ vocab_size: 384, context_length: 64, steps: null, every: null, seed: 1 },
 };
 
@@ -66,13 +76,14 @@ function within(key, value) {
 
 /** @param {Values} values */
 export function setupOf(values) {
-  const { block, n_layers, n_heads, d_model, vocab_size, context_length } = values;
+  const { objective, block, n_layers, n_heads, d_model, vocab_size, context_length } = values;
   const steps = within('steps', values.steps);
   return {
     config: {
-      ...{ kind: 'decoder', d_model, n_layers, n_heads, context_length, tie_word_embeddings: true },
+      ...{ ...KINDS[objective](n_layers), d_model, n_layers, n_heads, context_length, tie_word_embeddings: true },
       ...BLOCKS[block](d_model),
     },
+    objective,
     /** Of the library's `train`, without `steps`. */
     options: {
       vocabSize: vocab_size,
@@ -83,14 +94,15 @@ export function setupOf(values) {
     steps, // null: as many as fit into SECONDS
     /** Steps between two samples. */
     every: within('every', values.every) ?? Math.max(1, Math.round((steps ?? 400) / LOOKS)),
-    gguf: block !== 'original', // whether that format knows such a model
+    gguf: objective === 'next' && block !== 'original', // whether that format knows such a model
   };
 }
 
 /**
  * Steps that fit into SECONDS at this speed, in whole tens.
- * @param {number} tokensPerSecond
+ * @param {number} targetsPerSecond
  * @param {number} batchTokens
+ * @param {Objective} objective
  */
-export const stepsFor = (tokensPerSecond, batchTokens) =>
-  Math.min(2000, Math.max(60, 10 * Math.round((SECONDS * tokensPerSecond) / batchTokens / 10)));
+export const stepsFor = (targetsPerSecond, batchTokens, objective) =>
+  Math.min(2000, Math.max(60, 10 * Math.round((SECONDS * targetsPerSecond) / TARGETS[objective] / batchTokens / 10)));

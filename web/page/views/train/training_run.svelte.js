@@ -87,7 +87,8 @@ export class TrainingRun {
     if (this.busy) return;
     const { signal } = (this.#stopping = new AbortController());
     const setup = setupOf(this.values);
-    this.asked = { ...setup, prompt: this.begins || firstWord(this.text), material: this.text };
+    const first = setup.objective === 'pairs' ? this.text.trim().split('\t')[0] : firstWord(this.text);
+    this.asked = { ...setup, prompt: this.begins || first, material: this.text };
     this.#steps = [];
     this.alarm = '';
     this.#enter(setup.steps ? 'starting' : 'timing');
@@ -110,8 +111,8 @@ export class TrainingRun {
   }
   /** @param {number} steps @param {AbortSignal} signal */
   #begin(steps, signal) {
-    const { config, material, options } = this.asked;
-    return train(/** @type {any} */ (config), stories(material), {
+    const { config, material, objective, options } = this.asked;
+    return train(/** @type {any} */ (config), objective === 'pairs' ? material : stories(material), {
       ...options,
       steps,
       validation: material.length * HELD > 60 ? HELD : null,
@@ -129,7 +130,7 @@ export class TrainingRun {
       await trial.dispose();
     }
     speeds.sort((a, b) => a - b);
-    return stepsFor(speeds[speeds.length >> 1], this.asked.options.batchTokens);
+    return stepsFor(speeds[speeds.length >> 1], this.asked.options.batchTokens, this.asked.objective);
   }
 
   /** Read steps until they end or the visitor ends them; another reader goes on from there. */
@@ -173,19 +174,22 @@ export class TrainingRun {
   /** Make a model of the weights as they are and show what it writes and where it looks, while training goes on.
    * @param {number} step */
   async #examine(step) {
-    const { prompt, material } = this.asked;
+    const { prompt, material, objective } = this.asked;
     // asked for at once: of this step, or of one that came with it
     const [api] = await Promise.all([this.training.model({ dtype: 'f32' }), this.#looking]);
     const look = async () => {
       try {
-        if (!this.sentence.length) await this.#learnSentence(api, material);
-        const ids = this.sentence.map((t) => t.id);
-        const { captured } = await api.forward(ids, { capture: ['*attn.hook_pattern'] });
+        if (objective !== 'pairs' && !this.sentence.length) await this.#learnSentence(api, material);
+        if (objective === 'next') await this.#film(api, step);
         const options = { maxTokens: Math.min(SAMPLE, api.contextLength - 8), temperature: 0.6, seed: 1 };
-        let text = '';
-        for await (const { text: piece } of api.generate(prompt, options)) text += piece;
-        this.frames = thinned([...this.frames, frameOf(step, api.config, captured, ids)]);
-        this.samples = thinned([...this.samples, { step, prompt, text }]);
+        const ids = this.sentence.map((t) => t.id);
+        const sample =
+          objective === 'masked'
+            ? await filledSample(api, ids)
+            : objective === 'pairs'
+              ? { prompt, text: ` → ${(await api.complete('', { ...options, source: prompt })).text}` }
+              : { prompt, text: (await api.complete(prompt, options)).text };
+        this.samples = thinned([...this.samples, { step, ...sample }]);
       } catch (error) {
         this.complain(error);
       } finally {
@@ -193,6 +197,13 @@ export class TrainingRun {
       }
     };
     this.#looking = look();
+  }
+
+  /** Where the heads of a decoder look in the sentence of the film. @param {any} api @param {number} step */
+  async #film(api, step) {
+    const ids = this.sentence.map((t) => t.id);
+    const { captured } = await api.forward(ids, { capture: ['*attn.hook_pattern'] });
+    this.frames = thinned([...this.frames, frameOf(step, api.config, captured, ids)]);
   }
 
   /** The sentence of the film, and how often each token comes. @param {any} api @param {string} material */
@@ -210,6 +221,16 @@ export class TrainingRun {
     }));
     this.unigram = unigramLoss(ids);
   }
+}
+
+/** Every fourth token hidden, and what an encoder says that it is. @param {any} api @param {number[]} ids */
+async function filledSample(api, ids) {
+  const [mask] = await api.encode('[MASK]', { addSpecialTokens: false });
+  const hidden = ids.map((id, i) => (i % 4 === 2 ? mask : id));
+  const { data, shape } = (await api.forward(hidden)).logits;
+  const best = (/** @type {Float32Array} */ row) => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
+  const filled = hidden.map((id, i) => (id === mask ? best(data.subarray(i * shape[1], (i + 1) * shape[1])) : id));
+  return { prompt: await api.decode(hidden), text: ` → ${await api.decode(filled)}` };
 }
 
 /** @template {{ step: number }} T @param {T[]} looks */
