@@ -142,6 +142,12 @@ test('a text is encoded with the model’s tokenizer; validation, a checkpoint a
     (await model.encode('Once upon a time there was a robot named Zork.')).length +
       (await model.encode('Zork ate a bolt. It was good.')).length,
   );
+  const [one, two] = await Promise.all([1, 2].map((threads) => losses(run(model, text, { ...options, threads }))));
+  assert.deepEqual(one, two);
+  assert.deepEqual(
+    one,
+    steps.map(({ loss }) => loss),
+  );
   const begun = run(model, text, options);
   for await (const { step } of begun) if (step === 3) break;
   const checkpoint = await begun.checkpoint();
