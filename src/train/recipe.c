@@ -20,6 +20,7 @@ static const struct option options[] = {
     {"batch_tokens", AT(options.batch_tokens), INT32, 1, 1 << 30},
     {"micro_tokens", AT(options.micro_tokens), INT32, 1, 1 << 30},
     {"warmup", AT(options.warmup), FLOAT, 0, 1},
+    {"schedule", AT(options.schedule), INT32, 0, GF_N_SCHEDULES - 1},
     {"final_rate", AT(options.final_rate), FLOAT, 0, 1},
     {"dropout", AT(options.dropout), FLOAT, 0, 0.99},
     {"average", AT(options.average), FLOAT, 0, 1},
@@ -54,6 +55,7 @@ void gf_recipe_print_keys(void) {
     }
     printf("how to train, and what happens unless it says otherwise:\n");
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].offset == AT(options.schedule)) continue; /* a word */
         const void *at = (const char *)&r + options[i].offset;
         double x = 0;
         switch (options[i].type) {
@@ -65,7 +67,8 @@ void gf_recipe_print_keys(void) {
         }
         printf("  %s = %g\n", options[i].name, x);
     }
-    printf("texts:\n  name, groups, tokenizer, data_sha256, teacher, task (stories or pairs)\n");
+    printf("texts:\n  name, groups, tokenizer, data_sha256, teacher, task (stories or pairs),\n"
+           "  schedule (cosine, linear, constant or wsd)\n");
 }
 
 void gf_recipe_defaults(struct gf_recipe *r) {
@@ -163,6 +166,12 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
         r->pairs = !strcmp(value, "pairs");
         if (r->pairs || !strcmp(value, "stories")) return GF_OK;
         return gf_fail(err, GF_ERR_CONFIG, "task: %s, expected stories or pairs", value);
+    }
+    if (!strcmp(key, "schedule")) {
+        int32_t k = 0;
+        while (k < GF_N_SCHEDULES && strcmp(value, gf_schedule_words[k])) k++;
+        if (k < GF_N_SCHEDULES) return gf_recipe_set(r, key, k, err);
+        return gf_fail(err, GF_ERR_CONFIG, "schedule: %s, expected cosine, linear, constant or wsd", value);
     }
     const int32_t field = gf_field_find(key);
     if (field >= 0) return set_field(r, field, value, err);

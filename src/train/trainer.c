@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const gf_schedule_words[GF_N_SCHEDULES] = {"cosine", "linear", "constant", "wsd"};
+
 void gf_trainer_defaults(struct gf_trainer_options *o) {
     *o = (struct gf_trainer_options){
         .steps = 1000,
@@ -117,9 +119,14 @@ void gf_trainer_adapt(struct gf_trainer *t) {
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
     const double warm = floor((double)o->warmup * (double)o->steps + 0.5), at = (double)step;
     if (at <= warm && warm > 0) return (float)(at / warm);
-    const double done = (at - warm) / fmax(1, (double)o->steps - warm),
-                 wave = 0.5 * (1 + cos(3.14159265358979323846 * fmin(done, 1)));
-    return (float)((double)o->final_rate + (1 - (double)o->final_rate) * wave);
+    const double done = fmin((at - warm) / fmax(1, (double)o->steps - warm), 1), last = (double)o->final_rate;
+    double above = 1; /* share of the difference to the last rate */
+    switch (o->schedule) {
+    case GF_COSINE: above = 0.5 * (1 + cos(3.14159265358979323846 * done)); break;
+    case GF_LINEAR: above = 1 - done; break;
+    case GF_WSD: above = fmin(1, 5 * (1 - done)); break;
+    }
+    return (float)(last + (1 - last) * above);
 }
 
 /* Run the passes of one lane; leaves the sum of their losses and gradients in it. */

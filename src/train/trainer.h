@@ -12,12 +12,18 @@
 #define GF_STEPS_MOST  INT64_C(1000000000000000)
 #define GF_TOKENS_MOST (INT64_C(1) << 53)
 
+/* How the learning rate falls after the warm-up: as a half wave, along a line, not at all, or along a line in the last
+ * fifth of the other steps (warm-up, stable, decay: Hu 2024; a fifth: Haegele 2024). */
+enum gf_schedule { GF_COSINE, GF_LINEAR, GF_CONSTANT, GF_WSD, GF_N_SCHEDULES };
+extern const char *const gf_schedule_words[GF_N_SCHEDULES];
+
 struct gf_trainer_options {
     int64_t steps;
     int32_t batch_tokens; /* tokens of a step, at most: only whole windows are used */
     int32_t micro_tokens; /* tokens of one pass, at most; batch_tokens is a multiple */
     float warmup;         /* share of the steps during which the learning rate rises from 0 */
-    float final_rate;     /* learning rate at the end of the cosine, as a share of the highest */
+    int32_t schedule;     /* enum gf_schedule */
+    float final_rate;     /* learning rate at the end of the run, as a share of the highest; not of GF_CONSTANT */
     float dropout;
     float average; /* decay of the running average of the weights; 0: none */
     uint64_t seed;

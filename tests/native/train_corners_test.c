@@ -85,6 +85,18 @@ static void the_learning_rate_ends_at_final_rate(void) {
     CHECK_NEAR(gf_trainer_rate(&o, 55), 0.625, 1e-6);
     for (int64_t step = 100; step < 400; step += 37)
         CHECK_NEAR(gf_trainer_rate(&o, step), 0.25, 1e-6); /* after the last step */
+    static const double at_91[] = {[GF_LINEAR] = 0.325, [GF_CONSTANT] = 1, [GF_WSD] = 0.625};
+    for (o.schedule = GF_LINEAR; o.schedule <= GF_WSD; o.schedule++) {
+        CHECK_NEAR(gf_trainer_rate(&o, 5), 0.5, 1e-6);
+        CHECK_NEAR(gf_trainer_rate(&o, 91), at_91[o.schedule], 1e-6);
+        CHECK_NEAR(gf_trainer_rate(&o, 300), o.schedule == GF_CONSTANT ? 1 : 0.25, 1e-6);
+    }
+    struct gf_recipe r;
+    struct gf_error err;
+    gf_recipe_defaults(&r);
+    CHECK_INT(gf_recipe_line(&r, "schedule = wsd", &err), GF_OK);
+    CHECK_INT(r.options.schedule, GF_WSD);
+    CHECK_INT(gf_recipe_line(&r, "schedule = 3", &err), GF_ERR_CONFIG);
 }
 
 /* Each pass, step and seed drops other elements. With a learning rate of 0 only dropout changes the loss of a text. */

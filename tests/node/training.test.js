@@ -32,6 +32,40 @@ describe('learning', () => {
     });
   });
 
+  test('the rates follow the schedule', async () => {
+    const [warm, last, steps] = [4, 0.1, 24];
+    const shapes = {
+      cosine: (done) => (1 + Math.cos(Math.PI * done)) / 2,
+      linear: (done) => 1 - done,
+      constant: () => 1,
+      wsd: (done) => (done < 0.8 ? 1 : (1 - done) / 0.2),
+    };
+    const first = {};
+    for (const [schedule, shape] of Object.entries(shapes)) {
+      const end = schedule === 'constant' ? 1 : last;
+      const options = { ...small, steps, warmup: warm / steps, finalRate: last, schedule, lr: 0.002, muonLr: 0.01 };
+      const all = await trained(tiny, text, options, (_, list) => list);
+      for (const { step, rate, lr, muonLr } of all) {
+        const wanted = step <= warm ? step / warm : end + (1 - end) * shape((step - warm) / (steps - warm));
+        assert.ok(Math.abs(rate - wanted) < 1e-6, `${schedule}, step ${step}: ${rate}, expected ${wanted}`);
+        assert.deepEqual([lr, muonLr], [rate * 0.002, rate * 0.01]);
+      }
+      first[schedule] = all.map(({ loss }) => loss);
+    }
+    const plain = await trained(
+      tiny,
+      text,
+      { ...small, steps, warmup: warm / steps, finalRate: last, lr: 0.002, muonLr: 0.01 },
+      (_, list) => list.map(({ loss }) => loss),
+    );
+    assert.deepEqual(first.cosine, plain, 'cosine is the default');
+    assert.equal(new Set(Object.values(first).map((losses) => losses[steps - 1])).size, 4);
+    await assert.rejects(train(tiny, text, { schedule: 'step' }).next(), {
+      code: 'bad-option',
+      message: 'schedule is "step", expected one of cosine, linear, constant, wsd',
+    });
+  });
+
   test('two sequences are memorised', async () => {
     const two = 'Tom had a red ball and a blue kite.\n<|endoftext|>\nThe cat sat on the warm mat all day.';
     const all = await trained(

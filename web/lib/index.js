@@ -481,7 +481,9 @@ export async function toSafetensors(tensors) {
  * @property {number} [muonLr]        learning rate of Muon; default 0.02
  * @property {number} [dropout]       share of each sublayer's output that is dropped; default 0
  * @property {number} [warmup]        share of the steps in which the rates rise; default 0.02
- * @property {number} [finalRate]     share of the rates that the cosine schedule leaves at the end; default 0.02
+ * @property {'cosine'|'linear'|'constant'|'wsd'} [schedule] how the rates fall after the warm-up; wsd: along a line, in
+ *   the last fifth of the other steps; default cosine
+ * @property {number} [finalRate]     share of the rates that the schedule leaves at the end; default 0.02
  * @property {number} [weightDecay]   decoupled, of matrices only; default 0.1
  * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
  * @property {number} [beta1]         of AdamW; default 0.9

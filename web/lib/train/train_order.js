@@ -16,6 +16,7 @@ import {
   signal,
   stableBytes,
   checkedText,
+  word,
 } from '../base/checks.js';
 import { presetConfig } from '../config/presets.js';
 import { openTokenizer } from '../checkpoint/source.js';
@@ -58,6 +59,8 @@ const NUMBERS = [
   ['average', 'average', 0, 0, 1],
   ['initStd', 'init_std', 0.02, 0, 1000],
 ];
+/** By their numbers in src/train/trainer.h. */
+const SCHEDULES = ['cosine', 'linear', 'constant', 'wsd'];
 /** @type {import('../base/checks.js').OptionCheck} */
 const workerFile = (value, name) =>
   typeof value === 'function' ||
@@ -91,6 +94,7 @@ export const TRAIN_OPTIONS = {
   ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
   worker: workerFile,
   muon: flag,
+  schedule: word,
   initScaled: flag,
   threads: anyNumber,
   vocabSize: anyNumber,
@@ -197,9 +201,11 @@ export function holdOut(text, share, mark) {
  *   batch of a step; adapter: that is trained, with the option lora
  */
 export async function checkedOrder(config, data, o, learnt) {
-  const { muon = true, initScaled = true, validation = null, validateEvery = 50, checkpoint = null } = o;
+  const { muon = true, initScaled = true, validation = null, validateEvery = 50, checkpoint = null } = o,
+    schedule = SCHEDULES.indexOf(o.schedule ?? 'cosine');
+  if (schedule < 0) fail('bad-option', `schedule is ${show(o.schedule)}, expected one of ${SCHEDULES.join(', ')}`);
   /** @type {Record<string, number>} */
-  const options = { muon: Number(muon), init_scaled: Number(initScaled) };
+  const options = { muon: Number(muon), init_scaled: Number(initScaled), schedule };
   for (const [name, nameInC, byDefault, ...range] of NUMBERS)
     options[nameInC] = numberInRange(name, o[name] ?? byDefault, ...range);
   numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);

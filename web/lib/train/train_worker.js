@@ -33,7 +33,9 @@ import { parameterTable } from '../config/roster.js';
  * @property {number} steps   of the whole run
  * @property {number} loss    in nats per token, on the batch of this step, before the weights change, with dropout
  * @property {number} norm    of the gradient, before clipping
- * @property {number} rate    factor of the learning rates, 0 .. 1: warm-up and cosine decay
+ * @property {number} rate    factor of the learning rates, 0 .. 1: warm-up, then the schedule
+ * @property {number} lr      rate of AdamW in this step
+ * @property {number} muonLr  rate of Muon in this step
  * @property {number} tokens  processed since the start of the run
  * @property {number} tokensPerSecond  of this step, without validation; with a coarse clock, of the newest steps, and 0
  *   before there are enough of them
@@ -54,8 +56,8 @@ const POST_MS = 12;
 let trainer = null;
 /**
  * The part of the order that later steps need.
- * @type {{steps: number, validateEvery: number, held: Order['held'], vocabulary: string | null}} vocabulary: that of
- *   examples
+ * @type {{options: Record<string, number>, validateEvery: number, held: Order['held'], vocabulary: string | null}}
+ *   vocabulary: that of examples
  */
 let plan;
 const rate = new Rate();
@@ -88,7 +90,7 @@ const calls = {
       t = await (order.lora ? LoraTrainer : Trainer).start(module, sharedMemory);
     startThreads(t, module, threads, order.helper);
     const vocabulary = text ? null : order.tokenizer;
-    plan = { steps: options.steps, validateEvery, held, vocabulary };
+    plan = { options, validateEvery, held, vocabulary };
     t.configure(config, options);
     if (order.lora && t instanceof LoraTrainer) {
       t.openLora(order.lora);
@@ -138,7 +140,8 @@ const calls = {
    */
   steps(batches) {
     const t = requireTrainer();
-    const { steps, validateEvery, held } = plan;
+    const { options, validateEvery, held } = plan,
+      { steps } = options;
     const began = performance.now();
     const earlierFailure = failure;
     /** @type {TrainStep[]} */
@@ -156,6 +159,8 @@ const calls = {
         const due = held && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
         done.push({
           ...s,
+          lr: s.rate * options.lr,
+          muonLr: s.rate * options.muon_lr,
           steps,
           tokensPerSecond,
           validation: due ? t.validate(Array.isArray(held) ? held : null) : null,
