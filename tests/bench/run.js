@@ -5,7 +5,7 @@
 //                    [--backends relaxed,simd] [--caches default,f32,f16,q8_0]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
-//                    [--node] [--with-node 24.21.0] [--drawing] [--slow-line] [--kernels [FILTER]]
+//                    [--node] [--with-node 24.21.0] [--drawing] [--training] [--slow-line] [--kernels [FILTER]]
 //
 // README.md in this folder explains the output.
 import { execFileSync, spawn } from 'node:child_process';
@@ -24,6 +24,7 @@ import { measureDrawing } from './drawing.js';
 import { ONNXRUNTIME, fetchNode, fetchPackage } from './fetch.js';
 import { ISAS, missing, v8Flags } from './isa.js';
 import { compareKernels, printKernels } from './kernels.js';
+import { measureTraining } from './training.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
 import { ONNX_TYPES, onnxFile } from './onnx.js';
 import { measureSlowLine } from './slow_line.js';
@@ -64,6 +65,7 @@ const { values: given, positionals } = commandLine({
   cpu: flag,
   node: flag,
   drawing: flag,
+  training: flag,
   'slow-line': flag,
   kernels: flag,
 });
@@ -520,6 +522,9 @@ if (given.kernels) {
   await kernels();
 } else if (given['slow-line']) {
   await measureSlowLine(top, repeats);
+} else if (given.training) {
+  printConditions('the best step, and the median turn, of one and of two threads in turn');
+  await measureTraining(top, given.repeats ? repeats : 9);
 } else if (given.drawing) {
   const { tokens, ...shares } = await measureDrawing(top, given.repeats ? repeats : 9);
   console.log(`${tokens} tokens of stories-5M while the page draws them, as a share of the speed in an empty page`);

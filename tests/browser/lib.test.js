@@ -163,7 +163,7 @@ test('the library requests nothing from other origins', async () => {
 
 test("training is fetched at the first train and has Node's losses", async (t) => {
   const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 },
-    options = { steps: 40, vocabSize: 300, batchTokens: 512, validation: 0.1 };
+    options = { steps: 40, vocabSize: 300, batchTokens: 512, validation: 0.1, threads: 1 };
   const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
   const fetched = () =>
     [

@@ -62,7 +62,7 @@ before(async () => {
   width = model.config.dModel ?? model.config.d_model;
   model.dispose();
   losses = [];
-  const run = train(config, text, { steps: 2 });
+  const run = train(config, text, { steps: 2, threads: 1 });
   for await (const { loss } of run) losses.push(loss);
   await run.dispose();
 });
@@ -115,7 +115,7 @@ async function visit(how, given = '{}') {
           result.load = failure(error);
         }
         try {
-          const run = train(config, text, { steps: 2 });
+          const run = train(config, text, { steps: 2, threads: 1 });
           result.losses = [];
           for await (const { loss } of run) result.losses.push(loss);
           await run.dispose();

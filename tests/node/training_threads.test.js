@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { train } from '../../web/lib/index.js';
+import { create, train } from '../../web/lib/index.js';
 import { classic, small, text, tiny, trained } from './small_runs.js';
 
 const threadsOfNode = process.getBuiltinModule('node:worker_threads');
@@ -49,6 +49,25 @@ describe('threads', () => {
       const [one, ...others] = results;
       for (const other of others) assert.deepEqual(other, one);
     });
+
+  test('an adapter: two threads give the steps and files of one', async () => {
+    const model = await create({ ...tiny, vocab_size: 50 });
+    const results = [];
+    for (const threads of [1, 2])
+      results.push(
+        await trained(
+          model,
+          { examples },
+          { lora: { rank: 2 }, batchTokens: 300, steps: 4, threads },
+          async (run, all) => ({
+            losses: all.map(({ loss, norm }) => [loss, norm]),
+            files: await run.files(),
+          }),
+        ),
+      );
+    model.dispose();
+    assert.deepEqual(results[1], results[0]);
+  });
 
   test('a run starts as many helpers as can share a step', async () => {
     for (const [threads, started] of [
