@@ -10,6 +10,21 @@ export const HEADER = {
   none: 'no model yet',
   toLight: 'Light theme',
   toDark: 'Dark theme',
+  figures: 'Save figures',
+};
+
+/** The figures of a view as files. */
+export const FIGURES = {
+  title: 'Save figures',
+  hint: 'As they stand now, with model, prompt and address. PNG has two pixels for one; HTML needs no network.',
+  none: 'This view has no figures yet.',
+  of: (/** @type {string} */ panel) => panel.replace(/^./, (letter) => letter.toUpperCase()),
+  /** @param {string | undefined} model @param {string} prompt @param {string} address */
+  about: (model, prompt, address) => `${model ?? 'no model'} · “${prompt}” · ${address}`,
+  save: (/** @type {string} */ title, /** @type {string} */ kind) => `Save ${title} as ${kind.toUpperCase()}`,
+  saved: (/** @type {string} */ name) => `Saved as ${name}.`,
+  close: 'Close',
+  types: { svg: 'image/svg+xml', png: 'image/png', html: 'text/html', csv: 'text/csv' },
 };
 
 /** Of model and engine. */

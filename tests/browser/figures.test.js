@@ -1,0 +1,81 @@
+// figures.test.js - the built page in Chromium: the figures of a view are saved as SVG, PNG, HTML and CSV, each with
+// title, model, prompt and address
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { pageTest } from './built_page.js';
+import { accessible, settled } from './page_parts.js';
+
+const HASH = '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12';
+
+/** @param {import('playwright-core').Page} page @param {string} name */
+async function saved(page, name) {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name, exact: true }).press('Enter'),
+  ]);
+  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
+}
+
+/** Opens the dialog. @param {import('playwright-core').Page} page */
+async function opened(page) {
+  await page.locator('[data-role="figures"]').press('Enter');
+  await page.locator('dialog.figures li').first().waitFor();
+}
+
+pageTest(
+  'a figure is saved as a drawing, as pixels and as a page, with where it is from',
+  { hash: HASH },
+  async ({ page }) => {
+    await page.locator('[data-panel="next"] .bar').nth(9).waitFor();
+    await settled(page);
+    const words = (
+      await page.locator('[data-panel="next"] .bar').first().locator('span:not(.hidden)').allInnerTexts()
+    ).join(' ');
+    const { width } = await page.locator('[data-panel="next"]').boundingBox();
+    await opened(page);
+    await accessible(page, 'save figures', 'dialog.figures');
+    const svg = await saved(page, 'Save Next token as SVG');
+    assert.equal(svg.name, 'next-token.svg');
+    const { error, title, about, texts, rects, size } = await page.evaluate((source) => {
+      const root = new DOMParser().parseFromString(source, 'image/svg+xml').documentElement;
+      const of = (/** @type {string} */ name) => [...root.querySelectorAll(name)];
+      return {
+        error: of('parsererror').length,
+        title: of('title')[0].textContent,
+        about: of('desc')[0].textContent,
+        texts: of('text').map(({ textContent }) => textContent),
+        rects: of('rect').length,
+        size: Number(root.getAttribute('width')),
+      };
+    }, svg.bytes.toString());
+    assert.deepEqual([error, title], [0, 'Next token']);
+    assert.match(about, /^stories-1M[^·]* · “Once upon a time” · http[^ ]*#.*seed=3/);
+    for (const word of words.split(/\s+/).filter(Boolean))
+      assert.ok(
+        texts.some((text) => text.includes(word)),
+        `${word} of the first row`,
+      );
+    assert.ok(rects > 10, `${rects} rectangles`);
+    assert.ok(Math.abs(size - width - 32) < 1, `${size}, the panel has ${width}`);
+    const png = await saved(page, 'Save Next token as PNG');
+    assert.equal(png.bytes.subarray(1, 4).toString(), 'PNG');
+    assert.ok(Math.abs(png.bytes.readUInt32BE(16) - 2 * size) <= 2, 'two pixels for one');
+    const html = (await saved(page, 'Save Heads as HTML')).bytes.toString();
+    assert.match(html, /<h1>Heads<\/h1>[^]*<a href="http[^"]*seed=3[^]*<svg[^]*href="data:image\/png/);
+    assert.doesNotMatch(html, /<script|<link|src=/);
+  },
+);
+
+pageTest('tables are saved as CSV', { hash: HASH, view: 'count' }, async ({ page }) => {
+  const table = page.locator('[data-panel="parameters"] table');
+  await table.locator('tr.total').waitFor();
+  const cells = await table.locator('tr.group').first().locator('th, td').allInnerTexts();
+  await opened(page);
+  const { name, bytes } = await saved(page, 'Save Parameters as CSV');
+  const lines = bytes.toString().split(/\r?\n/);
+  assert.equal(name, 'parameters.csv');
+  assert.equal(lines[0], 'Parameters');
+  assert.match(lines[1], /stories-1M.*seed=3/);
+  const row = lines.find((line) => line.startsWith(cells[0].trim()));
+  assert.ok(row?.includes(`"${cells[2].trim()}"`), `${row} has ${cells}`);
+});
