@@ -86,6 +86,7 @@ const MODULES = {
   sorting: () => import('./sorting_lab.js'),
   length: () => import('./length_lab.js'),
   norm: () => import('./norm_lab.js'),
+  alignment: () => import('./alignment_lab.js'),
 };
 
 /** The names of all labs, in the order of a list. @type {readonly string[]} */
