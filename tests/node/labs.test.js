@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { countParameters, create, load } from '../../web/lib/index.js';
 import { additionOf } from '../../web/lib/labs/addition.js';
 import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
 import { run as commandLine } from './command_line.js';
@@ -343,4 +343,19 @@ test('alignment: what heads find and what is written is that of numpy on the wei
   );
   const { measured } = result.claims[3];
   assert.equal(measured, "15 % of the year's digits right, otherwise 100 %");
+});
+
+test('width: SwiGLU has as many weights as GELU, and the first losses are the recorded ones', async () => {
+  const { figures } = await shortRun('width', { seed: 1 });
+  // the losses of a run on a text are compared with those of its model in the tests of train
+  assert.deepEqual(
+    figures.loss.curves.map(({ y }) => y),
+    [[4.693094914854921], [4.711115464096156], [4.709711218311776], [4.722683059144344], [4.682036773112025]],
+  );
+  const sizes = { d_model: 48, n_layers: 2, n_heads: 4, vocab_size: 320, context_length: 64 };
+  const [gelu, swiglu] = [
+    { ffn: 'gelu_erf', d_ff: 4 * 48 },
+    { ffn: 'swiglu', d_ff: (8 / 3) * 48 },
+  ].map((ffn) => countParameters({ ...sizes, ...ffn }).total);
+  assert.equal(swiglu, gelu);
 });

@@ -770,6 +770,13 @@ export class Model {
    * @param {{scale?: number, signal?: AbortSignal}} [options]  scale: a factor of what is added; default 1
    * @returns {Promise<number>}  the adapter, for setAdapter
    * @throws {GlassformerError} those of `load`; `not-finite`
+   * @example
+   * const training = train(model, 'Zork ate a bolt. It was good.', { lora: { rank: 4 }, steps: 5 });
+   * for await (const { step, loss } of training) console.log(step, loss);
+   * const [config, weights] = await training.files();
+   * const half = await model.addAdapter({ config: config.bytes, weights: weights.bytes }, { scale: 0.5 });
+   * await model.setAdapter(half);
+   * await training.dispose();
    */
   async addAdapter(source, options) {
     return this.adapt('addAdapter', source, options);

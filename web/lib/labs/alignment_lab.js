@@ -156,9 +156,9 @@ export const lab = {
   ],
   claims: [
     ...claimRows('Bahdanau et al. 2015', [
-      ['A head finds each digit of the year', 'figure 3', 'its strongest weight, for at least 90 % of the digits'],
-      ['A head finds the name of the month', 'figure 3', 'its strongest weight, for at least 90 % of the digits'],
-      ['A head finds each digit of the day', 'figure 3', 'its strongest weight, for at least 90 % of the digits'],
+      ['A head finds each digit of the year', 'figure 3', 'its strongest weight, for at least 90 % of its characters'],
+      ['A head finds the name of the month', 'figure 3', 'its strongest weight, for at least 90 % of its characters'],
+      ['A head finds each digit of the day', 'figure 3', 'its strongest weight, for at least 90 % of its characters'],
     ]),
     ...claimRows('Vaswani et al. 2017', [
       ['A decoder that may not look there cannot write it', 'section 3.2.3', 'less than half of these digits right'],

@@ -86,6 +86,7 @@ const MODULES = {
   sorting: () => import('./sorting_lab.js'),
   length: () => import('./length_lab.js'),
   norm: () => import('./norm_lab.js'),
+  width: () => import('./width_lab.js'),
   alignment: () => import('./alignment_lab.js'),
 };
 
