@@ -223,6 +223,13 @@ test('induction: the losses are the recorded ones, bit for bit, and the model th
   model.dispose();
 });
 
+test('induction: the shipped model continues random numbers as they went on before', async () => {
+  const model = await modelOf('induction/');
+  const copy = Array.from({ length: 12 }, (_, i) => 1 + ((29 * i + 17) % 63)); // all different
+  const { ids } = await model.complete([0, ...copy, ...copy.slice(0, 2)], { temperature: 0, maxTokens: 10 });
+  assert.deepEqual(Array.from(ids), copy.slice(2));
+});
+
 test('grokking: the energies are those of numpy, unseen pairs are answered, and the first losses the recorded ones', async () => {
   const { model, figures, result } = await shortRun('grokking', { seed: 1 });
   // numpy.fft.rfft of the embedding of the numbers, without its mean

@@ -78,6 +78,14 @@ export const SHIPPED = [
     opens: { prompt: '17 108 =', temperature: 0 },
   },
   {
+    file: 'weights/induction/',
+    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    name: 'induction',
+    about: 'continues what it has seen before, two layers of attention alone',
+    caution: 'Its vocabulary is the numbers 0 to 63. In block 2, head 1 attends to what followed the last time.',
+    opens: { prompt: '0 12 40 7 33 51 18 60 25 12 40 7', temperature: 0, head: { layer: 1, head: 0 } },
+  },
+  {
     file: 'weights/sorting/',
     parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
     name: 'sorting',
