@@ -91,7 +91,7 @@ export const PAGES_IN = [
     title: 'Softmax',
     ...matrix({ stage: 'pattern', stack: 'self' }),
     paragraphs: (c, s) => [
-      `Softmax turns each row of scores into weights that are positive and add up to 1. ${c.causal ? '' : 'Here every token may look at every other, earlier or later. '}The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: 0 })}.`,
+      `Softmax turns each row of scores into weights that are positive and add up to 1. ${c.causal ? '' : 'Here every token may look at every other, earlier or later. '}The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: -1 })}.`,
     ],
     task: { words: 'Choose another token and read its row.', done: otherToken },
     question: () => 'Which token gets the largest weight in the chosen head, for the chosen token?',

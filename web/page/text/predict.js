@@ -1,5 +1,5 @@
 // predict.js - the texts and sentences of "Predict, then reveal"
-import { figures, percent, quoted } from './format.js';
+import { figures, percent } from './format.js';
 
 /** Short stories of our own, which no model has read. */
 export const STORIES = [
@@ -41,4 +41,4 @@ export const PREDICT = {
 const bits = (p) => `${figures(-Math.log2(p))} bits`;
 
 /** A word without its blank in quotes. @param {string} text */
-export const word = (text) => quoted({ text: text.trim(), id: 0 });
+export const word = (text) => `“${text.trim()}”`;
