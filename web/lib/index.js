@@ -243,7 +243,7 @@ export async function depth(config, options = {}) {
  * console.log((await toNpy(logits)).length);                              // 24704
  */
 export async function toNpy(tensor) {
-  return (await import('./analysis/arrays.js').catch(lacking('analysis'))).toNpy(tensor);
+  return (await import('./bytes/tensor_files.js')).toNpy(tensor);
 }
 
 /**
@@ -255,7 +255,7 @@ export async function toNpy(tensor) {
  * const bytes = await toSafetensors(captured);
  */
 export async function toSafetensors(tensors) {
-  return (await import('./analysis/arrays.js').catch(lacking('analysis'))).toSafetensors(tensors);
+  return (await import('./bytes/tensor_files.js')).toSafetensors(tensors);
 }
 
 // ---- types of options and results

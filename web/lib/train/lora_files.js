@@ -2,6 +2,7 @@
 //
 // Names and fields as in peft/tuners/lora (config.py, layer.py) and peft/utils/save_and_load.py.
 import { fail } from '../base/errors.js';
+import { toSafetensors } from '../bytes/tensor_files.js';
 
 /** @import { Module } from '../adapters/model_modules.js' */
 
@@ -49,39 +50,24 @@ export function wholeFiles([{ name, bytes }, weights, tokenizer], { config, spec
  * The files of an adapter.
  * @param {Module[]} modules
  * @param {{rank: number, alpha: number}} lora
- * @param {{a: Float32Array, b: Float32Array}[]} factors  A [rank, in] and B [out, rank] of each, B in the model's order
+ * @param {{a: Float32Array<ArrayBuffer>, b: Float32Array}[]} factors  A [rank, in] and B [out, rank]
+ *   of each, B in the model's order
  * @returns {{name: string, bytes: Uint8Array<ArrayBuffer>}[]}
  */
 export function adapterFiles(modules, lora, factors) {
   const { rank } = lora;
-  /** @type {Record<string, {dtype: string, shape: number[], data_offsets: number[]}>} */
-  const header = {};
-  /** @type {Float32Array[]} */
-  const parts = [];
-  let at = 0;
-  const put = (/** @type {string} */ name, /** @type {number[]} */ shape, /** @type {Float32Array} */ values) => {
-    header[`base_model.model.${name}.weight`] = { dtype: 'F32', shape, data_offsets: [at, (at += values.byteLength)] };
-    parts.push(values);
-  };
+  /** @type {Record<string, import('../engine/engine.js').Tensor>} */
+  const tensors = {};
   for (const [i, { name, shape, rows }] of modules.entries()) {
     const { a, b } = factors[i];
     const ordered = new Float32Array(b.length);
     rows.forEach((to, from) => ordered.set(b.subarray(from * rank, (from + 1) * rank), to * rank));
-    put(`${name}.lora_A`, [rank, shape[1]], a);
-    put(`${name}.lora_B`, [shape[0], rank], ordered);
-  }
-  const text = utf8.encode(JSON.stringify({ __metadata__: { format: 'pt' }, ...header }));
-  const length = Math.ceil(text.length / 8) * 8;
-  const bytes = new Uint8Array(8 + length + at).fill(32, 8, 8 + length); // the header ends in spaces
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(length), true);
-  bytes.set(text, 8);
-  let end = 8 + length;
-  for (const { buffer, byteOffset, byteLength } of parts) {
-    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), end);
-    end += byteLength;
+    const key = `base_model.model.${name}`;
+    tensors[`${key}.lora_A.weight`] = { shape: [rank, shape[1]], data: a };
+    tensors[`${key}.lora_B.weight`] = { shape: [shape[0], rank], data: ordered };
   }
   return [
     { name: 'adapter_config.json', bytes: utf8.encode(JSON.stringify(configOf(modules, lora), null, 2)) },
-    { name: 'adapter_model.safetensors', bytes },
+    { name: 'adapter_model.safetensors', bytes: toSafetensors(tensors, { format: 'pt' }) },
   ];
 }

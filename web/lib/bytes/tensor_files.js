@@ -1,4 +1,4 @@
-// arrays.js - tensors as files of numpy and safetensors
+// tensor_files.js - tensors as files of numpy and safetensors
 import { fail, show } from '../base/errors.js';
 
 /** @import { Tensor } from '../engine/engine.js' */
@@ -56,9 +56,10 @@ export function toNpy(tensor) {
 
 /**
  * @param {Record<string, Tensor>} tensors
+ * @param {Record<string, string>} [metadata]
  * @returns {Uint8Array<ArrayBuffer>}
  */
-export function toSafetensors(tensors) {
+export function toSafetensors(tensors, metadata) {
   let at = 0;
   const parts = Object.entries(tensors).map(([name, tensor]) => bytesOf(tensor, name));
   const header = Object.fromEntries(
@@ -68,6 +69,9 @@ export function toSafetensors(tensors) {
     ]),
   );
   // ASCII, so that each character is a byte
-  const text = JSON.stringify(header).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const text = JSON.stringify({ __metadata__: metadata, ...header }).replace(
+    /[^ -~]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
   return joined(new Uint8Array(8), text, '', 8, parts);
 }
