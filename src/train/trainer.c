@@ -77,6 +77,8 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
 
 int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_params *weights,
                          float share, struct gf_error *err) {
+    const int32_t status = gf_graph_check(cfg, err);
+    if (status != GF_OK) return status;
     if (cfg->kind != t->cfg.kind || cfg->vocab_size != t->cfg.vocab_size || cfg->context_length < t->cfg.context_length)
         return gf_fail(err, GF_ERR_CONFIG,
                        "a teacher of %d tokens and a context of %d does not fit a model of %d and %d", cfg->vocab_size,

@@ -115,6 +115,17 @@ float *gf_train_factor(const struct gf_run *r, int32_t i) {
 }
 void gf_train_adapt(struct gf_run *r) { gf_trainer_adapt(&r->trainer); }
 
+/* Learn also from a teacher, as gf_trainer_teach says. teacher: a run that has its configuration and is not opened; it
+ * outlives r, and the caller then fills its weights. */
+int32_t gf_train_teach(struct gf_run *r, struct gf_run *teacher, float share, struct gf_error *err) {
+    struct gf_config *c = &teacher->recipe.cfg;
+    int32_t status =
+        r->is_open ? gf_recipe_complete(&teacher->recipe, err) : gf_fail(err, GF_ERR_STATE, "the run is not open");
+    if (status == GF_OK && gf_params_open(&teacher->trainer.weights, c))
+        status = gf_fail(err, GF_ERR_MEMORY, "no memory for the weights of a teacher");
+    return status == GF_OK ? gf_trainer_teach(&r->trainer, c, &teacher->trainer.weights, share, err) : status;
+}
+
 int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; }
 
 #define NEEDS_OPEN(r)                                                                                                  \

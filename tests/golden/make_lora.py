@@ -107,12 +107,15 @@ def run(case):
     params = [p for pair in m.factors.values() for p in pair]
     o = case['options']
     optim = torch.optim.AdamW(params, lr=o['lr'], betas=(o['beta1'], o['beta2']), eps=o['eps'], weight_decay=o['weightDecay'])
-    losses = []
+    targets = torch.tensor([t for ids in case['examples'] for t in ids[1:]])
+    # A teacher is the model without adapter (Hinton et al. 2015, temperature 1).
+    share, plain, losses = case.get('teacherShare', 0), Lora(dict(case, modules=[]), weights), []
+    with torch.no_grad(): taught = torch.cat([forward(config, plain, ids)[:-1] for ids in case['examples']]).softmax(-1)
     for _ in range(o['steps']):
-        logits = [forward(config, m, ids)[:-1] for ids in case['examples']]
-        loss = F.cross_entropy(torch.cat(logits), torch.tensor([t for ids in case['examples'] for t in ids[1:]]))
+        logits = torch.cat([forward(config, m, ids)[:-1] for ids in case['examples']])
+        loss = F.cross_entropy(logits, targets)
         optim.zero_grad()
-        loss.backward()
+        ((1 - share) * loss + share * F.cross_entropy(logits, taught)).backward()
         if o['clip']: torch.nn.utils.clip_grad_norm_(params, o['clip'])
         optim.step()
         losses.append(float(f'{loss.item():.9g}'))
@@ -130,6 +133,8 @@ cases = [
          modules=[[f'model.layers.{l}.{s}', False] for l in range(2) for s in ('self_attn.q_proj', 'self_attn.v_proj', 'mlp.down_proj')]),
     dict(folder='gpt2_n_inner', r=3, alpha=5, a=6000, b=30000, options=dict(options, clip=0.25, weightDecay=0.1, beta2=0.95),
          examples=examples(4, 15, 400), modules=[[f'transformer.h.{l}.{s}', True] for l in range(2) for s in ('attn.c_attn', 'mlp.c_fc')]),
+    dict(folder='gpt2_n_inner', teacherShare=0.25, r=2, alpha=4, a=6000, b=9000, options=dict(options, steps=10), examples=examples(3, 9, 400),
+         modules=[['transformer.h.1.mlp.c_proj', True]]),
 ]
 with open(os.path.join(HERE, 'lora.json'), 'w') as f:
     f.write('[\n' + ',\n'.join(json.dumps(run(c), separators=(',', ':')) for c in cases) + '\n]\n')

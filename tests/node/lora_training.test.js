@@ -65,9 +65,11 @@ async function adapterOf(training) {
 
 describe('against PyTorch', () => {
   for (const one of cases)
-    test(`${one.folder}: losses and factors are those of PEFT's layers, under PEFT's names`, async () => {
+    test(`${one.folder}${one.teacherShare ? ', with a teacher' : ''}: losses and factors are those of PEFT's layers, under PEFT's names`, async () => {
       const model = await load(`${join(golden, one.folder)}/`, { dtype: 'f32' });
+      const { teacherShare } = one;
       const options = { ...one.options, warmup: 0, finalRate: 1, lora: { from: beginning(one) } };
+      if (teacherShare) Object.assign(options, { teacher: model, teacherShare });
       const training = run(model, { examples: one.examples }, options);
       const found = await losses(training);
       assert.equal(found.length, one.options.steps);

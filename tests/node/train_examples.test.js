@@ -148,8 +148,8 @@ const named = ({ packed, n }) => Array.from({ length: n }, (_, i) => packed[8 * 
 const ascending = (list) => list.toSorted((a, b) => a - b);
 
 /** The plan of a run on the sums, each of which takes 8 numbers of a batch. @param {object} [options] */
-const planned = (options) =>
-  planOf({ examples: SUMS }, { seed: 1, batchTokens: 15, validation: null, ...options }, (sizes) => ({
+const planned = ({ validation = null, ...options } = {}) =>
+  planOf({ examples: SUMS }, { seed: 1, batch_tokens: 15, micro_tokens: 4096, ...options }, validation, (sizes) => ({
     ...sizes,
     kind: 'decoder',
     vocab_size: 6,
@@ -169,7 +169,7 @@ test('each epoch has every example once, in an order that the seed decides', asy
 
 test('examples that are held out are chosen by the seed, and are not learnt', () => {
   const heldOf = (seed) => {
-    const { held, batchOf } = planned({ seed, validation: 0.2, batchTokens: 60 });
+    const { held, batchOf } = planned({ seed, validation: 0.2, batch_tokens: 60 });
     const ids = held.flatMap(named);
     assert.equal(ids.length, 5);
     assert.deepEqual(ascending([...ids, ...named(batchOf(1))]), [...SUMS.keys()]);

@@ -1,7 +1,7 @@
 // train_refusals.test.js - train() refuses wrong options, texts, vocabularies and checkpoints
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { train } from '../../web/lib/index.js';
+import { create, train } from '../../web/lib/index.js';
 import { classic, small, steps, text, tiny } from './small_runs.js';
 
 const refused = (config, data, options, code, sentence) =>
@@ -55,6 +55,22 @@ describe('refusals', () => {
     await refused(tiny, text, { step: 3 }, 'bad-option', /train has no option "step"/);
     await refused(tiny, text, { dropout: 1 }, 'bad-option', /dropout is 1/);
     await refused(tiny, text, { muon: 'yes' }, 'bad-option', /muon is "yes"/);
+    await refused(tiny, text, { microTokens: 1 }, 'bad-option', /microTokens is 1, expected a whole number from 2/);
+    await refused(tiny, text, { teacher: {} }, 'bad-option', /teacher is .*, expected a loaded model/);
+    await refused(tiny, text, { teacherShare: 0.5 }, 'bad-option', /teacherShare is given without a teacher/);
+    const teacher = await create({ ...tiny, vocab_size: 40, context_length: 8 });
+    const examples = { examples: [[1, 2, 3]] };
+    await refused(tiny, text, { teacher, vocabSize: 300 }, 'bad-option', /those of the teacher/);
+    await refused(tiny, text, { teacher, teacherShare: 2 }, 'bad-option', /teacherShare is 2/);
+    await refused(tiny, text, { teacher }, 'no-tokenizer', /the teacher has no tokenizer/);
+    await refused(
+      { ...tiny, vocab_size: 50 },
+      examples,
+      { teacher },
+      'bad-config',
+      /a teacher of 40 tokens and a context of 8 does not fit a model of 50 and/,
+    );
+    teacher.dispose();
     const run = train(tiny, text, { ...small, steps: 3 });
     await run.next();
     await assert.rejects(run.files({ dtype: 'q4_1' }), { code: 'bad-option' });

@@ -93,6 +93,34 @@ describe('learning', () => {
       assert.deepEqual(await losses((sequences + 1) * context - 1), await losses(sequences * context), `${sequences}`);
   });
 
+  test('smaller passes give the same step, up to the order of sums', async () => {
+    const losses = (options) =>
+      trained(tiny, text, { ...small, batchTokens: 512, steps: 4, ...options }, (_, list) => list.map((s) => s.loss));
+    const whole = await losses({});
+    for (const microTokens of [64, 130]) {
+      const divided = await losses({ microTokens });
+      assert.notDeepEqual(divided, whole);
+      divided.forEach((x, i) => assert.ok(Math.abs(x / whole[i] - 1) < 1e-5, `step ${i + 1}: ${x}, ${whole[i]}`));
+    }
+  });
+
+  test('a teacher of another shape gives its vocabulary and a share of each target', async () => {
+    const teacher = await trained(tiny, text, { ...small, steps: 40 }, (run) => run.model({ dtype: 'f32' }));
+    const vocabulary = (tokenizer) => JSON.parse(tokenizer.toText()).model.vocab;
+    const known = vocabulary(await teacher.tokenizer);
+    const losses = (options) =>
+      trained(classic, text, { batchTokens: 128, steps: 3, ...options }, (run, list) => {
+        assert.deepEqual(vocabulary(run.tokenizer), known);
+        return list.map((s) => s.loss);
+      });
+    const alone = await losses({ tokenizer: await teacher.tokenizer });
+    assert.deepEqual(await losses({ teacher, teacherShare: 0 }), alone);
+    const taught = await losses({ teacher });
+    assert.equal(taught[0], alone[0], 'the loss is that of the text');
+    assert.notEqual(taught[1], alone[1]);
+    teacher.dispose();
+  });
+
   test('pairs train an encoder and a decoder', async () => {
     const pairs = Array.from({ length: 40 }, (_, i) => `${i} and one\t${i + 1}`).join('\n');
     const config = { ...classic, kind: 'encoder_decoder', bias_head: true };

@@ -472,6 +472,8 @@ export async function toSafetensors(tensors) {
  * @property {number} [steps]         steps of the whole run; default 500
  * @property {number} [batchTokens]   most tokens of one step: whole sequences of the context, or whole examples;
  *   default 1024
+ * @property {number} [microTokens]   about the tokens of one pass: a step's passes are added, and memory grows with a
+ *   pass; default: half of the step, of examples at most 4096
  * @property {number} [vocabSize] size of the byte-pair encoding that is learnt from the text, 257 (bytes alone) to
  *   8192; default 512
  * @property {Bytes | Tokenizer | object | null} [tokenizer] use this vocabulary: one that an earlier run has learnt
@@ -498,6 +500,9 @@ export async function toSafetensors(tensors) {
  * @property {import('./train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
  *   al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the tokens
  *   that the model puts before and after a text
+ * @property {Model} [teacher]        a share of every target becomes the prediction of this model (distillation, Hinton
+ *   et al. 2015, at temperature 1), which has the same vocabulary, that of a text too; `loss` is that of the data alone
+ * @property {number} [teacherShare]  0 .. 1; default 0.5
  * @property {string | Uint8Array | ArrayBuffer | Blob | ExampleList | number | null} [validation] a text,
  *   or a list of examples, to validate on; or the share of the data that is held out for it
  * @property {number} [validateEvery] steps between validations; default 50; 0: only after the last

@@ -196,11 +196,13 @@ const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
 /**
  * What a run on examples needs: the completed configuration, the trainer's sizes, and the batch of each step.
  * @param {ExampleSet} data
- * @param {any} o  options of train: seed, batchTokens, validation
+ * @param {Record<string, number>} options  by their names in C
+ * @param {any} validation  the option
  * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../config/config.js').Config} configOf
  * @param {Mask | null} [given]  of a text
  */
-export function planOf(data, { seed, batchTokens, validation }, configOf, given = null) {
+export function planOf(data, options, validation, configOf, given = null) {
+  const { seed, batch_tokens: batchTokens, micro_tokens: micro } = options;
   const { examples, vocabulary } = data;
   const words = vocabulary && entriesOf(vocabulary, LIMITS.ids, (n) => fail('bad-argument', `${n} words are too many`));
   if (
@@ -228,7 +230,7 @@ export function planOf(data, { seed, batchTokens, validation }, configOf, given 
   const total = split.all.reduce((sum, example) => sum + rowsOf(example), 0);
   const rows = isStream ? batchTokens : Math.min(batchTokens, total);
   if (rows < most) fail('bad-option', `batchTokens is ${batchTokens}, less than one example of ${most} tokens`);
-  const passes = Math.max(2, Math.ceil(rows / PASS_ROWS)),
+  const passes = Math.max(2, Math.ceil(rows / Math.min(micro, PASS_ROWS))),
     passRows = Math.max(Math.ceil(rows / passes) + most - 1, config.context_length);
   const streamed = (/** @type {number} */ step) => {
     const what = `the examples of step ${step}`,

@@ -55,7 +55,7 @@ const OF_NEW_MODELS = ['vocabSize', 'tokenizer', 'average', 'initStd', 'muonLr',
  * @param {Record<string, number>} options  by their names in C
  * @param {(text: unknown, what: string) => Promise<string[]>} storiesOf
  */
-export async function ofLora(model, data, o, { seed, batch_tokens: batchTokens }, storiesOf) {
+export async function ofLora(model, data, o, options, storiesOf) {
   if (typeof model?.adapt !== 'function')
     fail('bad-argument', `expected a loaded model, for which { lora } trains an adapter, found ${show(model)}`);
   const own = completeConfig(model.config);
@@ -64,7 +64,8 @@ export async function ofLora(model, data, o, { seed, batch_tokens: batchTokens }
   const wrong = o.muon ? 'muon' : OF_NEW_MODELS.find((name) => o[name] !== undefined && o[name] !== null);
   if (wrong) fail('bad-option', `${wrong} is no option of an adapter, whose factors are trained by AdamW`);
   const lora = await adapterOf(model, o.lora);
-  const most = Math.min(own.context_length, batchTokens);
+  const { batch_tokens: batch } = options;
+  const most = Math.min(own.context_length, batch);
   const windows = async (/** @type {any} */ text, /** @type {string} */ what) =>
     windowsOf(model, await storiesOf(text, what), most);
   const examples = readValue('data', () => data?.examples) ?? (await windows(data, 'data'));
@@ -72,8 +73,8 @@ export async function ofLora(model, data, o, { seed, batch_tokens: batchTokens }
   const isListed = held === null || typeof held === 'number' || Array.isArray(held);
   const validation = isListed ? held : await windows(held, 'validation');
   const isOpen = typeof examples === 'function' || Array.isArray(validation); // longer ones may come
-  const plan = planOf({ examples }, { seed, batchTokens, validation }, ({ context_length: longest }) => {
-    const shorter = Math.min(own.context_length, isOpen ? batchTokens : longest);
+  const plan = planOf({ examples }, options, validation, ({ context_length: longest }) => {
+    const shorter = Math.min(own.context_length, isOpen ? batch : longest);
     return { ...own, context_length: own.position === 'learned' ? own.context_length : shorter };
   });
   const tokenizer = await model.tokenizer;

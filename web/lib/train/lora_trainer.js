@@ -33,16 +33,6 @@ export class LoraTrainer extends Trainer {
     }
   }
 
-  /**
-   * Give the values of a weight.
-   * @param {number} entry  of the roster
-   * @param {Float32Array} values
-   */
-  giveWeight(entry, values) {
-    const p = this.x.gf_train_weight(this.run, entry) >>> 0;
-    if (p) new Float32Array(this.memory.buffer, p, values.length).set(values);
-  }
-
   /** Begin to train, after the last weight. */
   adapt() {
     this.#plan.factors?.forEach((values, i) => {

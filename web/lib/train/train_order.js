@@ -7,6 +7,7 @@ import { completeConfig } from '../config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
+  anything,
   fileOrObject,
   flag,
   number as anyNumber,
@@ -25,7 +26,13 @@ import { Tokenizer } from '../tokenizer.js';
 /** @import { Order } from './train_worker.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */
+/** @import { Config } from '../config/config.js' */
+/** @import { Model } from '../model_handle.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
+/**
+ * A model whose predictions become a share of every target.
+ * @typedef {{model: Model, config: Config, share: number}} Teacher
+ */
 
 /** Default sizes of a model, which a page trains in minutes. */
 const DEFAULT_SIZES = { vocab_size: 512, context_length: 128 };
@@ -44,6 +51,7 @@ const SEPARATOR = '<|endoftext|>';
 const NUMBERS = [
   ['steps', 'steps', 500, 1, 1e7, true],
   ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true],
+  ['microTokens', 'micro_tokens', 1 << 20, 2, 1 << 20, true], // a pass has at most half of the batch
   ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
   ['lr', 'lr', 0.003, 0, 1],
   ['muonLr', 'muon_lr', 0.02, 0, 1],
@@ -104,6 +112,8 @@ export const TRAIN_OPTIONS = {
   checkpoint: saved,
   signal,
   lora: loraOption,
+  teacher: anything,
+  teacherShare: anyNumber,
 };
 
 /**
@@ -197,8 +207,8 @@ export function holdOut(text, share, mark) {
  * @param {Text | ExampleSet} data
  * @param {Record<string, any>} o
  * @param {(order: Order) => Promise<Tokenizer>} learnt  opens a run, for its vocabulary alone
- * @returns {Promise<{order: Order, batchOf?: (step: number) => Batch, adapter: Lora | null}>} batchOf: of examples, the
- *   batch of a step; adapter: that is trained, with the option lora
+ * @returns {Promise<{order: Order, batchOf?: (step: number) => Batch, adapter: Lora | null, teacher: Teacher | null}>}
+ *   batchOf: of examples, the batch of a step; adapter: that is trained, with the option lora
  */
 export async function checkedOrder(config, data, o, learnt) {
   const { muon = true, initScaled = true, validation = null, validateEvery = 50, checkpoint = null } = o,
@@ -214,13 +224,44 @@ export async function checkedOrder(config, data, o, learnt) {
   const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
   if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
     fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
+  const teacher = teacherOf(o);
+  const given = { ...o, validation };
   const plan = o.lora
-    ? await ofLora(config, data, { ...o, validation }, options, storiesOf)
+    ? await ofLora(config, data, given, options, storiesOf)
     : examples
-      ? ofExamples(config, /** @type {ExampleSet} */ (examples), { ...o, validation }, options)
-      : await ofText(config, /** @type {Text} */ (data), { ...o, validation }, options, learnt);
+      ? ofExamples(config, /** @type {ExampleSet} */ (examples), given, options)
+      : await ofText(
+          config,
+          /** @type {Text} */ (data),
+          { ...given, ...(await vocabularyFrom(teacher)) },
+          options,
+          learnt,
+        );
   const { batchOf, adapter, ...rest } = { adapter: null, ...plan };
-  return { order: { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint }, batchOf, adapter };
+  const order = { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint };
+  return { order, batchOf, adapter, teacher };
+}
+
+/**
+ * The options of a teacher.
+ * @param {Record<string, any>} o
+ * @returns {Teacher | null}
+ */
+function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }) {
+  if (!model) return teacherShare === undefined ? null : fail('bad-option', 'teacherShare is given without a teacher');
+  if (typeof model.adapt !== 'function') fail('bad-option', `teacher is ${show(model)}, expected a loaded model`);
+  if (tokenizer || vocabSize !== undefined)
+    fail('bad-option', 'tokenizer and vocabSize are those of the teacher, which predicts the same tokens');
+  const share = numberInRange('teacherShare', teacherShare ?? 0.5, 0, 1),
+    config = completeConfig(model.config);
+  if (config.kind === 'encoder') fail('unsupported', 'an encoder is no teacher: a decoder or encoder_decoder is');
+  return { model, config, share };
+}
+
+/** The vocabulary of a text is the teacher's. @param {Teacher | null} teacher */
+async function vocabularyFrom(teacher) {
+  if (!teacher) return {};
+  return { tokenizer: (await teacher.model.tokenizer) ?? fail('no-tokenizer', 'the teacher has no tokenizer') };
 }
 
 /** @param {import('../config/config.js').Config} config */
@@ -236,11 +277,13 @@ function checkedTrainable(config) {
  * @param {Record<string, any>} o
  * @param {Record<string, number>} options  by their names in C
  */
-function ofExamples(config, data, { validation, vocabSize, tokenizer }, { seed, batch_tokens: batchTokens }) {
+function ofExamples(config, data, { validation, vocabSize, tokenizer }, options) {
   if (vocabSize !== undefined || tokenizer)
     fail('bad-option', 'vocabSize and tokenizer are options of a text: the vocabulary of examples is part of the data');
-  const sizes = { seed, batchTokens, validation };
-  return { ...planOf(data, sizes, (found) => checkedTrainable(configOf(config, found, false))), text: null };
+  return {
+    ...planOf(data, options, validation, (found) => checkedTrainable(configOf(config, found, false))),
+    text: null,
+  };
 }
 
 /**
@@ -257,11 +300,11 @@ async function ofText(config, data, o, options, learnt) {
   numberInRange('vocabSize', vocabSize, 257, 8192, true);
   const complete = checkedTrainable(configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize }));
   const { kind, context_length: context } = complete;
-  const { batch_tokens: batch } = options;
+  const { batch_tokens: batch, micro_tokens: micro } = options;
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
   // A batch is divided into passes of equal size, at least two where possible: the trainer computes two at a time.
   const sequences = Math.floor(batch / context);
-  let perPass = Math.max(1, sequences >> 1);
+  let perPass = Math.max(1, Math.min(sequences >> 1, Math.floor(micro / context)));
   while (sequences % perPass) perPass--;
   const text = await bytesOf(data, 'data');
   const parts =
@@ -295,12 +338,11 @@ async function ofMaskedText(config, { text, held }, { vocabSize, vocabulary }, o
   const vocab = tokenizer.vocabSize;
   const complete = configOf(config, { ...DEFAULT_SIZES, vocab_size: vocab });
   const cut = (/** @type {Uint8Array} */ part) => sequencesOf(tokenizer, part, SEPARATOR, complete.context_length);
-  const plan = planOf(
-    { examples: cut(text) },
-    { seed: options.seed, batchTokens: options.batch_tokens, validation: held && cut(held) },
-    () => complete,
-    { mask: vocab - 1, vocab: vocab - 1, least: 1 },
-  );
+  const plan = planOf({ examples: cut(text) }, options, held && cut(held), () => complete, {
+    mask: vocab - 1,
+    vocab: vocab - 1,
+    least: 1,
+  });
   return { ...plan, tokenizer: tokenizer.toText(), text: null };
 }
 

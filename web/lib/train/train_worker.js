@@ -67,6 +67,8 @@ const rate = new Rate();
  */
 let failure = null;
 
+/** The run whose weights, or those of whose teacher, are given. @type {Trainer | null} */
+let given = null;
 /** The run of an adapter, from `open` on. @type {{trainer: LoraTrainer, config: Config} | null} */
 let adapting = null;
 
@@ -91,6 +93,7 @@ const calls = {
     startThreads(t, module, threads, order.helper);
     const vocabulary = text ? null : order.tokenizer;
     plan = { options, validateEvery, held, vocabulary };
+    given = t;
     t.configure(config, options);
     if (order.lora && t instanceof LoraTrainer) {
       t.openLora(order.lora);
@@ -112,12 +115,21 @@ const calls = {
   },
 
   /**
-   * Take a weight of the model that an adapter is trained for.
+   * Take a teacher, whose weights follow.
+   * @param {Config} config
+   * @param {number} share  of every target
+   */
+  teach(config, share) {
+    requireTrainer().teach(config, share);
+  },
+
+  /**
+   * Take a weight of the model that an adapter is trained for, or of the teacher.
    * @param {number} entry
    * @param {Float32Array} values
    */
   weight(entry, values) {
-    requireAdapting().trainer.giveWeight(entry, values);
+    (given ?? requireTrainer()).giveWeight(entry, values);
   },
 
   /**

@@ -18,6 +18,8 @@ export class Trainer extends Instance {
   #out = this.alloc(8 * F64);
   /** Address of the run. */
   run = this.x.gf_train_new() || fail('out-of-memory', 'there is no memory for a run');
+  /** Address of the run whose weights are given: this one, or that of the teacher. */
+  #given = this.run;
 
   /**
    * Create an instance.
@@ -33,22 +35,24 @@ export class Trainer extends Instance {
    * Set the configuration and the options.
    * @param {Config} config
    * @param {Record<string, number>} [options]  by their names in C
+   * @param {number} [run]  default: its own
    */
-  configure(config, options = {}) {
+  configure(config, options = {}, run = this.run) {
     for (const field of this.schema.fields) {
       const value = config[/** @type {keyof Config} */ (field)];
       for (const one of value === undefined ? [] : [value].flat())
-        this.#set(field, typeof one === 'string' ? this.schema.enums[field].indexOf(one) : Number(one));
+        this.#set(run, field, typeof one === 'string' ? this.schema.enums[field].indexOf(one) : Number(one));
     }
-    for (const [name, value] of Object.entries(options)) this.#set(name, value);
+    for (const [name, value] of Object.entries(options)) this.#set(run, name, value);
   }
 
   /**
+   * @param {number} run
    * @param {string} name
    * @param {number} value
    */
-  #set(name, value) {
-    this.#lend(utf8.encode(name), (p) => this.check(this.x.gf_train_set(this.run, p, value, this.error)));
+  #set(run, name, value) {
+    this.#lend(utf8.encode(name), (p) => this.check(this.x.gf_train_set(run, p, value, this.error)));
   }
 
   /**
@@ -78,6 +82,27 @@ export class Trainer extends Instance {
     // The run owns both buffers from here on.
     this.check(this.x.gf_train_open(this.run, p, text?.length ?? 0, q, held?.length ?? 0, this.error));
     return this.x.gf_train_vocab_size(this.run);
+  }
+
+  /**
+   * Learn also from the predictions of a decoder, whose weights are then given.
+   * @param {Config} config  of the teacher
+   * @param {number} share   of every target that becomes the teacher's prediction
+   */
+  teach(config, share) {
+    this.#given = this.x.gf_train_new() || fail('out-of-memory', 'there is no memory for a teacher');
+    this.configure(config, {}, this.#given);
+    this.check(this.x.gf_train_teach(this.run, this.#given, share, this.error));
+  }
+
+  /**
+   * Give the values of a weight.
+   * @param {number} entry  of the roster
+   * @param {Float32Array} values
+   */
+  giveWeight(entry, values) {
+    const p = this.x.gf_train_weight(this.#given, entry) >>> 0;
+    if (p) new Float32Array(this.memory.buffer, p, values.length).set(values);
   }
 
   /**

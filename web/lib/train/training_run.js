@@ -11,7 +11,7 @@ import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf, learntVocabularies } from './train_order.js';
 
 /** @import { Order, TrainStep } from './train_worker.js' */
-/** @import { Text } from './train_order.js' */
+/** @import { Teacher, Text } from './train_order.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */
 
@@ -63,11 +63,12 @@ async function start(config, data, options, onStart) {
    * @param {Order} order
    * @param {(step: number) => Batch} [batchOf]
    * @param {Lora | null} [adapter]
+   * @param {Teacher | null} [teacher]
    */
-  const opened = async (order, batchOf, adapter) => {
+  const opened = async (order, batchOf, adapter, teacher) => {
     stop?.throwIfAborted();
     const { remote, engine, helper } = await startTrainer(worker, stop, threads);
-    const run = new TrainingRun(remote, engine, stop, batchOf, adapter);
+    const run = new TrainingRun(remote, engine, stop, batchOf, adapter, teacher);
     onStart(run);
     try {
       return { run, tokenizer: await run.open({ ...order, threads, helper }) };
@@ -81,8 +82,8 @@ async function start(config, data, options, onStart) {
     run.dispose();
     return tokenizer;
   };
-  const { order, batchOf, adapter } = await checkedOrder(config, data, options, learnt);
-  return (await opened(order, batchOf, adapter)).run;
+  const { order, batchOf, adapter, teacher } = await checkedOrder(config, data, options, learnt);
+  return (await opened(order, batchOf, adapter, teacher)).run;
 }
 
 /** One training run, in a worker of its own. */
@@ -92,6 +93,7 @@ export class TrainingRun {
   #signal;
   #batchOf;
   #adapter;
+  #teacher;
   /** Steps that the worker has computed. */
   #computed = 0;
   /** How many steps of examples are sent at once: twice as many as the last request computed. */
@@ -119,13 +121,15 @@ export class TrainingRun {
    * @param {AbortSignal} [signal]
    * @param {(step: number) => Batch} [batchOf]  of examples
    * @param {Lora | null} [adapter]  that is trained
+   * @param {Teacher | null} [teacher]
    */
-  constructor(remote, engine, signal, batchOf, adapter = null) {
+  constructor(remote, engine, signal, batchOf, adapter = null, teacher = null) {
     this.#remote = remote;
     this.#engine = engine;
     this.#signal = signal;
     this.#batchOf = batchOf;
     this.#adapter = adapter;
+    this.#teacher = teacher;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
@@ -150,6 +154,11 @@ export class TrainingRun {
     if (this.#adapter) await this.#giveWeights(this.#adapter.model);
     const { config, parameters, tokenizer, step } = this.#adapter ? await this.#call('adapt', checkpoint) : opened;
     this.#computed = step;
+    const teacher = this.#teacher;
+    if (teacher) {
+      await this.#call('teach', teacher.config, teacher.share);
+      await this.#giveWeights(teacher.model);
+    }
     const own = await this.#adapter?.model.tokenizer;
     this.about = { config, parameters, tokenizer: own ?? new Tokenizer(JSON.parse(tokenizer)) };
     if (!this.#batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
