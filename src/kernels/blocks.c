@@ -28,18 +28,32 @@ static float read_f16(const uint8_t *p) { return gf_f16_to_f32((uint16_t)(p[0] |
 static const int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* q [32] = 16 bytes of nibbles, as columns j and j + 16 */
-static void nibbles(int8_t *q, const uint8_t *p) {
-    for (int j = 0; j < 16; j++) q[j] = (int8_t)(p[j] & 15), q[j + 16] = (int8_t)(p[j] >> 4);
+/* Blocks are unpacked eight values at a time, a byte of a word each. eight: the bits of eight bytes from bit `shift`
+ * on, as many as `most` has. put_minus: eight values below 128, minus z. */
+static uint64_t eight(const uint8_t *p, int shift, int most) {
+    uint64_t x;
+    memcpy(&x, p, 8);
+    return x >> shift & (uint64_t)most * 0x0101010101010101u;
+}
+static void put_minus(int8_t *q, uint64_t x, int z) {
+    const uint64_t top = 0x8080808080808080u; /* set, so that nothing is borrowed from the next byte */
+    x = ((x | top) - (uint64_t)z * 0x0101010101010101u) ^ top;
+    memcpy(q, &x, 8);
+}
+
+/* q [32] = 16 bytes of nibbles, as columns j and j + 16, minus `zero`; a fifth bit, which counts 16, is bit j of the 4
+ * bytes at `fifth`, if not NULL. */
+static void nibbles(int8_t *q, const uint8_t *p, const uint8_t *fifth, int zero) {
+    for (int i = 0; i < 4; i++) {
+        uint64_t bits = 0;
+        if (fifth) /* byte j gets bit j, which the addition carries to the byte's highest bit */
+            bits = ((fifth[i] * 0x0101010101010101u & 0x8040201008040201u) + 0x7f7f7f7f7f7f7f7fu) >> 3;
+        put_minus(q + 8 * i, eight(p + i % 2 * 8, i / 2 * 4, 15) | (bits & 0x1010101010101010u), zero);
+    }
 }
 
 static void nibbles_of_table(int8_t *q, const uint8_t *p, const int8_t *table) {
     for (int j = 0; j < 16; j++) q[j] = table[p[j] & 15], q[j + 16] = table[p[j] >> 4];
-}
-
-/* Add to each q [32] a fifth bit, which counts 16; bit j of 4 bytes belongs to column j. `zero` is subtracted. */
-static void add_fifth_bits(int8_t *q, const uint8_t *bits, int zero) {
-    for (int j = 0; j < 32; j++) q[j] = (int8_t)(q[j] + ((bits[j / 8] >> j % 8 & 1) << 4) - zero);
 }
 
 static void set_scale(struct gf_ints *to, float d, int factor, float minimum) {
@@ -54,22 +68,26 @@ static void set_packed_scale(struct gf_ints *to, const uint8_t *block, int k) {
     set_scale(to, read_f16(block), scale, -(read_f16(block + 2) * (float)minimum));
 }
 
-/* q [32] = part k of a q4_k or q5_k block: of each pair of parts the first is in the low halves of 32 bytes. */
-static void nibbles_of_part(int8_t *q, const uint8_t *p, int k) {
-    for (int j = 0; j < 32; j++) q[j] = (int8_t)(p[k / 2 * 32 + j] >> k % 2 * 4 & 15);
+/* q [32] = part k of a q4_k or q5_k block: of each pair of parts the first is in the low halves of 32 bytes. Fifth bits
+ * are bit k of the 32 bytes at `fifth`, if not NULL. */
+static void nibbles_of_part(int8_t *q, const uint8_t *p, const uint8_t *fifth, int k) {
+    for (int j = 0; j < 32; j += 8) {
+        const uint64_t bits = fifth ? eight(fifth + j, k, 1) << 4 : 0;
+        put_minus(q + j, eight(p + k / 2 * 32 + j, k % 2 * 4, 15) | bits, 0);
+    }
 }
 
 static void unpack_q6_k(struct gf_ints *to, const uint8_t *p, int k) {
     const uint8_t *low = p + k / 4 * 64 + k % 2 * 32, *high = p + 128 + k / 4 * 32;
-    for (int j = 0; j < 32; j++)
-        to->q[j] = (int8_t)((low[j] >> (k % 4 / 2 * 4) & 15) + ((high[j] >> k % 4 * 2 & 3) << 4) - 32);
+    for (int j = 0; j < 32; j += 8)
+        put_minus(to->q + j, eight(low + j, k % 4 / 2 * 4, 15) | eight(high + j, k % 4 * 2, 3) << 4, 32);
     set_scale(to, read_f16(p + 208), 0, 0);
     for (int i = 0; i < 2; i++) to->factor[i] = (int8_t)p[192 + 2 * k + i];
 }
 
 static void unpack_q3_k(struct gf_ints *to, const uint8_t *p, int k) {
     const uint8_t *low = p + 32 + k / 4 * 32, *s = p + 96;
-    for (int j = 0; j < 32; j++) to->q[j] = (int8_t)((low[j] >> k % 4 * 2 & 3) + ((p[j] >> k & 1) << 2) - 4);
+    for (int j = 0; j < 32; j += 8) put_minus(to->q + j, eight(low + j, k % 4 * 2, 3) | eight(p + j, k, 1) << 2, 4);
     set_scale(to, read_f16(p + 108), 0, 0);
     for (int i = 0; i < 2; i++) {
         int at = 2 * k + i, four = at < 8 ? s[at] & 15 : s[at - 8] >> 4;
@@ -79,7 +97,7 @@ static void unpack_q3_k(struct gf_ints *to, const uint8_t *p, int k) {
 
 static void unpack_q2_k(struct gf_ints *to, const uint8_t *p, int k) {
     const uint8_t *low = p + 16 + k / 4 * 32;
-    for (int j = 0; j < 32; j++) to->q[j] = (int8_t)(low[j] >> k % 4 * 2 & 3);
+    for (int j = 0; j < 32; j += 8) put_minus(to->q + j, eight(low + j, k % 4 * 2, 3), 0);
     to->d = read_f16(p + 80);
     for (int i = 0; i < 2; i++) {
         int s = p[2 * k + i];
@@ -105,22 +123,14 @@ void gf_unpack_block(struct gf_ints *to, const void *block, int32_t dtype, int32
     const uint8_t *p = block;
     switch (dtype) {
     case GF_Q8_0: set_scale(to, read_f16(p), 1, 0), memcpy(to->q, p + 2, 32); break;
-    case GF_Q4_0:
-        set_scale(to, read_f16(p), 1, 0), nibbles(to->q, p + 2);
-        for (int j = 0; j < 32; j++) to->q[j] = (int8_t)(to->q[j] - 8);
-        break;
-    case GF_Q4_1: set_scale(to, read_f16(p), 1, read_f16(p + 2)), nibbles(to->q, p + 4); break;
-    case GF_Q5_0: set_scale(to, read_f16(p), 1, 0), nibbles(to->q, p + 6), add_fifth_bits(to->q, p + 2, 16); break;
-    case GF_Q5_1:
-        set_scale(to, read_f16(p), 1, read_f16(p + 2)), nibbles(to->q, p + 8), add_fifth_bits(to->q, p + 4, 0);
-        break;
+    case GF_Q4_0: set_scale(to, read_f16(p), 1, 0), nibbles(to->q, p + 2, NULL, 8); break;
+    case GF_Q4_1: set_scale(to, read_f16(p), 1, read_f16(p + 2)), nibbles(to->q, p + 4, NULL, 0); break;
+    case GF_Q5_0: set_scale(to, read_f16(p), 1, 0), nibbles(to->q, p + 6, p + 2, 16); break;
+    case GF_Q5_1: set_scale(to, read_f16(p), 1, read_f16(p + 2)), nibbles(to->q, p + 8, p + 4, 0); break;
     case GF_IQ4_NL: set_scale(to, read_f16(p), 1, 0), nibbles_of_table(to->q, p + 2, iq4_values); break;
     case GF_MXFP4: set_scale(to, half_of_power(p[0]), 1, 0), nibbles_of_table(to->q, p + 1, fp4_values); break;
-    case GF_Q4_K: set_packed_scale(to, p, part), nibbles_of_part(to->q, p + 16, part); break;
-    case GF_Q5_K:
-        set_packed_scale(to, p, part), nibbles_of_part(to->q, p + 48, part);
-        for (int j = 0; j < 32; j++) to->q[j] = (int8_t)(to->q[j] + ((p[16 + j] >> part & 1) << 4));
-        break;
+    case GF_Q4_K: set_packed_scale(to, p, part), nibbles_of_part(to->q, p + 16, NULL, part); break;
+    case GF_Q5_K: set_packed_scale(to, p, part), nibbles_of_part(to->q, p + 48, p + 16, part); break;
     case GF_Q6_K: unpack_q6_k(to, p, part); break;
     case GF_Q3_K: unpack_q3_k(to, p, part); break;
     case GF_Q2_K: unpack_q2_k(to, p, part); break;

@@ -71,28 +71,43 @@ static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     return w->scale + at * gf_panel_scales(w->dtype) + row % GF_PANEL;
 }
 
-/* Store 32 columns as block `block` of a row. */
-static void put_ints(struct gf_mat *w, int32_t row, int32_t block, const struct gf_ints *from) {
+/* Store 32 bytes as a row's part of a block of W's type. */
+static void put_bytes(const struct gf_mat *w, uint8_t *to, const void *q) {
+    const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
+    for (int j = 0; j < 8; j++) { /* 4 columns */
+        uint32_t four;
+        memcpy(&four, (const uint8_t *)q + 4 * j, 4);
+        four ^= flip;
+        memcpy(to + four_columns(w, j), &four, 4);
+    }
+}
+
+/* Store 32 columns as block `block` of a row, whose part of it begins at `to`. */
+static void put_ints(const struct gf_mat *w, int32_t row, int32_t block, uint8_t *to, const struct gf_ints *from) {
     const struct gf_dtype_row *type = &gf_dtypes[w->dtype];
-    uint8_t *to = block_data(w, row, block);
     float *scale = block_scale(w, row, block);
     *scale = type->has_factors ? from->d : from->d * (float)from->factor[0];
     for (int i = 0; i < 2 && type->has_factors; i++) block_factors(w, row, block)[i] = (int8_t)from->factor[i];
     if (type->has_minimum) scale[GF_PANEL] = from->minimum[0];
-    if (type->bits == 8) { /* 4 columns at a time */
-        const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
-        for (int j = 0; j < 8; j++) {
-            uint32_t four;
-            memcpy(&four, from->q + 4 * j, 4);
-            four ^= flip;
-            memcpy(to + four_columns(w, j), &four, 4);
-        }
+    if (type->bits == 8) {
+        put_bytes(w, to, from->q);
         return;
     }
-    uint8_t q[32];
-    for (int j = 0; j < 32; j++) q[j] = (uint8_t)(from->q[j] + type->zero);
-    for (int g = 0; g < 4; g++)
-        for (int i = 0; i < 4; i++) to[64 * g + i] = (uint8_t)(q[8 * g + i] | q[8 * g + 4 + i] << 4);
+    for (int g = 0; g < 4; g++) { /* 8 columns; q + 8 is the low nibble of q with its highest bit flipped */
+        uint64_t eight;
+        memcpy(&eight, from->q + 8 * g, 8);
+        eight = (eight & 0x0f0f0f0f0f0f0f0fu) ^ (uint64_t)type->zero * 0x0101010101010101u;
+        const uint32_t pairs = (uint32_t)(eight | eight >> 28);
+        memcpy(to + 64 * g, &pairs, 4);
+    }
+}
+
+/* The same of n blocks of q8_0 in a file, whose bytes are stored as they are. */
+static void put_q8_0(const struct gf_mat *w, uint8_t *to, float *scale, const uint8_t *p, int32_t n) {
+    for (; n > 0; n--, p += 34, to += GF_PANEL * GF_QBLOCK, scale += GF_PANEL) {
+        *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
+        put_bytes(w, to, p + 2);
+    }
 }
 
 /* Round 32 columns of a type that is kept as q8_0 to its steps, with a scale that is not rounded. */
@@ -110,12 +125,18 @@ static void round_to_q8(struct gf_ints *b) {
 void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n) {
     const uint8_t *p = blocks;
     const int32_t cols = gf_dtype_block_cols(dtype), bytes = gf_dtype_block_bytes(dtype);
+    int32_t block = col / GF_QBLOCK;
+    uint8_t *to = block_data(w, row, block);
+    if (dtype == GF_Q8_0) {
+        put_q8_0(w, to, block_scale(w, row, block), p, n / GF_QBLOCK);
+        return;
+    }
     for (int32_t i = 0; i < n; i += cols, p += bytes)
-        for (int32_t part = 0; part < cols / GF_QBLOCK; part++) {
+        for (int32_t part = 0; part < cols / GF_QBLOCK; part++, block++, to += gf_panel_bytes(w->dtype)) {
             struct gf_ints b;
             gf_unpack_block(&b, p, dtype, part);
             if (!gf_dtypes[dtype].exact) round_to_q8(&b);
-            put_ints(w, row, (col + i) / GF_QBLOCK + part, &b);
+            put_ints(w, row, block, to, &b);
         }
 }
 

@@ -225,6 +225,27 @@ static void one_token(void) {
     }
 }
 
+/* Blocks of a file into a matrix, row by row, as a load does. */
+static void run_store(struct work *w) {
+    for (int r = 0; r < w->rows; r++) gf_mat_put_blocks(w->mats, r, 0, w->scratch, w->type, w->cols);
+}
+
+static void store(void) {
+    for (int type = 0; type < GF_N_DTYPES; type++) {
+        char name[64];
+        snprintf(name, sizeof name, "store %s", gf_dtypes[type].name);
+        if (!wanted(name) || !gf_dtype_is_quantized(type)) continue;
+        struct work w = matrices(gf_dtypes[type].kept, 768, 768, 1, 1);
+        const uint64_t bytes = (uint64_t)(768 / gf_dtypes[type].block_cols * gf_dtypes[type].block_bytes);
+        free(w.scratch), w.scratch = take(bytes);
+        memset(w.scratch, 0x2a, bytes);
+        w.run = run_store, w.type = type;
+        printf("%-18s %5d x %-5d     %7.2f GB/s of the file\n", name, 768, 768, 768 * bytes / measure(&w) * 1e-6);
+        fflush(stdout);
+        done(&w);
+    }
+}
+
 static void many_tokens(void) {
     struct work l = {.run = multiply_add, .count = 4096, .x = take(64)};
     for (int i = 0; i < 16; i++) l.x[i] = 0.5f + 0.01f * (float)i;
@@ -359,6 +380,7 @@ int main(int argc, char **argv) {
     gf_kernels_init();
     printf("kernels: %s\n", gf_kernels_name());
     one_token();
+    store();
     many_tokens();
     attention();
     rows();
