@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, runClaim } from '../../web/page/claims/index.js';
 import { pageTest } from './built_page.js';
-import { STORY } from './page_parts.js';
+import { STORY, counts, inAddress, openView, says } from './page_parts.js';
 
 const LEARN = { hash: STORY, view: 'learn' };
 
@@ -23,13 +23,13 @@ async function runTutorial(page, number) {
 
 /** What the table says: claim, state, expected, found. */
 const table = (page, number) =>
-  page.locator(`[data-tutorial="${number}"] tbody tr`).evaluateAll((list) =>
+  page.locator(`[data-tutorial="${number}"] tr[data-claim]`).evaluateAll((list) =>
     list.map((row) => ({
       id: row.dataset.claim,
       state: row.dataset.state,
       expected: row.cells[1].textContent,
       found: row.cells[2].textContent,
-      word: row.cells[3].textContent,
+      word: row.cells[3].firstElementChild.textContent,
       colour: getComputedStyle(row.cells[2]).color,
       more: row.cells[0].textContent,
     })),
@@ -39,7 +39,7 @@ pageTest('each claim of each tutorial has the same result as in Node', LEARN, as
   for (const { number, open: claimsOf } of TUTORIALS) {
     const said = await runTutorial(page, number);
     const shown = await table(page, number),
-      { claims } = await claimsOf();
+      claims = (await claimsOf()).sections.flatMap((section) => section.claims.map(({ claim }) => claim));
     assert.deepEqual(
       shown.map((row) => row.id),
       claims.map((c) => c.id),
@@ -96,5 +96,47 @@ pageTest(
     await page.getByLabel('Flip one byte in every weight file first').uncheck();
     assert.match(await runTutorial(page, 1), /^✓ all/);
     assert.ok((await table(page, 1)).every((row) => row.state !== 'differs'));
+  },
+);
+
+pageTest('“Show me” opens the page that shows a claim, with a model that has it', LEARN, async ({ page }) => {
+  const show = async (number, claim) => {
+    await openView(page, 'learn');
+    const row = page.locator(`[data-claim="${claim}"]`);
+    if (!(await row.isVisible())) await page.locator(`[data-tutorial="${number}"] summary`).press('Enter');
+    const link = row.getByRole('link', { name: 'Show me' });
+    assert.match(await link.getAttribute('href'), /^#/);
+    await link.press('Enter');
+  };
+  await show(1, '1-post-highway');
+  await says(page, '#h-textbook', /^Norm$/);
+  await says(page, '.pill', /^random weights/);
+  await says(page, '.textbook .idea', /^After each sum/);
+  await show(2, '2-cross');
+  await says(page, '#h-textbook', /^Cross-attention$/);
+  await says(page, '.pill', /^dates/);
+  await show(1, '1-embedding');
+  await says(page, '.compare-models', /Token embedding.*38,597,376/s);
+  await inAddress(page, 'view=experiment', 'preset=modern-124m');
+});
+
+pageTest(
+  'exercises are done on the page: questions are checked, random ids become a prompt',
+  LEARN,
+  async ({ page }) => {
+    await page.locator('[data-tutorial="1"] summary').press('Enter');
+    const question = page.locator('[data-tutorial="1"] .question').first();
+    for (const [typed, verdict] of [
+      ['outside', /^Not yet/],
+      ['inside', /^Right: inside/],
+    ]) {
+      await question.getByRole('textbox').fill(typed);
+      await question.getByRole('textbox').press('Enter');
+      await question.getByText(verdict).waitFor();
+    }
+    await page.locator('[data-tutorial="5"] summary').press('Enter');
+    await page.getByRole('button', { name: 'Take 32 random ids as the prompt' }).press('Enter');
+    await page.locator('#view-write:not([hidden])').waitFor();
+    await counts(page, '.tok.given', 32);
   },
 );

@@ -1,12 +1,13 @@
 // tutorials.test.js - each claim of the five tutorials, run by the page's code; and a check that each claim fails under
 // at least one fault of the engine
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
 import { text } from '../../web/page/claims/outcome.js';
+import { TEXTBOOK } from '../../web/page/text/textbook.js';
 import { distance } from '../../web/page/claims/arithmetic.js';
 import { decoder } from '../../web/page/claims/reference/modern_forward.js';
 import { encoderDecoder } from '../../web/page/claims/reference/encoder_decoder_forward.js';
@@ -14,7 +15,8 @@ import { gpt, gpt2 } from '../../web/page/claims/reference/gpt_forward.js';
 import { erf, flat } from '../../web/page/claims/reference/parts.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 
-const all = (await Promise.all(TUTORIALS.map(({ open }) => open()))).map(({ claims }) => claims);
+const tutorials = (await Promise.all(TUTORIALS.map(({ open }) => open()))).map(({ sections }) => sections);
+const all = tutorials.map((sections) => sections.flatMap(({ claims }) => claims.map(({ claim }) => claim)));
 
 for (const claim of all.flat()) {
   test(`tutorial ${claim.tutorial}: ${claim.text}`, async () => {
@@ -29,6 +31,46 @@ test('every claim has a unique id and the number of its tutorial', () => {
   const names = all.flat().map((c) => c.id);
   assert.equal(new Set(names).size, names.length);
   all.forEach((claims, i) => assert.ok(claims.length > 15 && claims.every((c) => c.tutorial === TUTORIALS[i].number)));
+});
+
+test('each claim of the files is in one section, and is seen on a page of the textbook with a model that can be made', async () => {
+  const folder = new URL('../../web/page/claims/', import.meta.url);
+  for (const [i, sections] of tutorials.entries()) {
+    const names = readdirSync(new URL(`tutorial${i + 1}/`, folder));
+    const files = await Promise.all(names.map((name) => import(new URL(`tutorial${i + 1}/${name}`, folder))));
+    const ids = files.flatMap(({ claims }) => claims?.map((claim) => claim.id) ?? []);
+    assert.deepEqual(all[i].map((claim) => claim.id).sort(), ids.sort());
+    for (const { place } of sections.flatMap(({ claims }) => claims)) {
+      if (place.page === 'compare') assert.ok(glassformer.PRESETS[place.model], place.model);
+      else
+        assert.ok(
+          TEXTBOOK.some(({ id }) => id === place.page),
+          place.page,
+        );
+      if (typeof place.model === 'string') continue;
+      const { preset, ...changes } = place.model;
+      const config = glassformer.completeConfig({ ...glassformer.PRESETS[preset], ...changes });
+      const page = TEXTBOOK.find(({ id }) => id === place.page);
+      assert.ok(page.when?.(config) ?? true, `${place.page} has nothing to show of ${JSON.stringify(place.model)}`);
+    }
+  }
+});
+
+test('tables and exercises have the figures of the tutorials', () => {
+  const tables = tutorials.flat().flatMap(({ table }) => (table ? [table(glassformer)] : []));
+  const cells = tables.map(({ rows }) => rows.map((row) => row.join(' | ')).join('\n'));
+  assert.match(cells[0], /Attention, one block \| 2,359,296 \|[^]*One block \| 7,079,424 [^]*Total \| 123,551,232/);
+  assert.match(cells[1], /One encoder block \| 33,472 [^]*One decoder block \| 50,240 [^]*Total \| 296,424/);
+  assert.match(cells[2], /One block \| 49,408/);
+  assert.match(cells[3], /1558M \| 48 \| 25 \| 1,600 \| 50,257 \| 1,024 \| 1,557,611,200/);
+  const answers = [...tutorials[0].at(-1).exercises, ...tutorials[4].slice(-2).flatMap(({ exercises }) => exercises)]
+    .filter(({ answer }) => answer)
+    .map(({ answer }) => answer(glassformer));
+  const right = ['Inside', 'pre', '2048', '5', '0', '924,928', '6.91', '1.31e9', '128,000', '512'];
+  assert.deepEqual(
+    answers.map(({ matches }, i) => matches(right[i]) && !matches('7')),
+    right.map(() => true),
+  );
 });
 
 test('numbers are formatted as the page shows them', () => {

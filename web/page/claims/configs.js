@@ -25,6 +25,11 @@ export const TINY = {
   norm_eps: 1e-6,
 };
 
+/** The modern decoder with post-norm, in the design of 2017, and with fifty blocks that have no norms. */
+export const POST = /** @type {const} */ ({ ...TINY, norm: 'layernorm', norm_placement: 'post', final_norm: true }),
+  CLASSICAL = /** @type {const} */ ({ ...POST, ffn: 'gelu_erf', position: 'sinusoidal' }),
+  DEEP = { ...TINY, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 50, use_norm: false };
+
 /** Preset of tutorial 2. */
 export const SEQ2SEQ = 'tutorial-2';
 
@@ -59,6 +64,8 @@ export const BLOCK = /** @type {const} */ ({
   position: 'none',
   final_norm: false,
 });
+/** The same, twice as wide. */
+export const WIDE = { ...BLOCK, d_model: 128 };
 
 /** GPT-2 of tutorial 4, small. */
 export const TINY_GPT2 = /** @type {const} */ ({

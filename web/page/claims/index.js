@@ -10,7 +10,7 @@ import { messageOf } from '../state/error_message.js';
  * @property {number} number
  * @property {string} title
  * @property {string} about   who wrote it, and what it builds
- * @property {() => Promise<{claims: Claim[]}>} open  its claims, fetched when asked for
+ * @property {() => Promise<{sections: import('./section.js').Section[]}>} open  fetched when asked for
  */
 
 /** @type {Tutorial[]} */

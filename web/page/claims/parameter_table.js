@@ -1,7 +1,9 @@
 // claims/parameter_table.js - counts in a table of parameters, and claims that they are so many
+import { COMPONENTS } from '../text/count.js';
+import { percent } from '../text/format.js';
 import { sum } from './arithmetic.js';
 import { claim } from './claim.js';
-import { same } from './outcome.js';
+import { same, text } from './outcome.js';
 
 /** @typedef {import('glassformer').ParameterTable} Table */
 
@@ -38,3 +40,44 @@ export const block = (table, layer = 0) => scalars(table, (r) => r.layer === lay
  */
 export const ofCount = (id, text, config, expected, found) =>
   claim(id, text, (g) => same(expected, found(g.countParameters(config))));
+
+/**
+ * Parameters by component: of one block of each stack, of what is in no block, and of all.
+ * @param {Table} table
+ * @returns {import('./section.js').Table}
+ */
+export function byBlock(table) {
+  const row = (/** @type {string} */ name, /** @type {number} */ n) => [name, text(n), percent(n / table.total)];
+  /** @param {(row: any) => boolean} holds @param {string} where @returns {string[][]} */
+  const components = (holds, where) =>
+    [...new Set(table.rows.filter(holds).map((r) => r.component))].map((component) =>
+      row(
+        `${COMPONENTS[component]}${where}`,
+        scalars(table, (r) => r.component === component && holds(r)),
+      ),
+    );
+  const stacks = [...new Set(table.rows.filter((r) => r.layer === 0).map((r) => r.stack))];
+  const blocks = stacks.flatMap((stack) => {
+    const name = stacks.length > 1 ? `${stack} block` : 'block';
+    return [
+      ...components((r) => r.layer === 0 && r.stack === stack, `, one ${name}`),
+      row(
+        `One ${name}`,
+        scalars(table, (r) => r.layer === 0 && r.stack === stack),
+      ),
+      row(
+        `All ${name}s`,
+        scalars(table, (r) => r.layer !== null && r.stack === stack),
+      ),
+    ];
+  });
+  return {
+    head: ['Component', 'Parameters', 'Share'],
+    rows: [
+      ...components((r) => r.layer === null, ''),
+      ...blocks,
+      row('Without the embeddings', table.nonEmbedding),
+      row('Total', table.total),
+    ],
+  };
+}

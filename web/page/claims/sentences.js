@@ -3,12 +3,16 @@ import { figures } from '../text/format.js';
 
 export const TUTORIALS_WORDS = {
   title: 'Same numbers as the tutorial',
-  about: 'each claim of five tutorials, run by this engine in this tab',
+  about: 'the sections of five tutorials: each claim run by this engine in this tab, and where it is seen',
   flip: 'Flip one byte in every weight file first',
   flipHint: 'and see which claims notice',
   run: 'Run',
   runName: (/** @type {number} */ n) => ` tutorial ${n}`,
-  claims: (/** @type {number} */ n) => `Claims of tutorial ${n}`,
+  claims: (/** @type {string} */ title) => `Claims of “${title}”`,
+  table: (/** @type {string} */ title) => `Table of “${title}”`,
+  show: 'Show me',
+  exercise: 'Exercise.',
+  randomIds: (/** @type {number} */ n) => `Take ${n} random ids as the prompt`,
   columns: ['Claim', 'Expected', 'Found', 'Result'],
   alone: 'Run this one',
   slow: ' takes seconds',

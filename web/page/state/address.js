@@ -51,6 +51,7 @@ function stateOf(q, hash) {
       id: viewOf(hash),
       learn: q.get('learn') ?? '',
       lab: (q.get('lab') ?? '').slice(0, 40),
+      preset: (q.get('preset') ?? '').slice(0, 40),
       labSize: q.get('size') === 'short' ? 'short' : 'full',
       ...(/^[a-z]+[12]?$/.test(open) && { openStage: open }),
       assignment: {
@@ -152,13 +153,14 @@ export function applicable(asked) {
  * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
-  const { id, learn, lab, labSize, assignment, openStage } = { ...view, ...changes };
+  const { id, learn, lab, labSize, preset, assignment, openStage } = { ...view, ...changes };
   const { model } = run;
   const q = new URLSearchParams();
   if (id !== 'write') q.set('view', id);
   if (learn) q.set('learn', learn);
   if (id === 'labs' && lab) q.set('lab', lab);
   if (id === 'labs' && labSize === 'short') q.set('size', labSize);
+  if (id === 'experiment' && preset) q.set('preset', preset);
   if (assignment.question) q.set('ask', assignment.question);
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
   if (model?.address) q.set('model', model.address);

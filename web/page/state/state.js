@@ -37,6 +37,7 @@ const view = () => ({
   learn: '', // the open page of the textbook, '' for none
   lab: '', // the open lab, '' for the first
   labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
+  preset: '', // a known size that is counted beside the loaded model, '' for the first
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
   openStage: '', // stage of the anatomy whose values are open, '' for none
   choosing: false, // the dialog of models is open

@@ -3,10 +3,8 @@ import { STREAM_POINTS, arriving, streamDistance } from '../activations.js';
 import { distance, ids, rms, rows } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints/modern_decoder.js';
 import { claim, ofFreshPass, ofPass, using } from '../claim.js';
-import { TINY } from '../configs.js';
+import { DEEP, POST, TINY } from '../configs.js';
 import { atMost, shown, text } from '../outcome.js';
-
-const POST = /** @type {const} */ ({ ...TINY, norm: 'layernorm', norm_placement: 'post', final_norm: true });
 
 /** A change of 1 % in the stream's length at the first block. */
 const CHANGE = { ids: ids(8, 64), scale: 50, by: 1.01 };
@@ -51,11 +49,10 @@ export const claims = [
     '1-fifty-layers',
     'Fifty layers without residuals multiply fifty small numbers; with them a change arrives whole',
     async (g) => {
-      const deep = { ...TINY, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 50, use_norm: false };
       const change = { ...CHANGE, scale: 1 };
       const [kept, lost] = [
-        await arriving(g, deep, change),
-        await arriving(g, { ...deep, use_residual: false }, change),
+        await arriving(g, DEEP, change),
+        await arriving(g, { ...DEEP, use_residual: false }, change),
       ];
       return shown(
         Math.abs(kept - 1) < 0.05 && lost < 1e-20,

@@ -1,15 +1,12 @@
 // claims/tutorial3/block_parameters.js - the parameters of a block, which its sanity check prints.
 import { claim } from '../claim.js';
-import { BLOCK } from '../configs.js';
+import { BLOCK, WIDE } from '../configs.js';
 import { misprint, same, shown, text } from '../outcome.js';
 import { block, count, ofCount } from '../parameter_table.js';
 
 /** @typedef {import('../parameter_table.js').Table} Table */
 
 const PRESET = 'tutorial-3';
-/** The block, wider. */
-const WIDE = { ...BLOCK, d_model: 128 };
-
 /** A block's parameters as a sum. @param {Table} t */
 const parts = (t) =>
   `${text(block(t))} = ${['attention', 'ffn', 'norm'].map((part) => text(count(t, part, 0))).join(' + ')}`;

@@ -15,6 +15,20 @@ const SIZES = /** @type {[string, import('glassformer').Preset, number, number, 
   ['1558M', 'gpt2-xl', 48, 25, 1600, 1557611200],
 ]);
 
+/**
+ * The table of sizes, with the parameters that each makes.
+ * @param {typeof import('glassformer')} g
+ * @returns {import('../section.js').Table}
+ */
+export const sizes = (g) => ({
+  head: ['Model', 'n_layer', 'n_head', 'n_embd', 'n_vocab', 'n_ctx', 'Parameters'],
+  rows: SIZES.map(([name, preset]) => {
+    const c = g.completeConfig(preset);
+    const numbers = [c.nLayers, c.nHeads, c.dModel, c.vocabSize, c.contextLength, g.countParameters(preset).total];
+    return [name, ...numbers.map(text)];
+  }),
+});
+
 export const claims = [
   ...SIZES.map(([name, preset, layers, heads, width, total]) =>
     claim(

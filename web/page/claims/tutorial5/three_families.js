@@ -3,6 +3,22 @@ import { ids, rows } from '../arithmetic.js';
 import { claim, using } from '../claim.js';
 import { same, text } from '../outcome.js';
 
+/** @returns {import('../section.js').Table} */
+export const familyTable = () => ({
+  head: ['Family', 'Examples', 'Attention', 'Trained on', 'Used for'],
+  rows: [
+    ['Encoder only', 'BERT, RoBERTa', 'both ways', 'hidden words', 'classes, names, embeddings'],
+    ['Decoder only', 'GPT, LLaMA, Qwen', 'backwards', 'the next token', 'writing, and all that a prompt can ask'],
+    [
+      'Encoder-decoder',
+      'T5, BART',
+      'both ways, backwards, across',
+      'hidden spans, pairs of texts',
+      'translation, summaries',
+    ],
+  ],
+});
+
 export const claims = [
   claim(
     '5-families',

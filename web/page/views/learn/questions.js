@@ -1,26 +1,12 @@
 // questions.js - the answers to the textbook's questions, computed from the model and text that are loaded
 import { countParameters } from 'glassformer';
 import { embedWidth, scoreScale, windowOf } from '../../state/architecture.js';
-import { figures, int, percent, quoted } from '../../text/format.js';
+import { figures, percent, quoted } from '../../text/format.js';
+import { named, number, plain } from './typed_answer.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
 /** @typedef {{ page: Readonly<import('../../state/state.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
-/** @typedef {{ matches: (typed: string) => boolean, words: string }} Answer  words: the answer, to be shown */
-
-/** A typed number: thousands' separators, blanks and a per cent sign are ignored. @param {string} typed */
-function numberOf(typed) {
-  const plain = typed.replace(/[,\s%]/g, '').replace('−', '-');
-  return plain === '' ? NaN : Number(plain);
-}
-
-/** @param {number} value @param {string} [words] @param {number} [tolerance] @returns {Answer} */
-const number = (value, words = int(value), tolerance = 0) => ({
-  matches: (typed) => Math.abs(numberOf(typed) - value) <= tolerance,
-  words,
-});
-
-/** Letters and digits only, in lower case. @param {string} text */
-const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+/** @typedef {import('./typed_answer.js').Answer} Answer */
 
 /** @param {Source['page']} page @returns {Answer | null} */
 function largestWeight({ text: { cursor, tokens }, attention: { patterns, head } }) {
@@ -33,9 +19,6 @@ function largestWeight({ text: { cursor, tokens }, attention: { patterns, head }
     words: `${quoted(tokens[at])}, with ${percent(row[at])}`,
   };
 }
-
-/** A word, whatever its case. @param {string} word @param {string} [words] @returns {Answer} */
-const named = (word, words = word) => ({ matches: (typed) => plain(typed) === word.toLowerCase(), words });
 
 /** The first number of (3, 4) after a norm. @param {any} c */
 const normed = (c) => (c.norm === 'rmsnorm' ? 3 / Math.sqrt(12.5) : -1);

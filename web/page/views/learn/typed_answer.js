@@ -1,0 +1,22 @@
+// typed_answer.js - what answers a question: a number, or a word
+import { int } from '../../text/format.js';
+
+/** @typedef {{ matches: (typed: string) => boolean, words: string }} Answer  words: the answer, to be shown */
+
+/** A typed number: thousands' separators, blanks and a per cent sign are ignored. @param {string} typed */
+function numberOf(typed) {
+  const plain = typed.replace(/[,\s%]/g, '').replace('−', '-');
+  return plain === '' ? NaN : Number(plain);
+}
+
+/** @param {number} value @param {string} [words] @param {number} [tolerance] @returns {Answer} */
+export const number = (value, words = int(value), tolerance = 0) => ({
+  matches: (typed) => Math.abs(numberOf(typed) - value) <= tolerance,
+  words,
+});
+
+/** Letters and digits only, in lower case. @param {string} text */
+export const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+
+/** A word, whatever its case. @param {string} word @param {string} [words] @returns {Answer} */
+export const named = (word, words = word) => ({ matches: (typed) => plain(typed) === word.toLowerCase(), words });
