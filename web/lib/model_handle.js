@@ -653,10 +653,11 @@ export class Model {
 
   /**
    * All values of a weight, dequantised.
-   * @param {string} name   as in `parameters`
+   * @param {string} name   as in `parameters`; or TransformerLens's, such as 'blocks.0.attn.W_Q', for its shape
    * @returns {Promise<Tensor>}
    * @example
    * console.log((await model.matrix('blocks.0.attn.o.weight')).shape);    // [ 128, 128 ]
+   * console.log((await model.matrix('blocks.0.attn.W_O')).shape);         // [ 4, 32, 128 ]
    */
   async matrix(name) {
     return this.#study('matrix', [name]);

@@ -3,6 +3,7 @@
 import { tensorRow } from '../engine/probe.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
+import { lensWeight } from './lens_weights.js';
 import { eigenvalues, singularValues } from './spectra.js';
 
 /** @import { Tensor } from '../engine/engine.js' */
@@ -30,10 +31,12 @@ function rowOf(model, name) {
 /**
  * All values of a weight, as f32.
  * @param {LoadedModel} model
- * @param {string} name  as in the parameter table
+ * @param {string} name  as in the parameter table, or TransformerLens's
  * @returns {Tensor}
  */
 export function matrix(model, name) {
+  const lens = lensWeight(name, model.config);
+  if (lens) return lens.shaped(matrix(model, lens.name));
   const i = rowOf(model, name);
   const { shape } = model.table.rows[i];
   const cols = shape[shape.length - 1];
