@@ -57,8 +57,8 @@ function ofHeads({ data, shape: [rows, cols] }, { n_heads: heads, d_head: d }) {
 /**
  * @param {string} name  TransformerLens's, or any other
  * @param {Config} config
- * @returns {{name: string, shaped: (weight: Tensor) => Tensor} | null}  our name, and what makes its shape of ours; null
- *   for other names
+ * @returns {{name: string, shaped: (weight: Tensor) => Tensor} | null}  our name, and what makes its shape of ours;
+ *   null for other names
  */
 export function lensWeight(name, config) {
   const [, block = '', part] = /^(blocks\.\d+\.)?(.*)$/s.exec(name) ?? [];
