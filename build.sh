@@ -27,7 +27,7 @@ usage: ./build.sh COMMAND
                  failing inputs go to build/fuzz; --coverage [SECONDS]: libFuzzer, for each target in C
   bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
                  --kernels [FILTER]: only the kernels, and the download sizes
-                 --slow-line: only the page's first story at 1.6 Mbit/s
+                 --slow-line: only the page's first story at 1.6 Mbit/s; --page: the benchmark as a page to open elsewhere
   train RECIPE   compile the trainer and run it; without arguments it prints its usage
   clean          remove built files (but not downloads and training runs)
 HELP

@@ -40,10 +40,9 @@ async function visit() {
     };
   }
   Object.assign(result, await measureSpeeds(measure, job.speeds));
+  if (job.bytes) result.limit = readLimit(job.bytes);
   engine.close();
   return result;
 }
 
-console.log(
-  JSON.stringify(job.limit ? { limit: readLimit(job.limit) } : job.probe ? { found: probe() } : await visit()),
-);
+console.log(JSON.stringify(job.probe ? { found: probe() } : await visit()));

@@ -1,25 +1,25 @@
 // run.js - compares the speed of this engine with others on the same file, each in a page, and with the machine's
 // limits
 //
-//   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2]
+//   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,q4_0,q4_k_m,f32,f16] [--threads 1,2]
 //                    [--backends relaxed,simd] [--caches default,f32,f16,q8_0]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
-//                    [--node] [--with-node 24.21.0] [--drawing] [--training] [--slow-line] [--kernels [FILTER]]
+//                    [--node] [--with-node 24.21.0] [--drawing] [--training] [--slow-line] [--kernels [FILTER]] [--page]
 //
 // README.md in this folder explains the output.
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, homedir, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { relaxedSimd } from '../node-flags.js';
 import { serve } from '../../scripts/serve.js';
 import { cpuBetween, rendererUse, untilIdle } from './browser_use.js';
+import { buildPage, html, writeFolder } from './build_page.js';
 import { measureDrawing } from './drawing.js';
 import { ONNXRUNTIME, fetchNode, fetchPackage } from './fetch.js';
 import { ISAS, missing, v8Flags } from './isa.js';
@@ -29,7 +29,7 @@ import { SIZES, bytesPerToken, modelFile } from './models.js';
 import { ONNX_TYPES, onnxFile } from './onnx.js';
 import { measureSlowLine } from './slow_line.js';
 import { measureSpeeds } from './speeds.js';
-import { median, tablesOf } from './tables.js';
+import { tablesOf } from './tables.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'glassformer/bench');
@@ -48,8 +48,8 @@ function commandLine(/** @type {import('node:util').ParseArgsOptionsConfig} */ o
   }
 }
 const { values: given, positionals } = commandLine({
-  sizes: { ...list, default: '15M' },
-  dtypes: { ...list, default: 'q8_0' },
+  sizes: { ...list, default: '15M,135M' },
+  dtypes: { ...list, default: 'q8_0,q4_0,q4_k_m' },
   threads: { ...list, default: '1,2' },
   backends: { ...list, default: 'relaxed,simd' },
   caches: { ...list, default: 'default' },
@@ -68,6 +68,7 @@ const { values: given, positionals } = commandLine({
   training: flag,
   'slow-line': flag,
   kernels: flag,
+  page: flag,
 });
 const words = (text) => text.split(',').filter(Boolean);
 const sizes = words(given.sizes),
@@ -94,7 +95,7 @@ function check(option, values, allowed) {
   if (unknown.length) stop(`--${option}: there is no ${unknown.join(', ')}; choose from ${allowed.join(', ')}.`);
 }
 check('sizes', sizes, Object.keys(SIZES));
-check('dtypes', dtypes, ['q8_0', 'f32', 'f16', 'q4_0']);
+check('dtypes', dtypes, ['q8_0', 'q4_0', 'q4_k_m', 'f32', 'f16']);
 check('engines', engines, ['glassformer', 'wllama2', 'wllama3', 'onnxruntime']);
 check('isa', isas, Object.keys(ISAS));
 if (against && !existsSync(against)) stop(`--against: there is no folder ${against}.`);
@@ -170,21 +171,18 @@ const speedsOf = (who) => ({
 });
 
 /**
- * Visits all contenders in turn, in every second round in reverse order. Each round begins with the speed of memory.
+ * Visits all contenders in turn, in every second round in reverse order.
  * @param {string} title @param {Contender[]} who
  * @param {(c: Contender) => Promise<Record<string, any>>} visitOf
- * @param {(isa?: string) => Promise<number>} limitOf  GB/s
  */
-async function inTurn(title, who, visitOf, limitOf) {
-  const results = new Map(who.map((c) => [c, []])),
-    speeds = new Map(who.map(({ isa }) => [isa, []]));
+async function inTurn(title, who, visitOf) {
+  const results = new Map(who.map((c) => [c, []]));
   let stopped = false; // Ctrl-C prints the results so far
   const onStop = () => {
     stopped = true;
   };
   process.once('SIGINT', onStop);
   for (let round = 0; round < repeats; round++) {
-    for (const [isa, list] of speeds) list.push(await limitOf(isa));
     for (const c of round % 2 ? who.toReversed() : who) {
       if (stopped) continue;
       const name = c.isa ? `${c.name}, ${c.isa}` : c.name;
@@ -198,7 +196,7 @@ async function inTurn(title, who, visitOf, limitOf) {
   }
   process.off('SIGINT', onStop);
   process.stderr.write('\r\x1b[K');
-  return { results, limits: new Map([...speeds].map(([isa, list]) => [isa, median(list)])) };
+  return results;
 }
 
 // ---- one visit: a fresh page, cold; then warm
@@ -213,7 +211,7 @@ async function besideNeighbour(on, fn) {
   }
 }
 
-async function visit(browser, server, who, model) {
+async function visit(browser, server, who, model, bytes) {
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
@@ -243,6 +241,7 @@ async function visit(browser, server, who, model) {
     await besideNeighbour(who.neighbour, async () => {
       Object.assign(result, await measureSpeeds(measure, speedsOf(who)));
     });
+    if (hasLimit(who)) result.limit = await page.evaluate((n) => window.readLimit(n), bytes);
     await page.evaluate(() => window.end());
     return result;
   } finally {
@@ -255,17 +254,8 @@ async function visit(browser, server, who, model) {
 /** What one token reads, to whole steps of the reader. */
 const moved = (name, dtype, kvDtype) => Math.ceil(bytesPerToken(name, dtype, 64, kvDtype) / 128) * 128;
 
-/** GB/s at which one thread of a page reads that much. */
-async function readLimitInPage(browser, server, bytes) {
-  const page = await browser.newPage();
-  try {
-    await page.goto(`${server.url}now/`);
-    await page.waitForFunction(() => window.readLimit);
-    return await page.evaluate((n) => window.readLimit(n), bytes);
-  } finally {
-    await page.close();
-  }
-}
+/** Whether a visit also measures the GB/s at which one thread, of the same page or process, reads that much. */
+const hasLimit = (c) => c.engine === 'glassformer' && c.threads === 1;
 
 /** What the browser computes with. */
 async function probeInPage(browser, server) {
@@ -296,18 +286,17 @@ const measures = () => [
 /**
  * @param {string} title @param {string} name @param {string} dtype
  * @param {import('./tables.js').Results} results
- * @param {Map<string | undefined, number>} limits  GB/s of reading, by instruction set
  */
-function printModel(title, name, dtype, results, limits) {
+function printModel(title, name, dtype, results) {
   const tables = tablesOf(measures(), results),
     all = [...results.keys()],
-    measured = [...limits.keys()];
+    measured = [...new Set(all.map(({ isa }) => isa))];
   console.log(`## ${title}\n`);
   for (const isa of measured) {
     const who = all.filter((c) => c.isa === isa);
     if (isa) console.log(`### ${ISAS[isa].label}\n`);
     tables.print(who);
-    printShares(who, tables, name, dtype, limits.get(isa));
+    printShares(who, tables, name, dtype);
     for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
     console.log();
   }
@@ -315,7 +304,7 @@ function printModel(title, name, dtype, results, limits) {
 }
 
 /** How much faster two threads are than one, and which share of the machine's limit decoding reaches. */
-function printShares(who, { valueOf }, name, dtype, limit) {
+function printShares(who, { valueOf }, name, dtype) {
   const ours = who.filter((c) => c.engine === 'glassformer' && !c.before);
   for (const c of ours) {
     const rate = valueOf(c, 'decode @64');
@@ -329,10 +318,11 @@ function printShares(who, { valueOf }, name, dtype, limit) {
       continue;
     }
     const bytes = moved(name, dtype, c.kvDtype),
-      speed = (bytes * rate) / 1e9;
+      speed = (bytes * rate) / 1e9,
+      limit = valueOf(c, 'limit');
     console.log(
       `${c.name}: ${(bytes / 1e6).toFixed(1)} MB per token, ${speed.toFixed(1)} GB/s, ` +
-        `${((100 * speed) / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`,
+        `${((100 * speed) / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread of the same page reads that much`,
     );
   }
 }
@@ -351,42 +341,13 @@ function downloadOf(requested, folders) {
   return total / 1e3;
 }
 
-/** Builds the measured page with a checkout's package into folder/site/side. */
-async function buildPage(folder, side, checkout) {
-  const root = join(folder, side);
-  mkdirSync(root);
-  writeFileSync(join(root, 'index.html'), html('<script type="module" src="./main.js"></script>'));
-  writeFileSync(
-    join(root, 'main.js'),
-    `import { load } from ${JSON.stringify(builtPackage(checkout))};\n` +
-      `import { start } from ${JSON.stringify(join(top, 'tests/bench/page.js'))};\nstart(load);\n`,
-  );
-  await build({
-    root,
-    base: './',
-    configFile: false,
-    logLevel: 'error',
-    publicDir: false,
-    worker: { format: 'es' },
-    build: {
-      target: 'es2022',
-      assetsInlineLimit: 0,
-      modulePreload: false,
-      outDir: join(folder, 'site', side),
-      emptyOutDir: true,
-    },
-  });
-}
-const html = (script) => `<!doctype html><html><head><title></title></head><body>${script}</body></html>\n`;
-
 async function inPages() {
   for (const checkout of [top, against]) if (checkout) builtPackage(checkout);
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bench-')),
     site = join(folder, 'site');
-  mkdirSync(site);
+  await buildPage(join(site, 'now'), builtPackage(top));
+  if (against) await buildPage(join(site, 'before'), builtPackage(against));
   writeFileSync(join(site, 'empty.html'), html(''));
-  await buildPage(folder, 'now', top);
-  if (against) await buildPage(folder, 'before', against);
   const also = { '/models/': cache, '/node_modules/': join(top, 'node_modules') };
   if (engines.includes('onnxruntime'))
     also['/onnxruntime-web/'] = join(fetchPackage(cache, 'onnxruntime-web', ONNXRUNTIME), 'dist');
@@ -415,16 +376,12 @@ async function inPages() {
     );
     for (const name of sizes) {
       for (const dtype of dtypes) {
-        const { results, limits } = await inTurn(
-          `${name} ${dtype}`,
-          contenders(dtype, measured),
-          async (c) => {
-            const result = await visit(browsers.get(c.isa), server, c, `/models/${model(c, name, dtype)}`);
-            return { ...result, download: downloadOf(result.files, { ...also, '/': site }) };
-          },
-          (isa) => readLimitInPage(browsers.get(isa), server, moved(name, dtype)),
-        );
-        printModel(`${name}, ${dtype}`, name, dtype, results, limits);
+        const results = await inTurn(`${name} ${dtype}`, contenders(dtype, measured), async (c) => {
+          const file = `/models/${model(c, name, dtype)}`,
+            result = await visit(browsers.get(c.isa), server, c, file, moved(name, dtype, c.kvDtype));
+          return { ...result, download: downloadOf(result.files, { ...also, '/': site }) };
+        });
+        printModel(`${name}, ${dtype}`, name, dtype, results);
       }
     }
   } finally {
@@ -477,14 +434,13 @@ async function inNode() {
     for (const dtype of dtypes) {
       const model = join(cache, modelFile(cache, name, dtype));
       const who = contenders(dtype, measured).filter((c) => c.engine === 'glassformer');
-      const { results, limits } = await inTurn(
-        `${name} ${dtype}, Node`,
-        who,
-        (c) =>
-          besideNeighbour(c.neighbour, () => child(c.isa, { ...c, model, library: library(c), speeds: speedsOf(c) })),
-        async (isa) => (await child(isa, { limit: moved(name, dtype) })).limit,
-      );
-      printModel(`${name}, ${dtype}, Node`, name, dtype, results, limits);
+      const results = await inTurn(`${name} ${dtype}, Node`, who, (c) => {
+        const bytes = hasLimit(c) && moved(name, dtype, c.kvDtype);
+        return besideNeighbour(c.neighbour, () =>
+          child(c.isa, { ...c, model, library: library(c), speeds: speedsOf(c), bytes }),
+        );
+      });
+      printModel(`${name}, ${dtype}, Node`, name, dtype, results);
     }
   }
 }
@@ -518,7 +474,25 @@ async function kernels() {
   });
 }
 
-if (given.kernels) {
+/** Writes the benchmark as a page into build/benchmark and serves it. */
+async function asPage() {
+  const folder = join(top, 'build/benchmark'),
+    models = sizes.flatMap((name) =>
+      dtypes.map((dtype) => ({
+        name,
+        dtype,
+        path: join(cache, modelFile(cache, name, dtype)),
+        bytes: bytesPerToken(name, dtype, 64),
+      })),
+    );
+  await writeFolder(folder, builtPackage(top), join(top, 'node_modules/wllama2/esm'), models);
+  const { url } = await serve(folder);
+  console.log(`${url} is the benchmark as a page; its files are in ${folder}. Ctrl-C ends the server.`);
+}
+
+if (given.page) {
+  await asPage();
+} else if (given.kernels) {
   await kernels();
 } else if (given['slow-line']) {
   await measureSlowLine(top, repeats);
