@@ -2,6 +2,7 @@
 //
 // logitLens: nostalgebraist 2020, "interpreting GPT: the logit lens". attribution: Elhage et al. 2021, "A Mathematical
 // Framework for Transformer Circuits".
+import { requireFinite } from './finite.js';
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
 import { runFrom } from '../engine/probe.js';
@@ -145,13 +146,11 @@ export async function attribution(model, input, options, { signal } = {}) {
   const position = numberInRange('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
   const names = (await model.points()).names;
   const capture = names.filter((n) => (n.startsWith(`${stack}.`) && OF_BLOCKS.test(n)) || OUTSIDE.test(n));
-  // With causal attention, later positions cannot influence this one and are not computed.
-  const read = c.causal ? ids.slice(0, position + 1) : ids;
-  const { logits, captured } = await forwardOne(model, read, { source, sourceMask, capture }, new Yielder(signal));
-  const row = rowAt(/** @type {Tensor} */ (logits), position);
-  const token = tokenOf(model, options.token ?? model.engine.top(row, 1)[0].id);
+  model.checkLength(ids.length, 'input');
+  const { logits, captured, row } = await passAt(model, ids, position, { source, sourceMask, capture }, signal);
+  const token = tokenOf(model, options.token ?? model.engine.top(logits, 1)[0].id);
   const direction = weight(model, 'head.weight', token);
-  const parts = streamParts(model, stack, captured, position).map(({ vector, ...part }) => ({
+  const parts = streamParts(model, stack, captured, row).map(({ vector, ...part }) => ({
     ...part,
     value: c.logit_scale * vector.reduce((sum, x, j) => sum + x * direction[j], 0),
   }));
@@ -163,20 +162,56 @@ export async function attribution(model, input, options, { signal } = {}) {
     token,
     text: model.tokenText(token),
     position,
-    logit: row[token],
+    logit: logits[token],
     sum: parts.reduce((n, p) => n + p.value, 0),
     parts,
   };
 }
 
 /**
- * The row of a position in a tensor.
- * @param {Tensor} tensor
+ * The logits of a position and what is captured there. With causal attention later positions cannot influence this one
+ * and are not computed, and those before it are a pass of their own without captures: the results of single heads take
+ * as long as the rest of a pass.
+ * @param {LoadedModel} model
+ * @param {number[]} ids
  * @param {number} position
+ * @param {{capture: string[], source?: any, sourceMask?: any}} o
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{logits: Float32Array, captured: Record<string, Tensor>, row: number}>} row: that of the position
  */
-function rowAt({ data, shape }, position) {
+async function passAt(model, ids, position, { capture, source, sourceMask }, signal) {
+  const yielder = new Yielder(signal);
+  const o = { capture, source: source === undefined ? source : model.ids(source, 'source'), sourceMask };
+  const [first, end] = model.config.causal ? [position, position + 1] : [0, ids.length];
+  const sequence = await model.openSequence();
+  try {
+    await sequence.encodeSource(o, yielder);
+    sequence.session.plan(end);
+    await sequence.prefill(ids.slice(0, first), yielder);
+    await sequence.observe(o, end);
+    await sequence.prefill(ids.slice(first, end), yielder);
+    const row = position - first;
+    const logits = sequence.session.logits(row, 1, model.config.vocab_size);
+    const captured = sequence.takeCaptured() ?? {};
+    await requireFinite(
+      sequence,
+      { ...captured, logits: { data: logits, shape: [1, logits.length] } },
+      ids.slice(0, end),
+    );
+    return { logits, captured, row };
+  } finally {
+    sequence.close();
+  }
+}
+
+/**
+ * A row of a tensor.
+ * @param {Tensor} tensor
+ * @param {number} row
+ */
+function rowAt({ data, shape }, row) {
   const width = shape.slice(1).reduce((a, b) => a * b, 1);
-  return data.subarray(position * width, (position + 1) * width);
+  return data.subarray(row * width, (row + 1) * width);
 }
 
 /**
@@ -184,16 +219,16 @@ function rowAt({ data, shape }, position) {
  * @param {LoadedModel} model
  * @param {string} stack  prefix of the names of blocks
  * @param {Record<string, Tensor>} captured
- * @param {number} position
+ * @param {number} row  that of the position
  * @returns {VectorPart[]}
  */
-function streamParts(model, stack, captured, position) {
+function streamParts(model, stack, captured, row) {
   const { config: c } = model;
   const cross = c.kind === 'encoder_decoder';
   const whole = cross ? 'decoder.' : '';
   /** @type {VectorPart[]} */
   let parts = [];
-  const at = (/** @type {string} */ point) => rowAt(captured[point], position);
+  const at = (/** @type {string} */ point) => rowAt(captured[point], row);
   /** @type {(kind: Part['kind'], name: string, x: ArrayLike<number>, layer?: number | null, head?: number) => void} */
   const add = (kind, name, x, layer = null, head) =>
     parts.push({ name, kind, layer, head: head ?? null, vector: Float64Array.from(x) });
