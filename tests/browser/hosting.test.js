@@ -85,11 +85,27 @@ const headersOf = (rules, path) =>
       .map((rule) => rule.headers),
   );
 
+/** Wait for the model, and open the fold of the sampling. @param {any} page */
+async function openFold(page) {
+  await says(page, '.pill', /^stories-5M/);
+  const fold = page.locator('button[aria-controls="sampling"]');
+  if ((await fold.getAttribute('aria-expanded')) !== 'true') await fold.click();
+}
+
+/** Tick or untick the switch of threads, and wait until the page has loaded again. @param {any} page */
+async function switchThreads(page) {
+  const again = page.waitForEvent('load');
+  await page.locator('#isolated').click();
+  await again;
+  await openFold(page);
+}
+
 /**
  * Open the page as on a machine with eight cores, and generate a text.
  * @param {string} url
+ * @param {(page: any) => Promise<void>} [prepare]  with the fold of the sampling open
  */
-async function written(url) {
+async function written(url, prepare = async () => {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
   const page = await context.newPage();
   const complaints = [],
@@ -108,8 +124,8 @@ async function written(url) {
   await page.addInitScript(() => Object.defineProperty(navigator, 'hardwareConcurrency', { value: 8 }));
   try {
     await page.goto(`${url}#model=weights/stories.gguf`);
-    await says(page, '.pill', /^stories-5M/);
-    await page.locator('button[aria-controls="sampling"]').click();
+    await openFold(page);
+    await prepare(page);
     await runPrompt(page, PROMPT, { tokens: TOKENS, seed: SEED });
     return {
       ids: await ids(page),
@@ -151,6 +167,28 @@ test('in a folder, without headers, the page uses one thread and generates the s
   const host = await serve(site, { base: '/some/folder/', isolate: false });
   try {
     check(await written(host.url), host.url, false);
+  } finally {
+    await host.close();
+  }
+});
+
+test('without headers the service worker adds them when the visitor asks, until the visitor no longer does', async () => {
+  const host = await serve(site, { base: '/some/folder/', isolate: false });
+  try {
+    const visit = await written(host.url, async (page) => {
+      await switchThreads(page);
+      assert.equal(await page.locator('#isolated').isChecked(), true);
+      await page.reload(); // and on later visits
+      await openFold(page);
+    });
+    assert.ok(visit.requests.some((request) => /-threads-[^/]*\.wasm$/.test(request)));
+    assert.deepEqual([visit.ids, visit.isolated, visit.complaints], [expected, true, []]);
+    const { ids: after, isolated } = await written(host.url, async (page) => {
+      await switchThreads(page);
+      await switchThreads(page);
+      assert.equal(await page.locator('#isolated').isChecked(), false);
+    });
+    assert.deepEqual([after, isolated], [expected, false]);
   } finally {
     await host.close();
   }

@@ -1,7 +1,8 @@
 // sw.js - lets the page open again without a network: what the page has used once is cached.
 //
 // Files under assets/ carry their content in their name and never change; everything else is asked for first and taken
-// from the cache when nobody answers.
+// from the cache when nobody answers. Where the visitor has asked for threads, documents and workers get the two headers
+// that make the page cross-origin isolated, for hosts that do not send them.
 
 /** The cache of this page; pages under other paths of the origin, and the package, have their own. */
 const CACHE = `glassformer-page-1 ${registration.scope}`;
@@ -9,6 +10,10 @@ const CACHE = `glassformer-page-1 ${registration.scope}`;
 const EARLIER = 'glassformer';
 
 const opened = () => caches.open(CACHE);
+
+/** The entry of the cache that stands for the visitor's consent to the headers; workers forget their variables. */
+const ISOLATED = new URL('isolated', registration.scope).href;
+const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(moveEarlier().finally(() => clients.claim())));
@@ -25,6 +30,25 @@ async function moveEarlier() {
     await earlier.delete(request);
   }
   if (!(await earlier.keys()).length) await caches.delete(EARLIER);
+}
+
+addEventListener('message', (event) => {
+  if (typeof event.data?.isolate !== 'boolean') return;
+  event.waitUntil(setIsolated(event.data.isolate).finally(() => event.ports[0].postMessage(null)));
+});
+
+/** @param {boolean} on */
+async function setIsolated(on) {
+  const cache = await opened();
+  await (on ? cache.put(ISOLATED, new Response('')) : cache.delete(ISOLATED));
+}
+
+/** A document or a worker with the headers, if the visitor has asked for them. */
+async function isolated(request, response) {
+  if (!['document', 'iframe', 'worker'].includes(request.destination) || !(await (await opened()).match(ISOLATED)))
+    return response;
+  const { status, statusText, headers, body } = response;
+  return new Response(body, { status, statusText, headers: { ...Object.fromEntries(headers), ...ISOLATION } });
 }
 
 // The page was there before its service worker: it says what it has loaded.
@@ -58,11 +82,11 @@ addEventListener('fetch', (event) => {
   const { request } = event;
   if (request.method !== 'GET' || new URL(request.url).origin !== location.origin || request.headers.has('range'))
     return;
-  event.respondWith(
+  const answer =
     request.url.includes('/assets/') || request.destination === 'image'
       ? fromCacheFirst(request)
-      : fromNetworkFirst(request),
-  );
+      : fromNetworkFirst(request);
+  event.respondWith(answer.then((response) => isolated(request, response)));
 });
 
 async function fromCacheFirst(request) {

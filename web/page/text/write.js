@@ -183,6 +183,9 @@ export const SAMPLING = {
   maxTokens: 'max tokens',
   past: 'continue after end-of-story',
   pace: 'pace',
+  threads: 'several threads',
+  threadsHow:
+    'This host does not send the two headers that threads need; the service worker adds them. The page loads again.',
 };
 
 export const PACES = /** @type {const} */ ([
