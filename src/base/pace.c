@@ -5,6 +5,8 @@
 enum { MEAN = 16 }; /* weight of the running mean: each pass counts 1 / MEAN */
 enum { GAP_WITH_FIRST = 32, GAP_WITH_MOST = 512, GAP_WITHOUT_FIRST = 128, GAP_WITHOUT_MOST = 4096 };
 enum { TRIAL_WITHOUT = 2, TRIAL_WITH = 32 };
+/* A trial with helpers ends early, as lost, when so many passes in a row are slower than without them. */
+enum { SLOW_MOST = 4 };
 /* Ratios of durations: a mode is faster below FASTER; passes have become slower above SLOWER. */
 static const float FASTER = 0.95f, SLOWER = 1.25f;
 
@@ -33,11 +35,16 @@ void gf_pace_took(struct gf_pace *p, double took) {
     const float ms = (float)took;
     if (!p->trying)
         p->kept_ms += p->kept_ms > 0 ? (ms - p->kept_ms) / MEAN : ms;
-    else if (!p->with)
+    else if (!p->with) {
         p->trial_ms += ms / TRIAL_WITH;
-    else if (ms < p->trial_ms) /* the minimum: interruptions of a short trial are noise */
+        p->slow = ms > SLOWER * p->kept_ms ? p->slow + 1 : 0;
+        if (p->slow == SLOW_MOST) p->trial_ms = p->kept_ms, p->left = 1;
+    } else if (ms < p->trial_ms) /* the minimum: interruptions of a short trial are noise */
         p->trial_ms = ms;
-    if (!p->trying && p->with && p->baseline_ms > 0 && p->kept_ms > SLOWER * p->baseline_ms) p->left = 1;
+    if (!p->trying && p->with && p->baseline_ms > 0 && p->kept_ms > SLOWER * p->baseline_ms) {
+        p->left = 1;
+        p->gap_with = GAP_WITH_FIRST / 2; /* the mean is still rising: the next trial comes soon */
+    }
     if (--p->left) return;
     p->trying = !p->trying;
     if (!p->trying) {
@@ -46,4 +53,5 @@ void gf_pace_took(struct gf_pace *p, double took) {
     }
     p->left = p->with ? TRIAL_WITHOUT : TRIAL_WITH;
     p->trial_ms = p->with ? p->kept_ms : 0; /* the start of the minimum, or of the mean */
+    p->slow = 0;
 }

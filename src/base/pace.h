@@ -4,7 +4,7 @@
  * suspended, the others wait for its tile, and the caller alone would finish sooner. Only elapsed time shows this. So
  * the mode that is not in use (with or without helpers) is tried at growing intervals, and the faster one is kept. A
  * trial without helpers is short. A trial with helpers is long, because the operating system runs a thread that has
- * slept at once and suspends it only later. */
+ * slept at once and suspends it only later; it ends when several passes in a row are slower. */
 #ifndef GF_PACE_H
 #define GF_PACE_H
 #include <stdint.h>
@@ -13,6 +13,7 @@ struct gf_pace {
     int32_t with;            /* the kept mode: 1 with helpers, 0 without */
     int32_t trying;          /* a trial of the other mode is running */
     int32_t left;            /* passes until the trial starts or ends */
+    int32_t slow;            /* the last passes of a trial with helpers that were slower than without */
     int32_t gap_with;        /* passes until the next trial while helpers are used */
     int32_t gap_without;     /* passes until the next trial while they are not */
     float kept_ms, trial_ms; /* duration of a pass: running mean in the kept mode; in the trial */
