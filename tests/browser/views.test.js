@@ -94,7 +94,7 @@ visitTest(
     await quiet(page);
     const card = page.locator('[data-panel="assignment"]');
     assert.match(await card.innerText(), /What comes next\?/);
-    assert.match(await card.innerText(), /Hidden: the probabilities of the next token\./);
+    assert.match(await card.innerText(), /Hidden everywhere on the page: what follows the chosen token/);
     assert.equal(await page.locator('[data-panel="next"] .bar').first().isVisible(), false);
     await card.getByRole('button', { name: 'Show what is hidden' }).click();
     await page.locator('[data-panel="next"] .bar').first().waitFor({ state: 'visible' });
@@ -103,13 +103,13 @@ visitTest(
     await page.getByRole('button', { name: 'Link for a class' }).click();
     const dialog = page.locator('dialog.class-link');
     await dialog.getByLabel('Question').fill('Why this word?');
-    await dialog.getByLabel('the small pictures of the heads').check();
+    await dialog.getByLabel('where the heads look').check();
     await dialog.getByRole('button', { name: 'Copy the link' }).click();
     await dialog.getByText('Copied').waitFor();
     const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
     const q = new URLSearchParams(link.hash.slice(1));
     assert.equal(q.get('ask'), 'Why this word?');
-    assert.equal(q.get('hide'), 'heads');
+    assert.equal(q.get('hide'), 'attention');
     assert.equal(q.get('prompt'), 'One day');
   },
 );

@@ -174,11 +174,13 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   for (const [name, [short]] of Object.entries(SAMPLER)) q.set(short, String(sampler[name]));
   if (sampler.ignoreEos) q.set('past', '1');
   if (!model?.address && !model?.made) return `#${q}`;
-  const written = text.tokens.filter((t) => !t.given);
+  // the text ends where a question about the next token is asked
+  const end = assignment.concealed.includes('next') && text.cursor >= 0 ? text.cursor + 1 : text.tokens.length;
+  const written = text.tokens.slice(0, end).filter((t) => !t.given);
   if (written.length) {
     if (text.pure) q.set('written', String(written.length));
     else q.set('ids', written.map((t) => t.id.toString(36)).join('.'));
-    const given = text.tokens.length - written.length;
+    const given = Math.min(end, text.tokens.length) - written.length;
     if (given < text.promptLength) q.set('kept', String(given)); // branched within the prompt
   }
   q.set('head', `${attention.head.layer}.${attention.head.head}`);

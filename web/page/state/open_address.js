@@ -13,7 +13,7 @@ async function writeAgain({ ids, kept, written }, { state, set }, run) {
   if (!written) return;
   const { pace, maxTokens } = state.run;
   set({ run: { pace: 'fast', maxTokens: written } });
-  await run.run();
+  await run.run(true);
   set({ run: { pace, maxTokens } });
   if (state.run.stopReason === 'maxTokens') set({ run: { status: 'paused', stopReason: '' } }); // that limit was the address's
 }

@@ -23,5 +23,15 @@ export function viewOf(hash) {
   return VIEWS.find(({ id }) => id === q.get('view'))?.id ?? (q.has('lab') ? 'labs' : 'write');
 }
 
-/** Panels that a link for a class can hide. */
+/** What a link for a class can hide: wherever the page tells it, not in one panel only. */
 export const CONCEALABLE = ['next', 'heads', 'attention', 'lens', 'parameters'];
+
+/** Where the heads look: in small and in large. */
+export const LOOKS = ['heads', 'attention'];
+
+/**
+ * Whether the address hides one of these.
+ * @param {import('./state.js').State['view']} view
+ * @param {...string} names
+ */
+export const hides = ({ assignment: { concealed } }, ...names) => names.some((name) => concealed.includes(name));

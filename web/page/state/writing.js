@@ -5,6 +5,7 @@ import { setPrompt } from './read_prompt.js';
 import { rewind } from './rewinding.js';
 import { PATTERN_BUDGET, capturedPoints, readAtRest, readShown } from './rows.js';
 import { stepMs } from './speed.js';
+import { hides } from './views.js';
 import { pause, yielder } from './yielding.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
@@ -127,11 +128,13 @@ const stepwise = (/** @type {Runtime} */ { state }) => state.run.pace === 'step'
 
 /**
  * Wait for the prompt; one that could not be read is tried again, which tells why. A text that has ended starts again
- * from it.
+ * from it. Nothing is written while a link for a class hides what follows.
  * @param {Runtime} runtime
+ * @param {boolean} [asked]  see run
  * @returns whether the model may write
  */
-async function ready(runtime) {
+async function ready(runtime, asked = false) {
+  if (!asked && hides(runtime.state.view, 'next')) return false;
   await runtime.reading;
   if (runtime.unread) await setPrompt(runtime, runtime.state.text.prompt);
   const { model, status } = runtime.state.run;
@@ -166,9 +169,9 @@ export function stop(runtime) {
   runtime.set({ run: { status: 'paused' } });
 }
 
-/** Write on until something stops it. @param {Runtime} runtime */
-export async function run(runtime) {
-  if (!(await ready(runtime))) return;
+/** Write on until something stops it. @param {Runtime} runtime @param {boolean} [asked]  by an address, also where it hides what follows */
+export async function run(runtime, asked) {
+  if (!(await ready(runtime, asked))) return;
   if (stepwise(runtime)) return writeOne(runtime);
   const start = performance.now();
   const before = runtime.engineMs;

@@ -1,10 +1,9 @@
 // assignment.js - the sentences of a link for a class: a question, and what is hidden until it is answered
 
-/** What an assignment can hide, by the panel that shows it. */
+/** What an assignment can hide. */
 export const CONCEALED = {
-  next: 'the probabilities of the next token',
-  heads: 'the small pictures of the heads',
-  attention: 'the large picture of attention',
+  next: 'what follows the chosen token (nothing is written until it is shown)',
+  attention: 'where the heads look',
   lens: 'the logit lens',
   parameters: 'the table of parameters',
 };
@@ -21,6 +20,7 @@ export const ASSIGNMENT = {
   refused: 'The browser refused. The link:',
   close: 'Close',
   reveal: 'Show what is hidden',
-  hidden: (/** @type {string[]} */ parts) => `Hidden: ${parts.join(', ')}.`,
+  here: 'Hidden until you ask for it above.',
+  hidden: (/** @type {string[]} */ parts) => `Hidden everywhere on the page: ${parts.join(', ')}.`,
   own: 'This model is on your computer only: others cannot open it from a link. Choose a model of this page, or one from an address.',
 };

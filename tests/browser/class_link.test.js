@@ -1,0 +1,73 @@
+// class_link.test.js - a link for a class: what it hides stands nowhere in the document, in no view, under no name
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { pageTest } from './built_page.js';
+import { top } from './expected.js';
+import { openView, written } from './page_parts.js';
+import { quiet } from './quiet.js';
+
+const MODEL = 'weights/stories-1m-q4_0.gguf';
+const PROMPT = 'The dog saw a big red';
+const model = await load(top + MODEL);
+after(() => model.dispose());
+const address = (hidden) =>
+  `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}&head=1.0&ask=What+follows%3F&hide=${hidden}`;
+
+/** The whole document in each view, hidden parts, names and pictures included; a stage of the anatomy open. */
+async function everything(page, stage) {
+  const found = [];
+  for (const view of ['write', 'inside', 'count', 'experiment', 'learn']) {
+    await openView(page, view);
+    await quiet(page);
+    if (view === 'inside') {
+      await page.locator(`.anatomy .stage[data-part="${stage}"]`).press('Enter');
+      await page.evaluate(() => document.querySelector('#lens, .lens')?.scrollIntoView()); // read once it is seen
+      await quiet(page);
+    }
+    found.push(await page.evaluate(() => document.documentElement.outerHTML));
+  }
+  await openView(page, 'write');
+  return found.join('\n').replace(/<script[^]*?<\/script>|<style[^]*?<\/style>/g, '');
+}
+/** Each of these is in the open page, and in none of the views where they are hidden. */
+const hidesAll = (name, hidden, stage, answers) =>
+  pageTest(name, address(hidden), async ({ page }) => {
+    await page.waitForSelector('.tok');
+    const secrets = await answers();
+    const before = await everything(page, stage);
+    for (const secret of secrets) assert.doesNotMatch(before, secret);
+    assert.equal(await page.getByRole('button', { name: 'Copy as a program' }).count(), 0);
+    assert.equal(await page.locator('[data-role="figures"]').isVisible(), false);
+    if (hidden === 'next') {
+      await page.locator('.go').press('Enter');
+      await quiet(page);
+      assert.equal(await written(page), 0);
+    }
+    await page.getByRole('button', { name: 'Show what is hidden' }).press('Enter');
+    const shown = await everything(page, stage);
+    for (const secret of secrets) assert.match(shown, secret);
+  });
+
+const ids = await model.encode(PROMPT);
+
+hidesAll('what follows is hidden in every view: bars, anatomy, lens, text', 'next', 'logits', async () => {
+  const { logits } = await model.forward(ids);
+  const row = logits.data.slice(-logits.shape[1]);
+  const word = (await model.decode([row.indexOf(Math.max(...row))])).trim();
+  assert.ok(!PROMPT.includes(word) && word.length > 2, word);
+  return [new RegExp(`\\b${word}\\b`)];
+});
+
+hidesAll('where heads look is hidden: matrix, small heads, habits, the anatomy’s dots', 'heads', 'heads', async () => {
+  const { captured } = await model.forward(ids, { capture: ['blocks.1.attn.hook_pattern'] });
+  const { data, shape } = captured['blocks.1.attn.hook_pattern'];
+  const row = data.slice((shape[1] - 1) * shape[2], shape[1] * shape[2]);
+  return [new RegExp(`\\b${(100 * Math.max(...row)).toFixed(1)} %`), /data-part="weight"/, /class="[^"]*\btile\b/];
+});
+
+hidesAll('numbers of parameters are hidden: table, stages, the model’s name', 'parameters', 'ffn', async () => {
+  const { rows, total } = model.parameters;
+  const inFfn = rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);
+  return [total, inFfn, inFfn / model.config.nLayers].map((n) => new RegExp(n.toLocaleString('en')));
+});
