@@ -68,7 +68,7 @@ wasm() {
 dist() {
   wasm
   # shellcheck disable=SC2046
-  if changed package scripts/package.js scripts/entries.js package-lock.json $(find web/lib -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
+  if changed package scripts/package.js scripts/entries.js package-lock.json $(find web/lib web/draw -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
     local key=$sum
     forget package
     run_step 'package' "$fix_line" node scripts/package.js
@@ -79,7 +79,7 @@ dist() {
 package() {
   dist
   # shellcheck disable=SC2046
-  if changed types scripts/types.js tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
+  if changed types scripts/types.js tsconfig.json package-lock.json $(find web/lib web/draw -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
     forget types
     run_step 'type declarations' "$fix_line" node scripts/types.js

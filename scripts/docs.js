@@ -4,7 +4,7 @@
 //
 // TypeDoc needs the JavaScript API of TypeScript, which version 7 does not have. Therefore TypeDoc and an older
 // TypeScript are installed into build/typedoc, with the versions below, and are not development dependencies. TypeDoc
-// reads build/types, which `./build.sh package` writes.
+// reads build/types/lib, which `./build.sh package` writes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -48,11 +48,11 @@ message names the option.
 `;
 
 /**
- * Copies build/types and writes entry.ts, the module that TypeDoc reads. In the copy, a type that only renames a type of
+ * Copies build/types/lib and writes entry.ts, the module that TypeDoc reads. In the copy, a type that only renames a type of
  * another module is a re-export: TypeDoc would list it as an empty alias. Typed arrays have their short names.
  */
 function copyTypes() {
-  const from = join(top, 'build/types'),
+  const from = join(top, 'build/types/lib'),
     to = join(folder, 'types');
   rmSync(to, { recursive: true, force: true });
   for (const name of readdirSync(from, { recursive: true })

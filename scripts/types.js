@@ -1,6 +1,6 @@
 // types.js - writes types/ from the JSDoc of web/lib, for TypeScript 5.2 and later, with and without the dom library
 //
-// tsc writes a file for each module into build/types; a bundler of declarations joins what the public types need into
+// tsc writes a file for each module into build/types/lib; a bundler of declarations joins what the public types need into
 // types/index.d.ts. Its copy index.d.cts is for CommonJS. The adapters' types import those. A program without the dom library (Node) lacks the names of
 // the web platform: types/platform.d.ts declares them as empty interfaces, which merge with the real ones where they
 // exist.
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { apps } from './entries.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url)),
-  modules = join(top, 'build/types'),
+  modules = join(top, 'build/types/lib'),
   types = join(top, 'types');
 
 const PLATFORM = `// Names of the web platform in the public types. They merge with those of dom or @types/node.

@@ -93,13 +93,13 @@ const imports = (file) =>
 // Shown as a text beside the stage that it computes.
 const REFERENCE = 'src/reference/decoder.c?raw';
 
-test("the page imports the library only by the package's name", () => {
+test("the page imports drawing, and the library only by the package's name", () => {
   const wrong = [];
   for (const file of files('web/page', /\.(?:js|svelte)$/)) {
     for (const name of imports(file)) {
       if (!name.startsWith('.')) continue; // the package is imported by its name
       const target = posix.join(dirname(file), name);
-      if (!target.startsWith('web/page/') && target !== REFERENCE) wrong.push(`${file} imports ${target}`);
+      if (!/^web\/(?:page|draw)\//.test(target) && target !== REFERENCE) wrong.push(`${file} imports ${target}`);
     }
   }
   assert.deepEqual(wrong, []);
@@ -107,7 +107,6 @@ test("the page imports the library only by the package's name", () => {
 
 // Which folder of the page may not import which. Types in comments do not count.
 const notAbove = {
-  draw: ['state', 'text', 'parts', 'views'],
   state: ['text', 'parts', 'views'],
   parts: ['views'],
   text: ['parts', 'views'],
@@ -130,11 +129,14 @@ test('folders of the page import only what lies below them, and claims/ from one
   assert.match(read('web/page/views/code.js'), /import\('..\/claims\/Tutorials.svelte'\)/);
 });
 
+/** Files of the page, and of the drawing that it shares with the elements. @param {RegExp} pattern */
+const ofPage = (pattern) => [...files('web/page', pattern), ...files('web/draw', pattern)];
+
 // Most lines of a file of the page.
 const MAX_LINES = 250;
 
 test('no file of the page is longer than 250 lines', () => {
-  const long = files('web/page', /\.(?:js|svelte|css)$/)
+  const long = ofPage(/\.(?:js|svelte|css)$/)
     .map((file) => ({ file, lines: read(file).split('\n').length - 1 }))
     .filter(({ lines }) => lines > MAX_LINES);
   assert.deepEqual(long, []);
@@ -146,7 +148,7 @@ const MAX_FUNCTION = 60;
 test('no function of the page is longer than 60 lines', () => {
   const long = [];
   let seen = 0;
-  for (const file of files('web/page', /\.(?:js|svelte)$/)) {
+  for (const file of ofPage(/\.(?:js|svelte)$/)) {
     const scripts = file.endsWith('.svelte')
       ? [...read(file).matchAll(/<script[^>]*>([^]*?)<\/script>/g)]
       : [[, read(file)]];
@@ -166,27 +168,29 @@ test('no function of the page is longer than 60 lines', () => {
   assert.deepEqual(long, []);
 });
 
-// The structure of web/lib: layout.json. `core` and `extras` list, for each folder or file of the root, what its files
-// may import, in an order in which each part imports only those before it. `lazy` lists, for each module of an extra
+// The structure of web/lib, with web/draw below it: layout.json. `shared`, `core` and `extras` list, for each folder or
+// file of the root, what its files may import, in an order in which each part imports only those before it. `lazy` lists, for each module of an extra
 // that the core uses, the only file of the core that imports it, with `import()`.
-/** @type {{core: Record<string, string[]>, extras: Record<string, string[]>, lazy: Record<string, string>}} */
+/** @type {{shared: Record<string, string[]>, core: Record<string, string[]>, extras: Record<string, string[]>, lazy: Record<string, string>}} */
 const layout = JSON.parse(read('tests/layout.json'));
-const parts = { ...layout.core, ...layout.extras };
+const parts = { ...layout.shared, ...layout.core, ...layout.extras };
+const sources = [...files('web/draw', /\.js$/), ...files('web/lib', /\.js$/)];
+const inParts = (file) => file.replace(/^web\/(?:lib\/)?/, '');
 const partOf = (file) => file.split('/')[0];
 /** Every import, dynamic ones too, without those in comments and types. */
-const arrows = files('web/lib', /\.js$/).flatMap((file) => {
+const arrows = sources.flatMap((file) => {
   const code = read(file)
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/(^|\s)\/\/.*$/gm, '');
   return [...code.matchAll(/(?:\bfrom|\bimport)\s*(\(?)\s*'(\.[^']+)'/g)].map(([, bracket, name]) => ({
-    from: file.replace('web/lib/', ''),
-    to: posix.join(dirname(file), name).replace('web/lib/', ''),
+    from: inParts(file),
+    to: inParts(posix.join(dirname(file), name)),
     lazy: bracket === '(',
   }));
 });
 
 test('tests/layout.json lists each folder of web/lib and each file of its root, and each folder has a README', () => {
-  const found = files('web/lib', /\.js$/).map((file) => partOf(file.replace('web/lib/', '')));
+  const found = sources.map((file) => partOf(inParts(file)));
   assert.deepEqual(Object.keys(parts).sort(), [...new Set(found)].sort());
   const names = Object.keys(parts);
   for (const [part, below] of Object.entries(parts)) {
@@ -194,9 +198,9 @@ test('tests/layout.json lists each folder of web/lib and each file of its root, 
       assert.ok(names.indexOf(other) < names.indexOf(part), `${part} may import ${other}, which stands after it`);
     if (!part.endsWith('.js'))
       assert.match(
-        read(`web/lib/${part}/README.md`),
+        read(`web/${part in layout.shared ? '' : 'lib/'}${part}/README.md`),
         new RegExp(`^# ${part}/\n\n\\S`),
-        `web/lib/${part}/README.md says what belongs in the folder`,
+        `the README of ${part}/ says what belongs in the folder`,
       );
   }
 });

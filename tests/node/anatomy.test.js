@@ -5,11 +5,11 @@ import { area, curveBumpX, curveBumpY } from 'd3-shape';
 import { test } from 'node:test';
 import { camelConfig, completeConfig } from '../../web/lib/config/config.js';
 import { PRESETS, countParameters } from '../../web/lib/index.js';
-import { ribbonAcross, ribbonDown } from '../../web/page/draw/anatomy.js';
-import { lanesFor, tallPicture } from '../../web/page/draw/anatomy_tall.js';
-import { LANES, widePicture } from '../../web/page/draw/anatomy_wide.js';
-import { relativeStrengths, strengths } from '../../web/page/draw/strips.js';
-import { PatternStore } from '../../web/page/state/patterns.js';
+import { ribbonAcross, ribbonDown } from '../../web/draw/anatomy.js';
+import { lanesFor, tallPicture } from '../../web/draw/anatomy_tall.js';
+import { LANES, widePicture } from '../../web/draw/anatomy_wide.js';
+import { relativeStrengths, strengths } from '../../web/draw/strips.js';
+import { PatternStore } from '../../web/draw/pattern_store.js';
 import { frameOf } from '../../web/page/views/inside/anatomy/frame.js';
 import { partsOf, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 

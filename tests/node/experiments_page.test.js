@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { marks } from '../../web/page/parts/axis_marks.js';
-import { target } from '../../web/page/parts/roving.js';
+import { target } from '../../web/draw/roving.js';
 import { mostAffected, rowsOf } from '../../web/page/views/experiment/ablation.js';
 import { ideasOf, partingOf } from '../../web/page/views/experiment/ideas.js';
 

@@ -1,5 +1,5 @@
 // branching.js - other texts beside the one that is there: another token is chosen, a text is taken up again or restored
-import { logprob } from './likelihood.js';
+import { logprob } from '../../draw/likelihood.js';
 import { cut } from './rewinding.js';
 import { wantRows } from './rows.js';
 import { spell } from './words.js';

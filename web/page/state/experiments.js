@@ -1,6 +1,6 @@
 // experiments.js - passes and texts beside the page's own, never in it: other weights, parts off, another model
 import { create, load } from 'glassformer';
-import { logprob } from './likelihood.js';
+import { logprob } from '../../draw/likelihood.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 

@@ -1,6 +1,6 @@
 // next_token.js - what may follow the selected token: the model's probabilities, and those with which the engine's
 // sampler draws. The engine computes the latter: with each step while it writes, for other rows when asked (inquiry.js).
-import { entropyOf, logSum } from './likelihood.js';
+import { likeliest, logSum, ranked } from '../../draw/likelihood.js';
 
 /**
  * @typedef {object} Candidate
@@ -23,32 +23,6 @@ export const sameRule = (a, b) => a?.temperature === b.temperature && a?.topK ==
 
 /** Whether a rule leaves tokens out. @param {Rule} rule */
 export const cuts = ({ temperature, topK, topP }) => temperature === 0 || topK > 0 || topP < 1;
-
-/** @type {WeakMap<Float32Array, { order: Uint32Array, sum: number, entropy: number }>} several panels draw one row */
-const known = new WeakMap();
-
-/** Ids by falling logit, the logarithm of the sum of the exponentials, and the entropy in bits.
- * @param {Float32Array} logits */
-function ranked(logits) {
-  const found = known.get(logits);
-  if (found) return found;
-  const sum = logSum(logits),
-    order = Uint32Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b),
-    answer = { order, sum, entropy: entropyOf(logits.map((x) => Math.exp(x - sum))) };
-  known.set(logits, answer);
-  return answer;
-}
-
-/**
- * The likeliest tokens of a row of logits.
- * @param {Float32Array} logits [vocab_size]
- * @param {number} n
- * @returns {{ id: number, model: number }[]}
- */
-export function likeliest(logits, n) {
-  const { order, sum } = ranked(logits);
-  return Array.from(order.subarray(0, n), (id) => ({ id, model: Math.exp(logits[id] - sum) }));
-}
 
 /**
  * The probabilities of logits that are divided by a temperature.

@@ -1,7 +1,7 @@
 // read_prompt.js - the prompt, and the source of an encoder-decoder, read by the model: tokens, attention, what could
 // follow
-import { logprob } from './likelihood.js';
-import { PatternStore } from './patterns.js';
+import { logprob } from '../../draw/likelihood.js';
+import { PatternStore } from '../../draw/pattern_store.js';
 import { PATTERNS } from './points.js';
 import { appendRows } from './rows.js';
 import { idsOf, textsOf } from './words.js';

@@ -4,7 +4,7 @@
 // Capturing every layer takes a small model 15 to 20 % of its speed. At full speed only the layers that are shown are
 // captured; the others are read when the text rests, or when they are shown. A pass over the whole text gives the same
 // rows, bit for bit, as the passes that wrote it.
-import { logprob } from './likelihood.js';
+import { logprob } from '../../draw/likelihood.js';
 import { PATTERNS, patternOf } from './points.js';
 import { yielder } from './yielding.js';
 
@@ -46,7 +46,7 @@ export function capturedPoints(runtime) {
 /**
  * Put the rows of a pass into stores, layer by layer.
  * @param {Record<string, any>} captured
- * @param {import('./patterns.js').PatternStore[]} stores
+ * @param {import('../../draw/pattern_store.js').PatternStore[]} stores
  * @param {() => boolean} [current]  whether the pass was over the text that is there
  * @returns {Promise<boolean>} whether it still is
  */

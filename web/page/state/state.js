@@ -1,7 +1,7 @@
 // state.js - what the page shows, in five groups, and its values before any model is there
 import { SHIPPED } from './models.js';
 
-/** @typedef {import('./patterns.js').PatternStore} PatternStore */
+/** @typedef {import('../../draw/pattern_store.js').PatternStore} PatternStore */
 /**
  * @typedef {object} Token
  * @property {number} id

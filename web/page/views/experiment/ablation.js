@@ -3,7 +3,7 @@
 
 import { editsOf, headKey, partOf } from '../../state/switches.js';
 import { hasFfn } from '../../state/architecture.js';
-import { likeliest } from '../../state/next_token.js';
+import { likeliest } from '../../../draw/likelihood.js';
 
 /** @typedef {import('../../state/switches.js').Part} Part */
 /** @typedef {import('../../state/state.js').Token} Token */

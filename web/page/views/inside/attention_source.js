@@ -1,7 +1,7 @@
 // attention_source.js - the values of one head in the stage that is shown, as the picture, the list and the table read
 // them
 
-import { shade } from '../../draw/heatmap.js';
+import { patternSource } from '../../../draw/pattern_source.js';
 import { percent, value } from '../../text/format.js';
 import { inView } from '../../state/patterns.js';
 
@@ -14,7 +14,7 @@ import { inView } from '../../state/patterns.js';
  * @property {[number, number] | null} range  of scores, null for weights
  * @property {boolean} later   masked cells have values, which a later step masks
  *
- * @typedef {import('../../draw/matrix.js').Source & Stage} AttentionSource
+ * @typedef {import('../../../draw/matrix.js').Source & Stage} AttentionSource
  */
 
 /**
@@ -25,23 +25,18 @@ import { inView } from '../../state/patterns.js';
 export function sourceOf(page, scores) {
   const { rows, causal, keys } = inView(page);
   const { stage, stack } = page.attention;
-  const { layer, head } = page.attention.head;
-  const known = rows?.known(layer) ?? 0;
+  const known = rows?.known(page.attention.head.layer) ?? 0;
   const columns = (/** @type {number} */ n) => (stack === 'self' ? n : keys.length);
   const common = { triangular: causal, sums: false, shown: false, later: false };
   if (stage === 'pattern')
     return {
-      ...common,
+      ...patternSource(rows, page.attention.head, causal),
       n: known,
       m: columns(known),
       here: true,
-      row: (query) => rows?.row(layer, head, query) ?? null,
-      masked: (query, key) => causal && key > query,
-      sums: true,
-      index: shade,
+      later: false,
       write: percent,
       range: null,
-      identity: [rows, rows?.epoch, stage, layer, head],
     };
   // as many as have a pattern: the newest token of a text has none until it is read
   const n = Math.min(scores?.n ?? 0, known);

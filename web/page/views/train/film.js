@@ -1,6 +1,6 @@
 // film.js - attention while it forms: what each head does over one sentence, at one moment of training
 
-import { PatternStore } from '../../state/patterns.js';
+import { PatternStore } from '../../../draw/pattern_store.js';
 
 /**
  * @typedef {{ layer: number, head: number, habits: number[] }} HeadLook  habits: in the order of HABITS

@@ -1,7 +1,7 @@
 // frame.js - what the picture of a forward pass shows of the text: which tokens have lanes, how strong each ribbon and dot
-// is, the likeliest next tokens. Layout: draw/anatomy_*.js
-import { KEYS, BARS } from '../../../draw/anatomy.js';
-import { shade } from '../../../draw/heatmap.js';
+// is, the likeliest next tokens. Layout: web/draw/anatomy_*.js
+import { KEYS, BARS } from '../../../../draw/anatomy.js';
+import { shade } from '../../../../draw/heatmap.js';
 import { following } from '../../../state/next_token.js';
 import { label, percent } from '../../../text/format.js';
 import { wordOf } from '../../write/candidates.js';

@@ -1,6 +1,6 @@
 // head_play.js - the arithmetic of one head for one query as a list of steps, from the first product to what it adds
 
-/** @typedef {import('../../../draw/strips.js').Tensor} Tensor */
+/** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
 /**
  * One key, or all keys before those shown as one.
  * @typedef {object} Row

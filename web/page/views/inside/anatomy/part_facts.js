@@ -9,7 +9,7 @@ import { layerOf } from './frame.js';
 /** @typedef {import('./pointing.svelte.js').Part} Part */
 /** @typedef {import('./frame.js').Shown} Shown */
 /** @typedef {import('./frame.js').Frame} Frame */
-/** @typedef {import('../../../draw/strips.js').Tensor} Tensor */
+/** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
 /**
  * @typedef {object} Facts
  * @property {string} of      whose it is

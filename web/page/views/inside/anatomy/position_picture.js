@@ -3,7 +3,7 @@
 import { addsPositions, hasAlibi, hasDistanceBias, rotaryDim, rotates } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 
-/** @typedef {import('../../../draw/strips.js').Tensor} Tensor */
+/** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
 /**
  * @typedef {object} PositionPicture
  * @property {'table' | 'turns' | 'bias'} kind

@@ -70,7 +70,7 @@ export function stagesOf(c, rows, layer, n, m) {
  * What the picture of these stages depends on.
  * @param {any} c config
  * @param {Stage[]} stages
- * @returns {import('../../../draw/anatomy.js').Parts}
+ * @returns {import('../../../../draw/anatomy.js').Parts}
  */
 export const partsOf = (c, stages) => ({
   stages: stages.map(({ id }) => id),

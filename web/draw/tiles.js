@@ -38,7 +38,7 @@ export class Tiles {
   /**
    * Paint the rows that are missing, tile by tile.
    * @param {Tile[]} tiles
-   * @param {import('../state/patterns.js').PatternStore} patterns
+   * @param {import('./pattern_store.js').PatternStore} patterns
    * @param {number} side  rows or columns, whichever are more
    * @returns {boolean} whether every tile has every row
    */

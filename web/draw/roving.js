@@ -23,12 +23,12 @@ export function target(key, at, count, columns) {
 }
 
 /**
- * An attachment for the element around the items. The item that an arrow key reaches gets the focus and, if `press`, is
+ * A function that is called with the element around the items, as Svelte's attachments are, and returns how to end it. The item that an arrow key reaches gets the focus and, if `press`, is
  * clicked; the items themselves keep `tabindex` 0 on the one in the tab order and -1 on the others.
  * @param {() => number | number[]} [columns]  of a grid; 1: all four arrow keys move by one
  * @param {string} [selector]       which descendants are items
  * @param {boolean} [press]         false where an item is a switch, not one of a choice
- * @returns {import('svelte/attachments').Attachment<HTMLElement>}
+ * @returns {(root: HTMLElement) => () => void}
  */
 export const roving =
   (columns = () => 1, selector = 'button', press = true) =>
