@@ -29,6 +29,6 @@ export const TUTORIALS_WORDS = {
       ...(r.printed ? [`${r.printed} printed otherwise`] : []),
       `${figures(r.ms / 1000)} s`,
     ].join(', '),
-  series: (/** @type {number} */ i, /** @type {string} */ name) => `${i ? 'dashed' : 'solid'}: ${name}. `,
-  highest: (/** @type {number} */ x) => `Highest ${figures(x)}.`,
+  layer: 'blocks passed; the last point is behind the final norm, if any',
+  size: 'RMS of the stream',
 };
