@@ -1,0 +1,78 @@
+// learning_questions.test.js - ten questions of a newcomer: each is answered on the first screen or within two clicks of it
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { pageTest } from './built_page.js';
+import { top } from './expected.js';
+import { quiet } from './quiet.js';
+
+const MODEL = 'weights/stories-1m-q4_0.gguf';
+const PROMPT = 'Once upon a time, a little fox found a';
+const model = await load(top + MODEL);
+after(() => model.dispose());
+const { dHead, dFf, dModel, nLayers } = model.config;
+const ids = await model.encode(PROMPT);
+const inFfn = model.parameters.rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);
+const third = (await model.logitLens(ids, { top: 1 }))[2].at(-1)[0];
+
+const view = (id) => `[data-opens="${id}"]`;
+/** A page of the textbook by its title. */
+const chapter = (title) => `.contents button:text-is("${title}")`;
+const within = (n) => new RegExp(n.toLocaleString('en'));
+
+/** By question: what is clicked, what then has the answer, and the answer.
+ * @type {Record<string, [clicks: string[], where: string, answer: RegExp]>} */
+const QUESTIONS = {
+  'What is a token?': [['.show'], '.textbook .idea', /pieces.*from a fixed list of 2,048/s],
+  'What is d_head?': [[view('learn'), chapter('Heads')], '.textbook .idea', new RegExp(`d_head = ${dHead} numbers`)],
+  'Why is there a root of d?': [
+    [view('learn'), chapter('Scores')],
+    '.textbook .idea',
+    new RegExp(`Longer vectors give larger products.*√${dHead}`, 's'),
+  ],
+  'What does the kv cache hold?': [
+    [view('learn'), chapter('The kv cache')],
+    '.textbook .idea',
+    /one more token costs one row/,
+  ],
+  'How many parameters has the feed-forward network?': [[], '.parameters', within(inFfn)],
+  'What happens without head 3?': [
+    [view('experiment'), '#ablate .switches button >> nth=2'],
+    '#ablate',
+    /Without layer 1, head 3.*bits a token.*Next token after the whole text/is,
+  ],
+  'What do temperature 0 and 1 do?': [
+    [view('learn'), chapter('Temperature and top-k')],
+    '.textbook .idea',
+    /at 0 (?:\(as now\) )?the likeliest is always taken/,
+  ],
+  'What does this neuron do?': [
+    [view('inside'), '.anatomy .stage[data-part="ffn"]'],
+    '.neurons',
+    /Strongest neurons.*\d+ −?\d\.\d+.*switch it off/is,
+  ],
+  'What would layer 3 predict?': [
+    [view('inside')],
+    '#lens',
+    new RegExp(`layer 3.*${third.text.trim()}${(100 * third.probability).toFixed(1)} %.*layer 4`, 's'),
+  ],
+  'What is induction?': [
+    [view('learn'), chapter('Induction')],
+    '.textbook .idea',
+    /earlier place where the present token stood.*what followed it there/s,
+  ],
+};
+
+for (const [question, [clicks, where, answer]] of Object.entries(QUESTIONS))
+  pageTest(question, `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}`, async ({ page }) => {
+    assert.ok(clicks.length <= 2 && nLayers > 3 && dFf > dModel);
+    await page.waitForSelector('.tok');
+    await quiet(page);
+    for (const click of clicks) {
+      await page.locator(click).first().click();
+      await quiet(page);
+    }
+    const place = page.locator(`.view:not([hidden]) ${where}, .textbook ${where.replace('.textbook ', '')}`).first();
+    await place.scrollIntoViewIfNeeded();
+    await place.filter({ hasText: answer }).waitFor();
+  });
