@@ -164,6 +164,13 @@ const targets = {
       compile: wasmCompile(compile, ['-DGF_TRAINING']),
       link: ['-Oz', ...link, ...wasmLink, exporting('train_exports.txt')], // with the small functions of libc
     })),
+    {
+      out: 'build/scalar/glassformer-scalar.wasm', // without vector instructions: the page measures what they gain
+      sources: [...engine(), ...boundary().filter((file) => !trains(file))],
+      cc: 'emcc',
+      compile: runs([]),
+      link: ['-O3', ...wasmLink, exporting('exports.txt')],
+    },
   ],
 
   // src/reference with the engine and a call for tests/node/reference.test.js.

@@ -185,3 +185,26 @@ pageTest(
     assert.equal(await page.locator('.strip').getByRole('button', { name: 'Stop' }).count(), 1, 'the text rests');
   },
 );
+
+pageTest(
+  'builds with and without SIMD are measured in turn, write the same text and show their loops',
+  COUNT,
+  async ({ page }) => {
+    const panel = page.locator('[data-panel="simd"]'),
+      button = panel.getByRole('button');
+    await button.click();
+    await says(page, '[data-panel="simd"]', /All wrote the same 65 tokens/);
+    await says(page, '[data-panel="simd"] button', /^Measure$/);
+    const rows = await cells(page, '[data-panel="simd"] tbody tr');
+    assert.deepEqual(
+      rows.map(([name]) => name),
+      ['without SIMD', 'SIMD128', 'relaxed SIMD'],
+    );
+    const instructions = [/\(a >> 16\) \* \(b >> 16\)/, /wasm_i32x4_dot_i16x8/, /wasm_i(?:16x8|32x4)_relaxed_dot/];
+    for (const [i, [, speed, times, code]] of rows.entries()) {
+      assert.ok(parseFloat(speed.replaceAll(/\D/g, '')) > 0 && parseFloat(times) > 0, `${speed}, ${times}`);
+      assert.match(code, /^for \(const char \*end/);
+      assert.match(code, instructions[i]);
+    }
+  },
+);
