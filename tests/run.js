@@ -2,9 +2,9 @@
 //
 //   node tests/run.js GROUP...     layout native wasm node browser package faults arm
 //
-// `./build.sh test` builds what the groups need and then runs this script. One file more than there are cores runs at
-// once, at least three, since most files wait now and then; one lane begins with the browsers, the others with the rest. A
-// group that executed no test fails. The last line is `N passed, N failed, N skipped`.
+// `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
+// once, since most files wait now and then; one lane begins with the browsers, the others with the rest. A group that
+// executed no test fails. The last line is `N passed, N failed, N skipped`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -141,7 +141,7 @@ const jobs = names.flatMap((group) => {
 });
 const [browsers, rest] = [true, false].map((is) => jobs.filter(({ group }) => inBrowser.has(group) === is));
 await Promise.all(
-  Array.from({ length: Math.max(3, availableParallelism() + 1) }, (_, lane) =>
+  Array.from({ length: availableParallelism() + 2 }, (_, lane) =>
     lane === 0 ? runLane(browsers, rest) : runLane(rest, browsers),
   ),
 );

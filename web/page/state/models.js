@@ -24,6 +24,8 @@
 /** Of the story models; their first head is the one that looks most at the token before. */
 const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 };
 
+const FOLDER = ['config.json', 'model.safetensors', 'tokenizer.json'];
+
 /** @type {Shipped[]} */
 export const SHIPPED = [
   {
@@ -53,7 +55,7 @@ export const SHIPPED = [
   },
   {
     file: 'weights/dates/',
-    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    parts: FOLDER,
     name: 'dates',
     about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
     caution:
@@ -71,7 +73,7 @@ export const SHIPPED = [
   },
   {
     file: 'weights/addition/',
-    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    parts: FOLDER,
     name: 'addition',
     about: 'adds two numbers modulo 113: it has learnt the rule from three tenths of all pairs; one layer',
     caution: 'Its vocabulary is the numbers 0 to 112 and “=”. The answer is the one token after “=”.',
@@ -79,7 +81,7 @@ export const SHIPPED = [
   },
   {
     file: 'weights/induction/',
-    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    parts: FOLDER,
     name: 'induction',
     about: 'continues what it has seen before, two layers of attention alone',
     caution: 'Its vocabulary is the numbers 0 to 63. In block 2, head 1 attends to what followed the last time.',
@@ -87,7 +89,7 @@ export const SHIPPED = [
   },
   {
     file: 'weights/sorting/',
-    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    parts: FOLDER,
     name: 'sorting',
     about: 'puts ten numbers in order; one layer of attention alone',
     caution: 'Its vocabulary is the numbers 0 to 50 and “=”. The ten tokens after “=” are the answer.',
@@ -95,7 +97,7 @@ export const SHIPPED = [
   },
   {
     file: 'weights/fill/',
-    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    parts: FOLDER,
     name: 'fill',
     about: 'finds hidden words of children’s stories, an encoder; 0.96 MB',
     caution: 'It writes no text. Put [MASK] in the place of a word: it uses the words on both sides.',
