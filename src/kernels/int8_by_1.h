@@ -159,12 +159,13 @@ GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dt
                 bytes_by_1(s, &at, dot);
             else
                 nibbles_by_1(s, &at, dot);
+            if (!gf_dtypes[dtype].has_factors) at.ws = (const float *)at.w, at.w += 4 * gf_panel_scales(dtype);
             GF_UNROLL
             for (int j = 0; j < 4; j++)
                 f[j] = add_block(f[j], s[j], gf_dtypes[dtype].has_minimum, at.ws + 4 * j, at.xs, at.sum);
             at.xs++, at.sum++, at.start++;
         }
-        at.ws += gf_panel_scales(dtype);
+        if (gf_dtypes[dtype].has_factors) at.ws += GF_PANEL;
     }
     GF_UNROLL
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);

@@ -7,13 +7,15 @@
  * up to 64 tokens. */
 #define CHUNK 8 /* blocks unpacked at a time: 4 KB on the stack */
 
-static void unpack(char *to, const char *w, int32_t blocks) {
+/* skip: bytes of scales behind a block */
+static void unpack(char *to, const char *w, int32_t blocks, int32_t skip) {
     v128 low = I32X4(0x0f0f0f0f);
-    for (int32_t i = 0; i < blocks * 4; i++, to += 128) /* 8 columns */
-        for (int j = 0; j < 4; j++, w += 16) {
-            v128 q = v_load(w);
-            v_store(to + 16 * j, v_and(q, low)), v_store(to + 64 + 16 * j, v_and(i16x8_shr_u(q, 4), low));
-        }
+    for (; blocks > 0; blocks--, w += skip)
+        for (int i = 0; i < 4; i++, to += 128) /* 8 columns */
+            for (int j = 0; j < 4; j++, w += 16) {
+                v128 q = v_load(w);
+                v_store(to + 16 * j, v_and(q, low)), v_store(to + 64 + 16 * j, v_and(i16x8_shr_u(q, 4), low));
+            }
 }
 
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance */
@@ -107,9 +109,10 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_do
     at->w += GF_PANEL * GF_QBLOCK + GF_FACTORS, at->x += 16 * unit, at->start += 16;
 }
 
-/* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int minimum, int dtype,
-                         enum gf_dot dot) {
+/* sums [4][16], 8 rows from `row` on, += `blocks` blocks. step: floats from their scales to the next ones; skip: bytes
+ * behind the weights of a block */
+GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int32_t step, int32_t skip,
+                         int minimum, int dtype, enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */
     int per = gf_scale_blocks(dtype);
     at.w += (gf_dtypes[dtype].has_factors ? 32 : 4) * row, at.ws += row, sums += row;
@@ -134,9 +137,9 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
                 for (int j = 0; j < 8; j++)
                     f[j] = f4_add(f[j], f4_mul(v_load(at.ws + GF_PANEL + j % 2 * 4), v_splat32(at.sum + j / 2)));
             }
-            at.xs += 4, at.sum += 4;
+            at.xs += 4, at.sum += 4, at.w += skip;
         }
-        at.ws += GF_PANEL + minimum * GF_PANEL;
+        at.ws += step;
     }
     GF_UNROLL
     for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
@@ -148,17 +151,19 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
                           int minimum, int dtype, enum gf_dot dot) {
     char unpacked[CHUNK * 512];
     int32_t blocks = a->cols / GF_QBLOCK, chunk = bits == 8 ? blocks : CHUNK, x_bytes = 32 * a->unit;
-    int32_t per = gf_scale_blocks(dtype), starts = gf_dtypes[dtype].has_factors ? 16 : 4;
+    int factors = gf_dtypes[dtype].has_factors;
+    int32_t per = gf_scale_blocks(dtype), starts = factors ? 16 : 4, weights = GF_PANEL * GF_QBLOCK / 8 * bits;
+    int32_t scales = factors ? 0 : 4 * GF_PANEL * (1 + minimum), step = factors ? GF_PANEL : (weights + scales) / 4;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
         struct operands at = first;
-        at.w += (int64_t)b * GF_PANEL * GF_QBLOCK / 2, at.ws += (int64_t)(b / per) * GF_PANEL * (1 + minimum);
+        at.w += (int64_t)b * (weights + scales), at.ws += (int64_t)(b / per) * step;
         at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += starts * b;
-        if (bits != 8) unpack(unpacked, at.w, n), at.w = unpacked;
+        if (bits != 8) unpack(unpacked, at.w, n, scales), at.w = unpacked;
         for (int32_t g = 0; g < groups; g++) {
             for (int32_t row = 0; row < GF_PANEL; row += 8)
-                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, minimum, dtype, dot);
+                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, step, bits == 8 ? scales : 0, minimum, dtype, dot);
             at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += starts * blocks;
         }
     }

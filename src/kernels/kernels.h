@@ -92,15 +92,14 @@ enum gf_layout {
  * multiple of 16 (their values do not matter), cols of quantised types must be a multiple of the block's.
  *
  *   f32, f16, bf16  [rows/16][cols][16]
- *   q8_0            [rows/16][cols/32][8][16 rows][4 cols] int8   scale [rows/16][cols/32][16] f32
- *   q4_0            [rows/16][cols/32][4][16 rows][4 bytes]       scale as q8_0
+ *   q8_0, q5_0      [rows/16][cols/32] of [8][16 rows][4 cols] int8, then scales [16] f32
+ *   q5_1            the same, then minima [16] f32
+ *   q4_0            [rows/16][cols/32] of [4][16 rows][4 bytes], then scales [16] f32
  *                   byte i of a row in group g: low nibble column 8g+i, high nibble column 8g+4+i
- *   q4_1, q4_k      as q4_0          scale [rows/16][cols/32][2][16]: scales, then minima
- *   q5_0            as q8_0          scale as q8_0
- *   q5_1            as q8_0          scale as q4_1
+ *   q4_1, q4_k      the same, then minima [16] f32
  *   q6_k            [rows/16][cols/32] of [2][4][8 rows][2][4 cols] int8, in group g columns 4g .. 4g + 3 and
  *                   16 + 4g .. 19 + 4g of 8 rows, then the factors of two times 16 columns, [16 rows][2] int8
- *                   scale [rows/16][cols/256][16]
+ *                   scales [rows/16][cols/256][16] f32, behind all of these
  *
  * The int8 of columns may be stored XOR 0x80, see gf_kernels_init. */
 #define GF_PANEL   16
@@ -110,14 +109,20 @@ enum gf_layout {
 static inline int32_t gf_scale_blocks(int32_t dtype) { return gf_dtypes[dtype].has_factors ? 8 : 1; }
 /* Floats of the scales of a panel's rows that belong to such blocks: scales, then minima if the type has them. */
 static inline int32_t gf_panel_scales(int32_t dtype) { return GF_PANEL * (1 + gf_dtypes[dtype].has_minimum); }
-/* Bytes of 32 columns of a panel. */
+/* Bytes of 32 columns of a panel: of their weights, and with factors or scales. A stream of scales apart from that of
+ * the weights costs a quarter of the speed where they come from memory. */
+static inline int32_t gf_weight_bytes(int32_t dtype) { return GF_PANEL * GF_QBLOCK / 8 * gf_dtypes[dtype].bits; }
 static inline int32_t gf_panel_bytes(int32_t dtype) {
-    return GF_PANEL * GF_QBLOCK / 8 * gf_dtypes[dtype].bits + (gf_dtypes[dtype].has_factors ? GF_FACTORS : 0);
+    return gf_weight_bytes(dtype) + (gf_dtypes[dtype].has_factors ? GF_FACTORS : 4 * gf_panel_scales(dtype));
+}
+/* Floats from the scales of a panel's blocks to those of the next ones. */
+static inline int32_t gf_scale_step(int32_t dtype) {
+    return gf_dtypes[dtype].has_factors ? GF_PANEL : gf_panel_bytes(dtype) / 4;
 }
 struct gf_mat {
     int32_t dtype, layout, rows, cols;
     void *data;
-    float *scale; /* quantised types only, else NULL */
+    float *scale; /* the first scales; quantised types only, else NULL */
     /* The rows that follow, where they have another type (q, k and v of one product); else NULL. Only gf_matmul reads
      * it, and multiplies one part after the other. */
     struct gf_mat *next;

@@ -22,7 +22,7 @@ static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint
     if (!gf_dtype_is_quantized(dtype)) return 1;
     values /= GF_PANEL * GF_QBLOCK;
     *data = values * (uint64_t)gf_panel_bytes(dtype);
-    *scale = values / (uint64_t)gf_scale_blocks(dtype) * (uint64_t)gf_panel_scales(dtype) * sizeof(float);
+    if (gf_dtypes[dtype].has_factors) *scale = values / (uint64_t)gf_scale_blocks(dtype) * GF_PANEL * sizeof(float);
     return 1;
 }
 
@@ -38,7 +38,8 @@ void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, 
     uint64_t data = 0, scale = 0;
     sizes(dtype, layout, rows, cols, &data, &scale);
     *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL, NULL};
-    if (scale) w->scale = (float *)((char *)memory + round64(data));
+    if (gf_dtype_is_quantized(dtype))
+        w->scale = (float *)((char *)memory + (scale ? round64(data) : (uint64_t)gf_weight_bytes(dtype)));
 }
 
 /* Index of (row, col) among the values of a float matrix. */
@@ -68,7 +69,7 @@ static int8_t *block_factors(const struct gf_mat *w, int32_t row, int32_t block)
 static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     const int32_t per = gf_scale_blocks(w->dtype);
     const int64_t at = (int64_t)(row / GF_PANEL) * (w->cols / GF_QBLOCK / per) + block / per;
-    return w->scale + at * gf_panel_scales(w->dtype) + row % GF_PANEL;
+    return w->scale + at * gf_scale_step(w->dtype) + row % GF_PANEL;
 }
 
 /* Store 32 bytes as a row's part of a block of W's type. */
@@ -104,7 +105,7 @@ static void put_ints(const struct gf_mat *w, int32_t row, int32_t block, uint8_t
 
 /* The same of n blocks of q8_0 in a file, whose bytes are stored as they are. */
 static void put_q8_0(const struct gf_mat *w, uint8_t *to, float *scale, const uint8_t *p, int32_t n) {
-    for (; n > 0; n--, p += 34, to += GF_PANEL * GF_QBLOCK, scale += GF_PANEL) {
+    for (; n > 0; n--, p += 34, to += gf_panel_bytes(GF_Q8_0), scale += gf_scale_step(GF_Q8_0)) {
         *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
         put_bytes(w, to, p + 2);
     }

@@ -75,7 +75,7 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
     int64_t s = (int64_t)g * blocks * lanes;
     int64_t panel_bytes = (int64_t)blocks * gf_panel_bytes(dtype);
-    int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_panel_scales(dtype);
+    int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_scale_step(dtype);
     int64_t bytes = (w->rows + GF_PANEL - 1) / GF_PANEL * panel_bytes;
     struct operands at = {.w = (const char *)w->data + p * panel_bytes,
                           .ahead = (const char *)w->data + (bytes > AHEAD ? bytes - AHEAD : 0),

@@ -23,14 +23,14 @@ static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     case GF_BF16: return gf_bf16_to_f32(((const uint16_t *)w->data)[at]);
     case GF_Q8_0:
     case GF_Q5_0:
-    case GF_Q5_1: return q_int8(w->data, block * 512 + k / 4 * 64 + lane * 4 + k % 4);
+    case GF_Q5_1: return q_int8(w->data, block * gf_panel_bytes(w->dtype) + k / 4 * 64 + lane * 4 + k % 4);
     case GF_Q6_K: {
         const int8_t *factors = (const int8_t *)w->data + block * 544 + 512;
         int64_t in_block = lane / 8 * 256 + k % 16 / 4 * 64 + lane % 8 * 8 + k / 16 * 4 + k % 4;
         return q_int8(w->data, block * 544 + in_block) * factors[2 * lane + k / 16];
     }
     default: {
-        int byte = ((const uint8_t *)w->data)[block * 256 + k / 8 * 64 + lane * 4 + k % 4];
+        int byte = ((const uint8_t *)w->data)[block * gf_panel_bytes(w->dtype) + k / 8 * 64 + lane * 4 + k % 4];
         int nibble = k % 8 < 4 ? byte & 15 : byte >> 4;
         return nibble - gf_dtypes[w->dtype].zero;
     }
@@ -39,9 +39,8 @@ static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
 
 /* The scale of row r in block b (which = 0), or its minimum (1). */
 static double scale_of(const struct gf_mat *w, int64_t r, int64_t b, int which) {
-    int64_t per = gf_dtypes[w->dtype].has_minimum ? 32 : 16;
     if (w->dtype == GF_Q6_K) return w->scale[(r / 16 * (w->cols / 256) + b / 8) * 16 + r % 16];
-    return w->scale[(r / 16 * (w->cols / 32) + b) * per + which * 16 + r % 16];
+    return w->scale[(r / 16 * (w->cols / 32) + b) * (gf_panel_bytes(w->dtype) / 4) + which * 16 + r % 16];
 }
 
 /* q [n] = x / scale to the nearest integer, ties to even; returns scale = max|x| / 127, computed in float. */
