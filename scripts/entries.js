@@ -15,6 +15,7 @@ export const required = [
   'openai',
   'react',
   'labs',
+  'elements',
 ];
 
 /** Entries that use the package through its public calls, by their modules in web/lib. */
@@ -23,6 +24,7 @@ export const apps = {
   openai: 'apps/openai',
   react: 'apps/react',
   labs: 'labs/labs',
+  elements: 'elements/elements',
 };
 
 export const entries = [
@@ -30,6 +32,7 @@ export const entries = [
   'index.js',
   ...Object.keys(apps).map((name) => `${name}.js`),
   'inline.js',
+  'glassformer.iife.js',
   'glassformer.js',
   'cli.js',
   'worker.js',

@@ -157,6 +157,17 @@ async function pack() {
     minify: true,
     plugins: [embedded(false)],
   });
+  // The same with the elements, for pages opened from disk, which import no modules.
+  await build({
+    ...common,
+    format: 'iife',
+    globalName: 'glassformer',
+    entryPoints: [join(lib, 'elements/elements_page.js')],
+    outfile: join(part, 'glassformer.iife.js'),
+    minify: true,
+    logOverride: { 'empty-import-meta': 'silent' }, // addresses of files beside it, which it does not request
+    plugins: [embedded(false)],
+  });
   for (const name of required) writeFileSync(join(part, `${name}.cjs`), `module.exports = require('./${name}.js');\n`);
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 

@@ -75,7 +75,7 @@ for (const extra of Object.keys(layout.extras)) {
       assert.ok(text.length > 8, text);
       const { captured } = await loaded.forward('Once', { capture: ['blocks.0.hook_resid_post'] });
       assert.equal(captured['blocks.0.hook_resid_post'].shape.at(-1), loaded.config.dModel);
-      if (extra !== 'cli' && extra !== 'apps')
+      if (!['cli', 'apps', 'elements'].includes(extra))
         // nothing in the core calls it
         await assert.rejects(CALLS[extra](library, loaded, lib), (error) => {
           const said = `${error.stderr ?? ''}${error.message}`;

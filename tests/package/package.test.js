@@ -72,7 +72,7 @@ test('the tarball contains the library, its binaries, its types, the licence, an
   }
   const strange = files.filter(
     (file) =>
-      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(?:c?js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|answers|ai-sdk|openai|react|labs)\.d\.c?ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
+      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+(?:\.iife)?\.(?:c?js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|answers|ai-sdk|openai|react|labs|elements)\.d\.c?ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
         file,
       ),
   );
@@ -95,7 +95,7 @@ test('publint reports no problem', async () => {
   );
 });
 
-test('each adapter is at most 12 KB of JavaScript, gzipped, beside the package itself', () => {
+test('each adapter is at most 12 KB of JavaScript, gzipped, beside the package itself, the elements 40 KB', () => {
   const read = (name) => readFileSync(join(project, 'node_modules/glassformer/dist', name), 'utf8');
   const chunks = (text) => [...text.matchAll(/\.\/(chunk-\w+\.js)/g)].map(([, name]) => name);
   for (const name of ['ai-sdk', 'openai', 'react']) {
@@ -104,6 +104,8 @@ test('each adapter is at most 12 KB of JavaScript, gzipped, beside the package i
     const bytes = texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
     assert.ok(bytes > 500 && bytes < 12_000, `${name}: ${bytes}`);
   }
+  const elements = gzipSync(read('elements.js')).length;
+  assert.ok(elements > 5000 && elements < 40_000, `elements: ${elements}`);
 });
 
 test('the types resolve with every kind of module resolution', () => {

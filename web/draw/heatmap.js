@@ -123,6 +123,7 @@ export class Triangle {
     this.#show(0, this.size, colors);
   }
 
+  /** @param {number} capacity */
   #room(capacity) {
     this.capacity = capacity;
     this.shift = 0;
