@@ -71,3 +71,20 @@ hidesAll('numbers of parameters are hidden: table, stages, the model’s name', 
   const inFfn = rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);
   return [total, inFfn, inFfn / model.config.nLayers].map((n) => new RegExp(n.toLocaleString('en')));
 });
+
+pageTest(
+  'a link that hides what follows ends its text at the chosen token',
+  `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}&written=6&at=${ids.length + 1}`,
+  async ({ page }) => {
+    await page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, ids.length + 6);
+    await quiet(page);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Link for a class' }).press('Enter');
+    const dialog = page.locator('dialog.class-link');
+    await dialog.getByLabel('what follows the chosen token').check();
+    await dialog.getByRole('button', { name: 'Copy the link' }).press('Enter');
+    await dialog.getByText('Copied').waitFor();
+    const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.equal(new URLSearchParams(link.hash.slice(1)).get('written'), '2');
+  },
+);

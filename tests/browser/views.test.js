@@ -113,3 +113,25 @@ visitTest(
     assert.equal(q.get('prompt'), 'One day');
   },
 );
+
+visitTest(
+  'on paper each panel of the opened views stands whole, and nothing that only a screen needs',
+  { hash: '#model=weights/stories-1m-q4_0.gguf&prompt=One+day' },
+  async ({ page }) => {
+    await page.waitForSelector('.tok');
+    for (const view of ['count', 'learn', 'write']) {
+      await openView(page, view);
+      await quiet(page);
+    }
+    await page.emulateMedia({ media: 'print' });
+    for (const panel of ['stream', 'next', 'heads', 'parameters', 'memory', 'contents'])
+      await page.locator(`[data-panel="${panel}"]`).waitFor({ state: 'visible' });
+    await page.locator('.tabs-of-views').waitFor({ state: 'hidden' });
+    const cut = await page
+      .locator('main .card')
+      .evaluateAll((cards) =>
+        cards.filter((card) => getComputedStyle(card).overflowY !== 'visible').map((card) => card.dataset.panel),
+      );
+    assert.deepEqual(cut, []);
+  },
+);

@@ -7,6 +7,7 @@ import { figures, int, percent, quoted } from './format.js';
 export const NEXT = {
   title: 'Next token',
   none: 'an encoder predicts none',
+  masked: 'an encoder writes none. The logit lens of the view Inside has the word that belongs in the place of [MASK].',
   columns: ['token', 'logit', '÷ T', 'softmax', 'cut'],
   continueFrom: 'Click a word to continue from it.',
 };
