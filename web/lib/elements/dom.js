@@ -15,11 +15,24 @@ export function made(tag, attributes = {}, ...children) {
 }
 
 /**
- * A bar of a share.
- * @param {number} share  0..1
+ * A table whose columns after the first are numbers, and whose last one has bars.
+ * @param {string} label
+ * @param {string[]} columns  names; the bars have none
+ * @param {{ cells: string[], share: number | null }[]} rows  share: length of the bar, 0..1; null for a sum
  */
-export function bar(share) {
-  const fill = made('i');
-  fill.style.inlineSize = `${100 * Math.min(1, Math.max(0, share))}%`;
-  return made('span', { class: 'track', 'aria-hidden': 'true' }, fill);
+export function table(label, columns, rows) {
+  const cells = (/** @type {string[]} */ [name, ...numbers], /** @type {'row' | 'col'} */ scope) => [
+    made('th', { scope }, name),
+    ...numbers.map((text) => made(scope === 'col' ? 'th' : 'td', { class: 'n' }, text)),
+  ];
+  const body = made('tbody');
+  for (const { cells: texts, share } of rows) {
+    const fill = made('i');
+    fill.style.inlineSize = `${100 * Math.min(1, share ?? 0)}%`;
+    const track = made('span', { class: 'track', 'aria-hidden': 'true' }, ...(share ? [fill] : []));
+    body.append(made('tr', {}, ...cells(texts, 'row'), made('td', { class: 'bar' }, track)));
+  }
+  const head = made('thead', {}, made('tr', {}, ...cells(columns, 'col'), made('td')));
+  const scroll = { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label };
+  return made('div', scroll, made('table', { 'aria-label': label }, head, body));
 }

@@ -1,7 +1,7 @@
 // glass_next.js - <glass-next>: the ten likeliest next tokens with probability and logit
 import { figures, percent } from '../../draw/written.js';
 import { candidatesOf, label } from './data.js';
-import { bar, made } from './dom.js';
+import { table } from './dom.js';
 import { Figure } from './figure.js';
 import { nextAfter, readTokens } from './reading.js';
 
@@ -10,20 +10,12 @@ export class NextFigure extends Figure {
   show(data) {
     const candidates = candidatesOf(data);
     const most = candidates[0]?.probability || 1;
-    const head = made('tr');
-    for (const name of ['next token', 'logit', 'probability'])
-      head.append(made('th', { scope: 'col', class: name === 'next token' ? '' : 'n' }, name));
-    head.append(made('td'));
-    const body = made('tbody');
-    for (const candidate of candidates) {
+    const rows = candidates.map((candidate) => {
       const { probability, logit } = candidate;
-      const word = made('th', { scope: 'row' }, label(candidate));
-      const written = [logit === null || logit === undefined ? '–' : figures(logit), percent(probability)];
-      const cells = written.map((text) => made('td', { class: 'n' }, text));
-      body.append(made('tr', {}, word, ...cells, made('td', { class: 'bar' }, bar(probability / most))));
-    }
-    const table = made('table', { 'aria-label': 'Next token' }, made('thead', {}, head), body);
-    this.body.replaceChildren(table);
+      const numbers = [typeof logit === 'number' ? figures(logit) : '–', percent(probability)];
+      return { cells: [label(candidate), ...numbers], share: probability / most };
+    });
+    this.body.replaceChildren(table('Next token', ['next token', 'logit', 'probability'], rows));
   }
 
   /** @override @param {import('../model_handle.js').Model} model @param {AbortSignal} signal */

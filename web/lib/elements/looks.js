@@ -74,15 +74,13 @@ th, td { padding: 0.25rem 0.625rem 0.25rem 0; border-block-end: 1px solid color-
   transparent); white-space: nowrap; }
 tr:last-child > * { border-block-end: 0; }
 thead tr:last-child > * { border-block-end: 1px solid var(--line); }
+tbody th { white-space: normal; overflow-wrap: break-word; }
 .n { text-align: end; }
 td.n { font-family: var(--mono); font-size: 0.8125rem; }
 td.bar { inline-size: 40%; }
 .track { display: block; }
 .track i { display: block; min-inline-size: 1px; block-size: 0.5625rem; border-radius: 0.1875rem; background:
   color-mix(in srgb, var(--p) 34%, var(--card)); }
-tbody tr:first-child .track i { background: var(--p); }
-.parameters .track i, .parameters tr:first-child .track i { background: color-mix(in srgb, var(--p) 55%,
-  var(--card)); }
 
 form { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-block-end: 0.875rem; }
 input { flex: 1 1 12rem; min-inline-size: 0; border: 1px solid var(--edge); border-radius: 0.5rem; background:
