@@ -6,11 +6,8 @@ import { packError } from '../base/failure.js';
 
 /** Size of a buffer: few enough bytes to stay in the processor's cache. */
 const BUFFER_BYTES = 1 << 18;
-/**
- * Most buffers, and so chunks that wait for the worker: 4 MB, which arrive while it starts and reads the vocabulary. A
- * buffer that comes back is used first, so that few are in use while the worker is as fast as the request.
- */
-const BUFFERS = 16;
+/** Buffers in use, and so the most chunks that wait for the worker. */
+const BUFFERS = 4;
 
 /**
  * The address to request early; undefined where only the worker can know the request: for folders, the hub, caches,
@@ -66,7 +63,7 @@ export function prefetch(url, signal) {
             wake = () => resolve(undefined);
           });
         if (closed) return next.cancel();
-        const { done, value } = await next.read(free.pop());
+        const { done, value } = await next.read(free.shift());
         if (done || !value) return port1.postMessage({ done: true });
         port1.postMessage({ value }, [value.buffer]);
       }
