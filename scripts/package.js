@@ -112,6 +112,23 @@ function licences(metafile) {
     .join(`\n${'-'.repeat(100)}\n\n`);
 }
 
+/**
+ * One minified file, a module or a classic script (.iife.js).
+ * @param {string} entry  in web/lib
+ * @param {string} name
+ * @param {boolean} external  whether the embedded copies stay files of their own
+ */
+const oneFile = (entry, name, external) =>
+  build({
+    ...common,
+    ...(name.endsWith('.iife.js') ? { format: 'iife', globalName: 'glassformer' } : { format: 'esm' }),
+    entryPoints: [join(lib, entry)],
+    outfile: join(part, name),
+    minify: true,
+    logOverride: { 'empty-import-meta': 'silent' }, // addresses of files, which a classic script does not request
+    plugins: [embedded(external)],
+  });
+
 async function pack() {
   rmSync(part, { recursive: true, force: true });
   mkdirSync(join(part, 'wasm'), { recursive: true });
@@ -125,11 +142,11 @@ async function pack() {
   writeEmbedded('engine', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
   writeEmbedded('train', { worker: await trainWorker(), wasm: { train: packed('train') } });
 
-  const esm = { ...common, format: /** @type {const} */ ('esm') };
   // Not minified, in chunks: for Node and for bundlers, which minify. Chunks are in the folder of the entries, because
   // file addresses are relative.
   const { metafile } = await build({
-    ...esm,
+    ...common,
+    format: 'esm',
     metafile: true,
     entryPoints: {
       index: join(lib, 'index.js'),
@@ -142,32 +159,10 @@ async function pack() {
     chunkNames: 'chunk-[hash]',
     plugins: [embedded(true)],
   });
-  // One file for a CDN or an import map.
-  await build({
-    ...esm,
-    entryPoints: [join(lib, 'index.js')],
-    outfile: join(part, 'glassformer.js'),
-    minify: true,
-    plugins: [embedded(true)],
-  });
-  await build({
-    ...esm,
-    entryPoints: [join(lib, 'inline.js')],
-    outfile: join(part, 'inline.js'),
-    minify: true,
-    plugins: [embedded(false)],
-  });
-  // The same with the elements, for pages opened from disk, which import no modules.
-  await build({
-    ...common,
-    format: 'iife',
-    globalName: 'glassformer',
-    entryPoints: [join(lib, 'elements/elements_page.js')],
-    outfile: join(part, 'glassformer.iife.js'),
-    minify: true,
-    logOverride: { 'empty-import-meta': 'silent' }, // addresses of files beside it, which it does not request
-    plugins: [embedded(false)],
-  });
+  // For a CDN or an import map; for hosts without files beside it; for pages opened from disk, which import no modules.
+  await oneFile('index.js', 'glassformer.js', true);
+  await oneFile('inline.js', 'inline.js', false);
+  await oneFile('elements/elements_page.js', 'glassformer.iife.js', false);
   for (const name of required) writeFileSync(join(part, `${name}.cjs`), `module.exports = require('./${name}.js');\n`);
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 
