@@ -16,19 +16,13 @@ export const STEPPERS = {
   head: { name: 'Head', before: 'Previous head', after: 'Next head' },
 };
 
-/** Layers and heads are counted from 1 here. @param {number} layer @param {number} layers */
+/** Layers and heads are counted from 1 here. */
 export const nameOfBlock = (layer, layers) => `block ${layer + 1} of ${layers}`;
-/** @param {number} layer @param {number} head @param {number} heads */
 export const nameOfHead = (layer, head, heads) => `layer ${layer + 1}, head ${head + 1} of ${heads}`;
-/** @param {number} index  from 0 @param {number} count */
+/** @param {number} index  from 0 */
 export const oneOf = (index, count) => `${index + 1} of ${count}`;
 
-/**
- * The second line of a caption.
- * @param {string} id
- * @param {string} shape
- * @param {number} layer
- */
+/** The second line of a caption. */
 export const underCaption = (id, shape, layer) =>
   id === 'embed' && layer
     ? ''
@@ -45,11 +39,8 @@ export const FACTS = {
   flops: 'FLOPs per token',
   time: 'Measured',
 };
-/** @param {number} params */
 export const paramsOf = (params) => (params ? int(params) : 'none of its own');
-/** @param {string} flops */
 export const onceFor = (flops) => `${flops} for each token of the source, once`;
-/** @param {string} time @param {number} tokens */
 export const timeFor = (time, tokens) => `${time} for ${tokens} tokens in one pass`;
 
 /** @typedef {{ text: string, id: number }} Token */

@@ -21,6 +21,6 @@ export const ASSIGNMENT = {
   close: 'Close',
   reveal: 'Show what is hidden',
   here: 'Hidden until you ask for it above.',
-  hidden: (/** @type {string[]} */ parts) => `Hidden everywhere on the page: ${parts.join(', ')}.`,
+  hidden: (parts) => `Hidden everywhere on the page: ${parts.join(', ')}.`,
   own: 'This model is on your computer only: others cannot open it from a link. Choose a model of this page, or one from an address.',
 };

@@ -7,7 +7,7 @@ import { factor } from './formulas.js';
 
 /** @typedef {Record<string, any>} Config */
 
-/** The factor of the scores left out. @param {Config} c */
+/** The factor of the scores left out. */
 function unscaled(c) {
   const scale = scoreScale(c);
   const root = !(c.scoreScale > 0);
@@ -18,13 +18,13 @@ function unscaled(c) {
   return { name: `without ${root ? '÷ √d' : `× ${factor(scale)}`}`, why: `scores are ${how}, so ${what}` };
 }
 
-/** Why positions matter. @param {Config} c */
+/** Why positions matter. */
 function unplaced(c) {
   if (!c.causal) return 'nothing tells one position from another';
   return `only the mask${c.slidingWindow ? ' and the sliding window tell' : ' tells'} one position from another`;
 }
 
-/** What the norms inside the blocks did. @type {Record<string, string>} */
+/** What the norms inside the blocks did. */
 const UNNORMED = {
   pre: 'vectors are not rescaled before a sublayer reads them',
   post: 'the residual stream is not rescaled after each sum',
@@ -74,7 +74,6 @@ export const BREAK = {
   short: 'The text above is too short to be scored: let the model write some.',
   asItIs: { name: 'as it is', why: 'for comparison' },
   nothing: '(no text)',
-  /** @param {boolean} fixed */
   continued: (fixed) => `${fixed ? 'First sentence' : 'Prompt'} continued, likeliest token each time`,
 };
 
@@ -89,7 +88,6 @@ export const LIVE = {
   wait: 'This begins when the text above is written.',
   none: 'Nothing is off yet.',
   same: 'So far both texts are the same.',
-  /** @param {string[]} parts */
   also: (parts) => `Also off, from “Switch parts off”: ${parts.join('; ')}.`,
   /** @param {number} at  0-based */
   parted: (at) => `The texts differ from token ${at + 1} on.`,

@@ -4,7 +4,7 @@ import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int } from './format.js';
 import { factor } from './formulas.js';
 
-/** How order gets in, by the kind of position. @type {Record<string, string>} */
+/** How order gets in, by the kind of position. */
 export const POSITION = {
   learned:
     'The row of a token does not tell where it stands. A second table has a row for each position, which is added.',
@@ -18,13 +18,13 @@ export const POSITION = {
   none: 'Nothing tells this model where in the text a token stands, except the mask.',
 };
 
-/** Of the layer that is shown, where layers differ. @param {any} c @param {number} layer */
+/** Of the layer that is shown, where layers differ. */
 export const order = (c, layer) =>
   !rotatesAnywhere(c) || rotates(c, layer)
     ? ''
     : 'Other layers rotate queries and keys by their positions. This one does not.';
 
-/** What norms are for, by their place. @type {Record<string, string>} */
+/** What norms are for, by their place. */
 export const SCALE = {
   pre: 'Before anything reads a vector, it is brought to one size, so that no stage has to cope with very large or very small numbers. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.',
   post: 'After each sum the stream is brought to one size, so that no stage has to cope with very large or very small numbers. In this kind of block that happens to the stream itself: whatever comes later reads it rescaled.',
@@ -41,7 +41,6 @@ const NORMED = {
   sandwich: ['a vector', 'before it is read and again before what was computed from it is added'],
   output: ['the output of attention or FFN', 'before it is added'],
 };
-/** @param {any} c */
 export function normed(c) {
   const [what, when] = NORMED[c.normPlacement];
   const how =
@@ -51,20 +50,20 @@ export function normed(c) {
   return `${how}.`;
 }
 
-/** What happens between the two matrices of the FFN. @param {any} c */
+/** What happens between the two matrices of the FFN. */
 export const activation = (c) =>
   isGated(c)
     ? `${FFN_NAMES[c.ffn]} multiplies each by a gate, which a second matrix computes from the same input`
     : `${FFN_NAMES[c.ffn].split('-')[0]} ${EFFECT[activationOf(c.ffn)]}`;
 
-/** What a sliding window does, where there is one. @param {any} c */
+/** What a sliding window does, where there is one. */
 export function windows(c) {
   if (!c.slidingWindow) return '';
   const some = c.windowLayers?.length ? 'In some layers a' : 'A';
   return ` ${some} sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`;
 }
 
-/** How the next stage changes the scores. @param {any} c */
+/** How the next stage changes the scores. */
 export function scaling(c) {
   const scale = scoreScale(c);
   const most = `most models now divide by √${c.dHead}`;
@@ -74,11 +73,11 @@ export function scaling(c) {
   return `the next stage ${how}; switch between the two and watch the legend, not the picture`;
 }
 
-/** A key and its value in the cache. @param {number} dHead @param {string} [type]  of the cache */
+/** A key and its value in the cache. @param {string} [type]  of the cache */
 export const keyValueBytes = (dHead, type) =>
   type === 'q8_0' ? 4 * Math.ceil(dHead / 4) + dHead + 8 : 2 * dHead * (type === 'f16' ? 2 : 4);
 
-/** What becomes of the outputs of a block's parts. @param {any} c */
+/** What becomes of the outputs of a block's parts. */
 export function summing(c) {
   if (!c.useResidual)
     return 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.';
@@ -93,7 +92,6 @@ export function summing(c) {
 /**
  * How the text was cut.
  * @param {import('../state/state.js').State} s
- * @param {any} c
  */
 export function cut(s, c) {
   const list = hasTwoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);

@@ -25,18 +25,18 @@ import { NORM_NAMES } from './stage_words.js';
  * @property {(config: any) => boolean} [when]  whether a model like this has it: any where this is absent
  */
 
-const two = (/** @type {any} */ c) => c.kind === 'encoder_decoder';
-const encodes = (/** @type {any} */ c) => c.kind === 'encoder';
-const hasHead = (/** @type {any} */ c) => c.kind !== 'encoder' || c.mlmHead;
-const rotary = (/** @type {any} */ c) => c.position === 'rope';
-const only = (/** @type {any} */ c) => c.kind === 'decoder';
+const two = (c) => c.kind === 'encoder_decoder';
+const encodes = (c) => c.kind === 'encoder';
+const hasHead = (c) => c.kind !== 'encoder' || c.mlmHead;
+const rotary = (c) => c.position === 'rope';
+const only = (c) => c.kind === 'decoder';
 /** @param {...string} scalings  of rotary positions */
 const scaledBy =
   (...scalings) =>
-  (/** @type {any} */ c) =>
+  (c) =>
     rotary(c) && scalings.includes(c.ropeScaling);
-const normed = (/** @type {any} */ c) => c.qkNorm;
-const mixed = (/** @type {any} */ c) => c.nExperts > 0;
+const normed = (c) => c.qkNorm;
+const mixed = (c) => c.nExperts > 0;
 
 /** Fields of a configuration by their keys. @type {Record<string, Control>} */
 export const CONTROLS = {
@@ -159,7 +159,6 @@ export const LISTS = {
   every: 'every layer',
   /** @param {boolean[]} flags */
   flags: (flags) => (flags.length ? flags.map(Number).join(' ') : LISTS.every),
-  /** @param {number[]} list */
   numbers: (list) => (list.length > 3 ? `${list.slice(0, 3).join(' ')} … (${list.length})` : list.join(' ')) || 'none',
 };
 
@@ -178,18 +177,15 @@ export const COMPARE = {
   differ: 'What differs',
   /** @param {number} most parameters */
   tooLarge: (most) => `Up to ${si(most)} parameters can be made here.`,
-  /** @param {number} tokens */
   cache: (tokens) => `kv cache of ${tokens} tokens, f16`,
 };
-/** What positions add to the embedding. @type {Record<string, string>} */
+/** What positions add to the embedding. */
 const ADDED = { learned: ' + learned positions', sinusoidal: ' + sinusoids' };
 
 /** Boxes and lines of a model as a list of what a token passes. `c` is a configuration. */
 export const FLOW = {
-  /** @param {any} c */
   embedding: (c) =>
     `Embedding ${int(c.vocabSize)} × ${embedWidth(c)}${c.dEmbed ? ` → ${c.dModel}` : ''}${ADDED[c.position] ?? ''}`,
-  /** @param {any} c */
   attention: (c) =>
     [
       `Attention, ${c.nHeads} head${c.nHeads === 1 ? '' : 's'}`,
@@ -202,10 +198,8 @@ export const FLOW = {
       .filter(Boolean)
       .join(', '),
   cross: 'Cross-attention in the decoder',
-  /** @param {any} c */
   ffn: (c) =>
     `${FFN_NAMES[c.ffn]}${isGated(c) ? '' : ' FFN'}, ${c.nExperts ? `${c.nExpertsUsed} of ${c.nExperts} experts, ${c.dExpert}` : c.dFf}`,
-  /** @param {any} c */
   head: (c) => (c.tieWordEmbeddings ? 'Head, shared with the embedding' : 'Head'),
   stream: '+ stream',
   beside: 'beside it, from the same stream',

@@ -40,23 +40,20 @@ export function componentName({ component, layers, stack, ffn }) {
 export const blockName = (layer, stack) => `Block ${layer + 1}${stack ? ` of the ${stack}` : ''}`;
 
 /** What is added to a product: parameters of attention that are no matrix, or a bias. */
-export const BIASES = (/** @type {string} */ component, /** @type {any} */ config) =>
+export const BIASES = (component, config) =>
   component === 'attention' && config.qkNorm
     ? config.biasQkv || config.biasAttnOut || config.biasQkNorm
       ? 'biases and q, k gains'
       : 'q, k gains'
     : 'biases';
 
-/**
- * @param {number} inFile
- * @param {number} counted  by the configuration alone
- */
+/** @param {number} counted  by the configuration alone */
 export const countCheck = (inFile, counted) =>
   inFile === counted
     ? `${int(inFile)} in the file, ${int(counted)} counted from its config ✓`
     : `${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
 
-/** Of a model with experts. @param {number} active */
+/** Of a model with experts. */
 export const usedByToken = (active) => `used by one token ${int(active)} · `;
 
 /**
@@ -73,7 +70,7 @@ export const UNMEASURED = 'not measured yet';
 /** What was read of the parameters for the newest token. */
 export const READ = {
   title: 'Parameters',
-  all: (/** @type {number} */ total) => `by component, ${int(total)} in all`,
+  all: (total) => `by component, ${int(total)} in all`,
   column: 'Read for this token',
   /** @param {number} read  bytes @param {number} ms  0: not measured */
   said: (read, ms) => (ms ? `${bytes(read)} in ${time(ms)}: ${si((read * 1000) / ms, 'B/s')}.` : `${bytes(read)}.`),
@@ -82,7 +79,7 @@ export const READ = {
 
 export const COST = {
   title: 'Cost of one token',
-  at: (/** @type {number} */ position) => `at position ${int(position)}`,
+  at: (position) => `at position ${int(position)}`,
   later: 'As the text grows',
   columns: ['Position', 'FLOPs', 'attention’s share', 'kv cache'],
 };
@@ -99,15 +96,15 @@ export const SIMD = {
     scalar: 'without SIMD',
     simd: 'SIMD128',
     relaxed: 'relaxed SIMD',
-    threads: (/** @type {number} */ n) => `${n} threads`,
+    threads: (n) => `${n} threads`,
   },
-  same: (/** @type {number} */ n) => `All wrote the same ${n} tokens.`,
+  same: (n) => `All wrote the same ${n} tokens.`,
   different: 'The texts differ: this is a fault of the engine.',
   none: 'Only a decoder that came from a file is measured.',
 };
 
 const SMALL = 'Norms and sums';
-/** Operations of the engine; those of one name make one row. @type {Record<string, string>} */
+/** Operations of the engine; those of one name make one row. */
 export const OPERATION_NAMES = {
   embed: 'Embedding',
   norm1: SMALL,
@@ -139,7 +136,7 @@ export const OPERATION_NAMES = {
 
 export const TRACE = {
   title: 'One pass, measured',
-  about: (/** @type {number} */ tokens) => `${int(tokens)} tokens in one pass, timed by the engine`,
+  about: (tokens) => `${int(tokens)} tokens in one pass, timed by the engine`,
   columns: ['Operation, all layers', 'FLOPs', 'Time', 'Share of the time'],
   total: 'The whole pass',
 };

@@ -3,7 +3,7 @@
 import { far, figures, label } from './format.js';
 
 /** A difference with its sign. */
-const signed = (/** @type {number} */ x) => `${x >= 0 ? '+' : '−'}${far(Math.abs(x))}`;
+const signed = (x) => `${x >= 0 ? '+' : '−'}${far(Math.abs(x))}`;
 
 export const ABLATE = {
   title: 'Switch parts off',
@@ -20,14 +20,11 @@ export const ABLATE = {
   greedy: 'The prompt continued, likeliest token each time',
   next: 'Next token after the whole text',
   none: 'No token of the text became much harder to predict.',
-  /** @param {string} name @param {number | undefined} cost bits a token, where measured */
+  /** @param {number | undefined} cost bits a token, where measured */
   part: (name, cost) => (cost === undefined ? name : `${name}: ${signed(cost)} bits a token when off`),
-  /** @param {string} name @param {number} cost */
   largest: (name, cost) =>
     `Stronger colour: more loss when that part is off. Most: ${name}, ${signed(cost)} bits a token.`,
-  /** @param {number} mean @param {number} [change] */
   loss: (mean, change) => [`${far(mean)} bits a token`, change === undefined ? '' : `, ${signed(change)} bits`],
-  /** @param {string[]} names */
   without: (names) => `Without ${names.length === 1 ? names[0] : `${names.length} parts`}`,
   /** @param {{ token: import('../state/state.js').Token, bits: number }[]} list */
   affected: (list) =>

@@ -59,10 +59,8 @@ export const EXPLANATION = {
   largest: 'Explain the largest term',
   first: 'Explain the first term',
   tanh: 'tanh of that',
-  /** @param {string} cap */
   capped: (cap) => `soft cap: ${cap} × tanh(that ÷ ${cap})`,
   /** @param {string} of  what is explained, "cell" or "value" */
   way: (of) => `Path to this ${of}`,
-  /** @param {string} of */
   terms: (of) => `Terms of the ${of}`,
 };

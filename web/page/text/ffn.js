@@ -2,7 +2,7 @@
 
 import { int } from './format.js';
 
-/** By the name in the configuration. @type {Record<string, string>} */
+/** By the name in the configuration. */
 export const FFN_NAMES = {
   relu: 'ReLU',
   gelu_erf: 'GELU-erf',
@@ -14,17 +14,16 @@ export const FFN_NAMES = {
   geglu_tanh: 'GEGLU-tanh',
 };
 
-/** The activation function by itself. @type {Record<string, string>} */
+/** The activation function by itself. */
 export const ACTIVATION = {
   swiglu: 'silu',
   reglu: 'relu',
   geglu_erf: 'gelu_erf',
   geglu_tanh: 'gelu_tanh',
 };
-/** @param {string} ffn */
 export const activationOf = (ffn) => ACTIVATION[ffn] ?? ffn;
 
-/** What an activation does to a number, as a predicate. @type {Record<string, string>} */
+/** What an activation does to a number, as a predicate. */
 export const EFFECT = {
   relu: 'replaces numbers below zero by zero',
   gelu_erf: 'pushes numbers below zero towards zero',
@@ -32,23 +31,19 @@ export const EFFECT = {
   silu: 'pushes numbers below zero towards zero',
 };
 
-/**
- * How wide the inner layer of a block is, in a sentence.
- * @param {Record<string, any>} c
- * @param {boolean} experts
- */
+/** How wide the inner layer of a block is, in a sentence. */
 export const widened = (c, experts) =>
   experts
     ? `${int(c.dExpert)} in each of the ${c.nExpertsUsed} experts that a router chooses out of ${c.nExperts}`
     : int(c.dFf);
 
-/** The same of a whole model, whose layers may differ. @param {Record<string, any>} c */
+/** The same of a whole model, whose layers may differ. */
 export const widenedAnywhere = (c) =>
   c.nExperts > 0 && c.expertLayers?.includes(false)
     ? `${int(c.dFf)} in some layers and ${widened(c, true)} in the others`
     : widened(c, c.nExperts > 0);
 
-/** The stage of the FFN in a block with experts. @param {Record<string, any>} c */
+/** The stage of the FFN in a block with experts. */
 export const expertsStage = (c) => ({
   title: `Experts, ${c.nExpertsUsed} of ${c.nExperts}`,
   formula: 'p = softmax(W_router x), y = Σ w_e FFN_e(x) over the experts e with the largest p',

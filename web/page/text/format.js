@@ -5,23 +5,22 @@ import { markOf } from '../state/marks.js';
 export { bytes, figures, int, percent, si } from '../../draw/written.js';
 
 /** A measured time in ms: 0.26 ms, 12.3 ms, 1.24 s. */
-export const time = (/** @type {number} */ ms) => (ms >= 1000 ? `${figures(ms / 1000)} s` : `${figures(ms)} ms`);
+export const time = (ms) => (ms >= 1000 ? `${figures(ms / 1000)} s` : `${figures(ms)} ms`);
 
 /** 10 to a whole power as people write it: 10⁻⁷. */
-export function power(/** @type {number} */ n) {
+export function power(n) {
   return `10${n < 0 ? '⁻' : ''}${[...String(Math.abs(n))].map((c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(c)]).join('')}`;
 }
 
 /** What may be very small or large: 0.0123, 4.2 × 10⁻⁹. */
-export function far(/** @type {number} */ x) {
+export function far(x) {
   if (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e4)) return figures(x);
   const [digits, exponent] = x.toExponential(1).split('e');
   return `${digits} × ${power(Number(exponent))}`;
 }
 
 /** One value of a tensor, always the same width. */
-export const value = (/** @type {number} */ x) =>
-  x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`;
+export const value = (x) => (x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`);
 
 /** @typedef {import('../state/marks.js').Written} Written */
 
@@ -34,6 +33,6 @@ export const label = (token) => marked(token) || visible(token.text);
 export const quoted = (token) => marked(token) || `“${token.text.replace(/\n/g, '⏎')}”`;
 
 /** 'relaxed' -> 'relaxed SIMD' */
-export function backendName(/** @type {string} */ backend) {
+export function backendName(backend) {
   return backend.replace(/\b(relaxed)(?![\w ]*simd)\b/i, 'relaxed SIMD').replace(/\bsimd\b/i, 'SIMD');
 }

@@ -16,19 +16,14 @@ import { int } from './format.js';
 
 /** @typedef {Record<string, any>} Config */
 
-/** A factor of the configuration: at most four significant digits. @param {number} x */
+/** A factor of the configuration: at most four significant digits. */
 export const factor = (x) => String(Number(x.toPrecision(4)));
-const times = (/** @type {number} */ x, /** @type {string} */ term) => (x === 1 ? term : `${factor(x)} · ${term}`);
-const capped = (/** @type {number} */ cap, /** @type {string} */ term) =>
+const times = (x, term) => (x === 1 ? term : `${factor(x)} · ${term}`);
+const capped = (cap, term) =>
   cap > 0 ? `${factor(cap)} tanh(${/[+/]/.test(term) ? `(${term})` : term} / ${factor(cap)})` : term;
-const affine = (/** @type {string} */ name, /** @type {string} */ x, /** @type {boolean} */ bias) =>
-  `W_${name} ${x}${bias ? ` + b_${name}` : ''}`;
+const affine = (name, x, bias) => `W_${name} ${x}${bias ? ` + b_${name}` : ''}`;
 
-/**
- * @param {Config} c
- * @param {boolean} [used]  false: the norm is switched off
- * @param {string} [kind]
- */
+/** @param {boolean} [used]  false: the norm is switched off */
 export function norm(c, used = true, kind = c.norm) {
   if (used === false) return 'y = x';
   const gain = c.normGain === false ? '' : ' · gain';
@@ -37,7 +32,6 @@ export function norm(c, used = true, kind = c.norm) {
     : `y = (x − mean) / √(var + ε)${gain}${c.biasNorm ? ' + bias' : ''}`;
 }
 
-/** @param {Config} c */
 export function embed(c) {
   const row = times(c.embeddingScale ?? 1, 'E[token]');
   const projected = c.dEmbed ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
@@ -47,14 +41,13 @@ export function embed(c) {
   return `x₀ = ${c.embedNorm && c.useNorm !== false ? `norm(${sum})` : sum}`;
 }
 
-/** What happens to q and k between their product and the scores. @param {Config} c @param {number} layer */
+/** What happens to q and k between their product and the scores. */
 export function rotationOf(c, layer) {
   if (!rotates(c, layer)) return '';
   const part = rotaryDim(c) === c.dHead ? '' : ` in ${rotaryDim(c)} of ${c.dHead} components`;
   return `q, k rotated by position${part}${c.ropeLocalTheta > 0 ? `, base ${int(ropeTheta(c, layer))}` : ''}`;
 }
 
-/** @param {Config} c @param {number} layer */
 export const qkv = (c, layer) =>
   [
     ['q', 'k', 'v'].map((name) => `${name} = ${affine(name, 'x', c.biasQkv)}`).join(', '),
@@ -65,7 +58,7 @@ export const qkv = (c, layer) =>
     .filter(Boolean)
     .join('; ');
 
-/** q · k with its factor. @param {Config} c */
+/** q · k with its factor. */
 export function scaledScore(c) {
   if (c.scaleScores === false) return 'q kᵀ';
   const scale = scoreScale(c);
@@ -73,7 +66,6 @@ export function scaledScore(c) {
   return Math.fround(scale) === Math.fround(1 / Math.sqrt(c.dHead)) ? `q kᵀ / √${c.dHead}` : `${factor(scale)} · q kᵀ`;
 }
 
-/** @param {Config} c @param {{ cross?: boolean }} [of] */
 export function attention(c, { cross = false } = {}) {
   const score = capped(c.scoreSoftcap ?? 0, scaledScore(c));
   const distance = !cross && hasAlibi(c) ? ' − m · distance' : '';
@@ -83,7 +75,6 @@ export function attention(c, { cross = false } = {}) {
 
 /**
  * The sum after a sublayer.
- * @param {Config} c
  * @param {string} output  of the sublayer
  */
 export function sum(c, output) {
@@ -94,15 +85,13 @@ export function sum(c, output) {
   const sum = c.useResidual === false ? term : `x + ${term}`;
   return `x = ${c.normPlacement === 'post' && normed ? `norm(${sum})` : sum}`;
 }
-/** @param {Config} c */
 export const out = (c) =>
   c.parallelResidual ? `a = ${affine('o', 'z', c.biasAttnOut)}` : sum(c, affine('o', 'z', c.biasAttnOut));
-/** Cross-attention of a decoder. @param {Config} c */
+/** Cross-attention of a decoder. */
 export const cross = (c) =>
   `${attention(c, { cross: true })}, ${sum(c, affine('o', 'z', c.biasAttnOut))}; k, v from the encoder`;
-/** What cross-attention reads of the encoder's output e. @param {Config} c */
+/** What cross-attention reads of the encoder's output e. */
 export const encoder = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
-/** @param {Config} c */
 export const residual = (c) => {
   if (!hasFfn(c)) return ''; // nothing is added after the heads
   if (!c.parallelResidual) return sum(c, 'y');
@@ -111,7 +100,6 @@ export const residual = (c) => {
   return `x = ${c.useResidual === false ? both : `x + ${both}`}`;
 };
 
-/** @param {Config} c */
 export function ffn(c) {
   const up = affine('up', 'x', c.biasFfn);
   const grouped = c.biasFfn ? `(${up})` : up;
@@ -121,7 +109,6 @@ export function ffn(c) {
   return `y = ${affine('down', isGated(c) ? `(${inner})` : inner, c.biasFfn)}`;
 }
 
-/** @param {Config} c */
 export function head(c) {
   const row = c.tieWordEmbeddings ? 'E' : 'W';
   const product = `${row} ${c.dEmbed ? 'W_out ' : ''}x${c.biasHead ? ' + b' : ''}`;
@@ -129,7 +116,7 @@ export function head(c) {
   return `logits = ${capped(c.logitSoftcap ?? 0, times(scale, c.biasHead && scale !== 1 ? `(${product})` : product))}`;
 }
 
-/** What an encoder makes of its last states. @param {Config} c */
+/** What an encoder makes of its last states. */
 export const outputs = (c) =>
   [
     c.mlmHead

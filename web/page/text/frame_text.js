@@ -18,11 +18,11 @@ export const FIGURES = {
   title: 'Save figures',
   hint: 'As they stand now, with model, prompt and address. PNG has two pixels for one; HTML needs no network.',
   none: 'This view has no figures yet.',
-  of: (/** @type {string} */ panel) => panel.replace(/^./, (letter) => letter.toUpperCase()),
-  /** @param {string | undefined} model @param {string} prompt @param {string} address */
+  of: (panel) => panel.replace(/^./, (letter) => letter.toUpperCase()),
+  /** @param {string | undefined} model */
   about: (model, prompt, address) => `${model ?? 'no model'} · “${prompt}” · ${address}`,
-  save: (/** @type {string} */ title, /** @type {string} */ kind) => `Save ${title} as ${kind.toUpperCase()}`,
-  saved: (/** @type {string} */ name) => `Saved as ${name}.`,
+  save: (title, kind) => `Save ${title} as ${kind.toUpperCase()}`,
+  saved: (name) => `Saved as ${name}.`,
   close: 'Close',
   types: { svg: 'image/svg+xml', png: 'image/png', html: 'text/html', csv: 'text/csv' },
 };
@@ -30,7 +30,6 @@ export const FIGURES = {
 /** Of model and engine. */
 export const FACTS = { shape: 'Model', speed: 'Engine speed', memory: 'Memory', engine: 'Engine' };
 
-/** @type {Record<string, string>} */
 const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
 
 /** @typedef {import('../state/state.js').LoadedModel} LoadedModel */
@@ -54,13 +53,13 @@ export const modelSaid = ({ name, parameters: { total } }) => `${name} · ${int(
 export const shapeSaid = ({ config: c, parameters: { rows, total, active }, fileBytes }) =>
   `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel} · ${mainType(rows)}${active < total ? ` · ${int(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
-/** Without the kind of dot product and the reason for one thread, which the tooltip has. @param {string} backend */
+/** Without the kind of dot product and the reason for one thread, which the tooltip has. */
 export const engineSaid = (backend) =>
   backendName(backend)
     .split(':')[0]
     .replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
 
-export const speedSaid = (/** @type {number} */ v) => (v ? `${v < 100 ? figures(v) : int(v)} tok/s` : '–');
+export const speedSaid = (v) => (v ? `${v < 100 ? figures(v) : int(v)} tok/s` : '–');
 
 export const NOTICE = {
   dismiss: 'Dismiss',
@@ -70,7 +69,6 @@ export const NOTICE = {
   later: 'Not now',
 };
 
-/** @type {Record<string, string>} */
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
 /** @param {NonNullable<import('../state/state.js').State['run']['progress']>} progress */
@@ -79,10 +77,9 @@ export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secon
   (phase === 'download' && bytesPerSecond ? `, ${bytes(Math.round(bytesPerSecond))}/s` : '') +
   (phase === 'download' && secondsLeft && secondsLeft >= 1 ? `, ${remaining(secondsLeft)} left` : '');
 
-/** @param {number} seconds */
 const remaining = (seconds) => (seconds < 99.5 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
 
-/** @param {string} error @param {LoadedModel | null} model */
+/** @param {LoadedModel | null} model */
 export const errorSaid = (error, model) =>
   error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? ` ${model.name} is still here and works.` : ''}`;
 
@@ -121,7 +118,6 @@ export const DTYPES = /** @type {const} */ ([
 export const hubModelSaid = ({ parameters, dtype }, download, memory) =>
   `${int(Math.round(parameters / 1e6))} M parameters, safetensors, ${dtype}, ${bytes(download)} to download, weights take ${bytes(memory)} of memory`;
 
-/** @param {string} text */
 export const notAnAddress = (text) =>
   `“${text}” is no address of a model: expected https://…, hf:owner/name or owner/name`;
 

@@ -34,17 +34,16 @@ import { NORM_NAMES } from './stage_words.js';
  * @property {{ text: string, id: number, p: number | null } | null} drawn  the token that follows
  */
 
-const from = (/** @type {number | null} */ a, /** @type {number | null} */ b) =>
-  a === null || b === null ? '' : ` Its norm changes from ${figures(a)} to ${figures(b)}.`;
-const several = (/** @type {number} */ n, /** @type {string} */ word) => `${int(n)} ${word}${n === 1 ? '' : 's'}`;
-/** Keys that a query of the layer can have a weight for. @param {any} c @param {number} layer @param {number} keys */
+const from = (a, b) => (a === null || b === null ? '' : ` Its norm changes from ${figures(a)} to ${figures(b)}.`);
+const several = (n, word) => `${int(n)} ${word}${n === 1 ? '' : 's'}`;
+/** Keys that a query of the layer can have a weight for. */
 const seenOf = (c, layer, keys) => Math.min(keys, windowOf(c, layer) || keys);
-/** Heads that share keys and values. @param {any} c */
+/** Heads that share keys and values. */
 const sharing = (c) =>
   c.nKvHeads < c.nHeads
     ? `; ${c.nKvHeads === 1 ? 'all heads' : `groups of ${c.nHeads / c.nKvHeads} heads`} share key and value`
     : '';
-/** The norm of an output, as a clause. @param {any} c @param {boolean} [more]  what follows is a verb */
+/** The norm of an output, as a clause. @param {boolean} [more]  what follows is a verb */
 const normed = (c, more = false) =>
   normsOutput(c) && c.useNorm
     ? `${more ? 'pass ' : ''}${NORM_NAMES[c.norm]}${more ? ' and ' : ' rescales its output, '}`

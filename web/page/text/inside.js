@@ -22,7 +22,6 @@ export const STACKS = [
 
 export const HEADS = {
   title: 'Heads',
-  /** @param {number} layers @param {number} heads */
   about: (layers, heads) => `${layers} layer${layers === 1 ? '' : 's'} × ${heads} heads, a row per token`,
   /** @param {Head} of */
   habits: ({ layer, head }) => `Habits of layer ${layer + 1}, head ${head + 1}`,
@@ -39,11 +38,11 @@ export const HABITS = {
   after: ['what followed before', 'followed'],
 };
 
-/** Over the column that gathers the keys before those shown, in two lines. @param {number} count */
+/** Over the column that gathers the keys before those shown, in two lines. */
 export const EARLIER = (count) => [`${count} earlier`, 'tokens, summed'];
 
 /** Steps from a query and a key to a weight, as the configuration has them. */
-export function stagesOf(/** @type {any} */ c) {
+export function stagesOf(c) {
   const scale = scoreScale(c);
   const changes = [
     c.scoreSoftcap > 0 ? ['capped', 'capped'] : [],
@@ -51,7 +50,7 @@ export function stagesOf(/** @type {any} */ c) {
     hasAlibi(c) ? ['ALiBi', 'lowered by distance'] : [],
     ['masked', 'masked'],
   ].filter((words) => words.length);
-  const said = (/** @type {number} */ i) => changes.map((words) => words[i]).join(', ');
+  const said = (i) => changes.map((words) => words[i]).join(', ');
   return /** @type {const} */ ([
     { key: 'raw', name: 'scores', title: 'scores before scaling' },
     {
@@ -69,12 +68,11 @@ const STACK_TITLES = { encoder: 'Encoder layer', cross: 'Across, layer', self: '
 export const ATTENTION = {
   /** @param {Stack} stack @param {Head} of */
   title: (stack, { layer, head }) => `${STACK_TITLES[stack]} ${layer + 1}, head ${head + 1}`,
-  /** @param {any} c configuration @param {string} stage @param {number} queries @param {number} keys */
+  /** @param {any} c configuration */
   shape: (c, stage, queries, keys) =>
     `${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
   /** A head's habit and how strong it is. @param {{ habit: keyof typeof HABITS, score: number }} of */
   habit: ({ habit, score }) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
-  /** @param {number} near */
   zooms: (near) => [
     { key: 'near', name: `last ${near} tokens` },
     { key: 'whole', name: 'whole text' },
@@ -93,11 +91,10 @@ export const ATTENTION = {
    */
   cell: ({ query, key, from, to, value }) =>
     `query ${query} ${quoted(from)} → key ${key} ${to ? quoted(to) : ''}: ${value}`,
-  /** @param {number} head @param {any} query */
   looks: (head, query) => `Where head ${head + 1} looks from ${quoted(query)}`,
   about: 'Attention shows where a head reads, not why the model answers. Switch the head off to see what changes.',
   off: 'Switch this head off',
-  /** @param {Head} of @param {number} from @param {number} to */
+  /** @param {Head} of */
   caption: ({ layer, head }, from, to) =>
     `Layer ${layer + 1}, head ${head + 1}: positions ${from} to ${to}, rows are queries, columns are keys`,
   explain: 'Explain this number',

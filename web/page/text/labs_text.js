@@ -20,13 +20,13 @@ export const LABS_WORDS = {
   columns: { claim: 'claim', expected: 'paper', measured: 'here', verdict: 'verdict' },
   open: 'Open this model',
   save: 'Save JSON',
-  saveModel: (/** @type {string} */ file) => `Save ${file}`,
+  saveModel: (file) => `Save ${file}`,
   saveFigure: 'Save SVG',
   table: 'As a table',
   short: 'This address asks for a shortened run: every step in seconds, no finding.',
   /** @param {boolean} [holds]  undefined: not measured */
   verdict: (holds) => (holds === undefined ? '–' : holds ? '✓ holds' : '✗ does not hold'),
-  /** @param {string} file @param {number} size  bytes */
+  /** @param {number} size  bytes */
   needs: (file, size) =>
     `Run loads ${file}${size ? `, ${bytes(size)}` : ''}, in a worker of its own; the model of the page stays.`,
   trains: 'Run trains a model of its own in this tab; the model of the page stays.',
@@ -39,10 +39,9 @@ export const LABS_WORDS = {
     idle: 'Nothing has run yet.',
     loading: 'Loading the model …',
     running: 'Running.',
-    stopped: (/** @type {number} */ progress) => `Stopped at ${percent(progress)}.`,
+    stopped: (progress) => `Stopped at ${percent(progress)}.`,
     done: 'Done.',
   },
-  /** @param {string} title @param {string[]} curves @param {string} x @param {string} y */
   curvesSaid: (title, curves, x, y) => `${title}: ${y} by ${x}. Curves: ${curves.join(', ')}`,
   /** @param {import('glassformer/labs').Matrix} matrix */
   matrixSaid: ({ title, rows, columns, unit, range: [low, high] }) =>
@@ -51,5 +50,5 @@ export const LABS_WORDS = {
   axis: ({ name, unit }) => (unit ? `${name}, ${unit}` : name),
 };
 
-/** The first sentence of a text; one that it quotes does not end it. @param {string} text */
+/** The first sentence of a text; one that it quotes does not end it. */
 export const firstSentence = (text) => /^(?:"[^"]*"|[^"])+?[.?!](?= [A-Z]|$)/.exec(text)?.[0] ?? text;

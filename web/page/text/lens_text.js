@@ -4,14 +4,14 @@
 import { figures, percent, quoted } from './format.js';
 import { headName } from './inside.js';
 
-/** A number with its sign. @param {number} v */
+/** A number with its sign. */
 export const signed = (v) => `${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`;
 
 export const LENS = {
   title: 'Where the answer comes from',
   small: 'the residual vector after each layer, read with the model’s output head',
   name: 'Logit lens',
-  /** @param {'light' | 'dark'} theme  in the dark one strong colours are bright @param {boolean} masked */
+  /** @param {'light' | 'dark'} theme  in the dark one strong colours are bright */
   about: (theme, masked) =>
     `Each cell is the most likely ${masked ? 'token at this place' : 'next token'} if the layers after it were left out; ${theme === 'dark' ? 'brighter' : 'darker'} = more confident. ` +
     `Underlined: the ${masked ? 'token that stands there' : 'correct token, which follows in the text'}. ` +
@@ -23,7 +23,6 @@ export const LENS = {
   unknown: '?',
   /** @param {number} layer  from 0 */
   layer: (layer) => `layer ${layer + 1}`,
-  /** @param {number} p @param {boolean} correct */
   cell: (p, correct) => (correct ? `${percent(p)}, probability of the correct token` : percent(p)),
 };
 

@@ -14,13 +14,11 @@ import { figures, int, percent } from './format.js';
  * @property {RegExp | string} [formula]  where it is not that of the stage: the part that is its own, or another
  */
 
-const width = (/** @type {Config} */ c) => `${int(c.dModel)} numbers for each token (d_model)`;
-const heads = (/** @type {number} */ n, /** @type {Config} */ c) =>
+const width = (c) => `${int(c.dModel)} numbers for each token (d_model)`;
+const heads = (n, c) =>
   `${n === 1 ? '1 head' : `${int(n)} heads`} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
-const weights = (/** @type {Config} */ c, /** @type {number} */ n) =>
-  `${int(c.nHeads)} heads × ${int(n)} queries × ${int(n)} keys`;
-const words = (/** @type {Config} */ c) => `one of ${int(c.vocabSize)} tokens`;
-/** @param {Config} c @param {number} _ @param {number} layer */
+const weights = (c, n) => `${int(c.nHeads)} heads × ${int(n)} queries × ${int(n)} keys`;
+const words = (c) => `one of ${int(c.vocabSize)} tokens`;
 const neurons = (c, _, layer) =>
   hasExperts(c, layer)
     ? `${int(c.nExpertsUsed)} of ${int(c.nExperts)} experts, ${int(c.dExpert)} neurons each`
@@ -28,7 +26,7 @@ const neurons = (c, _, layer) =>
 
 /** @type {(name: string, term: string, stage: string, learn: string, shape: PartWords['shape'], formula?: PartWords['formula']) => PartWords} */
 const part = (name, term, stage, learn, shape, formula) => ({ name, term, stage, learn, shape, formula });
-const norm = (/** @type {string} */ stage) => part('Rescaled vector', 'norm', stage, 'norm', width);
+const norm = (stage) => part('Rescaled vector', 'norm', stage, 'norm', width);
 
 /** @type {Record<string, PartWords>} */
 export const PARTS = {
@@ -67,29 +65,27 @@ export const CARD = {
   shape: 'Shape',
   formula: 'Formula',
   here: 'Here',
-  open: (/** @type {string} */ stage) => `Open ${stage}`,
-  write: (/** @type {string} */ word) => `Continue with ${word}`,
+  open: (stage) => `Open ${stage}`,
+  write: (word) => `Continue with ${word}`,
   explain: 'Explain',
   code: 'Code',
   learn: 'Learn',
   close: 'Close the card',
   resting: 'comes when the text rests',
-  of: (/** @type {string} */ token) => `of ${token}`,
-  pair: (/** @type {string} */ query, /** @type {string} */ key) => `of ${query} for ${key}`,
-  after: (/** @type {string} */ token) => `after ${token}`,
-  headOf: (/** @type {number} */ head) => `head ${head + 1}: `,
+  of: (token) => `of ${token}`,
+  pair: (query, key) => `of ${query} for ${key}`,
+  after: (token) => `after ${token}`,
+  headOf: (head) => `head ${head + 1}: `,
   /** @param {{ length: number, index: number, most: number, first: number[] }} of */
   vector: ({ length, index, most, first }) =>
     `${first.map(figures).join(', ')}, … · length ${figures(length)} · largest: number ${index}, ${figures(most)}`,
-  token: (/** @type {number} */ id, /** @type {number} */ position) =>
-    `number ${int(id)} of the table, position ${position}`,
+  token: (id, position) => `number ${int(id)} of the table, position ${position}`,
   masked: '0: a token cannot look at what comes after it',
-  most: (/** @type {number} */ weight, /** @type {string} */ key) => `most, ${percent(weight)}, for ${key}`,
-  next: (/** @type {number} */ p, /** @type {number | null} */ logit) =>
-    `${percent(p)}${logit === null ? '' : `, logit ${figures(logit)}`}`,
+  most: (weight, key) => `most, ${percent(weight)}, for ${key}`,
+  next: (p, logit) => `${percent(p)}${logit === null ? '' : `, logit ${figures(logit)}`}`,
 };
 
-/** Files of src/model, by stage, of what decoder.c leaves out. @type {Record<string, string>} */
+/** Files of src/model, by stage, of what decoder.c leaves out. */
 const FILES = {
   ...{ embed: 'embed.c', norm1: 'norm.c', norm2: 'norm.c', post1: 'norm.c', post2: 'norm.c', final: 'norm.c' },
   ...{ qkv: 'attention.c', heads: 'attend_cached.c', out: 'attention.c', cross: 'attention.c', ffn: 'ffn.c' },
@@ -97,7 +93,6 @@ const FILES = {
 };
 export const CODE = {
   title: 'src/reference/decoder.c',
-  /** @param {string} stage @param {boolean} experts */
   elsewhere: (stage, experts) =>
     `The reference does not have all that this model has; src/model/${experts && stage === 'ffn' ? 'experts.c' : FILES[stage]} computes this stage.`,
 };

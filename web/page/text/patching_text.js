@@ -17,17 +17,15 @@ export const PATCHING = {
   go: 'Patch every layer and position',
   stop: 'Stop',
   notDecoder: 'Patching compares next tokens, so it needs a decoder: the loaded model is of another kind.',
-  lengths: (/** @type {number} */ a, /** @type {number} */ b) =>
+  lengths: (a, b) =>
     `The first prompt has ${a} tokens, the second ${b}. Patching needs equally many, so that positions correspond.`,
   same: 'The two prompts are the same tokens: there is nothing to patch.',
-  long: (/** @type {number} */ n, /** @type {number} */ most) =>
-    `The prompts have ${n} tokens; at most ${most} are drawn.`,
-  sameAnswer: (/** @type {string} */ word) =>
+  long: (n, most) => `The prompts have ${n} tokens; at most ${most} are drawn.`,
+  sameAnswer: (word) =>
     `Both prompts are most likely continued with ${word}. Choose prompts with different next words.`,
-  answers: (/** @type {string} */ a, /** @type {string} */ b) => `First prompt: ${a}. Second prompt: ${b}.`,
-  cell: (/** @type {string} */ value, /** @type {number} */ layer, /** @type {string} */ token) =>
-    `${value} of the first answer is restored by layer ${layer} at ${token}`,
-  layer: (/** @type {number} */ n) => `layer ${n}`,
+  answers: (a, b) => `First prompt: ${a}. Second prompt: ${b}.`,
+  cell: (value, layer, token) => `${value} of the first answer is restored by layer ${layer} at ${token}`,
+  layer: (n) => `layer ${n}`,
 };
 
 export const STEERING = {
@@ -41,8 +39,7 @@ export const STEERING = {
   layer: 'after layer',
   strength: 'strength',
   plain: 'strength 0',
-  steered: (/** @type {string} */ s) => `strength ${s}`,
+  steered: (s) => `strength ${s}`,
   notDecoder: 'Steering needs a decoder: the loaded model is of another kind.',
-  norm: (/** @type {string} */ direction, /** @type {string} */ stream) =>
-    `The direction has norm ${direction}, the mean stream of the prompt ${stream}.`,
+  norm: (direction, stream) => `The direction has norm ${direction}, the mean stream of the prompt ${stream}.`,
 };

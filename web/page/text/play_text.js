@@ -3,20 +3,20 @@ import { figures, percent } from './format.js';
 
 export const PLAY = {
   title: 'One head, step by step',
-  about: (/** @type {string} */ query, /** @type {number} */ head) => `what head ${head + 1} computes for ${query}`,
+  about: (query, head) => `what head ${head + 1} computes for ${query}`,
   play: 'Play',
   pause: 'Pause',
   back: 'One step back',
   on: 'One step on',
   step: 'Step',
-  of: (/** @type {number} */ i, /** @type {number} */ n) => `${i + 1} of ${n}`,
+  of: (i, n) => `${i + 1} of ${n}`,
   speed: 'Speed',
-  perSecond: (/** @type {number} */ n) => `${n} a second`,
+  perSecond: (n) => `${n} a second`,
   key: 'key',
   power: 'e^…',
   weight: 'weight',
   value: 'its value',
-  early: (/** @type {number} */ n) => `${n} earlier`,
+  early: (n) => `${n} earlier`,
   query: 'query',
   z: 'z, mixed',
   out: 'added to the stream',
@@ -46,14 +46,14 @@ export const STEP_WORDS = {
 
 export const NORM = {
   title: 'One vector through the norm',
-  about: (/** @type {string} */ token, /** @type {number} */ width) => `the ${width} numbers of ${token}`,
+  about: (token, width) => `the ${width} numbers of ${token}`,
   input: 'as it comes',
   centred: 'minus its mean',
   rescaled: 'brought to one size',
   values: {
-    input: (/** @type {number} */ x) => `length ${figures(x)}`,
-    centred: (/** @type {number} */ x) => `mean ${figures(x)}`,
-    rescaled: (/** @type {number} */ x) => `divided by ${figures(x)}`,
+    input: (x) => `length ${figures(x)}`,
+    centred: (x) => `mean ${figures(x)}`,
+    rescaled: (x) => `divided by ${figures(x)}`,
   },
   first: (/** @type {Float32Array} */ x) => `${Array.from(x.subarray(0, 4), figures).join(', ')}, …`,
   gain: {
@@ -67,8 +67,8 @@ export const NORM = {
 
 export const CURVES = {
   title: 'The activation function',
-  about: (/** @type {string} */ own, /** @type {string} */ token) => `${own}, with the neurons of ${token} on it`,
-  says: (/** @type {string} */ own, /** @type {{ count: number, above: number }} */ { count, above }) =>
+  about: (own, token) => `${own}, with the neurons of ${token} on it`,
+  says: (own, /** @type {{ count: number, above: number }} */ { count, above }) =>
     `${above} of ${count} neurons get a number above zero, which passes; ${own} holds the others near zero.`,
 };
 
@@ -80,16 +80,15 @@ export const POSITIONS = {
     bias: 'Positions as a bias of the scores',
   },
   about: {
-    table: (/** @type {string} */ token, /** @type {number} */ p) => `${token} gets row ${p}`,
-    turns: (/** @type {string} */ token, /** @type {number} */ p) => `the query of ${token}, at position ${p}`,
-    bias: (/** @type {string} */ token, /** @type {number} */ p) => `for the query of ${token}, at position ${p}`,
+    table: (token, p) => `${token} gets row ${p}`,
+    turns: (token, p) => `the query of ${token}, at position ${p}`,
+    bias: (token, p) => `for the query of ${token}, at position ${p}`,
   },
   table: (/** @type {{ data: Float32Array, width: number }} */ { data, width }) =>
     `${data.length / width} rows, one for each position, of ${width} numbers each`,
-  dial: (/** @type {number} */ pair, /** @type {number} */ turn) => `pair ${pair} turns by ${figures(turn)} radians`,
-  speed: (/** @type {number} */ pair, /** @type {number | undefined} */ speed) =>
-    `pair ${pair}${speed === undefined ? '' : `\n${figures(speed)}`}`,
-  /** @param {Record<string, any>} c @param {'table' | 'turns' | 'bias'} kind @param {number} head */
+  dial: (pair, turn) => `pair ${pair} turns by ${figures(turn)} radians`,
+  speed: (pair, speed) => `pair ${pair}${speed === undefined ? '' : `\n${figures(speed)}`}`,
+  /** @param {'table' | 'turns' | 'bias'} kind */
   words(c, kind, head) {
     if (kind === 'turns')
       return `Two numbers of head ${head + 1} are one pair, drawn as a hand: grey as q comes, in colour as the position turns it. Under it the angle for each position, in radians. Keys are turned the same way, so that their product with the query depends on the distance alone (RoPE).`;
@@ -103,7 +102,7 @@ export const POSITIONS = {
     return `${rule} Colour is positive, ink negative.`;
   },
   curve: {
-    table: (/** @type {number} */ p) => `Product of row ${p} with each row, as a share of its product with itself.`,
+    table: (p) => `Product of row ${p} with each row, as a share of its product with itself.`,
     turns: () => 'Product of a vector with itself that many positions away, if all its pairs have the same length.',
     bias: () =>
       'What is added to the score of a key, by how many tokens it lies back. A line for each head, the chosen one in colour.',

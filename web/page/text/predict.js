@@ -21,13 +21,10 @@ export const PREDICT = {
   empty: 'Type a word first.',
   notDecoder: 'A model that predicts no next word cannot play.',
   result: {
-    you: (/** @type {string} */ word, /** @type {number} */ p) =>
-      `Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
-    model: (/** @type {string} */ word, /** @type {number} */ p) =>
-      `The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
-    text: (/** @type {string} */ word, /** @type {number} */ p) =>
-      `The text goes on with ${word}: probability ${percent(p)}, ${bits(p)}.`,
-    knew: (/** @type {number} */ layer, /** @type {number} */ layers) =>
+    you: (word, p) => `Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    model: (word, p) => `The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    text: (word, p) => `The text goes on with ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    knew: (layer, layers) =>
       layer > layers
         ? 'No layer of the model had that word first.'
         : `Read by the head, the stream has that word first from layer ${layer} of ${layers} on.`,
@@ -37,8 +34,7 @@ export const PREDICT = {
     `the model ${t.model} right, ${figures(t.modelBits)} bits.`,
 };
 
-/** @param {number} p */
 const bits = (p) => `${figures(-Math.log2(p))} bits`;
 
-/** A word without its blank in quotes. @param {string} text */
+/** A word without its blank in quotes. */
 export const word = (text) => `“${text.trim()}”`;

@@ -14,10 +14,9 @@ import { factor, norm as normFormula } from './formulas.js';
 
 /** @typedef {Record<string, any>} Config */
 
-/** @type {Record<string, string>} */
 export const NORM_NAMES = { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' };
 
-/** 1 block, 4 blocks. @param {number} n */
+/** 1 block, 4 blocks. */
 export const blocks = (n) => `${n} block${n === 1 ? '' : 's'}`;
 export const SILENT = 'It is switched off in this model: nothing is rescaled.';
 export const UNSUMMED =
@@ -33,7 +32,6 @@ const POSITION = {
   none: 'the model has no position embedding',
 };
 
-/** @param {Config} c */
 export function embed(c) {
   const position = c.usePosition === false ? 'positions are switched off in this model' : POSITION[positionKind(c)];
   const width = c.dEmbed ? ` of ${int(c.dEmbed)} numbers, from which a matrix makes ${int(c.dModel)}` : '';
@@ -43,14 +41,14 @@ export function embed(c) {
   return `Each token selects its row of a table of ${c.vocabSize} rows${width}; ${position}.${types}${scale}${norm}`;
 }
 
-/** A norm of a block. @param {Config} c @param {string} title @param {string} words */
+/** A norm of a block. */
 export const blockNorm = (c, title, words) => ({
   title,
   formula: normFormula(c, c.useNorm),
   words: `${words}${c.normGain === false ? ' It has no weights.' : ''}${c.useNorm === false ? ` ${SILENT}` : ''}`,
 });
 
-/** The norm of a sublayer by its place. @param {Config} c @param {'heads' | 'FFN'} reader @param {string} output */
+/** The norm of a sublayer by its place. @param {'heads' | 'FFN'} reader */
 export function sublayerNorm(c, reader, output) {
   if (c.normPlacement === 'post') return 'Rescales the residual stream itself, after each sum (post-norm).';
   if (c.normPlacement === 'output')
@@ -60,7 +58,7 @@ export function sublayerNorm(c, reader, output) {
     : `Rescales what the heads read. The residual stream itself is not changed (${c.normPlacement === 'sandwich' ? 'sandwich norm: another one follows their output' : 'pre-norm'}).`;
 }
 
-/** Which keys a query is compared with. @param {Config} c @param {number} layer */
+/** Which keys a query is compared with. */
 function keysOf(c, layer) {
   const window = windowOf(c, layer);
   if (!c.causal) return window ? `the keys of its window of ${int(window)} tokens` : 'every key';
@@ -68,7 +66,6 @@ function keysOf(c, layer) {
   return window === 1 ? 'its own key only' : `its own key and the ${int(window - 1)} before it (a sliding window)`;
 }
 
-/** @param {Config} c @param {number} layer */
 export function heads(c, layer) {
   return [
     `Each query is compared with ${keysOf(c, layer)}.`,
@@ -93,7 +90,6 @@ const SPANS = /** @type {Record<string, string>} */ ({
   each_head: 'within each head, with a gain for each head',
   projection: 'over all heads together',
 });
-/** @param {Config} c @param {number} layer */
 export function qkv(c, layer) {
   const part = rotaryDim(c);
   return [
@@ -114,7 +110,6 @@ export function qkv(c, layer) {
     .join(' ');
 }
 
-/** @param {Config} c */
 export function out(c) {
   if (c.parallelResidual)
     return 'The output of the heads. It is added to the residual stream together with that of the FFN, which reads the same stream.';
@@ -122,7 +117,6 @@ export function out(c) {
   return c.useResidual === false ? UNSUMMED : `The output of the heads is added${normed} to the residual stream.`;
 }
 
-/** @param {Config} c */
 export function head(c) {
   return [
     c.tieWordEmbeddings
@@ -136,7 +130,7 @@ export function head(c) {
     .join(' ');
 }
 
-/** What an encoder makes of its last states. @param {Config} c */
+/** What an encoder makes of its last states. */
 export const outputs = (c) =>
   [
     c.mlmHead

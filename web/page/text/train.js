@@ -29,25 +29,22 @@ export const TRAIN = {
     starting: 'Learning the vocabulary …',
     timing: 'Measuring how fast this machine trains …',
     running: 'Training.',
-    paused: (/** @type {number} */ at) => `Paused at step ${at}.`,
-    stopped: (/** @type {number} */ at) => `Stopped at step ${at}.`,
-    done: (/** @type {number} */ at) => `Done, ${at} steps.`,
+    paused: (at) => `Paused at step ${at}.`,
+    stopped: (at) => `Stopped at step ${at}.`,
+    done: (at) => `Done, ${at} steps.`,
   },
-  download: (/** @type {boolean} */ gguf) => (gguf ? 'Download GGUF' : 'Download its files'),
-  length: (/** @type {number} */ characters, /** @type {number} */ paragraphs) =>
+  download: (gguf) => (gguf ? 'Download GGUF' : 'Download its files'),
+  length: (characters, paragraphs) =>
     `${int(characters)} characters${paragraphs > 1 ? `, ${int(paragraphs)} paragraphs` : ''}`,
-  tooLong: (/** @type {string} */ name, /** @type {number} */ size, /** @type {number} */ most) =>
-    `${name} has ${si(size, 'B')}; at most ${si(most, 'B')} can be learnt here`,
-  folder: (/** @type {string} */ name) => `${name} is a folder; what is learnt here is one text file`,
-  unreadable: (/** @type {string} */ name, /** @type {unknown} */ error) =>
-    `${name} could not be read: ${messageOf(error)}`,
+  tooLong: (name, size, most) => `${name} has ${si(size, 'B')}; at most ${si(most, 'B')} can be learnt here`,
+  folder: (name) => `${name} is a folder; what is learnt here is one text file`,
+  unreadable: (name, error) => `${name} could not be read: ${messageOf(error)}`,
   /** FLOPs of a forward and a backward pass: three times those of the forward one. */
-  cost: (/** @type {number} */ parameters, /** @type {number} */ flops) =>
-    `${int(parameters)} parameters, about ${si(3 * flops, 'FLOP')} for each training token`,
-  named: (/** @type {number} */ steps) => `trained here, ${steps} steps`,
+  cost: (parameters, flops) => `${int(parameters)} parameters, about ${si(3 * flops, 'FLOP')} for each training token`,
+  named: (steps) => `trained here, ${steps} steps`,
 };
 
-/** Names of fields by their keys, in the order of the form. @type {Record<string, string>} */
+/** Names of fields by their keys, in the order of the form. */
 export const SETTINGS = {
   n_layers: 'layers',
   n_heads: 'heads',
@@ -75,11 +72,10 @@ export const LOSS = {
   training: 'training',
   validation: 'validation, on text held out',
   empty: 'Loss by step, empty before training',
-  heart: (/** @type {number} */ step) =>
+  heart: (step) =>
     `The loss on text held out was least at step ${step} and has risen since: the model now learns its text by heart (overfitting).`,
-  guess: (/** @type {number} */ vocabulary, /** @type {number} */ nats) =>
-    `random guessing: ln ${int(vocabulary)} = ${figures(nats)}`,
-  unigram: (/** @type {number} */ nats) => `token frequencies only: ${figures(nats)}`,
+  guess: (vocabulary, nats) => `random guessing: ln ${int(vocabulary)} = ${figures(nats)}`,
+  unigram: (nats) => `token frequencies only: ${figures(nats)}`,
   /**
    * @param {{ step: number, loss: number }} first
    * @param {{ step: number, loss: number }} last

@@ -9,7 +9,6 @@ export const PICTURED = {
   before: 'Previous numbers',
   after: 'Next numbers',
   none: 'This stage has no values to show.',
-  caption: (/** @type {string} */ point) => `${point}, a row for each token`,
-  range: (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ width) =>
-    `${from} to ${to} of ${width}`,
+  caption: (point) => `${point}, a row for each token`,
+  range: (from, to, width) => `${from} to ${to} of ${width}`,
 };

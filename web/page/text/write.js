@@ -35,14 +35,13 @@ export function passing(sampler, { drawable, size }) {
   return `${which}. ${NEXT.continueFrom}`;
 }
 
-/** What leaves the others out. @param {Sampler} sampler @param {number | null} drawable */
+/** What leaves the others out. @param {Sampler} sampler */
 export const cutBy = ({ temperature, topK, topP }, drawable) =>
   temperature === 0 ? 'T = 0' : topP === 1 || (topK > 0 && (drawable ?? 0) >= topK) ? 'top-k' : 'top-p';
 
 /**
  * One candidate as a screen reader reads it, after its word.
  * @param {import('../state/next_token.js').Candidate} candidate
- * @param {boolean} drawn
  */
 export function candidateSaid({ model, sampled }, drawn) {
   const sampler = sampled === null ? '' : sampled === 0 ? ', excluded by the sampler' : `, sampler ${percent(sampled)}`;
@@ -64,7 +63,6 @@ export const TEXT = {
   keep: 'Keep this run',
 };
 
-/** @type {Record<string, string>} */
 const REASON = {
   maxTokens: 'max tokens',
   eos: 'the end of the story',
@@ -72,7 +70,7 @@ const REASON = {
   contextFull: 'the end of the context',
 };
 
-const speedSaid = (/** @type {number} */ v) => (v ? `, ${v < 100 ? figures(v) : int(v)} tokens per second` : '');
+const speedSaid = (v) => (v ? `, ${v < 100 ? figures(v) : int(v)} tokens per second` : '');
 
 /** @type {(written: number, speed: number) => string} */
 export const pausedSaid = (written, speed) => `Paused after ${written} tokens${speedSaid(speed)}`;
@@ -102,7 +100,6 @@ export function ended({ status, stopReason, maxTokens, model }) {
 /**
  * A token in one line.
  * @param {import('../state/state.js').Token | undefined} token
- * @param {number} position
  */
 export const tokenSaid = (token, position) =>
   token
@@ -129,21 +126,20 @@ export function likelihoodSaid(bits) {
   return `log₂ p = ${figures(-sum)} over ${bits.length} token${bits.length === 1 ? '' : 's'}, ${figures(sum / bits.length)} bits each`;
 }
 
-/** @param {import('../state/state.js').Token} token @param {number} bits */
+/** @param {import('../state/state.js').Token} token */
 export const bitsSaid = (token, bits) => `${quoted(token)}: ${figures(bits)} bits`;
 
 /**
  * Where two texts part and which the model finds likelier.
  * @param {import('../state/state.js').Token[][]} texts
  * @param {number[][]} bits  of each token from there on
- * @param {number} at
  */
 export function partingSaid(texts, bits, at) {
   const n = Math.min(bits[0].length, bits[1].length);
   if (!n) return '';
-  const sum = (/** @type {number[]} */ list) => list.slice(0, n).reduce((a, b) => a + b, 0);
+  const sum = (list) => list.slice(0, n).reduce((a, b) => a + b, 0);
   const by = sum(bits[1]) - sum(bits[0]);
-  const first = (/** @type {number} */ i) => `${quoted(texts[i][at])} ${percent(2 ** -bits[i][0])}`;
+  const first = (i) => `${quoted(texts[i][at])} ${percent(2 ** -bits[i][0])}`;
   return `They part after ${quoted(texts[0][at - 1])}: the model gave ${first(0)}, ${first(1)}. Over the ${n === 1 ? 'one token' : `${n} tokens`} that both have, ${by >= 0 ? 'this version' : 'the previous version'} is more likely, by ${figures(Math.abs(by))} bits.`;
 }
 
@@ -161,7 +157,7 @@ export const PROMPT = {
   sources: 'Examples',
 };
 
-/** @param {import('../state/state.js').State['run']['status']} status @param {boolean} written */
+/** @param {import('../state/state.js').State['run']['status']} status */
 export const goSaid = (status, written) =>
   status === 'paused' && written ? 'Continue' : status === 'done' ? 'Run again' : 'Run';
 
@@ -195,9 +191,9 @@ export const PACES = /** @type {const} */ ([
   { key: 'step', name: 'one token at a time' },
 ]);
 
-export const temperatureSaid = (/** @type {number} */ t) => (t === 0 ? '0, greedy' : t.toFixed(2));
-export const topKSaid = (/** @type {number} */ k) => (k === 0 ? 'off' : String(k));
-export const topPSaid = (/** @type {number} */ p) => (p === 1 ? 'off' : p.toFixed(2));
+export const temperatureSaid = (t) => (t === 0 ? '0, greedy' : t.toFixed(2));
+export const topKSaid = (k) => (k === 0 ? 'off' : String(k));
+export const topPSaid = (p) => (p === 1 ? 'off' : p.toFixed(2));
 
 /** Names the fold of everything else. @param {Sampler} sampler */
 export const foldSaid = ({ temperature }) => `Temperature ${temperatureSaid(temperature)}`;
@@ -210,6 +206,5 @@ export const KEPT = {
   forget: 'Forget the kept run',
 };
 
-/** @param {string} name @param {{ model: string, temperature: number, seed: number }} of */
 export const runSaid = (name, { model, temperature, seed }) =>
   `${name}: ${model}, temperature ${temperatureSaid(temperature)}, seed ${seed}`;

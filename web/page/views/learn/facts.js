@@ -41,11 +41,7 @@ export async function readFacts({ page, set, run }) {
   };
 }
 
-/**
- * Points whose values are told, by name.
- * @param {any} config
- * @param {number} layer
- */
+/** Points whose values are told, by name. */
 export function pointsOf(config, layer) {
   const block = blockPoint(config, layer);
   const stack = config.kind === 'encoder_decoder' ? 'decoder.' : '';
@@ -60,7 +56,7 @@ export function pointsOf(config, layer) {
   };
 }
 
-/** @param {Tensor | undefined} tensor  [position, n] @param {number} position */
+/** @param {Tensor | undefined} tensor  [position, n] */
 function rowOf(tensor, position) {
   if (!tensor) return null;
   const [n, size] = tensor.shape;
@@ -72,7 +68,6 @@ const norm = (/** @type {Float32Array | null} */ row) => row && Math.hypot(...ro
 /**
  * @param {Record<string, Tensor>} captured  by point
  * @param {ReturnType<typeof pointsOf>} points
- * @param {number} position
  * @returns {Pick<Facts, 'embedding' | 'norms' | 'active'>}
  */
 export function valuesOf(captured, points, position) {

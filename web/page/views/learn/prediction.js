@@ -16,14 +16,13 @@ export const guessable = (pieces) =>
 /**
  * The probabilities that a row of logits gives to some tokens, and the likeliest of all.
  * @param {Float32Array} logits  [vocab_size]
- * @param {number[]} ids
  */
 export function probabilities(logits, ids) {
   let best = 0;
   for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i;
   let sum = 0;
   for (const x of logits) sum += Math.exp(x - logits[best]);
-  const of = (/** @type {number} */ id) => Math.exp(logits[id] - logits[best]) / sum;
+  const of = (id) => Math.exp(logits[id] - logits[best]) / sum;
   return { best: { id: best, p: of(best) }, of: ids.map(of) };
 }
 
@@ -31,7 +30,6 @@ export function probabilities(logits, ids) {
  * The layer from which on the likeliest token is this one, counted from 1; one more than there are if the last has
  * another.
  * @param {number[]} likeliest  ids by layer
- * @param {number} id
  */
 export function knownFrom(likeliest, id) {
   let layer = likeliest.length;

@@ -20,7 +20,7 @@ function largestWeight({ text: { cursor, tokens }, attention: { patterns, head }
   };
 }
 
-/** The first number of (3, 4) after a norm. @param {any} c */
+/** The first number of (3, 4) after a norm. */
 const normed = (c) => (c.norm === 'rmsnorm' ? 3 / Math.sqrt(12.5) : -1);
 
 /** @type {Record<string, (source: Source) => Promise<Answer | null> | Answer | null>} */

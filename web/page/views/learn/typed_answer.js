@@ -3,20 +3,20 @@ import { int } from '../../text/format.js';
 
 /** @typedef {{ matches: (typed: string) => boolean, words: string }} Answer  words: the answer, to be shown */
 
-/** A typed number: thousands' separators, blanks and a per cent sign are ignored. @param {string} typed */
+/** A typed number: thousands' separators, blanks and a per cent sign are ignored. */
 function numberOf(typed) {
   const plain = typed.replace(/[,\s%]/g, '').replace('−', '-');
   return plain === '' ? NaN : Number(plain);
 }
 
-/** @param {number} value @param {string} [words] @param {number} [tolerance] @returns {Answer} */
+/** @returns {Answer} */
 export const number = (value, words = int(value), tolerance = 0) => ({
   matches: (typed) => Math.abs(numberOf(typed) - value) <= tolerance,
   words,
 });
 
-/** Letters and digits only, in lower case. @param {string} text */
+/** Letters and digits only, in lower case. */
 export const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
-/** A word, whatever its case. @param {string} word @param {string} [words] @returns {Answer} */
+/** A word, whatever its case. @returns {Answer} */
 export const named = (word, words = word) => ({ matches: (typed) => plain(typed) === word.toLowerCase(), words });
