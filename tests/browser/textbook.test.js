@@ -164,7 +164,7 @@ pageTest('the norms of a page are those of the chosen token', address('norm'), a
     const { data, shape } = captured[point];
     return Math.hypot(...data.subarray(position * shape[1], (position + 1) * shape[1]));
   });
-  const told = /Its norm changes from ([\d.]+) to ([\d.]+)\./
+  const told = /vector changes from ([\d.]+) to ([\d.]+)\./
     .exec(await said(page))
     .slice(1)
     .map(Number);

@@ -8,8 +8,9 @@ import { countParameters } from '../../web/lib/index.js';
 import { IDEAS } from '../../web/page/text/break.js';
 import { CONTROLS, OPTIONS } from '../../web/page/text/compare.js';
 import { stagesOf } from '../../web/page/text/inside.js';
-import { HERE } from '../../web/page/text/here.js';
-import { pagesOf } from '../../web/page/text/textbook.js';
+import { hasNumbers, hereSaid } from '../../web/page/text/here.js';
+import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
+import { TEXTBOOK, pagesOf } from '../../web/page/text/textbook.js';
 import { byBlock, byComponent } from '../../web/page/views/count/parameter_groups.js';
 import { chosen, differences, listOf, listed, withField } from '../../web/page/views/experiment/build_fields.js';
 import { flowOf } from '../../web/page/views/experiment/flow.js';
@@ -37,7 +38,12 @@ const factsOf = (config, layer) => ({
 });
 /** What the pages say of one token. @param {any} config @param {number} [layer] */
 const hereOf = (config, layer = 0) =>
-  Object.fromEntries(Object.entries(HERE).map(([id, say]) => [id, say(factsOf(config, layer))]));
+  Object.fromEntries(
+    TEXTBOOK.filter(({ id }) => hasNumbers(id)).map(({ id }) => [id, hereSaid(id, factsOf(config, layer))]),
+  );
+/** What the stages of a block say. @param {any} config @param {number} [layer] */
+const stagesIn = (config, layer = 0) =>
+  Object.fromEntries(Object.keys(STAGES).map((id) => [id, stageSaid(id, config, layer).words]));
 /** What the pages say, and ask. @param {any} config @param {number} [layer] */
 function pagesIn(config, layer = 0) {
   const table = countParameters(config);
@@ -63,7 +69,7 @@ test('no text about any concept has a gap, and every count has its formula', () 
     const { rows } = countParameters(config);
     const groups = [...byComponent(rows, config), ...byBlock(rows, config)];
     const texts = [
-      ...[0, 1].flatMap((layer) => [...Object.values(hereOf(config, layer)), ...Object.values(pagesIn(config, layer))]),
+      ...[0, 1].flatMap((layer) => [hereOf, pagesIn, stagesIn].flatMap((of) => Object.values(of(config, layer)))),
       ...Object.values(ideasIn(config)),
       ...flowIn(config),
       ...stagesOf(config).flatMap((stage) => [stage.name, stage.title]),
@@ -77,19 +83,18 @@ test('no text about any concept has a gap, and every count has its formula', () 
 
 test('the textbook follows the norms and the residual stream', () => {
   const sandwich = complete({ norm_placement: 'sandwich' });
-  assert.match(hereOf(sandwich).norm, /^Before the heads read/);
-  assert.match(hereOf(sandwich).mix, /RMSNorm rescales its output, and the result is added/);
-  assert.match(hereOf(sandwich).ffn, /which pass RMSNorm and are added to the stream/);
+  assert.match(hereOf(sandwich).norm, /from 1\.00 to 5\.00/);
+  assert.match(stagesIn(sandwich).out, /is added, after a norm, to the residual stream/);
   assert.match(pagesIn(sandwich).norm, /and so is what each part of a block computes/);
   const output = complete({ norm_placement: 'output' });
   assert.equal(hereOf(output).norm, '');
-  assert.match(hereOf(output).mix, /RMSNorm rescales its output/);
+  assert.match(stagesIn(output).norm1, /^Rescales the output of the heads before it is added/);
   assert.match(pagesIn(output).norm, /before it is added/);
   assert.match(pagesIn(output).norm, /RMSNorm divides the output of attention or FFN/);
   const parallel = complete({ parallel_residual: true, shared_norm: true });
-  assert.match(hereOf(parallel).norm, /^Before the heads and the feed-forward network read/);
-  assert.match(hereOf(parallel).mix, /added to the residual stream together with that of the feed-forward network\.$/);
-  assert.match(hereOf(parallel).ffn, /reads the stream that the heads read.*from 1\.00 to 3\.00/);
+  assert.match(stagesIn(parallel).norm1, /^Rescales what both the heads and the FFN read/);
+  assert.match(stagesIn(parallel).out, /together with that of the FFN, which reads the same stream\.$/);
+  assert.match(hereOf(parallel).ffn, /from 1\.00 to 3\.00/);
   assert.match(pagesIn(parallel).stream, /read the same stream and add to it at once/);
   assert.match(pagesIn(parallel).ffn, /^Beside attention, and from the same stream/);
   assert.equal(pagesIn(complete({ use_norm: false })).norm, undefined);
@@ -97,31 +102,32 @@ test('the textbook follows the norms and the residual stream', () => {
 
 test('the textbook follows positions, windows, scores and the width of the embedding', () => {
   const alibi = complete({ position: 'alibi' });
-  assert.match(hereOf(alibi).softmax, /farther away a key is, the more is subtracted/);
+  assert.match(stagesIn(alibi).heads, /ALiBi subtracts from each score the distance of the key/);
   assert.doesNotMatch(hereOf(alibi).qkv, /rotated/);
   assert.match(pagesIn(alibi).position, /distance of the key is subtracted/);
   const some = complete({ rope_layers: [true, false], rotary_dim: 4 });
-  assert.match(hereOf(some).qkv, /The first 4 numbers of query and key are rotated/);
+  assert.match(stagesIn(some).qkv, /rotates the first 4 of the 8 components/);
+  assert.match(hereOf(some).qkv, /rotated/);
   assert.doesNotMatch(hereOf(some, 1).qkv, /rotated/);
   assert.match(pagesIn(some, 1).position, /Other layers rotate/);
   assert.match(pagesIn(complete({ rope_layers: [false] })).position, /except the mask/);
   const windows = complete({ sliding_window: 4, window_layers: [true, false], score_softcap: 50, logit_softcap: 30 });
-  assert.match(hereOf(windows).softmax, /with 4 keys, the last up to this token\. A soft cap .* −50 and 50\./);
-  assert.match(hereOf(windows, 1).softmax, /with 10 keys, those up to this token/);
-  assert.match(hereOf(windows).logits, /between −30 and 30/);
+  assert.match(stagesIn(windows).heads, /its own key and the 3 before it .* −50 and 50\./);
+  assert.match(stagesIn(windows, 1).heads, /its own key and every key before it.*this one has not/);
+  assert.match(stagesIn(windows).head, /between −30 and 30/);
   assert.match(pagesIn(windows).mask, /more than 3 tokens back/);
   assert.match(pagesIn(windows, 1).mask, /In some layers a sliding window leaves only the last 4 tokens/);
   assert.match(pagesIn(complete({ score_scale: 0.0625 })).scores, /the next stage multiplies by 0\.0625/);
   assert.match(pagesIn(complete({ score_scale: 1 })).scores, /takes the products as they are/);
   const narrow = complete({ d_embed: 12 });
-  assert.match(hereOf(narrow).embedding, /has 12 numbers, from which a matrix makes 32/);
+  assert.match(stagesIn(narrow).embed, /rows of 12 numbers, from which a matrix makes 32/);
   assert.match(pagesIn(narrow).embedding, /64 rows of 12 numbers/);
 });
 
 test('experts are told from the layers that have none', () => {
   const some = complete({ n_experts: 4, n_experts_used: 2, d_expert: 24, expert_layers: [true, false] });
-  assert.match(hereOf(some).ffn, /become 24 in each of the 2 experts that a router chooses out of 4/);
-  assert.match(hereOf(some, 1).ffn, /32 numbers become 40, of which/);
+  assert.match(stagesIn(some).ffn, /small FFNs.*The 2 most probable .* 32 numbers become 24 in each/);
+  assert.match(stagesIn(some, 1).ffn, /32 numbers become 40/);
   assert.match(pagesIn(some).ffn, /40 in some layers and 24 in each of the 2 experts .* out of 4 in the others/);
   const { rows } = countParameters(some);
   assert.deepEqual(

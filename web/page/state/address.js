@@ -75,8 +75,8 @@ export function readAddress(hash) {
     refused: tooLong(q) ? `The prompt of this address has more than ${MOST_PROMPT} characters and was not read.` : '',
     from: get('from') ?? (made !== null && !description(made) ? 'random weights' : null),
     made: description(made ?? 'null'),
-    /** more than a model */
-    asks: [...q.keys()].some((key) => key !== 'model'),
+    /** more than a model in a language */
+    asks: [...q.keys()].some((key) => key !== 'model' && key !== 'lang'),
     /** what stands in the place of the model's own opening */
     opens: { ...state.text, ...(q.has('t') && { temperature: state.sampler?.temperature }) },
     stack: oneOf(get('stack'), 'self', 'encoder', 'cross') ?? null,
@@ -153,9 +153,10 @@ export function applicable(asked) {
  * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
-  const { id, learn, lab, labSize, preset, assignment, openStage } = { ...view, ...changes };
+  const { id, learn, lab, labSize, preset, assignment, openStage, language } = { ...view, ...changes };
   const { model } = run;
   const q = new URLSearchParams();
+  if (language !== 'en') q.set('lang', language);
   if (id !== 'write') q.set('view', id);
   if (learn) q.set('learn', learn);
   if (id === 'labs' && lab) q.set('lab', lab);

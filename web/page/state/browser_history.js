@@ -1,5 +1,6 @@
 // browser_history.js - views, address bar and history of the browser
 import { addressOf } from './address.js';
+import { keep } from './storage.js';
 import { VIEWS, viewOf } from './views.js';
 
 /** Marks the entries that the page made itself: between them no model is loaded again. */
@@ -27,6 +28,18 @@ export function createNavigation({ state, set }) {
 }
 
 let leaving = false; // for another address
+
+/**
+ * Open the page as it is in another language.
+ * @param {import('./state.js').State} state
+ * @param {string} language
+ */
+export function speak(state, language) {
+  leaving = true;
+  keep('language', language);
+  history.replaceState(null, '', addressOf(state, { language }));
+  location.reload();
+}
 
 /** An address put into this tab opens as in any other. That of the skip link names no state. */
 export function openTypedAddress() {

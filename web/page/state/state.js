@@ -1,4 +1,5 @@
 // state.js - what the page shows, in five groups, and its values before any model is there
+import { language } from './language.js';
 import { SHIPPED } from './models.js';
 
 /** @typedef {import('../../draw/pattern_store.js').PatternStore} PatternStore */
@@ -41,6 +42,7 @@ const view = () => ({
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
   openStage: '', // stage of the anatomy whose values are open, '' for none
   choosing: false, // the dialog of models is open
+  language, // of the page
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
   /** Of a link for a class: what is asked, and panels that are hidden until the visitor asks for them. */
   assignment: { question: '', concealed: /** @type {string[]} */ ([]) },

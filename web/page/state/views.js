@@ -1,16 +1,17 @@
 // views.js - the views of the page, how an address names one, and their panels that an address can hide
+import { say } from './language.js';
 
 /** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn' | 'labs'} View */
 
 /** @type {{ id: View, name: string }[]} in the order of their tabs */
 export const VIEWS = [
-  { id: 'write', name: 'Write' },
-  { id: 'inside', name: 'Inside' },
-  { id: 'count', name: 'Count' },
-  { id: 'experiment', name: 'Experiment' },
-  { id: 'train', name: 'Train' },
-  { id: 'learn', name: 'Learn' },
-  { id: 'labs', name: 'Labs' },
+  { id: 'write', name: say`Write` },
+  { id: 'inside', name: say`Inside` },
+  { id: 'count', name: say`Count` },
+  { id: 'experiment', name: say`Experiment` },
+  { id: 'train', name: say`Train` },
+  { id: 'learn', name: say`Learn` },
+  { id: 'labs', name: say`Labs` },
 ];
 
 /**

@@ -2,59 +2,60 @@
 
 import { FFN_NAMES } from './ffn.js';
 import { bytes, int, si, time } from './format.js';
+import { say } from '../state/language.js';
 
 /** Components of a model by the library's names, in the order in which a token passes them. */
 export const COMPONENTS = /** @type {Record<string, string>} */ ({
-  embedding: 'Token embedding',
-  position: 'Position embedding',
-  attention: 'Attention',
-  cross_attention: 'Cross-attention',
-  ffn: 'FFN',
-  norm: 'Norms',
-  final_norm: 'Final norm',
-  head: 'Head',
+  embedding: say`Token embedding`,
+  position: say`Position embedding`,
+  attention: say`Attention`,
+  cross_attention: say`Cross-attention`,
+  ffn: say`FFN`,
+  norm: say`Norms`,
+  final_norm: say`Final norm`,
+  head: say`Head`,
 });
 
 /**
  * @param {{ component: string, layers: number, stack: string | null, ffn: string }} of  layers: 0 for what is in no block
  */
 export function componentName({ component, layers, stack, ffn }) {
-  if (component === 'norm' && !layers) return 'Norm of the embedding';
-  if (component === 'relative') return 'Bias of distances';
-  if (component === 'types') return 'Token types';
-  if (component === 'pooler') return 'Pooler';
-  if (component === 'mlm') return 'Transform before the head';
+  if (component === 'norm' && !layers) return say`Norm of the embedding`;
+  if (component === 'relative') return say`Bias of distances`;
+  if (component === 'types') return say`Token types`;
+  if (component === 'pooler') return say`Pooler`;
+  if (component === 'mlm') return say`Transform before the head`;
   const kind = FFN_NAMES[ffn];
   const name =
-    (component === 'ffn' && kind && `${kind} FFN`) ||
-    (component === 'experts' && `${kind} experts`) ||
+    (component === 'ffn' && kind && say`${kind} FFN`) ||
+    (component === 'experts' && say`${kind} experts`) ||
     COMPONENTS[component] ||
     component;
-  return layers ? `${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;
+  return layers ? say`${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;
 }
 
 /**
  * @param {number} layer  from 0
  * @param {string | null} stack  of two
  */
-export const blockName = (layer, stack) => `Block ${layer + 1}${stack ? ` of the ${stack}` : ''}`;
+export const blockName = (layer, stack) => say`Block ${layer + 1}${stack ? say` of the ${stack}` : ''}`;
 
 /** What is added to a product: parameters of attention that are no matrix, or a bias. */
 export const BIASES = (component, config) =>
   component === 'attention' && config.qkNorm
     ? config.biasQkv || config.biasAttnOut || config.biasQkNorm
-      ? 'biases and q, k gains'
-      : 'q, k gains'
-    : 'biases';
+      ? say`biases and q, k gains`
+      : say`q, k gains`
+    : say`biases`;
 
 /** @param {number} counted  by the configuration alone */
 export const countCheck = (inFile, counted) =>
   inFile === counted
-    ? `${int(inFile)} in the file, ${int(counted)} counted from its config ✓`
-    : `${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
+    ? say`${int(inFile)} in the file, ${int(counted)} counted from its config ✓`
+    : say`${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
 
 /** Of a model with experts. */
-export const usedByToken = (active) => `used by one token ${int(active)} · `;
+export const usedByToken = (active) => say`used by one token ${int(active)} · `;
 
 /**
  * Where a tensor is in linear memory.
@@ -62,91 +63,90 @@ export const usedByToken = (active) => `used by one token ${int(active)} · `;
  * @param {string[]} others  tensors of the same matrix
  */
 export const tensorPlace = (row, others) =>
-  `at ${int(row.address)} in linear memory, ${int(row.memoryBytes)} bytes there${others.length ? `, one matrix with ${others.join(' and ')}` : ''}`;
+  say`at ${int(row.address)} in linear memory, ${int(row.memoryBytes)} bytes there${others.length ? say`, one matrix with ${others.join(' and ')}` : ''}`;
 
 /** Instead of a time, before the first token is written. */
-export const UNMEASURED = 'not measured yet';
+export const UNMEASURED = say`not measured yet`;
 
 /** What was read of the parameters for the newest token. */
 export const READ = {
-  title: 'Parameters',
-  all: (total) => `by component, ${int(total)} in all`,
-  column: 'Read for this token',
+  title: say`Parameters`,
+  all: (total) => say`by component, ${int(total)} in all`,
+  column: say`Read for this token`,
   /** @param {number} read  bytes @param {number} ms  0: not measured */
-  said: (read, ms) => (ms ? `${bytes(read)} in ${time(ms)}: ${si((read * 1000) / ms, 'B/s')}.` : `${bytes(read)}.`),
-  more: 'Every tensor',
+  said: (read, ms) => (ms ? say`${bytes(read)} in ${time(ms)}: ${si((read * 1000) / ms, 'B/s')}.` : `${bytes(read)}.`),
+  more: say`Every tensor`,
 };
 
 export const COST = {
-  title: 'Cost of one token',
-  at: (position) => `at position ${int(position)}`,
-  later: 'As the text grows',
-  columns: ['Position', 'FLOPs', 'attention’s share', 'kv cache'],
+  title: say`Cost of one token`,
+  at: (position) => say`at position ${int(position)}`,
+  later: say`As the text grows`,
+  columns: [say`Position`, say`FLOPs`, say`attention’s share`, say`kv cache`],
 };
 
 /** What the page says of the builds that simd_builds.js measures, by their keys. */
 export const SIMD = {
-  title: 'What SIMD does',
-  about:
-    'One C source, compiled several times. A vector instruction (SIMD: single instruction, multiple data) multiplies 8 or 16 numbers at once; without one, each number takes an instruction of its own.',
-  run: 'Measure',
-  stop: 'Stop',
-  columns: ['Build', 'tokens/s', 'times', 'Inner loop for 8-bit weights, in C'],
+  title: say`What SIMD does`,
+  about: say`One C source, compiled several times. A vector instruction (SIMD: single instruction, multiple data) multiplies 8 or 16 numbers at once; without one, each number takes an instruction of its own.`,
+  run: say`Measure`,
+  stop: say`Stop`,
+  columns: [say`Build`, say`tokens/s`, say`times`, say`Inner loop for 8-bit weights, in C`],
   names: {
-    scalar: 'without SIMD',
-    simd: 'SIMD128',
-    relaxed: 'relaxed SIMD',
-    threads: (n) => `${n} threads`,
+    scalar: say`without SIMD`,
+    simd: say`SIMD128`,
+    relaxed: say`relaxed SIMD`,
+    threads: (n) => say`${n} threads`,
   },
-  same: (n) => `All wrote the same ${n} tokens.`,
-  different: 'The texts differ: this is a fault of the engine.',
-  none: 'Only a decoder that came from a file is measured.',
+  same: (n) => say`All wrote the same ${n} tokens.`,
+  different: say`The texts differ: this is a fault of the engine.`,
+  none: say`Only a decoder that came from a file is measured.`,
 };
 
-const SMALL = 'Norms and sums';
+const SMALL = say`Norms and sums`;
 /** Operations of the engine; those of one name make one row. */
 export const OPERATION_NAMES = {
-  embed: 'Embedding',
+  embed: say`Embedding`,
   norm1: SMALL,
   norm1_post: SMALL,
   'attn.qkv': 'q, k, v',
-  'attn.rope': 'Rotation (RoPE)',
-  'attn.attend': 'Scores, softmax, weighted values',
-  'attn.o': 'Attention output',
+  'attn.rope': say`Rotation (RoPE)`,
+  'attn.attend': say`Scores, softmax, weighted values`,
+  'attn.o': say`Attention output`,
   'attn.residual': SMALL,
   norm_cross: SMALL,
-  'cross_attn.q': 'Cross-attention: q',
-  'cross_attn.kv': 'Cross-attention: k, v',
-  'cross_attn.attend': 'Cross-attention: scores, softmax, weighted values',
-  'cross_attn.o': 'Cross-attention output',
+  'cross_attn.q': say`Cross-attention: q`,
+  'cross_attn.kv': say`Cross-attention: k, v`,
+  'cross_attn.attend': say`Cross-attention: scores, softmax, weighted values`,
+  'cross_attn.o': say`Cross-attention output`,
   'cross_attn.residual': SMALL,
   norm2: SMALL,
   norm2_post: SMALL,
-  'ffn.up': 'FFN, up',
-  'ffn.act': 'FFN, activation',
-  'ffn.down': 'FFN, down',
-  'ffn.router': 'Experts, router',
-  'ffn.experts': 'Experts',
+  'ffn.up': say`FFN, up`,
+  'ffn.act': say`FFN, activation`,
+  'ffn.down': say`FFN, down`,
+  'ffn.router': say`Experts, router`,
+  'ffn.experts': say`Experts`,
   'ffn.residual': SMALL,
-  final_norm: 'Final norm',
-  pooler: 'Pooler',
-  head_transform: 'Layer before the head',
-  head: 'Head',
+  final_norm: say`Final norm`,
+  pooler: say`Pooler`,
+  head_transform: say`Layer before the head`,
+  head: say`Head`,
 };
 
 export const TRACE = {
-  title: 'One pass, measured',
-  about: (tokens) => `${int(tokens)} tokens in one pass, timed by the engine`,
-  columns: ['Operation, all layers', 'FLOPs', 'Time', 'Share of the time'],
-  total: 'The whole pass',
+  title: say`One pass, measured`,
+  about: (tokens) => say`${int(tokens)} tokens in one pass, timed by the engine`,
+  columns: [say`Operation, all layers`, say`FLOPs`, say`Time`, say`Share of the time`],
+  total: say`The whole pass`,
 };
 
 export const MEMORY = {
   /** Why weights take more bytes in memory than in the file. @param {{ scales: number, panels: number }} of */
   more: ({ scales, panels }) =>
-    `Weights in memory: ${[
-      scales ? `${int(scales)} bytes more because the scales of quantised blocks are f32 there` : '',
-      panels ? `${int(panels)} bytes more because rows are padded to panels of 16` : '',
+    say`Weights in memory: ${[
+      scales ? say`${int(scales)} bytes more because the scales of quantised blocks are f32 there` : '',
+      panels ? say`${int(panels)} bytes more because rows are padded to panels of 16` : '',
     ]
       .filter(Boolean)
       .join(', ')}.`,

@@ -1,30 +1,30 @@
 // depth_text.js - sentences of the depth laboratory: what four deep models show
 
 import { far, figures } from './format.js';
+import { say } from '../state/language.js';
 
 /** @typedef {import('../views/experiment/depth.js').Layers} Layers */
 /** @typedef {import('../views/experiment/depth.js').Way} Way */
 
 /** @type {Record<Way, string>} */
-export const WAY_NAMES = { pre: 'pre-norm', post: 'post-norm', carried: 'residuals', bare: 'no residuals' };
+export const WAY_NAMES = { pre: say`pre-norm`, post: say`post-norm`, carried: say`residuals`, bare: say`no residuals` };
 /** @type {Record<'weights' | 'stream', string>} */
-export const SHOWS = { weights: 'gradient of the weights', stream: 'size of the residual stream' };
+export const SHOWS = { weights: say`gradient of the weights`, stream: say`size of the residual stream` };
 
 export const DEEP = {
-  title: 'Depth laboratory',
-  about: 'how much gradient reaches each layer of an untrained model',
-  intro:
-    'A deep model learns only if the signal reaches its last layer and the gradient its first. Four models, initialised N(0, 0.02), run one forward and one backward pass each.',
-  summary: 'Gradients through a deep model, measured here',
-  stopped: 'Stopped.',
-  kept: 'Stopped; the earlier measurement is still shown.',
+  title: say`Depth laboratory`,
+  about: say`how much gradient reaches each layer of an untrained model`,
+  intro: say`A deep model learns only if the signal reaches its last layer and the gradient its first. Four models, initialised N(0, 0.02), run one forward and one backward pass each.`,
+  summary: say`Gradients through a deep model, measured here`,
+  stopped: say`Stopped.`,
+  kept: say`Stopped; the earlier measurement is still shown.`,
   /** @type {{ title: string, ways: Way[] }[]} */
   pictures: [
-    { title: 'Norms before or after each sublayer', ways: ['pre', 'post'] },
-    { title: 'No norms: with residual connections or without', ways: ['carried', 'bare'] },
+    { title: say`Norms before or after each sublayer`, ways: ['pre', 'post'] },
+    { title: say`No norms: with residual connections or without`, ways: ['carried', 'bare'] },
   ],
   /** @param {'weights' | 'stream'} what */
-  axis: (what) => `${SHOWS[what]}, root mean square`,
+  axis: (what) => say`${SHOWS[what]}, root mean square`,
   /**
    * A picture in words.
    * @param {'weights' | 'stream'} what
@@ -32,10 +32,10 @@ export const DEEP = {
    * @param {Record<Way, number[]>} values
    */
   picture: (what, ways, values) =>
-    `${SHOWS[what]} by layer. ${ways
+    say`${SHOWS[what]} by layer. ${ways
       .map((way) => {
         const list = values[way];
-        return `${WAY_NAMES[way]}: ${far(list[0])} in layer 1, ${far(list[list.length - 1])} in layer ${list.length}`;
+        return say`${WAY_NAMES[way]}: ${far(list[0])} in layer 1, ${far(list[list.length - 1])} in layer ${list.length}`;
       })
       .join('; ')}`,
 };
@@ -51,12 +51,11 @@ export function normFindings({ pre, post }) {
   const last = pre.length - 1;
   const factor = pre[0].weights / post[0].weights;
   return {
-    pre: `the residual stream grows from ${far(pre[0].stream)} to ${far(pre[last].stream)}, and the larger the stream, the smaller the gradient: the first layer gets ${ratio(pre)} times that of the last.`,
-    post: `each layer scales the stream back to ${far(post[last].stream)}. The first layer gets ${ratio(post)} times the gradient of the last,`,
-    factor: `${far(factor >= 1 ? factor : 1 / factor)} times`,
-    than: `${factor >= 1 ? 'less' : 'more'} than under pre-norm.`,
-    source:
-      'Xiong et al. 2020 derive this for the last layer: under pre-norm its gradient falls with the square root of the depth, under post-norm it does not depend on the depth.',
+    pre: say`the residual stream grows from ${far(pre[0].stream)} to ${far(pre[last].stream)}, and the larger the stream, the smaller the gradient: the first layer gets ${ratio(pre)} times that of the last.`,
+    post: say`each layer scales the stream back to ${far(post[last].stream)}. The first layer gets ${ratio(post)} times the gradient of the last,`,
+    factor: say`${far(factor >= 1 ? factor : 1 / factor)} times`,
+    than: say`${factor >= 1 ? say`less` : say`more`} than under pre-norm.`,
+    source: say`Xiong et al. 2020 derive this for the last layer: under pre-norm its gradient falls with the square root of the depth, under post-norm it does not depend on the depth.`,
   };
 }
 
@@ -69,14 +68,14 @@ export function residualFindings({ carried, bare }) {
   const silent = bare.findIndex((layer) => layer.stream === 0);
   const less = carried[0].weights / bare[0].weights;
   return {
-    carried: `the signal passes through all layers, ${far(carried[0].stream)} in the first and ${far(carried[last].stream)} in the last, and so does the gradient: the first layer gets ${ratio(carried)} times that of the last.`,
+    carried: say`the signal passes through all layers, ${far(carried[0].stream)} in the first and ${far(carried[last].stream)} in the last, and so does the gradient: the first layer gets ${ratio(carried)} times that of the last.`,
     bare: [
-      `each layer passes on 1/${figures(bare[0].stream / bare[1].stream)} of the signal. `,
-      silent > 0 ? `From layer ${silent + 1} on it is too small for a 32-bit float, ` : '',
+      say`each layer passes on 1/${figures(bare[0].stream / bare[1].stream)} of the signal. `,
+      silent > 0 ? say`From layer ${silent + 1} on it is too small for a 32-bit float, ` : '',
       bare[0].weights > 0
-        ? `the first layer gets ${far(less)} times less gradient than with residual connections.`
-        : 'and no layer gets any gradient: the model cannot learn.',
+        ? say`the first layer gets ${far(less)} times less gradient than with residual connections.`
+        : say`and no layer gets any gradient: the model cannot learn.`,
     ].join(''),
-    source: 'He et al. 2016 introduced residual connections: each layer adds its output to its input.',
+    source: say`He et al. 2016 introduced residual connections: each layer adds its output to its input.`,
   };
 }

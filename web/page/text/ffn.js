@@ -1,7 +1,9 @@
-// ffn.js - names of the kinds of feed-forward layers, and what their activations do
+// ffn.js - names of the kinds of norms and feed-forward layers, and what activations do
 
 import { int } from './format.js';
+import { say } from '../state/language.js';
 
+export const NORM_NAMES = { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' };
 /** By the name in the configuration. */
 export const FFN_NAMES = {
   relu: 'ReLU',
@@ -25,27 +27,20 @@ export const activationOf = (ffn) => ACTIVATION[ffn] ?? ffn;
 
 /** What an activation does to a number, as a predicate. */
 export const EFFECT = {
-  relu: 'replaces numbers below zero by zero',
-  gelu_erf: 'pushes numbers below zero towards zero',
-  gelu_tanh: 'pushes numbers below zero towards zero',
-  silu: 'pushes numbers below zero towards zero',
+  relu: say`replaces numbers below zero by zero`,
+  gelu_erf: say`pushes numbers below zero towards zero`,
+  gelu_tanh: say`pushes numbers below zero towards zero`,
+  silu: say`pushes numbers below zero towards zero`,
 };
 
 /** How wide the inner layer of a block is, in a sentence. */
 export const widened = (c, experts) =>
   experts
-    ? `${int(c.dExpert)} in each of the ${c.nExpertsUsed} experts that a router chooses out of ${c.nExperts}`
+    ? say`${int(c.dExpert)} in each of the ${c.nExpertsUsed} experts that a router chooses out of ${c.nExperts}`
     : int(c.dFf);
 
 /** The same of a whole model, whose layers may differ. */
 export const widenedAnywhere = (c) =>
   c.nExperts > 0 && c.expertLayers?.includes(false)
-    ? `${int(c.dFf)} in some layers and ${widened(c, true)} in the others`
+    ? say`${int(c.dFf)} in some layers and ${widened(c, true)} in the others`
     : widened(c, c.nExperts > 0);
-
-/** The stage of the FFN in a block with experts. */
-export const expertsStage = (c) => ({
-  title: `Experts, ${c.nExpertsUsed} of ${c.nExperts}`,
-  formula: 'p = softmax(W_router x), y = Σ w_e FFN_e(x) over the experts e with the largest p',
-  words: `A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again. Their results are added, weighted by these probabilities${c.normExpertWeights ? ' divided by their sum' : ''}.${c.dSharedExpert ? ` One more, ${c.dSharedExpert} wide, works on every token; a gate weights its result.` : ''}`,
-});

@@ -1,5 +1,6 @@
 // format.js - numbers and tokens as the page writes them: one way for each.
 import { figures, visible } from '../../draw/written.js';
+import { say } from '../state/language.js';
 import { markOf } from '../state/marks.js';
 
 export { bytes, figures, int, percent, si } from '../../draw/written.js';
@@ -36,3 +37,6 @@ export const quoted = (token) => marked(token) || `“${token.text.replace(/\n/g
 export function backendName(backend) {
   return backend.replace(/\b(relaxed)(?![\w ]*simd)\b/i, 'relaxed SIMD').replace(/\bsimd\b/i, 'SIMD');
 }
+
+/** Sentences after each other; what is false or empty is left out. @param {(string | false | null | undefined | 0)[]} list */
+export const sentences = (list) => list.filter(Boolean).join(say` `);

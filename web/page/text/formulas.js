@@ -3,6 +3,7 @@ import {
   addsPositions,
   hasAlibi,
   hasDistanceBias,
+  hasExperts,
   hasFfn,
   isGated,
   normsOutput,
@@ -11,6 +12,7 @@ import {
   ropeTheta,
   scoreScale,
 } from '../state/architecture.js';
+import { say } from '../state/language.js';
 import { activationOf } from './ffn.js';
 import { int } from './format.js';
 
@@ -24,7 +26,7 @@ const capped = (cap, term) =>
 const affine = (name, x, bias) => `W_${name} ${x}${bias ? ` + b_${name}` : ''}`;
 
 /** @param {boolean} [used]  false: the norm is switched off */
-export function norm(c, used = true, kind = c.norm) {
+function norm(c, used = true, kind = c.norm) {
   if (used === false) return 'y = x';
   const gain = c.normGain === false ? '' : ' · gain';
   return kind === 'rmsnorm'
@@ -32,7 +34,7 @@ export function norm(c, used = true, kind = c.norm) {
     : `y = (x − mean) / √(var + ε)${gain}${c.biasNorm ? ' + bias' : ''}`;
 }
 
-export function embed(c) {
+function embed(c) {
   const row = times(c.embeddingScale ?? 1, 'E[token]');
   const projected = c.dEmbed ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
   const place = c.positionOffset ? `P[position + ${c.positionOffset}]` : 'P[position]';
@@ -42,16 +44,16 @@ export function embed(c) {
 }
 
 /** What happens to q and k between their product and the scores. */
-export function rotationOf(c, layer) {
+function rotationOf(c, layer) {
   if (!rotates(c, layer)) return '';
-  const part = rotaryDim(c) === c.dHead ? '' : ` in ${rotaryDim(c)} of ${c.dHead} components`;
-  return `q, k rotated by position${part}${c.ropeLocalTheta > 0 ? `, base ${int(ropeTheta(c, layer))}` : ''}`;
+  const part = rotaryDim(c) === c.dHead ? '' : say` in ${rotaryDim(c)} of ${c.dHead} components`;
+  return say`q, k rotated by position${part}${c.ropeLocalTheta > 0 ? say`, base ${int(ropeTheta(c, layer))}` : ''}`;
 }
 
-export const qkv = (c, layer) =>
+const qkv = (c, layer) =>
   [
     ['q', 'k', 'v'].map((name) => `${name} = ${affine(name, 'x', c.biasQkv)}`).join(', '),
-    c.clipQkv > 0 ? `q, k, v limited to ±${factor(c.clipQkv)}` : '',
+    c.clipQkv > 0 ? say`q, k, v limited to ±${factor(c.clipQkv)}` : '',
     c.qkNorm ? 'q = norm(q), k = norm(k)' : '',
     rotationOf(c, layer),
   ]
@@ -59,14 +61,14 @@ export const qkv = (c, layer) =>
     .join('; ');
 
 /** q · k with its factor. */
-export function scaledScore(c) {
+function scaledScore(c) {
   if (c.scaleScores === false) return 'q kᵀ';
   const scale = scoreScale(c);
   if (scale === 1) return 'q kᵀ';
   return Math.fround(scale) === Math.fround(1 / Math.sqrt(c.dHead)) ? `q kᵀ / √${c.dHead}` : `${factor(scale)} · q kᵀ`;
 }
 
-export function attention(c, { cross = false } = {}) {
+function attention(c, { cross = false } = {}) {
   const score = capped(c.scoreSoftcap ?? 0, scaledScore(c));
   const distance = !cross && hasAlibi(c) ? ' − m · distance' : '';
   const bias = !cross && hasDistanceBias(c) ? ' + b[distance]' : '';
@@ -77,7 +79,7 @@ export function attention(c, { cross = false } = {}) {
  * The sum after a sublayer.
  * @param {string} output  of the sublayer
  */
-export function sum(c, output) {
+function sum(c, output) {
   const normed = c.useNorm !== false;
   const added = normsOutput(c) && normed ? `norm(${output})` : output;
   const scale = c.residualScale ?? 1;
@@ -85,14 +87,14 @@ export function sum(c, output) {
   const sum = c.useResidual === false ? term : `x + ${term}`;
   return `x = ${c.normPlacement === 'post' && normed ? `norm(${sum})` : sum}`;
 }
-export const out = (c) =>
+const out = (c) =>
   c.parallelResidual ? `a = ${affine('o', 'z', c.biasAttnOut)}` : sum(c, affine('o', 'z', c.biasAttnOut));
 /** Cross-attention of a decoder. */
-export const cross = (c) =>
-  `${attention(c, { cross: true })}, ${sum(c, affine('o', 'z', c.biasAttnOut))}; k, v from the encoder`;
+const cross = (c) =>
+  `${attention(c, { cross: true })}, ${sum(c, affine('o', 'z', c.biasAttnOut))}; ${say`k, v from the encoder`}`;
 /** What cross-attention reads of the encoder's output e. */
-export const encoder = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
-export const residual = (c) => {
+const encoder = (c) => ['k', 'v'].map((name) => `${name} = ${affine(name, 'e', c.biasQkv)}`).join(', ');
+const residual = (c) => {
   if (!hasFfn(c)) return ''; // nothing is added after the heads
   if (!c.parallelResidual) return sum(c, 'y');
   const scale = c.residualScale ?? 1;
@@ -100,7 +102,7 @@ export const residual = (c) => {
   return `x = ${c.useResidual === false ? both : `x + ${both}`}`;
 };
 
-export function ffn(c) {
+function ffn(c) {
   const up = affine('up', 'x', c.biasFfn);
   const grouped = c.biasFfn ? `(${up})` : up;
   const inner = isGated(c)
@@ -109,7 +111,7 @@ export function ffn(c) {
   return `y = ${affine('down', isGated(c) ? `(${inner})` : inner, c.biasFfn)}`;
 }
 
-export function head(c) {
+function head(c) {
   const row = c.tieWordEmbeddings ? 'E' : 'W';
   const product = `${row} ${c.dEmbed ? 'W_out ' : ''}x${c.biasHead ? ' + b' : ''}`;
   const scale = c.logitScale ?? 1;
@@ -117,7 +119,7 @@ export function head(c) {
 }
 
 /** What an encoder makes of its last states. */
-export const outputs = (c) =>
+const outputs = (c) =>
   [
     c.mlmHead
       ? `logits = ${c.tieWordEmbeddings ? 'E' : 'W'} norm(${activationOf(c.ffn)}(W x + b))${c.biasHead ? ' + b' : ''}`
@@ -126,3 +128,25 @@ export const outputs = (c) =>
   ]
     .filter(Boolean)
     .join(', ');
+
+const EXPERTS = say`p = softmax(W_router x), y = Σ w_e FFN_e(x) over the experts e with the largest p`;
+const blockNorm = (c) => norm(c, c.useNorm);
+
+/** By stage; a stage without a formula of its own has none. @type {Record<string, (c: any, layer: number) => string>} */
+export const FORMULAS = {
+  embed,
+  norm1: blockNorm,
+  qkv,
+  heads: (c) => attention(c),
+  post1: blockNorm,
+  out,
+  cross,
+  encoder,
+  norm2: blockNorm,
+  ffn: (c, layer) => (hasExperts(c, layer) ? EXPERTS : ffn(c)),
+  post2: blockNorm,
+  resid: residual,
+  final: (c) =>
+    [c.finalNorm && norm(c, c.useFinalNorm, c.finalNormKind ?? c.norm), outputs(c)].filter(Boolean).join('; '),
+  head,
+};

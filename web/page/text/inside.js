@@ -4,6 +4,7 @@
 import { hasAlibi, hasDistanceBias, scoreScale } from '../state/architecture.js';
 import { quoted } from './format.js';
 import { factor } from './formulas.js';
+import { say } from '../state/language.js';
 
 /**
  * @typedef {import('../state/patterns.js').Stack} Stack
@@ -11,92 +12,92 @@ import { factor } from './formulas.js';
  */
 
 /** @param {Head} of */
-export const headName = ({ layer, head }) => `layer ${layer + 1}, head ${head + 1}`;
+export const headName = ({ layer, head }) => say`layer ${layer + 1}, head ${head + 1}`;
 
 /** Attentions of an encoder-decoder, in the order of the choice. @type {{ key: Stack, name: string }[]} */
 export const STACKS = [
-  { key: 'encoder', name: 'encoder' },
-  { key: 'self', name: 'decoder' },
-  { key: 'cross', name: 'across' },
+  { key: 'encoder', name: say`encoder` },
+  { key: 'self', name: say`decoder` },
+  { key: 'cross', name: say`across` },
 ];
 
 export const HEADS = {
-  title: 'Heads',
-  about: (layers, heads) => `${layers} layer${layers === 1 ? '' : 's'} × ${heads} heads, a row per token`,
+  title: say`Heads`,
+  about: (layers, heads) => say`${layers} layer${layers === 1 ? '' : 's'} × ${heads} heads, a row per token`,
   /** @param {Head} of */
-  habits: ({ layer, head }) => `Habits of layer ${layer + 1}, head ${head + 1}`,
-  measured: 'mean weight on random tokens that come twice',
+  habits: ({ layer, head }) => say`Habits of layer ${layer + 1}, head ${head + 1}`,
+  measured: say`mean weight on random tokens that come twice`,
   /** The head that has a habit most. @param {Head} of */
-  most: ({ layer, head }) => `most: L${layer + 1} H${head + 1}`,
+  most: ({ layer, head }) => say`most: L${layer + 1} H${head + 1}`,
 };
 
 /** What a head may look at as a rule (state/habits.js): its name, and a word for a small picture. */
 export const HABITS = {
-  previous: ['previous token', 'previous'],
-  first: ['first token', 'first'],
-  same: ['same token', 'same'],
-  after: ['what followed before', 'followed'],
+  previous: [say`previous token`, say`previous`],
+  first: [say`first token`, say`first`],
+  same: [say`same token`, say`same`],
+  after: [say`what followed before`, say`followed`],
 };
 
 /** Over the column that gathers the keys before those shown, in two lines. */
-export const EARLIER = (count) => [`${count} earlier`, 'tokens, summed'];
+export const EARLIER = (count) => [say`${count} earlier`, say`tokens, summed`];
 
 /** Steps from a query and a key to a weight, as the configuration has them. */
 export function stagesOf(c) {
   const scale = scoreScale(c);
   const changes = [
-    c.scoreSoftcap > 0 ? ['capped', 'capped'] : [],
-    hasDistanceBias(c) ? ['biased', 'biased by distance'] : [],
-    hasAlibi(c) ? ['ALiBi', 'lowered by distance'] : [],
-    ['masked', 'masked'],
+    c.scoreSoftcap > 0 ? [say`capped`, say`capped`] : [],
+    hasDistanceBias(c) ? [say`biased`, say`biased by distance`] : [],
+    hasAlibi(c) ? [say`ALiBi`, say`lowered by distance`] : [],
+    [say`masked`, say`masked`],
   ].filter((words) => words.length);
   const said = (i) => changes.map((words) => words[i]).join(', ');
   return /** @type {const} */ ([
-    { key: 'raw', name: 'scores', title: 'scores before scaling' },
+    { key: 'raw', name: say`scores`, title: say`scores before scaling` },
     {
       key: 'scaled',
       name: c.scaleScores === false || c.scoreScale > 0 ? `× ${factor(scale)}` : '÷ √d',
-      title: scale === 1 ? 'scores, not scaled' : 'scores, scaled',
+      title: scale === 1 ? say`scores, not scaled` : say`scores, scaled`,
     },
-    { key: 'masked', name: said(0), title: `scores, ${said(1)}` },
-    { key: 'pattern', name: 'softmax', title: 'pattern' },
+    { key: 'masked', name: said(0), title: say`scores, ${said(1)}` },
+    { key: 'pattern', name: say`softmax`, title: say`pattern` },
   ]);
 }
 
-const STACK_TITLES = { encoder: 'Encoder layer', cross: 'Across, layer', self: 'Layer' };
+const STACK_TITLES = { encoder: say`Encoder layer`, cross: say`Across, layer`, self: say`Layer` };
 
 export const ATTENTION = {
   /** @param {Stack} stack @param {Head} of */
-  title: (stack, { layer, head }) => `${STACK_TITLES[stack]} ${layer + 1}, head ${head + 1}`,
+  title: (stack, { layer, head }) => say`${STACK_TITLES[stack]} ${layer + 1}, head ${head + 1}`,
   /** @param {any} c configuration */
   shape: (c, stage, queries, keys) =>
-    `${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
+    say`${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
   /** A head's habit and how strong it is. @param {{ habit: keyof typeof HABITS, score: number }} of */
   habit: ({ habit, score }) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
   zooms: (near) => [
-    { key: 'near', name: `last ${near} tokens` },
-    { key: 'whole', name: 'whole text' },
+    { key: 'near', name: say`last ${near} tokens` },
+    { key: 'whole', name: say`whole text` },
   ],
-  axes: 'Rows: queries. Columns: keys. Hatched: masked.',
-  more: 'More',
-  matrix: 'Attention of the chosen head. Arrow keys move over its cells, Enter explains one.',
-  masked: 'masked',
-  later: 'masked in a later step',
-  point: 'Point at a cell, or use the arrow keys.',
-  tap: 'Tap a cell to read its number.',
-  resting: 'The scores come when the text rests.',
-  unread: 'The engine has not read this token yet.',
+  axes: say`Rows: queries. Columns: keys. Hatched: masked.`,
+  more: say`More`,
+  matrix: say`Attention of the chosen head. Arrow keys move over its cells, Enter explains one.`,
+  masked: say`masked`,
+  later: say`masked in a later step`,
+  point: say`Point at a cell, or use the arrow keys.`,
+  tap: say`Tap a cell to read its number.`,
+  resting: say`The scores come when the text rests.`,
+  unread: say`The engine has not read this token yet.`,
   /**
    * @param {{ query: number, key: number, from: any, to: any, value: string }} cell
    */
   cell: ({ query, key, from, to, value }) =>
-    `query ${query} ${quoted(from)} → key ${key} ${to ? quoted(to) : ''}: ${value}`,
-  looks: (head, query) => `Where head ${head + 1} looks from ${quoted(query)}`,
-  about: 'Attention shows where a head reads, not why the model answers. Switch the head off to see what changes.',
-  off: 'Switch this head off',
+    say`query ${query} ${quoted(from)} → key ${key} ${to ? quoted(to) : ''}: ${value}`,
+  looks: (head, query) => say`Where head ${head + 1} looks from ${quoted(query)}`,
+  about: say`Attention shows where a head reads, not why the model answers. Switch the head off to see what changes.`,
+  off: say`Switch this head off`,
   /** @param {Head} of */
   caption: ({ layer, head }, from, to) =>
-    `Layer ${layer + 1}, head ${head + 1}: positions ${from} to ${to}, rows are queries, columns are keys`,
-  explain: 'Explain this number',
-  choose: 'Choose a cell of the picture.',
+    say`Layer ${layer + 1}, head ${head + 1}: positions ${from} to ${to}, rows are queries, columns are keys`,
+  explain: say`Explain this number`,
+  choose: say`Choose a cell of the picture.`,
 };

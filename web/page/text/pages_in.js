@@ -3,6 +3,7 @@ import { embedWidth, hasTwoStacks, positionKind, predicts, windowOf } from '../s
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, quoted } from './format.js';
 import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';
+import { say } from '../state/language.js';
 
 /** @typedef {import('./textbook.js').Page} Page */
 
@@ -10,111 +11,111 @@ import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matri
 export const PAGES_IN = [
   {
     id: 'token',
-    title: 'Token',
+    title: say`Token`,
     view: 'write',
     at: '.stream',
     paragraphs: (c, s) => [
-      `A model works with numbers, not with letters. ${cut(s, c)}: frequent words are one piece, rare ones several. Each piece is a token and has a number, its id.`,
-      'The model writes in the same way: it predicts one token at a time and appends it.',
+      say`A model works with numbers, not with letters. ${cut(s, c)}: frequent words are one piece, rare ones several. Each piece is a token and has a number, its id.`,
+      say`The model writes in the same way: it predicts one token at a time and appends it.`,
     ],
-    task: { words: 'Put a long or invented word into the prompt and look at its tokens.', done: otherPrompt },
-    question: () => 'Into how many tokens is “Strawberries grow slowly” cut?',
+    task: { words: say`Put a long or invented word into the prompt and look at its tokens.`, done: otherPrompt },
+    question: () => say`Into how many tokens is “Strawberries grow slowly” cut?`,
   },
   {
     id: 'embedding',
-    title: 'Embedding',
+    title: say`Embedding`,
     ...anatomy('embed'),
     paragraphs: (c, s) => [
-      `The id of a token picks one row of a table, the embedding: ${int(embedWidth(c))} numbers${c.dEmbed ? `, from which a matrix makes ${int(c.dModel)},` : ''} that stand for the token from here on. They are learned, and similar tokens get similar rows.`,
-      `${s.attention.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a number is large.' : 'In layer 1 the grey strips on the left are these rows.'}`,
+      say`The id of a token picks one row of a table, the embedding: ${int(embedWidth(c))} numbers${c.dEmbed ? say`, from which a matrix makes ${int(c.dModel)},` : ''} that stand for the token from here on. They are learned, and similar tokens get similar rows.`,
+      `${s.attention.head.layer === 0 ? say`The grey strips on the left are these rows, stronger where a number is large.` : say`In layer 1 the grey strips on the left are these rows.`}`,
     ],
-    task: { words: 'Choose another token: its strip is another row.', done: otherToken },
+    task: { words: say`Choose another token: its strip is another row.`, done: otherToken },
     question: (c) =>
-      `The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters are that?`,
+      say`The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters are that?`,
   },
   {
     id: 'position',
-    title: 'Position',
+    title: say`Position`,
     ...anatomy('embed'),
     paragraphs: (c, s) => [POSITION[positionKind(c)], order(c, s.attention.head.layer)].filter(Boolean),
-    task: { words: 'Choose a token at another position and compare.', done: otherToken },
-    question: () => 'A word stands twice in a text. Do both get the same row of the embedding table, yes or no?',
+    task: { words: say`Choose a token at another position and compare.`, done: otherToken },
+    question: () => say`A word stands twice in a text. Do both get the same row of the embedding table, yes or no?`,
   },
   {
     id: 'qkv',
-    title: 'Query, key, value',
+    title: say`Query, key, value`,
     ...anatomy('qkv'),
     paragraphs: (c) => [
-      `Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${int(c.nHeads)} heads.${c.nKvHeads < c.nHeads ? ` Groups of ${c.nHeads / c.nKvHeads} heads share keys and values.` : ''}`,
+      say`Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${int(c.nHeads)} heads.${c.nKvHeads < c.nHeads ? say` Groups of ${c.nHeads / c.nKvHeads} heads share keys and values.` : ''}`,
     ],
-    task: { words: 'Choose another head: it has matrices of its own.', done: otherHead },
-    question: () => 'How many queries does one token have in one layer?',
+    task: { words: say`Choose another head: it has matrices of its own.`, done: otherHead },
+    question: () => say`How many queries does one token have in one layer?`,
   },
   {
     id: 'heads',
-    title: 'Heads',
+    title: say`Heads`,
     view: 'inside',
     at: '.heads',
     set: { view: { openStage: '' } },
     paragraphs: (c) => [
-      `The ${int(c.dModel)} numbers of a vector are read by ${int(c.nHeads)} heads at once, each in a space of its own with d_head = ${int(c.dHead)} numbers. What a head looks for is learned; many have a habit, such as the token before or the first one.`,
+      say`The ${int(c.dModel)} numbers of a vector are read by ${int(c.nHeads)} heads at once, each in a space of its own with d_head = ${int(c.dHead)} numbers. What a head looks for is learned; many have a habit, such as the token before or the first one.`,
     ],
-    task: { words: 'Choose a head of another layer.', done: otherLayer },
-    question: () => 'How many numbers has the query of one head?',
+    task: { words: say`Choose a head of another layer.`, done: otherLayer },
+    question: () => say`How many numbers has the query of one head?`,
   },
   {
     id: 'scores',
-    title: 'Scores',
+    title: say`Scores`,
     ...matrix({ stage: 'raw', zoom: 'near', stack: 'self' }),
     paragraphs: (c) => [
-      `A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
+      say`A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
     ],
     task: {
-      words: 'Switch from q · k to the scaled scores.',
+      words: say`Switch from q · k to the scaled scores.`,
       done: (now) => now.attention.stage === 'scaled',
     },
-    question: () => 'By which number are the products divided in this model? (two decimals)',
+    question: () => say`By which number are the products divided in this model? (two decimals)`,
   },
   {
     id: 'mask',
-    title: 'Mask',
+    title: say`Mask`,
     ...matrix({ stage: 'masked', stack: 'self' }),
     when: (c) => c.causal,
     paragraphs: (c, s) => [
-      `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${windowOf(c, s.attention.head.layer) ? ` Nor do those more than ${windowOf(c, s.attention.head.layer) - 1} tokens back.` : ''}${windows(c)}`,
+      say`A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${windowOf(c, s.attention.head.layer) ? say` Nor do those more than ${windowOf(c, s.attention.head.layer) - 1} tokens back.` : ''}${windows(c)}`,
     ],
-    task: { words: 'Select a cell of the picture.', done: changed((s) => s.attention.key) },
-    question: () => 'How many pairs of a query and a key are left in a text of 4 tokens?',
+    task: { words: say`Select a cell of the picture.`, done: changed((s) => s.attention.key) },
+    question: () => say`How many pairs of a query and a key are left in a text of 4 tokens?`,
   },
   {
     id: 'softmax',
-    title: 'Softmax',
+    title: say`Softmax`,
     ...matrix({ stage: 'pattern', stack: 'self' }),
     paragraphs: (c, s) => [
-      `Softmax turns each row of scores into weights that are positive and add up to 1. ${c.causal ? '' : 'Here every token may look at every other, earlier or later. '}The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: -1 })}.`,
+      say`Softmax turns each row of scores into weights that are positive and add up to 1. ${c.causal ? '' : say`Here every token may look at every other, earlier or later. `}The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: -1 })}.`,
     ],
-    task: { words: 'Choose another token and read its row.', done: otherToken },
-    question: () => 'Which token gets the largest weight in the chosen head, for the chosen token?',
+    task: { words: say`Choose another token and read its row.`, done: otherToken },
+    question: () => say`Which token gets the largest weight in the chosen head, for the chosen token?`,
   },
   {
     id: 'mix',
-    title: 'Mixing',
+    title: say`Mixing`,
     ...anatomy('out'),
     paragraphs: () => [
-      'With its weights a head adds up the values: in the picture, green ribbons as thick as their share. One more matrix brings the heads together, and the result goes into the stream.',
+      say`With its weights a head adds up the values: in the picture, green ribbons as thick as their share. One more matrix brings the heads together, and the result goes into the stream.`,
     ],
-    task: { words: 'Choose another head and follow its ribbons.', done: otherHead },
-    question: () => 'A head gives one token the weight 1. Its output is that token’s query, key or value?',
+    task: { words: say`Choose another head and follow its ribbons.`, done: otherHead },
+    question: () => say`A head gives one token the weight 1. Its output is that token’s query, key or value?`,
   },
   {
     id: 'cross',
-    title: 'Cross-attention',
+    title: say`Cross-attention`,
     ...matrix({ stage: 'pattern', stack: 'cross' }),
     when: hasTwoStacks,
     paragraphs: (c, s) => [
-      `What was read went through ${c.nEncoderLayers} encoder blocks, in which every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since all ${int(s.text.sourceTokens.length)} tokens are there from the start.`,
+      say`What was read went through ${c.nEncoderLayers} encoder blocks, in which every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since all ${int(s.text.sourceTokens.length)} tokens are there from the start.`,
     ],
-    task: { words: 'Choose another token and see where it looked while it was written.', done: otherToken },
-    question: () => 'How many attentions does one decoder block have?',
+    task: { words: say`Choose another token and see where it looked while it was written.`, done: otherToken },
+    question: () => say`How many attentions does one decoder block have?`,
   },
 ];

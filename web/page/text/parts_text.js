@@ -2,6 +2,7 @@
 // field, its shape in words. Formulas: formulas.js
 import { hasExperts } from '../state/architecture.js';
 import { figures, int, percent } from './format.js';
+import { say } from '../state/language.js';
 
 /** @typedef {Record<string, any>} Config */
 /**
@@ -14,75 +15,97 @@ import { figures, int, percent } from './format.js';
  * @property {RegExp | string} [formula]  where it is not that of the stage: the part that is its own, or another
  */
 
-const width = (c) => `${int(c.dModel)} numbers for each token (d_model)`;
+const width = (c) => say`${int(c.dModel)} numbers for each token (d_model)`;
 const heads = (n, c) =>
-  `${n === 1 ? '1 head' : `${int(n)} heads`} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
-const weights = (c, n) => `${int(c.nHeads)} heads × ${int(n)} queries × ${int(n)} keys`;
-const words = (c) => `one of ${int(c.vocabSize)} tokens`;
+  say`${n === 1 ? say`1 head` : say`${int(n)} heads`} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
+const weights = (c, n) => say`${int(c.nHeads)} heads × ${int(n)} queries × ${int(n)} keys`;
+const words = (c) => say`one of ${int(c.vocabSize)} tokens`;
 const neurons = (c, _, layer) =>
   hasExperts(c, layer)
-    ? `${int(c.nExpertsUsed)} of ${int(c.nExperts)} experts, ${int(c.dExpert)} neurons each`
-    : `${int(c.dFf)} neurons for each token = ${figures(c.dFf / c.dModel)} × ${int(c.dModel)}`;
+    ? say`${int(c.nExpertsUsed)} of ${int(c.nExperts)} experts, ${int(c.dExpert)} neurons each`
+    : say`${int(c.dFf)} neurons for each token = ${figures(c.dFf / c.dModel)} × ${int(c.dModel)}`;
 
 /** @type {(name: string, term: string, stage: string, learn: string, shape: PartWords['shape'], formula?: PartWords['formula']) => PartWords} */
 const part = (name, term, stage, learn, shape, formula) => ({ name, term, stage, learn, shape, formula });
-const norm = (stage) => part('Rescaled vector', 'norm', stage, 'norm', width);
+const norm = (stage) => part(say`Rescaled vector`, say`norm`, stage, 'norm', width);
 
 /** @type {Record<string, PartWords>} */
 export const PARTS = {
-  token: part('Token', 'id', 'embed', 'token', words),
-  embed: part('Vector of the token', 'embedding', 'embed', 'embedding', width),
-  before: part('Vector into the block', 'residual stream', 'before', 'stream', width),
-  stream: part('Vector on its way past the layers', 'residual stream', 'resid', 'stream', width),
+  token: part(say`Token`, say`id`, 'embed', 'token', words),
+  embed: part(say`Vector of the token`, say`embedding`, 'embed', 'embedding', width),
+  before: part(say`Vector into the block`, say`residual stream`, 'before', 'stream', width),
+  stream: part(say`Vector on its way past the layers`, say`residual stream`, 'resid', 'stream', width),
   norm1: norm('norm1'),
   norm2: norm('norm2'),
   post1: norm('post1'),
   post2: norm('post2'),
   final: norm('final'),
-  q: part('What this token looks for', 'query, q', 'qkv', 'qkv', (c) => heads(c.nHeads, c), /q = [^,;]*/),
-  k: part('What it can be found by', 'key, k', 'qkv', 'qkv', (c) => heads(c.nKvHeads, c), /k = [^,;]*/),
-  v: part('What it hands on', 'value, v', 'qkv', 'qkv', (c) => heads(c.nKvHeads, c), /v = [^,;]*/),
-  heads: part('Who looks at whom', 'attention pattern', 'heads', 'heads', weights, /A = [^=]*(?=, z)/),
-  weight: part('How much a query takes of a key', 'attention weight', 'heads', 'softmax', weights, /A = [^=]*(?=, z)/),
-  early: part('What it takes of all earlier keys', 'sum of weights', 'heads', 'softmax', weights),
-  masked: part('A key that comes later', 'masked', 'heads', 'mask', weights),
-  mix: part('Values mixed by their weights', 'z', 'heads', 'mix', (c) => heads(c.nHeads, c), /z = .*/),
-  out: part('What the heads add', 'attention output', 'out', 'mix', width),
-  cross: part('Who looks at which word of the source', 'cross-attention', 'cross', 'cross', (c) => heads(c.nHeads, c)),
-  source: part('How much a query takes of a key of the source', 'attention weight', 'cross', 'cross', weights),
-  added: part('What cross-attention adds', 'its output', 'cross', 'cross', width),
-  encoder: part('Vectors of the source', 'output of the encoder', 'encoder', 'cross', width),
-  ffn: part('Neurons of this token', 'feed-forward network', 'ffn', 'ffn', neurons),
-  resid: part('Vector after the block', 'residual stream', 'resid', 'stream', width),
+  q: part(say`What this token looks for`, say`query, q`, 'qkv', 'qkv', (c) => heads(c.nHeads, c), /q = [^,;]*/),
+  k: part(say`What it can be found by`, say`key, k`, 'qkv', 'qkv', (c) => heads(c.nKvHeads, c), /k = [^,;]*/),
+  v: part(say`What it hands on`, say`value, v`, 'qkv', 'qkv', (c) => heads(c.nKvHeads, c), /v = [^,;]*/),
+  heads: part(say`Who looks at whom`, say`attention pattern`, 'heads', 'heads', weights, /A = [^=]*(?=, z)/),
+  weight: part(
+    say`How much a query takes of a key`,
+    say`attention weight`,
+    'heads',
+    'softmax',
+    weights,
+    /A = [^=]*(?=, z)/,
+  ),
+  early: part(say`What it takes of all earlier keys`, say`sum of weights`, 'heads', 'softmax', weights),
+  masked: part(say`A key that comes later`, say`masked`, 'heads', 'mask', weights),
+  mix: part(say`Values mixed by their weights`, 'z', 'heads', 'mix', (c) => heads(c.nHeads, c), /z = .*/),
+  out: part(say`What the heads add`, say`attention output`, 'out', 'mix', width),
+  cross: part(say`Who looks at which word of the source`, say`cross-attention`, 'cross', 'cross', (c) =>
+    heads(c.nHeads, c),
+  ),
+  source: part(say`How much a query takes of a key of the source`, say`attention weight`, 'cross', 'cross', weights),
+  added: part(say`What cross-attention adds`, say`its output`, 'cross', 'cross', width),
+  encoder: part(say`Vectors of the source`, say`output of the encoder`, 'encoder', 'cross', width),
+  ffn: part(say`Neurons of this token`, say`feed-forward network`, 'ffn', 'ffn', neurons),
+  resid: part(say`Vector after the block`, say`residual stream`, 'resid', 'stream', width),
   more: part('Vector after the last block', 'residual stream', 'more', 'stream', width),
-  logits: part('Score of every token', 'logits', 'head', 'logits', (c) => `${int(c.vocabSize)} scores, one a token`),
-  next: part('A token that may follow', 'probability', 'head', 'sampling', words, 'p = softmax(logits / temperature)'),
+  logits: part(
+    say`Score of every token`,
+    say`logits`,
+    'head',
+    'logits',
+    (c) => say`${int(c.vocabSize)} scores, one a token`,
+  ),
+  next: part(
+    say`A token that may follow`,
+    say`probability`,
+    'head',
+    'sampling',
+    words,
+    'p = softmax(logits / temperature)',
+  ),
 };
 
 export const CARD = {
-  label: 'The part that is pointed at',
-  keys: 'Picture of the forward pass. Arrow keys move over its parts, Enter goes to the card of one.',
-  shape: 'Shape',
-  formula: 'Formula',
-  here: 'Here',
-  open: (stage) => `Open ${stage}`,
-  write: (word) => `Continue with ${word}`,
-  explain: 'Explain',
-  code: 'Code',
-  learn: 'Learn',
-  close: 'Close the card',
-  resting: 'comes when the text rests',
-  of: (token) => `of ${token}`,
-  pair: (query, key) => `of ${query} for ${key}`,
-  after: (token) => `after ${token}`,
-  headOf: (head) => `head ${head + 1}: `,
+  label: say`The part that is pointed at`,
+  keys: say`Picture of the forward pass. Arrow keys move over its parts, Enter goes to the card of one.`,
+  shape: say`Shape`,
+  formula: say`Formula`,
+  here: say`Here`,
+  open: (stage) => say`Open ${stage}`,
+  write: (word) => say`Continue with ${word}`,
+  explain: say`Explain`,
+  code: say`Code`,
+  learn: say`Learn`,
+  close: say`Close the card`,
+  resting: say`comes when the text rests`,
+  of: (token) => say`of ${token}`,
+  pair: (query, key) => say`of ${query} for ${key}`,
+  after: (token) => say`after ${token}`,
+  headOf: (head) => say`head ${head + 1}: `,
   /** @param {{ length: number, index: number, most: number, first: number[] }} of */
   vector: ({ length, index, most, first }) =>
-    `${first.map(figures).join(', ')}, … · length ${figures(length)} · largest: number ${index}, ${figures(most)}`,
-  token: (id, position) => `number ${int(id)} of the table, position ${position}`,
-  masked: '0: a token cannot look at what comes after it',
-  most: (weight, key) => `most, ${percent(weight)}, for ${key}`,
-  next: (p, logit) => `${percent(p)}${logit === null ? '' : `, logit ${figures(logit)}`}`,
+    say`${first.map(figures).join(', ')}, … · length ${figures(length)} · largest: number ${index}, ${figures(most)}`,
+  token: (id, position) => say`number ${int(id)} of the table, position ${position}`,
+  masked: say`0: a token cannot look at what comes after it`,
+  most: (weight, key) => say`most, ${percent(weight)}, for ${key}`,
+  next: (p, logit) => `${percent(p)}${logit === null ? '' : say`, logit ${figures(logit)}`}`,
 };
 
 /** Files of src/model, by stage, of what decoder.c leaves out. */
@@ -94,5 +117,5 @@ const FILES = {
 export const CODE = {
   title: 'src/reference/decoder.c',
   elsewhere: (stage, experts) =>
-    `The reference does not have all that this model has; src/model/${experts && stage === 'ffn' ? 'experts.c' : FILES[stage]} computes this stage.`,
+    say`The reference does not have all that this model has; src/model/${experts && stage === 'ffn' ? 'experts.c' : FILES[stage]} computes this stage.`,
 };

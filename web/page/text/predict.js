@@ -1,5 +1,6 @@
 // predict.js - the texts and sentences of "Predict, then reveal"
 import { figures, percent } from './format.js';
+import { say } from '../state/language.js';
 
 /** Short stories of our own, which no model has read. */
 export const STORIES = [
@@ -9,32 +10,29 @@ export const STORIES = [
 ];
 
 export const PREDICT = {
-  title: 'Predict, then reveal',
-  about: 'you guess the next word, and so does the model',
-  how:
-    'Read the text and type the word that you expect next. The score of a guess is its surprise to the model: minus the ' +
-    'base-2 logarithm of the probability that the model gives it, in bits. Fewer bits are better.',
-  label: 'the next word',
-  guess: 'Guess',
-  next: 'Next word',
-  again: 'Another text',
-  empty: 'Type a word first.',
-  notDecoder: 'A model that predicts no next word cannot play.',
+  title: say`Predict, then reveal`,
+  about: say`you guess the next word, and so does the model`,
+  how: say`Read the text and type the word that you expect next. The score of a guess is its surprise to the model: minus the base-2 logarithm of the probability that the model gives it, in bits. Fewer bits are better.`,
+  label: say`the next word`,
+  guess: say`Guess`,
+  next: say`Next word`,
+  again: say`Another text`,
+  empty: say`Type a word first.`,
+  notDecoder: say`A model that predicts no next word cannot play.`,
   result: {
-    you: (word, p) => `Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
-    model: (word, p) => `The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
-    text: (word, p) => `The text goes on with ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    you: (word, p) => say`Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    model: (word, p) => say`The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    text: (word, p) => say`The text goes on with ${word}: probability ${percent(p)}, ${bits(p)}.`,
     knew: (layer, layers) =>
       layer > layers
-        ? 'No layer of the model had that word first.'
-        : `Read by the head, the stream has that word first from layer ${layer} of ${layers} on.`,
+        ? say`No layer of the model had that word first.`
+        : say`Read by the head, the stream has that word first from layer ${layer} of ${layers} on.`,
   },
   tally: (/** @type {{ rounds: number, you: number, model: number, yourBits: number, modelBits: number }} */ t) =>
-    `After ${t.rounds} ${t.rounds === 1 ? 'word' : 'words'}: you ${t.you} right, ${figures(t.yourBits)} bits; ` +
-    `the model ${t.model} right, ${figures(t.modelBits)} bits.`,
+    say`After ${t.rounds} ${t.rounds === 1 ? say`word` : say`words`}: you ${t.you} right, ${figures(t.yourBits)} bits; the model ${t.model} right, ${figures(t.modelBits)} bits.`,
 };
 
-const bits = (p) => `${figures(-Math.log2(p))} bits`;
+const bits = (p) => say`${figures(-Math.log2(p))} bits`;
 
 /** A word without its blank in quotes. */
 export const word = (text) => `“${text.trim()}”`;

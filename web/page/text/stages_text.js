@@ -1,137 +1,240 @@
 // stages_text.js - what the stages of a forward pass are called and what they do, for each architecture. `c` is the
 // configuration.
-import { addsPositions, hasExperts, isGated } from '../state/architecture.js';
-import { FFN_NAMES, activationOf, expertsStage } from './ffn.js';
-import * as formulas from './formulas.js';
-import * as words from './stage_words.js';
+import {
+  addsPositions,
+  hasAlibi,
+  hasDistanceBias,
+  hasExperts,
+  isGated,
+  normsOutput,
+  positionKind,
+  rotaryDim,
+  rotates,
+  rotatesAnywhere,
+  windowOf,
+} from '../state/architecture.js';
+import { say } from '../state/language.js';
+import { FFN_NAMES, NORM_NAMES, activationOf } from './ffn.js';
+import { int, sentences } from './format.js';
+import { FORMULAS, factor } from './formulas.js';
 
-/** @typedef {Record<string, any>} Config */
+export const blocks = (n) => (n === 1 ? say`1 block` : say`${n} blocks`);
 
-/** Title, formula and sentence of each stage. @type {Record<string, (c: Config, layer: number) => { title: string, formula: string, words: string }>} */
+const POSITION = {
+  learned: say`a learned row for the position is added`,
+  sinusoidal: say`sines and cosines of the position are added`,
+  rope: say`the position enters later, where q and k are rotated`,
+  alibi: say`the position enters later, as a penalty on the scores of distant keys (ALiBi)`,
+  distance: say`the position enters later, as a learned bias of the scores for each distance`,
+  none: say`the model has no position embedding`,
+};
+
+/** Where the position of a token comes in, as a clause. */
+const placed = (c) =>
+  c.usePosition === false ? say`positions are switched off in this model` : POSITION[positionKind(c)];
+
+const SILENT = say`It is switched off in this model: nothing is rescaled.`;
+const UNSUMMED = say`The residual connection is switched off in this model: the output alone is passed on, without the stream before it.`;
+const OTHER_LAYER = say`Choose another layer above the picture to open it.`;
+
+/** A norm of a block, and what it does. */
+const norm = (c, words) => [
+  NORM_NAMES[c.norm],
+  words,
+  c.normGain === false && say`It has no weights.`,
+  c.useNorm === false && SILENT,
+];
+
+/** What the norm of a sublayer does, by its place: that of attention, that of the FFN. */
+const NORMED = {
+  post: Array(2).fill(say`Rescales the residual stream itself, after each sum (post-norm).`),
+  output: [
+    say`Rescales the output of the heads before it is added. The residual stream itself is not changed, and the heads read it as it is.`,
+    say`Rescales the output of the FFN before it is added. The residual stream itself is not changed, and the FFN reads it as it is.`,
+  ],
+  sandwich: [
+    say`Rescales what the heads read. The residual stream itself is not changed (sandwich norm: another one follows their output).`,
+    say`Rescales what the FFN reads.`,
+  ],
+  pre: [
+    say`Rescales what the heads read. The residual stream itself is not changed (pre-norm).`,
+    say`Rescales what the FFN reads.`,
+  ],
+};
+
+const SHARED = say`Rescales what both the heads and the FFN read. The residual stream itself is not changed (pre-norm).`;
+
+/** Which keys a query is compared with. */
+function keysOf(c, layer) {
+  const window = windowOf(c, layer);
+  if (!c.causal) return window ? say`the keys of its window of ${int(window)} tokens` : say`every key`;
+  if (!window) return say`its own key and every key before it`;
+  return window === 1
+    ? say`its own key only`
+    : say`its own key and the ${int(window - 1)} before it (a sliding window)`;
+}
+
+const SPANS = {
+  head: say`within each head`,
+  each_head: say`within each head, with a gain for each head`,
+  projection: say`over all heads together`,
+};
+
+/** Title and sentences of each stage; what is false or empty is left out. @type {Record<string, (c: any, layer: number) => any[]>} */
 export const STAGES = {
-  embed: (c) => ({
-    title: addsPositions(c) ? 'Embedding + position' : 'Embedding',
-    formula: formulas.embed(c),
-    words: words.embed(c),
-  }),
-  before: (_, layer) => ({
-    title: `Stream into block ${layer + 1}`,
-    formula: '',
-    words: `What the embedding and the ${layer === 1 ? 'block' : `${layer} blocks`} before this one wrote to the residual stream. Choose another layer above the picture to open it.`,
-  }),
-  norm1: (c) =>
-    c.sharedNorm
-      ? words.blockNorm(
-          c,
-          `${words.NORM_NAMES[c.norm]}, shared`,
-          'Rescales what both the heads and the FFN read. The residual stream itself is not changed (pre-norm).',
-        )
-      : words.blockNorm(c, words.NORM_NAMES[c.norm], words.sublayerNorm(c, 'heads', 'the output of the heads')),
-  qkv: (c, layer) => ({ title: 'q  k  v', formula: formulas.qkv(c, layer), words: words.qkv(c, layer) }),
-  heads: (c, layer) => ({
-    title: `${c.nHeads} head${c.nHeads === 1 ? '' : 's'}`,
-    formula: formulas.attention(c),
-    words: words.heads(c, layer),
-  }),
-  post1: (c) =>
-    words.blockNorm(
-      c,
-      words.NORM_NAMES[c.norm],
-      'Rescales the output of the heads before it is added (sandwich norm).',
-    ),
-  out: (c) => ({
-    title: c.parallelResidual || c.useResidual === false ? 'Out' : 'Out + residual',
-    formula: formulas.out(c),
-    words: words.out(c),
-  }),
-  cross: (c) => ({
-    title: `${c.nHeads} heads, cross-attention`,
-    formula: formulas.cross(c),
-    words:
-      'Queries come from the text that is written, keys and values from the encoder. There is no mask: the whole source is known from the start.',
-  }),
-  encoder: (c) => ({
-    title: `Encoder, ${words.blocks(c.nEncoderLayers)}`,
-    formula: formulas.encoder(c),
-    words:
-      'The source passes through blocks of its own, in which every token attends to every other. The result is computed once and kept.',
-  }),
-  norm2: (c) => words.blockNorm(c, words.NORM_NAMES[c.norm], words.sublayerNorm(c, 'FFN', 'the output of the FFN')),
+  embed: (c) => [
+    addsPositions(c) ? say`Embedding + position` : say`Embedding`,
+    c.dEmbed
+      ? say`Each token selects its row of a table of ${c.vocabSize} rows of ${int(c.dEmbed)} numbers, from which a matrix makes ${int(c.dModel)}; ${placed(c)}.`
+      : say`Each token selects its row of a table of ${c.vocabSize} rows; ${placed(c)}.`,
+    c.nTokenTypes && say`A learned row for the type of the token, one of ${c.nTokenTypes}, is added too.`,
+    (c.embeddingScale ?? 1) !== 1 && say`It is multiplied by ${factor(c.embeddingScale)}.`,
+    c.embedNorm && say`${NORM_NAMES[c.norm]} rescales the result before the first block.`,
+  ],
+  before: (_, layer) => [
+    say`Stream into block ${layer + 1}`,
+    say`What the embedding and the ${layer === 1 ? say`block` : blocks(layer)} before this one wrote to the residual stream.`,
+    OTHER_LAYER,
+  ],
+  norm1: (c) => {
+    const [name, ...words] = norm(c, c.sharedNorm ? SHARED : NORMED[c.normPlacement][0]);
+    return [c.sharedNorm ? say`${name}, shared` : name, ...words];
+  },
+  qkv: (c, layer) => [
+    'q  k  v',
+    c.nKvHeads === c.nHeads
+      ? say`Each head computes a query (q), a key (k) and a value (v) for each token.`
+      : c.nKvHeads === 1
+        ? say`Each head computes a query (q) for each token; all heads share one key (k) and one value (v).`
+        : say`Each head computes a query (q) for each token; ${c.nKvHeads} groups of heads share keys (k) and values (v).`,
+    c.qkNorm && say`${NORM_NAMES[c.qkNormKind]} rescales q and k ${SPANS[c.qkNormSpan]}.`,
+    rotates(c, layer) &&
+      rotaryDim(c) < c.dHead &&
+      say`The position rotates the first ${rotaryDim(c)} of the ${c.dHead} components of q and k.`,
+    rotatesAnywhere(c) &&
+      !rotates(c, layer) &&
+      say`This layer does not rotate q and k: its scores do not depend on positions.`,
+  ],
+  heads: (c, layer) => [
+    c.nHeads === 1 ? say`1 head` : say`${c.nHeads} heads`,
+    say`Each query is compared with ${keysOf(c, layer)}.`,
+    c.slidingWindow && !windowOf(c, layer) && say`Other layers have a sliding window, this one has not.`,
+    c.scoreSoftcap > 0 &&
+      say`A soft cap keeps each score between −${factor(c.scoreSoftcap)} and ${factor(c.scoreSoftcap)}.`,
+    hasAlibi(c) &&
+      say`ALiBi subtracts from each score the distance of the key times a slope m, which differs from head to head.`,
+    hasDistanceBias(c) &&
+      say`Each head adds a learned number b for the distance of the key, one of ${int(c.relativeBuckets)} that all layers share.`,
+    say`The softmax of the scores gives the weight of each value.`,
+  ],
+  post1: (c) => norm(c, say`Rescales the output of the heads before it is added (sandwich norm).`),
+  out: (c) => [
+    c.parallelResidual || c.useResidual === false ? say`Out` : say`Out + residual`,
+    c.parallelResidual
+      ? say`The output of the heads. It is added to the residual stream together with that of the FFN, which reads the same stream.`
+      : c.useResidual === false
+        ? UNSUMMED
+        : normsOutput(c)
+          ? say`The output of the heads is added, after a norm, to the residual stream.`
+          : say`The output of the heads is added to the residual stream.`,
+  ],
+  cross: (c) => [
+    say`${c.nHeads} heads, cross-attention`,
+    say`Queries come from the text that is written, keys and values from the encoder. There is no mask: the whole source is known from the start.`,
+  ],
+  encoder: (c) => [
+    say`Encoder, ${blocks(c.nEncoderLayers)}`,
+    say`The source passes through blocks of its own, in which every token attends to every other. The result is computed once and kept.`,
+  ],
+  norm2: (c) => norm(c, NORMED[c.normPlacement][1]),
   ffn: (c, layer) =>
     hasExperts(c, layer)
-      ? expertsStage(c)
-      : {
-          title: isGated(c) ? FFN_NAMES[c.ffn] : `${FFN_NAMES[c.ffn]} FFN`,
-          formula: formulas.ffn(c),
-          words: `Each position by itself: ${c.dModel} numbers become ${c.dFf}, pass the activation function${isGated(c) ? ` (${activationOf(c.ffn)} of the gate, times the other ${c.dFf})` : ''}, and become ${c.dModel} again.${c.parallelResidual ? ' It reads the stream as it came into the block, without what the heads add.' : ''}`,
-        },
-  post2: (c) =>
-    words.blockNorm(c, words.NORM_NAMES[c.norm], 'Rescales the output of the FFN before it is added (sandwich norm).'),
-  resid: (c, layer) => ({
-    title: 'Residual',
-    formula: formulas.residual(c),
-    words: `${c.useResidual === false ? `${words.UNSUMMED} ` : c.parallelResidual ? 'Both outputs, that of the heads and that of the FFN, are added at once. ' : ''}${
-      layer + 1 < c.nLayers
-        ? 'The residual stream that the next block reads.'
-        : 'The residual stream after the last block.'
-    }`,
-  }),
-  more: (c, layer) => ({
-    title: `${words.blocks(c.nLayers - 1 - layer)} after`,
-    formula: '',
-    words: 'The same stages, each block with weights of its own. Choose another layer above the picture to open it.',
-  }),
-  final: (c) => ({
-    title: [
-      c.finalNorm && `Final ${words.NORM_NAMES[c.finalNormKind ?? c.norm]}`,
-      c.mlmHead && 'Head',
-      c.pooler && 'Pooler',
+      ? [
+          say`Experts, ${c.nExpertsUsed} of ${c.nExperts}`,
+          say`A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again.`,
+          c.normExpertWeights
+            ? say`Their results are added, weighted by these probabilities divided by their sum.`
+            : say`Their results are added, weighted by these probabilities.`,
+          c.dSharedExpert && say`One more, ${c.dSharedExpert} wide, works on every token; a gate weights its result.`,
+        ]
+      : [
+          isGated(c) ? FFN_NAMES[c.ffn] : `${FFN_NAMES[c.ffn]} FFN`,
+          isGated(c)
+            ? say`Each position by itself: ${c.dModel} numbers become ${c.dFf}, pass the activation function (${activationOf(c.ffn)} of the gate, times the other ${c.dFf}), and become ${c.dModel} again.`
+            : say`Each position by itself: ${c.dModel} numbers become ${c.dFf}, pass the activation function, and become ${c.dModel} again.`,
+          c.parallelResidual && say`It reads the stream as it came into the block, without what the heads add.`,
+        ],
+  post2: (c) => norm(c, say`Rescales the output of the FFN before it is added (sandwich norm).`),
+  resid: (c, layer) => [
+    say`Residual`,
+    c.useResidual === false
+      ? UNSUMMED
+      : c.parallelResidual && say`Both outputs, that of the heads and that of the FFN, are added at once.`,
+    layer + 1 < c.nLayers
+      ? say`The residual stream that the next block reads.`
+      : say`The residual stream after the last block.`,
+  ],
+  more: (c, layer) => [
+    say`${blocks(c.nLayers - 1 - layer)} after`,
+    say`The same stages, each block with weights of its own.`,
+    OTHER_LAYER,
+  ],
+  final: (c) => [
+    [
+      c.finalNorm && say`Final ${NORM_NAMES[c.finalNormKind ?? c.norm]}`,
+      c.mlmHead && say`Head`,
+      c.pooler && say`Pooler`,
     ]
       .filter(Boolean)
       .join(', '),
-    formula: [c.finalNorm && formulas.norm(c, c.useFinalNorm, c.finalNormKind ?? c.norm), formulas.outputs(c)]
-      .filter(Boolean)
-      .join('; '),
-    words: [
-      c.finalNorm &&
-        `Rescales the residual stream for the last time.${c.useFinalNorm === false ? ` ${words.SILENT}` : ''}`,
-      words.outputs(c),
-    ]
-      .filter(Boolean)
-      .join(' '),
-  }),
-  head: (c) => ({
-    title: c.tieWordEmbeddings ? 'Scores (tied head)' : 'Scores (head)',
-    formula: formulas.head(c),
-    words: words.head(c),
-  }),
+    c.finalNorm && say`Rescales the residual stream for the last time.`,
+    c.finalNorm && c.useFinalNorm === false && SILENT,
+    c.mlmHead &&
+      say`One score for each token of the vocabulary at every position: which token belongs where [MASK] stands.`,
+    c.pooler && say`The pooler makes one vector for the whole text from the state of the first position.`,
+  ],
+  head: (c) => [
+    c.tieWordEmbeddings ? say`Scores (tied head)` : say`Scores (head)`,
+    c.tieWordEmbeddings
+      ? say`Multiplies by the embedding table again: one score for each token of the vocabulary, no new parameters.`
+      : say`One score for each token of the vocabulary.`,
+    c.dEmbed && say`Before that, a matrix maps the stream to ${int(c.dEmbed)} numbers.`,
+    (c.logitScale ?? 1) !== 1 && say`The scores are multiplied by ${factor(c.logitScale)}.`,
+    c.logitSoftcap > 0 && say`A soft cap keeps them between −${factor(c.logitSoftcap)} and ${factor(c.logitSoftcap)}.`,
+  ],
 };
+
+/** Title, formula and sentences of a stage. @param {string} id @param {any} c @param {number} layer */
+export function stageSaid(id, c, layer) {
+  const [title, ...words] = STAGES[id](c, layer);
+  return { title, formula: FORMULAS[id]?.(c, layer) ?? '', words: sentences(words) };
+}
 
 /** Names of the values of a stage. */
 export const VALUES = {
-  embedding: 'embedding',
-  position: 'position',
-  tokenType: 'token type',
-  pooled: 'pooled',
-  into: 'stream into the block',
-  read: 'what it reads',
-  normalised: (c) => (c.normGain === false ? 'normalised' : 'before the gain'),
-  q: (c) => (c.qkNorm ? 'q, before its norm' : 'q'),
-  k: (c) => (c.qkNorm ? 'k, before its norm' : 'k'),
+  embedding: say`embedding`,
+  position: say`position`,
+  tokenType: say`token type`,
+  pooled: say`pooled`,
+  into: say`stream into the block`,
+  read: say`what it reads`,
+  normalised: (c) => (c.normGain === false ? say`normalised` : say`before the gain`),
+  q: (c) => (c.qkNorm ? say`q, before its norm` : 'q'),
+  k: (c) => (c.qkNorm ? say`k, before its norm` : 'k'),
   v: 'v',
-  rotatedQ: 'q, rotated',
-  rotatedK: 'k, rotated',
-  z: 'z, the mixed values',
-  added: 'what is added',
-  after: 'the stream after it',
-  pre: (c) => (isGated(c) ? 'gate, before activation' : 'before activation'),
-  up: 'up',
-  post: (c) => (isGated(c) ? 'activated gate × up' : 'activation'),
-  router: 'router, before softmax',
-  experts: 'probability of each expert',
-  chosen: 'experts that were chosen',
-  sharedGate: 'gate of the shared expert',
-  stream: 'the stream after the block',
-  last: 'the stream after the last block',
-  encoded: 'output of the encoder',
+  rotatedQ: say`q, rotated`,
+  rotatedK: say`k, rotated`,
+  z: say`z, the mixed values`,
+  added: say`what is added`,
+  after: say`the stream after it`,
+  pre: (c) => (isGated(c) ? say`gate, before activation` : say`before activation`),
+  up: say`up`,
+  post: (c) => (isGated(c) ? say`activated gate × up` : say`activation`),
+  router: say`router, before softmax`,
+  experts: say`probability of each expert`,
+  chosen: say`experts that were chosen`,
+  sharedGate: say`gate of the shared expert`,
+  stream: say`the stream after the block`,
+  last: say`the stream after the last block`,
+  encoded: say`output of the encoder`,
 };

@@ -2,6 +2,7 @@
 // holds for the model that is loaded.
 import { PAGES_IN } from './pages_in.js';
 import { PAGES_OUT } from './pages_out.js';
+import { say } from '../state/language.js';
 
 /**
  * @typedef {import('../state/state.js').State} State
@@ -24,23 +25,23 @@ export const TEXTBOOK = [...PAGES_IN, ...PAGES_OUT];
 export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);
 
 export const TEXTBOOK_WORDS = {
-  title: 'Textbook',
-  about: 'one idea a page, with one thing to do and one question',
-  here: 'Here.',
-  task: 'Try it.',
-  done: 'Done ✓',
-  question: 'Question.',
-  answer: 'your answer',
-  check: 'Check',
-  right: (answer) => `Right: ${answer}.`,
-  wrong: 'Not yet. Look again, or try another answer.',
-  unknown: 'The question needs a text: write one first.',
-  answered: (n, all) => `${n} of ${all} questions answered`,
-  play: 'Play',
-  pause: 'Pause',
-  back: 'Back',
-  next: 'Next',
-  end: 'Done',
-  leave: 'Leave',
-  of: (i, n) => `${i} of ${n}`,
+  title: say`Textbook`,
+  about: say`one idea a page, with one thing to do and one question`,
+  here: say`Here.`,
+  task: say`Try it.`,
+  done: say`Done ✓`,
+  question: say`Question.`,
+  answer: say`your answer`,
+  check: say`Check`,
+  right: (answer) => say`Right: ${answer}.`,
+  wrong: say`Not yet. Look again, or try another answer.`,
+  unknown: say`The question needs a text: write one first.`,
+  answered: (n, all) => say`${n} of ${all} questions answered`,
+  play: say`Play`,
+  pause: say`Pause`,
+  back: say`Back`,
+  next: say`Next`,
+  end: say`Done`,
+  leave: say`Leave`,
+  of: (i, n) => say`${i} of ${n}`,
 };

@@ -3,86 +3,88 @@
 import { label, figures, int, percent, si } from './format.js';
 import { headName } from './inside.js';
 import { messageOf } from '../state/error_message.js';
+import { say } from '../state/language.js';
 
 export const TRAIN = {
-  title: 'Train your own',
-  about: 'a tiny model learns your text, in this tab',
-  teach: 'Teach it your own text in about half a minute',
-  start: 'Teach it this text',
-  again: 'Teach it again',
-  text: 'Text to learn',
-  file: 'Open a text file',
-  begins: 'samples begin',
-  settings: 'Model and training',
-  objective: 'It learns',
-  preset: 'Begin with',
-  custom: 'custom',
-  steps: 'as fit in 20 s',
-  every: 'ten times',
-  samples: 'Samples improve',
-  film: 'Heads form',
-  early: 'Rows are queries, columns keys. An untrained head attends to all earlier tokens alike.',
-  noHabit: 'No head attends to particular tokens yet.',
-  use: 'Use this model in the page',
+  title: say`Train your own`,
+  about: say`a tiny model learns your text, in this tab`,
+  teach: say`Teach it your own text in about half a minute`,
+  start: say`Teach it this text`,
+  again: say`Teach it again`,
+  text: say`Text to learn`,
+  file: say`Open a text file`,
+  begins: say`samples begin`,
+  settings: say`Model and training`,
+  objective: say`It learns`,
+  preset: say`Begin with`,
+  custom: say`custom`,
+  steps: say`as fit in 20 s`,
+  every: say`ten times`,
+  samples: say`Samples improve`,
+  film: say`Heads form`,
+  early: say`Rows are queries, columns keys. An untrained head attends to all earlier tokens alike.`,
+  noHabit: say`No head attends to particular tokens yet.`,
+  use: say`Use this model in the page`,
   status: {
-    idle: 'Training runs in this tab. Nothing leaves it.',
-    starting: 'Learning the vocabulary …',
-    timing: 'Measuring how fast this machine trains …',
-    running: 'Training.',
-    paused: (at) => `Paused at step ${at}.`,
-    stopped: (at) => `Stopped at step ${at}.`,
-    done: (at) => `Done, ${at} steps.`,
+    idle: say`Training runs in this tab. Nothing leaves it.`,
+    starting: say`Learning the vocabulary …`,
+    timing: say`Measuring how fast this machine trains …`,
+    running: say`Training.`,
+    paused: (at) => say`Paused at step ${at}.`,
+    stopped: (at) => say`Stopped at step ${at}.`,
+    done: (at) => say`Done, ${at} steps.`,
   },
-  download: (gguf) => (gguf ? 'Download GGUF' : 'Download its files'),
+  download: (gguf) => (gguf ? say`Download GGUF` : say`Download its files`),
   length: (characters, paragraphs) =>
-    `${int(characters)} characters${paragraphs > 1 ? `, ${int(paragraphs)} paragraphs` : ''}`,
-  tooLong: (name, size, most) => `${name} has ${si(size, 'B')}; at most ${si(most, 'B')} can be learnt here`,
-  folder: (name) => `${name} is a folder; what is learnt here is one text file`,
-  unreadable: (name, error) => `${name} could not be read: ${messageOf(error)}`,
+    say`${int(characters)} characters${paragraphs > 1 ? say`, ${int(paragraphs)} paragraphs` : ''}`,
+  tooLong: (name, size, most) => say`${name} has ${si(size, 'B')}; at most ${si(most, 'B')} can be learnt here`,
+  folder: (name) => say`${name} is a folder; what is learnt here is one text file`,
+  unreadable: (name, error) => say`${name} could not be read: ${messageOf(error)}`,
   /** FLOPs of a forward and a backward pass: three times those of the forward one. */
-  cost: (parameters, flops) => `${int(parameters)} parameters, about ${si(3 * flops, 'FLOP')} for each training token`,
-  named: (steps) => `trained here, ${steps} steps`,
+  cost: (parameters, flops) =>
+    say`${int(parameters)} parameters, about ${si(3 * flops, say`FLOP`)} for each training token`,
+  named: (steps) => say`trained here, ${steps} steps`,
 };
 
 /** Names of fields by their keys, in the order of the form. */
 export const SETTINGS = {
-  n_layers: 'layers',
-  n_heads: 'heads',
-  d_model: 'd_model',
-  vocab_size: 'vocabulary',
-  context_length: 'context',
+  n_layers: say`layers`,
+  n_heads: say`heads`,
+  d_model: say`d_model`,
+  vocab_size: say`vocabulary`,
+  context_length: say`context`,
 };
-export const NUMBERS = { steps: 'steps', every: 'sample every', seed: 'seed' };
+export const NUMBERS = { steps: say`steps`, every: say`sample every`, seed: say`seed` };
 /** @type {Record<import('../views/train/setup.js').Block, string>} */
 export const BLOCKS = {
-  modern: 'modern: RMSNorm, SwiGLU, rotary',
-  classical: 'GPT-2: LayerNorm, GELU, learned',
-  original: '2017: post-norm, ReLU, sinusoids',
+  modern: say`modern: RMSNorm, SwiGLU, rotary`,
+  classical: say`GPT-2: LayerNorm, GELU, learned`,
+  original: say`2017: post-norm, ReLU, sinusoids`,
 };
 
 /** What is predicted. @type {Record<import('../views/train/setup.js').Objective, string>} */
 export const OBJECTIVES = {
-  next: 'the next token (decoder)',
-  masked: 'masked tokens, 15 % of the text (encoder)',
-  pairs: 'a target for each source: lines of source, tab, target (encoder-decoder)',
+  next: say`the next token (decoder)`,
+  masked: say`masked tokens, 15 % of the text (encoder)`,
+  pairs: say`a target for each source: lines of source, tab, target (encoder-decoder)`,
 };
 
 /** The loss curve's words. */
 export const LOSS = {
-  training: 'training',
-  validation: 'validation, on text held out',
-  empty: 'Loss by step, empty before training',
+  training: say`training`,
+  validation: say`validation, on text held out`,
+  empty: say`Loss by step, empty before training`,
   heart: (step) =>
-    `The loss on text held out was least at step ${step} and has risen since: the model now learns its text by heart (overfitting).`,
-  guess: (vocabulary, nats) => `random guessing: ln ${int(vocabulary)} = ${figures(nats)}`,
-  unigram: (nats) => `token frequencies only: ${figures(nats)}`,
+    say`The loss on text held out was least at step ${step} and has risen since: the model now learns its text by heart (overfitting).`,
+  guess: (vocabulary, nats) => say`random guessing: ln ${int(vocabulary)} = ${figures(nats)}`,
+  unigram: (nats) => say`token frequencies only: ${figures(nats)}`,
   /**
    * @param {{ step: number, loss: number }} first
    * @param {{ step: number, loss: number }} last
    * @param {number | undefined} heldOut  nats a token
    */
   label: (first, last, heldOut) =>
-    `Training loss by step, ${figures(first.loss)} nats a token at step 1, ${figures(last.loss)} at step ${last.step}${heldOut === undefined ? '' : `; on text held out ${figures(heldOut)}`}`,
+    say`Training loss by step, ${figures(first.loss)} nats a token at step 1, ${figures(last.loss)} at step ${last.step}${heldOut === undefined ? '' : say`; on text held out ${figures(heldOut)}`}`,
 };
 
 /**
@@ -93,25 +95,30 @@ export const LOSS = {
  * @param {number} seconds left, 0: none or unknown
  */
 export const facts = (last, total, speed, seconds) => [
-  { name: 'step', value: last ? `${int(last.step)} of ${int(total)}` : '–' },
-  { name: 'loss', value: last ? `${figures(last.loss)} nats` : '–' },
-  { name: 'probability of the correct token', value: last ? percent(Math.exp(-last.loss)) : '–' },
-  { name: 'speed', value: last && speed ? `${si(speed)} tok/s` : '–' },
+  { name: say`step`, value: last ? say`${int(last.step)} of ${int(total)}` : '–' },
+  { name: say`loss`, value: last ? say`${figures(last.loss)} nats` : '–' },
+  { name: say`probability of the correct token`, value: last ? percent(Math.exp(-last.loss)) : '–' },
+  { name: say`speed`, value: last && speed ? say`${si(speed)} tok/s` : '–' },
   {
-    name: 'time left',
-    value: !last || !seconds ? '–' : seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`,
+    name: say`time left`,
+    value: !last || !seconds ? '–' : seconds < 90 ? `${Math.ceil(seconds)} s` : say`${Math.ceil(seconds / 60)} min`,
   },
 ];
 
 /** What a head attends to, in the order of HABITS. */
-export const HABIT_NAMES = ['itself', 'the token before', 'the first token', 'what followed the same token earlier'];
+export const HABIT_NAMES = [
+  say`itself`,
+  say`the token before`,
+  say`the first token`,
+  say`what followed the same token earlier`,
+];
 /** @param {import('../views/train/film.js').HeadLook} look */
 export const headLook = (look) =>
-  `${headName(look)}: ${HABIT_NAMES.map((name, i) => `${percent(look.habits[i])} on ${name}`).join(', ')}`;
+  `${headName(look)}: ${HABIT_NAMES.map((name, i) => say`${percent(look.habits[i])} on ${name}`).join(', ')}`;
 /**
  * @param {{ layer: number, head: number, habit: number, from: number, to: number }} grown
  * @param {number} first @param {number} last steps
  */
 export const habitGrown = ({ layer, head, habit, from, to }, first, last) =>
-  `Layer ${layer + 1}, head ${head + 1} now attends to ${HABIT_NAMES[habit]}: ${percent(from)} of its weight at step ${first}, ${percent(to)} at step ${last}.`;
+  say`Layer ${layer + 1}, head ${head + 1} now attends to ${HABIT_NAMES[habit]}: ${percent(from)} of its weight at step ${first}, ${percent(to)} at step ${last}.`;
 export const word = label;

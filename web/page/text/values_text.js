@@ -1,14 +1,15 @@
 // values_text.js - sentences about a tensor that is drawn as a picture
+import { say } from '../state/language.js';
 
 export const PICTURED = {
-  title: 'Values of this stage',
-  box: 'Values. Arrow keys move over the cells, Enter explains one.',
-  hint: 'Choose a value to see the terms that made it.',
-  asTable: 'As a table',
-  table: 'Table of values',
-  before: 'Previous numbers',
-  after: 'Next numbers',
-  none: 'This stage has no values to show.',
-  caption: (point) => `${point}, a row for each token`,
-  range: (from, to, width) => `${from} to ${to} of ${width}`,
+  title: say`Values of this stage`,
+  box: say`Values. Arrow keys move over the cells, Enter explains one.`,
+  hint: say`Choose a value to see the terms that made it.`,
+  asTable: say`As a table`,
+  table: say`Table of values`,
+  before: say`Previous numbers`,
+  after: say`Next numbers`,
+  none: say`This stage has no values to show.`,
+  caption: (point) => say`${point}, a row for each token`,
+  range: (from, to, width) => say`${from} to ${to} of ${width}`,
 };

@@ -1,15 +1,16 @@
 // write.js - sentences of the view in which text is written: prompt, text, next token, parameters in short
 
 import { figures, int, percent, quoted } from './format.js';
+import { say } from '../state/language.js';
 
 // -- next token -------------------------------------------------------------------------------------------------------
 
 export const NEXT = {
-  title: 'Next token',
-  none: 'an encoder predicts none',
-  masked: 'an encoder writes none. The logit lens of the view Inside has the word that belongs in the place of [MASK].',
-  columns: ['token', 'logit', '÷ T', 'softmax', 'cut'],
-  continueFrom: 'Click a word to continue from it.',
+  title: say`Next token`,
+  none: say`an encoder predicts none`,
+  masked: say`an encoder writes none. The logit lens of the view Inside has the word that belongs in the place of [MASK].`,
+  columns: [say`token`, say`logit`, '÷ T', say`softmax`, say`cut`],
+  continueFrom: say`Click a word to continue from it.`,
 };
 
 /**
@@ -17,7 +18,7 @@ export const NEXT = {
  * @param {number | null} entropy  bits, null where it is not known
  */
 export const afterToken = (token, entropy) =>
-  `after ${quoted(token)}${entropy === null ? '' : `, entropy ${figures(entropy)} bits`}`;
+  say`after ${quoted(token)}${entropy === null ? '' : say`, entropy ${figures(entropy)} bits`}`;
 
 /** @typedef {import('../state/state.js').State['sampler']} Sampler */
 
@@ -30,54 +31,55 @@ export function passing(sampler, { drawable, size }) {
   if (drawable === null || size === null) return NEXT.continueFrom;
   const which =
     drawable === size
-      ? `All ${int(size)} can be drawn`
-      : `${int(drawable)} of ${int(size)} can be drawn (${cutBy(sampler, drawable)})`;
+      ? say`All ${int(size)} can be drawn`
+      : say`${int(drawable)} of ${int(size)} can be drawn (${cutBy(sampler, drawable)})`;
   return `${which}. ${NEXT.continueFrom}`;
 }
 
 /** What leaves the others out. @param {Sampler} sampler */
 export const cutBy = ({ temperature, topK, topP }, drawable) =>
-  temperature === 0 ? 'T = 0' : topP === 1 || (topK > 0 && (drawable ?? 0) >= topK) ? 'top-k' : 'top-p';
+  temperature === 0 ? 'T = 0' : topP === 1 || (topK > 0 && (drawable ?? 0) >= topK) ? say`top-k` : say`top-p`;
 
 /**
  * One candidate as a screen reader reads it, after its word.
  * @param {import('../state/next_token.js').Candidate} candidate
  */
 export function candidateSaid({ model, sampled }, drawn) {
-  const sampler = sampled === null ? '' : sampled === 0 ? ', excluded by the sampler' : `, sampler ${percent(sampled)}`;
-  return `${percent(model)} by the model${sampler}${drawn ? ', drawn' : ', continue from it'}`;
+  const sampler =
+    sampled === null ? '' : sampled === 0 ? say`, excluded by the sampler` : say`, sampler ${percent(sampled)}`;
+  return say`${percent(model)} by the model${sampler}${drawn ? say`, drawn` : say`, continue from it`}`;
 }
 
 // -- text -------------------------------------------------------------------------------------------------------------
 
 export const TEXT = {
-  title: 'Text',
-  tokens: 'Tokens of the text',
-  expected: 'expected',
-  surprising: 'surprising',
-  arcs: 'Where the chosen head looks',
-  copyLink: 'Copy link',
-  copyProgram: 'Copy as JavaScript',
-  saveJson: 'Save as JSON',
-  startOver: 'Start over',
-  keep: 'Keep this run',
+  title: say`Text`,
+  tokens: say`Tokens of the text`,
+  expected: say`expected`,
+  surprising: say`surprising`,
+  arcs: say`Where the chosen head looks`,
+  copyLink: say`Copy link`,
+  copyProgram: say`Copy as JavaScript`,
+  saveJson: say`Save as JSON`,
+  startOver: say`Start over`,
+  keep: say`Keep this run`,
 };
 
 const REASON = {
-  maxTokens: 'max tokens',
-  eos: 'the end of the story',
-  stop: 'a stop text',
-  contextFull: 'the end of the context',
+  maxTokens: say`max tokens`,
+  eos: say`the end of the story`,
+  stop: say`a stop text`,
+  contextFull: say`the end of the context`,
 };
 
-const speedSaid = (v) => (v ? `, ${v < 100 ? figures(v) : int(v)} tokens per second` : '');
+const speedSaid = (v) => (v ? say`, ${v < 100 ? figures(v) : int(v)} tokens per second` : '');
 
 /** @type {(written: number, speed: number) => string} */
-export const pausedSaid = (written, speed) => `Paused after ${written} tokens${speedSaid(speed)}`;
+export const pausedSaid = (written, speed) => say`Paused after ${written} tokens${speedSaid(speed)}`;
 
 /** @type {(reason: string) => typeof pausedSaid} */
 export const endedSaid = (reason) => (written, speed) =>
-  `Ended at ${REASON[reason] ?? reason} after ${written} tokens${speedSaid(speed)}`;
+  say`Ended at ${REASON[reason] ?? reason} after ${written} tokens${speedSaid(speed)}`;
 
 /**
  * Why the text ends here, beside it; '' where it may go on.
@@ -87,11 +89,11 @@ export function ended({ status, stopReason, maxTokens, model }) {
   if (status !== 'done') return '';
   switch (stopReason) {
     case 'contextFull':
-      return `Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`;
+      return say`Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`;
     case 'maxTokens':
-      return `Stopped at max tokens, ${int(maxTokens)}.`;
+      return say`Stopped at max tokens, ${int(maxTokens)}.`;
     case 'eos':
-      return 'The model ended the text.';
+      return say`The model ended the text.`;
     default:
       return '';
   }
@@ -103,31 +105,31 @@ export function ended({ status, stopReason, maxTokens, model }) {
  */
 export const tokenSaid = (token, position) =>
   token
-    ? `${quoted(token)} · position ${position} · id ${token.id}${token.logprob === null ? '' : `, probability ${percent(Math.exp(token.logprob))}`}`
+    ? say`${quoted(token)} · position ${position} · id ${token.id}${token.logprob === null ? '' : say`, probability ${percent(Math.exp(token.logprob))}`}`
     : '';
 
 // -- previous versions ------------------------------------------------------------------------------------------------
 
 export const VERSIONS = {
-  list: 'Previous versions',
-  compare: 'Compare',
-  compared: 'Two versions compared',
-  names: ['This version', 'Previous version'],
-  empty: 'nothing is written here',
+  list: say`Previous versions`,
+  compare: say`Compare`,
+  compared: say`Two versions compared`,
+  names: [say`This version`, say`Previous version`],
+  empty: say`nothing is written here`,
 };
 
 /** @param {import('../state/state.js').Token} token */
-export const backTo = (token) => `Back to ${quoted(token)}`;
+export const backTo = (token) => say`Back to ${quoted(token)}`;
 
 /** @param {number[]} bits  of each token */
 export function likelihoodSaid(bits) {
   if (!bits.length) return VERSIONS.empty;
   const sum = bits.reduce((a, b) => a + b, 0);
-  return `log₂ p = ${figures(-sum)} over ${bits.length} token${bits.length === 1 ? '' : 's'}, ${figures(sum / bits.length)} bits each`;
+  return say`log₂ p = ${figures(-sum)} over ${bits.length} token${bits.length === 1 ? '' : 's'}, ${figures(sum / bits.length)} bits each`;
 }
 
 /** @param {import('../state/state.js').Token} token */
-export const bitsSaid = (token, bits) => `${quoted(token)}: ${figures(bits)} bits`;
+export const bitsSaid = (token, bits) => say`${quoted(token)}: ${figures(bits)} bits`;
 
 /**
  * Where two texts part and which the model finds likelier.
@@ -140,26 +142,26 @@ export function partingSaid(texts, bits, at) {
   const sum = (list) => list.slice(0, n).reduce((a, b) => a + b, 0);
   const by = sum(bits[1]) - sum(bits[0]);
   const first = (i) => `${quoted(texts[i][at])} ${percent(2 ** -bits[i][0])}`;
-  return `They part after ${quoted(texts[0][at - 1])}: the model gave ${first(0)}, ${first(1)}. Over the ${n === 1 ? 'one token' : `${n} tokens`} that both have, ${by >= 0 ? 'this version' : 'the previous version'} is more likely, by ${figures(Math.abs(by))} bits.`;
+  return say`They part after ${quoted(texts[0][at - 1])}: the model gave ${first(0)}, ${first(1)}. Over the ${n === 1 ? say`one token` : say`${n} tokens`} that both have, ${by >= 0 ? say`this version` : say`the previous version`} is more likely, by ${figures(Math.abs(by))} bits.`;
 }
 
 // -- prompt -----------------------------------------------------------------------------------------------------------
 
 export const PROMPT = {
-  title: 'Prompt and sampling',
-  prompt: 'Prompt',
-  placeholder: 'Write the beginning of a story',
-  show: 'Show me how it works',
-  step: 'Step',
-  stop: 'Stop',
-  examples: 'Example prompts',
-  reads: 'reads',
-  sources: 'Examples',
+  title: say`Prompt and sampling`,
+  prompt: say`Prompt`,
+  placeholder: say`Write the beginning of a story`,
+  show: say`Show me how it works`,
+  step: say`Step`,
+  stop: say`Stop`,
+  examples: say`Example prompts`,
+  reads: say`reads`,
+  sources: say`Examples`,
 };
 
 /** @param {import('../state/state.js').State['run']['status']} status */
 export const goSaid = (status, written) =>
-  status === 'paused' && written ? 'Continue' : status === 'done' ? 'Run again' : 'Run';
+  status === 'paused' && written ? say`Continue` : status === 'done' ? say`Run again` : say`Run`;
 
 const STORIES = ['The dragon was sad because', 'Tom and Sue went to the park', 'One day, a girl lost her'];
 const ANY = ['Once upon a time', 'In the morning', '1, 2, 3, 4,']; // nothing that only large models know
@@ -172,39 +174,38 @@ export const examplePrompts = (model) =>
   !model || model.wordless ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
 
 export const SAMPLING = {
-  temperature: 'temperature',
-  topK: 'top-k',
-  topP: 'top-p',
-  seed: 'seed',
-  newSeed: 'New seed',
-  maxTokens: 'max tokens',
-  past: 'continue after end-of-story',
-  pace: 'pace',
-  threads: 'several threads',
-  threadsHow:
-    'This host does not send the two headers that threads need; the service worker adds them. The page loads again.',
+  temperature: say`temperature`,
+  topK: say`top-k`,
+  topP: say`top-p`,
+  seed: say`seed`,
+  newSeed: say`New seed`,
+  maxTokens: say`max tokens`,
+  past: say`continue after end-of-story`,
+  pace: say`pace`,
+  threads: say`several threads`,
+  threadsHow: say`This host does not send the two headers that threads need; the service worker adds them. The page loads again.`,
 };
 
 export const PACES = /** @type {const} */ ([
-  { key: 'reading', name: 'reading speed' },
-  { key: 'fast', name: 'full speed' },
-  { key: 'step', name: 'one token at a time' },
+  { key: 'reading', name: say`reading speed` },
+  { key: 'fast', name: say`full speed` },
+  { key: 'step', name: say`one token at a time` },
 ]);
 
-export const temperatureSaid = (t) => (t === 0 ? '0, greedy' : t.toFixed(2));
-export const topKSaid = (k) => (k === 0 ? 'off' : String(k));
-export const topPSaid = (p) => (p === 1 ? 'off' : p.toFixed(2));
+export const temperatureSaid = (t) => (t === 0 ? say`0, greedy` : t.toFixed(2));
+export const topKSaid = (k) => (k === 0 ? say`off` : String(k));
+export const topPSaid = (p) => (p === 1 ? say`off` : p.toFixed(2));
 
 /** Names the fold of everything else. @param {Sampler} sampler */
-export const foldSaid = ({ temperature }) => `Temperature ${temperatureSaid(temperature)}`;
+export const foldSaid = ({ temperature }) => say`Temperature ${temperatureSaid(temperature)}`;
 
 // -- a run that is kept -----------------------------------------------------------------------------------------------
 
 export const KEPT = {
-  title: 'Two runs',
-  about: 'change the temperature, the seed, the prompt or the model, and run again',
-  forget: 'Forget the kept run',
+  title: say`Two runs`,
+  about: say`change the temperature, the seed, the prompt or the model, and run again`,
+  forget: say`Forget the kept run`,
 };
 
 export const runSaid = (name, { model, temperature, seed }) =>
-  `${name}: ${model}, temperature ${temperatureSaid(temperature)}, seed ${seed}`;
+  say`${name}: ${model}, temperature ${temperatureSaid(temperature)}, seed ${seed}`;

@@ -3,7 +3,7 @@
 import { addsPositions, hasFfn, normsBefore, normsOutput } from '../../state/architecture.js';
 import { FLOW } from '../../text/compare.js';
 import { percent } from '../../text/format.js';
-import { NORM_NAMES } from '../../text/stage_words.js';
+import { NORM_NAMES } from '../../text/ffn.js';
 import { same } from './build_fields.js';
 
 /**

@@ -1,15 +1,14 @@
 // facts.js - the numbers of the chosen token in one pass, for the pages of the textbook
-import { hasExperts } from '../../state/architecture.js';
+import { hasExperts, windowOf } from '../../state/architecture.js';
 import { blockPoint } from '../../state/points.js';
 import { probabilities } from './prediction.js';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
-/** @typedef {import('../../text/here.js').Facts} Facts */
 
 /**
  * Reads them from a text that rests.
  * @param {{ page: Readonly<import('../../state/state.js').State>, set: (patch: any) => void, run: any }} context
- * @returns {Promise<Facts | null>} null: there is no text
+ * @returns null: there is no text
  */
 export async function readFacts({ page, set, run }) {
   await run.wantRows();
@@ -34,7 +33,7 @@ export async function readFacts({ page, set, run }) {
     ...head,
     ...valuesOf(captured, points, position),
     attended: attendedMost(row, tokens, 2),
-    keys: row?.length ?? position + 1,
+    keys: Math.min(row?.length ?? position + 1, windowOf(model.config, head.layer) || Infinity),
     best: best && logits ? { ...best, logit: logits[best.id], text: page.text.words.get(best.id) ?? '' } : null,
     sampler: page.sampler,
     drawn: next ? { id: next.id, text: next.text, p: next.logprob === null ? null : Math.exp(next.logprob) } : null,
@@ -68,7 +67,6 @@ const norm = (/** @type {Float32Array | null} */ row) => row && Math.hypot(...ro
 /**
  * @param {Record<string, Tensor>} captured  by point
  * @param {ReturnType<typeof pointsOf>} points
- * @returns {Pick<Facts, 'embedding' | 'norms' | 'active'>}
  */
 export function valuesOf(captured, points, position) {
   const row = (/** @type {keyof typeof points} */ name) => rowOf(captured[points[name] ?? ''], position);

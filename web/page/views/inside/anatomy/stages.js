@@ -1,7 +1,7 @@
 // stages.js - the stages of one forward pass, as the loaded architecture has them: the shape of what each makes, its
 // weights, its operations, and where its values can be read
 import { blockPoint } from '../../../state/points.js';
-import { STAGES, VALUES } from '../../../text/stages_text.js';
+import { VALUES, stageSaid } from '../../../text/stages_text.js';
 import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
 
 /**
@@ -61,7 +61,7 @@ export function stagesOf(c, rows, layer, n, m) {
     .filter(({ id }) => has(id))
     .map((part) => ({
       ...part,
-      ...STAGES[part.id](c, layer),
+      ...stageSaid(part.id, c, layer),
       params: rows.reduce((sum, r) => sum + (!r.tiedTo && stageOfWeight(c, r, layer) === part.id ? r.count : 0), 0),
     }));
 }
