@@ -1,0 +1,28 @@
+// languages.test.js - the catalogues of the page's languages fit its sentences; `say` puts values in their places
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LANGUAGES, say } from '../../web/page/state/language.js';
+import { CATALOGUES, SENTENCES } from '../sentences.js';
+
+const all = new Set(Object.values(SENTENCES).flat());
+const values = (/** @type {string} */ text) => (text.match(/\{\d\}/g) ?? []).sort();
+
+test('every language but English has a catalogue, and every catalogue is a language', () => {
+  assert.deepEqual(['en', ...Object.keys(CATALOGUES)].sort(), Object.keys(LANGUAGES).sort());
+});
+
+for (const [language, catalogue] of Object.entries(CATALOGUES)) {
+  test(`${language}: every sentence is one of the page, with all its values`, () => {
+    assert.deepEqual(
+      Object.keys(catalogue).filter((sentence) => !all.has(sentence)),
+      [],
+    );
+    for (const [sentence, translation] of Object.entries(catalogue))
+      assert.deepEqual([...new Set(values(translation))], [...new Set(values(sentence))], sentence);
+  });
+}
+
+test('a sentence has at most ten values, and English is as it stands', () => {
+  for (const sentence of all) assert.doesNotMatch(sentence, /\{\d\d\}/);
+  assert.equal(say`${1} of ${'{0}'}\n`, '1 of {0}\n');
+});
