@@ -29,7 +29,7 @@ import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
 import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/load_options.js';
 import { Model } from './model_handle.js';
-import { prefetch, prefetchable } from './worker/prefetch.js';
+import { prefetch, prefetchable } from './worker/relay.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
 import { startWorker } from './worker/start.js';
 import { Tokenizer } from './tokenizer.js';

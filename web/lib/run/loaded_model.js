@@ -27,7 +27,7 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  *   threads.js
  * @property {string} [helper]  address of the worker's file, which helper threads run too
  * @property {{url: string, port: MessagePort}} [prefetched]  the caller's side of load: the model's file, which was
- *   requested already (worker/prefetch.js)
+ *   requested already (worker/relay.js)
  * @property {typeof globalThis.fetch} [prefetchedFetch]  the worker's side of load: its requests, with that file
  * @property {Promise<WebAssembly.Module>} [engine]  load and create: the compiled binary
  */

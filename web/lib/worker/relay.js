@@ -1,8 +1,40 @@
-// relay.js - lets a worker use functions of the caller: fetch, and the names of tensors
+// relay.js - what the caller's side does for a worker: it requests the model's file while the worker starts, and calls
+// the caller's functions, fetch and names
 //
-// The caller's side makes the request, and the worker's side reads the body by messages.
+// A browser needs tens of milliseconds to start a worker. The bytes of a file are posted in few buffers; for each one
+// that the worker's side has read it posts a buffer or null back.
 import { packError, unpackError } from '../base/failure.js';
 import { checkedResponse, checkedChunk } from '../base/checks.js';
+
+/** Size of a buffer: few enough bytes to stay in the processor's cache. */
+const BUFFER_BYTES = 1 << 18;
+/** Buffers in use, and so the most chunks that wait for the worker. */
+const BUFFERS = 4;
+
+/**
+ * The address to request early; undefined where only the worker can know the request: for folders, the hub, caches,
+ * headers.
+ * @param {any} source  as checked by input/load_options.js
+ * @param {Record<string, any>} options
+ * @returns {string | undefined}
+ */
+export function prefetchable(source, { fetch, cache = 'none', sha256, headers, token }) {
+  const url = String(source?.weights ?? source);
+  const isPlain = fetch === undefined && cache === 'none' && !(sha256 ?? headers ?? token);
+  return isPlain && /^https?:.*[^/]$/.test(url) && !Array.isArray(source?.weights) ? url : undefined;
+}
+
+/**
+ * The caller's side: request a file.
+ * @param {string} url
+ * @param {AbortSignal} [signal]
+ * @returns {{url: string, port: MessagePort, close: () => void}} port: for prefetchedFetch, to be transferred; close:
+ *   ends the request where it was not read to its end
+ */
+export function prefetch(url, signal) {
+  const { port1, port2 } = new MessageChannel();
+  return { url, port: port2, close: postResponse(port1, url, () => fetch(url, { signal }), true) };
+}
 
 /**
  * The caller's side: make a request for a worker.
@@ -10,37 +42,91 @@ import { checkedResponse, checkedChunk } from '../base/checks.js';
  * @param {typeof globalThis.fetch} fetch
  * @param {AbortSignal} [signal]
  */
-export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
-  /** @param {any} error */
-  const fail = (error) => port.postMessage({ error: packError(error) });
-  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
-  let reader;
-  port.onmessage = ({ data }) => {
-    if (data === 'cancel') {
-      reader?.cancel().catch(() => {});
-      port.close();
-    } else if (reader) {
-      reader
-        .read()
-        .then(({ done, value }) => port.postMessage({ done, value: done ? undefined : checkedChunk(value, url) }))
-        .catch(fail);
-    } else {
-      port.postMessage({ done: true });
-    }
+export function answerFetch({ fetch: url, init, port }, fetch, signal) {
+  postResponse(port, url, () => fetch(url, { ...init, signal }), false);
+}
+
+/**
+ * Post a response to the worker's side: its head, then chunks while buffers are free.
+ * @param {MessagePort} port
+ * @param {string} url
+ * @param {() => Promise<Response>} request
+ * @param {boolean} own  whether the request is the platform's; the buffers of a caller's chunks stay the caller's
+ * @returns {() => void}  ends the request
+ */
+function postResponse(port, url, request, own) {
+  /** Buffers to read into; null: a chunk in another buffer may follow. @type {(ArrayBuffer | null)[]} */
+  const free = Array(BUFFERS).fill(null);
+  let wake = () => {};
+  let cancel = () => {};
+  let closed = false;
+  const close = () => {
+    closed = true;
+    port.close();
+    cancel();
+    wake();
   };
+  port.onmessage = ({ data }) => {
+    if (data === 'cancel') return close();
+    free.push(data);
+    wake();
+  };
+  const send = async () => {
+    const response = checkedResponse(await request(), url);
+    const { status, statusText, headers, type, body } = response;
+    port.postMessage({ status, statusText, headers: [...headers], type, url: response.url });
+    const { reader, read } = readerOf(body, own);
+    cancel = () => void reader?.cancel().catch(() => {});
+    while (!closed) {
+      if (!free.length)
+        await new Promise((resolve) => {
+          wake = () => resolve(undefined);
+        });
+      const { done, value } = closed ? { done: true, value: undefined } : await read(free.shift());
+      if (done) return closed ? cancel() : port.postMessage({ done });
+      const chunk = checkedChunk(value, url);
+      port.postMessage({ value: chunk }, own ? [chunk.buffer] : []);
+    }
+    cancel();
+  };
+  send().catch((error) => port.postMessage({ error: packError(error) }));
+  return close;
+}
+
+/**
+ * Reads a body, into given buffers where the browser can.
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} body
+ * @param {boolean} own
+ */
+function readerOf(body, own) {
   try {
-    const response = checkedResponse(await fetch(url, { ...init, signal }), url);
-    reader = response.body?.getReader();
-    port.postMessage({
-      status: response.status,
-      statusText: response.statusText,
-      headers: [...response.headers],
-      url: response.url,
-      type: response.type,
-    });
-  } catch (error) {
-    fail(error);
+    const reader = own ? body?.getReader({ mode: 'byob' }) : undefined;
+    if (reader)
+      return {
+        reader,
+        read: (/** @type {ArrayBuffer | null | undefined} */ buffer) =>
+          reader.read(new Uint8Array(buffer ?? new ArrayBuffer(BUFFER_BYTES))),
+      };
+  } catch {
+    // no stream of bytes
   }
+  const reader = body?.getReader();
+  return { reader, read: async () => reader?.read() ?? { done: true, value: undefined } };
+}
+
+/**
+ * The worker's side: a fetch function whose first request of the address is answered with what the caller's side
+ * receives. A chunk of its body is valid until the next one is requested.
+ * @param {{url: string, port: MessagePort}} prefetched
+ * @returns {typeof globalThis.fetch}
+ */
+export function prefetchedFetch({ url, port }) {
+  let used = false;
+  return async (input, init) => {
+    if (used || String(input) !== url) return fetch(input, init);
+    used = true;
+    return responseFrom(port, true).catch(() => fetch(input, init));
+  };
 }
 
 /**
@@ -49,56 +135,72 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
  * @returns {typeof globalThis.fetch}
  */
 export function relayedFetch(post) {
-  return (input, init = {}) => {
-    const url = String(input);
+  return (input, { method, redirect, headers, signal } = {}) => {
     const { port1, port2 } = new MessageChannel();
-    const headers = [...new Headers(init.headers)];
-    post({ fetch: url, init: { method: init.method, redirect: init.redirect, headers }, port: port2 }, [port2]);
-    const { signal } = init;
-    const next = () =>
-      new Promise((resolve, reject) => {
-        const abort = () => {
-          port1.postMessage('cancel');
-          reject(signal?.reason);
-        };
-        signal?.addEventListener('abort', abort, { once: true });
-        port1.onmessage = ({ data }) => {
-          signal?.removeEventListener('abort', abort);
-          if (data.error) reject(unpackError(data.error));
-          else resolve(data);
-        };
-      });
-    return next().then((/** @type {any} */ head) => {
-      const body =
-        head.status === 204 || head.status === 304
-          ? null
-          : new ReadableStream(
-              {
-                async pull(controller) {
-                  const chunk = next();
-                  port1.postMessage('next');
-                  const { done, value } = /** @type {any} */ (await chunk);
-                  if (done) {
-                    controller.close();
-                    port1.close();
-                  } else controller.enqueue(value);
-                },
-                cancel() {
-                  port1.postMessage('cancel');
-                },
-              },
-              { highWaterMark: 1 },
-            );
-      const response = new Response(body, {
-        status: head.status || 200,
-        statusText: head.statusText,
-        headers: head.headers,
-      });
-      // An opaque redirect has status 0, with which no Response can be constructed.
-      if (!head.status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } });
-      return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
-    });
+    post({ fetch: String(input), init: { method, redirect, headers: [...new Headers(headers)] }, port: port2 }, [
+      port2,
+    ]);
+    return responseFrom(port1, false, signal);
   };
+}
+
+/**
+ * The response that the caller's side posts.
+ * @param {MessagePort} port
+ * @param {boolean} returns  whether the buffer of a chunk is posted back when the next one is requested
+ * @param {AbortSignal | null} [signal]
+ */
+async function responseFrom(port, returns, signal) {
+  /** @type {any[]} */
+  const arrived = [];
+  let wake = () => {};
+  const cancel = () => port.postMessage('cancel');
+  const abort = () => {
+    cancel();
+    wake();
+  };
+  signal?.addEventListener('abort', abort, { once: true });
+  port.onmessage = ({ data }) => {
+    arrived.push(data);
+    wake();
+  };
+  const end = () => {
+    signal?.removeEventListener('abort', abort);
+    port.close();
+  };
+  const next = async () => {
+    while (!arrived.length && !signal?.aborted)
+      await new Promise((resolve) => {
+        wake = () => resolve(undefined);
+      });
+    signal?.throwIfAborted();
+    const message = arrived.shift();
+    if (message.error || message.done) end();
+    if (message.error) throw unpackError(message.error);
+    return message;
+  };
+  const { status, statusText, headers, url, type } = await next();
+  /** @type {Uint8Array<ArrayBuffer> | null} */
+  let last = null;
+  const body = new ReadableStream(
+    {
+      async pull(controller) {
+        if (last) port.postMessage(returns ? last.buffer : null, returns ? [last.buffer] : []);
+        const { done, value } = await next();
+        last = value;
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel,
+    },
+    { highWaterMark: 0 },
+  );
+  const isEmpty = [204, 205, 304].includes(status);
+  if (isEmpty) end();
+  const response = new Response(isEmpty ? null : body, { status: status || 200, statusText, headers });
+  // An opaque redirect has status 0, with which no Response can be constructed.
+  if (!status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } });
+  return Object.defineProperties(response, { url: { value: url }, type: { value: type } });
 }
 
 /**
@@ -107,11 +209,12 @@ export function relayedFetch(post) {
  * @param {(names: string[]) => Promise<any>} rename
  */
 export async function answerRename({ rename: names, port }, rename) {
-  try {
-    port.postMessage({ names: await rename(names) });
-  } catch (error) {
-    port.postMessage({ error: packError(error) });
-  }
+  port.postMessage(
+    await rename(names).then(
+      (answers) => ({ names: answers }),
+      (error) => ({ error: packError(error) }),
+    ),
+  );
 }
 
 /**

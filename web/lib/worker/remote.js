@@ -9,6 +9,7 @@
 // the reader has consumed them. Arrays in answers are transferred.
 import { unpackError } from '../base/failure.js';
 import { GlassformerError, publicError, messageOf } from '../base/errors.js';
+import { answerFetch, answerRename } from './relay.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /**
@@ -207,17 +208,8 @@ export class WorkerModel {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch || m.rename)
-            return import('./relay.js')
-              .then(({ answerFetch, answerRename }) =>
-                m.fetch
-                  ? answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)
-                  : answerRename(m, /** @type {NonNullable<Hooks['rename']>} */ (rename)),
-              )
-              .catch((error) => {
-                end();
-                reject(publicError(error, signal));
-              });
+          if (m.fetch && fetch) return answerFetch(m, fetch, signal);
+          if (m.rename && rename) return answerRename(m, rename);
           end();
           if (m.error) reject(receivedError(m.error, signal));
           else resolve(m.value);

@@ -1,6 +1,6 @@
 // worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
 import { createModel, loadModel } from '../run/load_model.js';
-import { prefetchedFetch } from './prefetched.js';
+import { prefetchedFetch, relayedFetch, relayedRename } from './relay.js';
 import { listen, port, post, postError, watched } from './port.js';
 import { help } from '../engine/thread.js';
 
@@ -75,8 +75,8 @@ async function open(id, call, method, args, hooks) {
     prefetchedFetch: hooks.prefetched && prefetchedFetch(hooks.prefetched),
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
     onHelper: (helperPort) => port.postMessage({ helperPort }, [helperPort]),
-    fetch: hooks.fetch ? (await import('./relay.js')).relayedFetch(send) : undefined,
-    rename: hooks.rename ? (await import('./relay.js')).relayedRename(send) : undefined,
+    fetch: hooks.fetch ? relayedFetch(send) : undefined,
+    rename: hooks.rename ? relayedRename(send) : undefined,
   });
   await watched;
   post({ id, value: model.info(), memory: model.memory() });
