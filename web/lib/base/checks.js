@@ -278,20 +278,37 @@ export function fileOrObject(value, what) {
  */
 
 /**
- * A check for a number, a boolean or a short text. The range is checked where the option is used.
- * @param {string} expected
+ * The check of a value for which a test holds.
+ * @param {string} expected  for the message
+ * @param {(value: any) => boolean} fits
  * @returns {OptionCheck}
  */
-const scalar = (expected) => (value, name) => {
-  const kind = typeof value;
-  const fine =
-    value === null ||
-    kind === 'number' ||
-    kind === 'boolean' ||
-    kind === 'bigint' ||
-    (kind === 'string' && value.length <= LIMITS.word);
-  return fine ? value : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
-};
+export const such = (expected, fits) => (value, name) =>
+  fits(value) ? value : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
+/**
+ * A check that takes null for an absent option.
+ * @param {OptionCheck} check
+ * @returns {OptionCheck}
+ */
+export const optional = (check) => (value, name, limits) => (value === null ? undefined : check(value, name, limits));
+/**
+ * The check of one of some words.
+ * @param {string[]} words
+ */
+export const oneOf = (...words) => such(`one of ${words.join(', ')}`, (value) => words.includes(value));
+
+/**
+ * A check for a number, a boolean or a short text. The range is checked where the option is used.
+ * @param {string} expected
+ */
+const scalar = (expected) =>
+  such(
+    expected,
+    (value) =>
+      value === null ||
+      ['number', 'boolean', 'bigint'].includes(typeof value) ||
+      (typeof value === 'string' && value.length <= LIMITS.word),
+  );
 /**
  * Accepts everything: the option is checked where it is used.
  * @type {OptionCheck}
@@ -299,24 +316,13 @@ const scalar = (expected) => (value, name) => {
 export const anything = (value) => value;
 export const number = scalar('a number');
 export const word = scalar(`a text of at most ${LIMITS.word} characters`);
-/** @type {OptionCheck} */
-export const flag = (value, name) =>
-  typeof value === 'boolean' ? value : fail('bad-option', `${name} is ${show(value)}, expected true or false`);
-/** @type {OptionCheck} */
-export const callback = (value, name) =>
-  value === null || typeof value === 'function'
-    ? (value ?? undefined)
-    : fail('bad-option', `${name} is ${show(value)}, expected a function`);
-/** @type {OptionCheck} */
-export const signal = (value, name) => {
-  if (value === null) return undefined;
-  const fine =
-    typeof value === 'object' &&
-    typeof value.addEventListener === 'function' &&
-    typeof value.removeEventListener === 'function' &&
-    typeof value.throwIfAborted === 'function';
-  return fine ? value : fail('bad-option', `${name} is ${show(value)}, expected an AbortSignal`);
-};
+export const flag = such('true or false', (value) => typeof value === 'boolean');
+export const callback = optional(such('a function', (value) => typeof value === 'function'));
+export const signal = optional(
+  such('an AbortSignal', (value) =>
+    ['addEventListener', 'removeEventListener', 'throwIfAborted'].every((name) => typeof value?.[name] === 'function'),
+  ),
+);
 
 /**
  * The options of a call, checked and copied. An unknown name is refused.
@@ -335,8 +341,9 @@ export function checkedOptions(call, options, checks, limits) {
       fail('bad-option', `the options of ${call} are ${show(options)}, expected an object`);
     for (const [name, check] of Object.entries(checks)) {
       readValue(name, () => {
-        const value = options[name];
-        if (value !== undefined) out[name] = check(value, name, limits);
+        const given = options[name];
+        const value = given === undefined ? undefined : check(given, name, limits);
+        if (value !== undefined) out[name] = value;
       });
     }
     for (const name of Object.keys(options))

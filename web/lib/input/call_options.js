@@ -1,7 +1,7 @@
 // call_options.js - checks the types, sizes and ranges of the options of a model's calls
 import { fail, show } from '../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
-import { numberInRange as inRange } from './options.js';
+import { numberInRange as inRange, within } from './options.js';
 import {
   LIMITS,
   checkedOptions,
@@ -12,20 +12,20 @@ import {
   isUint8Array,
   jsonCopy,
   number,
+  oneOf,
+  optional,
   readValue,
   signal,
   stableBytes,
+  such,
   word,
 } from '../base/checks.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
 /** @import { Limits } from './arguments.js' */
 
-/**
- * The encoder's input.
- * @type {OptionCheck}
- */
-const source = (value, name, limits) => (value === null ? undefined : checkedInput(value, 'source', limits, true));
+/** The encoder's input. */
+const source = optional((value, name, limits) => checkedInput(value, 'source', limits, true));
 
 /**
  * A function that throws the error for an option with too many entries.
@@ -40,19 +40,16 @@ const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entr
  * @param {(entry: any, at: string, limits: Limits) => any[]} list  reads one list; `at` is its name, for messages
  * @param {(values: any[], at: string) => any} values  checks and copies its entries
  * @param {boolean} [gaps]  whether an input may have none
- * @returns {OptionCheck}
  */
-const perPosition =
-  (list, values, gaps = false) =>
-  (value, name, limits) => {
-    if (value === null) return undefined;
+const perPosition = (list, values, gaps = false) =>
+  optional((value, name, limits) => {
     const entries = list(value, name, limits);
     if (!entries.some((x) => typeof x === 'object' && x !== null)) return values(entries, name);
     return entries.map((entry, i) => {
       const at = `${name}[${i}]`;
       return gaps && (entry ?? null) === null ? undefined : values(list(entry, at, limits), at);
     });
-  };
+  });
 /** A mask, 0 or 1 for each position. */
 const mask = perPosition(
   (entry, at, { source: most }) =>
@@ -100,9 +97,7 @@ function texts(name, value, most, length) {
 
 /** @type {OptionCheck} */
 const capture = (value, name) => texts(name, value, LIMITS.names, LIMITS.word);
-/** @type {OptionCheck} */
-const stop = (value, name) => {
-  if (value === null) return undefined;
+const stop = optional((value, name) => {
   const list =
     typeof value === 'string'
       ? [value]
@@ -117,7 +112,7 @@ const stop = (value, name) => {
         `${name} is ${show(value)}, expected a text or a list of texts, ` +
           `none of them empty or longer than ${LIMITS.stopLength} characters`,
       );
-};
+});
 
 const EDIT_FIELDS = ['at', 'scale', 'set', 'add', 'project', 'mean', 'apply', 'head', 'position', 'index'];
 const CHANGES = 'scale, set, add, project, mean or apply';
@@ -236,45 +231,31 @@ const editsOfEach = (value, name, limits) => {
     : edits(list ?? value, name, limits);
 };
 
-/**
- * The positions whose logits are returned.
- * @type {OptionCheck}
- */
-const logitRows = (value, name, limits) =>
-  value === null
-    ? undefined
-    : ['all', 'last', 'none'].includes(value)
-      ? value
-      : (entriesOf(value, limits.context, tooMany(name, limits.context))?.map((p) =>
-          inRange(`a position in ${name}`, p, -limits.context, limits.context - 1, true),
-        ) ?? fail('bad-option', `${name} is ${show(value)}, expected all, last, none or a list of positions`));
+/** The positions whose logits are returned. */
+const logitRows = optional((value, name, limits) =>
+  ['all', 'last', 'none'].includes(value)
+    ? value
+    : (entriesOf(value, limits.context, tooMany(name, limits.context))?.map((p) =>
+        inRange(`a position in ${name}`, p, -limits.context, limits.context - 1, true),
+      ) ?? fail('bad-option', `${name} is ${show(value)}, expected all, last, none or a list of positions`)),
+);
 
 /** @type {OptionCheck} */
 const token = (value, name) =>
   typeof value === 'string' ? checkedText(value, name, LIMITS.word) : number(value, name, null);
-/** @type {OptionCheck} */
-const seen = (value, name, limits) => (value === null ? undefined : checkedIdList(value, `list ${name}`, limits.vocab));
-/** @type {OptionCheck} */
-const template = (value, name) =>
-  value === null ? undefined : jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true });
+const seen = optional((value, name, limits) => checkedIdList(value, `list ${name}`, limits.vocab));
+const template = optional((value, name) =>
+  jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true }),
+);
 
-/**
- * What Session.save returned, copied.
- * @type {OptionCheck}
- */
-const state = (value, name) => {
-  if (value === null) return undefined;
-  if (!isUint8Array(value) && !isArrayBuffer(value))
-    fail('bad-option', `${name} is ${show(value)}, expected a Uint8Array`);
-  return new Uint8Array(stableBytes(value));
-};
+/** What Session.save returned, copied. */
+const state = optional(
+  (value, name, limits) =>
+    new Uint8Array(stableBytes(such('a Uint8Array', (v) => isUint8Array(v) || isArrayBuffer(v))(value, name, limits))),
+);
 
-/**
- * What is added to the logits of tokens, by id: an object or a Map, as a list of pairs.
- * @type {OptionCheck}
- */
-const logitBias = (value, name, limits) => {
-  if (value === null) return undefined;
+/** What is added to the logits of tokens, by id: an object or a Map, as a list of pairs. */
+const logitBias = optional((value, name, limits) => {
   if (typeof value !== 'object' || Array.isArray(value) || ArrayBuffer.isView(value))
     fail('bad-option', `${name} is ${show(value)}, expected an object of numbers by token id`);
   const entries = value instanceof Map ? [...value] : Object.entries(value);
@@ -286,70 +267,37 @@ const logitBias = (value, name, limits) => {
     if (bias !== -Infinity) inRange(`${name} of token ${id}`, bias, -100, 100);
     return [id, bias];
   });
-};
-/**
- * A JSON schema; whether its keywords are supported is checked where it is compiled (constrain/json_schema.js).
- * @type {OptionCheck}
- */
-const schema = (value, name) => {
-  if (value === null) return undefined;
-  if (value !== true && (typeof value !== 'object' || Array.isArray(value)))
-    fail('bad-option', `${name} is ${show(value)}, expected a JSON schema, which is an object, or true for any value`);
-  return jsonCopy(value, name, { code: 'bad-option' });
-};
-/** @type {OptionCheck} */
-const schemas = (value, name) => (value === null ? undefined : jsonCopy(value, name, { code: 'bad-option' }));
-/** @type {OptionCheck} */
-const grammar = (value, name) => {
-  if (value === null) return undefined;
-  return typeof value === 'string' && value.length <= LIMITS.word
-    ? value
-    : fail('bad-option', `${name} is ${show(value)}, expected a grammar as text of at most ${LIMITS.word} characters`);
-};
+});
+const schemas = optional((value, name) => jsonCopy(value, name, { code: 'bad-option' }));
+/** A JSON schema; whether its keywords are supported is checked where it is compiled (constrain/json_schema.js). */
+const schema = optional((value, name, limits) =>
+  schemas(
+    such(
+      'a JSON schema, which is an object, or true for any value',
+      (v) => v === true || (typeof v === 'object' && !Array.isArray(v)),
+    )(value, name, limits),
+    name,
+    limits,
+  ),
+);
+const grammar = optional(
+  such(
+    `a grammar as text of at most ${LIMITS.word} characters`,
+    (value) => typeof value === 'string' && value.length <= LIMITS.word,
+  ),
+);
 
-/**
- * The second text of a pair, or one for each of several inputs.
- * @type {OptionCheck}
- */
-const pair = (value, name, limits) =>
-  value === null
-    ? undefined
-    : typeof value === 'string'
-      ? checkedText(value, name, LIMITS.textPerPosition * limits.context)
-      : texts(name, value, LIMITS.sequences, LIMITS.textPerPosition * limits.context);
-
-/**
- * The check of one of some words.
- * @param {string[]} words
- * @returns {OptionCheck}
- */
-const oneOf =
-  (...words) =>
-  (value, name) =>
-    value === null
-      ? undefined
-      : words.includes(value)
-        ? value
-        : fail('bad-option', `${name} is ${show(value)}, expected one of ${words.join(', ')}`);
+/** The second text of a pair, or one for each of several inputs. */
+const pair = optional((value, name, limits) =>
+  typeof value === 'string'
+    ? checkedText(value, name, LIMITS.textPerPosition * limits.context)
+    : texts(name, value, LIMITS.sequences, LIMITS.textPerPosition * limits.context),
+);
 
 const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
-/**
- * The range is checked here, because the option is used only when something is captured.
- * @type {OptionCheck}
- */
-const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
+/** The range is checked here, because the option is used only when something is captured. */
+const captureBudget = optional(within(0, Infinity));
 const CAPTURE_OPTIONS = { capture, captureBudget, edits };
-/**
- * The check of a number in a range.
- * @param {number} least
- * @param {number} most
- * @param {boolean} [whole]
- * @returns {OptionCheck}
- */
-const within =
-  (least, most, whole = false) =>
-  (value, name) =>
-    inRange(name, value, least, most, whole);
 const count = within(0, Number.MAX_SAFE_INTEGER, true);
 /**
  * The check of a number above 0, also in single precision.
@@ -383,7 +331,7 @@ const SESSION_GENERATION_OPTIONS = {
   ...SAMPLING_OPTIONS,
   ...PENALTIES,
   json: schema,
-  whitespace: oneOf('compact', 'any'),
+  whitespace: optional(oneOf('compact', 'any')),
   strictSchema: flag,
   grammar,
   maxTokens: (value, name, limits) => (value === Infinity ? value : count(value, name, limits)),
@@ -436,7 +384,7 @@ const CALLS = {
     ...TYPE_OPTIONS,
     mask,
     addSpecialTokens: flag,
-    pooling: oneOf('mean', 'cls', 'last', 'pooler'),
+    pooling: optional(oneOf('mean', 'cls', 'last', 'pooler')),
     normalize: flag,
     truncate: flag,
     signal,

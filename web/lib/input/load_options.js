@@ -13,11 +13,14 @@ import {
   failNotASource,
   number,
   checkedOptions,
+  oneOf,
+  optional,
   readValue,
   signal,
+  such,
   word,
 } from '../base/checks.js';
-import { numberInRange } from './options.js';
+import { numberInRange, within } from './options.js';
 import { headerPairs, headerToken } from './headers.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
@@ -69,70 +72,48 @@ export function checkedSource(source) {
   });
 }
 
-/**
- * The engine's binary.
- * @type {OptionCheck}
- */
-const wasm = (value, name) => {
-  if (value === null) return undefined;
+/** The engine's binary. */
+const wasm = optional((value, name) => {
   if (value instanceof WebAssembly.Module || value instanceof Response) return value;
   return isBytes(value)
     ? resolvedFile(value, name)
     : fail('bad-option', `${name} is ${show(value)}, expected an address, bytes, a Response or a WebAssembly.Module`);
-};
+});
 /** @type {OptionCheck} */
-const switchFlag = (value, name) => flag(value, `switches.${name}`, null);
+const switchFlag = (value, name, limits) => flag(value, `switches.${name}`, limits);
+const SWITCHES = Object.fromEntries(
+  ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'].map((name) => [name, switchFlag]),
+);
 /** @type {OptionCheck} */
-const switches = (value, name) =>
-  checkedOptions(name, value, {
-    causal: switchFlag,
-    scaleScores: switchFlag,
-    usePosition: switchFlag,
-    useResidual: switchFlag,
-    useNorm: switchFlag,
-    useFinalNorm: switchFlag,
-  });
+const switches = (value, name) => checkedOptions(name, value, SWITCHES);
 
 /**
- * Keys of a configuration.
- * @type {OptionCheck}
+ * The check of an object of JSON.
+ * @param {string} expected
+ * @returns {OptionCheck}
  */
-const configKeys = (value, name) => {
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || isReadable(value))
-    fail('bad-option', `${name} is ${show(value)}, expected an object with keys of a configuration`);
-  return fileOrObject(value, name);
-};
-
+const object = (expected) => (value, name) =>
+  value !== null && typeof value === 'object' && !Array.isArray(value) && !isReadable(value)
+    ? fileOrObject(value, name)
+    : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
 /**
  * Names of tensors: an object, or a function from our name to the one in the file.
  * @type {OptionCheck}
  */
-const weightNames = (value, name) => {
-  if (typeof value === 'function') return value;
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || isReadable(value))
-    fail('bad-option', `${name} is ${show(value)}, expected an object or a function`);
-  return fileOrObject(value, name);
-};
-
-/**
- * Where the engine runs.
- * @type {OptionCheck}
- */
-const worker = (value, name) => {
-  if (typeof value === 'string') return word(value, name, null);
-  return typeof value === 'boolean' || typeof value === 'function' || value instanceof URL
-    ? value
-    : fail(
-        'bad-option',
-        `${name} is ${show(value)}, expected true, false, the address of a worker file or a function that starts one`,
-      );
-};
+const weightNames = (value, name, limits) =>
+  typeof value === 'function' ? value : object('an object or a function')(value, name, limits);
+/** Where the engine runs. */
+const worker = such(
+  'true, false, the address of a worker file or a function that starts one',
+  (value) =>
+    ['boolean', 'function'].includes(typeof value) ||
+    value instanceof URL ||
+    (typeof value === 'string' && value.length <= LIMITS.word),
+);
 
 /** Adapters of one model. */
 const MAX_ADAPTERS = 64;
-/** @type {OptionCheck} */
-const adapters = (value, name) => {
-  if (value === null) return undefined;
+const adapters = optional((value, name) => {
   const list = entriesOf(value, MAX_ADAPTERS, (n) =>
     fail('bad-option', `${name} has ${n} entries, at most ${MAX_ADAPTERS} are taken`),
   );
@@ -144,14 +125,14 @@ const adapters = (value, name) => {
     if (hasStream(source)) fail('bad-option', `${at}.source: expected files or an address, not a Response or a stream`);
     return { source, scale: numberInRange(`${at}.scale`, scale ?? 1, -1000, 1000) };
   });
-};
+});
 
 const SHARED_OPTIONS = {
-  dtype: word,
-  contextLength: number,
-  threads: number,
+  dtype: oneOf('keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k'),
+  contextLength: within(1, 2 ** 31 - 1, true),
+  threads: within(1, 64, true),
   backend: word,
-  kvDtype: word,
+  kvDtype: oneOf('f32', 'f16', 'q8_0'),
   wasm,
   worker,
   signal,
@@ -168,13 +149,18 @@ const CHECKS = {
     hfEndpoint: word,
     token: headerToken,
     headers: headerPairs,
-    cache: word,
-    cacheDir: word,
-    chatTemplate: (value, name) => (value === null ? undefined : word(value, name, null)),
+    cache: oneOf('none', 'cache-storage', 'opfs', 'file'),
+    cacheDir: such(
+      'the path of a folder',
+      (value) => typeof value === 'string' && !!value && value.length <= LIMITS.word,
+    ),
+    chatTemplate: optional(
+      such('a template as text', (value) => typeof value === 'string' && value.length <= LIMITS.word),
+    ),
     sha256: word,
     switches,
     adapters,
-    config: configKeys,
+    config: object('an object with keys of a configuration'),
     names: weightNames,
     fetch: callback,
   },
@@ -189,7 +175,11 @@ const CHECKS = {
  */
 export function loadOptions(call, options) {
   if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
-  return checkedOptions(call, options, CHECKS[call]);
+  const checked = checkedOptions(call, options, CHECKS[call]);
+  const { cache = 'none', cacheDir } = checked;
+  if (cacheDir !== undefined && cache !== 'file')
+    fail('bad-option', `cacheDir is the folder of cache: 'file', but cache is ${show(cache)}`);
+  return checked;
 }
 
 /** @typedef {((p: import('../run/loaded_model.js').Progress) => void) | undefined} OnProgress */

@@ -21,6 +21,18 @@ export function numberInRange(name, value, least, most, whole = false) {
 }
 
 /**
+ * The check of a number in a range.
+ * @param {number} least
+ * @param {number} most
+ * @param {boolean} [whole]
+ * @returns {import('../base/checks.js').OptionCheck}
+ */
+export const within =
+  (least, most, whole = false) =>
+  (value, name) =>
+    numberInRange(name, value, least, most, whole);
+
+/**
  * Throws the error for a sequence that is longer than the context.
  * @param {string} what  name of the sequence
  * @param {number} n     its tokens
@@ -65,50 +77,37 @@ export function checkedSeed(seed) {
 /** Options that change the logits of a generation before a token is drawn (run/controls.js). */
 const CONTROLS = ['presencePenalty', 'frequencyPenalty', 'logitBias', 'constraint'];
 
+const GENERATION_DEFAULTS = {
+  maxTokens: Infinity,
+  minTokens: 0,
+  stop: /** @type {string[]} */ ([]),
+  logprobs: 0,
+  ignoreEos: false,
+  beams: 1,
+  lengthPenalty: 0.6,
+  source: /** @type {any} */ (undefined),
+  sourceMask: /** @type {any} */ (undefined),
+  capture: /** @type {string[]} */ ([]),
+  edits: /** @type {import('../inspect/edits.js').Edit[]} */ ([]),
+};
+
 /**
  * The options of generate with defaults.
  * @param {Record<string, any>} options  checked one by one already (call_options.js); here, which of them go together
  */
 export function generationOf(options) {
-  const {
-    maxTokens = Infinity,
-    minTokens = 0,
-    stop = [],
-    logprobs = 0,
-    ignoreEos = false,
-    beams = 1,
-    lengthPenalty = 0.6,
-    source,
-    sourceMask,
-    capture = [],
-    captureBudget,
-    edits = [],
-  } = options;
+  const o = { ...GENERATION_DEFAULTS, ...options };
+  const { minTokens, maxTokens } = o;
   if (minTokens > maxTokens)
     fail('bad-option', `minTokens is ${minTokens}, more than maxTokens, which is ${maxTokens}`);
-  if (beams > 1) {
+  if (o.beams > 1) {
     for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', ...CONTROLS]) {
       if (options[name]) fail('bad-option', `${name} cannot be combined with beams: a beam search draws no tokens`);
     }
-    if (capture?.length) fail('bad-option', 'capture cannot be combined with beams: give the result to forward');
+    if (o.capture.length) fail('bad-option', 'capture cannot be combined with beams: give the result to forward');
   }
-  return {
-    maxTokens,
-    minTokens,
-    controls: minTokens || CONTROLS.some((name) => options[name] !== undefined) ? options : null,
-    stop,
-    logprobs,
-    ignoreEos,
-    beams,
-    lengthPenalty,
-    source,
-    sourceMask,
-    capture,
-    captureBudget,
-    edits,
-    sampling: options,
-    seed: checkedSeed(options.seed),
-  };
+  const controls = minTokens || CONTROLS.some((name) => options[name] !== undefined) ? options : null;
+  return { ...o, controls, sampling: options, seed: checkedSeed(options.seed) };
 }
 
 /**

@@ -7,8 +7,8 @@ import { LoadedModel } from './loaded_model.js';
 import { defaultKvDtype } from './loaded_table.js';
 import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
-import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
-import { fail, GlassformerError, show } from '../base/errors.js';
+import { checkedSeed, applySwitches } from '../input/options.js';
+import { fail, GlassformerError } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { openCheckpoint } from '../checkpoint/source.js';
 import { loadFetch } from '../download/requests.js';
@@ -28,7 +28,7 @@ const INITIAL_STD = 0.02;
  * @param {Hooks} hooks
  */
 export async function loadModel(source, options, hooks) {
-  options = checkedLoadOptions(options);
+  options = { dtype: 'keep', ...options };
   const { signal } = hooks;
   signal?.throwIfAborted();
   const { fetch, downloads } = await requests(source, options, hooks);
@@ -122,12 +122,11 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
  * @param {Hooks} hooks
  */
 export async function createModel(config, options, { signal, onProgress, onHelper, helper, engine: binary }) {
-  const { seed, ...loadOptions } = options;
-  const rest = checkedLoadOptions(loadOptions);
+  const { seed, dtype: given = 'keep', ...rest } = options;
   const engine = await startEngine(rest, progressReporter(onProgress), binary);
   signal?.throwIfAborted();
   try {
-    const dtype = rest.dtype === 'keep' ? 'f32' : rest.dtype;
+    const dtype = given === 'keep' ? 'f32' : given;
     /** @type {string[]} */
     const warnings = [];
     checkContext(rest.contextLength, config, warnings);
@@ -139,32 +138,6 @@ export async function createModel(config, options, { signal, onProgress, onHelpe
     engine.close();
     throw error;
   }
-}
-
-/**
- * The options of load and create, checked. dtype is always present.
- * @param {Record<string, any>} o
- * @returns {Record<string, any>}
- */
-function checkedLoadOptions(o) {
-  const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
-    if (o[name] !== undefined && !values.includes(o[name]))
-      fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
-  };
-  oneOf('dtype', ['keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k']);
-  oneOf('kvDtype', ['f32', 'f16', 'q8_0']);
-  oneOf('cache', ['none', 'cache-storage', 'opfs', 'file']);
-  if (o.chatTemplate !== undefined && typeof o.chatTemplate !== 'string')
-    fail('bad-option', `chatTemplate is ${show(o.chatTemplate)}, expected a template as text`);
-  if (o.cacheDir !== undefined) {
-    if (typeof o.cacheDir !== 'string' || !o.cacheDir)
-      fail('bad-option', `cacheDir is ${show(o.cacheDir)}, expected the path of a folder`);
-    if (o.cache !== 'file')
-      fail('bad-option', `cacheDir is the folder of cache: 'file', but cache is ${show(o.cache ?? 'none')}`);
-  }
-  if (o.contextLength !== undefined) numberInRange('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
-  if (o.threads !== undefined) numberInRange('threads', o.threads, 1, 64, true);
-  return { ...o, dtype: o.dtype ?? 'keep' };
 }
 
 /**

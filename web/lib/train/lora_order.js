@@ -9,7 +9,6 @@ import { planOf } from './examples.js';
 
 /** @import { Model } from '../model_handle.js' */
 /** @import { Module } from '../adapters/model_modules.js' */
-/** @import { ExampleSet } from './examples.js' */
 /**
  * What is trained of a loaded model.
  * @typedef {object} LoraOptions

@@ -1,5 +1,5 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
-import { numberInRange } from '../input/options.js';
+import { within } from '../input/options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked.js';
 import { loraOption, ofLora } from './lora_order.js';
@@ -10,14 +10,15 @@ import {
   anything,
   fileOrObject,
   flag,
-  number as anyNumber,
   isBytes,
   jsonCopy,
+  oneOf,
+  optional,
   readValue,
   signal,
   stableBytes,
+  such,
   checkedText,
-  word,
 } from '../base/checks.js';
 import { presetConfig } from '../config/presets.js';
 import { openTokenizer } from '../checkpoint/source.js';
@@ -69,51 +70,43 @@ const NUMBERS = [
 ];
 /** By their numbers in src/train/trainer.h. */
 const SCHEDULES = ['cosine', 'linear', 'constant', 'wsd'];
-/** @type {import('../base/checks.js').OptionCheck} */
-const workerFile = (value, name) =>
-  typeof value === 'function' ||
-  (isBytes(value) && (value instanceof URL || (typeof value === 'string' && value.length <= LIMITS.word)))
-    ? value
-    : fail(
-        'bad-option',
-        `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`,
-      );
+const workerFile = such(
+  'the address of a worker file or a function that starts one',
+  (value) =>
+    typeof value === 'function' || value instanceof URL || (typeof value === 'string' && value.length <= LIMITS.word),
+);
 /** @type {import('../base/checks.js').OptionCheck} */
 const vocabulary = (value, name) => {
-  if (value === null || value instanceof Tokenizer) return value;
+  if (value instanceof Tokenizer) return value;
   return isBytes(value) || typeof value === 'object'
     ? fileOrObject(value, name)
     : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
 };
-/** @type {import('../base/checks.js').OptionCheck} */
-const saved = (value, name) =>
-  value === null
-    ? null
-    : value instanceof Uint8Array
-      ? stableBytes(value)
-      : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`);
-/** @type {import('../base/checks.js').OptionCheck} */
-const heldOut = (value, name) =>
-  value === null || typeof value === 'number' || Array.isArray(value) || (isBytes(value) && !(value instanceof URL))
-    ? value
-    : fail('bad-option', `${name} is ${show(value)}, expected held-out data or a share between 0 and 1`);
+const bytes = such('bytes from run.checkpoint()', (value) => value instanceof Uint8Array);
+const heldOut = such(
+  'held-out data or a share between 0 and 1',
+  (value) =>
+    (typeof value === 'number' && value > 0 && value < 1) ||
+    Array.isArray(value) ||
+    (isBytes(value) && !(value instanceof URL)),
+);
 /** The options of train. */
 export const TRAIN_OPTIONS = {
-  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
+  ...Object.fromEntries(NUMBERS.map(([name, , , ...range]) => [name, optional(within(...range))])),
   worker: workerFile,
   muon: flag,
-  schedule: word,
+  schedule: optional(oneOf(...SCHEDULES)),
   initScaled: flag,
-  threads: anyNumber,
-  vocabSize: anyNumber,
-  tokenizer: vocabulary,
-  validation: heldOut,
-  validateEvery: anyNumber,
-  checkpoint: saved,
+  threads: within(1, 64, true),
+  vocabSize: within(257, 8192, true), // at least the 256 bytes and the separator; pairs are counted in a square table
+  tokenizer: optional(vocabulary),
+  validation: optional(heldOut),
+  validateEvery: within(0, Number.MAX_SAFE_INTEGER, true),
+  checkpoint: optional((value, name, limits) => stableBytes(bytes(value, name, limits))),
   signal,
   lora: loraOption,
   teacher: anything,
-  teacherShare: anyNumber,
+  teacherShare: optional(within(0, 1)),
 };
 
 /**
@@ -211,16 +204,11 @@ export function holdOut(text, share, mark) {
  *   batchOf: of examples, the batch of a step; adapter: that is trained, with the option lora
  */
 export async function checkedOrder(config, data, o, learnt) {
-  const { muon = true, initScaled = true, validation = null, validateEvery = 50, checkpoint = null } = o,
-    schedule = SCHEDULES.indexOf(o.schedule ?? 'cosine');
-  if (schedule < 0) fail('bad-option', `schedule is ${show(o.schedule)}, expected one of ${SCHEDULES.join(', ')}`);
+  const { muon = true, initScaled = true, schedule = 'cosine', validation = null } = o;
+  const { validateEvery = 50, checkpoint = null } = o;
   /** @type {Record<string, number>} */
-  const options = { muon: Number(muon), init_scaled: Number(initScaled), schedule };
-  for (const [name, nameInC, byDefault, ...range] of NUMBERS)
-    options[nameInC] = numberInRange(name, o[name] ?? byDefault, ...range);
-  numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
-  if (typeof validation === 'number' && !(validation > 0 && validation < 1))
-    fail('bad-option', `validation is ${validation}, expected held-out data or a share between 0 and 1`);
+  const options = { muon: Number(muon), init_scaled: Number(initScaled), schedule: SCHEDULES.indexOf(schedule) };
+  for (const [name, nameInC, byDefault] of NUMBERS) options[nameInC] = o[name] ?? byDefault;
   const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
   if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
     fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
@@ -252,10 +240,9 @@ function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }) {
   if (typeof model.adapt !== 'function') fail('bad-option', `teacher is ${show(model)}, expected a loaded model`);
   if (tokenizer || vocabSize !== undefined)
     fail('bad-option', 'tokenizer and vocabSize are those of the teacher, which predicts the same tokens');
-  const share = numberInRange('teacherShare', teacherShare ?? 0.5, 0, 1),
-    config = completeConfig(model.config);
+  const config = completeConfig(model.config);
   if (config.kind === 'encoder') fail('unsupported', 'an encoder is no teacher: a decoder or encoder_decoder is');
-  return { model, config, share };
+  return { model, config, share: teacherShare ?? 0.5 };
 }
 
 /** The vocabulary of a text is the teacher's. @param {Teacher | null} teacher */
@@ -296,8 +283,6 @@ function ofExamples(config, data, { validation, vocabSize, tokenizer }, options)
  */
 async function ofText(config, data, o, options, learnt) {
   const { validation, vocabSize = DEFAULT_SIZES.vocab_size, tokenizer = null } = o;
-  // At least the 256 bytes and the separator. The trainer counts all pairs of tokens in a square table.
-  numberInRange('vocabSize', vocabSize, 257, 8192, true);
   const complete = checkedTrainable(configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize }));
   const { kind, context_length: context } = complete;
   const { batch_tokens: batch, micro_tokens: micro } = options;

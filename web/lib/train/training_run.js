@@ -1,7 +1,7 @@
 // training_run.js - the caller's side of training: starts the worker and requests steps from it as they are read
-import { numberInRange } from '../input/options.js';
+import { within } from '../input/options.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
-import { checkedOptions, number, signal, word } from '../base/checks.js';
+import { checkedOptions, oneOf, signal } from '../base/checks.js';
 import { Tokenizer } from '../tokenizer.js';
 import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
@@ -57,7 +57,6 @@ export async function startTraining(config, data, options, onStart) {
  */
 async function start(config, data, options, onStart) {
   const { signal: stop, worker, threads } = options;
-  if (threads !== undefined) numberInRange('threads', threads, 1, 64, true);
   stop?.throwIfAborted();
   /**
    * @param {Order} order
@@ -251,10 +250,8 @@ export class TrainingRun {
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
    */
   async files(options, whole = false) {
-    const { dtype = 'f32' } = checkedOptions('files', options, { dtype: word });
+    const { dtype = 'f32' } = checkedOptions('files', options, { dtype: oneOf('f32', 'f16', 'q8_0', 'q4_0') });
     this.stop();
-    if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype))
-      fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
     if (!this.#adapter) return this.#call('files', dtype);
     const { modules, model, ...lora } = this.#adapter;
     if (!whole && dtype !== 'f32') fail('bad-option', `dtype is ${show(dtype)}, an adapter is written as f32`);
@@ -288,9 +285,11 @@ export async function depth(config, options) {
     seed = 1,
     tokens = 256,
     signal: given,
-  } = checkedOptions('depth', options, { seed: number, tokens: number, signal });
-  numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
-  numberInRange('tokens', tokens, 2, 1 << 16, true);
+  } = checkedOptions('depth', options, {
+    seed: within(0, Number.MAX_SAFE_INTEGER, true),
+    tokens: within(2, 1 << 16, true),
+    signal,
+  });
   return guardedAsync(() => measureDepth(config, seed, tokens, given), given);
 }
 
