@@ -34,8 +34,8 @@ export class Session {
   #remote;
   #limits;
   #id;
-  #length;
-  #bytes;
+  /** Positions held, and bytes of the cache. */
+  #sizes;
   #closed = false;
   /** Whether a generation runs, or waits for its reader. */
   #generating = false;
@@ -55,13 +55,12 @@ export class Session {
    * @param {import('./input/arguments.js').Limits} limits
    * @param {{session: number, length: number, bytes: number}} made
    */
-  constructor(model, remote, limits, { session, length, bytes }) {
+  constructor(model, remote, limits, { session, ...sizes }) {
     this.#model = model;
     this.#remote = remote;
     this.#limits = limits;
     this.#id = session;
-    this.#length = length;
-    this.#bytes = bytes;
+    this.#sizes = sizes;
     finalizers.register(
       this,
       () => {
@@ -81,11 +80,11 @@ export class Session {
 
   /** Number of positions held. */
   get length() {
-    return this.#length;
+    return this.#sizes.length;
   }
   /** Bytes of its key/value cache. */
   get bytes() {
-    return this.#bytes;
+    return this.#sizes.bytes;
   }
 
   /**
@@ -119,14 +118,13 @@ export class Session {
    */
   async eval(input, options) {
     const [, hooks] = callOptions('eval', options);
-    const { logits, captured, length, bytes } = await this.#call(
+    const { logits, captured, ...sizes } = await this.#call(
       'eval',
       [checkedInput(input, 'input', this.#limits)],
       hooks,
       ({ before }) => this.#remote.call('session', ['rewind', [this.#id, before]]),
     );
-    this.#length = length;
-    this.#bytes = bytes;
+    this.#sizes = sizes;
     this.captured = withJson(captured);
     return withJson(Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } }));
   }
@@ -208,9 +206,7 @@ export class Session {
    */
   async #settle(kept) {
     try {
-      const { length, bytes } = await this.#remote.call('session', ['settle', [this.#id, kept]]);
-      this.#length = length;
-      this.#bytes = bytes;
+      this.#sizes = await this.#remote.call('session', ['settle', [this.#id, kept]]);
     } catch {
       // the next call reports it
     }
@@ -230,9 +226,7 @@ export class Session {
    * await session.dispose();
    */
   async rewind(n) {
-    const { length, bytes } = await this.#call('rewind', [number(n, 'the number of positions to keep', null)]);
-    this.#length = length;
-    this.#bytes = bytes;
+    this.#sizes = await this.#call('rewind', [number(n, 'the number of positions to keep', null)]);
   }
 
   /**

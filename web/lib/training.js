@@ -98,17 +98,20 @@ export class Training {
 
   /** Deliver no further step until `resume`. */
   pause() {
-    this.#opening.then(
-      (run) => run.pause(),
-      () => {},
-    );
+    this.#ask((run) => run.pause()).catch(() => {});
   }
   /** Continue after `pause`. */
   resume() {
-    this.#opening.then(
-      (run) => run.resume(),
-      () => {},
-    );
+    this.#ask((run) => run.resume()).catch(() => {});
+  }
+
+  /**
+   * Call the run when it is open.
+   * @template T
+   * @param {(run: TrainingRun) => T | Promise<T>} call
+   */
+  #ask(call) {
+    return keepAlive(this.#opening.then(call), this);
   }
 
   /**
@@ -125,7 +128,7 @@ export class Training {
    */
   async model(options = {}) {
     const { dtype, ...rest } = loadOptions('load', options);
-    const [one, weights, tokenizer] = await this.#files({ dtype }, true);
+    const [one, weights, tokenizer] = await this.#ask((run) => run.files({ dtype }, true));
     if (!weights) return this.#load(one.bytes, rest);
     const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
     return this.#load(
@@ -142,18 +145,7 @@ export class Training {
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}  copies
    */
   files(options = {}) {
-    return this.#files(options);
-  }
-
-  /**
-   * @param {{dtype?: string}} options
-   * @param {boolean} [whole]
-   */
-  #files(options, whole) {
-    return keepAlive(
-      this.#opening.then((run) => run.files(options, whole)),
-      this,
-    );
+    return this.#ask((run) => run.files(options));
   }
 
   /**
@@ -171,10 +163,7 @@ export class Training {
    * await later.dispose();
    */
   checkpoint() {
-    return keepAlive(
-      this.#opening.then((run) => run.checkpoint()),
-      this,
-    );
+    return this.#ask((run) => run.checkpoint());
   }
 
   /** End the run and its worker and free all memory, also while it is still starting. Models made from it stay. */

@@ -32,7 +32,6 @@ export async function sweep(model, input, o, { signal }) {
   await yielder.yieldIfDue();
   const ids = model.ids(input, 'input', o.addSpecialTokens);
   model.checkLength(ids.length, 'input');
-  if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
   const points = await model.points();
   const grid = Array.isArray(o.editSets) ? null : await gridOf(model, ids, o, yielder);
   const sets = grid?.sets ?? o.editSets;

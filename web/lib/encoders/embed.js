@@ -1,9 +1,10 @@
 // embed.js - one vector for a text: the states of an encoder, pooled
 //
 // Reimers & Gurevych 2019 (sentence embeddings: the mean of the states, or the state of the first token).
-import { eachSequence, forwardOne } from '../inspect/forward.js';
+import { forwardOne } from '../inspect/forward.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList } from '../input/options.js';
+import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
 import { typedIds } from '../inspect/typed_ids.js';
 
@@ -28,7 +29,7 @@ export async function embed(model, input, options = {}, { signal } = {}) {
   const settings = settingsOf(model, options);
   const many = isSequenceList(input);
   const list = many ? Array.from(input) : [input];
-  const each = many ? eachSequence(list.map(() => options)) : [options];
+  const each = many ? optionsPerSequence(options, list.length) : [options];
   const yielder = new Yielder(signal);
   const d = model.config.d_model;
   const data = new Float32Array(list.length * d);

@@ -96,10 +96,7 @@ export class Engine extends Instance {
   get backend() {
     return `${this.string(this.x.gf_backend())}, ${this.#threads}`;
   }
-  /**
-   * The configuration of the open model.
-   * @returns {Config}
-   */
+  /** The configuration of the open model. */
   get config() {
     return this.#config ?? fail('bad-state', 'there is no model');
   }
@@ -124,7 +121,6 @@ export class Engine extends Instance {
   /**
    * The number of parameters of a configuration.
    * @param {Config} config
-   * @returns {number}
    */
   countParameters(config) {
     this.#setConfig(config);
@@ -156,13 +152,10 @@ export class Engine extends Instance {
   open(config, dtypes) {
     if (this.model) fail('bad-state', 'a model is already open');
     this.#setConfig(config);
-    const p = this.alloc(dtypes.length);
-    try {
+    this.model = this.lend(dtypes.length, (p) => {
       new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.#dtype(d)));
-      this.model = this.pointer(this.x.gf_model_open(this.#configAddress, p, this.error));
-    } finally {
-      this.x.gf_abi_free(p);
-    }
+      return this.pointer(this.x.gf_model_open(this.#configAddress, p, this.error));
+    });
     this.#config = config;
   }
 

@@ -26,31 +26,19 @@ export class EngineSession {
     return this.#p;
   }
 
-  /**
-   * Number of positions in the cache.
-   * @returns {number}
-   */
+  /** Number of positions in the cache. */
   get length() {
     return this.engine.x.gf_session_length(this.ptr);
   }
-  /**
-   * Most positions that the cache can hold.
-   * @returns {number}
-   */
+  /** Most positions that the cache can hold. */
   get context() {
     return this.engine.x.gf_session_context(this.ptr);
   }
-  /**
-   * Bytes of the key/value cache.
-   * @returns {number}
-   */
+  /** Bytes of the key/value cache. */
   get kvBytes() {
     return this.engine.x.gf_abi_kv_bytes(this.ptr);
   }
-  /**
-   * Bytes of the buffers for one pass.
-   * @returns {number}
-   */
+  /** Bytes of the buffers for one pass. */
   get scratchBytes() {
     return this.engine.x.gf_abi_scratch_bytes(this.ptr);
   }
@@ -137,10 +125,7 @@ export class EngineSession {
     return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
   }
 
-  /**
-   * Bytes of one block of the cache, as it is saved.
-   * @returns {number}
-   */
+  /** Bytes of one block of the cache, as it is saved. */
   get blockBytes() {
     return this.engine.x.gf_abi_block_bytes(this.ptr);
   }
@@ -153,13 +138,10 @@ export class EngineSession {
   saveBlock(block) {
     const e = this.engine;
     const n = this.blockBytes;
-    const p = e.alloc(n);
-    try {
+    return e.lend(n, (p) => {
       e.check(e.x.gf_abi_save(this.ptr, block, p, n, e.error));
       return new Uint8Array(e.memory.buffer, p, n).slice();
-    } finally {
-      e.x.gf_abi_free(p);
-    }
+    });
   }
 
   /**
@@ -169,15 +151,12 @@ export class EngineSession {
    */
   restoreBlock(ids, bytes) {
     const e = this.engine;
-    const p = e.alloc(4 * ids.length + bytes.length);
-    const bytesAt = p + 4 * ids.length;
-    try {
+    e.lend(4 * ids.length + bytes.length, (p) => {
+      const bytesAt = p + 4 * ids.length;
       new Int32Array(e.memory.buffer, p, ids.length).set(ids);
       new Uint8Array(e.memory.buffer, bytesAt, bytes.length).set(bytes);
       e.check(e.x.gf_abi_restore(this.ptr, p, ids.length, bytesAt, bytes.length, e.error));
-    } finally {
-      e.x.gf_abi_free(p);
-    }
+    });
   }
 
   /**
@@ -206,7 +185,6 @@ export class EngineSession {
   /**
    * The probability with which the last token was drawn from the candidates, or another one would have been.
    * @param {number} id
-   * @returns {number}
    */
   probability(id) {
     return this.engine.x.gf_session_probability(this.ptr, id);

@@ -65,7 +65,7 @@ export async function instantiate(module, sharedMemory) {
 export class Instance {
   /**
    * The functions that the binary exports.
-   * @type {Record<string, (...args: number[]) => any>}
+   * @type {Record<string, (...args: number[]) => number>}
    */
   x;
   /** @type {WebAssembly.Memory} */
@@ -100,6 +100,21 @@ export class Instance {
     // a size from 2^32 on only the low 32 bits would be passed.
     const address = n < 2 ** 32 ? this.x.gf_abi_alloc(n) >>> 0 : 0;
     return address || fail('out-of-memory', `${n} bytes of linear memory could not be allocated`);
+  }
+
+  /**
+   * Allocate n bytes for the time of a call.
+   * @template T
+   * @param {number} n
+   * @param {(p: number) => T} call  gets the address
+   */
+  lend(n, call) {
+    const p = this.alloc(n);
+    try {
+      return call(p);
+    } finally {
+      this.x.gf_abi_free(p);
+    }
   }
 
   /**

@@ -108,14 +108,11 @@ export function readTrace({ engine: e, ptr }) {
  * @param {() => void} run     evals or encodes as many tokens once
  */
 export function runFrom({ engine: e, ptr }, layer, rows, run) {
-  const p = e.alloc(rows.byteLength);
-  try {
+  e.lend(rows.byteLength, (p) => {
     new Float32Array(e.memory.buffer, p, rows.length).set(rows);
     e.check(e.x.gf_session_start(ptr, layer, p, e.error));
     run();
-  } finally {
-    e.x.gf_abi_free(p);
-  }
+  });
 }
 
 /**

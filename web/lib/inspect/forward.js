@@ -47,7 +47,6 @@ export async function forward(model, input, options = {}, { signal } = {}) {
 export async function forwardOne(model, ids, o, yielder) {
   const { config } = model;
   model.checkLength(ids.length, 'input');
-  if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
   o = await withFunctions(model, ids, o, (other) => forwardOne(model, ids, other, yielder));
   const isPadded = (o.mask ?? null) !== null && config.kind !== 'encoder';
   const n = isPadded ? positionsBeforePadding(o.mask, ids.length) : ids.length;
@@ -142,7 +141,7 @@ function positionsBeforePadding(mask, n) {
  * @param {import('../base/event_loop.js').Yielder} yielder
  */
 async function forwardMany(model, list, o, yielder) {
-  const each = eachSequence(optionsPerSequence(o, list.length));
+  const each = optionsPerSequence(o, list.length);
   const batch = list.map((s, i) => typedIds(model, s, `input ${i}`, each[i]));
   /** @type {Pass[]} */
   const results = [];
@@ -156,36 +155,6 @@ async function forwardMany(model, list, o, yielder) {
   for (const name of /** @type {const} */ (['logits', 'hidden', 'pooled']))
     if (results[0][name]) outputs[name] = stack(results.map((r) => /** @type {Tensor} */ (r[name])));
   return { ...outputs, captured };
-}
-
-/**
- * Give each sequence its own entry of the options that hold one for each: mask, token types, second text and edits.
- * @template {Record<string, any>} O
- * @param {O[]} each  the options of each sequence
- * @returns {O[]}
- */
-export function eachSequence(each) {
-  return each.map((o, i) => {
-    const own = { ...o };
-    for (const [name, rows] of /** @type {const} */ ([
-      ['mask', 'rows'],
-      ['tokenTypes', 'rows'],
-      ['pair', 'texts'],
-      ['edits', 'lists'],
-    ])) {
-      const list = o[name];
-      if (!list || (name === 'edits' && !Array.isArray(list[0]))) continue;
-      if (typeof list === 'string' || list.length !== each.length)
-        fail(
-          'bad-option',
-          typeof list === 'string'
-            ? `${name} is one text, there are ${each.length} sequences`
-            : `${name} has ${list.length} ${rows}, there are ${each.length} sequences`,
-        );
-      /** @type {any} */ (own)[name] = list[i];
-    }
-    return own;
-  });
 }
 
 /**

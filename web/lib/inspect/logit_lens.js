@@ -68,7 +68,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
   if (position !== null) numberInRange('position', position, -ids.length, ids.length - 1, true);
   const [from, n] = position === null ? [0, ids.length] : [(position + ids.length) % ids.length, 1];
   const capture = [`${stack}.*.hook_resid_post`];
-  const o = { source: source === undefined ? source : model.ids(source, 'source'), sourceMask };
+  const o = { source, sourceMask };
   const { captured } = await forwardOne(model, ids, { ...o, types, capture, logits: [from] }, yielder);
   const sequence = await model.openSequence();
   try {
@@ -179,9 +179,8 @@ export async function attribution(model, input, options, { signal } = {}) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<{logits: Float32Array, captured: Record<string, Tensor>, row: number}>} row: that of the position
  */
-async function passAt(model, ids, position, { capture, source, sourceMask }, signal) {
+async function passAt(model, ids, position, o, signal) {
   const yielder = new Yielder(signal);
-  const o = { capture, source: source === undefined ? source : model.ids(source, 'source'), sourceMask };
   const [first, end] = model.config.causal ? [position, position + 1] : [0, ids.length];
   const sequence = await model.openSequence();
   try {

@@ -322,7 +322,6 @@ export class LoadedModel {
     this.requireDecoder('generate');
     const o = generationOf(options);
     const many = isSequenceList(prompt);
-    if (o.source !== undefined && !many) o.source = this.ids(o.source, 'source');
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.checkLength(p.length, 'prompt');

@@ -48,7 +48,7 @@ export class Sequence {
 
   /**
    * Set the captures and edits of all later passes.
-   * @param {ObserveOptions & {source?: ArrayLike<number>}} o
+   * @param {ObserveOptions & {source?: string | ArrayLike<number>}} o
    * @param {number} positions  most that the sequence will have
    * @param {number} [end]  those of its input, from whose end negative positions count
    */
@@ -59,6 +59,7 @@ export class Sequence {
     const { CAPTURE_BUDGET, Recorder } = await import('../inspect/capture.js');
     const { applyEdits, withMeans } = await import('../inspect/edits.js');
     const { forwardOne } = await import('../inspect/forward.js');
+    const sourceLength = source === undefined ? 0 : this.model.ids(source, 'source').length;
     const edits = await withMeans(this.model, { ...o, edits: given }, (ids, options) =>
       forwardOne(this.model, ids, options, new Yielder()),
     );
@@ -69,11 +70,11 @@ export class Sequence {
     const observeSequence = (sequence) => {
       sequence.observeSequence = observeSequence;
       sequence.isEdited = sequence.isEdited || edits.length > 0;
-      applyEdits(sequence.session, points, edits, { own: positions, source: source?.length ?? 0, end });
+      applyEdits(sequence.session, points, edits, { own: positions, source: sourceLength, end });
       if (!names.length) return;
       sequence.#recorder = new Recorder(sequence.session, names);
       sequence.checkBudget = (queries) => {
-        const bytes = points.bytes(names, queries, sequence.session.length + queries, source?.length ?? 0);
+        const bytes = points.bytes(names, queries, sequence.session.length + queries, sourceLength);
         if (bytes > budget) {
           fail(
             'capture-too-large',

@@ -56,9 +56,7 @@ export class SessionTable {
    */
   async open(options, { signal }) {
     this.model.requireDecoder('session');
-    const o = { ...options };
-    if (o.source !== undefined) o.source = this.model.ids(o.source, 'source');
-    const { state, ...rest } = o;
+    const { state, ...rest } = options;
     const yielder = new Yielder(signal);
     // With a state, captures and edits begin after the check of that state, which is a pass.
     const sequence = await this.model.openSequence(state ? {} : rest);

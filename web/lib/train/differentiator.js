@@ -46,14 +46,11 @@ export class Differentiator extends Trainer {
    */
   ask({ row, token, minus }, ids, source, embedding) {
     const numbers = [row, token, minus, ids.length, source.length, ...ids, ...source];
-    const p = this.alloc(8 + 4 * numbers.length);
-    try {
+    return this.lend(8 + 4 * numbers.length, (p) => {
       new Int32Array(this.memory.buffer, p + 8, numbers.length).set(numbers);
       this.check(this.x.gf_gradients_ask(this.#p, p + 8, embedding, p, this.error));
       return new Float64Array(this.memory.buffer, p, 1)[0];
-    } finally {
-      this.x.gf_abi_free(p);
-    }
+    });
   }
 
   /**

@@ -23,14 +23,11 @@ export class LoraTrainer extends Trainer {
    */
   openLora(plan) {
     const { rank, scale, modules } = (this.#plan = plan);
-    const p = this.alloc(8 * modules.length);
-    try {
+    this.lend(8 * modules.length, (p) => {
       const pairs = modules.flatMap(({ entry, count }) => [entry, count]);
       new Int32Array(this.memory.buffer, p, pairs.length).set(pairs);
       this.check(this.x.gf_train_open_lora(this.run, rank, scale, p, modules.length, this.error));
-    } finally {
-      this.x.gf_abi_free(p);
-    }
+    });
   }
 
   /** Begin to train, after the last weight. */

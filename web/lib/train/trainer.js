@@ -52,7 +52,7 @@ export class Trainer extends Instance {
    * @param {number} value
    */
   #set(run, name, value) {
-    this.#lend(utf8.encode(name), (p) => this.check(this.x.gf_train_set(run, p, value, this.error)));
+    this.#lendBytes(utf8.encode(name), (p) => this.check(this.x.gf_train_set(run, p, value, this.error)));
   }
 
   /**
@@ -61,7 +61,7 @@ export class Trainer extends Instance {
    */
   vocabulary(json) {
     const bytes = utf8.encode(json);
-    this.#lend(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.run, p, bytes.length, this.error)));
+    this.#lendBytes(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.run, p, bytes.length, this.error)));
   }
 
   /**
@@ -71,15 +71,8 @@ export class Trainer extends Instance {
    * @returns {number} tokens of the vocabulary
    */
   open(text, held) {
-    const p = text ? this.#put(text) : 0;
-    let q = 0;
-    try {
-      q = held ? this.#put(held) : 0;
-    } catch (error) {
-      this.x.gf_abi_free(p);
-      throw error;
-    }
-    // The run owns both buffers from here on.
+    // The run owns both buffers. An instance that has no memory for the second one is not used any more.
+    const [p, q] = [text, held].map((bytes) => (bytes ? this.#put(this.alloc(bytes.length + 1), bytes) : 0));
     this.check(this.x.gf_train_open(this.run, p, text?.length ?? 0, q, held?.length ?? 0, this.error));
     return this.x.gf_train_vocab_size(this.run);
   }
@@ -110,7 +103,7 @@ export class Trainer extends Instance {
    * @param {import('./examples.js').Batch} batch
    */
   give({ packed, n }) {
-    this.#lend(new Uint8Array(packed.buffer, packed.byteOffset, packed.byteLength), (p) =>
+    this.#lendBytes(new Uint8Array(packed.buffer, packed.byteOffset, packed.byteLength), (p) =>
       this.check(this.x.gf_train_give(this.run, p, n, this.error)),
     );
   }
@@ -131,10 +124,7 @@ export class Trainer extends Instance {
     return new Float64Array(this.memory.buffer, this.#out, n);
   }
 
-  /**
-   * Steps done.
-   * @returns {number}
-   */
+  /** Steps done. */
   get steps() {
     return this.x.gf_train_steps(this.run);
   }
@@ -175,7 +165,7 @@ export class Trainer extends Instance {
    * @param {Uint8Array} state
    */
   load(state) {
-    this.#lend(state, (p) => this.check(this.x.gf_train_load(this.run, p, state.length, this.error)));
+    this.#lendBytes(state, (p) => this.check(this.x.gf_train_load(this.run, p, state.length, this.error)));
   }
 
   /**
@@ -186,25 +176,21 @@ export class Trainer extends Instance {
    * @returns {{weights: number, stream: number}[]} root mean squares, first layer first
    */
   depth(layers, seed, tokens) {
-    const p = this.alloc(2 * layers * F64);
-    try {
+    return this.lend(2 * layers * F64, (p) => {
       this.check(this.x.gf_train_depth(this.run, seed, tokens, p, this.error));
       const values = new Float64Array(this.memory.buffer, p, 2 * layers);
       return Array.from({ length: layers }, (_, l) => ({ weights: values[2 * l], stream: values[2 * l + 1] }));
-    } finally {
-      this.x.gf_abi_free(p);
-    }
+    });
   }
 
   // ---- memory, private to this file
 
   /**
-   * Copy bytes to linear memory, followed by a 0. The caller frees them with gf_abi_free.
+   * Write bytes to an address, and a 0 after them.
+   * @param {number} p
    * @param {Uint8Array} bytes
-   * @returns {number} address
    */
-  #put(bytes) {
-    const p = this.alloc(bytes.length + 1);
+  #put(p, bytes) {
     const view = new Uint8Array(this.memory.buffer, p, bytes.length + 1);
     view.set(bytes);
     view[bytes.length] = 0;
@@ -216,12 +202,7 @@ export class Trainer extends Instance {
    * @param {Uint8Array} bytes
    * @param {(p: number) => void} call
    */
-  #lend(bytes, call) {
-    const p = this.#put(bytes);
-    try {
-      call(p);
-    } finally {
-      this.x.gf_abi_free(p);
-    }
+  #lendBytes(bytes, call) {
+    this.lend(bytes.length + 1, (p) => call(this.#put(p, bytes)));
   }
 }
