@@ -9,10 +9,8 @@ import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
 import { text } from '../../web/page/claims/outcome.js';
 import { TEXTBOOK } from '../../web/page/text/textbook.js';
 import { distance } from '../../web/page/claims/arithmetic.js';
-import { decoder } from '../../web/page/claims/reference/modern_forward.js';
-import { encoderDecoder } from '../../web/page/claims/reference/encoder_decoder_forward.js';
-import { gpt, gpt2 } from '../../web/page/claims/reference/gpt_forward.js';
-import { erf, flat } from '../../web/page/claims/reference/parts.js';
+import { erf, flat } from '../../web/page/claims/double_precision.js';
+import { reference } from '../../web/page/claims/reference.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 
 const tutorials = (await Promise.all(TUTORIALS.map(({ open }) => open()))).map(({ sections }) => sections);
@@ -38,7 +36,7 @@ test('each claim of the files is in one section, and is seen on a page of the te
   for (const [i, sections] of tutorials.entries()) {
     const names = readdirSync(new URL(`tutorial${i + 1}/`, folder));
     const files = await Promise.all(names.map((name) => import(new URL(`tutorial${i + 1}/${name}`, folder))));
-    const ids = files.flatMap(({ claims }) => claims?.map((claim) => claim.id) ?? []);
+    const ids = files.flatMap(({ runs }) => Object.keys(runs).map((name) => `${i + 1}-${name}`));
     assert.deepEqual(all[i].map((claim) => claim.id).sort(), ids.sort());
     for (const { place } of sections.flatMap(({ claims }) => claims)) {
       if (place.page === 'compare') assert.ok(glassformer.PRESETS[place.model], place.model);
@@ -331,13 +329,8 @@ test("the reference's erf agrees with a published table", () => {
   }
 });
 
-/**
- * Compare the reference with logits recorded from PyTorch.
- * @param {string} name
- * @param {string} root
- * @param {(w: any, c: any, about: any) => any} run
- */
-function agrees(name, root, run) {
+/** Compare the reference with logits recorded from PyTorch. @param {string} name @param {string} root */
+function agrees(name, root) {
   test(
     `the reference agrees with PyTorch: ${name}`,
     { skip: !existsSync(join(root, name)) && 'no shared reference data beside the project' },
@@ -349,17 +342,13 @@ function agrees(name, root, run) {
           t,
         ]),
       );
-      const off = distance(array('logits'), flat(run(tensors, config, about)));
+      const logits = reference(tensors, config, about.input_ids, { source: about.src_ids });
+      const off = distance(array('logits'), flat(logits));
       assert.ok(off < 5e-5, `off by ${off}`);
     },
   );
 }
-const beside = shared ? join(shared, 'cases') : '/nowhere';
-agrees('t1_3layer_odd', golden, (w, c, a) => decoder(w, c, a.input_ids));
-agrees('gpt2_n_inner', golden, (w, c, a) => gpt2(w, c, a.input_ids));
-for (const name of ['t1_modern', 't1_untied', 't1_classic'])
-  agrees(name, beside, (w, c, a) => decoder(w, c, a.input_ids));
-for (const name of ['t2_encdec_causal', 't2_notebook_nomask'])
-  agrees(name, beside, (w, c, a) => encoderDecoder(w, c, a.src_ids, a.input_ids));
-for (const name of ['t3_block', 't5_gpt']) agrees(name, beside, (w, c, a) => gpt(w, c, a.input_ids));
-agrees('gpt2_prefix', beside, (w, c, a) => gpt2(w, c, a.input_ids));
+for (const name of ['t1_3layer_odd', 'gpt2_n_inner']) agrees(name, golden);
+for (const name of ['t1_modern', 't1_untied', 't1_classic', 't2_encdec_causal', 't2_notebook_nomask'])
+  agrees(name, shared ? join(shared, 'cases') : '/nowhere');
+for (const name of ['t3_block', 't5_gpt', 'gpt2_prefix']) agrees(name, shared ? join(shared, 'cases') : '/nowhere');

@@ -2,7 +2,6 @@
 
 import { distance, minus, plus, rms, rows } from './arithmetic.js';
 import { using } from './claim.js';
-import { flat } from './reference/parts.js';
 
 /** @typedef {Record<string, import('glassformer').Tensor>} Captured */
 
@@ -18,19 +17,11 @@ export function moved(a, b) {
   return [...old.keys()].filter((t) => distance(old[t], now[t]) > 0).join(', ');
 }
 
-/** What the measures below read. */
-export const NORM_POINTS = ['*.hook_resid_pre', '*.ln1.hook_normalized'];
-export const STREAM_POINTS = ['*.hook_resid_*', '*.hook_attn_out', '*.hook_mlp_out'];
+/** The first norms of two blocks, before gain and shift. */
+export const FIRST_NORMS = ['blocks.0.ln1.hook_normalized', 'blocks.1.ln1.hook_normalized'];
 
-/**
- * The largest difference between the first norm of each block and a reference of the same input.
- * @param {Captured} c  NORM_POINTS
- * @param {(x: Float64Array[]) => Float64Array[]} norm
- */
-export const normDistance = (c, norm) =>
-  ofBlocks((l) =>
-    distance(c[`blocks.${l}.ln1.hook_normalized`].data, flat(norm(doubles(c[`blocks.${l}.hook_resid_pre`])))),
-  );
+/** What the measures below read. */
+export const STREAM_POINTS = ['*.hook_resid_*', '*.hook_attn_out', '*.hook_mlp_out'];
 
 /** A block's input with what its attention and FFN wrote. @param {Captured} c @param {ArrayLike<number>} x @param {number} l */
 const behind = (c, x, l) => plus(x, c[`blocks.${l}.hook_attn_out`].data, c[`blocks.${l}.hook_mlp_out`].data);

@@ -1,10 +1,6 @@
 // claims/arithmetic.js - what the claims compute with: distances, means, distributions, and numbers drawn from a seed.
 
-/**
- * Largest difference; NaN and unequal lengths count as infinite.
- * @param {ArrayLike<number>} a
- * @param {ArrayLike<number>} b
- */
+/** Largest difference; NaN and unequal lengths count as infinite. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export function distance(a, b) {
   if (a.length !== b.length || !a.length) return Infinity;
   let most = 0;
@@ -21,35 +17,22 @@ export const sum = (x) => /** @type {number} */ (Array.prototype.reduce.call(x, 
 /** @param {ArrayLike<number>} x */
 export const mean = (x) => sum(x) / x.length;
 
-/**
- * Over all n, not n - 1.
- * @param {ArrayLike<number>} x
- */
+/** Over all n, not n - 1. @param {ArrayLike<number>} x */
 export function variance(x) {
   const m = mean(x);
   return mean(Array.from(x, (v) => (v - m) ** 2));
 }
 
-/**
- * Root of the mean square.
- * @param {ArrayLike<number>} x
- */
+/** Root of the mean square. @param {ArrayLike<number>} x */
 export const rms = (x) => Math.sqrt(mean(Array.from(x, (v) => v ** 2)));
 
-/**
- * @param {ArrayLike<number>} a
- * @param {ArrayLike<number>} b
- */
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export const minus = (a, b) => Float64Array.from(a, (v, i) => v - b[i]);
 
 /** @param {ArrayLike<number>[]} list */
 export const plus = (...list) => Float64Array.from(list[0], (_, i) => list.reduce((s, x) => s + x[i], 0));
 
-/**
- * Rows of a tensor's last axis.
- * @param {{data: Float32Array, shape: number[]}} t
- * @returns {Float32Array[]}
- */
+/** Rows of a tensor's last axis. @param {{data: Float32Array, shape: number[]}} t @returns {Float32Array[]} */
 export function rows({ data, shape }) {
   const width = shape[shape.length - 1];
   return Array.from({ length: data.length / width }, (_, i) => data.subarray(i * width, (i + 1) * width));
@@ -58,11 +41,7 @@ export function rows({ data, shape }) {
 /** How far the sums of these rows are from 1, at most. @param {ArrayLike<number>[]} list */
 export const fromOne = (list) => Math.max(...list.map((row) => Math.abs(sum(row) - 1)));
 
-/**
- * In double.
- * @param {ArrayLike<number>} logits
- * @param {number} [temperature]
- */
+/** In double. @param {ArrayLike<number>} logits @param {number} [temperature] */
 export function softmax(logits, temperature = 1) {
   const top = Math.max(...Array.from(logits));
   const e = Float64Array.from(logits, (v) => Math.exp((v - top) / temperature)),
@@ -70,17 +49,11 @@ export function softmax(logits, temperature = 1) {
   return e.map((v) => v / total);
 }
 
-/**
- * In bits.
- * @param {ArrayLike<number>} p
- */
+/** In bits. @param {ArrayLike<number>} p */
 export const entropy = (p) => -sum(Array.from(p, (v) => (v > 0 ? v * Math.log2(v) : 0)));
 
-/**
- * Mean cross-entropy of each token given those before it.
- * @param {{data: ArrayLike<number>, shape: number[]}} logits [T, V]
- * @param {number[]} ids
- */
+/** Mean cross-entropy of each token given those before it.
+ * @param {{data: ArrayLike<number>, shape: number[]}} logits [T, V] @param {number[]} ids */
 export function loss({ data, shape: [, v] }, ids) {
   let s = 0;
   for (let t = 0; t + 1 < ids.length; t++)
@@ -88,10 +61,7 @@ export function loss({ data, shape: [, v] }, ids) {
   return s / (ids.length - 1);
 }
 
-/**
- * Numbers in 0 .. 1 that are the same every time (mulberry32).
- * @param {number} seed
- */
+/** Numbers in 0 .. 1 that are the same every time (mulberry32). @param {number} seed */
 export function uniform(seed) {
   let s = seed >>> 0;
   return () => {
@@ -102,22 +72,13 @@ export function uniform(seed) {
   };
 }
 
-/**
- * Draws of a unit normal (Box and Muller).
- * @param {number} seed
- */
+/** Draws of a unit normal (Box and Muller). @param {number} seed */
 export function normal(seed) {
   const u = uniform(seed);
   return () => Math.sqrt(-2 * Math.log(1 - u())) * Math.cos(2 * Math.PI * u());
 }
 
-/**
- * Token ids.
- * @param {number} n
- * @param {number} vocabulary
- * @param {number} [seed]
- * @returns {number[]}
- */
+/** Token ids. @param {number} n @param {number} vocabulary @param {number} [seed] */
 export function ids(n, vocabulary, seed = 1) {
   const u = uniform(seed);
   return Array.from({ length: n }, () => Math.floor(u() * vocabulary));

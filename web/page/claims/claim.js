@@ -1,31 +1,32 @@
-// claims/claim.js - what a claim is, and the models that claims are about: used, freed, refused
+// claims/claim.js - what a claim is, and what claims are about: configurations, models, passes over them
 
 import { distance } from './arithmetic.js';
-import { loaded } from './checkpoint.js';
+import { loaded } from './checkpoints.js';
 import { WORDS } from './configs.js';
+import { flat } from './double_precision.js';
 import { atMost, same, text as numberText } from './outcome.js';
-import { flat } from './reference/parts.js';
+import { reference } from './reference.js';
 import { messageOf } from '../state/error_message.js';
 
 /**
  * @typedef {import('./outcome.js').Outcome} Outcome
- * @typedef {import('./checkpoint.js').Checkpoint} Checkpoint
+ * @typedef {import('./checkpoints.js').Checkpoint} Checkpoint
  * @typedef {import('glassformer').Model} Model
  * @typedef {import('glassformer').Tensor} Tensor
  * @typedef {typeof import('glassformer')} Glassformer
  * @typedef {{ source?: any, capture?: string[], edits?: any[] }} PassOptions
  * @typedef {PassOptions & { ids?: number[] }} Pass  ids: WORDS when absent
  *
+ * @typedef {(glassformer: Glassformer) => Promise<Outcome> | Outcome} Run
+ * @typedef {Record<string, Run>} Runs  by the name of the claim
+ *
  * @typedef {object} Claim
- * @property {string} id          begins with the number of its tutorial
+ * @property {string} id          the number of its tutorial and its name
  * @property {number} tutorial
  * @property {string} text
- * @property {boolean} [slow]     takes seconds: run only when asked for
- * @property {(glassformer: Glassformer) => Promise<Outcome> | Outcome} run
+ * @property {boolean} slow       takes seconds: run only when asked for
+ * @property {Run} run
  */
-
-/** @type {(id: string, text: string, run: Claim['run']) => Claim} */
-export const claim = (id, text, run) => ({ id, tutorial: Number(id[0]), text, run });
 
 /**
  * Use a model and free it.
@@ -43,82 +44,67 @@ export async function using(making, use) {
   }
 }
 
-/**
- * A claim about a model that is loaded from a checkpoint.
- * @param {string} id
- * @param {string} text
- * @param {() => Checkpoint} make
- * @param {(model: Model, made: Checkpoint, glassformer: Glassformer) => Promise<Outcome>} use
- */
-export const ofFile = (id, text, make, use) =>
-  claim(id, text, (g) => {
-    const made = make();
-    return using(loaded(g, made), (model) => use(model, made, g));
-  });
+/** The parameters of a configuration or preset are so many.
+ * @type {(config: any, expected: string | number, found: (table: import('glassformer').ParameterTable) => any) => Run} */
+export const ofCount = (config, expected, found) => (g) => same(expected, found(g.countParameters(config)));
+
+/** Of a model that is loaded from a checkpoint.
+ * @type {(make: () => Checkpoint, use: (model: Model, made: Checkpoint, g: Glassformer) => Promise<Outcome>) => Run} */
+export const ofFile = (make, use) => (g) => {
+  const made = make();
+  return using(loaded(g, made), (model) => use(model, made, g));
+};
+
+/** Of a model with random weights.
+ * @type {(config: any, seed: number, use: (model: Model, glassformer: Glassformer) => Promise<Outcome>) => Run} */
+export const ofFresh = (config, seed, use) => (g) => using(g.create(config, { seed }), (model) => use(model, g));
 
 /**
- * A claim about a model of this configuration with random weights.
- * @param {string} id
- * @param {string} text
- * @param {any} config
- * @param {number} seed
- * @param {(model: Model, glassformer: Glassformer) => Promise<Outcome>} use
- */
-export const ofFresh = (id, text, config, seed, use) =>
-  claim(id, text, (g) => using(g.create(config, { seed }), (model) => use(model, g)));
-
-/**
- * A claim about one pass over a checkpoint.
- * @param {string} id
- * @param {string} text
+ * Of one pass over a checkpoint.
  * @param {() => Checkpoint} make
  * @param {Pass} pass
  * @param {(c: Record<string, Tensor>, weights: Checkpoint['weights'], logits: Tensor, model: Model, config: any) =>
  *   Outcome | Promise<Outcome>} use  c: what the pass captured
  */
-export const ofPass = (id, text, make, { ids = WORDS, ...options }, use) =>
-  ofFile(id, text, make, async (model, { weights, config }) => {
+export const ofPass = (make, { ids = WORDS, ...options }, use) =>
+  ofFile(make, async (model, { weights, config }) => {
     const { logits, captured } = await model.forward(ids, options);
     return use(captured, weights, logits, model, config);
   });
 
 /**
- * A claim about one pass over a model of this configuration with random weights.
- * @param {string} id
- * @param {string} text
+ * Of one pass over a model with random weights.
  * @param {any} config
  * @param {PassOptions & { ids: number[] | number[][], seed?: number }} pass
  * @param {(c: Record<string, Tensor>, logits: Tensor, model: Model) => Outcome | Promise<Outcome>} use
  */
-export const ofFreshPass = (id, text, config, { ids, seed = 1, ...options }, use) =>
-  ofFresh(id, text, config, seed, async (model) => {
+export const ofFreshPass = (config, { ids, seed = 1, ...options }, use) =>
+  ofFresh(config, seed, async (model) => {
     const { logits, captured } = await model.forward(ids, options);
     return use(captured, logits, model);
   });
 
-/**
- * The claim that the logits of a checkpoint are those of the tutorial's arithmetic in double precision.
- * @param {string} id
- * @param {string} text
- * @param {() => Checkpoint} make
- * @param {(weights: any, config: any, ids: number[]) => import('./reference/parts.js').Matrix} forward
- * @param {Pass} [pass]
- */
-export const ofReference = (id, text, make, forward, pass = {}) =>
-  ofPass(id, text, make, pass, (_, weights, logits, __, config) =>
-    atMost(1e-4, distance(logits.data, flat(forward(weights, config, pass.ids ?? WORDS)))),
+/** The logits of a checkpoint are those of the tutorial's arithmetic in double precision.
+ * @param {() => Checkpoint} make @param {Pass} [pass] */
+export const ofReference = (make, pass = {}) =>
+  ofPass(make, pass, (_, weights, logits, __, config) =>
+    atMost(1e-4, distance(logits.data, flat(reference(weights, config, pass.ids ?? WORDS, pass)))),
   );
 
-/**
- * The claim that logits token by token with a cache are those of one full pass.
- * @param {string} id
- * @param {string} text
- * @param {() => Checkpoint} make
- * @param {Pass} pass
- * @param {string} [note]
- */
-export const ofCache = (id, text, make, pass, note) =>
-  ofPass(id, text, make, pass, async (_, __, { data, shape: [, width] }, model) => {
+/** Activations of a pass over a checkpoint are those of the tutorial's arithmetic in double precision.
+ * @param {() => Checkpoint} make @param {string[]} capture @param {string} [note] @param {Pass} [pass] */
+export const ofStages = (make, capture, note, pass = {}) =>
+  ofPass(make, { ...pass, capture }, (c, weights, _, __, config) => {
+    /** @type {Record<string, Float64Array>} */
+    const stages = {};
+    reference(weights, config, pass.ids ?? WORDS, { ...pass, stages });
+    return atMost(1e-5, Math.max(...capture.map((name) => distance(c[name].data, stages[name]))), note);
+  });
+
+/** Logits token by token with a cache are those of one full pass.
+ * @param {() => Checkpoint} make @param {Pass} pass @param {string} [note] */
+export const ofCache = (make, pass, note) =>
+  ofPass(make, pass, async (_, __, { data, shape: [, width] }, model) => {
     const { ids = WORDS, ...options } = pass,
       session = await model.session(options);
     let worst = 0;
@@ -130,12 +116,8 @@ export const ofCache = (id, text, make, pass, note) =>
 /** The likeliest token. @param {Float32Array} logits */
 export const argmax = (logits) => logits.indexOf(Math.max(...logits));
 
-/**
- * These ids and what follows greedily until there are n, by full passes without a cache.
- * @param {Model} model
- * @param {number[]} start
- * @param {number} n
- */
+/** These ids and what follows greedily until there are n, by full passes without a cache.
+ * @param {Model} model @param {number[]} start @param {number} n */
 export async function greedily(model, start, n) {
   const all = [...start];
   while (all.length < n) {
@@ -145,10 +127,7 @@ export async function greedily(model, start, n) {
   return all;
 }
 
-/**
- * All of a generation.
- * @param {AsyncGenerator<any, any, void>} generator
- */
+/** All of a generation. @param {AsyncGenerator<any, any, void>} generator */
 export async function written(generator) {
   for (;;) {
     const { done, value } = await generator.next();
@@ -156,11 +135,7 @@ export async function written(generator) {
   }
 }
 
-/**
- * The sentence with which something is refused, '' when it is not.
- * @param {() => any} act
- * @returns {Promise<string>}
- */
+/** The sentence with which something is refused, '' when it is not. @param {() => any} act @returns {Promise<string>} */
 export async function refusal(act) {
   try {
     const made = await act();

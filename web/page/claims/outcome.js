@@ -40,80 +40,57 @@ export const shapeText = (shape) => `(${Array.from(shape).join(', ')})`;
 /** @param {string | number | boolean | number[]} x */
 const show = (x) => (typeof x === 'number' ? text(x) : Array.isArray(x) ? shapeText(x) : String(x));
 
-/**
- * Equal to the last digit.
- * @param {any} expected
- * @param {any} found
- * @param {string} [note]
- * @returns {Outcome}
- */
-export const same = (expected, found, note) => ({
-  expected: show(expected),
-  found: show(found),
-  ok: JSON.stringify(expected) === JSON.stringify(found),
-  ...(note && { note }),
-});
-
-/**
- * Within a tolerance.
- * @param {number} expected
- * @param {number} found
- * @param {number} tolerance
- * @param {string} [note]
- * @returns {Outcome}
- */
-export const near = (expected, found, tolerance, note) => ({
-  expected: `${text(expected)} ± ${text(tolerance)}`,
-  found: text(found),
-  ok: Math.abs(found - expected) <= tolerance,
-  ...(note && { note }),
-});
-
-/**
- * A distance that must stay small; one that is no number fails.
- * @param {number} limit
- * @param {number} found
- * @param {string} [note]
- * @returns {Outcome}
- */
-export const atMost = (limit, found, note) => ({
-  expected: `within ${text(limit)}`,
-  found: `off by ${text(found)}`,
-  ok: found <= limit,
-  ...(note && { note }),
-});
-
-/**
- * Words for both sides, and whether they agree.
- * @param {boolean} ok
- * @param {string} expected
- * @param {string} found
- * @param {string} [note]
- * @returns {Outcome}
- */
+/** Words for both sides, and whether they agree.
+ * @param {boolean} ok @param {string} expected @param {string} found @param {string} [note] @returns {Outcome} */
 export const shown = (ok, expected, found, note) => ({ expected, found, ok, ...(note && { note }) });
 
-/**
- * Logits of this shape, all of them numbers and not all zero.
- * @param {string} shape
- * @param {import('glassformer').Tensor} logits
- * @returns {Outcome}
- */
-export function finite(shape, logits) {
-  const all = logits.data.every(Number.isFinite),
-    found = shapeText(logits.shape);
-  return shown(
-    found === shape && all && rms(logits.data) > 0.01,
-    `${shape}, all finite`,
-    `${found}, ${all ? 'all finite' : 'not all finite'}`,
-  );
-}
+/** Equal to the last digit. @param {any} expected @param {any} found @param {string} [note] */
+export const same = (expected, found, note) =>
+  shown(JSON.stringify(expected) === JSON.stringify(found), show(expected), show(found), note);
+
+/** Within a tolerance. @param {number} expected @param {number} found @param {number} tolerance @param {string} [note] */
+export const near = (expected, found, tolerance, note) =>
+  shown(Math.abs(found - expected) <= tolerance, `${text(expected)} ± ${text(tolerance)}`, text(found), note);
+
+/** A distance that must stay small; one that is no number fails.
+ * @param {number} limit @param {number} found @param {string} [note] */
+export const atMost = (limit, found, note) =>
+  shown(found <= limit, `within ${text(limit)}`, `off by ${text(found)}`, note);
+
+// Parts of a sentence.
+export const under = (/** @type {number} */ limit, /** @type {number} */ found) =>
+  shown(found < limit, `under ${text(limit)}`, text(found));
+export const over = (/** @type {number} */ limit, /** @type {number} */ found) =>
+  shown(found > limit, `over ${text(limit)}`, text(found));
+/** Of a distance, behind words such as "within". @param {number} limit @param {number} found */
+export const upTo = (limit, found) => shown(found >= 0 && found <= limit, text(limit), text(found));
 
 /**
- * A number that the tutorial prints and its code does not give.
- * @param {string} printed
- * @param {Outcome} outcome
- * @param {string} note
+ * A sentence with such parts, as it is expected and as it was found.
+ * @param {TemplateStringsArray} words
+ * @param {Outcome[]} parts
  * @returns {Outcome}
  */
+export const sentence = (words, ...parts) => {
+  const said = (/** @type {'expected' | 'found'} */ side) =>
+    String.raw({ raw: words }, ...parts.map((part) => part[side]));
+  return shown(
+    parts.every(({ ok }) => ok),
+    said('expected'),
+    said('found'),
+  );
+};
+
+/** Logits of this shape, all of them numbers and not all zero.
+ * @param {string} shape @param {import('glassformer').Tensor} logits */
+export function finite(shape, logits) {
+  const all = logits.data.every(Number.isFinite) && rms(logits.data) > 0.01;
+  return sentence`${same(shape, shapeText(logits.shape))}, ${same('all', all ? 'all' : 'not all')} finite`;
+}
+
+/** With what is to be seen. @param {Outcome} outcome @param {string} note @returns {Outcome} */
+export const noted = (outcome, note) => ({ ...outcome, note });
+
+/** A number that the tutorial prints and its code does not give.
+ * @param {string} printed @param {Outcome} outcome @param {string} note @returns {Outcome} */
 export const misprint = (printed, outcome, note) => ({ ...outcome, printed, note });

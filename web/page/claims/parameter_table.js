@@ -2,8 +2,7 @@
 import { COMPONENTS } from '../text/count.js';
 import { percent } from '../text/format.js';
 import { sum } from './arithmetic.js';
-import { claim } from './claim.js';
-import { same, text } from './outcome.js';
+import { text } from './outcome.js';
 
 /** @typedef {import('glassformer').ParameterTable} Table */
 
@@ -29,17 +28,6 @@ export const scalars = ({ rows }, holds) => sum(rows.filter(holds).map((r) => r.
  * @param {number} [layer]
  */
 export const block = (table, layer = 0) => scalars(table, (r) => r.layer === layer);
-
-/**
- * A claim about the parameters of a configuration or preset.
- * @param {string} id
- * @param {string} text
- * @param {any} config
- * @param {string | number} expected
- * @param {(table: Table) => string | number} found
- */
-export const ofCount = (id, text, config, expected, found) =>
-  claim(id, text, (g) => same(expected, found(g.countParameters(config))));
 
 /**
  * Parameters by component: of one block of each stack, of what is in no block, and of all.

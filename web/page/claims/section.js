@@ -21,27 +21,23 @@
  * @property {Exercise[]} [exercises]
  */
 
-/**
- * @param {string} page
- * @param {any} model
- * @param {...string} names  of claims, without the number of the tutorial
- */
-export const seen = (page, model, ...names) => ({ place: { page, model }, names });
+/** Claims that are seen in one place: what each says, by its name.
+ * @param {string} page @param {any} model @param {Record<string, string>} says @param {boolean} [slow] */
+export const seen = (page, model, says, slow = false) => ({ place: { page, model }, says, slow });
 
 /**
- * What makes sections of these claims.
- * @param {Claim[]} claims  of one tutorial
- * @returns {(title: string, seen: { place: Place, names: string[] }[], more?: Pick<Section, 'table' | 'exercises'>) => Section}
+ * What makes sections of a tutorial, whose claims are run so.
+ * @param {number} tutorial
+ * @param {import('./claim.js').Runs} runs
+ * @returns {(title: string, parts: ReturnType<typeof seen>[], more?: Pick<Section, 'table' | 'exercises'>) => Section}
  */
-export const sectionsOf =
-  (claims) =>
-  (title, parts, more = {}) => ({
-    title,
-    claims: parts.flatMap(({ place, names }) =>
-      names.map((name) => ({
-        claim: /** @type {Claim} */ (claims.find(({ id, tutorial }) => id === `${tutorial}-${name}`)),
-        place,
-      })),
-    ),
-    ...more,
-  });
+export const sectionsOf = (tutorial, runs) => (title, parts, more) => ({
+  title,
+  claims: parts.flatMap(({ place, says, slow }) =>
+    Object.entries(says).map(([name, text]) => ({
+      claim: { id: `${tutorial}-${name}`, tutorial, text, slow, run: runs[name] },
+      place,
+    })),
+  ),
+  ...more,
+});

@@ -1,36 +1,29 @@
-// claims/tutorial1/decoder_parameters.js - section 7: every row of its table of parameters.
-import { claim } from '../claim.js';
-import { MODERN, UNTIED } from '../configs.js';
-import { shown, text } from '../outcome.js';
-import { block, count, ofCount, scalars } from '../parameter_table.js';
+// claims/tutorial1/decoder_parameters.js - every row of the table of parameters, and the FFN
+import { moved } from '../activations.js';
+import { loaded, tutorial1 } from '../checkpoints.js';
+import { ofCount, ofFile, refusal } from '../claim.js';
+import { MODERN, UNTIED, WORDS } from '../configs.js';
+import { same, shapeText, shown, text } from '../outcome.js';
+import { block, count, scalars } from '../parameter_table.js';
 
 /** The FFN's parameters for each one of attention, in all blocks. @param {import('../parameter_table.js').Table} t */
 const ffnShares = (t) =>
   [...new Set(Array.from({ length: 12 }, (_, l) => count(t, 'ffn', l) / count(t, 'attention', l)))].join(', ');
 
-export const claims = [
-  ofCount('1-embedding', 'Token embedding of the 123.6M model, 50,257 × 768', MODERN, 38597376, (t) =>
-    count(t, 'embedding'),
-  ),
-  ofCount('1-attention', 'Attention of one block: four matrices of 768 × 768', MODERN, 2359296, (t) =>
-    count(t, 'attention', 0),
-  ),
-  ofCount('1-ffn', 'SwiGLU of one block: three matrices of 768 × 2048', MODERN, 4718592, (t) => count(t, 'ffn', 0)),
-  ofCount('1-norms', 'Two RMSNorms of one block', MODERN, 1536, (t) => count(t, 'norm', 0)),
-  ofCount('1-block', 'One block', MODERN, 7079424, block),
-  ofCount('1-blocks', 'All twelve blocks', MODERN, 84953088, (t) => scalars(t, (r) => r.layer !== null)),
-  ofCount('1-final-norm', 'The final norm', MODERN, 768, (t) => count(t, 'final_norm')),
-  ofCount('1-non-embedding', 'Parameters without the embedding', MODERN, 84953856, (t) => t.nonEmbedding),
-  ofCount('1-tied', 'Total with a tied head', MODERN, 123551232, (t) => t.total),
-  ofCount('1-untied', 'Total with a head of its own', UNTIED, 162148608, (t) => t.total),
-  ofCount(
-    '1-ffn-twice',
-    'The FFN has twice the parameters of attention in every block',
-    MODERN,
-    '2 in all 12 blocks',
-    (t) => `${ffnShares(t)} in all 12 blocks`,
-  ),
-  claim('1-tying-saves', 'Tying is worth 38.6M parameters, some 24 % of what the untied model has', (g) => {
+/** @type {import('../claim.js').Runs} */
+export const runs = {
+  embedding: ofCount(MODERN, 38597376, (t) => count(t, 'embedding')),
+  attention: ofCount(MODERN, 2359296, (t) => count(t, 'attention', 0)),
+  ffn: ofCount(MODERN, 4718592, (t) => count(t, 'ffn', 0)),
+  norms: ofCount(MODERN, 1536, (t) => count(t, 'norm', 0)),
+  block: ofCount(MODERN, 7079424, block),
+  blocks: ofCount(MODERN, 84953088, (t) => scalars(t, (r) => r.layer !== null)),
+  'final-norm': ofCount(MODERN, 768, (t) => count(t, 'final_norm')),
+  'non-embedding': ofCount(MODERN, 84953856, (t) => t.nonEmbedding),
+  tied: ofCount(MODERN, 123551232, (t) => t.total),
+  untied: ofCount(UNTIED, 162148608, (t) => t.total),
+  'ffn-twice': ofCount(MODERN, '2 in all 12 blocks', (t) => `${ffnShares(t)} in all 12 blocks`),
+  'tying-saves': (g) => {
     const untied = g.countParameters(UNTIED).total,
       saved = untied - g.countParameters(MODERN).total,
       share = (100 * saved) / untied;
@@ -39,5 +32,47 @@ export const claims = [
       '38,597,376, about 24 %',
       `${text(saved)}, ${share.toFixed(1)} %`,
     );
+  },
+  'swiglu-budget': (g) => {
+    const of = (ffn, d_ff) => count(g.countParameters({ ...g.PRESETS[MODERN], ffn, d_ff }), 'ffn', 0);
+    return same(of('gelu_erf', 4 * 768), of('swiglu', (8 * 768) / 3));
+  },
+  'ffn-shapes': (g) => {
+    const { rows } = g.countParameters(MODERN);
+    const shape = (name) => shapeText(rows.find((r) => r.name === `blocks.0.ffn.${name}.weight`)?.shape ?? []);
+    return same(
+      'gate (2048, 768), up (2048, 768), down (768, 2048)',
+      ['gate', 'up', 'down'].map((name) => `${name} ${shape(name)}`).join(', '),
+    );
+  },
+  'down-backwards': async (g) => {
+    const made = tutorial1(),
+      name = 'blocks.1.ffn.W_down.weight',
+      { shape, data } = made.weights[name];
+    const why = await refusal(() =>
+      loaded(g, {
+        config: made.config,
+        weights: { ...made.weights, [name]: { shape: [...shape].reverse(), data } },
+      }),
+    );
+    return shown(
+      why.includes('W_down') && why.includes('[40, 16], expected [16, 40]'),
+      'refused: [40, 16], expected [16, 40]',
+      why || 'accepted',
+    );
+  },
+  'ffn-alone': ofFile(tutorial1, async (model) => {
+    const run = async (edits) =>
+      (await model.forward(WORDS, { capture: ['blocks.0.hook_mlp_out', 'blocks.1.hook_attn_out'], edits })).captured;
+    const [a, b] = [
+      await run([]),
+      await run([{ at: 'blocks.0.hook_resid_mid', position: 3, add: new Float32Array(16).fill(0.5) }]),
+    ];
+    const of = (name) => moved(a[name], b[name]);
+    return same(
+      'FFN: 3; attention: 3, 4, 5, 6, 7, 8, 9, 10, 11',
+      `FFN: ${of('blocks.0.hook_mlp_out')}; attention: ${of('blocks.1.hook_attn_out')}`,
+      'Positions whose output moves when the stream at position 3 is changed.',
+    );
   }),
-];
+};

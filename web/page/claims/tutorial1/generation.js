@@ -1,12 +1,68 @@
-// claims/tutorial1/generation.js - section 6: generation.
+// claims/tutorial1/generation.js - the cache gives what a full pass gives, and what breaks that; sampling
 import { distance, entropy, ids, softmax, sum } from '../arithmetic.js';
-import { tutorial1 } from '../checkpoints/modern_decoder.js';
-import { argmax, greedily, ofFile, ofFresh, ofPass, written } from '../claim.js';
+import { tutorial1 } from '../checkpoints.js';
+import { argmax, greedily, ofCache, ofFile, ofFresh, ofPass, written } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
-import { same, shapeText, shown, text } from '../outcome.js';
+import { rotate } from '../double_precision.js';
+import { noted, over, same, sentence, shapeText, shown, text, under } from '../outcome.js';
+import { reference } from '../reference.js';
 
-export const claims = [
-  ofFresh('1-generate-shape', 'generate returns each prompt followed by its new tokens', TINY, 8, async (model) => {
+/** @type {import('../claim.js').Runs} */
+export const runs = {
+  cached: ofCache(
+    tutorial1,
+    {},
+    'The tutorial allows 0.00001; here sums run in one order, so nothing is left to allow.',
+  ),
+  'wrong-offset': ofFile(tutorial1, async (model, made) => {
+    const half = WORDS.length / 2;
+    const session = await model.session();
+    await session.eval(WORDS.slice(0, half));
+    const cached = await session.eval(WORDS.slice(half));
+    const off = (positions) =>
+      distance(cached, reference(made.weights, made.config, WORDS, { positions })[WORDS.length - 1]);
+    // the wrong one counts new tokens from 0 again
+    const [right, wrong] = [off(undefined), off(WORDS.map((_, i) => i % half))];
+    return noted(
+      sentence`right: ${under(1e-4, right)}; wrong: ${over(0.01, wrong)}`,
+      'Distance of the cached logits from the double-precision ones whose new tokens are counted on, and from 0 again.',
+    );
+  }),
+  'cache-work': ofFresh(TINY, 1, async (model) => {
+    const work = async (n) =>
+      (await model.trace(ids(n, 64))).filter((r) => r.op === 'attn.qkv').reduce((s, r) => s + r.flops, 0);
+    const one = await work(1);
+    let naive = 0;
+    for (let n = 1; n <= 12; n++) naive += (await work(n)) / one;
+    return same(
+      '78 against 12',
+      `${text(naive)} against ${text((await work(12)) / one)}`,
+      'Operations of the query, key and value projections, in units of one position.',
+    );
+  }),
+  'rope-offset': ofFresh(TINY, 3, async (model) => {
+    const session = await model.session({
+      capture: ['blocks.0.attn.hook_rot_k', 'blocks.0.attn.hook_k', 'blocks.0.attn.hook_v'],
+    });
+    const seen = [];
+    for (let n = 0; n < 4; n++) {
+      await session.eval([5]);
+      seen.push(session.captured);
+    }
+    const k = seen.map((c) => c['blocks.0.attn.hook_rot_k'].data),
+      v = seen.map((c) => c['blocks.0.attn.hook_v'].data),
+      plain = Float64Array.from(seen[0]['blocks.0.attn.hook_k'].data);
+    // the same token: its key turned by t times the frequencies
+    const turned = rotate(Array(4).fill(plain), 4, [0, 1, 2, 3], 10000);
+    const keys = Math.max(...k.map((key, t) => distance(key, turned[t]))),
+      values = Math.max(...v.map((x) => distance(x, v[0])));
+    return shown(
+      keys < 1e-6 && values === 0 && distance(k[1], k[0]) > 1e-3,
+      'keys turned by 0, 1, 2, 3 steps; values equal',
+      `keys off by ${text(keys)}; values by ${text(values)}`,
+    );
+  }),
+  'generate-shape': ofFresh(TINY, 8, async (model) => {
     const prompts = [ids(5, 64, 1), ids(5, 64, 2)];
     const { sequences } = await written(model.generate(prompts, { maxTokens: 7, temperature: 1, seed: 3 }));
     const kept = sequences.every((s, i) => s.slice(0, 5).join() === prompts[i].join());
@@ -15,42 +71,31 @@ export const claims = [
       `${shapeText([sequences.length, sequences[0].length])}, prompts ${kept ? 'kept' : 'changed'}`,
     );
   }),
-  ofFile(
-    '1-greedy',
-    'Greedy decoding is deterministic, and is the argmax of full passes without a cache',
-    tutorial1,
-    async (model) => {
-      const start = WORDS.slice(0, 4),
-        run = async () => (await written(model.generate(start, { maxTokens: 8, temperature: 0 }))).ids;
-      const [a, b] = [await run(), await run()],
-        slow = await greedily(model, start, 12);
-      return shown(
-        a.join() === b.join() && a.join() === slow.slice(4).join(),
-        slow.slice(4).join(' '),
-        a.join() === b.join() ? a.join(' ') : `${a.join(' ')} and then ${b.join(' ')}`,
-      );
-    },
-  ),
-  ofPass(
-    '1-temperature',
-    'Temperature divides the logits: below 1 sharpens, above 1 flattens, 0 is the argmax',
-    tutorial1,
-    {},
-    async (_, __, { data }, model) => {
-      const logits = data.slice(data.length - 48);
-      const p = await Promise.all([0.5, 1, 2].map((temperature) => model.distribution(logits, { temperature })));
-      const off = Math.max(...p.map((q, i) => distance(q, softmax(logits, [0.5, 1, 2][i])))),
-        bits = p.map(entropy);
-      const greedy = await model.distribution(logits, { temperature: 0 });
-      const ok = off < 1e-6 && bits[0] < bits[1] && bits[1] < bits[2] && greedy[argmax(logits)] === 1;
-      return shown(
-        ok,
-        'softmax(logits / T) within 0.000001; entropy grows with T',
-        `within ${text(off)}; ${bits.map((b) => `${b.toFixed(2)} bits`).join(', ')} at T = 0.5, 1, 2`,
-      );
-    },
-  ),
-  ofFile('1-top-k', 'Top-k keeps the k likeliest tokens and shares out their probability', tutorial1, async (model) => {
+  greedy: ofFile(tutorial1, async (model) => {
+    const start = WORDS.slice(0, 4),
+      run = async () => (await written(model.generate(start, { maxTokens: 8, temperature: 0 }))).ids;
+    const [a, b] = [await run(), await run()],
+      slow = await greedily(model, start, 12);
+    return shown(
+      a.join() === b.join() && a.join() === slow.slice(4).join(),
+      slow.slice(4).join(' '),
+      a.join() === b.join() ? a.join(' ') : `${a.join(' ')} and then ${b.join(' ')}`,
+    );
+  }),
+  temperature: ofPass(tutorial1, {}, async (_, __, { data }, model) => {
+    const logits = data.slice(data.length - 48);
+    const p = await Promise.all([0.5, 1, 2].map((temperature) => model.distribution(logits, { temperature })));
+    const off = Math.max(...p.map((q, i) => distance(q, softmax(logits, [0.5, 1, 2][i])))),
+      bits = p.map(entropy);
+    const greedy = await model.distribution(logits, { temperature: 0 });
+    const ok = off < 1e-6 && bits[0] < bits[1] && bits[1] < bits[2] && greedy[argmax(logits)] === 1;
+    return shown(
+      ok,
+      'softmax(logits / T) within 0.000001; entropy grows with T',
+      `within ${text(off)}; ${bits.map((b) => `${b.toFixed(2)} bits`).join(', ')} at T = 0.5, 1, 2`,
+    );
+  }),
+  'top-k': ofFile(tutorial1, async (model) => {
     const { data } = (await model.forward(WORDS)).logits,
       logits = data.slice(data.length - 48);
     const p = await model.distribution(logits, { topK: 5, temperature: 1 });
@@ -62,4 +107,4 @@ export const claims = [
       `${p.filter((v) => v > 0).length} tokens, summing to ${text(Number(sum(p).toFixed(6)))}`,
     );
   }),
-];
+};

@@ -1,11 +1,11 @@
-// claims/tutorial4/gpt2_model.js - the four sizes, the whole pass and its input.
-import { distance } from '../arithmetic.js';
-import { gpt2 as gpt2File } from '../checkpoints/gpts.js';
-import { claim, ofReference } from '../claim.js';
-import { GPT, WORDS } from '../configs.js';
-import { atMost, same, shapeText, shown, text } from '../outcome.js';
-import { gpt2 } from '../reference/gpt_forward.js';
-import { D, ofGpt2 } from './gpt2_pass.js';
+// claims/tutorial4/gpt2_model.js - the four sizes, the whole pass, its input and its output
+import { distance, fromOne, ids, rms, rows, softmax } from '../arithmetic.js';
+import { gpt2 } from '../checkpoints.js';
+import { argmax, ofCount, ofFile, ofFresh, ofReference, ofStages, refusal, written } from '../claim.js';
+import { TINY_GPT2, WORDS } from '../configs.js';
+import { atMost, noted, over, same, sentence, shapeText, shown, text, upTo } from '../outcome.js';
+import { count } from '../parameter_table.js';
+import { D, T, V, ofGpt2 } from './gpt2_attention.js';
 
 /** n_layer, n_head, n_embd, and what they add up to. */
 const SIZES = /** @type {[string, import('glassformer').Preset, number, number, number, number][]} */ ([
@@ -29,25 +29,23 @@ export const sizes = (g) => ({
   }),
 });
 
-export const claims = [
-  ...SIZES.map(([name, preset, layers, heads, width, total]) =>
-    claim(
-      `4-size-${name}`,
-      `GPT-2 ${name}: ${layers} layers, ${heads} heads, width ${width}, vocabulary 50,257, context 1,024`,
-      (g) => {
-        const p = g.PRESETS[preset],
-          sizes = [p.n_layers, p.n_heads, p.d_model, p.vocab_size, p.context_length];
-        const found = g.countParameters(preset).total;
-        return shown(
-          sizes.join() === [layers, heads, width, 50257, 1024].join() && found === total,
-          `${text(total)} parameters`,
-          `${text(found)} parameters`,
-          `Sizes as the preset has them: ${sizes.map(text).join(', ')}.`,
-        );
-      },
-    ),
-  ),
-  claim('4-hidden', 'The FFN’s hidden dimension is 4 times the embedding’s, at every size', (g) =>
+/** @type {(preset: import('glassformer').Preset, layers: number, heads: number, width: number, total: number) => import('../claim.js').Run} */
+const ofSize = (preset, layers, heads, width, total) => (g) => {
+  const p = g.PRESETS[preset],
+    sizes = [p.n_layers, p.n_heads, p.d_model, p.vocab_size, p.context_length];
+  const found = g.countParameters(preset).total;
+  return shown(
+    sizes.join() === [layers, heads, width, 50257, 1024].join() && found === total,
+    `${text(total)} parameters`,
+    `${text(found)} parameters`,
+    `Sizes as the preset has them: ${sizes.map(text).join(', ')}.`,
+  );
+};
+
+/** @type {import('../claim.js').Runs} */
+export const runs = {
+  ...Object.fromEntries(SIZES.map(([name, ...size]) => [`size-${name}`, ofSize(...size)])),
+  hidden: (g) =>
     same(
       '4, 4, 4, 4',
       SIZES.map(([, preset]) => {
@@ -57,29 +55,57 @@ export const claims = [
         return rowsUp / columns;
       }).join(', '),
     ),
+  reference: ofReference(gpt2),
+  shapes: ofGpt2(['hook_embed', '*.hook_resid_post'], (c, _, logits) =>
+    same(
+      '(12, 16), (12, 16), (12, 16), (12, 48)',
+      [c.hook_embed, c['blocks.0.hook_resid_post'], c['blocks.1.hook_resid_post'], logits]
+        .map((t) => shapeText(t.shape))
+        .join(', '),
+    ),
   ),
-  ofReference(
-    '4-reference',
-    'A file with GPT-2’s names gives the logits of this forward pass in double precision',
-    gpt2File,
-    gpt2,
-  ),
-  ofGpt2(
-    '4-shapes',
-    '[n_seq] ids become [n_seq, n_embd], stay so through every block, and end as [n_seq, n_vocab]',
-    ['hook_embed', '*.hook_resid_post'],
-    (c, _, logits) =>
-      same(
-        '(12, 16), (12, 16), (12, 16), (12, 48)',
-        [c.hook_embed, c['blocks.0.hook_resid_post'], c['blocks.1.hook_resid_post'], logits]
-          .map((t) => shapeText(t.shape))
-          .join(', '),
-      ),
-  ),
-  ofGpt2('4-embedding', 'The input is the sum of token and position embedding', ['blocks.0.hook_resid_pre'], (c, w) => {
-    const want = WORDS.flatMap((id, t) =>
-      Array.from({ length: D }, (_, j) => w['wte.weight'].data[id * D + j] + w['wpe.weight'].data[t * D + j]),
+  embedding: ofStages(gpt2, ['blocks.0.hook_resid_pre']),
+  causal: ofFile(gpt2, async (model) => {
+    const other = [...WORDS];
+    other[8] = (other[8] + 1) % V;
+    const [a, b] = [(await model.forward(WORDS)).logits.data, (await model.forward(other)).logits.data];
+    const before = distance(a.subarray(0, 8 * V), b.subarray(0, 8 * V)),
+      after = distance(a.subarray(8 * V), b.subarray(8 * V));
+    return noted(
+      sentence`before it ${same(0, before)}, from it on ${over(0.01, after)}`,
+      'The ninth of twelve tokens exchanged.',
     );
-    return atMost(1e-6, distance(c['blocks.0.hook_resid_pre'].data, want));
   }),
-];
+  tied: ofGpt2(['ln_final.hook_normalized'], (c, w, logits) => {
+    const [gain, shift, e] = ['ln_f.weight', 'ln_f.bias', 'wte.weight'].map((name) => w[name].data);
+    const want = rows(c['ln_final.hook_normalized']).flatMap((x) =>
+      Array.from({ length: V }, (_, id) => x.reduce((s, v, i) => s + (v * gain[i] + shift[i]) * e[id * D + i], 0)),
+    );
+    return atMost(1e-4, distance(logits.data, want));
+  }),
+  'tied-free': ofCount('gpt2', 0, (t) => count(t, 'head')),
+  distributions: ofGpt2([], async (_, __, logits, model) => {
+    const each = await Promise.all(rows(logits).map((r) => model.distribution(r, {})));
+    const off = Math.max(fromOne(each), ...rows(logits).map((r, i) => distance(each[i], softmax(r))));
+    return sentence`${same(T, rms(logits.data) > 0.1 ? each.length : 0)} that sum to 1 ± ${upTo(1e-5, off)}`;
+  }),
+  generation: ofFile(gpt2, async (model) => {
+    const made = (await written(model.generate(WORDS.slice(0, 5), { maxTokens: 6, temperature: 0, ignoreEos: true })))
+        .ids,
+      all = [...WORDS.slice(0, 5), ...made];
+    const likeliest = rows((await model.forward(all)).logits)
+      .map(argmax)
+      .slice(4, -1);
+    return same(likeliest.join(' '), made.join(' '));
+  }),
+  context: ofFresh(TINY_GPT2, 1, async (model) => {
+    const fits = await refusal(() => model.forward(ids(32, 64)).then(() => null)),
+      longer = await refusal(() => model.forward(ids(33, 64)).then(() => null));
+    return shown(
+      fits === '' && longer.includes('33') && longer.includes('32'),
+      '32 fit, 33 are refused',
+      `32 ${fits ? 'are refused' : 'fit'}, 33 ${longer ? 'are refused' : 'fit'}`,
+      longer ? `“${longer}”` : undefined,
+    );
+  }),
+};

@@ -1,19 +1,13 @@
-// claims/reference/parts.js - the parts of the tutorials' forward passes in plain JavaScript and double precision.
+// claims/double_precision.js - the parts of the tutorials' forward passes in plain JavaScript and double precision
 //
-// Written from the formulas, apart from the engine: the passes beside it read a checkpoint under the tutorial's own names
-// and are what the engine's numbers are held against. Slow and small on purpose. A matrix is a list of rows; a weight is
+// Written from the formulas, apart from the engine. Slow and small on purpose. A matrix is a list of rows; a weight is
 // [out, in].
 
 /** @typedef {import('glassformer').Tensor} Weight */
 /** @typedef {Record<string, Weight>} Weights */
 /** @typedef {Float64Array[]} Matrix [positions, width] */
 
-/**
- * @param {Matrix} x
- * @param {Weight} w
- * @param {Weight} [b]
- * @returns {Matrix}
- */
+/** @param {Matrix} x @param {Weight} w @param {Weight} [b] @returns {Matrix} */
 export function linear(x, w, b) {
   const [out, inner] = w.shape;
   return x.map((row) =>
@@ -25,30 +19,21 @@ export function linear(x, w, b) {
   );
 }
 
-/**
- * A weight that a file stores [in, out].
- * @param {Weight} w
- * @returns {Weight}
- */
+/** A weight that a file stores [in, out]. @param {Weight} w @returns {Weight} */
 export function transposed({ shape: [inner, out], data }) {
   return { shape: [out, inner], data: data.map((_, i) => data[(i % inner) * out + Math.floor(i / inner)]) };
 }
 
-/**
- * @param {Matrix} a
- * @param {Matrix} b
- * @returns {Matrix}
- */
+/** @param {Matrix} a @param {Matrix} b @returns {Matrix} */
 export const add = (a, b) => a.map((row, i) => row.map((v, j) => v + b[i][j]));
 
-/**
- * (x - mean) / sqrt(variance + eps).
- * @param {Matrix} x
- * @param {number} eps
- * @param {Weight} [gain]
- * @param {Weight} [bias]
- * @returns {Matrix}
- */
+/** Value by value. @param {Matrix} a @param {Matrix} b @returns {Matrix} */
+export const times = (a, b) => a.map((row, i) => row.map((v, j) => v * b[i][j]));
+
+/** A matrix with this function of each value. @param {Matrix} m @param {(x: number) => number} of @returns {Matrix} */
+export const each = (m, of) => m.map((row) => row.map((v) => of(v)));
+
+/** (x - mean) / sqrt(variance + eps). @param {Matrix} x @param {number} eps @param {Weight} [gain] @param {Weight} [bias] */
 export function layerNorm(x, eps, gain, bias) {
   return x.map((row) => {
     const mean = row.reduce((s, v) => s + v, 0) / row.length;
@@ -67,10 +52,7 @@ export function rmsNorm(x, eps, gain, outside = false) {
   });
 }
 
-/**
- * Series near zero, continued fraction of erfc beyond.
- * @param {number} x
- */
+/** Series near zero, continued fraction of erfc beyond. @param {number} x */
 export function erf(x) {
   const a = Math.abs(x);
   if (a > 6) return Math.sign(x);
@@ -95,36 +77,21 @@ export const activations = {
 
 /**
  * Turn the pairs (i, i + d/2) of each head by position times frequency.
- * @param {Matrix} x
- * @param {number} heads
- * @param {number[]} positions
- * @param {number} theta
- * @returns {Matrix}
+ * @param {Matrix} x @param {number} heads @param {number[]} positions @param {number} theta @returns {Matrix}
  */
 export function rotate(x, heads, positions, theta) {
   return x.map((row, t) => {
-    const out = row.slice(),
-      d = row.length / heads,
-      half = d / 2;
-    for (let h = 0; h < heads; h++) {
-      for (let i = 0; i < half; i++) {
-        const angle = positions[t] * theta ** ((-2 * i) / d),
-          cos = Math.cos(angle),
-          sin = Math.sin(angle);
-        const a = h * d + i,
-          b = a + half;
-        out[a] = row[a] * cos - row[b] * sin;
-        out[b] = row[a] * sin + row[b] * cos;
-      }
-    }
-    return out;
+    const d = row.length / heads;
+    return row.map((v, i) => {
+      const within = i % d,
+        first = within < d / 2;
+      const angle = positions[t] * theta ** ((-2 * (within % (d / 2))) / d);
+      return v * Math.cos(angle) + (first ? -row[i + d / 2] : row[i - d / 2]) * Math.sin(angle);
+    });
   });
 }
 
-/**
- * @param {number} position
- * @param {number} width
- */
+/** @param {number} position @param {number} width */
 export function sinusoid(position, width) {
   return Float64Array.from({ length: width }, (_, j) => {
     const angle = position / 10000 ** ((j - (j % 2)) / width);
@@ -132,31 +99,22 @@ export function sinusoid(position, width) {
   });
 }
 
-/**
- * @param {Float64Array} row
- * @param {number} position
- */
+/** @param {Float64Array} row @param {number} position */
 export function withSinusoid(row, position) {
   const wave = sinusoid(position, row.length);
   return row.map((v, j) => v + wave[j]);
 }
 
 /**
- * softmax(q k^T / sqrt(d_head)) v, the heads side by side.
- * @param {Matrix} q
- * @param {Matrix} k
- * @param {Matrix} v
- * @param {number} heads
- * @param {(query: number, key: number) => boolean} sees
- * @returns {Matrix}
+ * softmax(q k^T / sqrt(d_head)) v, the heads side by side; causal: no query sees a later key.
+ * @param {Matrix} q @param {Matrix} k @param {Matrix} v @param {number} heads @param {boolean} causal @returns {Matrix}
  */
-export function attend(q, k, v, heads, sees) {
+export function attend(q, k, v, heads, causal) {
   const d = q[0].length / heads;
   return q.map((row, i) => {
     const out = new Float64Array(row.length);
     for (let h = 0; h < heads; h++) {
-      const scores = k.map((key, j) => {
-        if (!sees(i, j)) return -Infinity;
+      const scores = (causal ? k.slice(0, i + 1) : k).map((key) => {
         let s = 0;
         for (let c = h * d; c < (h + 1) * d; c++) s += row[c] * key[c];
         return s / Math.sqrt(d);
@@ -164,26 +122,15 @@ export function attend(q, k, v, heads, sees) {
       const top = Math.max(...scores),
         e = scores.map((s) => Math.exp(s - top)),
         total = e.reduce((a, b) => a + b, 0);
-      for (let j = 0; j < k.length; j++) for (let c = h * d; c < (h + 1) * d; c++) out[c] += (e[j] / total) * v[j][c];
+      for (let j = 0; j < e.length; j++) for (let c = h * d; c < (h + 1) * d; c++) out[c] += (e[j] / total) * v[j][c];
     }
     return out;
   });
 }
 
-export const causal = (/** @type {number} */ i, /** @type {number} */ j) => j <= i;
-
-export const every = () => true;
-
-/**
- * @param {Weight} table
- * @param {number[]} ids
- * @returns {Matrix}
- */
+/** @param {Weight} table @param {number[]} ids @returns {Matrix} */
 export const look = (table, ids) =>
   ids.map((id) => Float64Array.from(table.data.subarray(id * table.shape[1], (id + 1) * table.shape[1])));
-
-/** A matrix with this function of each value. @param {Matrix} m @param {(x: number) => number} of @returns {Matrix} */
-export const each = (m, of) => m.map((row) => row.map(of));
 
 /** The columns of q, k and v in a fused projection. @param {Matrix} m @returns {Matrix[]} */
 export const thirds = (m) =>
