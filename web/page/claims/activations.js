@@ -23,7 +23,8 @@ export const FIRST_NORMS = ['blocks.0.ln1.hook_normalized', 'blocks.1.ln1.hook_n
 /** What the measures below read. */
 export const STREAM_POINTS = ['*.hook_resid_*', '*.hook_attn_out', '*.hook_mlp_out'];
 
-/** A block's input with what its attention and FFN wrote. @param {Captured} c @param {ArrayLike<number>} x @param {number} l */
+/** A block's input with what its attention and FFN wrote.
+ * @param {Captured} c @param {ArrayLike<number>} x @param {number} l */
 const behind = (c, x, l) => plus(x, c[`blocks.${l}.hook_attn_out`].data, c[`blocks.${l}.hook_mlp_out`].data);
 
 /**

@@ -1,6 +1,7 @@
 // claims/arithmetic.js - what the claims compute with: distances, means, distributions, and numbers drawn from a seed.
 
-/** Largest difference; NaN and unequal lengths count as infinite. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+/** Largest difference; NaN and unequal lengths count as infinite.
+ * @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export function distance(a, b) {
   if (a.length !== b.length || !a.length) return Infinity;
   let most = 0;
