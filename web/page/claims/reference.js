@@ -6,6 +6,7 @@ import { activations, add, attend, each, flat, layerNorm, linear, look, rmsNorm 
 import { rotate, thirds, times, transposed, withSinusoid } from './double_precision.js';
 
 /** @typedef {import('./double_precision.js').Matrix} Matrix */
+/** @typedef {import('./double_precision.js').Weights} Weights */
 /** @typedef {import('./designs.js').Sublayer} Sublayer */
 
 /** What the library calls the stages of a sublayer: the norm before it, its maps, what it writes, and the stream behind. */
@@ -15,8 +16,15 @@ const STAGES = {
   ffn: ['ln2', 'mlp', 'hook_mlp_out', 'hook_resid_post'],
 };
 
+/** @param {import('./designs.js').Design} design @param {Weights} w @param {number[]} ids */
+function embed(design, w, ids) {
+  const x = look(w[design.embed], ids);
+  if (design.positions) return add(x, look(w[design.positions], [...ids.keys()]));
+  return design.sinusoids ? x.map(withSinusoid) : x;
+}
+
 /**
- * @param {import('./double_precision.js').Weights} w
+ * @param {Weights} w
  * @param {any} config  its config.json
  * @param {number[]} ids
  * @param {object} [options]
@@ -40,11 +48,6 @@ export function reference(w, config, ids, { source = [], stages = {}, positions 
     const normal = design.rms ? rmsNorm(x, eps, undefined, epsOutside) : layerNorm(x, eps);
     kept(`${stage}.hook_normalized`, normal);
     return normal.map((row) => row.map((v, i) => v * gain.data[i] + (shift?.data[i] ?? 0)));
-  };
-  const embed = (/** @type {number[]} */ list) => {
-    const x = look(w[design.embed], list);
-    if (design.positions) return add(x, look(w[design.positions], [...list.keys()]));
-    return design.sinusoids ? x.map(withSinusoid) : x;
   };
   /** @type {(x: Matrix, from: Matrix, names: Sublayer, at: string, causal: boolean) => Matrix} */
   const attention = (x, from, names, at, causal) => {
@@ -80,8 +83,8 @@ export function reference(w, config, ids, { source = [], stages = {}, positions 
     }
     return x;
   };
-  const memory = design.encoder && through(embed(source), design.encoder, 'encoder', false);
-  const x = through(embed(ids), design.decoder, memory ? 'decoder' : 'blocks', !design.unmasked, memory);
+  const memory = design.encoder && through(embed(design, w, source), design.encoder, 'encoder', false);
+  const x = through(embed(design, w, ids), design.decoder, memory ? 'decoder' : 'blocks', !design.unmasked, memory);
   return linear(
     design.final ? norm(x, design.final, 'ln_final') : x,
     w[`${design.head}.weight`],
