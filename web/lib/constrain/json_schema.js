@@ -244,7 +244,7 @@ class Compiler {
     const refuse = () =>
       fail('unsupported', `json: ${at}: multiples of ${range.of} need too many states: use a smaller multipleOf`);
     return (
-      numbers(range, refuse) ??
+      numbers(range, at, refuse) ??
       fail('bad-option', `json: ${at}: there is no ${type} of at most 15 digits that fits its limits`)
     );
   }

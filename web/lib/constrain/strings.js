@@ -49,7 +49,14 @@ export function patternsOf(keywords, at) {
  */
 export function patternString(patterns, least, most, at, oneOf) {
   const key = JSON.stringify([patterns, least, String(most)]);
-  const found = kept.get(key) ?? compile(patterns, least, most, at);
+  const compiled = () => {
+    const alphabet = new Alphabet();
+    const any = machineOf(patterns, alphabet, at);
+    const machine = any && trimmed(counted(any, least, most) ?? together(at));
+    if (!machine) fail('bad-option', `json: ${at}: no string fits its pattern, format and length`);
+    return { machine, alphabet };
+  };
+  const found = kept.get(key) ?? compiled();
   kept.delete(key);
   kept.set(key, found); // the newest is the last
   let states = 0;
@@ -72,28 +79,22 @@ export function patternString(patterns, least, most, at, oneOf) {
 }
 
 /**
+ * The machine of the texts that fit all patterns; null: there are none.
  * @param {string[]} patterns
- * @param {number} least
- * @param {number} most
+ * @param {Alphabet} alphabet  gets their characters, and is split
  * @param {string} at
  */
-function compile(patterns, least, most, at) {
-  const none = () => fail('bad-option', `json: ${at}: no string fits its pattern, format and length`);
-  const alphabet = new Alphabet();
+export function machineOf(patterns, alphabet, at) {
   const all = patterns.flatMap((source) => {
     const refuse = () => tooLarge(`the pattern ${show(source)}`, at);
     return readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
       const states = patternStates(pattern, alphabet) ?? refuse();
-      return () => patternMachine(states, isNegative, alphabet, refuse) ?? none();
+      return () => patternMachine(states, isNegative, alphabet, refuse);
     });
   });
   alphabet.split();
   const machines = all.map((machine) => machine());
-  const together = () => tooLarge('what its patterns, format and length allow together', at);
-  let machine = machines[0];
-  for (const one of machines.slice(1)) machine = trimmed(intersection(machine, one) ?? together()) ?? none();
-  machine = trimmed(counted(machine, least, most) ?? together()) ?? none();
-  return { machine, alphabet };
+  return machines.reduce((a, b) => a && b && trimmed(intersection(a, b) ?? together(at)));
 }
 
 /**
@@ -103,6 +104,8 @@ function compile(patterns, least, most, at) {
  */
 const tooLarge = (what, at) =>
   fail('unsupported', `json: ${at}: ${what} needs too many states: make its repetitions or lengths smaller`);
+/** @param {string} at */
+const together = (at) => tooLarge('what its patterns, format and length allow together', at);
 
 /** Short escapes of JSON. */
 const SHORT = new Map(
