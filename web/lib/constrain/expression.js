@@ -62,6 +62,64 @@ export const chars = (...ranges) => ({
   }),
 });
 
+/**
+ * Nodes between which expressions are added. node: adds one; free: an edge that reads nothing; leaf: adds a part of no
+ * other parts; each: what stands for an expression that is repeated.
+ * @typedef {object} Nodes
+ * @property {() => number} node
+ * @property {(from: number, to: number) => void} free
+ * @property {(e: any, from: number, to: number) => void} leaf
+ * @property {(e: {each: any, least: number, most: number}) => any} each
+ */
+
+/**
+ * Add what leads from one node to another (Thompson 1968).
+ * @param {Nodes} nodes
+ * @param {any} e  an expression
+ * @param {number} from
+ * @param {number} to
+ */
+export function connect(nodes, e, from, to) {
+  if ('any' in e) for (const one of e.any) connect(nodes, one, from, to);
+  else if ('all' in e) {
+    let at = from;
+    for (const [i, one] of e.all.entries()) {
+      const next = i === e.all.length - 1 ? to : nodes.node();
+      connect(nodes, one, at, next);
+      at = next;
+    }
+    if (!e.all.length) nodes.free(from, to);
+  } else if ('each' in e) connectEach(nodes, e, from, to);
+  else nodes.leaf(e, from, to);
+}
+
+/**
+ * @param {Nodes} nodes
+ * @param {{each: any, least: number, most: number}} e
+ * @param {number} from
+ * @param {number} to
+ */
+function connectEach(nodes, e, from, to) {
+  const one = nodes.each(e);
+  let at = from;
+  const further = (/** @type {number} */ next) => {
+    connect(nodes, one, at, next);
+    at = next;
+  };
+  for (let i = 0; i < e.least; i++) further(nodes.node());
+  if (e.most === Infinity) {
+    const loop = nodes.node();
+    nodes.free(at, loop);
+    at = loop;
+    further(loop);
+  }
+  for (let i = e.least; e.most !== Infinity && i < e.most; i++) {
+    nodes.free(at, to);
+    further(nodes.node());
+  }
+  nodes.free(at, to);
+}
+
 /** The largest code point. */
 export const MAX_POINT = 0x10ffff;
 

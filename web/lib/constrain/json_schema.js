@@ -10,9 +10,19 @@ import { fail, show } from '../base/errors.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, repeat, sequence, text } from './expression.js';
-import { checkKeywords, countsOf, fits, hasType, rangeOf, typesOf, valuesOf, KEYWORDS, TYPES } from './keywords.js';
+import {
+  checkKeywords,
+  countsOf,
+  fits,
+  hasType,
+  rangeOf,
+  textsOf,
+  typesOf,
+  valuesOf,
+  KEYWORDS,
+  TYPES,
+} from './keywords.js';
 import { membersOf, uniqueItems } from './members.js';
-import { textsOf } from './merge.js';
 import { LARGEST, numbers } from './number_ranges.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 

@@ -1,11 +1,20 @@
 // keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
 import { fail, show } from '../base/errors.js';
 import { NUMBER_FORMATS } from './formats.js';
-import { textsOf } from './merge.js';
 import { isMultiple } from './number_ranges.js';
 import { fitsPatterns, patternsOf } from './strings.js';
 
-/** @typedef {Record<string, any>} Schema */
+/** @typedef {Record<string | symbol, any>} Schema */
+
+/** Key of the other patterns and formats of a merged schema. No JSON has it. */
+export const FURTHER = Symbol('further patterns and formats');
+/**
+ * The patterns and formats of a schema.
+ * @param {Schema} schema
+ * @returns {{pattern?: any, format?: any}[]}
+ */
+export const textsOf = ({ [FURTHER]: further = [], pattern, format }) =>
+  pattern === undefined && format === undefined ? further : [...further, { pattern, format }];
 
 const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
 /** Keywords of a type; without `type`, they say which one is meant. */
@@ -19,7 +28,43 @@ export const KEYWORDS = /** @type {Record<string, string[]>} */ ({
   null: [],
 });
 export const TYPES = Object.keys(KEYWORDS);
-const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
+
+const isWhole = (/** @type {any} */ value) => Number.isSafeInteger(value) && value >= 0;
+const isList = (/** @type {any} */ value) => Array.isArray(value) && value.length > 0;
+/** @type {(merge: (a: number, b: number) => number) => Checked} */
+const number = (merge) => ({ fits: Number.isFinite, expected: 'a number', merge });
+/** @type {(merge: (a: number, b: number) => number) => Checked} */
+const count = (merge) => ({ fits: isWhole, expected: 'a whole number from 0 up', merge });
+/**
+ * What the value of a keyword must be, and the value that holds for both of two.
+ * @typedef {{fits: (value: any) => boolean, expected: string, merge?: (a: any, b: any) => any}} Checked
+ */
+/** Keywords whose values are checked by themselves. @type {Record<string, Checked>} */
+export const CHECKED = {
+  minimum: number(Math.max),
+  maximum: number(Math.min),
+  exclusiveMinimum: number(Math.max),
+  exclusiveMaximum: number(Math.min),
+  multipleOf: { fits: (value) => Number.isFinite(value) && value > 0, expected: 'a number above 0' },
+  minLength: count(Math.max),
+  maxLength: count(Math.min),
+  minItems: count(Math.max),
+  maxItems: count(Math.min),
+  minProperties: count(Math.max),
+  maxProperties: count(Math.min),
+  enum: { fits: isList, expected: 'a list of values' },
+  prefixItems: { fits: isList, expected: 'schemas' },
+  required: {
+    fits: (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
+    expected: 'a list of names',
+    merge: (a, b) => [...new Set([...a, ...b])],
+  },
+  properties: {
+    fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    expected: 'schemas by name',
+  },
+  uniqueItems: { fits: (value) => typeof value === 'boolean', expected: 'true or false', merge: (a, b) => a || b },
+};
 
 /**
  * Throws for the first keyword whose value has the wrong type. The schemas in it are not checked, nor is the pattern.
@@ -27,26 +72,15 @@ const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties
  * @param {string} at
  */
 export function checkKeywords(schema, at) {
-  const wrong = (/** @type {string} */ key, /** @type {string} */ expected, value = schema[key]) =>
+  const wrong = (/** @type {string} */ key, /** @type {string} */ expected, /** @type {any} */ value) =>
     fail('bad-option', `json: ${at}: ${key} is ${show(value)}, expected ${expected}`);
-  for (const key of Object.keys(schema)) {
-    const value = schema[key];
-    if (key === 'multipleOf' && !(Number.isFinite(value) && value > 0)) wrong(key, 'a number above 0');
-    else if (NUMBERS.includes(key) && !Number.isFinite(value)) wrong(key, 'a number');
-    else if (COUNTS.includes(key) && !(Number.isSafeInteger(value) && value >= 0))
-      wrong(key, 'a whole number from 0 up');
-    else if (key === 'enum' && !(Array.isArray(value) && value.length)) wrong(key, 'a list of values');
-    else if (key === 'prefixItems' && !(Array.isArray(value) && value.length)) wrong(key, 'schemas');
-    else if (key === 'required' && !(Array.isArray(value) && value.every((name) => typeof name === 'string')))
-      wrong(key, 'a list of names');
-    else if (key === 'properties' && (typeof value !== 'object' || value === null || Array.isArray(value)))
-      wrong(key, 'schemas by name');
-    else if (key === 'uniqueItems' && typeof value !== 'boolean') wrong(key, 'true or false');
-    else if (key === 'type') {
-      const types = [value].flat();
-      const other = types.find((name) => !TYPES.includes(name));
-      if (!types.length || other !== undefined) wrong(key, `one of ${TYPES.join(', ')}`, other ?? value);
-    }
+  for (const [key, value] of Object.entries(schema)) {
+    const checked = Object.hasOwn(CHECKED, key) ? CHECKED[key] : null;
+    if (checked && !checked.fits(value)) wrong(key, checked.expected, value);
+    if (key !== 'type') continue;
+    const types = [value].flat();
+    const other = types.find((name) => !TYPES.includes(name));
+    if (!types.length || other !== undefined) wrong(key, `one of ${TYPES.join(', ')}`, other ?? value);
   }
 }
 

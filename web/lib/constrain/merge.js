@@ -1,15 +1,9 @@
 // merge.js - schemas of which a value must fit all, as one schema
 import { fail, show } from '../base/errors.js';
+import { CHECKED, FURTHER, textsOf } from './keywords.js';
 import { isMultiple } from './number_ranges.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
-
-/** Key of the other patterns and formats of a merged schema. No JSON has it. */
-export const FURTHER = Symbol('further patterns and formats');
-
-/** Keywords of which the larger, or the smaller, holds for both. */
-const LARGER = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties'];
-const SMALLER = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties'];
 
 /**
  * The schema of the values that fit both of two. Their keywords have the right types, except pattern and format.
@@ -20,24 +14,20 @@ const SMALLER = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxPro
  */
 export function merged(a, b, at) {
   const out = { ...a, ...b };
-  for (const [keys, choose] of /** @type {[string[], (a: number, b: number) => number][]} */ ([
-    [LARGER, Math.max],
-    [SMALLER, Math.min],
-  ]))
-    for (const key of keys) if (a[key] !== undefined && b[key] !== undefined) out[key] = choose(a[key], b[key]);
+  for (const [key, { merge }] of Object.entries(CHECKED))
+    if (merge && a[key] !== undefined && b[key] !== undefined) out[key] = merge(a[key], b[key]);
   if (a.type !== undefined && b.type !== undefined) out.type = commonTypes([a.type].flat(), [b.type].flat(), at);
-  if (a.required && b.required) out.required = [...new Set([...a.required, ...b.required])];
   if (a.multipleOf !== undefined && b.multipleOf !== undefined)
     out.multipleOf = commonMultiple(a.multipleOf, b.multipleOf, at);
-  if (hasText(a) && hasText(b)) {
+  const [texts, others] = [textsOf(a), textsOf(b)];
+  if (texts.length && others.length) {
     delete out.pattern;
     delete out.format;
-    out[FURTHER] = [...textsOf(a), ...textsOf(b)];
+    out[FURTHER] = [...texts, ...others];
   }
   mergeValues(a, b, out, at);
   mergeProperties(a, b, out, at);
   mergeItems(a, b, out);
-  if (a.uniqueItems || b.uniqueItems) out.uniqueItems = true;
   return out;
 }
 
@@ -51,17 +41,6 @@ function both(...schemas) {
   const parts = schemas.filter((schema) => schema !== undefined && schema !== true);
   return parts.length > 1 ? { allOf: parts } : (parts[0] ?? true);
 }
-
-/** @param {Schema} schema */
-const hasText = (schema) => textsOf(schema).length > 0;
-
-/**
- * The patterns and formats of a schema.
- * @param {Schema} schema
- * @returns {{pattern?: any, format?: any}[]}
- */
-export const textsOf = ({ [FURTHER]: further = [], pattern, format }) =>
-  pattern === undefined && format === undefined ? further : [...further, { pattern, format }];
 
 /**
  * @param {string[]} a

@@ -3,7 +3,7 @@
 // Each rule is a network: edges read a byte of a range, `free` edges read nothing, and a call reads what another rule
 // says and then continues. The rules of a grammar are checked here; automaton.js runs the network.
 import { fail } from '../base/errors.js';
-import { MAX_NODES } from './expression.js';
+import { MAX_NODES, connect } from './expression.js';
 import { utf8Sequences } from './utf8.js';
 
 /** @import { Expression, Grammar } from './expression.js' */
@@ -37,8 +37,7 @@ class Compiler {
     return { what: this.#what, nodes: this.#nodes, start: this.#rule(root).start };
   }
 
-  /** @returns {number} */
-  #node() {
+  node() {
     if (this.#nodes.length >= MAX_NODES)
       fail('bad-option', `${this.#what} takes more than ${MAX_NODES} states: make its repetitions or lengths smaller`);
     return this.#nodes.push({ edges: [], free: [], calls: [], end: false }) - 1;
@@ -51,7 +50,7 @@ class Compiler {
   #rule(name, isNew) {
     let rule = this.#rules.get(name);
     if (!rule && isNew) {
-      rule = { start: this.#node(), end: this.#node() };
+      rule = { start: this.node(), end: this.node() };
       this.#rules.set(name, rule);
       this.#names.set(rule.start, name);
     }
@@ -65,91 +64,56 @@ class Compiler {
   #define(name, expression) {
     const { start, end } = this.#rule(name);
     this.#nodes[end].end = true;
-    this.#add(expression, start, end);
+    connect(this, expression, start, end);
   }
 
   /**
-   * Add what leads from one node to another.
-   * @param {Expression} e
    * @param {number} from
    * @param {number} to
    */
-  #add(e, from, to) {
-    if ('text' in e)
-      this.#path(
-        [...utf8.encode(e.text)].map((byte) => [byte, byte]),
-        from,
-        to,
-      );
-    else if ('special' in e)
-      this.#path(
-        [0xff, ...utf8.encode(e.special)].map((byte) => [byte, byte]),
-        from,
-        to,
-      );
-    else if ('chars' in e) {
-      for (const [low, high] of e.chars) for (const bytes of utf8Sequences(low, high)) this.#path(bytes, from, to);
-    } else if ('any' in e) for (const one of e.any) this.#add(one, from, to);
-    else if ('rule' in e) {
-      this.#nodes[from].calls.push([this.#rule(e.rule).start, to]);
-    } else if ('all' in e) {
-      let at = from;
-      for (const [i, one] of e.all.entries()) {
-        const next = i === e.all.length - 1 ? to : this.#node();
-        this.#add(one, at, next);
-        at = next;
-      }
-      if (!e.all.length) this.#nodes[from].free.push(to);
-    } else if ('states' in e) this.#states(e.states, from, to);
-    else this.#repeat(e, from, to);
+  free(from, to) {
+    this.#nodes[from].free.push(to);
   }
 
   /**
-   * @param {import('./expression.js').StateExpression[]} states
-   * @param {number} from
-   * @param {number} to
-   */
-  #states(states, from, to) {
-    const nodes = states.map(() => this.#node());
-    this.#nodes[from].free.push(nodes[0]); // not `from` itself: edges may lead back to the first state
-    states.forEach(({ edges, free, accepting }, i) => {
-      for (const [one, next] of edges) this.#add(one, nodes[i], nodes[next]);
-      this.#nodes[nodes[i]].free.push(...free.map((next) => nodes[next]), ...(accepting ? [to] : []));
-    });
-  }
-
-  /**
+   * An expression that is copied several times is a rule of its own, and its copies are calls.
    * @param {{each: Expression, least: number, most: number}} e
+   * @returns {Expression}
+   */
+  each({ each, least, most }) {
+    if ('rule' in each || Math.max(least, Number.isFinite(most) ? most : 0) <= 1) return each;
+    const name = ` ${this.#rules.size}`; // a space: no rule of a grammar has this name
+    this.#rule(name, true);
+    this.#define(name, each);
+    return { rule: name };
+  }
+
+  /**
+   * @param {Exclude<Expression, {any: any} | {all: any} | {each: any}>} e
    * @param {number} from
    * @param {number} to
    */
-  #repeat({ each, least, most }, from, to) {
-    let one = each;
-    if (!('rule' in each) && Math.max(least, Number.isFinite(most) ? most : 0) > 1) {
-      const name = ` ${this.#rules.size}`; // a space: no rule of a grammar has this name
-      this.#rule(name, true);
-      this.#define(name, each);
-      one = { rule: name };
+  leaf(e, from, to) {
+    const path = (/** @type {Iterable<number>} */ bytes) =>
+      this.#path(
+        Array.from(bytes, (byte) => [byte, byte]),
+        from,
+        to,
+      );
+    if ('text' in e) path(utf8.encode(e.text));
+    else if ('special' in e) path([0xff, ...utf8.encode(e.special)]);
+    else if ('chars' in e)
+      for (const [low, high] of e.chars) for (const bytes of utf8Sequences(low, high)) this.#path(bytes, from, to);
+    else if ('rule' in e) this.#nodes[from].calls.push([this.#rule(e.rule).start, to]);
+    else {
+      const nodes = e.states.map(() => this.node());
+      this.free(from, nodes[0]); // not `from` itself: edges may lead back to the first state
+      e.states.forEach(({ edges, free, accepting }, i) => {
+        for (const [one, next] of edges) connect(this, one, nodes[i], nodes[next]);
+        for (const next of free) this.free(nodes[i], nodes[next]);
+        if (accepting) this.free(nodes[i], to);
+      });
     }
-    let at = from;
-    for (let i = 0; i < least; i++) {
-      const next = this.#node();
-      this.#add(one, at, next);
-      at = next;
-    }
-    if (most === Infinity) {
-      const loop = this.#node();
-      this.#nodes[at].free.push(loop);
-      this.#add(one, loop, loop);
-      at = loop;
-    }
-    for (let i = least; Number.isFinite(most) && i < most; i++) {
-      this.#nodes[at].free.push(to);
-      const next = this.#node();
-      this.#add(one, at, next);
-      at = next;
-    }
-    this.#nodes[at].free.push(to);
   }
 
   /**
@@ -160,11 +124,11 @@ class Compiler {
   #path(bytes, from, to) {
     let at = from;
     for (const [i, [low, high]] of bytes.entries()) {
-      const next = i === bytes.length - 1 ? to : this.#node();
+      const next = i === bytes.length - 1 ? to : this.node();
       this.#nodes[at].edges.push([low, high, next]);
       at = next;
     }
-    if (!bytes.length) this.#nodes[from].free.push(to);
+    if (!bytes.length) this.free(from, to);
   }
 
   /**

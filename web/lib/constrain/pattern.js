@@ -2,7 +2,7 @@
 //
 // A pattern may match anywhere in a text: the machine reads any characters before and behind it. ^ and $ are edges that
 // can be followed at the beginning, or after which nothing can be read.
-import { complement } from './expression.js';
+import { complement, connect } from './expression.js';
 import { explore, minimized, trimmed } from './machine.js';
 
 /** @import { Machine } from './machine.js' */
@@ -127,88 +127,33 @@ function joined(ranges) {
   return out;
 }
 
-/** The states of one pattern. State 0 is the first one; after `last`, any characters follow. */
-class Builder {
-  /** @type {PatternState[]} */
-  states = [];
-  edges = 0;
-
-  /** @param {Alphabet} alphabet */
-  constructor(alphabet) {
-    this.alphabet = alphabet;
-  }
-
-  /** Whether there are too many states or edges. */
-  get isFull() {
-    return this.states.length > MAX_PATTERN_STATES || this.edges > MAX_PATTERN_EDGES;
-  }
-
-  /** A new state, by its number. */
-  state() {
-    return this.states.push({ edges: [], free: [], begin: [], end: [] }) - 1;
-  }
-
-  /**
-   * Add what leads from one state to another.
-   * @param {Pattern} e
-   * @param {number} from
-   * @param {number} to
-   */
-  add(e, from, to) {
-    if (this.isFull) return;
-    this.edges++;
-    if ('chars' in e) this.states[from].edges.push([this.alphabet.set(e.chars), to]);
-    else if ('anchor' in e) this.states[from][e.anchor].push(to);
-    else if ('any' in e) for (const one of e.any) this.add(one, from, to);
-    else if ('all' in e) {
-      let at = from;
-      e.all.forEach((one, i) => {
-        const next = i === e.all.length - 1 ? to : this.state();
-        this.add(one, at, next);
-        at = next;
-      });
-      if (!e.all.length) this.states[from].free.push(to);
-    } else this.repeat(e, from, to);
-  }
-
-  /**
-   * @param {{each: Pattern, least: number, most: number}} e
-   * @param {number} from
-   * @param {number} to
-   */
-  repeat({ each, least, most }, from, to) {
-    let at = from;
-    const further = (/** @type {number} */ next) => {
-      this.add(each, at, next);
-      at = next;
-      return !this.isFull;
-    };
-    for (let i = 0; i < least && further(this.state()); i++);
-    if (most === Infinity) {
-      const loop = this.state();
-      this.states[at].free.push(loop);
-      at = loop;
-      further(loop);
-    } else
-      for (let i = least; i < most; i++) {
-        this.states[at].free.push(to);
-        if (!further(this.state())) break;
-      }
-    this.states[at].free.push(to);
-  }
-}
-
 /**
- * The states of a pattern that may match anywhere: from state 0 to state 1; null: there are too many.
+ * The states of a pattern that may match anywhere: from state 0 to state 1.
  * @param {Pattern} pattern
  * @param {Alphabet} alphabet  gets the sets of the pattern
- * @returns {PatternState[] | null}
+ * @param {() => never} refuse  called when there are too many
+ * @returns {PatternState[]}
  */
-export function patternStates(pattern, alphabet) {
-  const builder = new Builder(alphabet);
-  for (const end of [builder.state(), builder.state()]) builder.states[end].edges.push([alphabet.set(ANY), end]);
-  builder.add(pattern, 0, 1);
-  return builder.isFull ? null : builder.states;
+export function patternStates(pattern, alphabet, refuse) {
+  /** @type {PatternState[]} */
+  const states = [];
+  let edges = 0;
+  const node = () =>
+    states.length < MAX_PATTERN_STATES ? states.push({ edges: [], free: [], begin: [], end: [] }) - 1 : refuse();
+  for (const end of [node(), node()]) states[end].edges.push([alphabet.set(ANY), end]);
+  /** @type {import('./expression.js').Nodes} */
+  const nodes = {
+    node,
+    free: (from, to) => states[from].free.push(to),
+    each: ({ each }) => each,
+    leaf(e, from, to) {
+      if (++edges > MAX_PATTERN_EDGES) refuse();
+      if ('chars' in e) states[from].edges.push([alphabet.set(e.chars), to]);
+      else states[from][/** @type {'begin' | 'end'} */ (e.anchor)].push(to);
+    },
+  };
+  connect(nodes, pattern, 0, 1);
+  return states;
 }
 
 /**

@@ -88,7 +88,7 @@ export function machineOf(patterns, alphabet, at) {
   const all = patterns.flatMap((source) => {
     const refuse = () => tooLarge(`the pattern ${show(source)}`, at);
     return readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
-      const states = patternStates(pattern, alphabet) ?? refuse();
+      const states = patternStates(pattern, alphabet, refuse);
       return () => patternMachine(states, isNegative, alphabet, refuse);
     });
   });
@@ -149,7 +149,7 @@ function conditionsOf(source, at) {
   if (known) return known;
   const all = readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
     const alphabet = new Alphabet();
-    const states = patternStates(pattern, alphabet) ?? tooLarge(`the pattern ${show(source)}`, at);
+    const states = patternStates(pattern, alphabet, () => tooLarge(`the pattern ${show(source)}`, at));
     return (/** @type {string} */ value) => isFound(states, alphabet, value) !== isNegative;
   });
   if (conditions.size >= MAX_CONDITIONS) conditions.clear();
