@@ -5,7 +5,7 @@
 // other opcode or global is refused by its name. A dict becomes a Map, a list or tuple an array, bytes and numbers
 // themselves.
 import { fail, show } from '../base/errors.js';
-import { STOP, endOfOpcode } from './pickle_opcodes.js';
+import { OPCODES, STOP, endOfOpcode } from './pickle_opcodes.js';
 
 /**
  * What takes the place of a callable: it gets the arguments of the call and returns a value.
@@ -44,7 +44,8 @@ export function readPickle(bytes, where, meanings) {
   return new Unpickler(bytes, where, meanings).run();
 }
 
-class Unpickler {
+/** The machine on which opcodes run. */
+export class Unpickler {
   /**
    * @param {Uint8Array} bytes
    * @param {string} where
@@ -78,7 +79,7 @@ class Unpickler {
         if (this.stack.length !== 1) this.refuse(`${this.stack.length} values are left at its end, expected one`);
         return this.pop();
       }
-      this.step(this.bytes[at], at + 1, end);
+      OPCODES[this.bytes[at]].run(this, at + 1, end);
       at = end;
     }
     return this.refuse('it has no end');
@@ -113,20 +114,36 @@ class Unpickler {
     );
   }
 
-  /**
-   * @param {number} key
-   */
-  recall(key) {
-    return this.memo.has(key) ? this.memo.get(key) : this.refuse(`it recalls the value ${key}, which it did not store`);
+  /** @param {unknown} value */
+  push(value) {
+    this.stack.push(value);
+  }
+
+  mark() {
+    this.push(MARK);
   }
 
   /**
-   * @param {number} key
+   * The topmost values, in the order in which they were pushed.
+   * @param {number} n
    */
+  popTuple(n) {
+    const values = [];
+    for (; n > 0; n--) values.unshift(this.pop());
+    return values;
+  }
+
+  /** @param {number} key */
+  recall(key) {
+    if (!this.memo.has(key)) this.refuse(`it recalls the value ${key}, which it did not store`);
+    this.push(this.memo.get(key));
+  }
+
+  /** @param {number} key */
   store(key) {
     const value = this.pop();
     this.memo.set(key, value);
-    this.stack.push(value);
+    this.push(value);
   }
 
   /**
@@ -141,18 +158,17 @@ class Unpickler {
     }
   }
 
-  /**
-   * @param {string} name
-   */
-  global(name) {
-    return (
-      this.meanings.global(name) ??
+  /** @param {unknown[]} parts  of its name */
+  pushGlobal(parts) {
+    const name = parts.join('.');
+    const global = this.meanings.global(name);
+    if (!global)
       fail(
         'unsupported',
         `${this.where}: the pickle asks for ${show(name)}, which is not run here: ` +
           'save the tensors alone, torch.save(model.state_dict(), file)',
-      )
-    );
+      );
+    this.push(global);
   }
 
   /** Call what takes the place of a global. */
@@ -161,7 +177,7 @@ class Unpickler {
     const callable = this.pop();
     if (!(callable instanceof Global)) return this.refuse(`it calls ${show(callable)}`);
     if (!callable.call || !Array.isArray(args)) return this.refuse(`it calls ${callable.name} with ${show(args)}`);
-    return callable.call(args);
+    this.push(callable.call(args));
   }
 
   /**
@@ -186,121 +202,18 @@ class Unpickler {
     for (let i = 0; i < pairs.length; i += 2) map.set(pairs[i], pairs[i + 1]);
   }
 
+  /**
+   * Append values to the list on top of the stack.
+   * @param {unknown[]} values
+   */
+  append(values) {
+    const list = this.filled(/** @type {new () => unknown[]} */ (Array));
+    for (const value of values) list.push(value);
+  }
+
   /** The attributes of an OrderedDict, such as _metadata, are dropped; no other object has any. */
   build() {
     this.pop();
     if (!(this.stack.at(-1) instanceof Map)) this.refuse(`it sets attributes of ${show(this.stack.at(-1))}`);
-  }
-
-  /**
-   * Run one opcode.
-   * @param {number} op
-   * @param {number} at  of its argument
-   * @param {number} end  of its argument
-   */
-  step(op, at, end) {
-    const { view, bytes, stack } = this;
-    switch (op) {
-      case 0x80:
-        if (bytes[at] > 5) this.refuse(`its protocol is ${bytes[at]}, 0 to 5 are known`);
-        return;
-      case 0x95:
-        return; // a frame only says how many bytes belong together
-      case 0x63: {
-        const [module, name] = this.text(at, end - 1).split('\n');
-        return void stack.push(this.global(`${module}.${name}`));
-      }
-      case 0x93: {
-        const name = this.pop();
-        return void stack.push(this.global(`${this.pop()}.${name}`));
-      }
-      case 0x28:
-        return void stack.push(MARK);
-      case 0x51:
-        return void stack.push(this.meanings.persistent(this.pop()));
-      case 0x52:
-        return void stack.push(this.reduce());
-      case 0x62:
-        return this.build();
-      case 0x71:
-        return this.store(bytes[at]);
-      case 0x72:
-        return this.store(view.getUint32(at, true));
-      case 0x94:
-        return this.store(this.memo.size);
-      case 0x68:
-        return void stack.push(this.recall(bytes[at]));
-      case 0x6a:
-        return void stack.push(this.recall(view.getUint32(at, true)));
-      case 0x73: {
-        const value = this.pop();
-        return this.setItems([this.pop(), value]);
-      }
-      case 0x75:
-        return this.setItems(this.popMark());
-      case 0x61: {
-        const value = this.pop();
-        return void this.filled(/** @type {new () => unknown[]} */ (Array)).push(value);
-      }
-      case 0x65: {
-        const values = this.popMark();
-        const list = this.filled(/** @type {new () => unknown[]} */ (Array));
-        for (const value of values) list.push(value);
-        return;
-      }
-      default:
-        stack.push(this.value(op, at, end));
-    }
-  }
-
-  /**
-   * The value that an opcode pushes.
-   * @param {number} op
-   * @param {number} at  of its argument
-   * @param {number} end  of its argument
-   * @returns {unknown}
-   */
-  value(op, at, end) {
-    const { view, bytes } = this;
-    switch (op) {
-      case 0x29:
-      case 0x5d:
-        return [];
-      case 0x7d:
-        return new Map();
-      case 0x74:
-        return this.popMark();
-      case 0x85:
-      case 0x86:
-      case 0x87: {
-        const values = [];
-        for (let n = op - 0x84; n > 0; n--) values.unshift(this.pop());
-        return values;
-      }
-      case 0x4e:
-        return null;
-      case 0x88:
-        return true;
-      case 0x89:
-        return false;
-      case 0x4a:
-        return view.getInt32(at, true);
-      case 0x4b:
-        return bytes[at];
-      case 0x4d:
-        return view.getUint16(at, true);
-      case 0x47:
-        return view.getFloat64(at);
-      case 0x8a:
-        return this.long(at + 1, end);
-      case 0x58:
-        return this.text(at + 4, end);
-      case 0x8c:
-        return this.text(at + 1, end);
-      case 0x42:
-        return bytes.slice(at + 4, end);
-      default:
-        return bytes.slice(at + 1, end); // SHORT_BINBYTES
-    }
   }
 }

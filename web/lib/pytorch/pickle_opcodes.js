@@ -1,90 +1,75 @@
-// pickle_opcodes.js - the opcodes of a pickle: which are known, how long each is, and where a pickle ends
+// pickle_opcodes.js - the opcodes of a pickle: what each does, how long it is, and where a pickle ends
 import { fail } from '../base/errors.js';
 
-/** Names of opcodes that are refused, by their byte, for messages. */
-const REFUSED = /** @type {Record<number, string>} */ ({
-  0x30: 'POP',
-  0x31: 'POP_MARK',
-  0x32: 'DUP',
-  0x46: 'FLOAT',
-  0x49: 'INT',
-  0x4c: 'LONG',
-  0x50: 'PERSID',
-  0x53: 'STRING',
-  0x54: 'BINSTRING',
-  0x55: 'SHORT_BINSTRING',
-  0x56: 'UNICODE',
-  0x64: 'DICT',
-  0x67: 'GET',
-  0x69: 'INST',
-  0x6c: 'LIST',
-  0x6f: 'OBJ',
-  0x70: 'PUT',
-  0x81: 'NEWOBJ',
-  0x82: 'EXT1',
-  0x83: 'EXT2',
-  0x84: 'EXT4',
-  0x8b: 'LONG4',
-  0x8d: 'BINUNICODE8',
-  0x8e: 'BINBYTES8',
-  0x8f: 'EMPTY_SET',
-  0x90: 'ADDITEMS',
-  0x91: 'FROZENSET',
-  0x92: 'NEWOBJ_EX',
-  0x96: 'BYTEARRAY8',
-  0x97: 'NEXT_BUFFER',
-  0x98: 'READONLY_BUFFER',
-});
-
 /**
- * Bytes of the argument that follows an opcode. -1: a length of one byte and as many bytes, -4: the same with a length
- * of four bytes, -10: two lines.
- * @type {Record<number, number>}
+ * An opcode that is known. size: bytes of its argument; -1: a length of one byte and as many bytes, -4: the same with a
+ * length of four bytes, -10: two lines; run: with the place of the argument and its end.
+ * @typedef {{size: number, run: (m: import('./pickle.js').Unpickler, at: number, end: number) => void}} Opcode
  */
-const ARGUMENT = {
-  0x80: 1, // PROTO
-  0x95: 8, // FRAME
-  0x28: 0, // MARK
-  0x29: 0, // EMPTY_TUPLE
-  0x2e: 0, // STOP
-  0x42: -4, // BINBYTES
-  0x43: -1, // SHORT_BINBYTES
-  0x47: 8, // BINFLOAT
-  0x4a: 4, // BININT
-  0x4b: 1, // BININT1
-  0x4d: 2, // BININT2
-  0x4e: 0, // NONE
-  0x51: 0, // BINPERSID
-  0x52: 0, // REDUCE
-  0x58: -4, // BINUNICODE
-  0x5d: 0, // EMPTY_LIST
-  0x61: 0, // APPEND
-  0x62: 0, // BUILD
-  0x63: -10, // GLOBAL
-  0x65: 0, // APPENDS
-  0x68: 1, // BINGET
-  0x6a: 4, // LONG_BINGET
-  0x71: 1, // BINPUT
-  0x72: 4, // LONG_BINPUT
-  0x73: 0, // SETITEM
-  0x74: 0, // TUPLE
-  0x75: 0, // SETITEMS
-  0x7d: 0, // EMPTY_DICT
-  0x85: 0, // TUPLE1
-  0x86: 0, // TUPLE2
-  0x87: 0, // TUPLE3
-  0x88: 0, // NEWTRUE
-  0x89: 0, // NEWFALSE
-  0x8a: -1, // LONG1
-  0x8c: -1, // SHORT_BINUNICODE
-  0x93: 0, // STACK_GLOBAL
-  0x94: 0, // MEMOIZE
+/**
+ * @param {number} size
+ * @param {Opcode['run']} run
+ * @returns {Opcode}
+ */
+const op = (size, run) => ({ size, run });
+
+/** The opcodes by their bytes. @type {Record<number, Opcode>} */
+export const OPCODES = {
+  // PROTO
+  0x80: op(1, (m, at) => m.bytes[at] > 5 && m.refuse(`its protocol is ${m.bytes[at]}, 0 to 5 are known`)),
+  0x95: op(8, () => {}), // FRAME only says how many bytes belong together
+  0x28: op(0, (m) => m.mark()), // MARK
+  0x2e: op(0, () => {}), // STOP
+  0x4e: op(0, (m) => m.push(null)), // NONE
+  0x88: op(0, (m) => m.push(true)), // NEWTRUE
+  0x89: op(0, (m) => m.push(false)), // NEWFALSE
+  0x4a: op(4, (m, at) => m.push(m.view.getInt32(at, true))), // BININT
+  0x4b: op(1, (m, at) => m.push(m.bytes[at])), // BININT1
+  0x4d: op(2, (m, at) => m.push(m.view.getUint16(at, true))), // BININT2
+  0x47: op(8, (m, at) => m.push(m.view.getFloat64(at))), // BINFLOAT
+  0x8a: op(-1, (m, at, end) => m.push(m.long(at + 1, end))), // LONG1
+  0x58: op(-4, (m, at, end) => m.push(m.text(at + 4, end))), // BINUNICODE
+  0x8c: op(-1, (m, at, end) => m.push(m.text(at + 1, end))), // SHORT_BINUNICODE
+  0x42: op(-4, (m, at, end) => m.push(m.bytes.slice(at + 4, end))), // BINBYTES
+  0x43: op(-1, (m, at, end) => m.push(m.bytes.slice(at + 1, end))), // SHORT_BINBYTES
+  0x29: op(0, (m) => m.push([])), // EMPTY_TUPLE
+  0x74: op(0, (m) => m.push(m.popMark())), // TUPLE
+  0x85: op(0, (m) => m.push(m.popTuple(1))), // TUPLE1
+  0x86: op(0, (m) => m.push(m.popTuple(2))), // TUPLE2
+  0x87: op(0, (m) => m.push(m.popTuple(3))), // TUPLE3
+  0x5d: op(0, (m) => m.push([])), // EMPTY_LIST
+  0x61: op(0, (m) => m.append([m.pop()])), // APPEND
+  0x65: op(0, (m) => m.append(m.popMark())), // APPENDS
+  0x7d: op(0, (m) => m.push(new Map())), // EMPTY_DICT
+  0x73: op(0, (m) => m.setItems(m.popTuple(2))), // SETITEM
+  0x75: op(0, (m) => m.setItems(m.popMark())), // SETITEMS
+  0x71: op(1, (m, at) => m.store(m.bytes[at])), // BINPUT
+  0x72: op(4, (m, at) => m.store(m.view.getUint32(at, true))), // LONG_BINPUT
+  0x94: op(0, (m) => m.store(m.memo.size)), // MEMOIZE
+  0x68: op(1, (m, at) => m.recall(m.bytes[at])), // BINGET
+  0x6a: op(4, (m, at) => m.recall(m.view.getUint32(at, true))), // LONG_BINGET
+  0x63: op(-10, (m, at, end) => m.pushGlobal(m.text(at, end - 1).split('\n'))), // GLOBAL
+  0x93: op(0, (m) => m.pushGlobal(m.popTuple(2))), // STACK_GLOBAL
+  0x51: op(0, (m) => m.push(m.meanings.persistent(m.pop()))), // BINPERSID
+  0x52: op(0, (m) => m.reduce()), // REDUCE
+  0x62: op(0, (m) => m.build()), // BUILD
 };
 
 export const STOP = 0x2e;
 
-/** Refused opcodes without an argument. */
-const ALONE = new Set([0x30, 0x31, 0x32, 0x64, 0x6c, 0x6f, 0x81, 0x8f, 0x90, 0x91, 0x92, 0x97, 0x98]);
+/** @param {string} list  names and bytes */
+const named = (list) =>
+  new Map(Array.from(list.matchAll(/(\w+)=(\w+)/g), ([, name, byte]) => [parseInt(byte, 16), name]));
+
+/** Names of opcodes that are refused, for messages: those without an argument, and the others. */
+const ALONE = named(
+  'POP=30 POP_MARK=31 DUP=32 DICT=64 LIST=6c OBJ=6f NEWOBJ=81 EMPTY_SET=8f ADDITEMS=90 FROZENSET=91 NEWOBJ_EX=92 ' +
+    'NEXT_BUFFER=97 READONLY_BUFFER=98',
+);
+const REFUSED = named(
+  'FLOAT=46 INT=49 LONG=4c PERSID=50 STRING=53 BINSTRING=54 SHORT_BINSTRING=55 UNICODE=56 GET=67 INST=69 PUT=70 ' +
+    'EXT1=82 EXT2=83 EXT4=84 LONG4=8b BINUNICODE8=8d BINBYTES8=8e BYTEARRAY8=96',
+);
 
 /**
  * The end of the opcode at a position, with its argument; 0 when the bytes end before it.
@@ -94,10 +79,10 @@ const ALONE = new Set([0x30, 0x31, 0x32, 0x64, 0x6c, 0x6f, 0x81, 0x8f, 0x90, 0x9
  * @param {boolean} [lexing]  only the length is looked for: a global that is refused may come first, and says more
  */
 export function endOfOpcode(b, at, where, lexing = false) {
-  const size = lexing && ALONE.has(b[at]) ? 0 : ARGUMENT[b[at]];
+  const size = lexing && ALONE.has(b[at]) ? 0 : OPCODES[b[at]]?.size;
   if (size === undefined) {
-    const name = REFUSED[b[at]] ?? `0x${b[at].toString(16).padStart(2, '0')}`;
-    fail('unsupported', `${where}: the pickle has the opcode ${name}, which plain tensors do not need`);
+    const name = ALONE.get(b[at]) ?? REFUSED.get(b[at]) ?? `0x${b[at].toString(16).padStart(2, '0')}`;
+    return fail('unsupported', `${where}: the pickle has the opcode ${name}, which plain tensors do not need`);
   }
   let end = at + 1;
   if (size >= 0) end += size;
