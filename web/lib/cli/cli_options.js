@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { defaultCacheDir } from '../node/file_store.js';
 import { GlassformerError, PRESETS } from '../index.js';
 
-const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
+export const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
        glassformer --chat [options] [PROMPT]  answer a message; without PROMPT each line of standard input
        glassformer embed [options] [TEXT...]  vectors of texts as JSON lines; without TEXT each line of standard input
        glassformer count [--json] CONFIG      parameters of a config.json, of a checkpoint or of a preset
@@ -57,46 +57,22 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
 exit status: 0, 1 when something failed, 2 for a wrong usage, 130 when interrupted
 presets: ${Object.keys(PRESETS).join(', ')}`;
 
-export { HELP };
+/**
+ * The options, as parseArgs takes them: those of the help. One with a value has a word in capitals behind its name.
+ * @type {Record<string, {type: 'string' | 'boolean', short?: string, multiple: boolean}>}
+ */
+export const OPTIONS = Object.fromEntries(
+  Array.from(HELP.matchAll(/^ +(?:-(\w), )?--([\w-]+)( '?[A-Z])?.*(?:\n {20,}.*)*/gm), ([text, short, name, value]) => [
+    name,
+    { type: value ? 'string' : 'boolean', ...(short && { short }), multiple: text.includes('may be repeated') },
+  ]),
+);
 
-/** The options, as parseArgs takes them. */
-export const OPTIONS = /** @type {const} */ ({
-  model: { type: 'string', short: 'm' },
-  source: { type: 'string' },
-  chat: { type: 'boolean' },
-  system: { type: 'string' },
-  'max-tokens': { type: 'string', short: 'n' },
-  temperature: { type: 'string', short: 't' },
-  'top-k': { type: 'string' },
-  'top-p': { type: 'string' },
-  'min-p': { type: 'string' },
-  'repetition-penalty': { type: 'string' },
-  'presence-penalty': { type: 'string' },
-  'frequency-penalty': { type: 'string' },
-  'min-tokens': { type: 'string' },
-  'json-schema': { type: 'string' },
-  grammar: { type: 'string' },
-  beams: { type: 'string' },
-  lora: { type: 'string', multiple: true },
-  pooling: { type: 'string' },
-  type: { type: 'string' },
-  'no-tokenizer': { type: 'boolean' },
-  seed: { type: 'string' },
-  short: { type: 'boolean' },
-  stop: { type: 'string', multiple: true },
-  dtype: { type: 'string' },
-  'kv-dtype': { type: 'string' },
-  threads: { type: 'string' },
-  json: { type: 'boolean' },
-  progress: { type: 'boolean' },
-  quiet: { type: 'boolean', short: 'q' },
-  'cache-dir': { type: 'string' },
-  'no-cache': { type: 'boolean' },
-  token: { type: 'string' },
-  header: { type: 'string', multiple: true },
-  version: { type: 'boolean', short: 'v' },
-  help: { type: 'boolean', short: 'h' },
-});
+/** Options of generate that are numbers. */
+const NUMBERS = [
+  ...['max-tokens', 'min-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repetition-penalty'],
+  ...['presence-penalty', 'frequency-penalty', 'seed', 'beams'],
+];
 
 /**
  * @param {string | undefined} text
@@ -178,22 +154,14 @@ async function schemaOf(file) {
  * @returns {Promise<import('../index.js').GenerateOptions>}
  */
 export async function generateOptions(o) {
-  const number = (/** @type {string} */ name) => numeric(o[name], name);
-  const beams = number('beams');
-  const draws = beams === undefined || beams === 1;
+  const numbers = Object.fromEntries(
+    NUMBERS.map((name) => [name.replace(/-./g, (c) => c[1].toUpperCase()), numeric(o[name], name)]),
+  );
+  const draws = (numbers.beams ?? 1) === 1;
   return {
-    maxTokens: number('max-tokens'),
-    minTokens: number('min-tokens'),
-    temperature: number('temperature') ?? (draws ? 0.8 : undefined),
-    topK: number('top-k'),
-    topP: number('top-p') ?? (draws ? 0.95 : undefined),
-    minP: number('min-p'),
-    repetitionPenalty: number('repetition-penalty'),
-    presencePenalty: number('presence-penalty'),
-    frequencyPenalty: number('frequency-penalty'),
-    seed: number('seed'),
+    ...(draws && { temperature: 0.8, topP: 0.95 }),
+    ...Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)),
     stop: o.stop,
-    ...(beams !== undefined && { beams }),
     ...(o['json-schema'] !== undefined && { json: await schemaOf(o['json-schema']) }),
     ...(o.grammar !== undefined && { grammar: await fileText(o.grammar, 'grammar') }),
   };
