@@ -26,30 +26,27 @@ import { isFileName } from '../base/file_name.js';
 export async function openFolder(opener, folder, overrides) {
   const config = overrides.config ?? (await opener.optionalJson(folder.get('config.json')));
   if (!config) {
+    checkRefused(opener);
     const names = weightFilesAmong(await folder.list());
     const files = names.flatMap((name) => folder.get(name) ?? []);
     if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
     const tokenizer = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json'))) ?? undefined;
     return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
   }
-  /** @type {Error[]} */
-  const refusals = [];
-  const { files, map } = await weightFiles(opener, folder, refusals);
-  const generation = await unlessForbidden(refusals, opener.optionalJson(folder.get('generation_config.json')));
-  const tokenizerConfig = await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer_config.json')));
-  const template =
-    tokenizerConfig?.chat_template ??
-    (await unlessForbidden(refusals, opener.optionalText(folder.get('chat_template.jinja'))));
+  const { files, map } = await weightFiles(opener, folder);
+  const generation = await opener.optionalJson(folder.get('generation_config.json'));
+  const tokenizerConfig = await opener.optionalJson(folder.get('tokenizer_config.json'));
+  const template = tokenizerConfig?.chat_template ?? (await opener.optionalText(folder.get('chat_template.jinja')));
   const tokenizer =
     overrides.tokenizer ??
-    (await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer.json')))) ??
-    (await unlessForbidden(refusals, vocabTxt(opener, folder, config, tokenizerConfig))) ??
-    (await sentencePieces(opener, folder, config, tokenizerConfig, refusals));
-  warn(opener, refusals);
+    (await opener.optionalJson(folder.get('tokenizer.json'))) ??
+    (await vocabTxt(opener, folder, config, tokenizerConfig)) ??
+    (await sentencePieces(opener, folder, config, tokenizerConfig));
+  warn(opener);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   if (checkpoint.config.kind === 'encoder') {
     const { readPooling } = await import('../encoders/sentence.js').catch(lacking('encoders'));
-    checkpoint.pooling = (await unlessForbidden([], readPooling(opener, folder))) ?? undefined;
+    checkpoint.pooling = (await readPooling(opener, folder)) ?? undefined;
   }
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
@@ -70,14 +67,13 @@ const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
  * The weight files of a folder, the first kind of which there is one.
  * @param {Opener} opener
  * @param {Folder} folder
- * @param {Error[]} refusals
  * @returns {Promise<{files: (Bytes | ByteReader)[], map: Record<string, string>}>} map: file name by tensor
  */
-async function weightFiles(opener, folder, refusals) {
+async function weightFiles(opener, folder) {
   for (const name of WEIGHTS) {
-    const whole = await unlessForbidden(refusals, opener.optionalReader(folder.get(name), true));
+    const whole = await opener.optionalReader(folder.get(name), true);
     if (whole) return { files: [whole], map: {} };
-    const index = await unlessForbidden(refusals, opener.optionalJson(folder.get(`${name}.index.json`)));
+    const index = await opener.optionalJson(folder.get(`${name}.index.json`));
     if (!index) continue;
     const map = weightMap(index, `${name}.index.json`);
     const files = [...new Set(Object.values(map))]
@@ -88,7 +84,7 @@ async function weightFiles(opener, folder, refusals) {
   const [only] = weightFilesAmong(await folder.list());
   const file = only === undefined ? null : folder.get(only);
   if (file) return { files: [file], map: {} };
-  if (refusals.length) throw refusals[0];
+  checkRefused(opener);
   return fail(
     'not-found',
     `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor one of them with .index.json`,
@@ -116,15 +112,13 @@ function weightFilesAmong(names) {
  * @param {Folder} folder
  * @param {any} config  of the model
  * @param {any} settings  tokenizer_config.json, or null
- * @param {Error[]} refusals  see unlessForbidden
  */
-async function sentencePieces(opener, folder, { model_type: type }, settings, refusals) {
+async function sentencePieces(opener, folder, { model_type: type }, settings) {
   const file = type === 'marian' ? 'source.spm' : 'spiece.model';
   if (!['t5', 'mt5', 'marian'].includes(type)) return undefined;
-  const reader = await unlessForbidden(refusals, opener.optionalReader(folder.get(file)));
+  const reader = await opener.optionalReader(folder.get(file));
   const bytes = reader && (await opener.readAll(reader));
-  const vocab =
-    bytes && type === 'marian' && (await unlessForbidden(refusals, opener.optionalJson(folder.get('vocab.json'))));
+  const vocab = bytes && type === 'marian' && (await opener.optionalJson(folder.get('vocab.json')));
   if (bytes && vocab !== null) {
     const { marianTokenizer, t5Tokenizer } = await import('../encoders/sentencepiece.js').catch(lacking('encoders'));
     return type === 'marian'
@@ -163,30 +157,19 @@ function tokenText(token) {
 }
 
 /**
- * The result of reading an optional file; null when the server answers 403. S3 answers 403 for a missing file when its
- * files may not be listed.
- * @template T
- * @param {Error[]} refusals  the 403 error is appended
- * @param {Promise<T>} promise
- * @returns {Promise<T | null>}
+ * Throws when the server refused a file, which is needed after all.
+ * @param {Opener} opener
  */
-async function unlessForbidden(refusals, promise) {
-  try {
-    return await promise;
-  } catch (error) {
-    if (/** @type {any} */ (error)?.cause !== 403) throw error;
-    refusals.push(/** @type {Error} */ (error));
-    return null;
-  }
+function checkRefused({ refused: [first] }) {
+  if (first) throw first;
 }
 
 /**
  * Adds a warning for each optional file that the server refused.
  * @param {Opener} opener
- * @param {Error[]} refusals
  */
-function warn(opener, refusals) {
-  opener.warnings.push(...refusals.map(({ message }) => `${message}; the model was read without this file`));
+function warn({ warnings, refused }) {
+  warnings.push(...refused.map(({ message }) => `${message}; the model was read without this file`));
 }
 
 /**
@@ -275,13 +258,10 @@ async function configOf(opener, format, file, overrides) {
  */
 async function siblingConfig(opener, file, overrides, expected = false) {
   if (typeof file !== 'string' && !(file instanceof URL)) return null;
-  /** @type {Error[]} */
-  const refusals = [];
-  const found = opener.optionalJson(sibling(file, 'config.json'));
-  const json = await (expected ? found : unlessForbidden(refusals, found));
-  overrides.tokenizer ??=
-    (await unlessForbidden(refusals, opener.optionalJson(sibling(file, 'tokenizer.json')))) ?? undefined;
-  warn(opener, refusals);
+  const json = await opener.optionalJson(sibling(file, 'config.json'));
+  if (expected) checkRefused(opener);
+  overrides.tokenizer ??= (await opener.optionalJson(sibling(file, 'tokenizer.json'))) ?? undefined;
+  warn(opener);
   return json;
 }
 

@@ -35,6 +35,8 @@ export class OpenedFiles {
     this.open = new Set();
     /** @type {string[]} */
     this.warnings = [];
+    /** The errors of optional files that the server refused. @type {Error[]} */
+    this.refused = [];
     /** Bytes of weight files that have arrived. */
     this.loaded = 0;
     /** @type {number | null} size of the weight files opened so far; null where it is unknown */
@@ -121,7 +123,8 @@ export class OpenedFiles {
 
   /**
    * Open a file that may be missing; null when it is. Some servers answer every unknown address with their start page:
-   * a web page counts as missing.
+   * a web page counts as missing. S3 answers 403 for a missing file when its files may not be listed: it counts as
+   * missing too, and the error is kept.
    * @param {Bytes | null} source
    * @param {boolean} [counts]
    * @returns {Promise<ByteReader | null>}
@@ -131,8 +134,10 @@ export class OpenedFiles {
     try {
       return await this.reader(source, counts);
     } catch (e) {
-      if (e instanceof GlassformerError && (e.code === 'not-found' || e.code === 'html')) return null;
-      throw e;
+      if (!(e instanceof GlassformerError)) throw e;
+      if (e.cause === 403) this.refused.push(e);
+      else if (e.code !== 'not-found' && e.code !== 'html') throw e;
+      return null;
     }
   }
 

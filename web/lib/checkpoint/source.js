@@ -68,19 +68,11 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {() => void} close        to be called when `stream` is not called
  */
 /**
- * What a format's reader returns.
- * @typedef {object} Parsed
- * @property {Config} config
- * @property {string} [architecture]  of a GGUF
- * @property {TensorSource[]} tensors
- * @property {Special} special
- * @property {string | null} chatTemplate
- * @property {string | null} [toolTemplate]
- * @property {Partial<import('../encoders/sentence.js').Pooling>} [pooling]  of an encoder
- * @property {object} [tokenizer]
- * @property {(() => Promise<ByteReader>)[]} readers  one for each file, at the start of its data
- * @property {number[]} [padding]  bytes that may follow the last tensor of each file
- * @property {Deliver} [deliver]  reads one file, where its tensors come in another order than that of `tensors`
+ * What a format's reader returns. readers: one for each file, at the start of its data; padding: bytes that may follow
+ * the last tensor of each file; deliver: reads one file, where its tensors come in another order than that of `tensors`.
+ * @typedef {Pick<Checkpoint, 'config' | 'architecture' | 'tensors' | 'special' | 'chatTemplate' | 'toolTemplate' |
+ *   'pooling'> & {tokenizer?: object, readers: (() => Promise<ByteReader>)[], padding?: number[], deliver?: Deliver}}
+ *   Parsed
  */
 /**
  * @typedef {(file: number, r: ByteReader, tensors: TensorSource[],
