@@ -138,101 +138,78 @@ class Compiler {
    */
   #checkRules(root) {
     const ending = this.#passable(true);
-    const needed = new Set([root]);
-    for (const name of needed) {
-      if (!ending.has(name)) fail('bad-option', `${this.#what}: ${ruleText(name)} never ends`);
-      for (const called of this.#called(name, ending, true)) needed.add(called);
+    const needed = new Set([this.#rule(root).start]);
+    for (const node of needed) {
+      const name = this.#names.get(node);
+      if (name !== undefined && !ending.has(node)) fail('bad-option', `${this.#what}: ${ruleText(name)} never ends`);
+      for (const to of this.#following(node, ending, true)) needed.add(to);
+      for (const [start] of this.#nodes[node].calls) needed.add(start);
     }
     const empty = this.#passable(false);
-    /** Rules that were visited; true: which begin with the one that is visited now. @type {Map<string, boolean>} */
+    /** Rules that were visited; true: which begin with the one that is visited now. @type {Map<number, boolean>} */
     const visited = new Map();
-    /** Those rules, with the rules that may begin them and are not visited yet. @type {[string, string[]][]} */
+    /** Those rules, with the rules that may begin them and are not visited yet. @type {[number, number[]][]} */
     const open = [];
-    const visit = (/** @type {string} */ name) => {
-      if (visited.get(name)) fail('bad-option', `${this.#what}: ${ruleText(name)} begins with itself (left recursion)`);
-      if (visited.has(name)) return;
-      visited.set(name, true);
-      open.push([name, this.#called(name, empty, false)]);
+    const visit = (/** @type {number} */ start) => {
+      if (visited.get(start))
+        fail('bad-option', `${this.#what}: ${ruleText(this.#names.get(start))} begins with itself (left recursion)`);
+      if (visited.has(start)) return;
+      visited.set(start, true);
+      const reached = new Set([start]);
+      for (const node of reached) for (const to of this.#following(node, empty, false)) reached.add(to);
+      open.push([
+        start,
+        [...new Set([...reached].flatMap((node) => this.#nodes[node].calls.map(([called]) => called)))],
+      ]);
     };
-    for (const first of this.#rules.keys()) {
+    for (const first of this.#names.keys()) {
       visit(first);
       while (open.length) {
-        const [name, rest] = open[open.length - 1];
+        const [start, rest] = open[open.length - 1];
         const next = rest.pop();
         if (next !== undefined) visit(next);
-        else visited.set(name, !open.pop());
+        else visited.set(start, !open.pop());
       }
     }
   }
 
   /**
-   * The rules whose end is reached.
-   * @param {boolean} readsBytes  false: without reading, so that the rule may be empty
-   * @returns {Set<string>}
-   */
-  #passable(readsBytes) {
-    /** Rules by those that they call. @type {Map<string, string[]>} */
-    const callers = new Map();
-    const all = new Set(this.#rules.keys());
-    for (const name of all)
-      for (const called of this.#called(name, all, true)) {
-        const known = callers.get(called);
-        if (known) known.push(name);
-        else callers.set(called, [name]);
-      }
-    /** @type {Set<string>} */
-    const found = new Set();
-    const queue = all;
-    for (const name of queue) {
-      queue.delete(name); // it is put into the queue again when a rule is found that it calls
-      const { start, end } = this.#rule(name);
-      if (found.has(name) || !this.#reached(start, found, readsBytes).has(end)) continue;
-      found.add(name);
-      for (const caller of callers.get(name) ?? []) queue.add(caller);
-    }
-    return found;
-  }
-
-  /**
-   * The rules that are called inside a rule. The parameters are those of #reached.
-   * @param {string} name
-   * @param {Set<string>} passable
-   * @param {boolean} readsBytes
-   * @returns {string[]}
-   */
-  #called(name, passable, readsBytes) {
-    /** @type {Set<string>} */
-    const called = new Set();
-    for (const node of this.#reached(this.#rule(name).start, passable, readsBytes))
-      for (const [start] of this.#nodes[node].calls) called.add(this.#nameAt(start));
-    return [...called];
-  }
-
-  /** @param {number} start  first node of a rule */
-  #nameAt(start) {
-    return /** @type {string} */ (this.#names.get(start));
-  }
-
-  /**
-   * The nodes that are reached inside a rule.
-   * @param {number} start
-   * @param {Set<string>} passable  rules whose calls are passed
+   * The nodes that follow one inside its rule.
+   * @param {number} node
+   * @param {Set<number>} passable  first nodes of rules whose calls are passed, among others
    * @param {boolean} readsBytes  whether edges that read bytes are followed
    */
-  #reached(start, passable, readsBytes) {
-    const reached = new Set([start]);
-    for (const node of reached) {
-      const { edges, free, calls } = this.#nodes[node];
-      if (readsBytes) for (const [, , to] of edges) reached.add(to);
-      for (const to of free) reached.add(to);
-      for (const [called, to] of calls) if (passable.has(this.#nameAt(called))) reached.add(to);
-    }
-    return reached;
+  *#following(node, passable, readsBytes) {
+    const { edges, free, calls } = this.#nodes[node];
+    if (readsBytes) for (const [, , to] of edges) yield to;
+    yield* free;
+    for (const [start, to] of calls) if (passable.has(start)) yield to;
+  }
+
+  /**
+   * The nodes from which the end of their rule is reached.
+   * @param {boolean} readsBytes  false: without reading, so that what follows may be empty
+   */
+  #passable(readsBytes) {
+    /** Nodes by those that follow, each with another one that must be found too. @type {[number, number?][][]} */
+    const before = this.#nodes.map(() => []);
+    this.#nodes.forEach(({ edges, free, calls }, node) => {
+      if (readsBytes) for (const [, , to] of edges) before[to].push([node]);
+      for (const to of free) before[to].push([node]);
+      for (const [start, to] of calls) {
+        before[start].push([node, to]);
+        before[to].push([node, start]);
+      }
+    });
+    const found = new Set(this.#nodes.flatMap(({ end }, node) => (end ? [node] : [])));
+    for (const node of found)
+      for (const [one, other] of before[node]) if (other === undefined || found.has(other)) found.add(one);
+    return found;
   }
 }
 
-/** @param {string} name */
-const ruleText = (name) => (name[0] === ' ' ? 'a repeated part' : `the rule ${name}`);
+/** @param {string} [name] */
+const ruleText = (name = ' ') => (name[0] === ' ' ? 'a repeated part' : `the rule ${name}`);
 
 /**
  * The network of a grammar.
