@@ -12,20 +12,11 @@ import { Opener } from '../checkpoint/source.js';
 /** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
 /** @import { Stored, StoredDelta } from './merge_adapters.js' */
 
-/** Fields of adapter_config.json whose effect is not computed here, and their values without effect. */
-const UNSUPPORTED = /** @type {[string, any[]][]} */ ([
-  ['use_dora', [false, null]],
-  ['bias', ['none', null]],
-  ['lora_bias', [false, null]],
-  ['rank_pattern', [null]],
-  ['alpha_pattern', [null]],
-  ['modules_to_save', [null]],
-  ['target_parameters', [null]],
-  ['trainable_token_indices', [null]],
-  ['megatron_config', [null]],
-  ['layer_replication', [null]],
-  ['alora_invocation_tokens', [null]],
-]);
+/** Fields of adapter_config.json whose effect is not computed here, unless they are false, "none" or empty. */
+const UNSUPPORTED = (
+  'use_dora bias lora_bias rank_pattern alpha_pattern modules_to_save target_parameters trainable_token_indices ' +
+  'megatron_config layer_replication alora_invocation_tokens'
+).split(' ');
 
 /**
  * Reads adapters.
@@ -229,10 +220,11 @@ function factorOf(config, what) {
   const { peft_type: type, r, lora_alpha: alpha = r, use_rslora: rooted = false } = config;
   const at = `${what}: adapter_config.json`;
   if (type !== 'LORA') fail('unsupported', `${at}: peft_type is ${show(type)}, expected "LORA"`);
-  for (const [name, harmless] of UNSUPPORTED) {
-    const value = config[name] ?? null;
-    const isEmpty = typeof value === 'object' && value !== null && !Object.keys(value).length;
-    if (!isEmpty && !harmless.includes(value)) fail('unsupported', `${at}: ${name} ${show(value)} is not supported`);
+  for (const name of UNSUPPORTED) {
+    const value = config[name] ?? false;
+    const isEmpty = typeof value === 'object' && !Object.keys(value).length;
+    if (value !== false && value !== 'none' && !isEmpty)
+      fail('unsupported', `${at}: ${name} ${show(value)} is not supported`);
   }
   if (!Number.isInteger(r) || r < 1) fail('bad-config', `${at}: r is ${show(r)}, expected a whole number from 1 up`);
   if (!Number.isFinite(alpha)) fail('bad-config', `${at}: lora_alpha is ${show(alpha)}, expected a number`);

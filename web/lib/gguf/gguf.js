@@ -40,10 +40,22 @@ const TYPES = (
 const STRING = 8;
 const ARRAY = 9;
 /**
- * Bytes of the value types that are numbers or booleans.
- * @type {Record<number, number>}
+ * The value types that are numbers or booleans: their bytes, and what reads them.
+ * @type {Record<number, [bytes: number, read: (v: DataView, at: number) => number | boolean | bigint]>}
  */
-const VALUE_BYTES = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
+const NUMBERS = {
+  0: [1, (v, at) => v.getUint8(at)],
+  1: [1, (v, at) => v.getInt8(at)],
+  2: [2, (v, at) => v.getUint16(at, true)],
+  3: [2, (v, at) => v.getInt16(at, true)],
+  4: [4, (v, at) => v.getUint32(at, true)],
+  5: [4, (v, at) => v.getInt32(at, true)],
+  6: [4, (v, at) => v.getFloat32(at, true)],
+  7: [1, (v, at) => v.getUint8(at) !== 0],
+  10: [8, (v, at) => v.getBigUint64(at, true)],
+  11: [8, (v, at) => v.getBigInt64(at, true)],
+  12: [8, (v, at) => v.getFloat64(at, true)],
+};
 
 /** Reads the values of a header one after the other. */
 class HeaderReader {
@@ -182,7 +194,7 @@ class HeaderReader {
    */
   async scalar(type, what) {
     if (type === STRING) return this.string(what);
-    const size = VALUE_BYTES[type] ?? this.refuse(`${what} has the value type ${type}, which does not exist`);
+    const [size] = NUMBERS[type] ?? this.refuse(`${what} has the value type ${type}, which does not exist`);
     return readNumber(await this.view(size, what), 0, type) ?? this.refuse(`${what} is larger than 2^53`);
   }
 
@@ -199,7 +211,7 @@ class HeaderReader {
     if (of === ARRAY) this.refuse(`${what} is an array of arrays`);
     // A string takes at least its length, eight bytes.
     const size =
-      of === STRING ? 8 : (VALUE_BYTES[of] ?? this.refuse(`${what} has elements of type ${of}, which does not exist`));
+      of === STRING ? 8 : (NUMBERS[of]?.[0] ?? this.refuse(`${what} has elements of type ${of}, which does not exist`));
     const n = await this.count(`the length of ${what}`, MAX_ARRAY);
     if (this.r.total !== null && n * size > this.r.total - this.r.pos) {
       fail('truncated', `${this.r.name}: ${what} claims ${n} elements, more than the file has bytes for`);
@@ -252,30 +264,9 @@ function longer(array, most) {
  * @returns {number | boolean | null} null for an integer beyond 2^53
  */
 function readNumber(v, at, type) {
-  switch (type) {
-    case 0:
-      return v.getUint8(at);
-    case 1:
-      return v.getInt8(at);
-    case 2:
-      return v.getUint16(at, true);
-    case 3:
-      return v.getInt16(at, true);
-    case 4:
-      return v.getUint32(at, true);
-    case 5:
-      return v.getInt32(at, true);
-    case 6:
-      return v.getFloat32(at, true);
-    case 7:
-      return v.getUint8(at) !== 0;
-    case 12:
-      return v.getFloat64(at, true);
-    default: {
-      const n = Number(type === 10 ? v.getBigUint64(at, true) : v.getBigInt64(at, true));
-      return Number.isSafeInteger(n) ? n : null;
-    }
-  }
+  const n = NUMBERS[type][1](v, at);
+  if (typeof n !== 'bigint') return n;
+  return Number.isSafeInteger(Number(n)) ? Number(n) : null;
 }
 
 /**
