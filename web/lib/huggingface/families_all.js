@@ -35,7 +35,7 @@ const rlvr = {
   untold: ({ position }) => ['n_heads', 'pre_norm', ...(position ? [] : ['position'])],
   sizes: ({ ffn }) => ({ ffn: ffn ?? 'gelu' }),
   base: { context_length: 8192, final_norm: true },
-  reads: ['final_norm', 'final_norm_eps'],
+  reads: 'final_norm final_norm_eps',
   derive(json, unsupported, files) {
     const isPrinted = (json.norm ?? 'rmsnorm') === 'rmsnorm' && (json.ffn ?? 'swiglu') === 'swiglu';
     for (const key of files && !isPrinted ? ['pre_norm', 'positional'] : [])

@@ -78,18 +78,9 @@ const bert = {
   },
   base: BERT_BASE,
   required: ['d_ff'],
-  reads: [
-    'hidden_act',
-    'position_embedding_type',
-    'is_decoder',
-    'chunk_size_feed_forward',
-    'directionality',
-    'pooler_fc_size',
-    'pooler_num_attention_heads',
-    'pooler_num_fc_layers',
-    'pooler_size_per_head',
-    'pooler_type',
-  ],
+  reads:
+    'hidden_act position_embedding_type is_decoder chunk_size_feed_forward directionality pooler_fc_size ' +
+    'pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type',
   derive(json, unsupported, files) {
     refuse(json, unsupported);
     return {
@@ -181,7 +172,7 @@ const { n_token_types: __, ...MPNET_KEYS } = ROBERTA_KEYS;
 const roberta = {
   ...bert,
   keys: ROBERTA_KEYS,
-  reads: [...(bert.reads ?? []), 'max_position_embeddings', 'pad_token_id'],
+  reads: `${bert.reads} max_position_embeddings pad_token_id`,
   derive: paddedFields('roberta.', (json) => json.pad_token_id ?? 1),
   names: (config, json, files) => ({
     ...bert.names(config, json, files),
@@ -211,7 +202,7 @@ const distilbert = {
   aliases: { hidden_size: 'dim', num_hidden_layers: 'n_layers', num_attention_heads: 'n_heads' },
   base: { ...BERT_BASE, n_token_types: 0 },
   required: ['d_ff'],
-  reads: ['activation', 'sinusoidal_pos_embds', 'tie_weights_', 'chunk_size_feed_forward', 'is_decoder'],
+  reads: 'activation sinusoidal_pos_embds tie_weights_ chunk_size_feed_forward is_decoder',
   derive(json, unsupported, files) {
     refuse(json, unsupported);
     return {

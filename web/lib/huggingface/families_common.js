@@ -16,7 +16,7 @@ import { eachLayer } from '../config/layers.js';
  * @property {Json} base  fields that the family fixes, and its defaults for absent keys
  * @property {(json: Json, unsupported: Unsupported, files?: Set<string>) => Json} [derive]  fields that are computed
  *   from one or more keys, or from the names in the checkpoint, where there is one
- * @property {string[]} [reads]  further keys that `derive` reads
+ * @property {string} [reads]  further keys that `derive` reads, separated by spaces
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
  * @property {(fields: Json) => string[]} [untold]  of a checkpoint without config.json: fields or keys that no tensor
  *   tells and that the code with these names does not fix; `fields` are those that tensors tell
@@ -30,6 +30,12 @@ import { eachLayer } from '../config/layers.js';
  * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
  * @property {RegExp} [others]  names of tensors of other parts, which are skipped with a warning
  */
+
+/**
+ * The keys of config.json that a family reads.
+ * @param {Family} family
+ */
+export const keysRead = ({ keys, reads = '' }) => [...Object.values(keys), ...reads.split(' ')];
 
 /** Keys of config.json under which most families write their sizes. */
 export const SIZE_KEYS = {

@@ -79,7 +79,7 @@ const gptNeo = {
     scale_scores: false,
     context_length: 2048,
   },
-  reads: ['attention_types', 'attention_layers', 'window_size', 'activation_function'],
+  reads: 'attention_types attention_layers window_size activation_function',
   derive(json, unsupported) {
     const types = json.attention_types ?? [[['global', 'local'], 12]];
     const kinds = kindsOfLayers(types);
@@ -119,7 +119,7 @@ const gptj = {
     context_length: 2048,
     tie_word_embeddings: false,
   },
-  reads: ['activation_function'],
+  reads: 'activation_function',
   derive: (json) => ({ ffn: activation(json.activation_function ?? 'gelu_new') }),
   names: (config, json, files) => ({
     '': files.has('wte.weight') ? '' : 'transformer.',
@@ -153,7 +153,7 @@ const gptNeox = {
     tie_word_embeddings: false,
   },
   required: ['d_ff'],
-  reads: ['hidden_act', 'rotary_pct', 'rotary_emb_base', 'partial_rotary_factor', 'rope_theta'],
+  reads: 'hidden_act rotary_pct rotary_emb_base partial_rotary_factor rope_theta',
   derive: (json, unsupported) => ({
     ffn: activation(json.hidden_act ?? 'gelu'),
     ...ropeFields(json, unsupported, { partial: 0.25 }),
@@ -201,7 +201,7 @@ const phi = {
     tie_word_embeddings: false,
   },
   required: ['d_ff'],
-  reads: ['hidden_act', 'partial_rotary_factor'],
+  reads: 'hidden_act partial_rotary_factor',
   derive: (json, unsupported) => ({
     ffn: activation(json.hidden_act ?? 'gelu_new'),
     ...ropeFields(json, unsupported, { partial: 0.5 }),
@@ -274,7 +274,7 @@ const opt = {
     context_length: 2048,
   },
   required: ['d_ff'],
-  reads: ['do_layer_norm_before', '_remove_final_layer_norm', 'activation_function', 'word_embed_proj_dim'],
+  reads: 'do_layer_norm_before _remove_final_layer_norm activation_function word_embed_proj_dim',
   derive(json) {
     const before = json.do_layer_norm_before ?? true;
     return {
@@ -327,18 +327,9 @@ const bloom = {
     ...BIASED,
     context_length: 2048,
   },
-  reads: [
-    'apply_residual_connection_post_layernorm',
-    'slow_but_exact',
-    'offset_alibi',
-    'n_inner',
-    'unk_token_id',
-    'attention_softmax_in_fp32',
-    'bias_dropout_fusion',
-    'masked_softmax_fusion',
-    'skip_bias_add',
-    'skip_bias_add_qkv',
-  ],
+  reads:
+    'apply_residual_connection_post_layernorm slow_but_exact offset_alibi n_inner unk_token_id ' +
+    'attention_softmax_in_fp32 bias_dropout_fusion masked_softmax_fusion skip_bias_add skip_bias_add_qkv',
   derive(json, unsupported) {
     if (json.apply_residual_connection_post_layernorm) unsupported('apply_residual_connection_post_layernorm', true);
     if (json.n_inner && json.n_inner !== 4 * json.hidden_size) unsupported('n_inner', json.n_inner);

@@ -81,7 +81,7 @@ const qwen2 = {
   ...llama,
   keys: noBias,
   base: { ...llama.base, n_kv_heads: 32, context_length: 32768, bias_qkv: true },
-  reads: ['use_sliding_window', 'sliding_window', 'max_window_layers', 'layer_types', 'hidden_act'],
+  reads: 'use_sliding_window sliding_window max_window_layers layer_types hidden_act',
   derive(json, unsupported) {
     const first = json.max_window_layers ?? 28;
     if (!Number.isInteger(first)) unsupported('max_window_layers', first);
@@ -132,7 +132,7 @@ const mixtral = {
   ...mistral,
   keys: { ...mistral.keys, n_experts: 'num_local_experts', n_experts_used: 'num_experts_per_tok' },
   base: { ...mistral.base, norm_eps: 1e-5, sliding_window: 0, n_experts: 8, n_experts_used: 2 },
-  reads: ['rope_theta'],
+  reads: 'rope_theta',
   derive: (json, unsupported) => ({
     .../** @type {any} */ (llama).derive(json, unsupported),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1e6,
@@ -163,7 +163,7 @@ const qwen3Moe = {
     ...{ ...qwen3Base, n_kv_heads: 4 },
     ...{ n_experts: 128, n_experts_used: 8, d_expert: 768, norm_expert_weights: false },
   },
-  reads: ['use_sliding_window', 'sliding_window', 'hidden_act', 'decoder_sparse_step', 'mlp_only_layers'],
+  reads: 'use_sliding_window sliding_window hidden_act decoder_sparse_step mlp_only_layers',
   derive(json, unsupported) {
     const step = json.decoder_sparse_step ?? 1;
     const dense = json.mlp_only_layers ?? [];
@@ -195,7 +195,7 @@ const qwen2Moe = {
     ...{ ...qwen3Moe.base, qk_norm: false, bias_qkv: true, n_kv_heads: 16, d_shared_expert: 5632 },
     ...{ n_experts: 60, n_experts_used: 4, d_expert: 1408 },
   },
-  reads: [.../** @type {string[]} */ (qwen3Moe.reads), 'max_window_layers'],
+  reads: `${qwen3Moe.reads} max_window_layers`,
   derive(json, unsupported) {
     if (json.use_sliding_window) unsupported('use_sliding_window', json.use_sliding_window);
     return /** @type {any} */ (qwen3Moe).derive(json, unsupported);
@@ -215,7 +215,7 @@ const phi3 = {
   ...llama,
   keys: { ...noBias, sliding_window: 'sliding_window' },
   base: { ...llama.base, norm_eps: 1e-5, context_length: 4096 },
-  reads: ['partial_rotary_factor', 'original_max_position_embeddings'],
+  reads: 'partial_rotary_factor original_max_position_embeddings',
   derive: rotated({ partial: 1 }),
   names: (config, json, files) => ({
     ...llama.names(config, json, files),
@@ -241,7 +241,7 @@ const gemma = {
   ...llama,
   keys: { ...noBias, bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
   base: { ...llama.base, d_head: 256, context_length: 8192, tie_word_embeddings: true },
-  reads: ['hidden_act', 'hidden_activation', 'use_bidirectional_attention'],
+  reads: 'hidden_act hidden_activation use_bidirectional_attention',
   derive(json, unsupported) {
     if (json.use_bidirectional_attention) unsupported('use_bidirectional_attention', true);
     const act = json.hidden_activation !== undefined ? json.hidden_activation : json.hidden_act;
@@ -261,14 +261,9 @@ const gemma = {
 const gemma2 = {
   ...gemma,
   base: { ...gemma.base, n_kv_heads: 4, norm_placement: 'sandwich', final_norm: true },
-  reads: [
-    .../** @type {string[]} */ (gemma.reads),
-    'query_pre_attn_scalar',
-    'attn_logit_softcapping',
-    'final_logit_softcapping',
-    'sliding_window',
-    'layer_types',
-  ],
+  reads:
+    `${gemma.reads} ` +
+    'query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping sliding_window layer_types',
   derive: (json, unsupported) => ({
     .../** @type {any} */ (gemma).derive(json, unsupported),
     score_scale: inverseRoot(json.query_pre_attn_scalar ?? 256),
@@ -294,13 +289,7 @@ const gemma2 = {
 const gemma3 = {
   ...gemma2,
   base: { ...gemma2.base, qk_norm: true, context_length: 131072 },
-  reads: [
-    .../** @type {string[]} */ (gemma2.reads),
-    'rope_theta',
-    'rope_local_base_freq',
-    'sliding_window_pattern',
-    '_sliding_window_pattern',
-  ],
+  reads: `${gemma2.reads} rope_theta rope_local_base_freq sliding_window_pattern _sliding_window_pattern`,
   derive(json, unsupported) {
     const every = json.sliding_window_pattern ?? json._sliding_window_pattern ?? 6;
     if (!Number.isInteger(every) || every < 1) unsupported('sliding_window_pattern', every);
@@ -364,14 +353,7 @@ const olmo2 = {
 const smollm3 = {
   ...llama,
   base: { ...llama.base, n_kv_heads: 4, context_length: 32768, tie_word_embeddings: true },
-  reads: [
-    'rope_theta',
-    'no_rope_layers',
-    'no_rope_layer_interval',
-    'use_sliding_window',
-    'sliding_window',
-    'layer_types',
-  ],
+  reads: 'rope_theta no_rope_layers no_rope_layer_interval use_sliding_window sliding_window layer_types',
   derive(json, unsupported) {
     const n = json.num_hidden_layers;
     const every = json.no_rope_layer_interval ?? 4;
@@ -402,7 +384,7 @@ const granite = {
     score_scale: 'attention_multiplier',
   },
   base: { ...llama.base, score_scale: 1 },
-  reads: ['logits_scaling'],
+  reads: 'logits_scaling',
   derive: (json, unsupported) => ({
     .../** @type {any} */ (llama).derive(json, unsupported),
     logit_scale: typeof json.logits_scaling === 'number' ? 1 / json.logits_scaling : json.logits_scaling,
@@ -431,7 +413,7 @@ const stablelm = {
     qk_norm_kind: 'layernorm',
     qk_norm_span: 'each_head',
   },
-  reads: ['partial_rotary_factor'],
+  reads: 'partial_rotary_factor',
   derive: rotated({ partial: 0.25 }),
   names: (config, json, files) => ({
     ...llama.names(config, json, files),

@@ -4,18 +4,9 @@ import { BIASED, activation, gated } from './families_common.js';
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 
 /** Keys of how text is generated, which config.json of these families used to hold. They have no effect here. */
-const GENERATION = [
-  'bad_words_ids',
-  'early_stopping',
-  'force_bos_token_to_be_generated',
-  'length_penalty',
-  'max_length',
-  'min_length',
-  'no_repeat_ngram_size',
-  'num_beams',
-  'num_return_sequences',
-  'prefix',
-];
+const GENERATION =
+  'bad_words_ids early_stopping force_bos_token_to_be_generated length_penalty max_length min_length ' +
+  'no_repeat_ngram_size num_beams num_return_sequences prefix';
 
 /**
  * The first of several names of the embedding that a checkpoint has: frameworks save a shared table under one of them.
@@ -75,25 +66,12 @@ const marian = {
     context_length: 1024,
   },
   required: ['d_ff'],
-  reads: [
-    ...GENERATION,
-    'is_encoder_decoder',
-    'activation_function',
-    'scale_embedding',
-    'encoder_attention_heads',
-    'encoder_ffn_dim',
-    'encoder_layerdrop',
-    'decoder_layerdrop',
-    'num_hidden_layers',
-    'decoder_vocab_size',
-    'share_encoder_decoder_embeddings',
-    'static_position_embeddings',
-    'normalize_before',
-    'normalize_embedding',
-    'add_final_layer_norm',
-    'add_bias_logits',
-    'extra_pos_embeddings',
-  ],
+  reads:
+    `${GENERATION} ` +
+    'is_encoder_decoder activation_function scale_embedding encoder_attention_heads encoder_ffn_dim ' +
+    'encoder_layerdrop decoder_layerdrop num_hidden_layers decoder_vocab_size ' +
+    'share_encoder_decoder_embeddings static_position_embeddings normalize_before normalize_embedding ' +
+    'add_final_layer_norm add_bias_logits extra_pos_embeddings',
   derive: fairseqFields,
   tied: true,
   names(config, json, files) {
@@ -176,16 +154,10 @@ const t5 = {
     context_length: 512,
   },
   required: ['d_ff'],
-  reads: [
-    ...GENERATION,
-    'is_encoder_decoder',
-    'feed_forward_proj',
-    'dense_act_fn',
-    'is_gated_act',
-    'scale_decoder_outputs',
-    'tie_word_embeddings',
+  reads:
+    `${GENERATION} ` +
+    'is_encoder_decoder feed_forward_proj dense_act_fn is_gated_act scale_decoder_outputs tie_word_embeddings ' +
     'initializer_factor',
-  ],
   derive(json, unsupported, files) {
     const hasHead = files?.has('lm_head.weight');
     const { scale_decoder_outputs: scaled, tie_word_embeddings: tied = json.model_type === 't5' || !hasHead } = json;

@@ -7,7 +7,7 @@ import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/checks.js';
 import { FAMILIES } from './families_all.js';
 import { extendedContext } from '../config/layers.js';
-import { conventionsOf } from './families_common.js';
+import { conventionsOf, keysRead } from './families_common.js';
 import { placesByName } from '../config/plan.js';
 
 /** @import { Config } from '../config/config.js' */
@@ -56,44 +56,26 @@ const KNOWN_KEYS = new RegExp(
 /** Every value of model_type that can be read. */
 const MODEL_TYPES = ['glassformer', ...Object.keys(FAMILIES)];
 
-/**
- * Features that change the logits and that the engine lacks, with the values that mean "not used".
- * @type {Record<string, unknown[]>}
- */
-const UNSUPPORTED_KEYS = {
-  quantization_config: [],
-  partial_rotary_factor: [1],
-  attn_logit_softcapping: [],
-  final_logit_softcapping: [],
-  logit_softcapping: [],
-  logits_soft_cap: [],
-  logit_scale: [1],
-  logits_scaling: [1],
-  embedding_multiplier: [1],
-  residual_multiplier: [1],
-  attention_multiplier: [],
-  scale_embedding: [],
-  scale_emb: [1],
-  query_pre_attn_scalar: [],
-  clip_qkv: [],
-  num_experts: [0, 1],
-  num_local_experts: [0, 1],
-  n_routed_experts: [0],
-  alibi: [],
-  use_alibi: [],
-  use_qk_norm: [],
-  qk_layernorm: [],
-  use_qkv_bias: [],
-  parallel_attn: [],
-  use_parallel_residual: [],
-  no_rope_layers: [],
-  attention_chunk_size: [],
-  is_encoder_decoder: [],
-  cross_attention_hidden_size: [],
-  add_cross_attention: [],
-  rotary_pct: [1],
-  rotary_dim: [],
-};
+/** Features that change the logits and that the engine lacks: keys by the values that mean "not used". */
+const UNSUPPORTED = /** @type {[string, unknown[]][]} */ ([
+  [
+    'quantization_config attn_logit_softcapping final_logit_softcapping logit_softcapping logits_soft_cap ' +
+      'attention_multiplier scale_embedding query_pre_attn_scalar clip_qkv alibi use_alibi use_qk_norm qk_layernorm ' +
+      'use_qkv_bias parallel_attn use_parallel_residual no_rope_layers attention_chunk_size is_encoder_decoder ' +
+      'cross_attention_hidden_size add_cross_attention rotary_dim',
+    [],
+  ],
+  [
+    'partial_rotary_factor rotary_pct logit_scale logits_scaling embedding_multiplier residual_multiplier scale_emb',
+    [1],
+  ],
+  ['num_experts num_local_experts', [0, 1]],
+  ['n_routed_experts', [0]],
+]);
+/** The same by key. */
+const UNSUPPORTED_KEYS = new Map(
+  UNSUPPORTED.flatMap(([keys, values]) => keys.split(' ').map((key) => /** @type {const} */ ([key, values]))),
+);
 
 /**
  * Refuses values that JavaScript cannot convert to a text or a number: an object with a conversion of its own, a deeply
@@ -140,12 +122,12 @@ export function readHfConfig(json, where = 'config.json', tensors) {
         `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
       );
   json = withoutAliases(json, family.aliases ?? {}, where);
-  const used = [...Object.values(family.keys), ...(family.reads ?? [])];
+  const used = keysRead(family);
   const config = completeConfig(fieldsOf(family, json, used, where, tensors), where, family.keys, family.required);
   if (config.kind === 'encoder_decoder') Object.assign(special, targetTokens(json, where));
   const warnings = Object.entries(json)
     .filter(([key, value]) => value && !used.includes(key) && !KNOWN_KEYS.test(key))
-    .filter(([key]) => !Object.hasOwn(UNSUPPORTED_KEYS, key))
+    .filter(([key]) => !UNSUPPORTED_KEYS.has(key))
     .map(([key]) => `${where}: ${key} is not known and was not used`);
   const others = [...(tensors ?? [])].filter((name) => family.others?.test(name));
   if (others.length)
@@ -181,7 +163,7 @@ function fieldsOf(family, json, used, where, tensors) {
    * @returns {never}
    */
   const unsupported = (key, value) => fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
-  for (const [key, neutral] of Object.entries(UNSUPPORTED_KEYS)) {
+  for (const [key, neutral] of UNSUPPORTED_KEYS) {
     const value = used.includes(key) ? false : (json[key] ?? false);
     if (value !== false && !neutral.includes(value)) unsupported(key, value);
   }

@@ -7,7 +7,7 @@ import { Yielder } from '../base/event_loop.js';
 import { completeConfig, isField, snake } from '../config/config.js';
 import { MAX_LAYERS } from '../config/layers.js';
 import { FAMILIES } from '../huggingface/families_all.js';
-import { conventionsOf } from '../huggingface/families_common.js';
+import { conventionsOf, keysRead } from '../huggingface/families_common.js';
 import { sharesMemory, withAliases } from '../huggingface/aliases.js';
 import { readHfConfig } from '../huggingface/huggingface.js';
 import { checkCount, placesByName, planTensors } from '../config/plan.js';
@@ -186,11 +186,7 @@ const keyOf = (family, field) => (family ? family.keys[field] : field);
 function inKeysOf(given, family) {
   /** @type {Json} */
   const json = {};
-  const own = new Set([
-    ...Object.values(family?.keys ?? {}),
-    ...(family?.reads ?? []),
-    ...Object.keys(family?.aliases ?? {}),
-  ]);
+  const own = new Set([...(family ? keysRead(family) : []), ...Object.keys(family?.aliases ?? {})]);
   for (const [key, value] of Object.entries(given)) {
     if (value === null || value === undefined) continue;
     const field = !own.has(key) && isField(key) ? keyOf(family, snake(key)) : undefined;
