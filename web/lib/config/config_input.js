@@ -36,83 +36,42 @@
  *   | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020'} ModelType
  */
 /**
+ * Keys of a config.json that are numbers: of Llama, GPT-2, BERT, DistilBERT, the tutorials, nanoGPT.
+ * @typedef {'vocab_size' | 'hidden_size' | 'num_hidden_layers' | 'num_attention_heads' | 'intermediate_size'
+ *   | 'max_position_embeddings' | 'rms_norm_eps' | 'rope_theta' | 'attention_dropout' | 'max_window_layers'
+ *   | 'n_embd' | 'n_layer' | 'n_head' | 'n_positions' | 'n_ctx' | 'layer_norm_epsilon' | 'attn_pdrop'
+ *   | 'embd_pdrop' | 'resid_pdrop' | 'type_vocab_size' | 'dim' | 'hidden_dim' | 'd_model' | 'n_layers'
+ *   | 'n_heads' | 'd_ff' | 'max_seq_len' | 'max_len' | 'context' | 'norm_eps' | 'rope_base' | 'num_layers'
+ *   | 'num_heads' | 'ff_size' | 'layer_norm_eps' | 'embedding_scale' | 'mlp_mult' | 'mlp_ratio'
+ *   | 'block_size'} HfNumber
+ */
+/**
+ * Keys that are true or false.
+ * @typedef {'tie_word_embeddings' | 'attention_bias' | 'mlp_bias' | 'use_sliding_window'
+ *   | 'scale_attn_weights' | 'scale_attn_by_inverse_layer_idx' | 'reorder_and_upcast_attn' | 'bias'
+ *   | 'pre_norm' | 'tie_embeddings' | 'tie_weights' | 'tied_head' | 'shared_embedding' | 'post_norm'
+ *   | 'attn_bias' | 'ln_bias' | 'fused_qkv'} HfFlag
+ */
+/**
+ * Keys that are words.
+ * @typedef {'hidden_act' | 'activation_function' | 'position_embedding_type' | 'norm' | 'positional'
+ *   | 'rope_convention' | 'ffn' | 'activation'} HfWord
+ */
+/**
  * Keys of a config.json of Hugging Face, and of the tutorials. An object from JSON.parse may hold further keys: keys
  * without effect on the numbers are skipped, features that the engine lacks are refused by name.
- * @typedef {object} HfFields
- * @property {ModelType | (string & {})} model_type
- * @property {number} [vocab_size]
- * @property {boolean} [tie_word_embeddings]
- * @property {number} [hidden_size]                 Llama and those like it
- * @property {number} [num_hidden_layers]
- * @property {number} [num_attention_heads]
- * @property {number | null} [num_key_value_heads]
- * @property {number | null} [head_dim]
- * @property {number} [intermediate_size]
- * @property {number} [max_position_embeddings]
- * @property {number} [rms_norm_eps]
- * @property {number} [rope_theta]
- * @property {Record<string, any> | null} [rope_scaling]
- * @property {Record<string, any> | null} [rope_parameters]
- * @property {boolean} [attention_bias]
- * @property {number} [attention_dropout]
- * @property {boolean} [mlp_bias]
- * @property {string} [hidden_act]
- * @property {number | null} [sliding_window]
- * @property {boolean} [use_sliding_window]
- * @property {number} [max_window_layers]
- * @property {readonly string[] | null} [layer_types]
- * @property {number} [n_embd]                      GPT-2
- * @property {number} [n_layer]
- * @property {number} [n_head]
- * @property {number | null} [n_inner]
- * @property {number} [n_positions]
- * @property {number} [n_ctx]
- * @property {string} [activation_function]
- * @property {number} [layer_norm_epsilon]
- * @property {boolean} [scale_attn_weights]
- * @property {boolean} [scale_attn_by_inverse_layer_idx]
- * @property {boolean} [reorder_and_upcast_attn]
- * @property {number} [attn_pdrop]
- * @property {number} [embd_pdrop]
- * @property {number} [resid_pdrop]
- * @property {number} [type_vocab_size]             BERT
- * @property {string} [position_embedding_type]
- * @property {number} [dim]                         DistilBERT
- * @property {number} [hidden_dim]
- * @property {number} [d_model]                     the tutorials
- * @property {number} [n_layers]
- * @property {number} [n_heads]
- * @property {number} [d_ff]
- * @property {number} [max_seq_len]
- * @property {number} [max_len]
- * @property {number} [context]
- * @property {string} [norm]
- * @property {number} [norm_eps]
- * @property {string} [positional]
- * @property {number} [rope_base]
- * @property {string} [rope_convention]
- * @property {string} [ffn]
- * @property {boolean} [bias]
- * @property {boolean} [pre_norm]
- * @property {boolean} [tie_embeddings]
- * @property {boolean} [tie_weights]
- * @property {number} [num_layers]
- * @property {number} [num_heads]
- * @property {number} [ff_size]
- * @property {number} [layer_norm_eps]
- * @property {boolean} [tied_head]
- * @property {number} [embedding_scale]
- * @property {boolean} [shared_embedding]
- * @property {string} [activation]
- * @property {boolean} [post_norm]
- * @property {'causal' | 'padmask' | 'nomask' | (string & {})} [mask_mode]
- * @property {readonly number[]} [pad_positions]
- * @property {number} [mlp_mult]
- * @property {number} [mlp_ratio]
- * @property {boolean} [attn_bias]
- * @property {boolean} [ln_bias]
- * @property {boolean} [fused_qkv]
- * @property {number} [block_size]                  nanoGPT and minGPT
+ * @typedef {{[key in HfNumber]?: number} & {[key in HfFlag]?: boolean} & {[key in HfWord]?: string} & {
+ *   model_type: ModelType | (string & {}),
+ *   num_key_value_heads?: number | null,
+ *   head_dim?: number | null,
+ *   sliding_window?: number | null,
+ *   n_inner?: number | null,
+ *   rope_scaling?: Record<string, any> | null,
+ *   rope_parameters?: Record<string, any> | null,
+ *   layer_types?: readonly string[] | null,
+ *   mask_mode?: 'causal' | 'padmask' | 'nomask' | (string & {}),
+ *   pad_positions?: readonly number[],
+ * }} HfFields
  */
 /** @typedef {HfFields & Common} HfConfig */
 /**
