@@ -68,11 +68,15 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  * @property {() => void} close        to be called when `stream` is not called
  */
 /**
- * What a format's reader returns. readers: one for each file, at the start of its data; padding: bytes that may follow
- * the last tensor of each file; deliver: reads one file, where its tensors come in another order than that of `tensors`.
- * @typedef {Pick<Checkpoint, 'config' | 'architecture' | 'tensors' | 'special' | 'chatTemplate' | 'toolTemplate' |
- *   'pooling'> & {tokenizer?: object, readers: (() => Promise<ByteReader>)[], padding?: number[], deliver?: Deliver}}
- *   Parsed
+ * What a format's reader returns besides parts of a Checkpoint.
+ * @typedef {object} Read
+ * @property {object} [tokenizer]
+ * @property {(() => Promise<ByteReader>)[]} readers  one for each file, at the start of its data
+ * @property {number[]} [padding]  bytes that may follow the last tensor of each file
+ * @property {Deliver} [deliver]  reads one file, where its tensors come in another order than that of `tensors`
+ */
+/**
+ * @typedef {Read & Omit<Checkpoint, 'tokenizer' | 'warnings' | 'format' | 'totalBytes' | 'stream' | 'close'>} Parsed
  */
 /**
  * @typedef {(file: number, r: ByteReader, tensors: TensorSource[],
