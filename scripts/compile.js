@@ -109,7 +109,25 @@ const tests = () =>
   sources('tests/native').filter((file) => file.endsWith('_test.c') && (wraps || !failsAllocations(file)));
 /** Whether a test has the sources of the model in itself, compiled with double instead of float. */
 const isInDouble = (file) => readFileSync(file, 'utf8').includes('"in_double.h"');
-const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
+/** Whether a test has the calls of the trainer's binary in itself. */
+const hasAbi = (file) => readFileSync(file, 'utf8').includes('train_abi.c"');
+const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c') && !hasMain(file));
+/**
+ * Many tests as one program (tests/native/every.c), since each link takes seconds. Each test's `main` has the name of
+ * its file there.
+ */
+const everyTest = ({ files, sources, compile, ...rest }) => {
+  const names = files.map((file) => basename(file, '.c'));
+  const more = (source) => {
+    if (source.endsWith('_test.c')) return [`-Dmain=${basename(source, '.c')}`];
+    return source.endsWith('/every.c') ? [`-DTESTS=${names.map((name) => `TEST(${name})`).join('')}`] : [];
+  };
+  return {
+    ...rest,
+    sources: [...sources, ...testHelpers(), 'tests/native/every.c', ...files],
+    compile: (source) => [...compile(source), ...more(source)],
+  };
+};
 const benches = () => sources('tests/bench');
 /**
  * The program that gives the engine and the trainer wrong bytes (tests/fuzz). The native tests run a few of its cases.
@@ -194,24 +212,37 @@ const targets = {
     })),
 
   'native-test': () => [
-    ...tests().map((file) => ({
-      out: `build/native-test/${basename(file, '.c')}`,
-      sources: isInDouble(file)
-        ? [
-            ...['base', 'kernels', 'model/observe'].flatMap((folder) => sources(`src/${folder}`)),
-            'src/model/kv.c',
-            file,
-          ]
-        : [...engine(), ...trainer(), ...testHelpers(), file],
+    everyTest({
+      out: 'build/native-test/every',
+      files: tests().filter((file) => !isInDouble(file) && !hasAbi(file)),
+      sources: [...engine(), ...trainer()],
       cc: CC,
       compile: nativeTest,
-      link: ['-pthread', ...sanitize, '-lm', ...(isInDouble(file) ? [] : wrapAllocator)],
-    })),
+      link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
+    }),
+    ...tests()
+      .filter((file) => isInDouble(file) || hasAbi(file))
+      .map((file) => ({
+        out: `build/native-test/${basename(file, '.c')}`,
+        sources: isInDouble(file)
+          ? [
+              ...['base', 'kernels', 'model/observe'].flatMap((folder) => sources(`src/${folder}`)),
+              'src/model/kv.c',
+              file,
+            ]
+          : [...engine(), ...trainer(), ...testHelpers(), file],
+        cc: CC,
+        compile: nativeTest,
+        link: ['-pthread', ...sanitize, '-lm', ...(isInDouble(file) ? [] : wrapAllocator)],
+      })),
     ...relaxedKinds.map((kind, i) => ({
       out: `build/native-test/products_test-${kind}`,
       sources: [...sources('src/base'), ...sources('src/kernels'), 'tests/native/products_test.c'],
       cc: CC,
-      compile: (source) => [...nativeTest(source), `-DGF_EMULATE_RELAXED_DOT=${i}`],
+      compile: (source) => [
+        ...nativeTest(source),
+        ...(source.startsWith('src/base') ? [] : [`-DGF_EMULATE_RELAXED_DOT=${i}`]),
+      ],
       link: ['-pthread', ...sanitize, '-lm'],
     })),
     fuzzer(),
@@ -227,28 +258,19 @@ const targets = {
     return [{ ...rest, sources: entry, cc: 'clang', compile, link: [...link, '-fsanitize=fuzzer'] }];
   },
 
-  // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests have objects of their own,
-  // because they also run the models that they trained. Tests of gradients in double run natively only.
-  'wasm-test': () => [
-    ...eachVariant((variant, flags) =>
-      tests()
-        .filter((file) => !trains(file) && !isInDouble(file) && !failsAllocations(file))
-        .map((file) => ({
-          out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
-          sources: [...engine(), ...testHelpers(), file],
-          cc: 'emcc',
-          compile: runs(flags),
-          link: ['-O1', ...flags, ...underNode],
-        })),
-    ),
-    {
-      out: 'build/wasm-test/train/train_test.cjs',
-      sources: [...engine(), ...trainer(), ...testHelpers(), 'tests/native/train_test.c'],
-      cc: 'emcc',
-      compile: wasmCompile(wasmVariants.simd),
-      link: ['-O1', ...wasmVariants.simd, ...underNode],
-    },
-  ],
+  // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests run natively only, because
+  // its code for the web runs no models; tests/node/training.test.js compares that with the native trainer.
+  'wasm-test': () =>
+    eachVariant((variant, flags) => [
+      everyTest({
+        out: `build/wasm-test/${variant}.cjs`,
+        files: tests().filter((file) => !trains(file) && !isInDouble(file) && !failsAllocations(file)),
+        sources: engine(),
+        cc: 'emcc',
+        compile: runs(flags),
+        link: ['-O1', ...flags, ...underNode],
+      }),
+    ]),
 
   'native-bench': () =>
     benches().map((file) => ({

@@ -5,7 +5,7 @@
 // `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
 // once, since most files wait now and then; one lane begins with the browsers, the others with the rest. A group that
 // executed no test fails. The last line is `N passed, N failed, N skipped`.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, relative } from 'node:path';
@@ -23,10 +23,10 @@ const top = join(here, '..');
 /** Group: its files and how one of them is run. @type {Record<string, [() => string[], Job['work']]>} */
 const groups = {
   layout: [() => [join(here, 'layout.test.js')], nodeTest],
-  native: [() => filesIn('build/native-test', () => true), (file) => binary(file, [])],
+  native: [nativeTests, (file) => binary(...file.split(' '))],
   wasm: [
-    () => filesIn('build/wasm-test', (name) => name.endsWith('.cjs')),
-    (file) => binary(process.execPath, [...relaxedSimd, file]),
+    () => filesIn('build/wasm-test', (name) => /wasm-test\/\w+\.cjs$/.test(name)),
+    (file) => binary(process.execPath, ...relaxedSimd, file),
   ],
   node: [() => testFiles('node'), nodeTest],
   browser: [() => testFiles('browser'), nodeTest],
@@ -51,6 +51,13 @@ function filesIn(folder, isTest) {
     .map((name) => join(top, folder, String(name)))
     .filter((file) => isTest(file) && statSync(file).isFile())
     .sort((a, b) => statSync(b).size - statSync(a).size);
+}
+/** Programs with the test that each is to run: those of `every` (tests/native/every.c), and programs of one test. */
+function nativeTests() {
+  const every = 'build/native-test/every',
+    names = existsSync(join(top, every)) ? execFileSync(join(top, every), ['--list'], { encoding: 'utf8' }).trim() : '';
+  const others = filesIn('build/native-test', (file) => !['every', ...names.split('\n')].includes(basename(file)));
+  return [...others, ...names.split('\n').map((name) => `${every} ${name}`)];
 }
 const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith('.test.js'));
 
@@ -86,16 +93,17 @@ function nodeTest(file, minutes = 15) {
 }
 
 /**
- * Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last
- * `N passed, N failed` (checks).
+ * Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, and at the end of each
+ * file `N passed, N failed` (checks).
  */
-async function binary(program, args) {
+async function binary(program, ...args) {
   const { code, output } = await outputOf(program, args);
   const passed = output.match(/^ok +\w/gm)?.length ?? 0,
     failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
-  const closing = /^(\d+) passed, (\d+) failed\s*$/m.exec(output);
-  const bad = code !== 0 || !closing || failed > 0 || passed === 0;
-  const counts = `${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks`;
+  const closing = [...output.matchAll(/^(\d+) passed, \d+ failed\s*$/gm)];
+  const bad = code !== 0 || !closing.length || failed > 0 || passed === 0;
+  const checks = closing.reduce((sum, [, n]) => sum + Number(n), 0);
+  const counts = `${passed} passed, ${failed} failed, ${checks} checks`;
   return {
     passed,
     failed: bad ? Math.max(1, failed) : 0,

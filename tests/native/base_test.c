@@ -6,10 +6,6 @@
 #include "base/status.h"
 #include "check.h"
 
-/* The tests make allocations that cannot succeed. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
-
 static void size_arithmetic_reports_overflow(void) {
     const uint64_t half = UINT64_C(1) << 63;
     CHECK(gf_add_u64(2, 3) == 5);

@@ -3,6 +3,8 @@
  *   static void softmax_sums_to_one(void) { ... CHECK_NEAR(sum, 1, 1e-6); }
  *   int main(void) { RUN(softmax_sums_to_one); return check_end(); }
  *
+ * Most tests are one program, tests/native/every.c, in which each `main` has the name of its file.
+ *
  * A failed check prints its place and its values, and the test continues. check_end returns 1 if a check failed or none
  * was made. */
 #ifndef GF_CHECK_H

@@ -1,5 +1,5 @@
 // training.test.js - training in WebAssembly, compared with the native trainer, with the engine that runs models, and
-// with itself. tests/native/train_test.c compares losses with PyTorch, natively and as WebAssembly.
+// with itself. tests/native/train_test.c compares the native trainer with PyTorch.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
