@@ -1,17 +1,18 @@
 // clauses.js - what the textbook says of a part, by the architecture that is loaded
 import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
-import { int } from './format.js';
+import { int, sentences } from './format.js';
 import { factor } from './formulas.js';
 import { say } from '../state/language.js';
 
+const placed = (how) => sentences([say`The row of a token does not tell where it stands.`, how]);
 /** How order gets in, by the kind of position. */
 export const POSITION = {
-  learned: say`The row of a token does not tell where it stands. A second table has a row for each position, which is added.`,
-  sinusoidal: say`The row of a token does not tell where it stands. Sines and cosines of the position are added, a pattern of its own for each place.`,
-  rope: say`The row of a token does not tell where it stands. Order enters later: queries and keys are rotated by angles that grow with the position.`,
-  alibi: say`The row of a token does not tell where it stands. Order enters later: from each score the distance of the key is subtracted (ALiBi).`,
-  distance: say`The row of a token does not tell where it stands. Order enters later: to each score a learned number for the distance of the key is added.`,
+  learned: placed(say`A second table has a row for each position, which is added.`),
+  sinusoidal: placed(say`Sines and cosines of the position are added, a pattern of its own for each place.`),
+  rope: placed(say`Order enters later: queries and keys are rotated by angles that grow with the position.`),
+  alibi: placed(say`Order enters later: from each score the distance of the key is subtracted (ALiBi).`),
+  distance: placed(say`Order enters later: to each score a learned number for the distance of the key is added.`),
   none: say`Nothing tells this model where in the text a token stands, except the mask.`,
 };
 
@@ -38,11 +39,9 @@ const NORMED = {
 };
 export function normed(c) {
   const [what, when] = NORMED[c.normPlacement];
-  const how =
-    c.norm === 'rmsnorm'
-      ? say`RMSNorm divides ${what} by its root mean square ${when}`
-      : say`LayerNorm subtracts the mean of ${what} and divides by its standard deviation ${when}`;
-  return `${how}.`;
+  return c.norm === 'rmsnorm'
+    ? say`RMSNorm divides ${what} by its root mean square ${when}.`
+    : say`LayerNorm subtracts the mean of ${what} and divides by its standard deviation ${when}.`;
 }
 
 /** What happens between the two matrices of the FFN. */
@@ -54,8 +53,9 @@ export const activation = (c) =>
 /** What a sliding window does, where there is one. */
 export function windows(c) {
   if (!c.slidingWindow) return '';
-  const some = c.windowLayers?.length ? say`In some layers a` : 'A';
-  return say` ${some} sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`;
+  return c.windowLayers?.length
+    ? say`In some layers a sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`
+    : say`A sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`;
 }
 
 /** How the next stage changes the scores. */

@@ -200,7 +200,7 @@ export const FLOW = {
     say`Embedding ${int(c.vocabSize)} × ${embedWidth(c)}${c.dEmbed ? ` → ${c.dModel}` : ''}${ADDED[c.position] ?? ''}`,
   attention: (c) =>
     [
-      say`Attention, ${c.nHeads} head${c.nHeads === 1 ? '' : 's'}`,
+      c.nHeads === 1 ? say`Attention, 1 head` : say`Attention, ${c.nHeads} heads`,
       c.nKvHeads === c.nHeads ? '' : say`${c.nKvHeads} kv`,
       rotatesAnywhere(c) ? say`${rotaryDim(c) < c.dHead ? say`partly ` : ''}rotary` : '',
       hasAlibi(c) ? say`ALiBi` : '',

@@ -16,29 +16,32 @@ export const COMPONENTS = /** @type {Record<string, string>} */ ({
   head: say`Head`,
 });
 
+const UNLAYERED = {
+  relative: say`Bias of distances`,
+  types: say`Token types`,
+  pooler: say`Pooler`,
+  mlm: say`Transform before the head`,
+};
+
 /**
  * @param {{ component: string, layers: number, stack: string | null, ffn: string }} of  layers: 0 for what is in no block
  */
 export function componentName({ component, layers, stack, ffn }) {
   if (component === 'norm' && !layers) return say`Norm of the embedding`;
-  if (component === 'relative') return say`Bias of distances`;
-  if (component === 'types') return say`Token types`;
-  if (component === 'pooler') return say`Pooler`;
-  if (component === 'mlm') return say`Transform before the head`;
+  if (component in UNLAYERED) return UNLAYERED[component];
   const kind = FFN_NAMES[ffn];
   const name =
     (component === 'ffn' && kind && say`${kind} FFN`) ||
     (component === 'experts' && say`${kind} experts`) ||
     COMPONENTS[component] ||
     component;
-  return layers ? say`${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;
+  if (!layers) return name;
+  if (stack) return layers === 1 ? say`${name}, 1 ${stack} block` : say`${name}, ${layers} ${stack} blocks`;
+  return layers === 1 ? say`${name}, 1 block` : say`${name}, ${layers} blocks`;
 }
 
-/**
- * @param {number} layer  from 0
- * @param {string | null} stack  of two
- */
-export const blockName = (layer, stack) => say`Block ${layer + 1}${stack ? say` of the ${stack}` : ''}`;
+/** @param {number} layer  from 0 @param {string | null} stack  of two */
+export const blockName = (layer, stack) => (stack ? say`Block ${layer + 1} of the ${stack}` : say`Block ${layer + 1}`);
 
 /** What is added to a product: parameters of attention that are no matrix, or a bias. */
 export const BIASES = (component, config) =>

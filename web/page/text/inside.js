@@ -23,7 +23,10 @@ export const STACKS = [
 
 export const HEADS = {
   title: say`Heads`,
-  about: (layers, heads) => say`${layers} layer${layers === 1 ? '' : 's'} × ${heads} heads, a row per token`,
+  about: (layers, heads) =>
+    layers === 1
+      ? say`1 layer × ${heads} heads, a row per token`
+      : say`${layers} layers × ${heads} heads, a row per token`,
   /** @param {Head} of */
   habits: ({ layer, head }) => say`Habits of layer ${layer + 1}, head ${head + 1}`,
   measured: say`mean weight on random tokens that come twice`,

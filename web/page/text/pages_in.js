@@ -1,7 +1,7 @@
 // pages_in.js - the textbook's pages from the text to the end of attention
 import { embedWidth, hasTwoStacks, positionKind, predicts, windowOf } from '../state/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
-import { int, quoted } from './format.js';
+import { int, quoted, sentences } from './format.js';
 import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';
 import { say } from '../state/language.js';
 
@@ -26,8 +26,15 @@ export const PAGES_IN = [
     title: say`Embedding`,
     ...anatomy('embed'),
     paragraphs: (c, s) => [
-      say`The id of a token picks one row of a table, the embedding: ${int(embedWidth(c))} numbers${c.dEmbed ? say`, from which a matrix makes ${int(c.dModel)},` : ''} that stand for the token from here on. They are learned, and similar tokens get similar rows.`,
-      `${s.attention.head.layer === 0 ? say`The grey strips on the left are these rows, stronger where a number is large.` : say`In layer 1 the grey strips on the left are these rows.`}`,
+      sentences([
+        c.dEmbed
+          ? say`The id of a token picks one row of a table, the embedding: ${int(embedWidth(c))} numbers, from which a matrix makes ${int(c.dModel)}, that stand for the token from here on.`
+          : say`The id of a token picks one row of a table, the embedding: ${int(embedWidth(c))} numbers that stand for the token from here on.`,
+        say`They are learned, and similar tokens get similar rows.`,
+      ]),
+      s.attention.head.layer === 0
+        ? say`The grey strips on the left are these rows, stronger where a number is large.`
+        : say`In layer 1 the grey strips on the left are these rows.`,
     ],
     task: { words: say`Choose another token: its strip is another row.`, done: otherToken },
     question: (c) =>
@@ -46,7 +53,10 @@ export const PAGES_IN = [
     title: say`Query, key, value`,
     ...anatomy('qkv'),
     paragraphs: (c) => [
-      say`Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${int(c.nHeads)} heads.${c.nKvHeads < c.nHeads ? say` Groups of ${c.nHeads / c.nKvHeads} heads share keys and values.` : ''}`,
+      sentences([
+        say`Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${int(c.nHeads)} heads.`,
+        c.nKvHeads < c.nHeads && say`Groups of ${c.nHeads / c.nKvHeads} heads share keys and values.`,
+      ]),
     ],
     task: { words: say`Choose another head: it has matrices of its own.`, done: otherHead },
     question: () => say`How many queries does one token have in one layer?`,
@@ -81,9 +91,16 @@ export const PAGES_IN = [
     title: say`Mask`,
     ...matrix({ stage: 'masked', stack: 'self' }),
     when: (c) => c.causal,
-    paragraphs: (c, s) => [
-      say`A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${windowOf(c, s.attention.head.layer) ? say` Nor do those more than ${windowOf(c, s.attention.head.layer) - 1} tokens back.` : ''}${windows(c)}`,
-    ],
+    paragraphs: (c, s) => {
+      const window = windowOf(c, s.attention.head.layer);
+      return [
+        sentences([
+          say`A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.`,
+          window && say`Nor do those more than ${window - 1} tokens back.`,
+          windows(c),
+        ]),
+      ];
+    },
     task: { words: say`Select a cell of the picture.`, done: changed((s) => s.attention.key) },
     question: () => say`How many pairs of a query and a key are left in a text of 4 tokens?`,
   },
@@ -92,7 +109,11 @@ export const PAGES_IN = [
     title: say`Softmax`,
     ...matrix({ stage: 'pattern', stack: 'self' }),
     paragraphs: (c, s) => [
-      say`Softmax turns each row of scores into weights that are positive and add up to 1. ${c.causal ? '' : say`Here every token may look at every other, earlier or later. `}The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: -1 })}.`,
+      sentences([
+        say`Softmax turns each row of scores into weights that are positive and add up to 1.`,
+        !c.causal && say`Here every token may look at every other, earlier or later.`,
+        say`The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: -1 })}.`,
+      ]),
     ],
     task: { words: say`Choose another token and read its row.`, done: otherToken },
     question: () => say`Which token gets the largest weight in the chosen head, for the chosen token?`,

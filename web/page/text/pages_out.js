@@ -1,8 +1,8 @@
 // pages_out.js - the textbook's pages from the residual stream to the next token, and of cost, training and edits
 import { hasFfn, hasNorms, hasTwoStacks, predicts } from '../state/architecture.js';
 import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
-import { widenedAnywhere } from './ffn.js';
-import { int, percent } from './format.js';
+import { NORM_NAMES, widenedAnywhere } from './ffn.js';
+import { int, percent, sentences } from './format.js';
 import {
   changed,
   otherPrompt,
@@ -25,11 +25,18 @@ export const PAGES_OUT = [
     title: say`Residual stream`,
     ...anatomy('resid'),
     paragraphs: (c) => [
-      `${summing(c)} ${c.nLayers === 1 ? say`This model has one block.` : say`${int(c.nLayers)} blocks do this one after another, each with weights of its own.`}`,
+      sentences([
+        summing(c),
+        c.nLayers === 1
+          ? say`This model has one block.`
+          : say`${int(c.nLayers)} blocks do this one after another, each with weights of its own.`,
+      ]),
     ],
     task: { words: say`Step to another layer above the picture.`, done: otherLayer },
     question: (c) =>
-      say`How many times is something added to the stream of a token in all ${hasTwoStacks(c) ? say`decoder ` : ''}blocks together?`,
+      hasTwoStacks(c)
+        ? say`How many times is something added to the stream of a token in all decoder blocks together?`
+        : say`How many times is something added to the stream of a token in all blocks together?`,
   },
   {
     id: 'norm',
@@ -39,7 +46,7 @@ export const PAGES_OUT = [
     paragraphs: (c) => [SCALE[c.normPlacement], normed(c)],
     task: { words: say`Step to another layer: it has a norm of its own.`, done: otherLayer },
     question: (c) =>
-      say`${c.norm === 'rmsnorm' ? say`RMSNorm` : say`LayerNorm`} of the vector (3, 4), its gain being 1: what is the first number? (two decimals)`,
+      say`${NORM_NAMES[c.norm]} of the vector (3, 4), its gain being 1: what is the first number? (two decimals)`,
   },
   {
     id: 'ffn',
@@ -59,7 +66,12 @@ export const PAGES_OUT = [
     at: '.next',
     when: predicts,
     paragraphs: (c) => [
-      say`At the end the stream is compared with one row for each token: ${int(c.vocabSize)} logits. ${c.tieWordEmbeddings ? say`The rows are those of the embedding table, used a second time: the weights are tied, and the table of parameters counts this head as 0.` : say`The rows are a table of their own, as large as the embedding.`}`,
+      sentences([
+        say`At the end the stream is compared with one row for each token: ${int(c.vocabSize)} logits.`,
+        c.tieWordEmbeddings
+          ? say`The rows are those of the embedding table, used a second time: the weights are tied, and the table of parameters counts this head as 0.`
+          : say`The rows are a table of their own, as large as the embedding.`,
+      ]),
       say`Softmax makes probabilities of the logits.`,
     ],
     task: { words: say`Choose a token of the text and look at what could have followed it.`, done: otherToken },
@@ -71,8 +83,8 @@ export const PAGES_OUT = [
     view: 'write',
     at: '.next',
     when: predicts,
-    paragraphs: (_, s) => [
-      say`The next token is drawn. Temperature divides the logits before softmax: below 1 the likeliest gain, at 0 ${s.sampler.temperature === 0 ? say`(as now) ` : ''}the likeliest is always taken. Top-k keeps the k likeliest tokens; top-p the smallest set whose probabilities add up to p. A seed makes the draw repeatable.`,
+    paragraphs: () => [
+      say`The next token is drawn. Temperature divides the logits before softmax: below 1 the likeliest gain, at 0 the likeliest is always taken. Top-k keeps the k likeliest tokens; top-p the smallest set whose probabilities add up to p. A seed makes the draw repeatable.`,
     ],
     task: {
       words: say`Move the temperature and watch the bars: the model does not run again.`,
@@ -87,7 +99,11 @@ export const PAGES_OUT = [
     at: '.memory',
     when: (c) => predicts(c) && c.causal,
     paragraphs: (c, s) => [
-      say`Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token${hasTwoStacks(c) ? say`, and as much for each token of the source, made once` : ''}. The green part of the map grows as the text does.`,
+      sentences([
+        say`Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token.`,
+        hasTwoStacks(c) && say`Each token of the source takes as much, once.`,
+        say`The green part of the map grows as the text does.`,
+      ]),
     ],
     task: { words: say`Write one more token (Step) and look at the map again.`, done: longer },
     question: () => say`For how many tokens are keys and values computed when one token is added to a text of 100?`,

@@ -4,20 +4,11 @@ import { hasExperts } from '../state/architecture.js';
 import { figures, int, percent } from './format.js';
 import { say } from '../state/language.js';
 
-/** @typedef {Record<string, any>} Config */
-/**
- * @typedef {object} PartWords
- * @property {string} name
- * @property {string} term
- * @property {string} stage   that a click opens
- * @property {string} learn   page of the textbook
- * @property {(c: Config, n: number, layer: number) => string} shape  n: tokens
- * @property {RegExp | string} [formula]  where it is not that of the stage: the part that is its own, or another
- */
-
 const width = (c) => say`${int(c.dModel)} numbers for each token (d_model)`;
 const heads = (n, c) =>
   say`${n === 1 ? say`1 head` : say`${int(n)} heads`} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
+const queries = (c) => heads(c.nHeads, c);
+const keys = (c) => heads(c.nKvHeads, c);
 const weights = (c, n) => say`${int(c.nHeads)} heads × ${int(n)} queries × ${int(n)} keys`;
 const words = (c) => say`one of ${int(c.vocabSize)} tokens`;
 const neurons = (c, _, layer) =>
@@ -25,11 +16,15 @@ const neurons = (c, _, layer) =>
     ? say`${int(c.nExpertsUsed)} of ${int(c.nExperts)} experts, ${int(c.dExpert)} neurons each`
     : say`${int(c.dFf)} neurons for each token = ${figures(c.dFf / c.dModel)} × ${int(c.dModel)}`;
 
-/** @type {(name: string, term: string, stage: string, learn: string, shape: PartWords['shape'], formula?: PartWords['formula']) => PartWords} */
+const PATTERN = /A = [^=]*(?=, z)/;
+/**
+ * A part. stage: that a click opens. learn: page of the textbook. shape: with n tokens. formula: where it is not that of
+ * the stage, the part that is its own, or another.
+ * @type {(name: string, term: string, stage: string, learn: string, shape: (c: any, n: number, layer: number) => string, formula?: RegExp | string) => any}
+ */
 const part = (name, term, stage, learn, shape, formula) => ({ name, term, stage, learn, shape, formula });
 const norm = (stage) => part(say`Rescaled vector`, say`norm`, stage, 'norm', width);
 
-/** @type {Record<string, PartWords>} */
 export const PARTS = {
   token: part(say`Token`, say`id`, 'embed', 'token', words),
   embed: part(say`Vector of the token`, say`embedding`, 'embed', 'embedding', width),
@@ -40,25 +35,16 @@ export const PARTS = {
   post1: norm('post1'),
   post2: norm('post2'),
   final: norm('final'),
-  q: part(say`What this token looks for`, say`query, q`, 'qkv', 'qkv', (c) => heads(c.nHeads, c), /q = [^,;]*/),
-  k: part(say`What it can be found by`, say`key, k`, 'qkv', 'qkv', (c) => heads(c.nKvHeads, c), /k = [^,;]*/),
-  v: part(say`What it hands on`, say`value, v`, 'qkv', 'qkv', (c) => heads(c.nKvHeads, c), /v = [^,;]*/),
-  heads: part(say`Who looks at whom`, say`attention pattern`, 'heads', 'heads', weights, /A = [^=]*(?=, z)/),
-  weight: part(
-    say`How much a query takes of a key`,
-    say`attention weight`,
-    'heads',
-    'softmax',
-    weights,
-    /A = [^=]*(?=, z)/,
-  ),
+  q: part(say`What this token looks for`, say`query, q`, 'qkv', 'qkv', queries, /q = [^,;]*/),
+  k: part(say`What it can be found by`, say`key, k`, 'qkv', 'qkv', keys, /k = [^,;]*/),
+  v: part(say`What it hands on`, say`value, v`, 'qkv', 'qkv', keys, /v = [^,;]*/),
+  heads: part(say`Who looks at whom`, say`attention pattern`, 'heads', 'heads', weights, PATTERN),
+  weight: part(say`How much a query takes of a key`, say`attention weight`, 'heads', 'softmax', weights, PATTERN),
   early: part(say`What it takes of all earlier keys`, say`sum of weights`, 'heads', 'softmax', weights),
   masked: part(say`A key that comes later`, say`masked`, 'heads', 'mask', weights),
-  mix: part(say`Values mixed by their weights`, 'z', 'heads', 'mix', (c) => heads(c.nHeads, c), /z = .*/),
+  mix: part(say`Values mixed by their weights`, 'z', 'heads', 'mix', queries, /z = .*/),
   out: part(say`What the heads add`, say`attention output`, 'out', 'mix', width),
-  cross: part(say`Who looks at which word of the source`, say`cross-attention`, 'cross', 'cross', (c) =>
-    heads(c.nHeads, c),
-  ),
+  cross: part(say`Who looks at which word of the source`, say`cross-attention`, 'cross', 'cross', queries),
   source: part(say`How much a query takes of a key of the source`, say`attention weight`, 'cross', 'cross', weights),
   added: part(say`What cross-attention adds`, say`its output`, 'cross', 'cross', width),
   encoder: part(say`Vectors of the source`, say`output of the encoder`, 'encoder', 'cross', width),

@@ -38,7 +38,7 @@ export function passing(sampler, { drawable, size }) {
 
 /** What leaves the others out. @param {Sampler} sampler */
 export const cutBy = ({ temperature, topK, topP }, drawable) =>
-  temperature === 0 ? 'T = 0' : topP === 1 || (topK > 0 && (drawable ?? 0) >= topK) ? say`top-k` : say`top-p`;
+  temperature === 0 ? 'T = 0' : topP === 1 || (topK > 0 && (drawable ?? 0) >= topK) ? 'top-k' : 'top-p';
 
 /**
  * One candidate as a screen reader reads it, after its word.
@@ -125,7 +125,9 @@ export const backTo = (token) => say`Back to ${quoted(token)}`;
 export function likelihoodSaid(bits) {
   if (!bits.length) return VERSIONS.empty;
   const sum = bits.reduce((a, b) => a + b, 0);
-  return say`log₂ p = ${figures(-sum)} over ${bits.length} token${bits.length === 1 ? '' : 's'}, ${figures(sum / bits.length)} bits each`;
+  return bits.length === 1
+    ? say`log₂ p = ${figures(-sum)} over 1 token`
+    : say`log₂ p = ${figures(-sum)} over ${bits.length} tokens, ${figures(sum / bits.length)} bits each`;
 }
 
 /** @param {import('../state/state.js').Token} token */
