@@ -8,11 +8,11 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { camelConfig, completeConfig } from '../../web/lib/config/config.js';
-import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
+import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
 import { OPERATION_NAMES as NAMES } from '../../web/page/text/count.js';
 import { CONCEPTS, TINY } from './concepts.js';
 import { randomVariant } from './random_config.js';
-import { OPERATIONS, stagesOf, timeOf } from '../../web/page/views/inside/anatomy/stages.js';
+import { OPERATIONS, costOf, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const sum = (list) => list.reduce((a, b) => a + b, 0);
@@ -70,28 +70,6 @@ test('the parameters of the stages add up for every preset and for an encoder-de
     addsUp(name, camelConfig(completeConfig(config)), countParameters(config));
 });
 
-test('the FLOPs of the stages add up to those of the whole model, except norms, activations, biases and sums', () => {
-  const vectors = (c) => {
-    const norm = (c.norm === 'layernorm' ? 7 : 4) * c.dModel;
-    const gated = c.ffn.includes('glu');
-    const rotated = c.position === 'rope' ? 3 * (c.nHeads + c.nKvHeads) * c.dHead : 0;
-    const biases =
-      (c.biasQkv ? (c.nHeads + 2 * c.nKvHeads) * c.dHead : 0) +
-      (c.biasAttnOut ? c.dModel : 0) +
-      (c.biasFfn ? (gated ? 2 : 1) * c.dFf + c.dModel : 0);
-    const block = 2 * norm + 2 * c.dModel + rotated + biases + (gated ? 5 : c.ffn === 'relu' ? 1 : 8) * c.dFf;
-    const positions = ['learned', 'sinusoidal'].includes(c.position) ? c.dModel : 0;
-    return c.nLayers * block + positions + (c.finalNorm ? norm : 0);
-  };
-  const windows = [{}, { sliding_window: 5 }, { sliding_window: 5, window_layers: [true, false, false] }];
-  for (const [name, preset] of Object.entries(PRESETS).filter(([, p]) => p.kind !== 'encoder_decoder'))
-    for (const config of windows.map((window) => ({ ...preset, ...window }))) {
-      const c = camelConfig(completeConfig(config));
-      const flops = sum(stagesOf(c, countParameters(config).rows, 0, 12, 0).map((s) => s.flops));
-      assert.equal(flops, estimate(config, { contextLength: 12 }).flopsPerToken + vectors(c), name);
-    }
-});
-
 /** Stages of one layer by their ids. @returns {Record<string, any>} */
 const byId = (config, rows, layer, n = 7) =>
   Object.fromEntries(stagesOf(config, rows, layer, n, 0).map((stage) => [stage.id, stage]));
@@ -104,12 +82,15 @@ for (const [name, [changes, has, says]] of Object.entries(CONCEPTS))
       addsUp(name, config, parameters);
       const points = new Set(await model.points());
       const rows = await model.trace([3]);
-      for (let layer = 0; layer < config.nLayers; layer++)
-        for (const { id, flops, points: listed } of stagesOf(config, parameters.rows, layer, 1, 0)) {
-          const counted = rows.filter((row) => timeOf(config, [{ ...row, ms: 1 }], id, layer));
-          assert.equal(flops, sum(counted.map((row) => row.flops)), `${id} in layer ${layer}`);
-          for (const [point] of listed) assert.ok(points.has(point), point);
-        }
+      for (let layer = 0; layer < config.nLayers; layer++) {
+        const stages = stagesOf(config, parameters.rows, layer, 1, 0);
+        assert.equal(
+          sum(stages.map(({ id }) => costOf(config, rows, id, layer).flops)),
+          sum(rows.map((row) => row.flops)),
+          `layer ${layer}`,
+        );
+        for (const [point] of stages.flatMap((stage) => stage.points)) assert.ok(points.has(point), point);
+      }
       for (const [id, there] of Object.entries(has)) assert.equal(id in byId(config, parameters.rows, 0), there, id);
       for (const [place, patterns] of Object.entries(says)) {
         const [id, layer = 0] = place.split('@');
@@ -128,10 +109,8 @@ test('of any decoder every weight is in one stage, and no word is missing', () =
       const table = countParameters(given);
       addsUp('random', config, table);
       for (let layer = 0; layer < config.nLayers; layer++)
-        for (const { title, formula, words, flops } of stagesOf(config, table.rows, layer, 7, 0)) {
+        for (const { title, formula, words } of stagesOf(config, table.rows, layer, 7, 0))
           assert.doesNotMatch(`${title} ${formula} ${words}`, /undefined|NaN|null|\[object/);
-          assert.ok(Number.isSafeInteger(flops));
-        }
     }),
     { numRuns: 200 },
   );
@@ -147,13 +126,12 @@ test('one more block of dates has the parameters of one decoder block', async ()
   model.dispose();
 });
 
-test('what the encoder takes for each token of a source is what the trace counts, not 0', async () => {
+test('what the encoder takes is what the trace counts of it, not 0', async () => {
   const model = await load(`${weights}dates/`);
-  const source = [5, 6, 7, 8, 9, 10];
-  const rows = await model.trace([1, 2, 3], { source });
-  const encoder = stagesOf(model.config, model.parameters.rows, 0, 3, source.length).find((s) => s.id === 'encoder');
+  const rows = await model.trace([1, 2, 3], { source: [5, 6, 7, 8, 9, 10] });
   const counted = sum(rows.filter((row) => row.stack === 'encoder').map((row) => row.flops));
-  assert.ok(Math.abs(encoder.once * source.length - counted) < 0.02 * counted, `${encoder.once}, ${counted}`);
+  assert.ok(counted > 0);
+  assert.equal(costOf(model.config, rows, 'encoder', 0).flops, counted);
   model.dispose();
 });
 
@@ -169,7 +147,7 @@ test('every operation that the engine measures has a name and exactly one stage'
     const model = await create({ kind, vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 4, final_norm: true });
     const rows = await model.trace([1, 2, 3, 4], kind === 'encoder_decoder' ? { source: [5, 6, 7] } : {});
     const stages = stagesOf(model.config, model.parameters.rows, 1, 4, 3);
-    const ms = sum(stages.map((s) => timeOf(model.config, rows, s.id, 1)));
+    const ms = sum(stages.map((s) => costOf(model.config, rows, s.id, 1).ms));
     const whole = sum(rows.map((r) => r.ms));
     assert.ok(whole > 0 && Math.abs(ms - whole) < 1e-9 * whole, `${kind}: ${ms} of ${whole} ms`);
     model.dispose();

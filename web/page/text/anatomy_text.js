@@ -37,12 +37,11 @@ export const FACTS = {
   formula: say`Computes`,
   shape: say`Output`,
   params: say`Parameters`,
-  flops: say`FLOPs per token`,
+  flops: say`Operations (FLOPs)`,
   time: say`Measured`,
 };
 export const paramsOf = (params) => (params ? int(params) : say`none of its own`);
-export const onceFor = (flops) => say`${flops} for each token of the source, once`;
-export const timeFor = (time, tokens) => say`${time} for ${tokens} tokens in one pass`;
+export const passFor = (cost, tokens) => say`${cost} for ${tokens} tokens in one pass`;
 
 /** @typedef {{ text: string, id: number }} Token */
 export const STRONGEST = say`Strongest neurons`;

@@ -1,5 +1,6 @@
 // scores.svelte.js - the scores of the selected head, from one forward pass over the text once it rests
 
+import { aboutText, answerTo } from '../../state/answers.svelte.js';
 import { scoreScale } from '../../state/architecture.js';
 import { inView } from '../../state/patterns.js';
 import { headScores } from './scores.js';
@@ -50,61 +51,39 @@ const holds = (key, now, causal) => now === key || (causal && now.startsWith(`${
  * @param {import('../../state/context.js').PageContext} context
  * @returns {{ readonly current: import('./scores.js').HeadScores | null }}  null: not of what is shown, or not there yet
  */
-export function scoresOfHead({ page, set, run }) {
-  let layer = $state.raw(/** @type {import('./scores.js').LayerScores | null} */ (null));
-  let head = $state.raw(/** @type {import('./scores.js').HeadScores | null} */ (null));
-  let wanted = '';
-
+export function scoresOfHead(context) {
+  const { page, set, run } = context;
   const keyNow = () => `${inView(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
-
-  $effect(() => {
-    const { stage } = page.attention,
-      { status, model } = page.run,
-      { tokens } = page.text;
-    if (stage === 'pattern' || status === 'running' || !tokens.length || !model) return;
-    void page.text.sourceTokens;
-    const key = keyNow();
-    if (layer?.key === key || wanted === key) return;
-    wanted = key;
-    void ask(key);
-  });
-  $effect(() => () => {
-    wanted = ''; // answers that come later are dropped
-  });
-
-  $effect(() => {
-    const of = layer;
-    const index = page.attention.head.head;
-    if (!of || !page.run.model || index >= of.scores.shape[0]) return;
-    const scale = of.key.includes(`${POINTS.raw} `) ? 1 : scoreScale(page.run.model.config);
-    let live = true;
-    void headScores(of, index, scale).then((scores) => {
-      if (live) head = scores;
-    });
-    return () => {
-      live = false;
-    };
-  });
-
-  /** @param {string} key */
-  async function ask(key) {
-    try {
-      const found = await layerScores(inView(page).point, page.attention.stage, run.values, page.run.model?.config);
-      if (wanted !== key) return;
-      layer = { key, ...found };
-      wanted = '';
-    } catch (error) {
-      if (wanted !== key) return;
-      wanted = '';
-      if (keyNow() === key) set({ attention: { stage: 'pattern' }, view: { error: messageOf(error) } });
-    }
-  }
-
+  const layer = answerTo(
+    () => (page.attention.stage === 'pattern' ? '' : aboutText(context) && keyNow()),
+    async () => {
+      const key = keyNow();
+      const { stage } = page.attention;
+      try {
+        return {
+          key,
+          scale: stage === 'raw' ? 1 : scoreScale(page.run.model?.config ?? {}),
+          ...(await layerScores(inView(page).point, stage, run.values, page.run.model?.config)),
+        };
+      } catch (error) {
+        if (keyNow() === key) set({ attention: { stage: 'pattern' }, view: { error: messageOf(error) } });
+        return null;
+      }
+    },
+  );
+  const head = answerTo(
+    () => (layer.current ? `${layer.to} ${page.attention.head.head}` : ''),
+    async () => {
+      const of = /** @type {NonNullable<typeof layer.current>} */ (layer.current);
+      return headScores(of, Math.min(page.attention.head.head, of.scores.shape[0] - 1), of.scale);
+    },
+  );
   return {
     get current() {
       void [page.text.tokens, page.text.sourceTokens, page.run.model];
-      if (!head || head.of !== layer || head.head !== page.attention.head.head) return null;
-      return holds(head.of.key, keyNow(), !!page.attention.patterns?.causal) ? head : null;
+      const found = head.current;
+      if (!found || found.of !== layer.current || found.head !== page.attention.head.head) return null;
+      return holds(found.of.key, keyNow(), !!page.attention.patterns?.causal) ? found : null;
     },
   };
 }

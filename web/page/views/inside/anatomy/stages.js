@@ -1,8 +1,7 @@
 // stages.js - the stages of one forward pass, as the loaded architecture has them: the shape of what each makes, its
-// weights, its operations, and where its values can be read
-import { blockPoint } from '../../../state/points.js';
-import { VALUES, stageSaid } from '../../../text/stages_text.js';
-import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
+// weights, and where its values can be read
+import { stageSaid } from '../../../text/stages_text.js';
+import { partsOfPass } from './stage_parts.js';
 
 /**
  * @typedef {object} Stage
@@ -12,13 +11,11 @@ import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
  * @property {string} formula
  * @property {string} words       what it does
  * @property {number} params      in this layer
- * @property {number} flops       for one more token, this layer
- * @property {number} [once]      of the encoder, for each token of the source
  * @property {[string, string][]} points  capture point and name, in order of computation
  */
 
 /**
- * Every weight and every operation belongs to exactly one stage, whatever layer is open.
+ * Every weight belongs to exactly one stage, whatever layer is open.
  * @param {any} c config
  * @param {any[]} rows parameter rows
  * @param {number} layer
@@ -26,45 +23,14 @@ import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
  * @param {number} m  tokens of a source
  * @returns {Stage[]}
  */
-export function stagesOf(c, rows, layer, n, m) {
-  const cost = (/** @type {number} */ from, /** @type {number} */ to) => {
-    let sum = 0;
-    for (let l = from; l < to; l++) sum += blockCost(c, l, n, m);
-    return sum;
-  };
-  /** @type {import('./stage_parts.js').Part[]} */
-  const parts = [
-    embedPart(c, n),
-    {
-      id: 'before',
-      shape: `[${n}, ${c.dModel}]`,
-      flops: cost(0, layer),
-      points: [[`${blockPoint(c, layer)}.hook_resid_pre`, VALUES.into]],
-    },
-    ...blockParts(c, layer, n, m),
-    {
-      id: 'more',
-      shape: `[${n}, ${c.dModel}]`,
-      flops: cost(layer + 1, c.nLayers),
-      points: [[`${blockPoint(c, c.nLayers - 1)}.hook_resid_post`, VALUES.last]],
-    },
-    ...lastParts(c, n),
-  ];
-  const has = (/** @type {string} */ id) =>
-    ({
-      before: layer > 0,
-      more: layer + 1 < c.nLayers,
-      final: c.finalNorm || c.pooler || c.mlmHead,
-      head: c.kind !== 'encoder',
-    })[id] ?? true;
-  return parts
-    .filter(({ id }) => has(id))
-    .map((part) => ({
-      ...part,
-      ...stageSaid(part.id, c, layer),
-      params: rows.reduce((sum, r) => sum + (!r.tiedTo && stageOfWeight(c, r, layer) === part.id ? r.count : 0), 0),
+export const stagesOf = (c, rows, layer, n, m) =>
+  partsOfPass(c, layer, n, m)
+    .filter(([, has]) => has)
+    .map(([id, , points, shape = `[${n}, ${c.dModel}]`]) => ({
+      ...{ id, points, shape },
+      ...stageSaid(id, c, layer),
+      params: rows.reduce((sum, r) => sum + (!r.tiedTo && stageOfWeight(c, r, layer) === id ? r.count : 0), 0),
     }));
-}
 
 /**
  * What the picture of these stages depends on.
@@ -134,18 +100,20 @@ export const OPERATIONS = {
 };
 
 /**
- * What a stage took of a measured pass while this layer is open, in ms.
+ * What a stage took of a measured pass while this layer is open.
  * @param {any} c config
  * @param {any[]} rows of the trace
  * @param {string} id
  * @param {number} layer
  */
-export function timeOf(c, rows, id, layer) {
+export function costOf(c, rows, id, layer) {
   const stage = (/** @type {any} */ row) => {
     if (c.kind === 'encoder_decoder' && row.stack === 'encoder') return 'encoder';
     if (row.layer !== null && row.layer !== layer) return row.layer < layer ? 'before' : 'more';
     if (row.op === 'head' && c.kind === 'encoder') return 'final';
     return Object.keys(OPERATIONS).find((name) => OPERATIONS[name].includes(row.op));
   };
-  return rows.reduce((sum, row) => sum + (stage(row) === id ? row.ms : 0), 0);
+  const own = rows.filter((row) => stage(row) === id);
+  const sum = (/** @type {'ms' | 'flops'} */ key) => own.reduce((all, row) => all + row[key], 0);
+  return { ms: sum('ms'), flops: sum('flops') };
 }

@@ -1,0 +1,61 @@
+// answers.svelte.js - answers of the engine about the text that is there, each asked for once while the text rests
+
+/**
+ * A question about the text, as a text: '' while it is written, or where there is none.
+ * @param {import('./context.js').PageContext} context
+ * @param {...any} of  what else the answer depends on
+ */
+export function aboutText({ page, run }, ...of) {
+  void [page.text.tokens, page.text.sourceTokens]; // they grow in place
+  return page.run.model && page.run.status !== 'running' && page.text.tokens.length
+    ? `${of.join(' ')} ${run.textKey()}`
+    : '';
+}
+
+/**
+ * The answer to a question, asked again when the question changes. The last answer stays while there is no question, and
+ * until the next one comes. Call while a component is created.
+ * @template T
+ * @param {() => string} question  reads the state; equal questions have equal answers, '' is none
+ * @param {(signal: AbortSignal) => Promise<T>} ask  the signal: another question has come, or the component has gone
+ * @param {number} [restMs]  before it is asked
+ * @returns {{ readonly to: string, readonly current: T | null, readonly failed: unknown }}  to: the question
+ */
+export function answerTo(question, ask, restMs = 0) {
+  let answer = $state.raw({ to: '', current: /** @type {T | null} */ (null), failed: /** @type {unknown} */ (null) });
+  let answered = '';
+  const now = $derived(question());
+  $effect(() => {
+    const to = now;
+    if (!to || to === answered) return;
+    const job = new AbortController();
+    const take = (/** @type {Partial<typeof answer>} */ found) => {
+      if (job.signal.aborted) return;
+      answered = to;
+      answer = { to, current: null, failed: null, ...found };
+    };
+    const timer = setTimeout(
+      () =>
+        ask(job.signal).then(
+          (current) => take({ current }),
+          (failed) => take({ failed }),
+        ),
+      restMs,
+    );
+    return () => {
+      clearTimeout(timer);
+      job.abort();
+    };
+  });
+  return {
+    get to() {
+      return answer.to;
+    },
+    get current() {
+      return answer.current;
+    },
+    get failed() {
+      return answer.failed;
+    },
+  };
+}
