@@ -54,7 +54,8 @@ pageTest(
       row.reduce((b, x, i) => (Math.abs(x) > Math.abs(row[b]) ? i : b), 0),
     );
     await first.click();
-    await openView(page, 'experiment');
+    await page.locator('dialog.unit').getByRole('button', { name: 'Switch off' }).click();
+    await page.locator('dialog.unit').getByRole('button', { name: 'See what changes' }).click();
     await page.waitForSelector('.compare .story');
     assert.match(
       await page.locator('.ablate .neurons').textContent(),

@@ -41,7 +41,8 @@ function stateOf(q, hash) {
   const prompt = tooLong(q) ? null : q.get('prompt'),
     source = q.get('source'),
     pace = oneOf(q.get('pace'), 'reading', 'fast', 'step'),
-    open = q.get('open') ?? '';
+    open = q.get('open') ?? '',
+    unit = q.get('unit') ?? '';
   const sampler = Object.entries(SAMPLER).map(([name, [short, usual, valid]]) => [name, valid(q.get(short)) ?? usual]);
   return {
     text: { ...(prompt !== null && { prompt }), ...(source !== null && { source }) },
@@ -54,6 +55,7 @@ function stateOf(q, hash) {
       preset: (q.get('preset') ?? '').slice(0, 40),
       labSize: q.get('size') === 'short' ? 'short' : 'full',
       ...(/^[a-z]+[12]?$/.test(open) && { openStage: open }),
+      ...(isPart(unit) && { unit }),
       assignment: {
         question: (q.get('ask') ?? '').slice(0, 500),
         concealed: (q.get('hide') ?? '').split(',').filter((name) => CONCEALABLE.includes(name)),
@@ -153,7 +155,7 @@ export function applicable(asked) {
  * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
-  const { id, learn, lab, labSize, preset, assignment, openStage, language } = { ...view, ...changes };
+  const { id, learn, lab, labSize, preset, assignment, openStage, unit, language } = { ...view, ...changes };
   const { model } = run;
   const q = new URLSearchParams();
   if (language !== 'en') q.set('lang', language);
@@ -191,6 +193,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (attention.stage !== 'pattern') q.set('stage', attention.stage);
   if (attention.zoom !== 'near') q.set('zoom', attention.zoom);
   if (openStage) q.set('open', openStage);
+  if (unit) q.set('unit', unit);
   if (attention.off.length) q.set('off', attention.off.join(','));
   return `#${q}`;
 }

@@ -37,6 +37,9 @@ export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, laye
 /** Whether it predicts tokens. @param {Config} c */
 export const predicts = (c) => c.kind !== 'encoder';
 
+/** Whether it says which token belongs at a place, rather than which follows. @param {Config} [c] */
+export const fillsBlanks = (c) => c?.kind === 'encoder' && c.mlmHead === true;
+
 /** Whether it reads one text and writes another. @param {Config} c */
 export const hasTwoStacks = (c) => c.kind === 'encoder_decoder';
 

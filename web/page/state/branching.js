@@ -1,5 +1,7 @@
 // branching.js - other texts beside the one that is there: another token is chosen, a text is taken up again or restored
 import { logprob } from '../../draw/likelihood.js';
+import { isMask } from './marks.js';
+import { setPrompt } from './read_prompt.js';
 import { cut } from './rewinding.js';
 import { wantRows } from './rows.js';
 import { spell } from './words.js';
@@ -58,6 +60,24 @@ export async function branch(runtime, position, id) {
     run: { status: 'paused', stopReason: '' },
   });
   if (state.run.pace !== 'step') await run(runtime);
+}
+
+/**
+ * Write a token in the place of a blank that an encoder finds a word for.
+ * @param {Runtime} runtime
+ * @param {number} position
+ * @param {number} id
+ */
+export async function fillIn(runtime, position, id) {
+  await spell(runtime, [id]);
+  const { tokens, words, prompt } = runtime.state.text;
+  const mask = tokens[position];
+  if (runtime.reading || !isMask(mask)) return;
+  const parts = prompt.split(mask.text.trim());
+  const before = tokens.slice(0, position).filter(isMask).length;
+  const [left, right] = [parts.slice(0, before + 1), parts.slice(before + 1)];
+  await setPrompt(runtime, [left, right].map((list) => list.join(mask.text.trim())).join(words.get(id)?.trim()));
+  runtime.set({ text: { cursor: position, follow: false } });
 }
 
 /**

@@ -47,32 +47,19 @@ export async function continuation(runtime, ids, edits, maxTokens, signal, api, 
 }
 
 /**
- * One pass over these ids.
- * @param {Runtime} runtime
- * @param {number[]} ids
- * @param {{ capture?: string[], edits?: any[], signal?: AbortSignal }} [options]
- * @returns {Promise<{ logits: any, captured: Record<string, any> }>}
+ * A call of the library's model about ids, which gets what an encoder-decoder reads.
+ * @template T
+ * @param {'forward' | 'logitLens' | 'attribution'} call
+ * @returns {(runtime: Runtime, ids: number[], options?: Record<string, any>) => Promise<T>}
  */
-export const forward = (runtime, ids, options) => runtime.model().forward(ids, { ...runtime.reads(), ...options });
+const asked = (call) => (runtime, ids, options) => runtime.model()[call](ids, { ...runtime.reads(), ...options });
 
-/**
- * The likeliest tokens after each layer.
- * @param {Runtime} runtime
- * @param {number[]} ids
- * @param {{ top?: number, signal?: AbortSignal }} [options]
- * @returns {Promise<any[][][]>} [layer][position][rank]
- */
-export const lens = (runtime, ids, options) => runtime.model().logitLens(ids, { ...runtime.reads(), ...options });
-
-/**
- * One logit after these ids as a sum of parts.
- * @param {Runtime} runtime
- * @param {number[]} ids
- * @param {{ token?: number, signal?: AbortSignal }} [options]  token: the most likely one if absent
- * @returns {Promise<import('../views/inside/lens.js').Attribution>}
- */
-export const attribution = (runtime, ids, options) =>
-  runtime.model().attribution(ids, { ...runtime.reads(), ...options });
+/** One pass over these ids. */
+export const forward = /** @type {typeof asked<import('glassformer').ForwardResult>} */ (asked)('forward');
+/** The likeliest tokens after each layer: [layer][position][rank]. */
+export const lens = /** @type {typeof asked<import('glassformer').LensToken[][][]>} */ (asked)('logitLens');
+/** One logit after these ids as a sum of parts; of the most likely token, or of `token`. */
+export const attribution = /** @type {typeof asked<import('glassformer').Attribution>} */ (asked)('attribution');
 
 /**
  * The weights of the loaded model without these ideas of a transformer: switches of its configuration that are off. The

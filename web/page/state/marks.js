@@ -8,6 +8,12 @@ let special = { bos: /** @type {number | null} */ (null), eos: /** @type {number
 /** Name the start and the end of a text from now on. @param {{ bos: number | null, eos: number[] }} of */
 export const nameSpecial = (of) => void (special = of);
 
+/** Whether it is the start or the end of a text. @param {number} id */
+export const isSpecial = (id) => id === special.bos || special.eos.includes(id);
+
+/** Whether a token stands for a word that an encoder has to find. @param {Written} [token] */
+export const isMask = (token) => /^[[<]mask[\]>]$/i.test(token?.text.trim() ?? '');
+
 /** What stands for a token without letters of its own: start or end of a text, otherwise its id; '' for any other.
  * @param {Written} token */
 export function markOf({ id, text, given }) {

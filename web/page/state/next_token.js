@@ -1,5 +1,7 @@
 // next_token.js - what may follow the selected token: the model's probabilities, and those with which the engine's
 // sampler draws. The engine computes the latter: with each step while it writes, for other rows when asked (inquiry.js).
+import { fillsBlanks } from './architecture.js';
+import { isMask } from './marks.js';
 import { likeliest, logSum, ranked } from '../../draw/likelihood.js';
 
 /**
@@ -13,7 +15,7 @@ import { likeliest, logSum, ranked } from '../../draw/likelihood.js';
  */
 /** @typedef {Pick<import('./state.js').State['sampler'], 'temperature' | 'topK' | 'topP'>} Rule */
 
-/** @typedef {Pick<import('./state.js').State, 'text' | 'sampler'>} Shown */
+/** @typedef {Pick<import('./state.js').State, 'text' | 'sampler'> & { run: { model: { config: any } | null } }} Shown */
 
 /** What decides the sampler's probabilities. @param {Rule} sampler @returns {Rule} */
 export const ruleOf = ({ temperature, topK, topP }) => ({ temperature, topK, topP });
@@ -37,20 +39,25 @@ function divided(logits, temperature) {
   return (id) => Math.exp(logits[id] / temperature - all);
 }
 
+/** The token that stands where the candidates might. An encoder's candidates belong at the selected place itself.
+ * @param {Shown} s */
+export const drawnOf = ({ text, run }) => text.tokens[text.cursor + (fillsBlanks(run.model?.config) ? 0 : 1)];
+
 /**
  * Candidates of a row of logits, with what the engine has answered about it.
  * @param {Shown} s
  * @param {Float32Array} logits
  * @param {number} n
  */
-function ofRow({ text, sampler }, logits, n) {
-  const { sum, entropy } = ranked(logits),
-    drawn = text.tokens[text.cursor + 1],
+function ofRow(s, logits, n) {
+  const { text, sampler } = s,
+    { sum, entropy } = ranked(logits),
+    drawn = drawnOf(s),
     size = logits.length,
     softmax = divided(logits, sampler.temperature),
     probabilities = text.sampled?.row === logits ? text.sampled.probabilities : null,
     list = likeliest(logits, n);
-  if (drawn && !list.some((c) => c.id === drawn.id))
+  if (drawn && !isMask(drawn) && !list.some((c) => c.id === drawn.id))
     list[n - 1] = { id: drawn.id, model: Math.exp(logits[drawn.id] - sum) };
   /** @type {Candidate[]} */
   const candidates = list.map((c) => ({
@@ -68,7 +75,7 @@ function ofRow({ text, sampler }, logits, n) {
  * where that is known, else as the engine named them while it wrote.
  * @param {Shown} s @param {number} n */
 export function following(s, n) {
-  const drawn = s.text.tokens[s.text.cursor + 1],
+  const drawn = drawnOf(s),
     logits = s.text.logits.get(s.text.cursor);
   if (logits) return ofRow(s, logits, n);
   if (!drawn?.top) return null;

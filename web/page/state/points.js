@@ -11,6 +11,9 @@ export const PATTERNS = '*attn.hook_pattern';
 export const blockPoint = (config, layer) =>
   config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`;
 
+/** Attention weights of the attention that has this point. @param {string} at */
+export const patternAt = (at) => at.replace(/hook_\w+$/, 'hook_pattern');
+
 /**
  * Attention weights of one layer of a decoder.
  * @param {any} config

@@ -2,6 +2,8 @@
 // follow
 import { logprob } from '../../draw/likelihood.js';
 import { PatternStore } from '../../draw/pattern_store.js';
+import { fillsBlanks } from './architecture.js';
+import { isMask } from './marks.js';
 import { PATTERNS } from './points.js';
 import { appendRows } from './rows.js';
 import { idsOf, textsOf } from './words.js';
@@ -119,6 +121,7 @@ function emptyRows(runtime) {
   const causal = config.causal !== false && config.kind !== 'encoder';
   return {
     causal,
+    fills: fillsBlanks(config),
     patterns: new PatternStore(config.nLayers, config.nHeads, 'self', causal),
     otherPatterns: runtime.twoStacks()
       ? {
@@ -134,19 +137,19 @@ function emptyRows(runtime) {
  * @param {any} out  of the library's `forward`
  * @param {Token[]} tokens
  * @param {ReturnType<typeof emptyRows>} rows
- * @returns logits after each position, as far as they are a prediction
+ * @returns logits after each position, or of a word that is hidden there, as far as they are a prediction
  */
-async function filled(out, tokens, { causal, patterns, otherPatterns }) {
+async function filled(out, tokens, { causal, fills, patterns, otherPatterns }) {
   /** @type {Map<number, Float32Array>} */
   const logits = new Map();
   await appendRows(out.captured, [patterns, ...Object.values(otherPatterns ?? {})]);
   const rest = yielder();
-  const [n, size] = out.logits?.shape ?? [0, 0]; // an encoder predicts nothing
-  for (let p = causal || !n ? 0 : n - 1; p < n; p++) {
+  const [n, size] = out.logits?.shape ?? [0, 0]; // only some encoders have any
+  for (let p = causal || fills || !n ? 0 : n - 1; p < n; p++) {
     // without the mask all but the last have seen what follows
     const row = out.logits.data.subarray(p * size, (p + 1) * size);
     logits.set(p, row);
-    if (p + 1 < n) tokens[p + 1].logprob = logprob(row, tokens[p + 1].id);
+    if (p + 1 < n && !fills) tokens[p + 1].logprob = logprob(row, tokens[p + 1].id);
     await rest();
   }
   return logits;
@@ -168,13 +171,14 @@ async function begin(runtime, tokens, sourceTokens, pass) {
   runtime.recent = [];
   const head = runtime.fresh && patterns.length > 3 ? patterns.plainest() : state.attention.head;
   runtime.fresh &&= !tokens.length;
+  const blank = rows.fills ? tokens.findIndex(isMask) : -1;
   runtime.turn++; // what was asked meanwhile was asked of the text before
   set({
     text: {
       tokens,
       promptLength: tokens.length,
       pure: true,
-      cursor: tokens.length - 1,
+      cursor: blank < 0 ? tokens.length - 1 : blank,
       follow: true,
       logits,
       branches: [],

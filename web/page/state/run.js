@@ -3,7 +3,7 @@
 // A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
 // the runtime that all of them share.
 import { estimate } from 'glassformer';
-import { branch, keepRun, restore, takeUp } from './branching.js';
+import { branch, fillIn, keepRun, restore, takeUp } from './branching.js';
 import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
 import { explain, trace, values, wantLogits, wantSampled } from './inquiry.js';
 import { wantHabits } from './habits.js';
@@ -12,16 +12,16 @@ import { setPrompt, setSource } from './read_prompt.js';
 import { rewind } from './rewinding.js';
 import { wantRows } from './rows.js';
 import { createRuntime } from './runtime.js';
-import { idsOf, piecesOf, spell } from './words.js';
+import { idsOf, piecesOf, spell, textsOf } from './words.js';
 import { greet, run, setSampler, step, stop } from './writing.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 
 const CALLS = {
   ...{ loadModel, stopLoading, takeOffer, make },
-  ...{ setPrompt, setSource, rewind, branch, takeUp, restore, keepRun },
+  ...{ setPrompt, setSource, rewind, branch, fillIn, takeUp, restore, keepRun },
   ...{ run, greet, step, stop, setSampler },
-  ...{ idsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
+  ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
   ...{ lossOf, continuation, forward, lens, attribution, without, writing },
 };
 

@@ -40,6 +40,7 @@ const view = () => ({
   labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
   preset: '', // a known size that is counted beside the loaded model, '' for the first
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
+  unit: '', // neuron or head whose card is open, by its key (switches.js), '' for none
   openStage: '', // stage of the anatomy whose values are open, '' for none
   choosing: false, // the dialog of models is open
   language, // of the page

@@ -64,8 +64,8 @@ export const speedSaid = (v) => (v ? say`${v < 100 ? figures(v) : int(v)} tok/s`
 
 /** Of a part of the page whose code did not come. */
 export const FETCHED = {
-  not: 'This part of the page could not be fetched: try again where there is a network, or load the page anew.',
-  again: 'Try again',
+  not: say`This part of the page could not be fetched: try again where there is a network, or load the page anew.`,
+  again: say`Try again`,
 };
 export const NOTICE = {
   dismiss: say`Dismiss`,

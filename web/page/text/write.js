@@ -8,7 +8,9 @@ import { say } from '../state/language.js';
 export const NEXT = {
   title: say`Next token`,
   none: say`an encoder predicts none`,
-  masked: say`an encoder writes none. The logit lens of the view Inside has the word that belongs in the place of [MASK].`,
+  blank: say`Fill the blank`,
+  inPlace: (token) => say`in the place of ${quoted(token)}`,
+  fill: say`It reads both sides (masked). Choose a word to fill it in.`,
   columns: [say`token`, say`logit`, '÷ T', say`softmax`, say`cut`],
   continueFrom: say`Click a word to continue from it.`,
 };

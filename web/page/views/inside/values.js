@@ -1,7 +1,6 @@
 // values.js - which part of a tensor [position, ...] is on the picture, and what its cells are called
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
-/** @typedef {{ row: number, column: number }} Place */
 
 export const ROWS = 24; // at most on the picture
 export const HEIGHT = 15; // px of a row
@@ -44,25 +43,3 @@ export function rowsOf(rows, row, first) {
  */
 export const columnName = (column, shape) =>
   shape.length === 3 ? `head ${Math.floor(column / shape[2]) + 1}, ${column % shape[2]}` : String(column);
-
-/**
- * Where a key leads, or null for other keys.
- * @param {string} key
- * @param {Place} at
- * @param {number} rows
- * @param {number} width
- * @returns {Place | null}
- */
-export function moved(key, { row, column }, rows, width) {
-  const by = {
-    ArrowUp: [-1, 0],
-    ArrowDown: [1, 0],
-    ArrowLeft: [0, -1],
-    ArrowRight: [0, 1],
-    PageUp: [0, -PAGE],
-    PageDown: [0, PAGE],
-  }[key];
-  if (!by) return null;
-  const within = (/** @type {number} */ x, /** @type {number} */ n) => Math.max(0, Math.min(n - 1, x));
-  return { row: within(row + by[0], rows), column: within(column + by[1], width) };
-}

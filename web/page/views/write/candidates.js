@@ -1,6 +1,6 @@
 // candidates.js - the rows of the panel "Next token"
 
-import { cuts, following } from '../../state/next_token.js';
+import { cuts, drawnOf, following } from '../../state/next_token.js';
 import { label } from '../../text/format.js';
 
 export const ROWS = 10;
@@ -9,14 +9,14 @@ export const ROWS = 10;
 
 /**
  * The likeliest candidates after the selected token, null where nothing is known yet.
- * @param {import('../../state/state.js').State} state
+ * @param {Pick<import('../../state/state.js').State, 'text' | 'sampler' | 'run'>} state
  */
 export function nextOf(state) {
   const token = state.text.tokens[state.text.cursor];
-  if (!token || state.run.model?.config.kind === 'encoder') return null;
+  if (!token) return null;
   const next = following(state, ROWS);
   if (!next) return null;
-  const drawn = state.text.tokens[state.text.cursor + 1];
+  const drawn = drawnOf(state);
   const cutting = cuts(state.sampler);
   const most = Math.max(...next.candidates.flatMap((c) => [c.softmax ?? c.model, c.sampled ?? 0]), 1e-9);
   const rows = next.candidates.map((candidate) => ({
