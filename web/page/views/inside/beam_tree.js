@@ -1,4 +1,4 @@
-// beams.js - beam search step by step, as a tree of what each hypothesis was continued with. The same rules as those of the
+// beam_tree.js - beam search step by step, as a tree of what each hypothesis was continued with. The same rules as those of the
 // library's option `beams` without a length penalty.
 import { likeliest } from '../../../draw/likelihood.js';
 
