@@ -7,12 +7,14 @@ import {
   biasesOf,
   positionKindAt,
   positionPicture,
-  sinusoids,
 } from '../../web/page/views/inside/anatomy/position_picture.js';
 
 const SIZES = { kind: 'decoder', vocab_size: 40, d_model: 16, n_layers: 1, n_heads: 2, d_ff: 16, context_length: 64 };
 const IDS = [3, 17, 5, 39, 0, 8, 22];
 const near = (/** @type {number} */ x, /** @type {number} */ y) => assert.ok(Math.abs(x - y) < 1e-5, `${x}, not ${y}`);
+
+/** What the page reads. */
+const reading = (model, values) => ({ model, values, forward: (ids, how) => model.forward(ids, how) });
 
 /** @param {object} config @param {(model: any, values: any) => Promise<void>} check */
 async function withModel(config, check) {
@@ -33,15 +35,11 @@ for (const [pairs, rotary_dim] of /** @type {const} */ ([
       const [q, rotated] = names.map((name) => of[name]);
       const angles = anglesOf(q, rotated, 3, { half: pairs === 'half', pairs: n });
       angles.forEach((angle, i) => near(angle, 3 * model.config.ropeTheta ** (-i / n)));
-      const { curves, dials } = await positionPicture(
-        { model: { config: model.config, api: model }, values },
-        'turns',
-        {
-          layer: 0,
-          position: 3,
-          head: 1,
-        },
-      );
+      const { curves, dials } = await positionPicture(reading(model, values), 'turns', {
+        layer: 0,
+        position: 3,
+        head: 1,
+      });
       assert.equal(dials.length, n);
       assert.deepEqual([curves[0][0], curves[0].length], [1, 64]);
       near(curves[0][5], angles.reduce((sum, _, i) => sum + Math.cos(5 * model.config.ropeTheta ** (-i / n)), 0) / n);
@@ -59,16 +57,16 @@ test('the bias of each head is its slope of Press et al. 2022 times the distance
   }));
 
 for (const sinusoid_pairs of ['adjacent', 'half'])
-  test(`sinusoids, pairs ${sinusoid_pairs}, are those that the engine adds; products are of whole rows`, () =>
+  test(`sinusoids, pairs ${sinusoid_pairs}, are the table; products are of whole rows`, () =>
     withModel({ position: 'sinusoidal', sinusoid_pairs }, async (model, values) => {
       const { data } = (await values(['hook_pos_embed'])).hook_pos_embed;
-      sinusoids(IDS.length, 16, /** @type {any} */ (sinusoid_pairs)).forEach((x, i) => near(x, data[i]));
-      const picture = await positionPicture({ model: { config: model.config, api: model }, values }, 'table', {
+      const picture = await positionPicture(reading(model, values), 'table', {
         layer: 0,
         position: 2,
         head: 0,
       });
       assert.deepEqual([picture.table.data.length, picture.table.width, picture.curves[0].length], [800, 16, 50]);
+      data.forEach((x, i) => near(x, picture.table.data[i]));
       near(picture.curves[0][2], 1);
       near(picture.curves[0][4], picture.curves[0][0]); // sinusoids: a product depends on the distance alone
     }));
@@ -76,7 +74,7 @@ for (const sinusoid_pairs of ['adjacent', 'half'])
 test('a learned table has the rows of the weight, and each stage shows its kind', () =>
   withModel({ position: 'learned' }, async (model, values) => {
     const { data } = await model.matrix('position.weight');
-    const picture = await positionPicture({ model: { config: model.config, api: model }, values }, 'table', {
+    const picture = await positionPicture(reading(model, values), 'table', {
       layer: 0,
       position: 2,
       head: 0,

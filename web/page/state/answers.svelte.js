@@ -18,12 +18,13 @@ export function aboutText({ page, run }, ...of) {
  * @template T
  * @param {() => string} question  reads the state; equal questions have equal answers, '' is none
  * @param {(signal: AbortSignal) => Promise<T>} ask  the signal: another question has come, or the component has gone
- * @param {number} [restMs]  before it is asked
+ * @param {number} [everyMs]  between two questions, at least
  * @returns {{ readonly to: string, readonly current: T | null, readonly failed: unknown }}  to: the question
  */
-export function answerTo(question, ask, restMs = 0) {
+export function answerTo(question, ask, everyMs = 0) {
   let answer = $state.raw({ to: '', current: /** @type {T | null} */ (null), failed: /** @type {unknown} */ (null) });
   let answered = '';
+  let askedAt = -Infinity;
   const now = $derived(question());
   $effect(() => {
     const to = now;
@@ -35,12 +36,14 @@ export function answerTo(question, ask, restMs = 0) {
       answer = { to, current: null, failed: null, ...found };
     };
     const timer = setTimeout(
-      () =>
+      () => {
+        askedAt = performance.now();
         ask(job.signal).then(
           (current) => take({ current }),
           (failed) => take({ failed }),
-        ),
-      restMs,
+        );
+      },
+      Math.max(0, askedAt + everyMs - performance.now()),
     );
     return () => {
       clearTimeout(timer);

@@ -70,6 +70,8 @@ export const CURVES = {
   about: (own, token) => say`${own}, with the neurons of ${token} on it`,
   says: (own, /** @type {{ count: number, above: number }} */ { count, above }) =>
     say`${above} of ${count} neurons get a number above zero, which passes; ${own} holds the others near zero.`,
+  input: say`input`,
+  output: say`output`,
 };
 
 /** Where positions come in, by kind of picture. */
@@ -86,6 +88,9 @@ export const POSITIONS = {
   },
   table: (/** @type {{ data: Float32Array, width: number }} */ { data, width }) =>
     say`${data.length / width} rows, one for each position, of ${width} numbers each`,
+  product: say`product`,
+  head: (of) => say`head ${of + 1}`,
+  axes: { table: say`row`, turns: say`positions away`, bias: say`keys back` },
   dial: (pair, turn) => say`pair ${pair} turns by ${figures(turn)} radians`,
   speed: (pair, speed) => say`pair ${pair}${speed === undefined ? '' : `\n${figures(speed)}`}`,
   /** @param {'table' | 'turns' | 'bias'} kind */
@@ -107,7 +112,6 @@ export const POSITIONS = {
   curve: {
     table: (p) => say`Product of row ${p} with each row, as a share of its product with itself.`,
     turns: () => say`Product of a vector with itself that many positions away, if all its pairs have the same length.`,
-    bias: () =>
-      say`What is added to the score of a key, by how many tokens it lies back. A line for each head, the chosen one in colour.`,
+    bias: () => say`What is added to the score of a key, by how many tokens it lies back. A line for each head.`,
   },
 };

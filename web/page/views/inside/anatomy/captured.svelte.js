@@ -1,6 +1,6 @@
 // captured.svelte.js - the values of the selected layer for the strips of the anatomy, read from the engine when the text
 // rests, and now and then while it is written
-import { untrack } from 'svelte';
+import { answerTo } from '../../../state/answers.svelte.js';
 import { hasExperts } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { layerOf } from './frame.js';
@@ -31,48 +31,24 @@ export function stripPoints(c, layer) {
  * @param {() => boolean} wanted  whether somebody sees the strips
  * @returns {{ readonly current: Captured }}
  */
-export function capturedValues({ page, run }, wanted) {
-  let current = $state.raw(/** @type {Captured} */ ({}));
-  let asked = $state.raw(0); // questions answered: the text may have grown meanwhile
-  let of = ''; // layer and text that was asked about last
-  let busy = false;
-  let askedAt = -Infinity;
-  let gone = false;
+export function capturedValues(context, wanted) {
+  const { page, run } = context;
   const keyNow = () => (page.run.model ? `${layerOf(page)} ${run.textKey()}` : '');
-  /** Whether a text is the beginning of another, whose values at its positions are the same. @param {string} then @param {string} now */
-  const begins = (then, now) => then !== '' && `${now},`.startsWith(`${then},`);
-
-  /** @param {string} key @param {string[]} points */
-  async function ask(key, points) {
-    busy = true;
-    askedAt = performance.now();
-    /** @type {Captured} */
-    const got = await run.values(points).catch(() => ({})); // the strips stay empty
-    busy = false;
-    if (gone) return;
-    of = key;
-    current = begins(key, keyNow()) ? got : {};
-    asked++;
-  }
-
-  $effect(() => {
-    void asked;
-    const { model, status, pace, speed } = page.run,
-      { tokens } = page.text;
-    void page.text.sourceTokens;
-    const key = keyNow();
-    if (!wanted() || !model || !tokens.length || busy || key === of) return;
-    if (!begins(of, key)) untrack(() => (current = {}));
-    const written = status === 'running';
-    if (written && (pace === 'fast' || speed.msPerToken > 5 || performance.now() - askedAt < EVERY_MS)) return;
-    void ask(key, Object.values(stripPoints(model.config, layerOf(page))));
-  });
-  $effect(() => () => {
-    gone = true;
-  });
+  const asked = answerTo(
+    () => {
+      const { model, status, pace, speed } = page.run;
+      void [page.text.tokens, page.text.sourceTokens];
+      const slow = pace === 'fast' || speed.msPerToken > 5;
+      return wanted() && model && page.text.tokens.length && !(status === 'running' && slow) ? keyNow() : '';
+    },
+    () => run.values(Object.values(stripPoints(page.run.model?.config, layerOf(page)))),
+    EVERY_MS,
+  );
   return {
+    /** Of a text that has grown the values are the same at its positions. */
     get current() {
-      return current;
+      void [page.text.tokens, page.text.sourceTokens];
+      return asked.to && `${keyNow()},`.startsWith(`${asked.to},`) ? (asked.current ?? {}) : {};
     },
   };
 }

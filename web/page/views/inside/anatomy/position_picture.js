@@ -1,6 +1,13 @@
 // position_picture.js - where positions come in, as numbers for a picture: rows that are added to the embedding, pairs of a
 // query that are turned, or a bias that is added to the scores
-import { addsPositions, hasAlibi, hasDistanceBias, rotaryDim, rotates } from '../../../state/architecture.js';
+import {
+  addsPositions,
+  hasAlibi,
+  hasDistanceBias,
+  hasTwoStacks,
+  rotaryDim,
+  rotates,
+} from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 
 /** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
@@ -29,22 +36,6 @@ export function positionKindAt(stage, c, layer) {
   return stage === 'heads' && (hasAlibi(c) || hasDistanceBias(c)) && !c.scoreSoftcap ? 'bias' : null;
 }
 
-/**
- * Sines and cosines of Vaswani et al. 2017, section 3.5.
- * @param {number} n
- * @param {number} d
- * @param {'adjacent' | 'half'} pairs
- */
-export function sinusoids(n, d, pairs) {
-  const sines = Math.ceil(d / 2);
-  return Float32Array.from({ length: n * d }, (_, at) => {
-    const [p, j] = [Math.floor(at / d), at % d];
-    const [i, isCosine] = pairs === 'half' ? [j % sines, j >= sines] : [j >> 1, j % 2 === 1];
-    const angle = p / 10000 ** ((2 * i) / d);
-    return isCosine ? Math.cos(angle) : Math.sin(angle);
-  });
-}
-
 /** @param {Float32Array} data  [n, d] @param {number} d @param {number} row */
 function products(data, d, row) {
   const product = (/** @type {number} */ other) => {
@@ -57,20 +48,19 @@ function products(data, d, row) {
 }
 
 /**
- * The table of the model's positions, the first 50 rows or up to the chosen one.
- * @param {any} api
- * @param {Record<string, any>} c
+ * What the model adds at its positions, the first 50 or up to the chosen one.
+ * @param {Reading} from
  * @param {number} position
  * @returns {Promise<PositionPicture>}
  */
-async function tablePicture(api, c, position) {
+async function tablePicture({ model: { config: c }, forward }, position) {
   const n = Math.min(c.contextLength, Math.max(ROWS, position + 1)),
-    d = c.dModel,
-    first = c.positionOffset * d;
-  const all =
-    c.position === 'learned'
-      ? (await api.matrix('position.weight')).data.subarray(first, first + n * d)
-      : sinusoids(n, d, c.sinusoidPairs);
+    point = `${hasTwoStacks(c) ? 'decoder.' : ''}hook_pos_embed`;
+  const { captured } = await forward(Array(n).fill(0), { capture: [point] });
+  const {
+    data: all,
+    shape: [, d],
+  } = captured[point];
   const width = Math.min(d, COLUMNS);
   const data = Float32Array.from({ length: n * width }, (_, at) => all[Math.floor(at / width) * d + (at % width)]);
   return { kind: 'table', curves: [products(all, d, position)], table: { data, width } };
@@ -142,18 +132,19 @@ export function biasesOf(scores, scaled, query) {
 }
 
 /**
- * @param {{ model: any, values: (points: string[]) => Promise<Record<string, Tensor>> }} from  the loaded model; the
- *   present text's values
+ * @typedef {{ model: any } & Pick<import('../../../state/run.js').Run, 'values' | 'forward'>} Reading  the loaded model,
+ *   the present text's values, a pass
+ * @param {Reading} from
  * @param {PositionPicture['kind']} kind
  * @param {{ layer: number, position: number, head: number }} at
  * @returns {Promise<PositionPicture | null>}  null: the values are not there
  */
-export async function positionPicture({ model, values }, kind, at) {
-  const { config: c, api } = model;
-  if (kind === 'table') return tablePicture(api, c, at.position);
+export async function positionPicture(from, kind, at) {
+  const { config: c } = from.model;
+  if (kind === 'table') return tablePicture(from, at.position);
   const block = `${blockPoint(c, at.layer)}.attn.hook_`;
   const names = (kind === 'turns' ? ['q', 'rot_q'] : ['attn_scores', 'attn_scores_scaled']).map((n) => block + n);
-  const found = await values(names);
+  const found = await from.values(names);
   const [one, other] = names.map((name) => found[name]);
   if (!one || !other || at.position >= one.shape[kind === 'turns' ? 0 : 1]) return null;
   if (kind === 'turns') return turnsPicture({ q: one, rotated: other }, c, at);
