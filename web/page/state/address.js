@@ -129,19 +129,10 @@ export function applicable(asked) {
       ? `made with “${from}”, a model of whoever made it`
       : `of the model at ${model}, which is not on this page`;
   return {
-    ...asked,
-    model: null,
+    ...readAddress('#'),
+    state: asked.state,
+    asks: asked.asks,
     opens: prompt ? { ...opens, prompt } : opens,
-    stack: null,
-    head: null,
-    written: undefined,
-    ids: null,
-    at: undefined,
-    sourceAt: undefined,
-    key: undefined,
-    stage: null,
-    zoom: null,
-    off: [],
     note: {
       text: `This address is ${what}. Prompt and sampler are taken from it; the text is that of the model here.${address ? ' Nothing was asked of that address.' : ''}`,
       address,
