@@ -5,26 +5,17 @@
 #include <string.h>
 
 struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type, struct gf_error *err) {
-    if (!m->sealed) {
-        gf_fail(err, GF_ERR_STATE, "the model is not sealed: tensors may be missing");
-        return NULL;
-    }
+    if (!m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is not sealed: tensors may be missing"), NULL;
     const struct gf_config *c = &m->cfg;
     if (context == 0) context = c->context_length;
-    if (context < 1 || (c->position == GF_POS_LEARNED && context > c->context_length)) {
-        gf_fail(err, GF_ERR_ARGUMENT, "context %d: this model has learned positions for %d", context,
-                c->context_length);
-        return NULL;
-    }
-    if (kv_type < 0 || kv_type >= GF_N_KV_TYPES) {
-        gf_fail(err, GF_ERR_ARGUMENT, "kv cache type %d does not exist", kv_type);
-        return NULL;
-    }
+    if (context < 1 || (c->position == GF_POS_LEARNED && context > c->context_length))
+        return gf_fail(err, GF_ERR_ARGUMENT, "context %d: this model has learned positions for %d", context,
+                       c->context_length),
+               NULL;
+    if (kv_type < 0 || kv_type >= GF_N_KV_TYPES)
+        return gf_fail(err, GF_ERR_ARGUMENT, "kv cache type %d does not exist", kv_type), NULL;
     struct gf_session *s = calloc(1, sizeof *s);
-    if (!s) {
-        gf_fail(err, GF_ERR_MEMORY, "no memory for a session");
-        return NULL;
-    }
+    if (!s) return gf_fail(err, GF_ERR_MEMORY, "no memory for a session"), NULL;
     s->model = m;
     s->context = context;
     gf_kv_open(&s->kv, c, c->kind == GF_ENCODER ? 1 : c->n_layers, kv_type);

@@ -134,17 +134,14 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err) {
     const struct gf_model *m = s->model;
     const int32_t v = m->cfg.vocab_size, d = m->cfg.d_model;
-    if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n) {
-        gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0, (long long)row0 + n - 1,
-                s->hidden_rows);
-        return NULL;
-    }
+    if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n)
+        return gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0, (long long)row0 + n - 1,
+                       s->hidden_rows),
+               NULL;
     if (row0 == s->logits_row0 && n == s->logits_rows) return s->logits;
     if (gf_reserve_rows(&s->logits, &s->logits_room, n, v) ||
-        gf_reserve_scratch(s, n < GF_CHUNK ? n : GF_CHUNK, GF_KV_BLOCK)) {
-        gf_fail(err, GF_ERR_MEMORY, "no memory for %d rows of %d logits", n, v);
-        return NULL;
-    }
+        gf_reserve_scratch(s, n < GF_CHUNK ? n : GF_CHUNK, GF_KV_BLOCK))
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for %d rows of %d logits", n, v), NULL;
     if (s->trace) s->trace->last = gf_now_ms();
     for (int32_t i = 0; i < n; i += GF_CHUNK) {
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;

@@ -33,48 +33,48 @@ static int64_t list_texts(const struct gf_data *d, struct gf_text *to) {
     return count;
 }
 
-int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe, int32_t context,
-                     uint64_t seed, struct gf_error *err) {
-    memset(d, 0, sizeof *d);
-    d->pairs = pairs;
-    d->bpe = bpe;
-    d->context = context;
-    d->seed = seed;
-    d->ordered_epoch = d->loaded = -1;
-    d->bytes = text;
-    d->n_bytes = n;
-    const size_t length = strlen(text);
-    if (length < n) {
-        gf_data_close(d);
+/* Divide the corpus into texts. */
+static int32_t divide(struct gf_data *d, struct gf_error *err) {
+    const size_t length = strlen(d->bytes);
+    if (length < d->n_bytes)
         return gf_fail(err, GF_ERR_ARGUMENT, "byte %lld is 0: this is not text", (long long)length);
-    }
     const int64_t found = list_texts(d, NULL);
-    if (!found || found > INT32_MAX) {
-        gf_data_close(d);
-        return found ? gf_fail(err, GF_ERR_ARGUMENT, "there are %lld texts, expected at most %d", (long long)found,
-                               INT32_MAX)
-                     : gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
-    }
-    const int32_t n_texts = d->n_texts = (int32_t)found;
-    d->texts = calloc((size_t)n_texts, sizeof *d->texts);
-    d->order = calloc((size_t)n_texts, sizeof *d->order);
-    if (!d->texts || !d->order) {
-        gf_data_close(d);
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", n_texts);
-    }
+    if (!found) return gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
+    if (found > INT32_MAX)
+        return gf_fail(err, GF_ERR_ARGUMENT, "there are %lld texts, expected at most %d", (long long)found, INT32_MAX);
+    d->n_texts = (int32_t)found;
+    d->texts = calloc((size_t)found, sizeof *d->texts);
+    d->order = calloc((size_t)found, sizeof *d->order);
+    if (!d->texts || !d->order) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", d->n_texts);
     list_texts(d, d->texts);
-    gf_sha256(d->sha256, text, n);
-    for (int32_t i = 0; pairs && i < n_texts; i++) {
+    for (int32_t i = 0; d->pairs && i < d->n_texts; i++) {
         const struct gf_text *t = &d->texts[i];
         const size_t target = target_at(d->bytes + t->at, t->n);
-        if (target > 1 && target < t->n) continue;
-        gf_data_close(d);
-        return gf_fail(err, GF_ERR_ARGUMENT, "pair %d has no %s", i + 1,
-                       target > 1    ? "target behind its tab"
-                       : target == 1 ? "source before its tab"
-                                     : "tab between source and target");
+        if (target <= 1 || target >= t->n)
+            return gf_fail(err, GF_ERR_ARGUMENT, "pair %d has no %s", i + 1,
+                           target > 1    ? "target behind its tab"
+                           : target == 1 ? "source before its tab"
+                                         : "tab between source and target");
     }
     return GF_OK;
+}
+
+int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe, int32_t context,
+                     uint64_t seed, struct gf_error *err) {
+    *d = (struct gf_data){.bytes = text,
+                          .n_bytes = n,
+                          .pairs = pairs,
+                          .bpe = bpe,
+                          .context = context,
+                          .seed = seed,
+                          .ordered_epoch = -1,
+                          .loaded = -1};
+    const int32_t status = divide(d, err);
+    if (status == GF_OK)
+        gf_sha256(d->sha256, text, n);
+    else
+        gf_data_close(d);
+    return status;
 }
 
 void gf_data_close(struct gf_data *d) {
