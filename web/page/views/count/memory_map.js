@@ -1,14 +1,18 @@
 // memory_map.js - the regions of linear memory, with the kv cache divided into what is filled and what is free
 
+import { say } from '../../state/language.js';
 import { int } from '../../text/format.js';
 
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
 
-/**
- * Regions that the library's map names, in order of address, one behind the other.
- * @type {Record<string, string>}
- */
+/** Regions that the library's map names, in order of address, one behind the other. */
 const KIND = { 'constants and stack': 'base', weights: 'weights', 'kv cache': 'kv', scratch: 'scratch', free: 'free' };
+const NAMES = {
+  'constants and stack': say`constants and stack`,
+  weights: say`weights`,
+  scratch: say`scratch`,
+  free: say`free`,
+};
 
 /**
  * Positions whose keys and values are cached: of the text, and for cross-attention of the source. Half of an
@@ -22,10 +26,10 @@ export function cached({ tokens, sourceTokens, kind }, bytesPerPosition, actual)
   const two = kind === 'encoder_decoder';
   const positions = two ? (tokens.length + sourceTokens.length) / 2 : tokens.length;
   if (actual && positions * bytesPerPosition > actual)
-    return { bytes: actual, words: `${int(actual / bytesPerPosition)} positions` };
+    return { bytes: actual, words: say`${int(actual / bytesPerPosition)} positions` };
   return {
     bytes: positions * bytesPerPosition,
-    words: `${tokens.length} tokens${two ? ` and ${sourceTokens.length} of the source` : ''}`,
+    words: two ? say`${tokens.length} tokens and ${sourceTokens.length} of the source` : say`${tokens.length} tokens`,
   };
 }
 
@@ -58,9 +62,9 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
     more: moreOf(model.parameters.rows, actual('weights') - model.parameters.bytes),
     pieces: piecesOf(memory.regions, filled),
     rows: [
-      { name: 'Weights', predicted: int(model.parameters.bytes), actual: actual('weights') },
-      { name: `kv cache of ${filled.words}`, predicted: int(filled.bytes), actual: actual('kv cache') },
-      { name: 'All of it', predicted: '', actual: memory.totalBytes },
+      { name: say`Weights`, predicted: int(model.parameters.bytes), actual: actual('weights') },
+      { name: say`kv cache of ${filled.words}`, predicted: int(filled.bytes), actual: actual('kv cache') },
+      { name: say`All of it`, predicted: '', actual: memory.totalBytes },
     ],
   };
 }
@@ -74,11 +78,11 @@ export function piecesOf(regions, filled) {
   return regions
     .flatMap(({ name, bytes }) => {
       const kind = KIND[name];
-      if (kind !== 'kv') return [{ name, kind, bytes }];
+      if (kind !== 'kv') return [{ name: NAMES[name], kind, bytes }];
       const used = Math.min(bytes, filled.bytes);
       return [
-        { name: `${name}, ${filled.words}`, kind, bytes: used },
-        { name: `${name}, free`, kind: 'kv-free', bytes: bytes - used },
+        { name: say`kv cache, ${filled.words}`, kind, bytes: used },
+        { name: say`kv cache, free`, kind: 'kv-free', bytes: bytes - used },
       ];
     })
     .filter((piece) => piece.bytes > 0);

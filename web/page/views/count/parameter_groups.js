@@ -2,6 +2,7 @@
 // count. A formula is shown only where it gives exactly the count of the file.
 import { groups } from 'd3-array';
 import { embedWidth, isGated } from '../../state/architecture.js';
+import { say } from '../../state/language.js';
 import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count.js';
 
 /**
@@ -57,7 +58,7 @@ export function byComponent(rows, config) {
         bytes: sum(list, 'bytes'),
         tied, // every tensor of it is another one's, counted there
         rows: list,
-        ...(tied ? { formula: 'shared with the embedding', numbers: '' } : formulaOf(list, layers, config)),
+        ...(tied ? { formula: say`shared with the embedding`, numbers: '' } : formulaOf(list, layers, config)),
       };
     });
 }
@@ -158,7 +159,7 @@ function termsOf(rows, layers, c) {
 function formulaOf(rows, layers, config) {
   const { component, layer } = rows[0];
   const terms = termsOf(rows, layers, config);
-  if (!terms) return { formula: `${rows.length} tensors`, numbers: '' };
+  if (!terms) return { formula: say`${rows.length} tensors`, numbers: '' };
   const factors = factorsOf(config);
   const vectors = rows.filter((row) => row.shape.length === 1 && !ofNorm(row));
   const biases = vectors.reduce((n, row) => n + row.count, 0);
@@ -166,7 +167,7 @@ function formulaOf(rows, layers, config) {
     term.split(' ').reduce((n, word) => n * (factors[word]?.[2] ?? Number(word)), 1);
   const inBlock = terms.reduce((n, term) => n + value(term), 0);
   if (inBlock * (layer === null ? 1 : layers) + biases !== sum(rows, 'count'))
-    return { formula: `${rows.length} tensors, listed below`, numbers: '' };
+    return { formula: say`${rows.length} tensors, listed below`, numbers: '' };
   const written = (/** @type {0 | 1} */ as) => {
     const inner = terms
       .map((term) =>

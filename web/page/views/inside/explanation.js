@@ -1,4 +1,5 @@
 // explanation.js - one explained number as a table: which columns, which rows in which order, what they add up to
+import { say } from '../../state/language.js';
 import { int, percent, far, value } from '../../text/format.js';
 import { EXPLANATION as SAY, nameOfPoint } from '../../text/explanation_text.js';
 
@@ -27,7 +28,7 @@ export const isKeyed = (at) => /scores|pattern/.test(at);
 export function brief({ at }) {
   const layer = /^(?:blocks|encoder|decoder)\.(\d+)\./.exec(at)?.[1];
   const stack = at.startsWith('encoder') ? 'encoder ' : '';
-  return `${stack}${layer === undefined ? '' : `layer ${Number(layer) + 1}, `}${nameOfPoint(at)}`;
+  return `${stack}${layer === undefined ? '' : say`layer ${Number(layer) + 1}, `}${nameOfPoint(at)}`;
 }
 
 /**
@@ -77,7 +78,7 @@ export function columnsOf({ how, terms }) {
 export function footOf(found, rest) {
   const { how, terms, divisor, computed } = found;
   const add = (/** @type {Iterable<Term>} */ list) => Array.from(list).reduce((sum, t) => sum + t.value, 0);
-  const sum = { name: `sum of ${int(terms.length)}`, value: number(add(terms)) };
+  const sum = { name: say`sum of ${int(terms.length)}`, value: number(add(terms)) };
   /** @type {Partial<Record<Explanation['how'], { name: string, value: string, role?: 'sum' | 'computed' }[]>>} */
   const lines = {
     sum: [
@@ -85,28 +86,32 @@ export function footOf(found, rest) {
       ...(divisor === 1
         ? []
         : [
-            { name: `divided by ${number(divisor)}`, value: number(computed), role: /** @type {const} */ ('computed') },
+            {
+              name: say`divided by ${number(divisor)}`,
+              value: number(computed),
+              role: /** @type {const} */ ('computed'),
+            },
           ]),
     ],
     share: [
       { ...sum, value: number(divisor) },
-      { name: 'share of the first in the sum', value: percent(computed), role: 'computed' },
+      { name: say`share of the first in the sum`, value: percent(computed), role: 'computed' },
     ],
-    root: [{ name: `root of the sum ÷ ${number(divisor)}`, value: number(computed), role: 'computed' }],
-    product: [{ name: 'product', value: number(computed), role: 'computed' }],
+    root: [{ name: say`root of the sum ÷ ${number(divisor)}`, value: number(computed), role: 'computed' }],
+    product: [{ name: say`product`, value: number(computed), role: 'computed' }],
     tanh: [
       sum,
-      ...(divisor === 1 ? [] : [{ name: `divided by ${number(divisor)}`, value: number(add(terms) / divisor) }]),
+      ...(divisor === 1 ? [] : [{ name: say`divided by ${number(divisor)}`, value: number(add(terms) / divisor) }]),
       {
         name: found.cap === 1 ? SAY.tanh : SAY.capped(number(found.cap ?? 1)),
         value: number(computed),
         role: 'computed',
       },
     ],
-    activation: [{ name: `${found.formula} of the number`, value: number(computed), role: 'computed' }],
+    activation: [{ name: say`${found.formula} of the number`, value: number(computed), role: 'computed' }],
   };
   return [
-    ...(rest.length ? [{ name: `${int(rest.length)} more`, value: number(add(rest.map((i) => terms[i]))) }] : []),
+    ...(rest.length ? [{ name: say`${int(rest.length)} more`, value: number(add(rest.map((i) => terms[i]))) }] : []),
     ...(lines[how] ?? []),
     { name: SAY.engine, value: how === 'share' ? percent(found.value) : number(found.value) },
   ];

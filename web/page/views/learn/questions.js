@@ -1,6 +1,7 @@
 // questions.js - the answers to the textbook's questions, computed from the model and text that are loaded
 import { countParameters } from 'glassformer';
 import { embedWidth, scoreScale, windowOf } from '../../state/architecture.js';
+import { say } from '../../state/language.js';
 import { figures, percent, quoted } from '../../text/format.js';
 import { named, number, plain } from './typed_answer.js';
 
@@ -16,7 +17,7 @@ function largestWeight({ text: { cursor, tokens }, attention: { patterns, head }
   const { text } = tokens[at];
   return {
     matches: (typed) => (plain(text) ? plain(typed) === plain(text) : typed.trim() === text.trim()),
-    words: `${quoted(tokens[at])}, with ${percent(row[at])}`,
+    words: say`${quoted(tokens[at])}, with ${percent(row[at])}`,
   };
 }
 
@@ -27,18 +28,18 @@ const normed = (c) => (c.norm === 'rmsnorm' ? 3 / Math.sqrt(12.5) : -1);
 const ANSWERS = {
   token: async ({ idsOf }) => number((await idsOf('Strawberries grow slowly')).length),
   embedding: ({ page }) => number(config(page).vocabSize * embedWidth(config(page))),
-  position: () => named('yes', 'yes: the row depends on the token alone'),
-  qkv: ({ page }) => number(config(page).nHeads, `${config(page).nHeads}, one for each head`),
+  position: () => named('yes', say`yes: the row depends on the token alone`, say`yes`),
+  qkv: ({ page }) => number(config(page).nHeads, say`${config(page).nHeads}, one for each head`),
   heads: ({ page }) => number(config(page).dHead),
   scores: ({ page }) => number(1 / scoreScale(config(page)), figures(1 / scoreScale(config(page))), 0.01),
   mask: ({ page }) => {
     const window = windowOf(config(page), page.attention.head.layer) || 4;
     const left = [1, 2, 3, 4].reduce((n, keys) => n + Math.min(keys, window), 0);
-    return number(left, `${left}: each token sees itself and what came before`);
+    return number(left, say`${left}: each token sees itself and what came before`);
   },
   softmax: ({ page }) => largestWeight(page),
-  mix: () => named('value'),
-  cross: () => number(2, '2: one over its own text, one over the source'),
+  mix: () => named('value', say`value`, say`value`),
+  cross: () => number(2, say`2: one over its own text, one over the source`),
   stream: ({ page }) => {
     const { nLayers, kind, useResidual, ffn } = config(page);
     const sums = (kind === 'encoder_decoder' ? 3 : 2) - Number(ffn === 'none');
@@ -51,21 +52,21 @@ const ANSWERS = {
     return number((100 * ffn) / total, percent(ffn / total), 1);
   },
   logits: () => number(10, 'e^2.303 = 10', 0.1),
-  sampling: () => number(100, '100 %: no other token is left'),
-  cache: () => number(1, '1: those of the others are kept'),
+  sampling: () => number(100, say`100 %: no other token is left`),
+  cache: () => number(1, say`1: those of the others are kept`),
   parameters: ({ page }) => {
     const { dModel, dHead, nHeads, nKvHeads } = config(page);
     return number(2 * dModel * dHead * (nHeads + nKvHeads));
   },
-  cost: () => number(2, '2: one multiplication and one addition'),
+  cost: () => number(2, say`2: one multiplication and one addition`),
   training: ({ page }) =>
     number(
       Math.log(config(page).vocabSize),
       `ln ${config(page).vocabSize} = ${Math.log(config(page).vocabSize).toFixed(2)}`,
       0.02,
     ),
-  induction: () => named('B', 'B: it followed A before'),
-  edits: () => number(1, '1: only heads bring anything from other tokens'),
+  induction: () => named('B', say`B: it followed A before`),
+  edits: () => number(1, say`1: only heads bring anything from other tokens`),
 };
 
 /** @param {Source['page']} page */

@@ -18,5 +18,8 @@ export const number = (value, words = int(value), tolerance = 0) => ({
 /** Letters and digits only, in lower case. */
 export const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
-/** A word, whatever its case. @returns {Answer} */
-export const named = (word, words = word) => ({ matches: (typed) => plain(typed) === word.toLowerCase(), words });
+/** A word in English or in the language of the page, whatever its case. @returns {Answer} */
+export const named = (english, words = english, word = english) => ({
+  matches: (typed) => [english, word].some((one) => plain(typed) === plain(one)),
+  words,
+});
