@@ -32,7 +32,7 @@ const FURTHER = {
   'checkpoint/opened_files': 'OpenOptions',
   'config/roster': 'Component',
   'huggingface/weight_names': 'NameInFile Rename',
-  'config/config_input': 'OwnConfig OwnConfigCamel HfConfig HfFields ModelType Fields',
+  'config/config_input': 'OwnConfig OwnConfigCamel HfConfig HfFields HfNumber HfFlag HfWord ModelType Fields',
 };
 
 const INTRODUCTION = `# API reference

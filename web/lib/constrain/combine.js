@@ -1,8 +1,9 @@
 // combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { isNothing } from './dialects.js';
 import { checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';
+import { below, refuse } from './refusal.js';
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -20,19 +21,14 @@ const MAX_PAIRS = 300_000;
 /**
  * Throws for what is no schema, or accepts nothing.
  * @param {any} schema
- * @param {string} at
  */
-export function checkSchema(schema, at) {
+export function checkSchema(schema) {
   if (schema === null || typeof schema !== 'object' || Array.isArray(schema) || isNothing(schema))
-    fail('bad-option', `json: ${at} is ${show(schema)}, expected a schema that accepts something`);
+    refuse('bad-option', `found ${show(schema)}, expected a schema that accepts something`);
 }
 
-/**
- * @param {string} at
- * @returns {never}
- */
-export const tooDeep = (at) =>
-  fail('bad-option', `json: ${at.slice(0, 80)}... has more than ${MAX_DEPTH} schemas inside each other`);
+/** Throws for schemas that are nested too deeply. @type {() => never} */
+export const tooDeep = () => refuse('bad-option', `it has more than ${MAX_DEPTH} schemas inside each other`);
 
 /** @param {Schema} schema */
 export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !== undefined;
@@ -40,13 +36,10 @@ export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !
 /**
  * @param {any} parts
  * @param {string} key  allOf, anyOf or oneOf
- * @param {string} at
  * @returns {any[]}
  */
-export const listOf = (parts, key, at) =>
-  Array.isArray(parts) && parts.length
-    ? parts
-    : fail('bad-option', `json: ${at}: ${key} is ${show(parts)}, expected schemas`);
+export const listOf = (parts, key) =>
+  Array.isArray(parts) && parts.length ? parts : refuse('bad-option', `${key} is ${show(parts)}, expected schemas`);
 
 /** Puts the parts of one schema together. It knows what it has found before. */
 export class Combiner {
@@ -75,7 +68,7 @@ export class Combiner {
     for (const key of pointer.split('/').slice(1)) {
       const own = key.replace(/~1/g, '/').replace(/~0/g, '~');
       if (part === null || typeof part !== 'object' || !Object.hasOwn(part, own))
-        fail('bad-option', `json: there is no #${pointer}`);
+        refuse('bad-option', `there is no #${pointer}`);
       part = part[own];
     }
     return part;
@@ -84,46 +77,41 @@ export class Combiner {
   /**
    * The pointer in `$ref`.
    * @param {any} ref
-   * @param {string} at
    * @returns {string}
    */
-  target(ref, at) {
+  target(ref) {
     if (typeof ref !== 'string' || !/^#(\/|$)/.test(ref))
-      return fail(
-        'unsupported',
-        `json: ${at}: $ref is ${show(ref)}, expected a part of the schema, as in "#/$defs/name"`,
-      );
+      return refuse('unsupported', `$ref is ${show(ref)}, expected a part of the schema, as in "#/$defs/name"`);
     try {
       return decodeURIComponent(ref.slice(1));
     } catch (error) {
-      return fail('bad-option', `json: ${at}: $ref is ${show(ref)}, which is no address`, error);
+      return refuse('bad-option', `$ref is ${show(ref)}, which is no address`, error);
     }
   }
 
   /**
    * The schemas that a value must fit all, each with keywords only, or with anyOf or oneOf only.
    * @param {any} schema
-   * @param {string} at
    * @param {number} [depth]
    * @returns {Schema[]}
    */
-  flat(schema, at, depth = 0) {
+  flat(schema, depth = 0) {
     if (schema === true) return [];
-    checkSchema(schema, at);
-    schema = this.dialects.plain(schema, at);
+    checkSchema(schema);
+    schema = this.dialects.plain(schema);
     const known = this.#flat.get(schema);
-    if (known === null) fail('bad-option', `json: ${at} refers to itself`);
+    if (known === null) refuse('bad-option', 'it refers to itself');
     if (known) return known;
-    if (depth > MAX_DEPTH) tooDeep(at);
+    if (depth > MAX_DEPTH) tooDeep();
     this.#flat.set(schema, null);
     const own = Object.keys(schema).filter((key) => !COMBINING.includes(key));
     const parts = own.length ? [Object.fromEntries(own.map((key) => [key, schema[key]]))] : [];
-    if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref, at)), at, depth + 1));
+    if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref)), depth + 1));
     if (schema.allOf !== undefined)
-      for (const [i, one] of listOf(schema.allOf, 'allOf', at).entries())
-        parts.push(...this.flat(one, `${at}/allOf/${i}`, depth + 1));
+      for (const [i, one] of listOf(schema.allOf, 'allOf').entries())
+        parts.push(...below(`/allOf/${i}`, () => this.flat(one, depth + 1)));
     for (const key of ['anyOf', 'oneOf'])
-      if (schema[key] !== undefined) parts.push({ [key]: listOf(schema[key], key, at) });
+      if (schema[key] !== undefined) parts.push({ [key]: listOf(schema[key], key) });
     const all = [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
     this.#flat.set(schema, all);
     return all;
@@ -143,66 +131,61 @@ export class Combiner {
   /**
    * One schema for several, which have keywords only.
    * @param {Schema[]} parts
-   * @param {string} at
    * @returns {Schema}
    */
-  together(parts, at) {
-    for (const part of parts) checkKeywords(part, at);
-    return parts.reduce((a, b) => merged(a, b, at), {});
+  together(parts) {
+    for (const part of parts) checkKeywords(part);
+    return parts.reduce((a, b) => merged(a, b), {});
   }
 
   /**
    * Whether a schema accepts a string.
    * @param {any} schema  may be false
    * @param {string} value
-   * @param {string} at
    * @returns {boolean}
    */
-  accepts(schema, value, at) {
+  accepts(schema, value) {
     if (typeof schema === 'boolean') return schema;
-    const parts = this.flat(schema, at);
-    if (parts.some(isChoice))
-      fail('unsupported', `json: ${at}: anyOf and oneOf are not supported beside properties and required`);
-    const one = this.together(parts, at);
-    return typesOf(one).includes('string') && (valuesOf(one)?.includes(value) ?? true) && fits(value, one, at);
+    const parts = this.flat(schema);
+    if (parts.some(isChoice)) refuse('unsupported', 'anyOf and oneOf are not supported beside properties and required');
+    const one = this.together(parts);
+    return typesOf(one).includes('string') && (valuesOf(one)?.includes(value) ?? true) && fits(value, one);
   }
 
   /**
    * The values of a schema, when it lists them all.
    * @param {any} schema
-   * @param {string} at
    * @returns {any[] | null}
    */
-  finite(schema, at) {
+  finite(schema) {
     if (isNothing(schema)) return [];
-    const parts = this.flat(schema, at);
+    const parts = this.flat(schema);
     if (parts.some(isChoice)) return null;
-    const one = this.together(parts, at);
+    const one = this.together(parts);
     const types = typesOf(one);
     const values =
       valuesOf(one) ?? (types.every((type) => TYPE_VALUES[type]) ? types.flatMap((type) => TYPE_VALUES[type]) : null);
-    return values && values.filter((value) => types.some((type) => hasType(value, type)) && fits(value, one, at));
+    return values && values.filter((value) => types.some((type) => hasType(value, type)) && fits(value, one));
   }
 
   /**
    * Whether no value fits both of two schemas, as far as their types, values and required properties show.
    * @param {any} a
    * @param {any} b
-   * @param {string} at
    * @param {number} [depth]
    * @returns {boolean}
    */
-  disjoint(a, b, at, depth = 0) {
-    const [left, right] = [a, b].map((schema) => this.flat(schema, at));
+  disjoint(a, b, depth = 0) {
+    const [left, right] = [a, b].map((schema) => this.flat(schema));
     if (depth > MAX_DEPTH || [...left, ...right].some(isChoice)) return false;
     const key = `${this.numberOf(left)} ${this.numberOf(right)}`;
     const known = this.#disjoint.get(key);
     if (known !== undefined) return known;
     if (this.#disjoint.size >= MAX_PAIRS)
-      fail('unsupported', `json: ${at}: oneOf needs more than ${MAX_PAIRS} comparisons of its schemas; use anyOf`);
+      refuse('unsupported', `oneOf needs more than ${MAX_PAIRS} comparisons of its schemas; use anyOf`);
     this.#disjoint.set(key, false); // where they refer to themselves, nothing shows that they exclude each other
-    const [x, y] = [left, right].map((parts) => this.together(parts, at));
-    const isDisjoint = this.exclude(x, y, at, depth);
+    const [x, y] = [left, right].map((parts) => this.together(parts));
+    const isDisjoint = this.exclude(x, y, depth);
     this.#disjoint.set(key, isDisjoint);
     return isDisjoint;
   }
@@ -211,11 +194,10 @@ export class Combiner {
    * `disjoint` of two schemas that have keywords only.
    * @param {Schema} x
    * @param {Schema} y
-   * @param {string} at
    * @param {number} depth
    * @returns {boolean}
    */
-  exclude(x, y, at, depth) {
+  exclude(x, y, depth) {
     const [some, others] = [valuesOf(x), valuesOf(y)];
     if (some && others) {
       const texts = new Set(some.map((value) => JSON.stringify(value)));
@@ -228,7 +210,7 @@ export class Combiner {
       return !values.some(
         (value) =>
           types.some((type) => hasType(value, type)) &&
-          ((typeof value === 'object' && value !== null) || fits(value, other, at)),
+          ((typeof value === 'object' && value !== null) || fits(value, other)),
       );
     }
     const types = typesOf(y).flatMap((type) => (type === 'number' ? [type, 'integer'] : type));
@@ -242,7 +224,7 @@ export class Combiner {
         y.required?.includes(name) &&
         Object.hasOwn(x.properties ?? {}, name) &&
         Object.hasOwn(y.properties ?? {}, name) &&
-        this.disjoint(x.properties[name], y.properties[name], at, depth + 1),
+        this.disjoint(x.properties[name], y.properties[name], depth + 1),
     );
   }
 }

@@ -3,9 +3,10 @@
 // Older drafts and OpenAPI 3.0 say the same with other keywords: items as a list with additionalItems, exclusiveMinimum
 // as a flag, nullable, one pattern in patternProperties. `not` is taken where what it leaves can be listed: types,
 // values of an enum, strings other than some. What says nothing about values is left out; what is unknown is named.
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { FORMAT_NAMES, NUMBER_FORMATS, implies } from './formats.js';
 import { KEYWORDS, hasType, typesOf, valuesOf } from './keywords.js';
+import { refuse } from './refusal.js';
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -50,10 +51,9 @@ export class Dialects {
   /**
    * A schema in supported keywords only. Their values are not checked.
    * @param {Schema} given
-   * @param {string} at
    * @returns {Schema}
    */
-  plain(given, at) {
+  plain(given) {
     const known = this.#known.get(given);
     if (known) return known;
     const schema = modern(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
@@ -63,14 +63,14 @@ export class Dialects {
       if (Array.isArray(schema[name]) && !schema[name].every(isNothing))
         schema[name] = schema[name].filter((part) => !isNothing(part));
     excludeProperties(schema);
-    excludeValues(schema, at);
+    excludeValues(schema);
     for (const key of Object.keys(schema)) {
       if (KNOWN.has(key)) continue;
-      if (UNSUPPORTED.has(key)) fail('unsupported', `json: ${at}: the keyword ${show(key)} is not supported`);
-      if (!ANNOTATIONS.has(key)) this.#ignore(key, at);
+      if (UNSUPPORTED.has(key)) refuse('unsupported', `the keyword ${show(key)} is not supported`);
+      if (!ANNOTATIONS.has(key)) this.#ignore(key);
       delete schema[key];
     }
-    this.#format(schema, at);
+    this.#format(schema);
     this.#known.set(given, schema);
     return schema;
   }
@@ -78,27 +78,22 @@ export class Dialects {
   /**
    * Leaves out a format that no string or number here has. It is an annotation, by the specification.
    * @param {Schema} schema
-   * @param {string} at
    */
-  #format(schema, at) {
+  #format(schema) {
     const { format, type } = schema;
     if (format === undefined) return;
-    if (typeof format !== 'string')
-      fail('bad-option', `json: ${at}: format is ${show(format)}, expected the name of a format`);
+    if (typeof format !== 'string') refuse('bad-option', `format is ${show(format)}, expected the name of a format`);
     const isOfNumbers = NUMBER_FORMATS.has(format);
     const ofOther = isOfNumbers && type !== undefined && ![type].flat().some((one) => /^(number|integer)$/.test(one));
     if (implies(format, schema.pattern)) delete schema.pattern;
     if (!ofOther && (isOfNumbers || FORMAT_NAMES.includes(format))) return;
-    this.#ignore(`format ${format}`, at);
+    this.#ignore(`format ${format}`);
     delete schema.format;
   }
 
-  /**
-   * @param {string} what
-   * @param {string} at
-   */
-  #ignore(what, at) {
-    if (this.#strict) fail('unsupported', `json: ${at}: ${show(what)} is not known, and strictSchema refuses it`);
+  /** @param {string} what */
+  #ignore(what) {
+    if (this.#strict) refuse('unsupported', `${show(what)} is not known, and strictSchema refuses it`);
     this.ignored.add(what);
   }
 }
@@ -159,21 +154,19 @@ export const otherThan = (names) =>
 /**
  * `not`, where it excludes types or values that the rest of the schema lists.
  * @param {Schema} schema  changed
- * @param {string} at
  */
-function excludeValues(schema, at) {
+function excludeValues(schema) {
   const { not } = schema;
   if (not === undefined || isNothing(schema)) return;
-  const refuse = () =>
-    fail('unsupported', `json: ${at}: "not" is supported only for types, and for values that can be told apart`);
-  if (!isNothing(not) && !isSchema(not)) refuse();
+  const vague = () => refuse('unsupported', '"not" is supported only for types, and for values that can be told apart');
+  if (!isNothing(not) && !isSchema(not)) vague();
   delete schema.not;
   if (isNothing(not)) return;
   const keys = Object.keys(not).filter((key) => !ANNOTATIONS.has(key));
   const types = typesOf(schema);
   if (keys.join() === 'type') {
     const excluded = [not.type].flat();
-    if (excluded.includes('integer') && types.includes('number') && !excluded.includes('number')) refuse();
+    if (excluded.includes('integer') && types.includes('number') && !excluded.includes('number')) vague();
     if (excluded.includes('number')) excluded.push('integer');
     schema.type = types.filter((type) => !excluded.includes(type));
   } else if (keys.length && keys.every((key) => key === 'enum' || key === 'const')) {
@@ -189,9 +182,9 @@ function excludeValues(schema, at) {
     for (const type of types) {
       const excluded = values.filter((/** @type {any} */ value) => type !== 'string' && hasType(value, type));
       const isWhole = type === 'null' || (type === 'boolean' && new Set(excluded).size === 2);
-      if (excluded.length && !isWhole) refuse();
+      if (excluded.length && !isWhole) vague();
       if (excluded.length) schema.type = typesOf(schema).filter((one) => one !== type);
     }
-  } else refuse();
-  if (schema.type?.length === 0) fail('bad-option', `json: ${at}: "not" excludes every value`);
+  } else vague();
+  if (schema.type?.length === 0) refuse('bad-option', '"not" excludes every value');
 }

@@ -6,7 +6,7 @@
 // as few escapes as possible (strings.js, formats.js). Between the tokens of JSON there is nothing, or on request at
 // most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
 // name.
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, repeat, sequence, text } from './expression.js';
@@ -24,6 +24,7 @@ import {
 } from './keywords.js';
 import { membersOf, uniqueItems } from './members.js';
 import { LARGEST, numbers } from './number_ranges.js';
+import { below, placed, refuse } from './refusal.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
@@ -141,12 +142,14 @@ class Compiler {
    */
   compile(schema, at) {
     if (schema === true) return rule('value');
-    checkSchema(schema, at);
-    schema = this.#combiner.dialects.plain(schema, at);
-    if (++this.#depth > MAX_DEPTH) tooDeep(at);
-    const expression = this.expression(schema, at);
-    this.#depth--;
-    return expression;
+    return placed(at, () => {
+      checkSchema(schema);
+      schema = this.#combiner.dialects.plain(schema);
+      if (++this.#depth > MAX_DEPTH) tooDeep();
+      const expression = this.expression(schema, at);
+      this.#depth--;
+      return expression;
+    });
   }
 
   /**
@@ -157,7 +160,7 @@ class Compiler {
   expression(schema, at) {
     const [key, ...others] = Object.keys(schema);
     if (!others.length && key === '$ref') {
-      const pointer = this.#combiner.target(schema.$ref, at);
+      const pointer = this.#combiner.target(schema.$ref);
       return this.part(this.#combiner.find(pointer), `#${pointer}`);
     }
     if (!others.length && (key === 'anyOf' || key === 'oneOf')) return this.alternatives(schema[key], key, at);
@@ -172,14 +175,14 @@ class Compiler {
    * @returns {Expression}
    */
   keywords(schema, at) {
-    checkKeywords(schema, at);
+    checkKeywords(schema);
     const types = typesOf(schema);
     const values = valuesOf(schema);
     if (!values) return choice(...types.map((type) => this.ofType(type, schema, at)));
     const ofType = values.filter((value) => types.some((type) => hasType(value, type)));
-    if (!ofType.length) fail('bad-option', `json: ${at}: no value of enum or const has the type ${types.join(' or ')}`);
-    const fitting = ofType.filter((value) => fits(value, schema, at));
-    if (!fitting.length) fail('bad-option', `json: ${at}: no value of enum or const fits the other keywords`);
+    if (!ofType.length) refuse('bad-option', `no value of enum or const has the type ${types.join(' or ')}`);
+    const fitting = ofType.filter((value) => fits(value, schema));
+    if (!fitting.length) refuse('bad-option', 'no value of enum or const fits the other keywords');
     return choice(...fitting.map((value) => text(JSON.stringify(value))));
   }
 
@@ -190,16 +193,16 @@ class Compiler {
    * @returns {Expression}
    */
   combined(schema, at) {
-    const parts = this.#combiner.flat(schema, at);
+    const parts = this.#combiner.flat(schema);
     const key = this.#combiner.numberOf(parts);
     const known = this.#combined.get(key);
     if (known !== undefined) return rule(known);
     if (this.#combined.size >= MAX_COMBINED)
-      fail('unsupported', `json: ${at}: allOf combines anyOf or oneOf to more than ${MAX_COMBINED} schemas`);
+      refuse('unsupported', `allOf combines anyOf or oneOf to more than ${MAX_COMBINED} schemas`);
     const name = `${this.#combined.size} parts of ${at}`;
     this.#combined.set(key, name);
     const choices = parts.find(isChoice);
-    if (!choices) this.rules.set(name, this.keywords(this.#combiner.together(parts, at), at));
+    if (!choices) this.rules.set(name, this.keywords(this.#combiner.together(parts), at));
     else {
       const others = parts.filter((part) => part !== choices);
       const [[kind, list]] = Object.entries(choices);
@@ -216,15 +219,12 @@ class Compiler {
    * @returns {Expression}
    */
   alternatives(given, key, at) {
-    const parts = listOf(given, key, at);
+    const parts = listOf(given, key);
     if (key === 'oneOf')
       parts.forEach((part, i) => {
-        const other = parts.findIndex((b, k) => k < i && !this.#combiner.disjoint(part, b, at));
+        const other = parts.findIndex((b, k) => k < i && !this.#combiner.disjoint(part, b));
         if (other >= 0)
-          fail(
-            'unsupported',
-            `json: ${at}: a value may fit ${other} and ${i} of oneOf, which must exclude each other; use anyOf`,
-          );
+          refuse('unsupported', `a value may fit ${other} and ${i} of oneOf, which must exclude each other; use anyOf`);
       });
     return choice(...parts.map((part, i) => this.compile(part, `${at}/${key}/${i}`)));
   }
@@ -236,38 +236,31 @@ class Compiler {
    * @returns {Expression}
    */
   ofType(type, schema, at) {
-    if (type === 'string') return this.string(schema, at);
-    if (type === 'number' || type === 'integer') return this.number(rangeOf(schema, type === 'integer'), at);
+    if (type === 'string') return this.string(schema);
+    if (type === 'number' || type === 'integer') return this.number(rangeOf(schema, type === 'integer'));
     if (!KEYWORDS[type].some((key) => schema[key] !== undefined)) return rule(type);
     return type === 'object' ? this.object(schema, at) : this.array(schema, at);
   }
 
   /**
    * @param {import('./number_ranges.js').Range} range
-   * @param {string} at
    * @returns {Expression}
    */
-  number(range, at) {
+  number(range) {
     const type = range.isInteger ? 'integer' : 'number';
     if (range.low === -Infinity && range.high === Infinity && range.of === undefined) return rule(type);
-    if (range.isInteger && range.of === undefined) checkIntegers(range, at);
-    const refuse = () =>
-      fail('unsupported', `json: ${at}: multiples of ${range.of} need too many states: use a smaller multipleOf`);
-    return (
-      numbers(range, at, refuse) ??
-      fail('bad-option', `json: ${at}: there is no ${type} of at most 15 digits that fits its limits`)
-    );
+    if (range.isInteger && range.of === undefined) checkIntegers(range);
+    return numbers(range) ?? refuse('bad-option', `there is no ${type} of at most 15 digits that fits its limits`);
   }
 
   /**
    * @param {Schema} schema
-   * @param {string} at
    * @returns {Expression}
    */
-  string(schema, at) {
-    const [least, most] = countsOf(schema, 'Length', at);
-    const patterns = patternsOf(textsOf(schema), at);
-    if (patterns.length) return patternString(patterns, least, most, at, (ranges) => this.characters(ranges));
+  string(schema) {
+    const [least, most] = countsOf(schema, 'Length');
+    const patterns = patternsOf(textsOf(schema));
+    if (patterns.length) return patternString(patterns, least, most, (ranges) => this.characters(ranges));
     if (least === 0 && most === Infinity) return rule('string');
     return sequence(text('"'), repeat(rule('character'), least, most), text('"'));
   }
@@ -295,16 +288,16 @@ class Compiler {
    * @returns {Expression}
    */
   array({ prefixItems = [], items = true, ...counts }, at) {
-    let [least, most] = countsOf(counts, 'Items', at);
+    let [least, most] = countsOf(counts, 'Items');
     const excluded = prefixItems.findIndex(isNothing);
     const allowed = excluded >= 0 ? excluded : items === false ? prefixItems.length : Infinity;
-    if (least > allowed) fail('bad-option', `json: ${at}: minItems is ${least}, but its items are at most ${allowed}`);
+    if (least > allowed) refuse('bad-option', `minItems is ${least}, but its items are at most ${allowed}`);
     most = Math.min(most, allowed);
     const item = () => this.part(items, `${at}/items`);
     if (counts.uniqueItems && most > 1) {
-      const values = prefixItems.length ? null : this.#combiner.finite(items, `${at}/items`);
-      if (!values) fail('unsupported', `json: ${at}: uniqueItems is supported only for items of an enum`);
-      return sequence(text('['), uniqueItems(values, [least, most], at), text(']'));
+      const values = prefixItems.length ? null : below('/items', () => this.#combiner.finite(items));
+      if (!values) refuse('unsupported', 'uniqueItems is supported only for items of an enum');
+      return sequence(text('['), uniqueItems(values, [least, most]), text(']'));
     }
     if (!prefixItems.length) return list('[', ']', most ? item() : text(''), least, most);
     const first = prefixItems
@@ -331,18 +324,19 @@ class Compiler {
    */
   object({ properties = {}, required = [], additionalProperties: given, propertyNames = true, ...limits }, at) {
     const others = given ?? true;
-    const isName = (/** @type {string} */ name) => this.#combiner.accepts(propertyNames, name, `${at}/propertyNames`);
+    const ofNames = (/** @type {() => any} */ work) => below('/propertyNames', work);
+    const isName = (/** @type {string} */ name) => ofNames(() => this.#combiner.accepts(propertyNames, name));
     const excluded = required.find((/** @type {string} */ name) => !isName(name));
-    if (excluded !== undefined)
-      fail('bad-option', `json: ${at}: ${show(excluded)} is required, but does not fit propertyNames`);
+    if (excluded !== undefined) refuse('bad-option', `${show(excluded)} is required, but does not fit propertyNames`);
     const names = Object.keys(properties).filter(isName);
     // Names that propertyNames lists are as good as listed properties.
-    const finite = others === false || propertyNames === true ? null : this.#combiner.finite(propertyNames, at);
+    const finite =
+      others === false || propertyNames === true ? null : ofNames(() => this.#combiner.finite(propertyNames));
     const additional = [...new Set([...required, ...(finite ?? [])])].filter(
       (name) => isName(name) && !names.includes(name),
     );
     if (others === false && additional.length)
-      fail('bad-option', `json: ${at}: ${show(additional[0])} is required, but is no property`);
+      refuse('bad-option', `${show(additional[0])} is required, but is no property`);
     const member = (/** @type {string} */ name, /** @type {Expression} */ value) =>
       sequence(text(JSON.stringify(name)), rule('space'), text(':'), rule('gap'), value);
     const value = (/** @type {string} */ name) => this.part(properties[name], `${at}/properties/${pointerPart(name)}`);
@@ -351,12 +345,12 @@ class Compiler {
       ...names.map((name) => ({ expression: member(name, value(name)), isRequired: required.includes(name) })),
       ...additional.map((name) => ({ expression: member(name, any()), isRequired: required.includes(name) })),
     ];
-    const counts = countsOf(limits, 'Properties', at);
+    const counts = countsOf(limits, 'Properties');
     // Without additionalProperties, the listed properties are those that are meant.
     const isOpen = others !== false && !finite && (given !== undefined || !members.length);
     const key = () => this.otherNames(propertyNames, Object.keys(properties).concat(required), at);
     const other = isOpen ? sequence(key(), rule('space'), text(':'), rule('gap'), any()) : null;
-    return sequence(text('{'), membersOf(members, other, counts, at), text('}'));
+    return sequence(text('{'), membersOf(members, other, counts), text('}'));
   }
 
   /**
@@ -379,13 +373,12 @@ const pointerPart = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
 /**
  * Throws when no integer of at most 15 digits is between limits.
  * @param {import('./number_ranges.js').Range} range
- * @param {string} at
  */
-function checkIntegers({ low, high, aboveLow, belowHigh }, at) {
+function checkIntegers({ low, high, aboveLow, belowHigh }) {
   const least = aboveLow ? Math.floor(low) + 1 : Math.ceil(low);
   const most = belowHigh ? Math.ceil(high) - 1 : Math.floor(high);
-  if (!(least <= most)) fail('bad-option', `json: ${at}: there is no integer between its limits`);
-  if (least > LARGEST || most < -LARGEST) fail('unsupported', `json: ${at}: its integers have more than 15 digits`);
+  if (!(least <= most)) refuse('bad-option', 'there is no integer between its limits');
+  if (least > LARGEST || most < -LARGEST) refuse('unsupported', 'its integers have more than 15 digits');
 }
 
 /**

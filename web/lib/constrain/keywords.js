@@ -1,7 +1,8 @@
 // keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { NUMBER_FORMATS } from './formats.js';
 import { isMultiple } from './number_ranges.js';
+import { refuse } from './refusal.js';
 import { fitsPatterns, patternsOf } from './strings.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
@@ -69,11 +70,10 @@ export const CHECKED = {
 /**
  * Throws for the first keyword whose value has the wrong type. The schemas in it are not checked, nor is the pattern.
  * @param {Schema} schema  that dialects.js has rewritten
- * @param {string} at
  */
-export function checkKeywords(schema, at) {
+export function checkKeywords(schema) {
   const wrong = (/** @type {string} */ key, /** @type {string} */ expected, /** @type {any} */ value) =>
-    fail('bad-option', `json: ${at}: ${key} is ${show(value)}, expected ${expected}`);
+    refuse('bad-option', `${key} is ${show(value)}, expected ${expected}`);
   for (const [key, value] of Object.entries(schema)) {
     const checked = Object.hasOwn(CHECKED, key) ? CHECKED[key] : null;
     if (checked && !checked.fits(value)) wrong(key, checked.expected, value);
@@ -130,12 +130,11 @@ export function hasType(value, type) {
  * The limits of items, properties or characters (Length).
  * @param {Schema} schema  checked
  * @param {string} what
- * @param {string} at
  * @returns {[number, number]}
  */
-export function countsOf(schema, what, at) {
+export function countsOf(schema, what) {
   const [least, most] = [schema[`min${what}`] ?? 0, schema[`max${what}`] ?? Infinity];
-  if (least > most) fail('bad-option', `json: ${at}: min${what} is ${least}, more than max${what}, which is ${most}`);
+  if (least > most) refuse('bad-option', `min${what} is ${least}, more than max${what}, which is ${most}`);
   return [least, most];
 }
 
@@ -164,28 +163,26 @@ export function rangeOf(schema, isInteger) {
  * Whether a listed value fits the keywords of its type.
  * @param {any} value
  * @param {Schema} schema  checked
- * @param {string} at
  * @returns {boolean}
  */
-export function fits(value, schema, at) {
+export function fits(value, schema) {
   if (typeof value === 'number') {
     const { low, high, aboveLow, belowHigh, of, isInteger } = rangeOf(schema, false);
     const isInside = (aboveLow ? value > low : value >= low) && (!isInteger || Number.isInteger(value));
     return isInside && (belowHigh ? value < high : value <= high) && (of === undefined || isMultiple(value, of));
   }
   if (typeof value === 'string') {
-    const [least, most] = countsOf(schema, 'Length', at);
+    const [least, most] = countsOf(schema, 'Length');
     const { length } = [...value];
-    return length >= least && length <= most && fitsPatterns(value, patternsOf(textsOf(schema), at), at);
+    return length >= least && length <= most && fitsPatterns(value, patternsOf(textsOf(schema)));
   }
   if (value === null || typeof value === 'boolean') return true;
   const inside = Array.isArray(value)
     ? ['items', 'prefixItems', 'uniqueItems']
     : ['properties', 'additionalProperties', 'propertyNames'];
   const key = inside.find((name) => schema[name] !== undefined && schema[name] !== true);
-  if (key)
-    fail('unsupported', `json: ${at}: ${key} is not supported beside an enum or const that lists ${show(value)}`);
-  const [least, most] = countsOf(schema, Array.isArray(value) ? 'Items' : 'Properties', at);
+  if (key) refuse('unsupported', `${key} is not supported beside an enum or const that lists ${show(value)}`);
+  const [least, most] = countsOf(schema, Array.isArray(value) ? 'Items' : 'Properties');
   const { length } = Object.keys(value);
   if (length < least || length > most) return false;
   return (

@@ -1,7 +1,7 @@
 // members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole members
-import { fail } from '../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { explore, statesOf, trimmed } from './machine.js';
+import { refuse } from './refusal.js';
 
 /** @import { Expression } from './expression.js' */
 /** @import { Machine } from './machine.js' */
@@ -16,11 +16,10 @@ const COMMA = -1;
  * A machine whose symbols are members and commas, as an expression.
  * @param {Machine | null} machine
  * @param {Expression[]} members
- * @param {string} at
  * @returns {Expression}
  */
-function written(machine, members, at) {
-  if (!machine) return fail('unsupported', `json: ${at}: its members need too many states: make its limits smaller`);
+function written(machine, members) {
+  if (!machine) return refuse('unsupported', 'its members need too many states: make its limits smaller');
   const space = { rule: 'space' };
   const comma = sequence(space, text(','), { rule: 'gap' });
   const one = (/** @type {number} */ symbol) => (symbol === COMMA ? comma : members[symbol]);
@@ -37,10 +36,9 @@ function written(machine, members, at) {
  * @param {Expression | null} other  each further member; null: there is none. Two of them may have the same name, so
  *   that only the first one counts as a property
  * @param {[number, number]} counts  least and most properties
- * @param {string} at
  * @returns {Expression}
  */
-export function membersOf(members, other, [least, most], at) {
+export function membersOf(members, other, [least, most]) {
   const { length } = members;
   const isCounted = least > 1 || most < (other ? Infinity : length);
   const top = !isCounted ? 0 : Number.isFinite(most) ? most : least;
@@ -79,26 +77,25 @@ export function membersOf(members, other, [least, most], at) {
   const machine = explore(/** @type {At} */ (['begin', 0, 0]), String, ([what, i, count]) => states[what](i, count));
   const possible = machine && trimmed(machine);
   if (machine && !possible)
-    fail(
+    refuse(
       least > length && other ? 'unsupported' : 'bad-option',
-      `json: ${at}: its ${length} listed and required properties do not fit minProperties and maxProperties`,
+      `its ${length} listed and required properties do not fit minProperties and maxProperties`,
     );
-  return written(possible, [...members.map(({ expression }) => expression), other ?? text('')], at);
+  return written(possible, [...members.map(({ expression }) => expression), other ?? text('')]);
 }
 
 /**
  * What is between the brackets of an array that has each of some values at most once.
  * @param {any[]} values
  * @param {[number, number]} counts  least and most items
- * @param {string} at
  * @returns {Expression}
  */
-export function uniqueItems(values, [least, most], at) {
+export function uniqueItems(values, [least, most]) {
   const texts = [...new Set(values.map((value) => JSON.stringify(value)))];
   const { length } = texts;
   if (length > MAX_UNIQUE)
-    fail('unsupported', `json: ${at}: uniqueItems of ${length} values is not supported, only of up to ${MAX_UNIQUE}`);
-  if (least > length) fail('bad-option', `json: ${at}: minItems is ${least}, but there are ${length} different items`);
+    refuse('unsupported', `uniqueItems of ${length} values is not supported, only of up to ${MAX_UNIQUE}`);
+  if (least > length) refuse('bad-option', `minItems is ${least}, but there are ${length} different items`);
   const machine = explore(
     { used: 0, count: 0, isNext: true },
     ({ used, isNext }) => `${used} ${isNext}`,
@@ -112,5 +109,5 @@ export function uniqueItems(values, [least, most], at) {
       return { edges: /** @type {any} */ (edges), accepting: count >= least && (!isNext || !count) };
     },
   );
-  return written(machine && trimmed(machine), texts.map(text), at);
+  return written(machine && trimmed(machine), texts.map(text));
 }

@@ -1,7 +1,8 @@
 // merge.js - schemas of which a value must fit all, as one schema
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { CHECKED, FURTHER, textsOf } from './keywords.js';
 import { isMultiple } from './number_ranges.js';
+import { refuse } from './refusal.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
 
@@ -9,24 +10,23 @@ import { isMultiple } from './number_ranges.js';
  * The schema of the values that fit both of two. Their keywords have the right types, except pattern and format.
  * @param {Schema} a
  * @param {Schema} b
- * @param {string} at
  * @returns {Schema}
  */
-export function merged(a, b, at) {
+export function merged(a, b) {
   const out = { ...a, ...b };
   for (const [key, { merge }] of Object.entries(CHECKED))
     if (merge && a[key] !== undefined && b[key] !== undefined) out[key] = merge(a[key], b[key]);
-  if (a.type !== undefined && b.type !== undefined) out.type = commonTypes([a.type].flat(), [b.type].flat(), at);
+  if (a.type !== undefined && b.type !== undefined) out.type = commonTypes([a.type].flat(), [b.type].flat());
   if (a.multipleOf !== undefined && b.multipleOf !== undefined)
-    out.multipleOf = commonMultiple(a.multipleOf, b.multipleOf, at);
+    out.multipleOf = commonMultiple(a.multipleOf, b.multipleOf);
   const [texts, others] = [textsOf(a), textsOf(b)];
   if (texts.length && others.length) {
     delete out.pattern;
     delete out.format;
     out[FURTHER] = [...texts, ...others];
   }
-  mergeValues(a, b, out, at);
-  mergeProperties(a, b, out, at);
+  mergeValues(a, b, out);
+  mergeProperties(a, b, out);
   mergeItems(a, b, out);
   return out;
 }
@@ -45,29 +45,27 @@ function both(...schemas) {
 /**
  * @param {string[]} a
  * @param {string[]} b
- * @param {string} at
  */
-function commonTypes(a, b, at) {
+function commonTypes(a, b) {
   const fits = (/** @type {string} */ type, /** @type {string[]} */ types) =>
     types.includes(type) || (type === 'integer' && types.includes('number'));
   const types = [...new Set([...a.filter((type) => fits(type, b)), ...b.filter((type) => fits(type, a))])];
   return types.length
     ? types
-    : fail('bad-option', `json: ${at}: no value has both the type ${a.join(' or ')} and the type ${b.join(' or ')}`);
+    : refuse('bad-option', `no value has both the type ${a.join(' or ')} and the type ${b.join(' or ')}`);
 }
 
 /**
  * The least common multiple of two numbers, of which one is a multiple of the other or both are whole.
  * @param {number} a
  * @param {number} b
- * @param {string} at
  * @returns {number}
  */
-function commonMultiple(a, b, at) {
+function commonMultiple(a, b) {
   if (isMultiple(a, b)) return a;
   if (isMultiple(b, a)) return b;
   if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b))
-    return fail('unsupported', `json: ${at}: multiples of both ${a} and ${b} are not supported, only of whole numbers`);
+    return refuse('unsupported', `multiples of both ${a} and ${b} are not supported, only of whole numbers`);
   let [x, y] = [a, b];
   while (y) [x, y] = [y, x % y];
   return (a / x) * b;
@@ -78,25 +76,23 @@ function commonMultiple(a, b, at) {
  * @param {Schema} a
  * @param {Schema} b
  * @param {Schema} out
- * @param {string} at
  */
-function mergeValues(a, b, out, at) {
+function mergeValues(a, b, out) {
   const lists = [a, b].flatMap((schema) => [schema.enum, schema.const === undefined ? undefined : [schema.const]]);
   const [first, ...others] = lists.filter((list) => list !== undefined);
   if (!others.length) return;
   const texts = others.map((list) => new Set(list.map((/** @type {any} */ value) => JSON.stringify(value))));
   delete out.const;
   out.enum = first.filter((/** @type {any} */ value) => texts.every((set) => set.has(JSON.stringify(value))));
-  if (!out.enum.length) fail('bad-option', `json: ${at}: no value is in all its lists of values (enum, const)`);
+  if (!out.enum.length) refuse('bad-option', 'no value is in all its lists of values (enum, const)');
 }
 
 /**
  * @param {Schema} a
  * @param {Schema} b
  * @param {Schema} out
- * @param {string} at
  */
-function mergeProperties(a, b, out, at) {
+function mergeProperties(a, b, out) {
   if (a.additionalProperties !== undefined && b.additionalProperties !== undefined)
     out.additionalProperties = both(a.additionalProperties, b.additionalProperties);
   if (a.propertyNames !== undefined && b.propertyNames !== undefined)
@@ -111,7 +107,7 @@ function mergeProperties(a, b, out, at) {
     const part = both(...parts);
     if (part !== false) out.properties[name] = part;
     else if (out.required?.includes(name))
-      fail('bad-option', `json: ${at}: ${show(name)} is required, but is no property of all its parts`);
+      refuse('bad-option', `${show(name)} is required, but is no property of all its parts`);
   }
   // What is left out above is no additional property either.
   if (Object.keys(out.properties).length < names.size) out.additionalProperties = false;

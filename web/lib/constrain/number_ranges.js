@@ -4,6 +4,7 @@
 // JSON.parse reads: two of them are never the same number.
 import { intersection, minimized, statesOf, trimmed } from './machine.js';
 import { Alphabet } from './pattern.js';
+import { refuse } from './refusal.js';
 import { machineOf } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
@@ -148,25 +149,25 @@ function multiples({ divisor, places }, symbols) {
 /**
  * The decimal texts of the numbers of a range that have at most 15 digits and no exponent; null: there are none.
  * @param {Range} range
- * @param {string} at  of the schema, for messages
- * @param {() => never} refuse  called when the divisor needs too many states
  * @returns {Expression | null}
  */
-export function numbers(range, at, refuse) {
+export function numbers(range) {
+  const tooMany = () =>
+    refuse('unsupported', `multiples of ${range.of} need too many states: use a smaller multipleOf`);
   const division = range.of === undefined ? null : divisorOf(range.of);
-  if (division && (division.divisor > MAX_DIVISOR || division.places > MAX_DIGITS)) refuse();
+  if (division && (division.divisor > MAX_DIVISOR || division.places > MAX_DIGITS)) tooMany();
   const patterns = patternsOf(range, range.isInteger ? 0 : (division?.places ?? MAX_DIGITS));
   if (!patterns) return null;
   const alphabet = new Alphabet();
   const sets = Array.from('0123456789-.', (c) => alphabet.set([[c.charCodeAt(0), c.charCodeAt(0)]]));
-  let machine = machineOf(patterns, alphabet, at);
+  let machine = machineOf(patterns, alphabet);
   if (machine && division) {
     const rests = multiples(
       division,
       sets.map((set) => alphabet.symbols[set][0]),
     );
-    if (rests.length > MAX_RESTS) refuse();
-    machine = trimmed(intersection(machine, rests) ?? refuse());
+    if (rests.length > MAX_RESTS) tooMany();
+    machine = trimmed(intersection(machine, rests) ?? tooMany());
   }
   return machine && statesOf(machine, (symbols) => ({ chars: alphabet.union(symbols) }));
 }

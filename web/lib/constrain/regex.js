@@ -5,8 +5,9 @@
 // makes a language irregular, or depends on both sides of a place, is refused by its name: references to groups, \b,
 // lookaround, except lookaheads between ^ and the rest of a pattern, each of which is a condition for the whole text. A
 // lazy quantifier accepts the same texts as a greedy one.
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { MAX_POINT, complement } from './expression.js';
+import { refuse } from './refusal.js';
 
 /** @typedef {[number, number][]} Ranges */
 /**
@@ -79,13 +80,9 @@ class Reader {
   at = 0;
   depth = 0;
 
-  /**
-   * @param {string} source
-   * @param {string} where  of the schema, for messages
-   */
-  constructor(source, where) {
+  /** @param {string} source */
+  constructor(source) {
     this.source = source;
-    this.where = where;
   }
 
   /**
@@ -94,7 +91,7 @@ class Reader {
    * @returns {never}
    */
   refuse(problem, code = 'bad-option') {
-    return fail(code, `${this.where}: the pattern ${show(this.source)} ${problem} at character ${this.at + 1}`);
+    return refuse(code, `the pattern ${show(this.source)} ${problem} at character ${this.at + 1}`);
   }
 
   /** The character here; empty at the end. */
@@ -375,7 +372,6 @@ function property(name) {
 /**
  * Reads a pattern.
  * @param {string} source
- * @param {string} where  of the schema, for messages
  * @returns {Condition[]} all of which hold
  */
-export const readPattern = (source, where) => new Reader(source, where).whole();
+export const readPattern = (source) => new Reader(source).whole();

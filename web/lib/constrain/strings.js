@@ -2,11 +2,12 @@
 //
 // A string with a pattern or a format is written as JSON.stringify writes it: no character is escaped that need not be,
 // and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
-import { fail, show } from '../base/errors.js';
+import { show } from '../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { formatPatterns } from './formats.js';
 import { counted, intersection, statesOf, trimmed } from './machine.js';
 import { Alphabet, isFound, patternMachine, patternStates } from './pattern.js';
+import { refuse } from './refusal.js';
 import { readPattern } from './regex.js';
 
 /** @import { Expression } from './expression.js' */
@@ -25,13 +26,12 @@ const kept = new Map();
 /**
  * The patterns of keywords, which a string must fit all.
  * @param {Keywords[]} keywords
- * @param {string} at
  * @returns {string[]}
  */
-export function patternsOf(keywords, at) {
+export function patternsOf(keywords) {
   const patterns = keywords.flatMap(({ pattern, format }) => {
     if (pattern !== undefined && typeof pattern !== 'string')
-      fail('bad-option', `json: ${at}: pattern is ${show(pattern)}, expected a regular expression as text`);
+      refuse('bad-option', `pattern is ${show(pattern)}, expected a regular expression as text`);
     const own = format === undefined ? [] : formatPatterns(format);
     return pattern === undefined ? own : [pattern, ...own];
   });
@@ -43,17 +43,16 @@ export function patternsOf(keywords, at) {
  * @param {string[]} patterns
  * @param {number} least
  * @param {number} most
- * @param {string} at
  * @param {(ranges: Ranges) => Expression} oneOf  one character of these, as it is written in JSON
  * @returns {Expression}
  */
-export function patternString(patterns, least, most, at, oneOf) {
+export function patternString(patterns, least, most, oneOf) {
   const key = JSON.stringify([patterns, least, String(most)]);
   const compiled = () => {
     const alphabet = new Alphabet();
-    const any = machineOf(patterns, alphabet, at);
-    const machine = any && trimmed(counted(any, least, most) ?? together(at));
-    if (!machine) fail('bad-option', `json: ${at}: no string fits its pattern, format and length`);
+    const any = machineOf(patterns, alphabet);
+    const machine = any && trimmed(counted(any, least, most) ?? together());
+    if (!machine) refuse('bad-option', 'no string fits its pattern, format and length');
     return { machine, alphabet };
   };
   const found = kept.get(key) ?? compiled();
@@ -82,30 +81,27 @@ export function patternString(patterns, least, most, at, oneOf) {
  * The machine of the texts that fit all patterns; null: there are none.
  * @param {string[]} patterns
  * @param {Alphabet} alphabet  gets their characters, and is split
- * @param {string} at
  */
-export function machineOf(patterns, alphabet, at) {
+export function machineOf(patterns, alphabet) {
   const all = patterns.flatMap((source) => {
-    const refuse = () => tooLarge(`the pattern ${show(source)}`, at);
-    return readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
-      const states = patternStates(pattern, alphabet, refuse);
-      return () => patternMachine(states, isNegative, alphabet, refuse);
+    const tooMany = () => tooLarge(`the pattern ${show(source)}`);
+    return readPattern(source).map(({ pattern, isNegative }) => {
+      const states = patternStates(pattern, alphabet, tooMany);
+      return () => patternMachine(states, isNegative, alphabet, tooMany);
     });
   });
   alphabet.split();
   const machines = all.map((machine) => machine());
-  return machines.reduce((a, b) => a && b && trimmed(intersection(a, b) ?? together(at)));
+  return machines.reduce((a, b) => a && b && trimmed(intersection(a, b) ?? together()));
 }
 
 /**
  * @param {string} what
- * @param {string} at
  * @returns {never}
  */
-const tooLarge = (what, at) =>
-  fail('unsupported', `json: ${at}: ${what} needs too many states: make its repetitions or lengths smaller`);
-/** @param {string} at */
-const together = (at) => tooLarge('what its patterns, format and length allow together', at);
+const tooLarge = (what) =>
+  refuse('unsupported', `${what} needs too many states: make its repetitions or lengths smaller`);
+const together = () => tooLarge('what its patterns, format and length allow together');
 
 /** Short escapes of JSON. */
 const SHORT = new Map(
@@ -142,14 +138,13 @@ const conditions = new Map();
 /**
  * The conditions of a pattern.
  * @param {string} source
- * @param {string} at
  */
-function conditionsOf(source, at) {
+function conditionsOf(source) {
   const known = conditions.get(source);
   if (known) return known;
-  const all = readPattern(source, `json: ${at}`).map(({ pattern, isNegative }) => {
+  const all = readPattern(source).map(({ pattern, isNegative }) => {
     const alphabet = new Alphabet();
-    const states = patternStates(pattern, alphabet, () => tooLarge(`the pattern ${show(source)}`, at));
+    const states = patternStates(pattern, alphabet, () => tooLarge(`the pattern ${show(source)}`));
     return (/** @type {string} */ value) => isFound(states, alphabet, value) !== isNegative;
   });
   if (conditions.size >= MAX_CONDITIONS) conditions.clear();
@@ -161,8 +156,7 @@ function conditionsOf(source, at) {
  * Whether a string fits patterns. JavaScript's own regular expressions may take time exponential in its length.
  * @param {string} value
  * @param {string[]} patterns
- * @param {string} at
  * @returns {boolean}
  */
-export const fitsPatterns = (value, patterns, at) =>
-  patterns.every((source) => conditionsOf(source, at).every((fits) => fits(value)));
+export const fitsPatterns = (value, patterns) =>
+  patterns.every((source) => conditionsOf(source).every((fits) => fits(value)));
