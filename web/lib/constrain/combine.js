@@ -1,9 +1,9 @@
 // combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { isNothing } from './dialects.js';
 import { checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';
-import { below, refuse } from './refusal.js';
+import { inPart } from './place.js';
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -24,11 +24,11 @@ const MAX_PAIRS = 300_000;
  */
 export function checkSchema(schema) {
   if (schema === null || typeof schema !== 'object' || Array.isArray(schema) || isNothing(schema))
-    refuse('bad-option', `found ${show(schema)}, expected a schema that accepts something`);
+    fail('bad-option', `found ${show(schema)}, expected a schema that accepts something`);
 }
 
 /** Throws for schemas that are nested too deeply. @type {() => never} */
-export const tooDeep = () => refuse('bad-option', `it has more than ${MAX_DEPTH} schemas inside each other`);
+export const tooDeep = () => fail('bad-option', `it has more than ${MAX_DEPTH} schemas inside each other`);
 
 /** @param {Schema} schema */
 export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !== undefined;
@@ -39,7 +39,7 @@ export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !
  * @returns {any[]}
  */
 export const listOf = (parts, key) =>
-  Array.isArray(parts) && parts.length ? parts : refuse('bad-option', `${key} is ${show(parts)}, expected schemas`);
+  Array.isArray(parts) && parts.length ? parts : fail('bad-option', `${key} is ${show(parts)}, expected schemas`);
 
 /** Puts the parts of one schema together. It knows what it has found before. */
 export class Combiner {
@@ -68,7 +68,7 @@ export class Combiner {
     for (const key of pointer.split('/').slice(1)) {
       const own = key.replace(/~1/g, '/').replace(/~0/g, '~');
       if (part === null || typeof part !== 'object' || !Object.hasOwn(part, own))
-        refuse('bad-option', `there is no #${pointer}`);
+        fail('bad-option', `there is no #${pointer}`);
       part = part[own];
     }
     return part;
@@ -81,11 +81,11 @@ export class Combiner {
    */
   target(ref) {
     if (typeof ref !== 'string' || !/^#(\/|$)/.test(ref))
-      return refuse('unsupported', `$ref is ${show(ref)}, expected a part of the schema, as in "#/$defs/name"`);
+      return fail('unsupported', `$ref is ${show(ref)}, expected a part of the schema, as in "#/$defs/name"`);
     try {
       return decodeURIComponent(ref.slice(1));
     } catch (error) {
-      return refuse('bad-option', `$ref is ${show(ref)}, which is no address`, error);
+      return fail('bad-option', `$ref is ${show(ref)}, which is no address`, error);
     }
   }
 
@@ -100,7 +100,7 @@ export class Combiner {
     checkSchema(schema);
     schema = this.dialects.plain(schema);
     const known = this.#flat.get(schema);
-    if (known === null) refuse('bad-option', 'it refers to itself');
+    if (known === null) fail('bad-option', 'it refers to itself');
     if (known) return known;
     if (depth > MAX_DEPTH) tooDeep();
     this.#flat.set(schema, null);
@@ -109,7 +109,7 @@ export class Combiner {
     if (schema.$ref !== undefined) parts.push(...this.flat(this.find(this.target(schema.$ref)), depth + 1));
     if (schema.allOf !== undefined)
       for (const [i, one] of listOf(schema.allOf, 'allOf').entries())
-        parts.push(...below(`/allOf/${i}`, () => this.flat(one, depth + 1)));
+        parts.push(...inPart(`/allOf/${i}`, () => this.flat(one, depth + 1)));
     for (const key of ['anyOf', 'oneOf'])
       if (schema[key] !== undefined) parts.push({ [key]: listOf(schema[key], key) });
     const all = [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
@@ -147,7 +147,7 @@ export class Combiner {
   accepts(schema, value) {
     if (typeof schema === 'boolean') return schema;
     const parts = this.flat(schema);
-    if (parts.some(isChoice)) refuse('unsupported', 'anyOf and oneOf are not supported beside properties and required');
+    if (parts.some(isChoice)) fail('unsupported', 'anyOf and oneOf are not supported beside properties and required');
     const one = this.together(parts);
     return typesOf(one).includes('string') && (valuesOf(one)?.includes(value) ?? true) && fits(value, one);
   }
@@ -182,7 +182,7 @@ export class Combiner {
     const known = this.#disjoint.get(key);
     if (known !== undefined) return known;
     if (this.#disjoint.size >= MAX_PAIRS)
-      refuse('unsupported', `oneOf needs more than ${MAX_PAIRS} comparisons of its schemas; use anyOf`);
+      fail('unsupported', `oneOf needs more than ${MAX_PAIRS} comparisons of its schemas; use anyOf`);
     this.#disjoint.set(key, false); // where they refer to themselves, nothing shows that they exclude each other
     const [x, y] = [left, right].map((parts) => this.together(parts));
     const isDisjoint = this.exclude(x, y, depth);

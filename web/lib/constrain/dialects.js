@@ -3,10 +3,9 @@
 // Older drafts and OpenAPI 3.0 say the same with other keywords: items as a list with additionalItems, exclusiveMinimum
 // as a flag, nullable, one pattern in patternProperties. `not` is taken where what it leaves can be listed: types,
 // values of an enum, strings other than some. What says nothing about values is left out; what is unknown is named.
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { FORMAT_NAMES, NUMBER_FORMATS, implies } from './formats.js';
 import { KEYWORDS, hasType, typesOf, valuesOf } from './keywords.js';
-import { refuse } from './refusal.js';
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -66,7 +65,7 @@ export class Dialects {
     excludeValues(schema);
     for (const key of Object.keys(schema)) {
       if (KNOWN.has(key)) continue;
-      if (UNSUPPORTED.has(key)) refuse('unsupported', `the keyword ${show(key)} is not supported`);
+      if (UNSUPPORTED.has(key)) fail('unsupported', `the keyword ${show(key)} is not supported`);
       if (!ANNOTATIONS.has(key)) this.#ignore(key);
       delete schema[key];
     }
@@ -82,7 +81,7 @@ export class Dialects {
   #format(schema) {
     const { format, type } = schema;
     if (format === undefined) return;
-    if (typeof format !== 'string') refuse('bad-option', `format is ${show(format)}, expected the name of a format`);
+    if (typeof format !== 'string') fail('bad-option', `format is ${show(format)}, expected the name of a format`);
     const isOfNumbers = NUMBER_FORMATS.has(format);
     const ofOther = isOfNumbers && type !== undefined && ![type].flat().some((one) => /^(number|integer)$/.test(one));
     if (implies(format, schema.pattern)) delete schema.pattern;
@@ -93,7 +92,7 @@ export class Dialects {
 
   /** @param {string} what */
   #ignore(what) {
-    if (this.#strict) refuse('unsupported', `${show(what)} is not known, and strictSchema refuses it`);
+    if (this.#strict) fail('unsupported', `${show(what)} is not known, and strictSchema refuses it`);
     this.ignored.add(what);
   }
 }
@@ -158,7 +157,7 @@ export const otherThan = (names) =>
 function excludeValues(schema) {
   const { not } = schema;
   if (not === undefined || isNothing(schema)) return;
-  const vague = () => refuse('unsupported', '"not" is supported only for types, and for values that can be told apart');
+  const vague = () => fail('unsupported', '"not" is supported only for types, and for values that can be told apart');
   if (!isNothing(not) && !isSchema(not)) vague();
   delete schema.not;
   if (isNothing(not)) return;
@@ -186,5 +185,5 @@ function excludeValues(schema) {
       if (excluded.length) schema.type = typesOf(schema).filter((one) => one !== type);
     }
   } else vague();
-  if (schema.type?.length === 0) refuse('bad-option', '"not" excludes every value');
+  if (schema.type?.length === 0) fail('bad-option', '"not" excludes every value');
 }

@@ -6,7 +6,7 @@
 // as few escapes as possible (strings.js, formats.js). Between the tokens of JSON there is nothing, or on request at
 // most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
 // name.
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, repeat, sequence, text } from './expression.js';
@@ -24,7 +24,7 @@ import {
 } from './keywords.js';
 import { membersOf, uniqueItems } from './members.js';
 import { LARGEST, numbers } from './number_ranges.js';
-import { below, placed, refuse } from './refusal.js';
+import { inPart } from './place.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
@@ -142,7 +142,7 @@ class Compiler {
    */
   compile(schema, at) {
     if (schema === true) return rule('value');
-    return placed(at, () => {
+    return inPart(at, () => {
       checkSchema(schema);
       schema = this.#combiner.dialects.plain(schema);
       if (++this.#depth > MAX_DEPTH) tooDeep();
@@ -180,9 +180,9 @@ class Compiler {
     const values = valuesOf(schema);
     if (!values) return choice(...types.map((type) => this.ofType(type, schema, at)));
     const ofType = values.filter((value) => types.some((type) => hasType(value, type)));
-    if (!ofType.length) refuse('bad-option', `no value of enum or const has the type ${types.join(' or ')}`);
+    if (!ofType.length) fail('bad-option', `no value of enum or const has the type ${types.join(' or ')}`);
     const fitting = ofType.filter((value) => fits(value, schema));
-    if (!fitting.length) refuse('bad-option', 'no value of enum or const fits the other keywords');
+    if (!fitting.length) fail('bad-option', 'no value of enum or const fits the other keywords');
     return choice(...fitting.map((value) => text(JSON.stringify(value))));
   }
 
@@ -198,7 +198,7 @@ class Compiler {
     const known = this.#combined.get(key);
     if (known !== undefined) return rule(known);
     if (this.#combined.size >= MAX_COMBINED)
-      refuse('unsupported', `allOf combines anyOf or oneOf to more than ${MAX_COMBINED} schemas`);
+      fail('unsupported', `allOf combines anyOf or oneOf to more than ${MAX_COMBINED} schemas`);
     const name = `${this.#combined.size} parts of ${at}`;
     this.#combined.set(key, name);
     const choices = parts.find(isChoice);
@@ -224,7 +224,7 @@ class Compiler {
       parts.forEach((part, i) => {
         const other = parts.findIndex((b, k) => k < i && !this.#combiner.disjoint(part, b));
         if (other >= 0)
-          refuse('unsupported', `a value may fit ${other} and ${i} of oneOf, which must exclude each other; use anyOf`);
+          fail('unsupported', `a value may fit ${other} and ${i} of oneOf, which must exclude each other; use anyOf`);
       });
     return choice(...parts.map((part, i) => this.compile(part, `${at}/${key}/${i}`)));
   }
@@ -250,7 +250,7 @@ class Compiler {
     const type = range.isInteger ? 'integer' : 'number';
     if (range.low === -Infinity && range.high === Infinity && range.of === undefined) return rule(type);
     if (range.isInteger && range.of === undefined) checkIntegers(range);
-    return numbers(range) ?? refuse('bad-option', `there is no ${type} of at most 15 digits that fits its limits`);
+    return numbers(range) ?? fail('bad-option', `there is no ${type} of at most 15 digits that fits its limits`);
   }
 
   /**
@@ -291,12 +291,12 @@ class Compiler {
     let [least, most] = countsOf(counts, 'Items');
     const excluded = prefixItems.findIndex(isNothing);
     const allowed = excluded >= 0 ? excluded : items === false ? prefixItems.length : Infinity;
-    if (least > allowed) refuse('bad-option', `minItems is ${least}, but its items are at most ${allowed}`);
+    if (least > allowed) fail('bad-option', `minItems is ${least}, but its items are at most ${allowed}`);
     most = Math.min(most, allowed);
     const item = () => this.part(items, `${at}/items`);
     if (counts.uniqueItems && most > 1) {
-      const values = prefixItems.length ? null : below('/items', () => this.#combiner.finite(items));
-      if (!values) refuse('unsupported', 'uniqueItems is supported only for items of an enum');
+      const values = prefixItems.length ? null : inPart('/items', () => this.#combiner.finite(items));
+      if (!values) fail('unsupported', 'uniqueItems is supported only for items of an enum');
       return sequence(text('['), uniqueItems(values, [least, most]), text(']'));
     }
     if (!prefixItems.length) return list('[', ']', most ? item() : text(''), least, most);
@@ -324,10 +324,10 @@ class Compiler {
    */
   object({ properties = {}, required = [], additionalProperties: given, propertyNames = true, ...limits }, at) {
     const others = given ?? true;
-    const ofNames = (/** @type {() => any} */ work) => below('/propertyNames', work);
+    const ofNames = (/** @type {() => any} */ work) => inPart('/propertyNames', work);
     const isName = (/** @type {string} */ name) => ofNames(() => this.#combiner.accepts(propertyNames, name));
     const excluded = required.find((/** @type {string} */ name) => !isName(name));
-    if (excluded !== undefined) refuse('bad-option', `${show(excluded)} is required, but does not fit propertyNames`);
+    if (excluded !== undefined) fail('bad-option', `${show(excluded)} is required, but does not fit propertyNames`);
     const names = Object.keys(properties).filter(isName);
     // Names that propertyNames lists are as good as listed properties.
     const finite =
@@ -336,7 +336,7 @@ class Compiler {
       (name) => isName(name) && !names.includes(name),
     );
     if (others === false && additional.length)
-      refuse('bad-option', `${show(additional[0])} is required, but is no property`);
+      fail('bad-option', `${show(additional[0])} is required, but is no property`);
     const member = (/** @type {string} */ name, /** @type {Expression} */ value) =>
       sequence(text(JSON.stringify(name)), rule('space'), text(':'), rule('gap'), value);
     const value = (/** @type {string} */ name) => this.part(properties[name], `${at}/properties/${pointerPart(name)}`);
@@ -377,8 +377,8 @@ const pointerPart = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
 function checkIntegers({ low, high, aboveLow, belowHigh }) {
   const least = aboveLow ? Math.floor(low) + 1 : Math.ceil(low);
   const most = belowHigh ? Math.ceil(high) - 1 : Math.floor(high);
-  if (!(least <= most)) refuse('bad-option', 'there is no integer between its limits');
-  if (least > LARGEST || most < -LARGEST) refuse('unsupported', 'its integers have more than 15 digits');
+  if (!(least <= most)) fail('bad-option', 'there is no integer between its limits');
+  if (least > LARGEST || most < -LARGEST) fail('unsupported', 'its integers have more than 15 digits');
 }
 
 /**

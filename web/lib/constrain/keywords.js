@@ -1,8 +1,7 @@
 // keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { NUMBER_FORMATS } from './formats.js';
 import { isMultiple } from './number_ranges.js';
-import { refuse } from './refusal.js';
 import { fitsPatterns, patternsOf } from './strings.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
@@ -73,7 +72,7 @@ export const CHECKED = {
  */
 export function checkKeywords(schema) {
   const wrong = (/** @type {string} */ key, /** @type {string} */ expected, /** @type {any} */ value) =>
-    refuse('bad-option', `${key} is ${show(value)}, expected ${expected}`);
+    fail('bad-option', `${key} is ${show(value)}, expected ${expected}`);
   for (const [key, value] of Object.entries(schema)) {
     const checked = Object.hasOwn(CHECKED, key) ? CHECKED[key] : null;
     if (checked && !checked.fits(value)) wrong(key, checked.expected, value);
@@ -134,7 +133,7 @@ export function hasType(value, type) {
  */
 export function countsOf(schema, what) {
   const [least, most] = [schema[`min${what}`] ?? 0, schema[`max${what}`] ?? Infinity];
-  if (least > most) refuse('bad-option', `min${what} is ${least}, more than max${what}, which is ${most}`);
+  if (least > most) fail('bad-option', `min${what} is ${least}, more than max${what}, which is ${most}`);
   return [least, most];
 }
 
@@ -181,7 +180,7 @@ export function fits(value, schema) {
     ? ['items', 'prefixItems', 'uniqueItems']
     : ['properties', 'additionalProperties', 'propertyNames'];
   const key = inside.find((name) => schema[name] !== undefined && schema[name] !== true);
-  if (key) refuse('unsupported', `${key} is not supported beside an enum or const that lists ${show(value)}`);
+  if (key) fail('unsupported', `${key} is not supported beside an enum or const that lists ${show(value)}`);
   const [least, most] = countsOf(schema, Array.isArray(value) ? 'Items' : 'Properties');
   const { length } = Object.keys(value);
   if (length < least || length > most) return false;

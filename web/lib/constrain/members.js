@@ -1,7 +1,7 @@
 // members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole members
+import { fail } from '../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { explore, statesOf, trimmed } from './machine.js';
-import { refuse } from './refusal.js';
 
 /** @import { Expression } from './expression.js' */
 /** @import { Machine } from './machine.js' */
@@ -19,7 +19,7 @@ const COMMA = -1;
  * @returns {Expression}
  */
 function written(machine, members) {
-  if (!machine) return refuse('unsupported', 'its members need too many states: make its limits smaller');
+  if (!machine) return fail('unsupported', 'its members need too many states: make its limits smaller');
   const space = { rule: 'space' };
   const comma = sequence(space, text(','), { rule: 'gap' });
   const one = (/** @type {number} */ symbol) => (symbol === COMMA ? comma : members[symbol]);
@@ -77,7 +77,7 @@ export function membersOf(members, other, [least, most]) {
   const machine = explore(/** @type {At} */ (['begin', 0, 0]), String, ([what, i, count]) => states[what](i, count));
   const possible = machine && trimmed(machine);
   if (machine && !possible)
-    refuse(
+    fail(
       least > length && other ? 'unsupported' : 'bad-option',
       `its ${length} listed and required properties do not fit minProperties and maxProperties`,
     );
@@ -94,8 +94,8 @@ export function uniqueItems(values, [least, most]) {
   const texts = [...new Set(values.map((value) => JSON.stringify(value)))];
   const { length } = texts;
   if (length > MAX_UNIQUE)
-    refuse('unsupported', `uniqueItems of ${length} values is not supported, only of up to ${MAX_UNIQUE}`);
-  if (least > length) refuse('bad-option', `minItems is ${least}, but there are ${length} different items`);
+    fail('unsupported', `uniqueItems of ${length} values is not supported, only of up to ${MAX_UNIQUE}`);
+  if (least > length) fail('bad-option', `minItems is ${least}, but there are ${length} different items`);
   const machine = explore(
     { used: 0, count: 0, isNext: true },
     ({ used, isNext }) => `${used} ${isNext}`,

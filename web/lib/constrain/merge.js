@@ -1,8 +1,7 @@
 // merge.js - schemas of which a value must fit all, as one schema
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { CHECKED, FURTHER, textsOf } from './keywords.js';
 import { isMultiple } from './number_ranges.js';
-import { refuse } from './refusal.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
 
@@ -52,7 +51,7 @@ function commonTypes(a, b) {
   const types = [...new Set([...a.filter((type) => fits(type, b)), ...b.filter((type) => fits(type, a))])];
   return types.length
     ? types
-    : refuse('bad-option', `no value has both the type ${a.join(' or ')} and the type ${b.join(' or ')}`);
+    : fail('bad-option', `no value has both the type ${a.join(' or ')} and the type ${b.join(' or ')}`);
 }
 
 /**
@@ -65,7 +64,7 @@ function commonMultiple(a, b) {
   if (isMultiple(a, b)) return a;
   if (isMultiple(b, a)) return b;
   if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b))
-    return refuse('unsupported', `multiples of both ${a} and ${b} are not supported, only of whole numbers`);
+    return fail('unsupported', `multiples of both ${a} and ${b} are not supported, only of whole numbers`);
   let [x, y] = [a, b];
   while (y) [x, y] = [y, x % y];
   return (a / x) * b;
@@ -84,7 +83,7 @@ function mergeValues(a, b, out) {
   const texts = others.map((list) => new Set(list.map((/** @type {any} */ value) => JSON.stringify(value))));
   delete out.const;
   out.enum = first.filter((/** @type {any} */ value) => texts.every((set) => set.has(JSON.stringify(value))));
-  if (!out.enum.length) refuse('bad-option', 'no value is in all its lists of values (enum, const)');
+  if (!out.enum.length) fail('bad-option', 'no value is in all its lists of values (enum, const)');
 }
 
 /**
@@ -107,7 +106,7 @@ function mergeProperties(a, b, out) {
     const part = both(...parts);
     if (part !== false) out.properties[name] = part;
     else if (out.required?.includes(name))
-      refuse('bad-option', `${show(name)} is required, but is no property of all its parts`);
+      fail('bad-option', `${show(name)} is required, but is no property of all its parts`);
   }
   // What is left out above is no additional property either.
   if (Object.keys(out.properties).length < names.size) out.additionalProperties = false;

@@ -2,9 +2,9 @@
 //
 // Limits are patterns of digits. Among texts of at most 15 digits this is what a comparison of the numbers gives that
 // JSON.parse reads: two of them are never the same number.
+import { fail } from '../base/errors.js';
 import { intersection, minimized, statesOf, trimmed } from './machine.js';
 import { Alphabet } from './pattern.js';
-import { refuse } from './refusal.js';
 import { machineOf } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
@@ -152,8 +152,7 @@ function multiples({ divisor, places }, symbols) {
  * @returns {Expression | null}
  */
 export function numbers(range) {
-  const tooMany = () =>
-    refuse('unsupported', `multiples of ${range.of} need too many states: use a smaller multipleOf`);
+  const tooMany = () => fail('unsupported', `multiples of ${range.of} need too many states: use a smaller multipleOf`);
   const division = range.of === undefined ? null : divisorOf(range.of);
   if (division && (division.divisor > MAX_DIVISOR || division.places > MAX_DIGITS)) tooMany();
   const patterns = patternsOf(range, range.isInteger ? 0 : (division?.places ?? MAX_DIGITS));

@@ -5,9 +5,8 @@
 // makes a language irregular, or depends on both sides of a place, is refused by its name: references to groups, \b,
 // lookaround, except lookaheads between ^ and the rest of a pattern, each of which is a condition for the whole text. A
 // lazy quantifier accepts the same texts as a greedy one.
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { MAX_POINT, complement } from './expression.js';
-import { refuse } from './refusal.js';
 
 /** @typedef {[number, number][]} Ranges */
 /**
@@ -91,7 +90,7 @@ class Reader {
    * @returns {never}
    */
   refuse(problem, code = 'bad-option') {
-    return refuse(code, `the pattern ${show(this.source)} ${problem} at character ${this.at + 1}`);
+    return fail(code, `the pattern ${show(this.source)} ${problem} at character ${this.at + 1}`);
   }
 
   /** The character here; empty at the end. */

@@ -2,12 +2,11 @@
 //
 // A string with a pattern or a format is written as JSON.stringify writes it: no character is escaped that need not be,
 // and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
-import { show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { formatPatterns } from './formats.js';
 import { counted, intersection, statesOf, trimmed } from './machine.js';
 import { Alphabet, isFound, patternMachine, patternStates } from './pattern.js';
-import { refuse } from './refusal.js';
 import { readPattern } from './regex.js';
 
 /** @import { Expression } from './expression.js' */
@@ -31,7 +30,7 @@ const kept = new Map();
 export function patternsOf(keywords) {
   const patterns = keywords.flatMap(({ pattern, format }) => {
     if (pattern !== undefined && typeof pattern !== 'string')
-      refuse('bad-option', `pattern is ${show(pattern)}, expected a regular expression as text`);
+      fail('bad-option', `pattern is ${show(pattern)}, expected a regular expression as text`);
     const own = format === undefined ? [] : formatPatterns(format);
     return pattern === undefined ? own : [pattern, ...own];
   });
@@ -52,7 +51,7 @@ export function patternString(patterns, least, most, oneOf) {
     const alphabet = new Alphabet();
     const any = machineOf(patterns, alphabet);
     const machine = any && trimmed(counted(any, least, most) ?? together());
-    if (!machine) refuse('bad-option', 'no string fits its pattern, format and length');
+    if (!machine) fail('bad-option', 'no string fits its pattern, format and length');
     return { machine, alphabet };
   };
   const found = kept.get(key) ?? compiled();
@@ -100,7 +99,7 @@ export function machineOf(patterns, alphabet) {
  * @returns {never}
  */
 const tooLarge = (what) =>
-  refuse('unsupported', `${what} needs too many states: make its repetitions or lengths smaller`);
+  fail('unsupported', `${what} needs too many states: make its repetitions or lengths smaller`);
 const together = () => tooLarge('what its patterns, format and length allow together');
 
 /** Short escapes of JSON. */
