@@ -1,7 +1,8 @@
 // convert.js - writes a loaded model as a GGUF file: the commands convert and quantize
-import { open, rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { GlassformerError, Tokenizer, load } from '../index.js';
 import { configOf } from '../estimate.js';
+import { replaceFile } from '../node/node_file.js';
 import { PIECES, SentencePieces } from '../tokenizers/pieces.js';
 import { text, u32 } from './write_gguf.js';
 import { writeModel } from './write_model.js';
@@ -90,35 +91,15 @@ async function weightOf(model, name) {
 }
 
 /**
- * Write the chunks under another name first, so that a failure leaves no part of a file.
+ * Write the file.
  * @param {string} out
  * @param {AsyncIterable<Uint8Array>} chunks
  * @returns {Promise<number>} bytes
  */
-async function writeFile(out, chunks) {
-  const part = `${out}.part`;
-  const unwritable = (/** @type {unknown} */ error) =>
-    /** @type {any} */ (error)?.syscall
-      ? new GlassformerError('storage', `${out} cannot be written: ${/** @type {Error} */ (error).message}`)
-      : error;
-  const file = await open(part, 'w').catch((error) => {
-    throw unwritable(error);
+const writeFile = (out, chunks) =>
+  replaceFile(out, chunks).catch((error) => {
+    throw error?.syscall ? new GlassformerError('storage', `${out} cannot be written: ${error.message}`) : error;
   });
-  let bytes = 0;
-  try {
-    for await (const chunk of chunks) {
-      for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten;
-      bytes += chunk.length;
-    }
-    await file.close();
-    await rename(part, out);
-    return bytes;
-  } catch (error) {
-    await file.close().catch(() => {});
-    await rm(part, { force: true });
-    throw unwritable(error);
-  }
-}
 
 /**
  * Throw when the tokenizer of the file splits a text in another way than the one it was made from.

@@ -1,16 +1,12 @@
 // write_gguf.js - writes the parts of a GGUF of version 3: its header, and numbers as tensor types store them
+import { BLOCKS } from '../base/blocks.js';
+import { TYPES } from '../gguf/gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
 
 /**
  * A value of the metadata with its value type; `of` is the type of the elements of an array.
  * @typedef {{type: number, value: any, of?: number}} Value
  */
-
-/** Numbers of ggml's tensor types. */
-const TYPE = {
-  ...{ F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q5_0: 6, Q5_1: 7, Q8_0: 8, Q2_K: 10, Q3_K: 11, Q4_K: 12, Q5_K: 13, Q6_K: 14 },
-  ...{ IQ4_NL: 20, IQ4_XS: 23, BF16: 30, MXFP4: 39 },
-};
 
 /**
  * What makes a value of a type.
@@ -103,16 +99,9 @@ class ByteWriter {
 }
 
 /**
- * Scalars of a block, and its bytes, of the types that `encode` knows.
- * @type {Partial<Record<keyof typeof TYPE, number[]>>}
- */
-const SIZES = { F32: [1, 4], F16: [1, 2], BF16: [1, 2], Q8_0: [32, 34], Q4_0: [32, 18], Q4_1: [32, 20] };
-
-/**
  * The header of a GGUF file, and the bytes of padding that follow each tensor.
  * @param {Record<string, Value>} meta
- * @param {{name: string, shape: number[], type: keyof typeof TYPE, bytes?: number}[]} tensors  bytes: of its data,
- *   where `encode` does not know the type
+ * @param {{name: string, shape: number[], type: string}[]} tensors  type: as gguf.js names it
  * @param {number} [alignment]  in bytes
  * @returns {{header: Uint8Array, padding: number[]}}
  */
@@ -134,14 +123,14 @@ export function ggufHeader(meta, tensors, alignment = 32) {
     for (const x of value) out.scalar(of, x);
   }
   let offset = 0;
-  const padding = tensors.map(({ name, shape, type, bytes: given }) => {
+  const padding = tensors.map(({ name, shape, type }) => {
     out.text(name);
     out.u32(shape.length);
     for (const n of [...shape].reverse()) out.u64(n);
-    out.u32(TYPE[type]);
+    out.u32(TYPES.indexOf(type));
     out.u64(offset);
-    const [scalars, size] = SIZES[type] ?? [1, 0];
-    const bytes = given ?? (shape.reduce((a, b) => a * b, 1) / scalars) * size;
+    const [scalars, size] = BLOCKS[/** @type {import('../base/blocks.js').Dtype} */ (type.toLowerCase())];
+    const bytes = (shape.reduce((a, b) => a * b, 1) / scalars) * size;
     const end = Math.ceil((offset + bytes) / alignment) * alignment;
     const gap = end - offset - bytes;
     offset = end;
@@ -153,7 +142,7 @@ export function ggufHeader(meta, tensors, alignment = 32) {
 
 /**
  * Scalars as a tensor type stores them. The block types round as ggml's reference does.
- * @param {keyof typeof TYPE} type
+ * @param {string} type
  * @param {Float32Array} x for block types a multiple of 32
  * @returns {Uint8Array}
  */

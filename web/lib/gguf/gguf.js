@@ -30,7 +30,7 @@ const MAX_KEYS = 1 << 16;
 const MAX_TENSORS = 1 << 17;
 
 /** Names of ggml's tensor types by number; '' for numbers that are not used. */
-const TYPES = (
+export const TYPES = (
   'F32 F16 Q4_0 Q4_1   Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K ' +
   'IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S IQ4_XS ' +
   'I8 I16 I32 I64 F64 IQ1_M BF16    TQ1_0 TQ2_0    MXFP4'

@@ -32,6 +32,9 @@ const UNTOLD = ['n_heads', 'norm_eps', 'rope_theta', 'context_length'];
 const OWN_UNTOLD = ['n_heads', 'ffn', 'norm', 'norm_eps', 'position', 'context_length'];
 /** Values with which a family is tried where the caller's are not known yet. */
 const TRIAL = { norm_eps: 1e-5, rope_theta: 1e4, context_length: 1024, ffn: 'relu', norm: 'rmsnorm', position: 'none' };
+/** Fields without which a roster lacks some weights. */
+const EVERY_PART =
+  'final_norm norm_gain embed_norm qk_norm bias_qkv bias_qk_norm bias_attn_out bias_ffn bias_norm bias_head';
 /**
  * A configuration whose roster has every name that a decoder's weights can have. Its sizes mean nothing.
  * @param {number} layers
@@ -44,16 +47,7 @@ const largest = (layers) => ({
   norm_placement: 'sandwich',
   position: 'learned',
   ffn: 'swiglu',
-  final_norm: true,
-  norm_gain: true,
-  embed_norm: true,
-  qk_norm: true,
-  bias_qkv: true,
-  bias_qk_norm: true,
-  bias_attn_out: true,
-  bias_ffn: true,
-  bias_norm: true,
-  bias_head: true,
+  ...Object.fromEntries(EVERY_PART.split(' ').map((field) => [field, true])),
   tie_word_embeddings: false,
 });
 

@@ -1,12 +1,10 @@
 // file_store.js - the store of the option cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
 import { streamChunks } from '../bytes/open_file.js';
-import { openFile } from './node_file.js';
+import { PART, openFile, replaceFile } from './node_file.js';
 import { Sha256 } from '../download/sha256.js';
 
-/** Ending of files that are being written. A process that is killed leaves such a file behind. */
-const PART = '.part';
-/** Age after which such a file is removed. */
+/** Age after which a file is removed that a killed process has left behind. */
 const STALE_MS = 24 * 3600 * 1000;
 
 /**
@@ -67,7 +65,7 @@ export async function fileStore(cacheDir) {
     get: (url, name) => contents(at(url, name)),
     put: async (url, name, bytes) => {
       await (cleaned ??= removeStale(fs, folder));
-      await replaceFile(fs, at(url, name), bytes);
+      await replaceFile(at(url, name), [bytes]);
     },
     remove: (url, name) => fs.rm(at(url, name)),
     earlier: async (url) => {
@@ -109,28 +107,6 @@ async function contents(path) {
     return bytes.subarray(0, size);
   } finally {
     await file.close();
-  }
-}
-
-/**
- * Write a file, which gets its name when it is whole. Of two processes that write it, the last one wins.
- * @param {typeof import('node:fs/promises')} fs
- * @param {string} path
- * @param {Uint8Array} bytes
- */
-async function replaceFile(fs, path, bytes) {
-  const part = `${path}.${crypto.randomUUID()}${PART}`;
-  try {
-    const file = await openFile(part, 'wx');
-    try {
-      for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
-    } finally {
-      await file.close();
-    }
-    await fs.rename(part, path);
-  } catch (error) {
-    await fs.rm(part, { force: true });
-    throw error;
   }
 }
 

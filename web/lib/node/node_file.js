@@ -3,6 +3,9 @@
 // FileHandle (fs/promises) is not used: when a worker thread is terminated, Node closes its file descriptors, but not
 // the one of a FileHandle that is being read at that moment.
 
+/** Ending of files that are being written. */
+export const PART = '.part';
+
 /** @typedef {Awaited<ReturnType<typeof openFile>>} NodeFile */
 
 /**
@@ -52,4 +55,34 @@ export async function openFile(path, flags = 'r') {
      */
     close: () => (closed ??= pending.then(() => fs.closeSync(descriptor))),
   };
+}
+
+/**
+ * Write a file, which gets its name when it is whole. Of two processes that write it, the last one wins.
+ * @param {string} path
+ * @param {Iterable<Uint8Array> | AsyncIterable<Uint8Array>} chunks
+ * @returns {Promise<number>} bytes
+ */
+export async function replaceFile(path, chunks) {
+  const fs = /** @type {typeof import('node:fs/promises')} */ (
+    /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises')
+  );
+  const part = `${path}.${crypto.randomUUID()}${PART}`;
+  let size = 0;
+  try {
+    const file = await openFile(part, 'wx');
+    try {
+      for await (const chunk of chunks) {
+        for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
+        size += chunk.length;
+      }
+    } finally {
+      await file.close();
+    }
+    await fs.rename(part, path);
+    return size;
+  } catch (error) {
+    await fs.rm(part, { force: true });
+    throw error;
+  }
 }
