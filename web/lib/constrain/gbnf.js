@@ -9,6 +9,7 @@
 // begins.
 import { fail, show } from '../base/errors.js';
 import { MAX_NODES, MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
+import { Scanner } from './scanner.js';
 
 /** @import { Expression } from './expression.js' */
 
@@ -25,15 +26,7 @@ const ESCAPES = { n: '\n', r: '\r', t: '\t', '\\': '\\', '"': '"', '[': '[', ']'
 const DIGITS = { x: 2, u: 4, U: 8 };
 
 /** Reads one grammar. */
-class Reader {
-  at = 0;
-  depth = 0;
-
-  /** @param {string} source */
-  constructor(source) {
-    this.source = source;
-  }
-
+class Reader extends Scanner {
   /**
    * @param {string} expected
    * @returns {never}
@@ -44,32 +37,11 @@ class Reader {
     return fail('bad-option', `grammar, line ${line}: found ${found}, expected ${expected}`);
   }
 
-  /**
-   * The match of a pattern here, which is then passed; null without one.
-   * @param {RegExp} pattern  sticky
-   */
-  match(pattern) {
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.source);
-    if (found) this.at = pattern.lastIndex;
-    return found;
-  }
-
-  /**
-   * Whether these characters are here; they are then passed.
-   * @param {string} characters
-   */
-  skip(characters) {
-    if (!this.source.startsWith(characters, this.at)) return false;
-    this.at += characters.length;
-    return true;
-  }
-
   /** Whether a rule begins here: its name and `::=`. */
   get beginsRule() {
     const from = this.at;
     const found = this.match(NAME) && this.match(SPACE) && this.skip('::=');
-    this.at = from;
+    this.back(from);
     return !!found;
   }
 

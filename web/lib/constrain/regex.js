@@ -7,6 +7,7 @@
 // lazy quantifier accepts the same texts as a greedy one.
 import { fail, show } from '../base/errors.js';
 import { MAX_POINT, complement } from './expression.js';
+import { Scanner } from './scanner.js';
 
 /** @typedef {[number, number][]} Ranges */
 /**
@@ -75,15 +76,7 @@ const REFUSED = [
 ];
 
 /** Reads one pattern. */
-class Reader {
-  at = 0;
-  depth = 0;
-
-  /** @param {string} source */
-  constructor(source) {
-    this.source = source;
-  }
-
+class Reader extends Scanner {
   /**
    * @param {string} problem
    * @param {'bad-option' | 'unsupported'} [code]
@@ -96,27 +89,6 @@ class Reader {
   /** The character here; empty at the end. */
   get next() {
     return this.source.charAt(this.at);
-  }
-
-  /**
-   * Whether these characters are here; they are then passed.
-   * @param {string} characters
-   */
-  skip(characters) {
-    if (!this.source.startsWith(characters, this.at)) return false;
-    this.at += characters.length;
-    return true;
-  }
-
-  /**
-   * The match of a pattern here, which is then passed; null without one.
-   * @param {RegExp} pattern  sticky
-   */
-  match(pattern) {
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.source);
-    if (found) this.at = pattern.lastIndex;
-    return found;
   }
 
   /**
@@ -147,7 +119,7 @@ class Reader {
     if (!isNegative && !this.skip('(?=')) return null;
     const inner = this.alternatives();
     if (!this.skip(')')) {
-      this.at = from;
+      this.back(from);
       this.refuse('opens a group that is not closed');
     }
     return { pattern: { all: [{ anchor: 'begin' }, inner] }, isNegative };
@@ -185,18 +157,18 @@ class Reader {
     const from = this.at;
     if (this.skip('(')) {
       if (this.next === '?' && !this.skip('?:') && !this.match(GROUP_NAME)) {
-        this.at = from;
+        this.back(from);
         this.refuse('has a group that is neither (...), (?:...) nor (?<name>...),', 'unsupported');
       }
       const inner = this.alternatives();
       if (this.skip(')')) return inner;
-      this.at = from;
+      this.back(from);
       this.refuse('opens a group that is not closed');
     }
     if (this.skip('[')) return { chars: this.class(from) };
     if (this.skip('.')) return { chars: complement(LINE_BREAKS) };
     if (this.match(COUNTS) || '*+?'.includes(this.next)) {
-      this.at = from;
+      this.back(from);
       this.refuse('has a quantifier that follows nothing repeatable');
     }
     const found = this.character(false);
@@ -221,7 +193,7 @@ class Reader {
     }
     if (!counts) return each;
     if (counts[1] < counts[0]) {
-      this.at = from;
+      this.back(from);
       this.refuse('has a quantifier whose numbers are out of order');
     }
     this.skip('?');
@@ -242,11 +214,11 @@ class Reader {
     while (!this.skip(']')) {
       const begin = this.at;
       if (!this.next) {
-        this.at = from;
+        this.back(from);
         this.refuse('opens a class that is not closed');
       }
       if (this.match(POSIX)) {
-        this.at = begin;
+        this.back(begin);
         this.refuse('has a class of POSIX, which is not supported,', 'unsupported');
       }
       const low = this.character(true);
@@ -258,7 +230,7 @@ class Reader {
       const high = this.character(true);
       if (typeof low === 'number' && typeof high === 'number') {
         if (low > high) {
-          this.at = begin;
+          this.back(begin);
           this.refuse('has a range whose end is before its beginning');
         }
         ranges.push([low, high]);
@@ -282,7 +254,7 @@ class Reader {
     const from = this.at++;
     const found = this.escape(inClass);
     if (found !== null) return found;
-    this.at = from;
+    this.back(from);
     const escape = this.source.slice(from, from + 2);
     return escape === '\\'
       ? this.refuse('ends with a backslash')

@@ -82,14 +82,12 @@ export async function* writeModel(config, weight, { type = 'F32', architecture, 
   const values = valuesFor(config, layout, weight);
   yield header;
   for (const [i, t] of tensors.entries()) {
-    const parts = [];
+    if (t.table) yield encode(t.type, t.table);
     for (const name of t.covers) {
       const data = await values(name);
       const cols = /\.[qk]\.weight$/.test(name) ? config.d_model : 1;
-      parts.push(layout.permute ? rowsForOtherPairs(config, config.rope_pairs, name, data, cols) : data);
+      yield encode(t.type, layout.permute ? rowsForOtherPairs(config, config.rope_pairs, name, data, cols) : data);
     }
-    const data = t.table ?? concatenated(parts);
-    yield encode(t.type, data);
     yield new Uint8Array(padding[i]);
   }
 }
@@ -124,18 +122,6 @@ function typeOf({ name, shape, covers }, type) {
   if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_(norm|inp|rel_b)\.\w+$/.test(name))
     return 'F32';
   return type.startsWith('Q') && /** @type {number} */ (shape.at(-1)) % 32 ? 'F16' : type;
-}
-
-/** @param {Float32Array[]} parts */
-function concatenated(parts) {
-  if (parts.length === 1) return parts[0];
-  const all = new Float32Array(parts.reduce((n, p) => n + p.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 /**

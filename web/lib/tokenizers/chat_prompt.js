@@ -2,7 +2,7 @@
 import { LIMITS, jsonCopy, readValue } from '../base/checks.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import { renderTemplate } from './render_template.js';
-import { callable, checkedTools, contentLength, messagesFor, partsOf } from './tool_calls.js';
+import { callable, checkedTools, contentLength, messagesFor, partsOf, valueOf } from './tool_calls.js';
 
 /** @import { ToolCall, Tools } from './tool_calls.js' */
 /**
@@ -150,16 +150,7 @@ function contentOf({ content, tool_calls: calls }, i) {
 function callOf(call) {
   const { id, function: own = call } = call ?? {};
   let { name, arguments: given } = own ?? {};
-  if (typeof given === 'string') given = jsonOr(given);
+  if (typeof given === 'string') given = valueOf(given, given);
   if (typeof name !== 'string') fail('bad-argument', `tool_calls has ${show(call)}, expected { name, arguments }`);
   return { ...(id !== undefined && { id }), type: 'function', function: { name, arguments: given ?? {} } };
-}
-
-/** @param {string} text */
-function jsonOr(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -131,15 +131,16 @@ export function contentLength({ open }, text) {
 }
 
 /**
- * The value of a JSON text; undefined for other texts.
+ * The value of a JSON text.
  * @param {string} text
+ * @param {string} [other]  for what is no JSON
  * @returns {any}
  */
-function valueOf(text) {
+export function valueOf(text, other) {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    return other;
   }
 }
 
