@@ -214,7 +214,6 @@ async function filesOf(opener, source, what) {
  * lora_alpha / r of a configuration, checked.
  * @param {Record<string, any>} config
  * @param {string} what
- * @returns {number}
  */
 function factorOf(config, what) {
   const { peft_type: type, r, lora_alpha: alpha = r, use_rslora: rooted = false } = config;

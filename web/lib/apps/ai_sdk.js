@@ -127,7 +127,6 @@ function messagesOf(prompt) {
 /**
  * The result of a tool as text.
  * @param {any} output
- * @returns {string}
  */
 function resultOf({ type, value, reason }) {
   if (type === 'execution-denied') return reason ?? 'the call was denied';

@@ -9,7 +9,6 @@ const BACKSLASH = 0x5c;
  * Whether the lists and objects of a JSON text are nested deeper than a limit.
  * @param {Uint8Array} bytes  valid JSON
  * @param {number} limit
- * @returns {boolean}
  */
 function isNestedDeeper(bytes, limit) {
   let depth = 0;

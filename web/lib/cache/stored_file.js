@@ -59,10 +59,7 @@ export class StoredFile {
     return Array.isArray(pieces) && pieces.every((name) => /^\d+-\d+-[0-9a-f]+$/.test(name)) ? value : null;
   }
 
-  /**
-   * The status with which the server said that there is no such file; null where it did not.
-   * @returns {Promise<number | null>}
-   */
+  /** The status with which the server said that there is no such file; null where it did not. */
   async absent() {
     return (await this.#json('absent'))?.status ?? null;
   }

@@ -149,7 +149,6 @@ async function vocabTxt(opener, folder, config, tokenizerConfig) {
 /**
  * The text of a special token in tokenizer_config.json, which is a string, an object with a `content`, or null.
  * @param {any} token
- * @returns {string | undefined}
  */
 function tokenText(token) {
   const text = token === null ? '' : (token?.content ?? token);

@@ -144,7 +144,6 @@ export class OpenedFiles {
   /**
    * The rest of a file, which is then closed.
    * @param {ByteReader} r
-   * @returns {Promise<Uint8Array>}
    */
   async readAll(r) {
     const parts = [];
@@ -163,7 +162,6 @@ export class OpenedFiles {
   /**
    * The content of a JSON file.
    * @param {Bytes} source
-   * @returns {Promise<any>}
    */
   async json(source) {
     const r = await this.reader(this.resolve(source));
@@ -173,7 +171,6 @@ export class OpenedFiles {
   /**
    * The content of a JSON file; null when the file is missing.
    * @param {Bytes | null} source
-   * @returns {Promise<any>}
    */
   async optionalJson(source) {
     const r = await this.optionalReader(source);
@@ -183,7 +180,6 @@ export class OpenedFiles {
   /**
    * The content of a text file; null when the file is missing.
    * @param {Bytes | null} source
-   * @returns {Promise<string | null>}
    */
   async optionalText(source) {
     const r = await this.optionalReader(source);

@@ -62,7 +62,6 @@ export async function converse(model, options, { system, json, quiet }) {
  * @param {Record<string, any>} options
  * @param {boolean} [json]
  * @param {boolean} [quiet]
- * @returns {Promise<string>}
  */
 async function answer(model, messages, options, json, quiet) {
   const steps = model.chat(messages, options);

@@ -172,10 +172,7 @@ async function lab(name, o) {
   await withModel(o, (model, signal) => runLab(name, { ...options, model, signal }, o), file);
 }
 
-/**
- * The same; null where it is a terminal or nothing was connected.
- * @returns {Promise<string | null>}
- */
+/** The same; null where it is a terminal or nothing was connected. */
 async function standardInput() {
   let stat;
   try {

@@ -77,7 +77,6 @@ const NUMBERS = [
 /**
  * @param {string | undefined} text
  * @param {string} name
- * @returns {number | undefined}
  */
 function numeric(text, name) {
   if (text === undefined) return undefined;

@@ -259,7 +259,6 @@ const sameShape = (shape, expected) => {
  * The shape of a tensor in which weights are stacked by rows.
  * @param {number[][]} shapes  of the weights
  * @param {NonNullable<Place['layout']>} layout
- * @returns {number[]}
  */
 function stackedShape(shapes, layout) {
   const rows = shapes.reduce((n, s) => n + s[0], 0);

@@ -59,10 +59,7 @@ export class Combiner {
     this.dialects = dialects;
   }
 
-  /**
-   * @param {string} pointer
-   * @returns {Schema | boolean}
-   */
+  /** @param {string} pointer */
   find(pointer) {
     let part = /** @type {any} */ (this.root);
     for (const key of pointer.split('/').slice(1)) {
@@ -77,7 +74,6 @@ export class Combiner {
   /**
    * The pointer in `$ref`.
    * @param {any} ref
-   * @returns {string}
    */
   target(ref) {
     if (typeof ref !== 'string' || !/^#(\/|$)/.test(ref))
@@ -131,7 +127,6 @@ export class Combiner {
   /**
    * One schema for several, which have keywords only.
    * @param {Schema[]} parts
-   * @returns {Schema}
    */
   together(parts) {
     for (const part of parts) checkKeywords(part);
@@ -142,7 +137,6 @@ export class Combiner {
    * Whether a schema accepts a string.
    * @param {any} schema  may be false
    * @param {string} value
-   * @returns {boolean}
    */
   accepts(schema, value) {
     if (typeof schema === 'boolean') return schema;
@@ -173,7 +167,6 @@ export class Combiner {
    * @param {any} a
    * @param {any} b
    * @param {number} [depth]
-   * @returns {boolean}
    */
   disjoint(a, b, depth = 0) {
     const [left, right] = [a, b].map((schema) => this.flat(schema));
@@ -195,7 +188,6 @@ export class Combiner {
    * @param {Schema} x
    * @param {Schema} y
    * @param {number} depth
-   * @returns {boolean}
    */
   exclude(x, y, depth) {
     const [some, others] = [valuesOf(x), valuesOf(y)];

@@ -50,7 +50,6 @@ export class Dialects {
   /**
    * A schema in supported keywords only. Their values are not checked.
    * @param {Schema} given
-   * @returns {Schema}
    */
   plain(given) {
     const known = this.#known.get(given);
@@ -100,7 +99,6 @@ export class Dialects {
 /**
  * The keywords of older drafts and of OpenAPI, as newer ones.
  * @param {Schema} schema  changed
- * @returns {Schema}
  */
 function modern(schema) {
   if (Array.isArray(schema.items)) {

@@ -97,7 +97,6 @@ class Reader extends Scanner {
   /**
    * An item with the repetition that follows it.
    * @param {Expression} item
-   * @returns {Expression}
    */
   repeated(item) {
     for (let n = 0; ; n++) {

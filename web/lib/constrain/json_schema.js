@@ -84,7 +84,6 @@ const SHARED = [
  * @param {Expression} item
  * @param {number} least
  * @param {number} most
- * @returns {Expression}
  */
 function list(open, close, item, least, most) {
   const space = rule('space');
@@ -138,7 +137,6 @@ class Compiler {
   /**
    * @param {any} schema
    * @param {string} at  where it is, for messages
-   * @returns {Expression}
    */
   compile(schema, at) {
     if (schema === true) return rule('value');
@@ -155,7 +153,6 @@ class Compiler {
   /**
    * @param {Schema} schema
    * @param {string} at
-   * @returns {Expression}
    */
   expression(schema, at) {
     const [key, ...others] = Object.keys(schema);
@@ -172,7 +169,6 @@ class Compiler {
    * A schema whose keywords are neither references nor other schemas for the same value.
    * @param {Schema} schema
    * @param {string} at
-   * @returns {Expression}
    */
   keywords(schema, at) {
     checkKeywords(schema);
@@ -190,7 +186,6 @@ class Compiler {
    * A schema with references or other schemas for the same value beside its keywords.
    * @param {Schema} schema
    * @param {string} at
-   * @returns {Expression}
    */
   combined(schema, at) {
     const parts = this.#combiner.flat(schema);
@@ -233,7 +228,6 @@ class Compiler {
    * @param {string} type
    * @param {Schema} schema
    * @param {string} at
-   * @returns {Expression}
    */
   ofType(type, schema, at) {
     if (type === 'string') return this.string(schema);
@@ -242,10 +236,7 @@ class Compiler {
     return type === 'object' ? this.object(schema, at) : this.array(schema, at);
   }
 
-  /**
-   * @param {import('./number_ranges.js').Range} range
-   * @returns {Expression}
-   */
+  /** @param {import('./number_ranges.js').Range} range */
   number(range) {
     const type = range.isInteger ? 'integer' : 'number';
     if (range.low === -Infinity && range.high === Infinity && range.of === undefined) return rule(type);
@@ -253,10 +244,7 @@ class Compiler {
     return numbers(range) ?? fail('bad-option', `there is no ${type} of at most 15 digits that fits its limits`);
   }
 
-  /**
-   * @param {Schema} schema
-   * @returns {Expression}
-   */
+  /** @param {Schema} schema */
   string(schema) {
     const [least, most] = countsOf(schema, 'Length');
     const patterns = patternsOf(textsOf(schema));
@@ -268,7 +256,6 @@ class Compiler {
   /**
    * One character of these, with its escape. Sets with characters of several bytes are rules.
    * @param {[number, number][]} ranges
-   * @returns {Expression}
    */
   characters(ranges) {
     const written = writtenChars(ranges);
@@ -285,7 +272,6 @@ class Compiler {
   /**
    * @param {Schema} schema
    * @param {string} at
-   * @returns {Expression}
    */
   array({ prefixItems = [], items = true, ...counts }, at) {
     let [least, most] = countsOf(counts, 'Items');
@@ -320,7 +306,6 @@ class Compiler {
   /**
    * @param {Schema} schema
    * @param {string} at
-   * @returns {Expression}
    */
   object({ properties = {}, required = [], additionalProperties: given, propertyNames = true, ...limits }, at) {
     const others = given ?? true;
@@ -358,7 +343,6 @@ class Compiler {
    * @param {any} propertyNames  a schema of them
    * @param {string[]} listed
    * @param {string} at
-   * @returns {Expression}
    */
   otherNames(propertyNames, listed, at) {
     const others = listed.length ? [{ pattern: otherThan(listed) }] : [];

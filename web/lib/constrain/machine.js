@@ -80,7 +80,6 @@ export function intersection(a, b) {
 /**
  * Most symbols of a text; Infinity: it has no end, or some states follow each other in a circle without reading.
  * @param {Machine} machine  trimmed
- * @returns {number}
  */
 function longest(machine) {
   const before = new Uint32Array(machine.length); // edges to each state from states that were not visited

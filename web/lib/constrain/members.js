@@ -16,7 +16,6 @@ const COMMA = -1;
  * A machine whose symbols are members and commas, as an expression.
  * @param {Machine | null} machine
  * @param {Expression[]} members
- * @returns {Expression}
  */
 function written(machine, members) {
   if (!machine) return fail('unsupported', 'its members need too many states: make its limits smaller');

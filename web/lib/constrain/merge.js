@@ -33,7 +33,6 @@ export function merged(a, b) {
 /**
  * A schema for values that fit several.
  * @param {any[]} schemas
- * @returns {any}
  */
 function both(...schemas) {
   if (schemas.includes(false)) return false;
@@ -58,7 +57,6 @@ function commonTypes(a, b) {
  * The least common multiple of two numbers, of which one is a multiple of the other or both are whole.
  * @param {number} a
  * @param {number} b
- * @returns {number}
  */
 function commonMultiple(a, b) {
   if (isMultiple(a, b)) return a;

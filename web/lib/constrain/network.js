@@ -78,7 +78,6 @@ class Compiler {
   /**
    * An expression that is copied several times is a rule of its own, and its copies are calls.
    * @param {{each: Expression, least: number, most: number}} e
-   * @returns {Expression}
    */
   each({ each, least, most }) {
     if ('rule' in each || Math.max(least, Number.isFinite(most) ? most : 0) <= 1) return each;

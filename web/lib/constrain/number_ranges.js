@@ -71,7 +71,6 @@ const ANY = '[\\d.]*';
  * @param {number} limit
  * @param {boolean} isAbove
  * @param {boolean} excluded  whether the limit is no such number itself
- * @returns {string | null}
  */
 function beside(limit, isAbove, excluded) {
   const { whole, fraction: exact } = decimal(Math.min(limit, LARGEST + 1));
@@ -99,7 +98,6 @@ function beside(limit, isAbove, excluded) {
  * The patterns that the texts of a range have all; null: there are none. -0 is not a number here.
  * @param {Range} range
  * @param {number} places  most digits behind the point
- * @returns {string[] | null}
  */
 function patternsOf({ low, high, aboveLow, belowHigh }, places) {
   const isNegative = low < 0;

@@ -43,7 +43,6 @@ export class Alphabet {
   /**
    * The number of a set.
    * @param {Ranges} ranges
-   * @returns {number}
    */
   set(ranges) {
     const given = this.#given.get(ranges);

@@ -290,7 +290,6 @@ class Reader extends Scanner {
   /**
    * The code point of \x or \u; a pair of surrogates is one.
    * @param {'x' | 'u'} kind
-   * @returns {number | null}
    */
   hexadecimal(kind) {
     const digits = this.match(DIGITS[kind]) ?? (kind === 'u' ? this.match(DIGITS['u{']) : null);

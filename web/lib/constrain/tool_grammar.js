@@ -14,7 +14,6 @@ import { schemaGrammar } from './json_schema.js';
 /**
  * Any character but these.
  * @param {string} own
- * @returns {Expression}
  */
 const except = (own) => ({
   chars: complement(
@@ -28,7 +27,6 @@ const except = (own) => ({
 /**
  * A text that may also be a special token.
  * @param {string} value
- * @returns {Expression}
  */
 const marker = (value) => choice(text(value), { special: value });
 

@@ -47,10 +47,7 @@ function split(low, high, out) {
   out.push(first.map((byte, i) => [byte, last[i]]));
 }
 
-/**
- * @param {number} point
- * @returns {number[]}
- */
+/** @param {number} point */
 function bytesOf(point) {
   if (point < 0x80) return [point];
   const rest = [0x80 | (point & 63)];

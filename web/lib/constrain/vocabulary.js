@@ -59,7 +59,6 @@ function entriesOf({ vocab, texts }) {
 /**
  * The id of the token for unknown characters, which is no text; -1 without one.
  * @param {Record<string, any>} model
- * @returns {number}
  */
 const unknownOf = ({ unk, unk_id: id, unk_token: token, vocab }) => unk ?? id ?? vocab?.[token] ?? -1;
 

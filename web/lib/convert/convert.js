@@ -67,7 +67,6 @@ const startOf = ({ config, special: { bos } }) =>
 /**
  * The metadata of a model's vocabulary. What an encoder-decoder calls its first token begins its targets only.
  * @param {import('../index.js').Model} model
- * @returns {Promise<Record<string, any>>}
  */
 async function vocabularyOf({ tokenizer, special, config, chatTemplate }) {
   if (!tokenizer) return {};

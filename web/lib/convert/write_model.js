@@ -222,7 +222,6 @@ const SCALING = {
 /**
  * The fields of a configuration that have an effect.
  * @param {Config} c
- * @returns {Record<string, any>}
  */
 function effective(c) {
   /** @type {Record<string, any>} */

@@ -254,7 +254,6 @@ function byteLevel(json) {
 /**
  * The split patterns of one step.
  * @param {Json | null} step
- * @returns {string[]}
  */
 function patternsOf(step) {
   if (step?.type === 'Split' && step.behavior === 'Isolated' && !step.invert && step.pattern?.Regex)

@@ -138,7 +138,6 @@ function checkKeys(m, arch, meta) {
  * Components of a head that are rotated.
  * @param {Metadata} m
  * @param {string} arch
- * @returns {number}
  */
 const rotaryOf = (m, arch) =>
   ARCHITECTURES[arch].fields.position === 'rope' ? m.number('rope.dimension_count', m.dHead) : m.dHead;
@@ -148,7 +147,6 @@ const rotaryOf = (m, arch) =>
  * @param {Metadata} m
  * @param {string} arch
  * @param {Record<string, any> | null} scaling  as for ggufModel
- * @returns {Record<string, any>}
  */
 function configuration(m, arch, scaling) {
   const { fields } = ARCHITECTURES[arch];
@@ -189,7 +187,6 @@ function configuration(m, arch, scaling) {
  * The token before the first one of every target: T5 takes that of padding.
  * @param {Metadata} m
  * @param {Map<string, Value>} meta
- * @returns {number}
  */
 function startToken(m, meta) {
   const padding = /** @type {any} */ (meta.get('tokenizer.ggml.padding_token_id') ?? 0);
