@@ -3,7 +3,7 @@ import { fail, show } from '../base/errors.js';
 import { isNothing } from './dialects.js';
 import { checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';
-import { inPart } from './place.js';
+import { inPart } from './schema_place.js';
 
 /** @typedef {Record<string, any>} Schema */
 

@@ -24,7 +24,7 @@ import {
 } from './keywords.js';
 import { membersOf, uniqueItems } from './members.js';
 import { LARGEST, numbers } from './number_ranges.js';
-import { inPart } from './place.js';
+import { inPart } from './schema_place.js';
 import { patternString, patternsOf, writtenChars } from './strings.js';
 
 /** @import { Expression } from './expression.js' */
