@@ -173,7 +173,7 @@ pageTest('a norm shows one vector on its way, an activation its curve with the n
   await accessible(page, 'the norm', '.play');
   await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
   await says(page, '.play .hint', new RegExp(`of ${dFf} neurons get a number above zero`));
-  await page.locator('.play .curves circle').waitFor({ state: 'attached' });
+  await page.locator('.play .curves circle').first().waitFor({ state: 'attached' });
   await accessible(page, 'the curve', '.play');
 });
 
