@@ -2,6 +2,7 @@
 // is, the likeliest next tokens. Layout: web/draw/anatomy_*.js
 import { KEYS, BARS } from '../../../../draw/anatomy.js';
 import { shade } from '../../../../draw/heatmap.js';
+import { hasTwoStacks } from '../../../state/architecture.js';
 import { following } from '../../../state/next_token.js';
 import { label, percent } from '../../../text/format.js';
 import { wordOf } from '../../write/candidates.js';
@@ -97,14 +98,14 @@ function patternOf(s, layer, first, count) {
 
 /** The same of cross-attention; from: position of the first key.
  * @param {Shown} s @param {number} layer @param {number} first @param {number} count */
-function crossOf(s, layer, first, count) {
-  const rows = s.attention.otherPatterns?.cross;
-  if (s.run.model?.config.kind !== 'encoder_decoder') return null;
-  const length = s.text.sourceTokens.length;
-  const from = Math.max(0, length - KEYS);
+function crossOf({ run, attention, text }, layer, first, count) {
+  if (!hasTwoStacks(run.model?.config ?? {})) return null;
+  const { length } = text.sourceTokens,
+    keys = Math.min(KEYS, length),
+    from = length - keys;
   const dots = Array.from({ length: count }, (_, q) => {
-    const weights = rows?.row(layer, s.attention.head.head, first + q);
-    return Array.from({ length: Math.min(KEYS, length) }, (_, k) => opacity(weights?.[from + k] ?? 0));
+    const weights = attention.otherPatterns?.cross?.row(layer, attention.head.head, first + q);
+    return Array.from({ length: keys }, (__, k) => opacity(weights?.[from + k] ?? 0));
   });
   return { from, dots };
 }

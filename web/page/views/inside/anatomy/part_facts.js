@@ -79,12 +79,11 @@ function weightFacts({ name, lane, index }, s, frame) {
 
 /** The head's scores: of one token that may follow, or of the likeliest. @param {Part} part @param {Shown} s @returns {Facts} */
 function nextFacts({ index }, s) {
-  const candidate = following(s, index + 1)?.candidates[index];
+  const candidate = candidateAt(s, index);
   const of = CARD.after(quotedAt(s.text.tokens, s.text.cursor));
   if (!candidate) return { of, value: '', cell: null };
-  const word = quoted({ id: candidate.id, text: candidate.text || s.text.words.get(candidate.id) || '' });
   return {
-    of: `${word} ${of}`,
+    of: `${quoted(candidate)} ${of}`,
     value: CARD.next(candidate.model, candidate.logit),
     cell: { at: 'logits', position: s.text.cursor, index: candidate.id },
   };
@@ -116,5 +115,5 @@ export function factsOf(part, s, frame, { at, tensor }) {
 /** The word that a press on a next token continues with. @param {Shown} s @param {number} index */
 export function candidateAt(s, index) {
   const candidate = following(s, index + 1)?.candidates[index];
-  return candidate && { id: candidate.id, text: candidate.text || s.text.words.get(candidate.id) || '' };
+  return candidate && { ...candidate, text: candidate.text || s.text.words.get(candidate.id) || '' };
 }
