@@ -3,9 +3,8 @@ import { Rate } from '../base/clock.js';
 import { Trainer } from './trainer.js';
 import { LoraTrainer } from './lora_trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
-import { help } from '../engine/thread.js';
 import { openPool } from '../engine/threads.js';
-import { listen, port, post, postError, watched } from '../worker/port.js';
+import { engine, listen, port, post, postError, watched } from '../worker/port.js';
 import { camelConfig } from '../config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { parameterTable } from '../config/roster.js';
@@ -328,23 +327,9 @@ function checkTokenIds(callerJson, trainerJson) {
     );
 }
 
-/**
- * Receives the compiled binary, which is posted in a message of its own.
- * @type {(module: WebAssembly.Module) => void}
- */
-let deliver;
-/** @type {Promise<WebAssembly.Module>} */
-const engine = new Promise((resolve) => {
-  deliver = resolve;
-});
-
-listen(async (data) => {
-  if (data.help) return help(data.help);
-  if (data.engine) return deliver(data.engine);
-  const { id, method, args } = data;
+listen(async ({ id, method, args }) => {
   try {
-    const value = await /** @type {any} */ (calls)[method](...args);
-    post({ id, value });
+    post({ id, value: await /** @type {any} */ (calls)[method](...args) });
   } catch (error) {
     postError(id, error);
   }

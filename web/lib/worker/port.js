@@ -1,6 +1,7 @@
 // port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and
 // for Node's threads
 import { packError } from '../base/failure.js';
+import { help } from '../engine/thread.js';
 
 const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
 
@@ -26,12 +27,22 @@ export let watched;
  */
 export let greeting;
 
+/** @type {(module: WebAssembly.Module) => void} */
+let deliver;
+/** The compiled binary, which is posted in a message of its own. @type {Promise<WebAssembly.Module>} */
+export const engine = new Promise((resolve) => {
+  deliver = resolve;
+});
+
 /**
- * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js).
- * @param {(data: any) => void} receive
+ * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js); a helper thread gets
+ * `{ help }` instead of calls.
+ * @param {(data: any) => void} receive  gets the calls
  */
 export function listen(receive) {
   port.onmessage = (/** @type {{data: any}} */ { data }) => {
+    if (data.help) return help(data.help);
+    if (data.engine) return deliver(data.engine);
     if (!data.hello) return receive(data);
     if (greeting) return; // a caller's worker is greeted several times
     greeting = data;

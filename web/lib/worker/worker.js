@@ -1,8 +1,7 @@
 // worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
 import { createModel, loadModel } from '../run/load_model.js';
 import { prefetchedFetch, relayedFetch, relayedRename } from './relay.js';
-import { listen, port, post, postError, watched } from './port.js';
-import { help } from '../engine/thread.js';
+import { engine, listen, port, post, postError, watched } from './port.js';
 
 /** Steps are collected for this time, less than a frame: a message takes longer than a token of a small model. */
 const POST_MS = 12;
@@ -10,23 +9,15 @@ const POST_MS = 12;
 /** @type {import('../run/loaded_model.js').LoadedModel | null} */
 let model = null;
 /**
- * A call that has not ended. credit: steps that may still be posted; wake: called when it grows; deliver: called with
- * the compiled binary.
- * @typedef {object} Call
- * @property {AbortController} controller
- * @property {number} credit
- * @property {() => void} wake
- * @property {(engine: WebAssembly.Module) => void} deliver
+ * The calls that have not ended. credit: steps that may still be posted; wake: called when it grows.
+ * @type {Map<number, {controller: AbortController, credit: number, wake: () => void}>}
  */
-/** @type {Map<number, Call>} */
 const running = new Map();
 
 listen(async (data) => {
-  if (data.help) return help(data.help);
-  const { id, method, args, hooks, abort, addedCredit, stream, engine, credit = 0 } = data;
+  const { id, method, args, hooks, abort, addedCredit, stream, credit = 0 } = data;
   const known = running.get(id);
   if (abort) return known?.controller.abort();
-  if (engine) return known?.deliver(engine);
   if (addedCredit) {
     if (known) {
       known.credit += addedCredit;
@@ -35,11 +26,11 @@ listen(async (data) => {
     return;
   }
   const controller = new AbortController();
-  const call = { controller, credit, wake: () => {}, deliver: (/** @type {WebAssembly.Module} */ _) => {} };
+  const call = { controller, credit, wake: () => {} };
   running.set(id, call);
   try {
     if (stream) await streamSteps(id, call, args);
-    else if (method === 'load' || method === 'create') await open(id, call, method, args, hooks);
+    else if (method === 'load' || method === 'create') await open(id, controller.signal, method, args, hooks);
     else await answer(id, method, args, controller.signal);
   } catch (error) {
     postError(id, error, controller.signal.aborted);
@@ -57,20 +48,18 @@ function requireModel() {
 /**
  * Load or create the model.
  * @param {number} id
- * @param {Call} call
+ * @param {AbortSignal} signal
  * @param {'load'|'create'} method
  * @param {any[]} args
  * @param {{onProgress?: boolean, fetch?: boolean, rename?: boolean, helper?: string,
  *   prefetched?: {url: string, port: MessagePort}}} hooks
  */
-async function open(id, call, method, args, hooks) {
+async function open(id, signal, method, args, hooks) {
   const send = (/** @type {object} */ message, /** @type {Transferable[]} */ transfer) =>
     port.postMessage({ id, ...message }, transfer);
   model = await (method === 'load' ? loadModel : createModel)(args[0], args[1], {
-    signal: call.controller.signal,
-    engine: new Promise((resolve) => {
-      call.deliver = resolve;
-    }),
+    signal,
+    engine,
     helper: hooks.helper,
     prefetchedFetch: hooks.prefetched && prefetchedFetch(hooks.prefetched),
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
