@@ -1,7 +1,7 @@
 // beams.js - beam search
 import { perSecond } from '../base/clock.js';
 import { StepBuffer } from '../run/generate.js';
-import { advanceAll } from '../run/advance.js';
+import { advanceAll } from '../run/batch.js';
 import { Yielder } from '../base/event_loop.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */

@@ -64,8 +64,7 @@ async function write(model, { text, iso }, edits = []) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ model: given, seed = 1, size, change }) {
-  const model = /** @type {Model} */ (given);
+async function* run({ model, seed, size, change }) {
   const [dates, hidden] = [size === 'short' ? 10 : DATES, change - 1];
   const heads = zeros(model.config.nLayers, model.config.nHeads);
   const names = ranked(heads).map(({ layer, head }) => `${layer}.${head}`);

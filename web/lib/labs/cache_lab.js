@@ -123,8 +123,7 @@ async function* misplace(model, ids, n) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ model: given, size, change }) {
-  const model = /** @type {Model} */ (given);
+async function* run({ model, size, change }) {
   const n = size === 'short' ? 20 : change;
   const { texts, apart, times } = yield* generateTwice(model, await model.encode(PROMPT), n);
   const [ids, cached] = texts;

@@ -1,8 +1,8 @@
 // fill_lab.js - masked tokens: an encoder fills blanks from both sides, and compares sentences
-import { byLayer, claimRows, curvesOf, largest, mean } from './measures.js';
+import { byLayer, claimRows, curvesOf, indexOfLargest, largest, mean } from './measures.js';
 
 /** @import { Model, Tensor } from '../index.js' */
-/** @import { Figure, Lab, LabOptions, LabOutcome, LabReport } from './labs.js' */
+/** @import { Figure, Lab } from './labs.js' */
 /**
  * What a blank gave. ranks: of the right token after each layer, from 1; right: with both sides, the left, the right.
  * @typedef {{token: number, ranks: number[], right: boolean[]}} Blank
@@ -42,7 +42,6 @@ const WAYS = ['both sides', 'left side', 'right side'];
 const DEPTH = { name: 'layer', unit: '' };
 const RANK = { name: 'mean rank of the right token', unit: '', log: true };
 
-const best = (/** @type {ArrayLike<number>} */ list) => Array.from(list).indexOf(largest(list));
 const percent = (/** @type {ArrayLike<any>} */ list) => Math.round(100 * mean(Array.from(list, Number)));
 
 /**
@@ -57,7 +56,7 @@ async function fill(model, ids, at, token) {
   const said = [];
   for (const [way, side] of sides.entries()) {
     const { data } = (await model.forward(side, { logits: [way === 2 ? 1 : at] })).logits;
-    said.push(best(data));
+    said.push(indexOfLargest(data));
   }
   const lens = await model.logitLens(ids, { top: model.config.vocabSize, position: at });
   const ranks = lens.map(([row]) => 1 + row.findIndex(({ id }) => id === token));
@@ -99,15 +98,15 @@ async function paraphrases(model, n) {
     { ...matrix, rows: { name: 'first sentence', labels } },
     { id: 'pairs', kind: 'texts', title: 'The sentences', texts },
   ];
-  return { figures, n, found: [states, words].map((table) => table.filter((row, i) => best(row) === i).length) };
+  return {
+    figures,
+    n,
+    found: [states, words].map((table) => table.filter((row, i) => indexOfLargest(row) === i).length),
+  };
 }
 
-/**
- * @param {LabOptions & {change: number}} options
- * @returns {AsyncGenerator<LabReport, LabOutcome, void>}
- */
-async function* run({ model: given, size, change }) {
-  const model = /** @type {Model} */ (given);
+/** @type {Lab['run']} */
+async function* run({ model, size, change }) {
   const [mask] = await model.encode('[MASK]', { addSpecialTokens: false });
   const stories = size === 'short' ? [STORIES[0].slice(0, 60)] : STORIES;
   /** @type {Blank[]} */

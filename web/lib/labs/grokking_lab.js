@@ -188,9 +188,8 @@ const spectrum = (all, p) => {
 };
 
 /** @type {Lab['run']} */
-async function* run({ model: given, seed = 1, size, change, signal }) {
-  const model = /** @type {Model} */ (given),
-    p = model.config.vocabSize - 1;
+async function* run({ model, seed, size, change, signal }) {
+  const p = model.config.vocabSize - 1;
   const all = await frequencies(model, p),
     keys = all.slice(0, KEYS);
   yield { progress: 0, doing: 'frequencies of the embedding', figures: [spectrum(all, p)] };

@@ -194,7 +194,7 @@ async function findings(model, [history, single], sequences, steps) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ seed = 1, size, change: heads, signal }) {
+async function* run({ seed, size, change: heads, signal }) {
   const steps = size === 'short' ? 2 * EVERY : STEPS;
   const random = randomIntegers(seed);
   const sequences = Array.from({ length: 8 }, () => repeating(random, COPY, 2 * COPY + 1).ids);

@@ -171,8 +171,7 @@ function findings(sums, bases, copying, left) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ model: given, seed = 1, size, change }) {
-  const model = /** @type {Model} */ (given);
+async function* run({ model, seed, size, change }) {
   const { nLayers, nHeads } = model.config;
   const pairs = await pairsOf(model, size === 'short' ? 4 : change, seed);
   const perHead = () => zeros(nLayers, nHeads);

@@ -14,8 +14,9 @@ import { GlassformerError } from '../index.js';
  * @property {string} refutes    what would refute the claim
  * @property {string | null} model  the file in `weights/` that `run` measures; null: the lab trains its own
  * @property {Change} change     the one thing that a visitor can change
- * @property {(options: LabOptions & {change: number}) => AsyncGenerator<LabReport, LabOutcome, void>} run
+ * @property {(options: RunOptions) => AsyncGenerator<LabReport, LabOutcome, void>} run  model: of a lab that names one
  */
+/** @typedef {Required<Omit<LabOptions, 'signal'>> & {signal?: AbortSignal}} RunOptions */
 /** @typedef {{title: string, values: number[], default: number}} Change what a run is given as `change` */
 /**
  * @typedef {object} LabOptions
@@ -121,7 +122,8 @@ export async function* runLab(name, { model, seed = 1, size = 'full', change, si
     throw new GlassformerError('bad-option', `the lab ${name} needs the option model, loaded from ${lab.model}`);
   if (change !== undefined && !lab.change.values.includes(change))
     throw new GlassformerError('bad-option', `change is ${change}, expected one of ${lab.change.values.join(', ')}`);
-  const run = lab.run({ model, seed, size, change: change ?? lab.change.default, signal });
+  const options = { seed, size, change: change ?? lab.change.default, signal };
+  const run = lab.run({ ...options, model: /** @type {Model} */ (model) });
   let ms = 0;
   try {
     for (;;) {

@@ -42,7 +42,7 @@ async function byLength(model, most, lists, seed) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ seed = 1, size, change: longest, signal }) {
+async function* run({ seed, size, change: longest, signal }) {
   const [lists, steps] = size === 'short' ? [5, EVERY] : [LISTS, STEPS];
   const config = { ...SIZES, context_length: 4 * longest };
   const asked = WAYS.map(([position, name]) => ({

@@ -54,7 +54,7 @@ async function gradientsAtStart(place, layers, sequences, seed) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ seed = 1, size, change: lr, signal }) {
+async function* run({ seed, size, change: lr, signal }) {
   const [sequences, steps] = size === 'short' ? [1, EVERY] : [16, STEPS];
   const random = randomIntegers(seed);
   const measured = Array.from({ length: sequences }, () => sortingOf(random, LENGTH).ids);

@@ -52,8 +52,7 @@ async function shares(model, ids) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ model: given, seed = 1, size, change, signal }) {
-  const model = /** @type {Model} */ (given);
+async function* run({ model, seed, size, change, signal }) {
   const [window, texts] = size === 'short' ? [16, 1] : [change, TEXTS];
   const n = window * CONTEXTS;
   const bins = Array.from({ length: n / BIN }, (_, i) => i * BIN);

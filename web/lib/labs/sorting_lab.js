@@ -68,8 +68,7 @@ async function measure(model, sorting) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ model: given, seed = 1, size, change: n, signal }) {
-  const model = /** @type {Model} */ (given);
+async function* run({ model, seed, size, change: n, signal }) {
   const [lists, steps] = size === 'short' ? [20, 2 * EVERY] : [LISTS, STEPS];
   const random = randomIntegers(seed);
   /** @type {number[][]} */

@@ -39,9 +39,9 @@ async function* written(model, n, seed, signal) {
 }
 
 /** @type {Lab['run']} */
-async function* run({ model, seed = 1, size, change: d_model, signal }) {
+async function* run({ model, seed, size, change: d_model, signal }) {
   const [stories, steps] = size === 'short' ? [24, EVERY] : [STORIES, STEPS];
-  const text = yield* written(/** @type {Model} */ (model), stories, seed, signal);
+  const text = yield* written(model, stories, seed, signal);
   const options = { steps, seed, signal, vocabSize: 320, batchTokens: 1024, validation: 0.1, validateEvery: EVERY };
   const sizes = { d_model, n_layers: 2, n_heads: 4, context_length: 64 };
   const asked = WAYS.map(([name, ffn, times, tie_word_embeddings]) => ({

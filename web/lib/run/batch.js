@@ -1,7 +1,6 @@
 // batch.js - generates several texts in one call
 import { perSecond } from '../base/clock.js';
 import { Generation } from './generate.js';
-import { advanceAll } from './advance.js';
 import { Yielder } from '../base/event_loop.js';
 import { optionsPerSequence } from '../input/sources.js';
 
@@ -81,5 +80,26 @@ async function* sampleTogether(model, prompts, options, signal) {
     return generations.map((generation) => generation.summary());
   } finally {
     for (const generation of generations) generation.sequence.close();
+  }
+}
+
+/**
+ * Run the last token of each sequence. Sequences without captures and edits share one pass over the weights.
+ * @param {LoadedModel} model
+ * @param {import('./sequence.js').Sequence[]} sequences
+ * @param {number[][]} lists  all tokens of each sequence, including the one to run
+ */
+export function advanceAll(model, sequences, lists) {
+  const groupSize = model.config.causal && sequences.every((r) => r.unobserved) ? model.engine.schema.chunk : 1;
+  for (let at = 0; at < sequences.length; at += groupSize) {
+    const group = sequences.slice(at, at + groupSize);
+    if (group.length === 1) group[0].advance(lists[at]);
+    else {
+      model.engine.evalAll(
+        group.map((r) => r.session),
+        lists.slice(at, at + groupSize).map((ids) => ids[ids.length - 1]),
+      );
+      for (const sequence of group) sequence.afterSharedPass();
+    }
   }
 }
