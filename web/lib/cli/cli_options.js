@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { defaultCacheDir } from '../node/file_store.js';
 import { GlassformerError, PRESETS } from '../index.js';
 
-export const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
+export const HELP = `\
+usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
        glassformer --chat [options] [PROMPT]  answer a message; without PROMPT each line of standard input
        glassformer embed [options] [TEXT...]  vectors of texts as JSON lines; without TEXT each line of standard input
        glassformer count [--json] CONFIG      parameters of a config.json, of a checkpoint or of a preset
