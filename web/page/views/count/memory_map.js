@@ -62,9 +62,9 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
     more: moreOf(model.parameters.rows, actual('weights') - model.parameters.bytes),
     pieces: piecesOf(memory.regions, filled),
     rows: [
-      { name: say`Weights`, predicted: int(model.parameters.bytes), actual: actual('weights') },
-      { name: say`kv cache of ${filled.words}`, predicted: int(filled.bytes), actual: actual('kv cache') },
-      { name: say`All of it`, predicted: '', actual: memory.totalBytes },
+      [say`Weights`, int(model.parameters.bytes), int(actual('weights'))],
+      [say`kv cache of ${filled.words}`, int(filled.bytes), actual('kv cache') ? int(actual('kv cache')) : say`not open`],
+      [say`All of it`, '', int(memory.totalBytes)],
     ],
   };
 }

@@ -19,12 +19,10 @@ export function byPosition(costAt, contextLength) {
   const positions = [...ROUND.filter((p) => p < contextLength).slice(-4), contextLength];
   return positions.map((position) => {
     const { flopsPerToken, kvBytes } = costAt(position);
-    return {
-      position: position === contextLength ? `${int(position)}, the end` : int(position),
-      flops: si(flopsPerToken),
-      attention: percent((flopsPerToken - withoutKeys) / flopsPerToken),
-      kv: bytes(kvBytes),
-    };
+    return [
+      position === contextLength ? `${int(position)}, the end` : int(position),
+      ...[si(flopsPerToken), percent((flopsPerToken - withoutKeys) / flopsPerToken), bytes(kvBytes)],
+    ];
   });
 }
 
