@@ -10,10 +10,8 @@
 //   - New heads, d_ff units and layers have no effect: new columns of o and down are zero.
 // Weights that read new dimensions keep LARGE's random values, so they get gradients from the first step. Tokens are
 // matched by their text; the embedding of a token that SMALL lacks is the mean of the tokens that spell it in SMALL.
-import { readFile, writeFile } from 'node:fs/promises';
-import { ByteReader } from '../web/lib/bytes/bytes.js';
-import { readGguf } from '../web/lib/gguf/gguf.js';
-import { fromHalf } from '../web/lib/bytes/half.js';
+import { writeFile } from 'node:fs/promises';
+import { openGguf } from './gguf_file.js';
 
 const [smallFile, largeFile] = process.argv.slice(2);
 if (!smallFile || !largeFile) {
@@ -93,36 +91,18 @@ function spell(token, ids) {
   return pieces;
 }
 
-/** Read a GGUF file into memory. `matrix` returns a tensor as f32, as a view into `bytes` if it is stored as f32. */
+/** A file with its tensors as matrices. */
 async function open(file) {
-  const bytes = new Uint8Array(await readFile(file));
-  const chunks = (async function* whole() {
-    yield bytes;
-  })();
-  const { meta, entries } = await readGguf(new ByteReader(chunks, { name: file, total: bytes.length }), bytes.length);
+  const { bytes, meta, tensors } = await openGguf(file);
   if (meta.get('general.architecture') !== 'llama') throw new Error(`${file}: not of the llama family`);
-  const byName = new Map(entries.map((e) => [e.name, e]));
   return {
     bytes,
     meta,
-    matrix(name) {
-      const e = byName.get(name);
-      if (!e) throw new Error(`${file}: no ${name}`);
-      const cols = e.shape.at(-1),
-        rows = e.shape.length > 1 ? e.shape[0] : 1;
-      return { rows, cols, data: floats(bytes.subarray(e.offset, e.offset + e.bytes), e.dtype, rows * cols, name) };
+    matrix(wanted) {
+      const found = tensors.find(({ name }) => name === wanted);
+      if (!found) throw new Error(`${file}: no ${wanted}`);
+      const cols = found.shape.at(-1);
+      return { rows: found.data.length / cols, cols, data: found.data };
     },
   };
-}
-
-function floats(bytes, dtype, n, name) {
-  if (dtype === 'f32') return new Float32Array(bytes.buffer, bytes.byteOffset, n);
-  if (dtype !== 'q8_0') throw new Error(`${name}: ${dtype} is not supported, expected f32 or q8_0`);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
-    out = new Float32Array(n);
-  for (let block = 0; block < n / 32; block++) {
-    const scale = fromHalf(view.getUint16(block * 34, true));
-    for (let i = 0; i < 32; i++) out[block * 32 + i] = scale * view.getInt8(block * 34 + 2 + i);
-  }
-  return out;
 }

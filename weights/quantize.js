@@ -12,12 +12,10 @@
 // Norms stay F32. Metadata, tokenizer included, is copied byte by byte, except general.file_type.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { dequantize } from '../web/lib/adapters/dequantize.js';
-import { ByteReader } from '../web/lib/bytes/bytes.js';
 import { fromHalf } from '../web/lib/bytes/half.js';
 import { toHalf } from '../web/lib/convert/encode_half.js';
-import { readGguf } from '../web/lib/gguf/gguf.js';
 import { load } from '../web/lib/index.js';
+import { openGguf } from './gguf_file.js';
 
 const ALIGNMENT = 32,
   BLOCK = 32;
@@ -46,24 +44,15 @@ function stored(text) {
   return Buffer.concat([length, Buffer.from(text)]);
 }
 
-/**
- * @param {Buffer} bytes  a whole GGUF file
- * @returns {Promise<Gguf>}
- */
-async function read(bytes) {
-  const chunks = (async function* () {
-    yield bytes;
-  })();
-  const { entries } = await readGguf(new ByteReader(chunks, { name: file, total: bytes.length }), 0);
-  const head = bytes.subarray(0, bytes.indexOf(stored(entries[0].name))); // the list of tensors begins with a name
+/** @param {string} file @returns {Promise<Gguf>} */
+async function read(file) {
+  const { bytes, tensors } = await openGguf(file);
+  const whole = Buffer.from(bytes.buffer);
+  const head = whole.subarray(0, whole.indexOf(stored(tensors[0].name))); // the list of tensors begins with a name
   const key = stored('general.file_type'),
     at = head.indexOf(key);
-  const tensors = entries.map(({ name, dtype, shape, offset, bytes: n }) => {
-    const data = new Float32Array(shape.reduce((a, b) => a * b, 1));
-    dequantize(bytes.subarray(offset, offset + n), /** @type {any} */ (dtype), data, 0);
-    return { name, shape: shape.reverse(), data };
-  });
-  return { head, fileType: at < 0 ? -1 : at + key.length + 4, tensors };
+  const inFileOrder = tensors.map((tensor) => ({ ...tensor, shape: tensor.shape.toReversed() }));
+  return { head, fileType: at < 0 ? -1 : at + key.length + 4, tensors: inFileOrder };
 }
 
 /**
@@ -294,12 +283,12 @@ const texts = readFileSync(values.text, 'utf8')
   .map((story) => story.trim())
   .filter(Boolean)
   .slice(0, Number(values.stories));
-const gguf = await read(readFileSync(file));
+const gguf = await read(file);
 const gains = new Map(gguf.tensors.map(({ name, data }) => [name, data]));
 const moments = await secondMoments(file, texts);
 const bytes = write(gguf, ({ name, shape, data }) =>
   shape.length < 2
-    ? { type: F32, bytes: Buffer.from(data.buffer) }
+    ? { type: F32, bytes: Buffer.from(data.buffer, data.byteOffset, data.byteLength) }
     : {
         type: Q4_0,
         bytes: quantize(
