@@ -16,12 +16,7 @@ export const MODERN = 'modern-124m',
 
 /** The modern decoder of tutorial 1, small. */
 export const TINY = {
-  vocab_size: 64,
-  d_model: 32,
-  n_layers: 2,
-  n_heads: 4,
-  d_ff: 96,
-  context_length: 64,
+  ...{ vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 4, d_ff: 96, context_length: 64 },
   norm_eps: 1e-6,
 };
 
@@ -33,31 +28,22 @@ export const POST = /** @type {const} */ ({ ...TINY, norm: 'layernorm', norm_pla
 /** Preset of tutorial 2. */
 export const SEQ2SEQ = 'tutorial-2';
 
+const BIASES = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
+
 /** One encoder block, as the first half of the model of tutorial 2 has it. */
 export const ENCODER = /** @type {const} */ ({
   kind: 'encoder',
-  vocab_size: 40,
-  d_model: 32,
-  n_layers: 2,
-  n_heads: 4,
-  d_ff: 64,
-  context_length: 50,
+  ...{ vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, d_ff: 64, context_length: 50 },
   norm: 'layernorm',
   norm_placement: 'post',
   ffn: 'relu',
   position: 'sinusoidal',
-  bias_qkv: true,
-  bias_attn_out: true,
-  bias_ffn: true,
+  ...BIASES,
 });
 
 /** The block of tutorial 3 alone: its sizes, without positions or a final norm around it. */
 export const BLOCK = /** @type {const} */ ({
-  vocab_size: 32,
-  d_model: 64,
-  n_layers: 1,
-  n_heads: 8,
-  context_length: 16,
+  ...{ vocab_size: 32, d_model: 64, n_layers: 1, n_heads: 8, context_length: 16 },
   norm: 'layernorm',
   norm_eps: 1e-5,
   ffn: 'gelu_erf',
@@ -69,26 +55,16 @@ export const WIDE = { ...BLOCK, d_model: 128 };
 
 /** GPT-2 of tutorial 4, small. */
 export const TINY_GPT2 = /** @type {const} */ ({
-  vocab_size: 64,
-  d_model: 32,
-  n_layers: 2,
-  n_heads: 4,
-  context_length: 32,
+  ...{ vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32 },
   norm: 'layernorm',
   ffn: 'gelu_tanh',
   position: 'learned',
-  bias_qkv: true,
-  bias_attn_out: true,
-  bias_ffn: true,
+  ...BIASES,
 });
 
 /** GPT-2 small as the class of tutorial 5 has it: no biases in linear maps. */
 export const SMALL = /** @type {const} */ ({
-  vocab_size: 50257,
-  d_model: 768,
-  n_layers: 12,
-  n_heads: 12,
-  context_length: 1024,
+  ...{ vocab_size: 50257, d_model: 768, n_layers: 12, n_heads: 12, context_length: 1024 },
   norm: 'layernorm',
   ffn: 'gelu_erf',
   position: 'learned',

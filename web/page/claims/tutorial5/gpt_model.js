@@ -33,6 +33,19 @@ const lossOf = (making) =>
     return loss((await model.forward(list)).logits, list);
   });
 
+const inBlocks = (/** @type {string[]} */ ...names) => names.map((name) => `blocks.*.${name}`);
+
+/** Shapes in the walk of the lesson. @type {Record<string, string[]>} */
+const LESSON = {
+  '(4, 128, 512)': [
+    ...['hook_embed', 'hook_pos_embed', 'ln_final.hook_normalized'],
+    ...inBlocks('ln1.hook_normalized', 'hook_attn_out', 'hook_resid_mid'),
+    ...inBlocks('ln2.hook_normalized', 'hook_mlp_out', 'hook_resid_post'),
+  ],
+  '(4, 128, 8, 64)': inBlocks('attn.hook_q', 'attn.hook_k', 'attn.hook_v', 'attn.hook_z'),
+  '(4, 128, 2048)': inBlocks('mlp.hook_pre', 'mlp.hook_post'),
+};
+
 /** @returns {import('../section.js').Table} */
 export const familyTable = () => ({
   head: ['Family', 'Examples', 'Attention', 'Trained on', 'Used for'],
@@ -83,42 +96,20 @@ export const runs = {
     );
   }),
   walk: ofFresh(WALK, 1, async (model) => {
-    const points = {
-      'ln1.hook_normalized': '4, 128, 512',
-      'attn.hook_q': '4, 128, 8, 64',
-      'attn.hook_k': '4, 128, 8, 64',
-      'attn.hook_v': '4, 128, 8, 64',
-      'attn.hook_z': '4, 128, 8, 64',
-      hook_attn_out: '4, 128, 512',
-      hook_resid_mid: '4, 128, 512',
-      'ln2.hook_normalized': '4, 128, 512',
-      'mlp.hook_pre': '4, 128, 2048',
-      'mlp.hook_post': '4, 128, 2048',
-      hook_mlp_out: '4, 128, 512',
-      hook_resid_post: '4, 128, 512',
-    };
-    const whole = {
-      hook_embed: '4, 128, 512',
-      hook_pos_embed: '4, 128, 512',
-      'ln_final.hook_normalized': '4, 128, 512',
-    };
-    const want = {
-      ...whole,
-      ...Object.fromEntries(
-        [0, 1, 2, 3, 4, 5].flatMap((l) => Object.entries(points).map(([p, s]) => [`blocks.${l}.${p}`, s])),
-      ),
-    };
     const { logits, captured } = await model.forward(
-      [1, 2, 3, 4].map((s) => ids(128, 32000, s)),
-      { capture: [...Object.keys(whole), ...Object.keys(points).map((p) => `blocks.*.${p}`)] },
+      [1, 2, 3, 4].map((seed) => ids(128, 32000, seed)),
+      { capture: Object.values(LESSON).flat() },
     );
-    const wrong = Object.entries(want)
-      .filter(([name, s]) => captured[name]?.shape.join(', ') !== s)
-      .map(([name]) => name);
+    const want = Object.entries(LESSON).flatMap(([shape, points]) =>
+      points.flatMap((point) =>
+        (point.includes('*') ? [0, 1, 2, 3, 4, 5] : [0]).map((l) => [point.replace('*', String(l)), shape]),
+      ),
+    );
+    const wrong = want.filter(([name, shape]) => shapeText(captured[name]?.shape ?? []) !== shape);
     return noted(
-      sentence`${same(75, Object.keys(want).length - wrong.length)} stages as in the lesson, logits ${same('(4, 128, 32000)', shapeText(logits.shape))}`,
+      sentence`${same(75, want.length - wrong.length)} stages as in the lesson, logits ${same('(4, 128, 32000)', shapeText(logits.shape))}`,
       wrong.length
-        ? `Not: ${wrong.join(', ')}`
+        ? `Not: ${wrong.map(([name]) => name).join(', ')}`
         : 'Read off the live tensors of all 6 blocks. Queries, keys and values, 3 × 512 = 1536 in the lesson’s fused map, are held [position, head, d_head]; the lesson turns them to [head, position, d_head].',
     );
   }),

@@ -7,7 +7,6 @@ import { RHYMES } from './rhymes.js';
 import { FIRST, setupOf, stepsFor } from './setup.js';
 import { frameOf } from './film.js';
 import { unigramLoss } from './losses.js';
-import { superfluous } from './thin.js';
 import { messageOf } from '../../state/error_message.js';
 
 const HELD = 0.1; // share of the text that is held out
@@ -15,6 +14,7 @@ const SENTENCE = 32; // tokens of the film, at most
 const SAMPLE = 64; // tokens of a sample
 const COUNTED = 20_000; // characters whose tokens are counted
 const TIMED = 12; // steps by which the speed is measured
+const LOOKS = 40; // samples, and pictures of the film, at most
 const SEPARATOR = '<|endoftext|>';
 
 /** Each paragraph is learnt by itself. */
@@ -233,10 +233,14 @@ async function filledSample(api, ids) {
   return { prompt: await api.decode(hidden), text: ` → ${await api.decode(filled)}` };
 }
 
-/** @template {{ step: number }} T @param {T[]} looks */
+/** Without the look that has the nearest neighbours, the older of equals, where there are too many: what stays is spread
+ * evenly over the steps. First and newest stay. @template {{ step: number }} T @param {T[]} looks oldest first */
 function thinned(looks) {
-  const gone = superfluous(looks);
-  return gone === null ? looks : looks.filter((_, i) => i !== gone);
+  if (looks.length <= LOOKS) return looks;
+  const gap = (/** @type {number} */ i) => looks[i + 1].step - looks[i - 1].step;
+  let gone = 1;
+  for (let i = 2; i + 1 < looks.length; i++) if (gap(i) < gap(gone)) gone = i;
+  return looks.filter((_, i) => i !== gone);
 }
 
 /** The page has one. @type {TrainingRun | undefined} */
