@@ -88,6 +88,26 @@ pageTest('every kind of architecture is drawn and counted as it is', STORY, asyn
   }
 });
 
+pageTest('keys that no tensor tells are asked for, and the file is loaded with them', STORY, async ({ page }) => {
+  const file = (name) => `${top}tests/golden/cases/${name}/model.safetensors`;
+  const total = await withModel('tests/golden/cases/gpt2_n_inner/', async ({ parameters }) => parameters.total);
+  await page.locator('#model-file').setInputFiles(file('llama_gqa_f16'));
+  await page.locator('.untold').getByLabel('model_type').selectOption('llama');
+  assert.equal(await page.locator('.untold input').count(), 4);
+  await page.locator('#model-file').setInputFiles(file('gpt2_n_inner'));
+  const key = page.locator('.untold').getByLabel('n_head');
+  await key.fill('5');
+  await key.press('Enter');
+  await says(page, '.error [role="alert"]', /n_embd 48 is not divisible|not divisible|5/);
+  assert.equal(await page.locator('.untold').count(), 0);
+  await page.locator('#model-file').setInputFiles(file('gpt2_n_inner'));
+  await key.fill('3');
+  await key.press('Enter');
+  await openView(page, 'count');
+  await shows(page, async () => read(await parameters(page)), total, 'the told model');
+  assert.equal(await page.locator('.error').isVisible(), false);
+});
+
 pageTest('a folder is chosen, and one is dropped; what lies in folders of it is left alone', {}, async ({ page }) => {
   const folder = join(mkdtempSync(join(tmpdir(), 'glassformer-folder-')), 'my dates');
   for (const name of ['onnx', 'notes']) mkdirSync(join(folder, name), { recursive: true });

@@ -2,6 +2,8 @@
 import { countParameters, create, load } from 'glassformer';
 import { adoptModel } from './adopt_model.js';
 import { keepRun } from './branching.js';
+import { messageOf } from './error_message.js';
+import { untoldKeys } from './untold_keys.js';
 import { run } from './writing.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
@@ -41,6 +43,7 @@ export async function loadModel(runtime, source, about) {
   set({
     run: {
       progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes },
+      untold: null,
       ...(!model && { status: 'loading' }),
     },
     view: { error: '' },
@@ -60,7 +63,13 @@ export async function loadModel(runtime, source, about) {
   } catch (error) {
     if (runtime.loading !== loading) return;
     runtime.fail(error);
-    set({ run: { status: state.run.model ? state.run.status : status === 'loading' ? 'empty' : status } });
+    const keys = untoldKeys(messageOf(error));
+    set({
+      run: {
+        status: state.run.model ? state.run.status : status === 'loading' ? 'empty' : status,
+        untold: keys.length ? { keys, source, about } : null,
+      },
+    });
   } finally {
     end(runtime, loading);
   }

@@ -73,6 +73,8 @@ export const NOTICE = {
   load: say`Load that model`,
   use: say`Download`,
   later: say`Not now`,
+  untold: say`Type what the file leaves open; the code that saved it knows.`,
+  again: say`Load again`,
 };
 
 const PHASE = { download: say`Loading`, compile: say`Preparing the engine for`, load: say`Unpacking` };
