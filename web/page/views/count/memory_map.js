@@ -63,7 +63,11 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
     pieces: piecesOf(memory.regions, filled),
     rows: [
       [say`Weights`, int(model.parameters.bytes), int(actual('weights'))],
-      [say`kv cache of ${filled.words}`, int(filled.bytes), actual('kv cache') ? int(actual('kv cache')) : say`not open`],
+      [
+        say`kv cache of ${filled.words}`,
+        int(filled.bytes),
+        actual('kv cache') ? int(actual('kv cache')) : say`not open`,
+      ],
       [say`All of it`, '', int(memory.totalBytes)],
     ],
   };
