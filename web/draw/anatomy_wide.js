@@ -24,7 +24,7 @@ const LARGEST_TYPE = 17; // units: with more the captions of neighbouring stages
 const LETTER = 0.56; // width of a letter, as a share of the size of type, about
 const WORD = 96; // of a next token
 const BAR = 76; // the longest bar of the next token, at most
-const PERCENT = 6 * 0.62; // width of its number, as a share of the size of type
+const PERCENT = 7 * 0.62; // width of its number, as a share of the size of type
 /** Height of each strip, and its distance from the lane's middle. @type {Record<string, [number, number]>} */
 const STRIP = {
   embed: [18, -9],
