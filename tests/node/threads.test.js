@@ -1,13 +1,13 @@
 // threads.test.js - one, two and three threads give the same numbers, bit for bit, and leave nothing behind
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { create, load } from '../../web/lib/index.js';
 import { threadCount } from '../../web/lib/engine/threads.js';
-import { collect, numbers, sameBits, stories } from './helpers.js';
+import { collect, numbers, sameBits, stories, untilEnd } from './helpers.js';
 
 const library = new URL('../../web/lib/index.js', import.meta.url);
 
@@ -81,28 +81,25 @@ describe('the number of threads does not change any value', () => {
 
 test('helper threads do part of the work', { skip: noTasks }, async () => {
   const before = tasks();
-  const model = await create({ ...config, num_hidden_layers: 8 }, { dtype: 'q8_0', worker: true, threads: 3 });
-  try {
-    const ids = numbers(256, config.vocab_size),
-      deadline = Date.now() + 60_000;
-    let busy = [];
-    while (busy.length < 3 && Date.now() < deadline) {
-      await model.forward(ids);
-      busy = [...tasks()].filter(([id, ticks]) => !before.has(id) && ticks >= 20);
-    }
-    assert.ok(busy.length >= 3, `${busy.length} new threads took at least 0.2 s of processor time`);
-  } finally {
-    model.dispose();
+  const model = await untilEnd(
+    create({ ...config, num_hidden_layers: 8 }, { dtype: 'q8_0', worker: true, threads: 3 }),
+  );
+  const ids = numbers(256, config.vocab_size),
+    deadline = Date.now() + 60_000;
+  let busy = [];
+  while (busy.length < 3 && Date.now() < deadline) {
+    await model.forward(ids);
+    busy = [...tasks()].filter(([id, ticks]) => !before.has(id) && ticks >= 20);
   }
+  assert.ok(busy.length >= 3, `${busy.length} new threads took at least 0.2 s of processor time`);
 });
 
 test('small models and one thread start no helpers, and the backend says why', async () => {
   const model = await load(stories, { worker: true });
   assert.match(model.backend, /, one thread: enough for this (?:model|machine)$/);
   model.dispose();
-  const here = await load(stories, { threads: 2 });
+  const here = await untilEnd(load(stories, { threads: 2 }));
   assert.match(here.backend, /, one thread: it computes in the caller's thread, not in a worker$/);
-  here.dispose();
 });
 
 test('a small model uses one thread on every machine, a larger one as many as the machine allows', () => {
@@ -124,19 +121,28 @@ test('a small model uses one thread on every machine, a larger one as many as th
   }
 });
 
-test('disposing a model ends its helper threads', { skip: noTasks }, async () => {
+test('disposing a model ends its helper threads', { skip: noTasks }, async (t) => {
+  const threads = process.getBuiltinModule('node:worker_threads'),
+    { Worker } = threads;
+  let ended;
+  threads.Worker = class extends Worker {
+    constructor(...args) {
+      super(...args);
+      ended = once(this, 'exit'); // its own threads have ended then
+    }
+  };
+  t.after(() => Object.assign(threads, { Worker }));
   const round = async () => {
     const model = await create(config, { dtype: 'q8_0', worker: true, threads: 3 });
     await model.forward([1, 2, 3]);
     const during = tasks().size;
     model.dispose();
+    await ended;
     return during;
   };
   await round();
-  await sleep(300);
   const before = tasks().size;
   for (let i = 0; i < 3; i++) assert.ok((await round()) >= before + 2, 'helpers are threads');
-  for (let i = 0; i < 100 && tasks().size > before; i++) await sleep(50);
   assert.ok(tasks().size <= before, `${tasks().size} threads, ${before} before`);
 });
 
