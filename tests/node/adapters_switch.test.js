@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { collect, golden, refused, sameBits } from './helpers.js';
+import { collect, golden, refused, sameBits, untilEnd } from './helpers.js';
 import { adapter } from './lora.js';
 
 const HEADS = 'model.layers.0.self_attn.';
@@ -29,7 +29,7 @@ describe('switching', () => {
     for (const options of [{}, { dtype: 'q8_0' }, { worker: true }])
       test(`${name}, ${JSON.stringify(options)}: on is the model that is loaded with it, off the one before, bit for bit`, async () => {
         const [one, two] = [filesOf(name), filesOf(name, { r: 2, seed: 9 })];
-        const model = await load(source(name), options);
+        const model = await untilEnd(load(source(name), options));
         const plain = await logitsOf(model);
         const first = await model.addAdapter(one, { scale: 0.5 });
         const second = await model.addAdapter(two);
@@ -56,11 +56,10 @@ describe('switching', () => {
           await model.setAdapter(first);
           assert.ok(!sameBits(await logitsOf(model), plain));
         }
-        model.dispose();
       });
 
   test('gradients are those of the weights in use', async () => {
-    const model = await load(source('llama_gqa_f16'), { dtype: 'f32' });
+    const model = await untilEnd(load(source('llama_gqa_f16'), { dtype: 'f32' }));
     const value = async () => (await model.gradients(IDS, { of: 'loss', at: ['hook_embed'] })).value;
     const before = await value();
     const lora = await model.addAdapter(filesOf('llama_gqa_f16'));
@@ -68,11 +67,10 @@ describe('switching', () => {
     assert.notEqual(await value(), before);
     await model.setAdapter(null);
     assert.equal(await value(), before);
-    model.dispose();
   });
 
   test('an open session or generation is no place to switch', async () => {
-    const model = await load(source('llama_gqa_f16'));
+    const model = await untilEnd(load(source('llama_gqa_f16')));
     const lora = await model.addAdapter(filesOf('llama_gqa_f16'));
     const session = await model.session();
     await refused(model.setAdapter(lora), 'bad-state', /keys and values of the weights before/);
@@ -83,7 +81,6 @@ describe('switching', () => {
     await steps.return();
     await model.setAdapter(lora);
     assert.equal((await collect(model.generate(IDS, { maxTokens: 3, seed: 1, ignoreEos: true }))).ids.length, 3);
-    model.dispose();
   });
 
   test('what is no adapter is refused', async () => {

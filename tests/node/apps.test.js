@@ -8,7 +8,7 @@ import { embeddingModel, inside, languageModel } from '../../web/lib/apps/ai_sdk
 import { openai } from '../../web/lib/apps/openai.js';
 import { useGeneration, useModel } from '../../web/lib/apps/react.js';
 import { create, load } from '../../web/lib/index.js';
-import { stories } from './helpers.js';
+import { stories, untilEnd } from './helpers.js';
 
 /** A template in the form of Hermes that fits a short context. */
 const chatTemplate =
@@ -95,14 +95,13 @@ describe('glassformer/ai-sdk', () => {
   });
 
   test('embedMany gives vectors of length 1', async () => {
-    const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 });
+    const encoder = await untilEnd(create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 }));
     encoder.embed = (
       (own) => (text, given) =>
         own.call(encoder, [text.length, 2], given)
     )(encoder.embed);
     const { embeddings } = await embedMany({ model: embeddingModel(encoder), values: ['a', 'bcd'], maxRetries: 0 });
     for (const one of embeddings) assert.ok(Math.abs(Math.hypot(...one) - 1) < 1e-5);
-    encoder.dispose();
   });
 
   test('an abort ends the engine, a part that is no text is refused, settings of chat are passed on', async () => {
@@ -181,7 +180,7 @@ describe('glassformer/openai', () => {
   });
 
   test('embeddings in the order of the inputs', async () => {
-    const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 });
+    const encoder = await untilEnd(create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 }));
     const { data } = await openai(encoder).embeddings.create({
       model: 'x',
       input: [
@@ -196,7 +195,6 @@ describe('glassformer/openai', () => {
         [1, 32],
       ],
     );
-    encoder.dispose();
   });
 });
 

@@ -1,16 +1,10 @@
 // beams.test.js - beam search: its texts, scores and ends
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, openCase, stories } from './helpers.js';
+import { collect, openCase, stories, untilEnd } from './helpers.js';
 
-let model;
-
-before(async () => {
-  model = await load(stories);
-});
-
-after(() => model.dispose());
+const model = await untilEnd(load(stories));
 
 const prompt = 'Once upon a time';
 
@@ -43,9 +37,8 @@ describe('beams', () => {
 
   for (const lengthPenalty of [0, 0.6, 2]) {
     test(`a beam as wide as all sequences finds the most likely one, length penalty ${lengthPenalty}`, async () => {
-      const tiny = await create(
-        { vocab_size: 5, d_model: 16, n_layers: 2, n_heads: 2, context_length: 16 },
-        { seed: 8 },
+      const tiny = await untilEnd(
+        create({ vocab_size: 5, d_model: 16, n_layers: 2, n_heads: 2, context_length: 16 }, { seed: 8 }),
       );
       // random weights with std 0.02 give nearly uniform logits: enlarge the input of the output layer
       const edits = [{ at: 'ln_final.hook_normalized', scale: 60 }];
@@ -56,7 +49,6 @@ describe('beams', () => {
         steps.map((s) => s.position),
         [2, 3, 4, 5],
       );
-      tiny.dispose();
     });
   }
 
@@ -159,7 +151,7 @@ describe('beams', () => {
 
   test('beam search works with an encoder-decoder', async () => {
     const c = openCase('t2_encdec_padmask');
-    const translator = await load(c.source, { dtype: 'f32' });
+    const translator = await untilEnd(load(c.source, { dtype: 'f32' }));
     const { steps, summary } = await collect(
       translator.generate(c.about.greedy.prompt, { ...c.run, beams: 4, maxTokens: 10 }),
     );
@@ -175,6 +167,5 @@ describe('beams', () => {
       const want = l[s.id] - max - Math.log(l.reduce((a, x) => a + Math.exp(x - max), 0));
       assert.ok(Math.abs(s.logprob - want) < 1e-5);
     }
-    translator.dispose();
   });
 });

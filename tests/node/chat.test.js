@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { load } from '../../web/lib/index.js';
-import { collect, limited, openCase, refused, stories } from './helpers.js';
+import { collect, limited, openCase, refused, stories, untilEnd } from './helpers.js';
 
 /** A folder with a model that has the letters from A on as tokens, and this chat template. */
 function folderWith(template, names = {}) {
@@ -65,8 +65,8 @@ describe('chat', () => {
   for (const kvDtype of ['f32', 'f16', 'q8_0']) {
     for (const worker of [false, true]) {
       test(`a second turn runs only what is new: ${kvDtype}${worker ? ', in a worker' : ''}`, async (t) => {
-        const model = await load(folder, { kvDtype, worker, threads: 1 });
-        const fresh = await load(folder, { kvDtype, threads: 1 });
+        const model = await untilEnd(load(folder, { kvDtype, worker, threads: 1 }));
+        const fresh = await untilEnd(load(folder, { kvDtype, threads: 1 }));
         const passes = t.mock.method(EngineSession.prototype, 'eval').mock;
         const messages = [user('ABCDEFGHIJKLMNOPQRSTUVWXYZ'.repeat(2))];
         const turn = async (extra = {}) => {
@@ -105,14 +105,12 @@ describe('chat', () => {
         assert.equal((await turn({ session })).summary.reusedTokens, 0);
         messages.push(user('C'));
         assert.equal((await turn({ session })).summary.reusedTokens, 3);
-        model.dispose();
-        fresh.dispose();
       });
     }
   }
 
   test('captures, edits and beams run everything again; a chat beside a running one does not wait', async () => {
-    const model = await load(folder, { threads: 1 });
+    const model = await untilEnd(load(folder, { threads: 1 }));
     const messages = [user('ABC')];
     const want = await collect(model.chat(messages, options));
     for (const extra of [{ capture: ['blocks.0.hook_resid_post'] }, { edits: [] }, { beams: 2 }]) {
@@ -130,7 +128,6 @@ describe('chat', () => {
     assert.equal(first.value.id, want.ids[0]);
     await waiting.return();
     assert.equal((await collect(model.chat(messages, options))).summary.prefilledTokens, 1);
-    model.dispose();
   });
 
   for (const worker of [false, true])
@@ -179,8 +176,8 @@ describe('chat', () => {
     });
 
   test('a session of another model, and options that belong to the session, are refused', async () => {
-    const model = await load(folder, { threads: 1 });
-    const other = await load(folder, { threads: 1 });
+    const model = await untilEnd(load(folder, { threads: 1 }));
+    const other = await untilEnd(load(folder, { threads: 1 }));
     const session = await model.session();
     const next = (m, extra) => m.chat([user('A')], { maxTokens: 1, ...extra }).next();
     await refused(next(other, { session }), 'bad-option', /expected a session of this model/);
@@ -191,8 +188,6 @@ describe('chat', () => {
     await refused(next(model, { session, capture: [] }), 'bad-option', /capture cannot be combined with session/);
     await session.dispose();
     await refused(next(model, { session }), 'bad-state');
-    model.dispose();
-    other.dispose();
   });
 });
 

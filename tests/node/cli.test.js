@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
 import { folder, run, runMany, runWith } from './command_line.js';
-import { collect, golden, json, stories as larger, top } from './helpers.js';
+import { collect, golden, json, stories as larger, top, untilEnd } from './helpers.js';
 
 const stories = join(top, 'weights/stories-1m.gguf');
 
@@ -162,7 +162,7 @@ test("--chat formats the prompt with the model's chat template", async () => {
     join(source, 'chat_template.jinja'),
     '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}',
   );
-  const model = await load(source),
+  const model = await untilEnd(load(source)),
     options = { maxTokens: 8, temperature: 0, topP: 0.95 };
   const answer = (messages) => collect(model.chat(messages, options)).then(({ text }) => text);
   const user = { role: 'user', content: 'the cat' },
@@ -176,12 +176,11 @@ test("--chat formats the prompt with the model's chat template", async () => {
     (await run('-m', source, '--chat', '--system', 'Be brief', '-n', '8', '-t', '0', 'the cat')).out,
     await answer([system, user]),
   );
-  model.dispose();
 });
 
 test('--chat without a prompt answers each line, and runs only what is new', async () => {
   const source = join(folder, 'chat/'); // from the test before
-  const model = await load(source),
+  const model = await untilEnd(load(source)),
     options = { maxTokens: 6, temperature: 0, topP: 0.95 };
   const say = async (messages) => (await collect(model.chat(messages, options))).text;
   const system = { role: 'system', content: 'Be brief' };
@@ -215,7 +214,6 @@ test('--chat without a prompt answers each line, and runs only what is new', asy
   assert.match(constrained.out, /^a[x-z]{3}\na[x-z]{3}\n$/);
   assert.match((await runWith(['-m', stories, '--chat'], { input: 'Hello' })).err, /chat template/);
   assert.match((await runWith([...args, '--source', 'x'])).err, /--source and --chat/);
-  model.dispose();
 });
 
 test('--source is what an encoder-decoder reads', async () => {
@@ -235,7 +233,7 @@ test('--source is what an encoder-decoder reads', async () => {
 });
 
 test('penalties, minimal length, JSON schema and grammar reach the generation', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const options = {
     maxTokens: 30,
     temperature: 0,
@@ -277,5 +275,4 @@ test('penalties, minimal length, JSON schema and grammar reach the generation', 
     assert.equal(refused[i].code, 1);
     assert.match(refused[i].err, words);
   }
-  model.dispose();
 });

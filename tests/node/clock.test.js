@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { meanSpeed, stepMs } from '../../web/page/state/speed.js';
+import { untilEnd } from './helpers.js';
 
 const real = performance.now.bind(performance);
 /** ms between two readings, the current time, and how the clock rounds it. */
@@ -54,7 +55,7 @@ test("a rate is computed from as few spans as the clock's tick allows", () => {
 });
 
 test('generate: the speed of many steps is correct, of too few steps is 0, and is never NaN or infinite', async () => {
-  const model = await load(`${top}weights/stories-1m.gguf`);
+  const model = await untilEnd(load(`${top}weights/stories-1m.gguf`));
   const write = async (options) => {
     const steps = model.generate('Once upon a time', { temperature: 0, ignoreEos: true, ...options }),
       ms = [];
@@ -92,11 +93,10 @@ test('generate: the speed of many steps is correct, of too few steps is 0, and i
     end = await many.next();
   } while (!end.done);
   assert.equal(end.value.tokensPerSecond, 0);
-  model.dispose();
 });
 
 test('generate: the last token is not run through the model, whatever the stop reason', async () => {
-  const model = await load(`${top}weights/stories-1m.gguf`),
+  const model = await untilEnd(load(`${top}weights/stories-1m.gguf`)),
     ids = await model.encode('Once upon a time'),
     room = model.config.contextLength - ids.length;
   rounded = exact;
@@ -112,7 +112,6 @@ test('generate: the last token is not run through the model, whatever the stop r
     assert.deepEqual([end.value.stopReason, n], [reason, Math.min(maxTokens, room)]);
     assert.equal(Math.round((end.value.tokensPerSecond * end.value.decodeMs) / 1000), n - 1, 'passes');
   }
-  model.dispose();
 });
 
 test('Yielder yields once every 15 ms, and not more often', async () => {
@@ -131,7 +130,7 @@ test('Yielder yields once every 15 ms, and not more often', async () => {
 });
 
 test('trace: the time of operations shorter than a tick is measured over several passes', async () => {
-  const model = await load(`${top}weights/stories-1m.gguf`);
+  const model = await untilEnd(load(`${top}weights/stories-1m.gguf`));
   const { fine, coarse } = await twice(() => model.trace('Once upon a time, there was a little girl'));
   assert.deepEqual(
     coarse.map(({ ms, ...row }) => row),
@@ -149,7 +148,6 @@ test('trace: the time of operations shorter than a tick is measured over several
       `${op}: ${of(coarse)} ms, by a fine clock ${of(fine)} ms`,
     );
   }
-  model.dispose();
 });
 
 test('the page: the time of a step is computed from steps of 0 and 1 ms', () => {

@@ -9,7 +9,7 @@ import { compiled } from '../../web/lib/constrain/compile.js';
 import { constraintOf } from '../../web/lib/constrain/constraint.js';
 import { utf8Sequences } from '../../web/lib/constrain/utf8.js';
 import { grammarAutomaton, reads } from './automata.js';
-import { collect, json, refused, stories, top } from './helpers.js';
+import { collect, json, refused, stories, top, untilEnd } from './helpers.js';
 import { isValid } from './json_validity.js';
 import { vocabularies } from './vocabularies.js';
 import { numbersOf } from './random_schemas.js';
@@ -328,10 +328,12 @@ describe('generation', () => {
     bare.dispose();
     const tokenizer = json(join(top, 'weights/dates/tokenizer.json'));
     const digits = Object.fromEntries([...'0123456789'].map((c, i) => [c, i]));
-    const few = await load({
-      weights: readFileSync(stories),
-      tokenizer: { ...tokenizer, added_tokens: [], model: { ...tokenizer.model, vocab: digits, merges: [] } },
-    });
+    const few = await untilEnd(
+      load({
+        weights: readFileSync(stories),
+        tokenizer: { ...tokenizer, added_tokens: [], model: { ...tokenizer.model, vocab: digits, merges: [] } },
+      }),
+    );
     await refused(
       collect(few.generate([1], { json: { type: 'boolean' } })),
       'unsupported',
@@ -339,6 +341,5 @@ describe('generation', () => {
     );
     const { text } = await collect(few.generate([1], { json: { type: 'integer', minimum: 10, maximum: 99 } }));
     assert.match(text, /^\d\d$/);
-    few.dispose();
   });
 });

@@ -1,16 +1,12 @@
 // controls.test.js - penalties, logit bias and minTokens: against their formulas, in every way to generate
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { join } from 'node:path';
 import { load } from '../../web/lib/index.js';
 import { StepBuffer } from '../../web/lib/run/generate.js';
-import { collect, distance, logitRow, refused, stories, top } from './helpers.js';
+import { collect, distance, logitRow, refused, stories, top, untilEnd } from './helpers.js';
 
-let model;
-before(async () => {
-  model = await load(stories);
-});
-after(() => model.dispose());
+const model = await untilEnd(load(stories));
 const prompt = 'Once upon a time there was a cat and a dog';
 const run = (options, p = prompt) => collect(model.generate(p, options));
 const argmax = (x) => x.indexOf(Math.max(...x));
@@ -138,9 +134,8 @@ describe('penalties', () => {
     const again = await collect(session.generate('', varied));
     assert.deepEqual(again.ids, (await run(varied, [...(await model.encode(prompt)), ...want.ids])).ids);
     await session.dispose();
-    const remote = await load(stories, { worker: true });
+    const remote = await untilEnd(load(stories, { worker: true }));
     assert.deepEqual((await collect(remote.generate(prompt, varied))).ids, want.ids);
-    remote.dispose();
   });
 
   test('every build draws the same text', async () => {
@@ -205,14 +200,13 @@ describe('minTokens', () => {
   });
 
   test('in a beam search no hypothesis ends earlier', async () => {
-    const dates = await load(join(top, 'weights/dates/'));
+    const dates = await untilEnd(load(join(top, 'weights/dates/')));
     const [bos] = [dates.special.bos];
     const options = { source: '3 March 1999', beams: 3, maxTokens: 16 };
     const short = await collect(dates.generate([bos], options));
     assert.equal(short.summary.stopReason, 'eos');
     const long = await collect(dates.generate([bos], { ...options, minTokens: short.ids.length + 2 }));
     assert.ok(long.ids.length >= short.ids.length + 2);
-    dates.dispose();
   });
 });
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { collect, top } from './helpers.js';
+import { collect, top, untilEnd } from './helpers.js';
 
 /** The Gregorian calendar: 1900 was no leap year, 2000 was one. */
 const ANSWERS = {
@@ -66,7 +66,7 @@ test('dates: days that do not exist and texts that are no dates are answered as 
 });
 
 test('an empty target is replaced by the begin token; an empty source is refused', async () => {
-  const model = await load(join(top, 'weights/dates/')),
+  const model = await untilEnd(load(join(top, 'weights/dates/'))),
     { bos } = model.special,
     source = '24 December 1999';
   const write = async (prompt) =>
@@ -90,5 +90,4 @@ test('an empty target is replaced by the begin token; an empty source is refused
     ])
       await assert.rejects(call(), { code: 'empty-prompt', message: /the source is empty/ });
   }
-  model.dispose();
 });

@@ -13,6 +13,7 @@ import {
   safetensors,
   sameBits,
   stories,
+  untilEnd,
 } from './helpers.js';
 
 const one = openCase('llama_1tok');
@@ -85,7 +86,7 @@ describe('edits', () => {
   });
 
   test("setting the residual stream of another pass gives that pass's logits", async () => {
-    const model = await load(stories, { dtype: 'f32' });
+    const model = await untilEnd(load(stories, { dtype: 'f32' }));
     const a = numbers(12, 2048, 1),
       b = numbers(12, 2048, 2);
     const from = await model.forward(a, { capture: ['blocks.2.hook_resid_post'] });
@@ -98,7 +99,6 @@ describe('edits', () => {
     const own = await model.forward(b);
     assert.ok(sameBits(last.logits.data.slice(0, 11 * 2048), own.logits.data.slice(0, 11 * 2048)));
     assert.ok(distance(row(last.logits, 11), row(own.logits, 11)) > 0.1);
-    model.dispose();
   });
 
   test('scale, set and add change the captured values too, and apply in their order', async () => {
@@ -159,7 +159,7 @@ describe('edits', () => {
   });
 
   test('edits that can change nothing are refused, with their number and the point', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const stream = { at: 'blocks.1.hook_resid_post', scale: 0 };
     const pattern = { at: 'blocks.1.attn.hook_pattern', scale: 0 };
     for (const [edit, code, words] of [
@@ -175,11 +175,10 @@ describe('edits', () => {
     await collect(model.generate([5, 6], { maxTokens: 6, edits }));
     await refused(collect(model.generate([5, 6], { maxTokens: 5, edits })), 'bad-option', /has 7 positions/);
     await (await model.session({ edits })).close();
-    await model.dispose();
   });
 
   test('edits also apply to generation and sessions', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const plain = await collect(model.generate('Once', { maxTokens: 12, temperature: 0 }));
     const edits = [{ at: 'blocks.*.hook_mlp_out', scale: 0 }];
     const cut = await collect(model.generate('Once', { maxTokens: 12, temperature: 0, edits }));
@@ -200,6 +199,5 @@ describe('edits', () => {
         'so are all beams',
       );
     }
-    model.dispose();
   });
 });

@@ -7,6 +7,7 @@ import { candidatesOf, componentsOf, storeOf, tokensOf } from '../../web/lib/ele
 import { readPattern, readTokens } from '../../web/lib/elements/reading.js';
 import { releaseModel, requestModel } from '../../web/lib/elements/shared_models.js';
 import { load } from '../../web/lib/index.js';
+import { untilEnd } from './helpers.js';
 
 const model = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));
 
@@ -17,7 +18,7 @@ test('importing the elements in Node defines nothing and does not fail', async (
 });
 
 test('a pattern as nested lists, as a tensor and from a model gives the same rows', async () => {
-  const own = await load(model);
+  const own = await untilEnd(load(model));
   const { ids, tokens } = await readTokens(own, 'Once upon a time');
   const { pattern } = await readPattern(own, ids);
   const { captured } = await own.forward(ids, { capture: ['blocks.1.attn.hook_pattern'] });
@@ -31,7 +32,6 @@ test('a pattern as nested lists, as a tensor and from a model gives the same row
     assert.equal(store.causal, true);
     assert.deepEqual(store.row(0, 2, 3), pattern.row(1, 2, 3));
   }
-  own.dispose();
 });
 
 test('data of another form is refused with a sentence that says what was found', () => {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { countParameters, create, load, train } from '../../web/lib/index.js';
 import { bert, ids, rowsOf, vocabulary, withWords } from './bert_folders.js';
-import { distance, numbers, openCase, refused, sameBits } from './helpers.js';
+import { distance, numbers, openCase, refused, sameBits, untilEnd } from './helpers.js';
 
 /** Whether this Node has relaxed SIMD. */
 const relaxed = await engineModule({ backend: 'relaxed' }).then(
@@ -15,7 +15,7 @@ const relaxed = await engineModule({ backend: 'relaxed' }).then(
 
 describe('one pass by every path has the same bits', () => {
   test('a batch gives the rows of single calls, padded with zeros', async () => {
-    const model = await load(bert.source);
+    const model = await untilEnd(load(bert.source));
     const batch = [ids, ids.slice(0, 7), ids.slice(3, 4)];
     const types = batch.map((b) => b.map((_, i) => (i > 2 ? 1 : 0)));
     const { hidden, pooled } = await model.forward(batch, { tokenTypes: types });
@@ -36,7 +36,6 @@ describe('one pass by every path has the same bits', () => {
       assert.ok(sameBits(rowsOf(pooled)[i], single.pooled.data));
       assert.ok(sameBits(rowsOf(vectors)[i], (await model.embed(one, { tokenTypes: types[i] })).data));
     }
-    model.dispose();
   });
 
   test('a mask at the end gives what the shorter text gives', async () => {
@@ -95,10 +94,9 @@ describe('points', () => {
     assert.ok(sameBits(captured['pooler.hook_pooler_out'].data, pooled.data));
     assert.ok(sameBits(captured['blocks.2.hook_resid_post'].data, hidden.data));
     model.dispose();
-    const mlm = await load(openCase('bert_mlm').source);
+    const mlm = await untilEnd(load(openCase('bert_mlm').source));
     const points = await mlm.points();
     assert.ok(points.includes('mlm_head.ln.hook_normalized') && !points.includes('pooler.hook_pooler_out'));
-    mlm.dispose();
   });
 
   test('edits at these points change the outputs that follow from them', async () => {
@@ -119,10 +117,9 @@ describe('points', () => {
     assert.ok(sameBits(byEdit.logits.data, byOption.logits.data));
     assert.ok(distance(byOption.logits.data, plain.logits.data) > 1);
     model.dispose();
-    const pooler = await load(bert.source);
+    const pooler = await untilEnd(load(bert.source));
     const { pooled } = await pooler.forward(ids, { edits: [{ at: 'pooler.hook_pooler_out', index: 3, set: 0.5 }] });
     assert.equal(pooled.data[3], 0.5);
-    pooler.dispose();
   });
 
   test('trace lists every operation once, with all parameters', async () => {
@@ -165,7 +162,7 @@ describe('points', () => {
   });
 
   test('the logit lens of a masked language model ends in its own logits', async () => {
-    const model = await load(openCase('bert_mlm').source);
+    const model = await untilEnd(load(openCase('bert_mlm').source));
     const { logits } = await model.forward(ids);
     const lens = await model.logitLens(ids, { top: 1 });
     assert.equal(lens.length, 3);
@@ -179,13 +176,12 @@ describe('points', () => {
       const { value, computed } = await model.explain(ids, { at, position: 1, index: 0 });
       assert.ok(Math.abs(value - computed) < 2e-5 * Math.max(1, Math.abs(value)), `${at}: ${value}, ${computed}`);
     }
-    model.dispose();
   });
 });
 
 describe('pairs and token types', () => {
   test('a pair has the types of its texts', async () => {
-    const model = await load(withWords());
+    const model = await untilEnd(load(withWords()));
     const tokenizer = await model.tokenizer;
     const both = tokenizer.encodePair('ab', 'c');
     const [cls, sep, a, b, c] = ['[CLS]', '[SEP]', 'a', '##b', 'c'].map((t) => vocabulary.indexOf(t));
@@ -203,7 +199,6 @@ describe('pairs and token types', () => {
     assert.ok(
       sameBits((await model.embed('ab', { pair: 'c' })).data, (await model.embed(['ab'], { pair: ['c'] })).data),
     );
-    model.dispose();
   });
 
   test('wrong ones are refused', async () => {
@@ -229,10 +224,9 @@ describe('pairs and token types', () => {
     const decoder = await create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 });
     await refused(decoder.forward([1], { tokenTypes: [0] }), 'bad-option', /kind decoder/);
     decoder.dispose();
-    const plain = await load(openCase('distilbert').source);
+    const plain = await untilEnd(load(openCase('distilbert').source));
     await refused(plain.forward([1], { tokenTypes: [0] }), 'bad-option', /0 token types/);
     await refused(plain.embed([1], { pooling: 'pooler' }), 'bad-option', /no pooler/);
-    plain.dispose();
   });
 });
 
@@ -265,7 +259,7 @@ describe('what an encoder cannot do is refused in words', () => {
 
 test('RoBERTa counts positions by tokens that are not padding', async () => {
   const { source, about } = openCase('roberta');
-  const model = await load(source);
+  const model = await untilEnd(load(source));
   assert.deepEqual([model.contextLength, model.config.positionOffset, model.config.positionPadId], [46, 2, 1]);
   const text = about.input_ids.slice(0, 4);
   const position = async (list) =>
@@ -275,7 +269,6 @@ test('RoBERTa counts positions by tokens that are not padding', async () => {
   for (const [i, row] of [0, 1, 0, 0, 2, 3].entries()) assert.ok(sameBits(rows[i], table[row]), `${i}`);
   assert.equal((await position(numbers(46, 100, 3))).length, 46);
   await refused(model.forward(numbers(47, 100, 3)), 'context-full');
-  model.dispose();
 });
 
 test('a created encoder with every part runs the same by every path', async () => {

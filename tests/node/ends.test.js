@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { create, depth, load, train } from '../../web/lib/index.js';
-import { collect, numbers, refused, stories } from './helpers.js';
+import { collect, numbers, refused, stories, untilEnd } from './helpers.js';
 
 const wasm = (name) => new URL(`../../web/lib/wasm/glassformer-${name}.wasm`, import.meta.url);
 
@@ -226,9 +226,8 @@ describe("the engine's worker", () => {
     await Promise.all(pending.map((promise) => refused(promise, 'worker', /memory/)));
     model.dispose();
     options = {};
-    const again = await load(stories, { worker: true });
+    const again = await untilEnd(load(stories, { worker: true }));
     await assertGenerates(again);
-    again.dispose();
   });
 
   test('an uncaught error in the worker rejects all calls', async () => {
@@ -352,12 +351,11 @@ describe("the trainer's worker", () => {
   });
 
   test('a worker that is terminated before it starts rejects the run', async () => {
-    const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text),
+    const run = untilEnd(train({ d_model: 32, n_layers: 1, n_heads: 2 }, text)),
       first = run.next();
     await isStarted(0);
     await silenced().terminate();
     await refused(first, 'worker', /exit code/);
-    await run.dispose();
   });
 
   const bad = (name) =>

@@ -10,7 +10,7 @@ import { chooseBackend } from '../../web/lib/engine/features.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
 import { parameterTable } from '../../web/lib/config/roster.js';
-import { collect, numbers, stories, top } from './helpers.js';
+import { collect, numbers, stories, top, untilEnd } from './helpers.js';
 
 const region = (model, name) => model.memory.regions.find((r) => r.name === name);
 
@@ -100,7 +100,7 @@ describe('engine and JavaScript agree', () => {
 
 describe('memory', () => {
   test('the regions of the memory map cover all of linear memory, without gaps', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const session = await model.session();
     await session.eval(numbers(100, 2048));
     const { totalBytes, regions } = model.memory;
@@ -124,7 +124,6 @@ describe('memory', () => {
     const { nLayers, nKvHeads, dHead } = model.config;
     assert.deepEqual([nLayers, nKvHeads, dHead, model.kvDtype], [6, 6, 32, 'q8_0']);
     assert.equal(estimate(model.config, { contextLength: 128, kvDtype: model.kvDtype }).kvBytes, session.bytes);
-    model.dispose();
   });
 
   test('a loaded model needs at most 4 MiB besides weights and cache, and 6 MiB after 480 tokens', async () => {
@@ -140,7 +139,7 @@ describe('memory', () => {
   });
 
   test('the key/value cache grows with the tokens and is freed with its session', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const session = await model.session();
     assert.equal(session.bytes, 0);
     await session.eval([1]);
@@ -152,7 +151,6 @@ describe('memory', () => {
     await session.close();
     await model.encode('a');
     assert.equal(region(model, 'kv cache').bytes, 0);
-    model.dispose();
   });
 
   // WebAssembly returns an address above 2 GiB as a negative number.
@@ -197,7 +195,7 @@ describe('memory', () => {
   });
 
   test('opening and closing sessions repeatedly does not grow memory', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const round = async () => {
       const session = await model.session({ capture: ['*'] });
       await session.eval(numbers(80, 2048));
@@ -222,7 +220,6 @@ describe('memory', () => {
     const { totalBytes } = model.memory;
     for (let i = 0; i < 30; i++) await round();
     assert.equal(model.memory.totalBytes, totalBytes);
-    model.dispose();
   });
 
   test('loading and disposing models repeatedly does not grow memory', async () => {
@@ -284,7 +281,7 @@ describe('binaries', () => {
 
 test('progress reports the phases in order, never fewer bytes than before, and all bytes at the end', async () => {
   const seen = [];
-  const model = await load(stories, { onProgress: (p) => seen.push(p) });
+  const model = await untilEnd(load(stories, { onProgress: (p) => seen.push(p) }));
   const { size } = (await import('node:fs')).statSync(stories);
   assert.ok(seen.some((p) => p.phase === 'compile'));
   for (const phase of ['download', 'load']) {
@@ -297,7 +294,6 @@ test('progress reports the phases in order, never fewer bytes than before, and a
     }
   }
   assert.equal(seen.filter((p) => p.phase === 'download').at(-1).total, size);
-  model.dispose();
 });
 
 test('a model quantised while it loads is smaller and gives similar logits', async () => {

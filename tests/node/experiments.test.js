@@ -1,19 +1,16 @@
 // experiments.test.js - the calculations behind patching, steering, predicting and the textbook, on a shipped model
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/index.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction, steeringPoint } from '../../web/page/views/experiment/steering.js';
 import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/facts.js';
 import { counted, guessable, knownFrom, probabilities } from '../../web/page/views/learn/prediction.js';
+import { untilEnd } from './helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-let model;
-before(async () => {
-  model = await load(`${top}weights/stories-1m.gguf`, { dtype: 'f32' });
-});
-after(() => model.dispose());
+const model = await untilEnd(load(`${top}weights/stories-1m.gguf`, { dtype: 'f32' }));
 
 const argmax = (row) => row.reduce((best, x, i) => (x > row[best] ? i : best), 0);
 const forward = (ids, options) => model.forward(ids, options);

@@ -6,7 +6,18 @@ import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+import {
+  collect,
+  distance,
+  golden,
+  json,
+  openCase,
+  readTensors,
+  refused,
+  safetensors,
+  sameBits,
+  untilEnd,
+} from './helpers.js';
 import { expertIds as ids, withExperts as config } from './small_models.js';
 
 /** The golden checkpoint with other names of the experts. */
@@ -124,14 +135,13 @@ function mixtralGguf({ single = false, meta = {}, change = (list) => list } = {}
 for (const single of [false, true])
   test(`GGUF of Mixtral, ${single ? 'a tensor for each expert' : 'experts stacked'}`, async () => {
     const { about, array } = openCase('mixtral');
-    const model = await load(mixtralGguf({ single }));
+    const model = await untilEnd(load(mixtralGguf({ single })));
     const { logits } = await model.forward(about.input_ids);
     assert.ok(distance(logits.data, array('logits')) < 2e-4);
     const { ids: next } = await collect(
       model.generate(about.greedy.prompt, { temperature: 0, maxTokens: 32, ignoreEos: true }),
     );
     assert.deepEqual(next, about.greedy.next);
-    model.dispose();
   });
 
 test('a model with experts is written as qwen3moe and read again; what llama.cpp lacks is refused', async () => {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { countParameters, create, estimate, load, train } from '../../web/lib/index.js';
 import { OPERATIONS, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
-import { collect, distance, golden, json, openCase, refused, sameBits, top } from './helpers.js';
+import { collect, distance, golden, json, openCase, refused, sameBits, top, untilEnd } from './helpers.js';
 import { expertIds as ids, withExperts as config } from './small_models.js';
 
 const point = (name, layer = 0) => `blocks.${layer}.mlp.hook_${name}`;
@@ -18,7 +18,7 @@ const rowOf = ({ data, shape }, i) => data.subarray(i * shape[1], (i + 1) * shap
 for (const name of ['mixtral', 'qwen2_moe', 'qwen3_moe'])
   test(`${name}: the router's logits are those of Hugging Face, and its softmax and choice follow from them`, async () => {
     const c = openCase(name);
-    const model = await load(c.source, { dtype: 'f32' });
+    const model = await untilEnd(load(c.source, { dtype: 'f32' }));
     const { captured } = await model.forward(c.about.input_ids, { capture: ['*router*', '*expert*'] });
     const of = (end) => Object.keys(captured).filter((each) => each.endsWith(end));
     const logits = Float32Array.from(of('router_logits').flatMap((each) => [...captured[each].data]));
@@ -41,12 +41,11 @@ for (const name of ['mixtral', 'qwen2_moe', 'qwen3_moe'])
         assert.deepEqual([...rowOf(chosen, i)], order.slice(0, chosen.shape[1]));
       }
     }
-    model.dispose();
   });
 
 for (const normalised of [true, false])
   test(`the output is the weighted sum of the chosen experts, weights ${normalised ? '' : 'not '}divided by their sum`, async () => {
-    const model = await create({ ...config, norm_expert_weights: normalised }, { seed: 5 });
+    const model = await untilEnd(create({ ...config, norm_expert_weights: normalised }, { seed: 5 }));
     const names = ['expert_weights', 'expert_indices'].map((name) => point(name));
     const { captured } = await model.forward(ids, {
       capture: [...names, 'blocks.0.hook_mlp_out', 'blocks.0.ln2.hook_normalized'],
@@ -74,11 +73,10 @@ for (const normalised of [true, false])
       }
       assert.ok(distance(rowOf(captured['blocks.0.hook_mlp_out'], i), want) < 1e-6);
     }
-    model.dispose();
   });
 
 test('a shared expert adds its output, weighted by the sigmoid of its gate, which can be captured and edited', async () => {
-  const model = await create({ ...config, d_shared_expert: 40 }, { seed: 5 });
+  const model = await untilEnd(create({ ...config, d_shared_expert: 40 }, { seed: 5 }));
   const [gate, out] = [point('shared_gate'), 'blocks.0.hook_mlp_out'];
   const of = async (edits = []) =>
     (await model.forward(ids, { edits, capture: [gate, out, point('shared_gate', 1)] })).captured;
@@ -98,7 +96,7 @@ test('a shared expert adds its output, weighted by the sigmoid of its gate, whic
   const share = Array.from(all[gate].data, (v) => 1 / (1 + Math.exp(-v)));
   const mixed = Float32Array.from(whole, (v, i) => without[i] + share[Math.floor(i / 64)] * (v - without[i]));
   assert.ok(distance(all[out].data, mixed) < 1e-6);
-  const plain = await create(config, { seed: 5 });
+  const plain = await untilEnd(create(config, { seed: 5 }));
   const { rows, total, active } = model.parameters;
   const own = rows.filter(({ name }) => /shared/.test(name));
   assert.deepEqual(
@@ -112,23 +110,20 @@ test('a shared expert adds its output, weighted by the sigmoid of its gate, whic
   );
   assert.equal(total - plain.parameters.total, 2 * (64 + 3 * 40 * 64));
   assert.equal(active - plain.parameters.active, total - plain.parameters.total); // every token uses it
-  plain.dispose();
-  model.dispose();
 });
 
 test('of equally probable experts the one with the smaller number is chosen', async () => {
-  const model = await create(config, { seed: 5 });
+  const model = await untilEnd(create(config, { seed: 5 }));
   const at = point('router_logits');
   const chosen = async (edits) => [
     ...(await model.forward([1], { edits, capture: [point('expert_indices')] })).captured[point('expert_indices')].data,
   ];
   assert.deepEqual(await chosen([{ at, set: 0 }]), [0, 1]);
   assert.deepEqual(await chosen([{ at, set: [0, 1, 0, 1, 1, 0] }]), [1, 3]);
-  model.dispose();
 });
 
 test("an edit of the router's logits changes which experts run", async () => {
-  const model = await create(config, { seed: 5 });
+  const model = await untilEnd(create(config, { seed: 5 }));
   const { logits, captured } = await model.forward(ids, { capture: ['*expert_indices'] });
   const edits = [{ at: point('router_logits', 1), position: 39, index: 4, set: 50 }];
   const forced = await model.forward(ids, { edits, capture: ['*expert_indices', '*expert_weights'] });
@@ -142,11 +137,10 @@ test("an edit of the router's logits changes which experts run", async () => {
     'bad-argument',
     /the chosen experts cannot be edited: edit the router's logits instead/,
   );
-  model.dispose();
 });
 
 test('a layer with experts has the points of the router, and a layer without them those of neurons', async () => {
-  const model = await create({ ...config, expert_layers: [true, false] }, { seed: 5 });
+  const model = await untilEnd(create({ ...config, expert_layers: [true, false] }, { seed: 5 }));
   const points = (await model.points()).filter((name) => name.includes('.mlp.'));
   assert.deepEqual(points, [
     ...['router_logits', 'expert_weights', 'expert_indices'].map((name) => point(name)),
@@ -167,7 +161,6 @@ test('a layer with experts has the points of the router, and a layer without the
       [3, 96],
     ],
   );
-  model.dispose();
 });
 
 describe('prefill and decode, builds and threads give the same bits', () => {
@@ -195,7 +188,7 @@ describe('prefill and decode, builds and threads give the same bits', () => {
     });
 
   test('several sessions in one pass, each with experts of its own', async () => {
-    const model = await create(config, { seed: 3 });
+    const model = await untilEnd(create(config, { seed: 3 }));
     const prompts = [ids.slice(0, 3), ids.slice(5, 20), ids.slice(30)];
     const alone = [];
     for (const prompt of prompts) alone.push((await collect(model.generate(prompt, { maxTokens: 20, seed: 7 }))).ids);
@@ -206,7 +199,6 @@ describe('prefill and decode, builds and threads give the same bits', () => {
       together.map((r) => r.ids),
       alone,
     );
-    model.dispose();
   });
 });
 
@@ -242,7 +234,7 @@ test('estimate counts the matrices of the experts that a token uses', () => {
 });
 
 test('trace lists the router and the experts; its parameters are the model', async () => {
-  const model = await create({ ...config, expert_layers: [false, true] }, { seed: 3 });
+  const model = await untilEnd(create({ ...config, expert_layers: [false, true] }, { seed: 3 }));
   const rows = await model.trace(ids.slice(0, 5));
   const of = (name) => rows.find((r) => r.name === name);
   assert.ok(of('blocks.0.ffn.up') && !of('blocks.0.ffn.experts') && !of('blocks.1.ffn.up'));
@@ -257,11 +249,10 @@ test('trace lists the router and the experts; its parameters are the model', asy
   const bytes = async (n) => (await model.trace(ids.slice(0, n))).find((r) => r.name === 'blocks.1.ffn.experts').bytes;
   assert.equal(await bytes(1), 4 * (2 * 3 * 32 * 64 + 2 * 64));
   assert.equal(await bytes(5), 4 * (6 * 3 * 32 * 64 + 2 * 5 * 64));
-  model.dispose();
 });
 
 test('the page: stages with experts add up to the model, and their points exist', async () => {
-  const model = await create({ ...config, n_layers: 3, expert_layers: [true, false] }, { seed: 3 });
+  const model = await untilEnd(create({ ...config, n_layers: 3, expert_layers: [true, false] }, { seed: 3 }));
   const points = await model.points();
   const rows = await model.trace(ids.slice(0, 5));
   for (let layer = 0; layer < 3; layer++) {
@@ -279,7 +270,6 @@ test('the page: stages with experts add up to the model, and their points exist'
     rows.filter(({ op }) => !known.includes(op)),
     [],
   );
-  model.dispose();
 });
 
 const sharedConfig = (name) => json(join(golden, name, 'config.json'));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { refused, stories } from './helpers.js';
+import { refused, stories, untilEnd } from './helpers.js';
 
 const small = { vocabSize: 61, dModel: 32, nHeads: 4, nKvHeads: 4, dHead: 8, dFf: 48, nLayers: 2, contextLength: 24 };
 const gpt2 = {
@@ -172,9 +172,8 @@ const rounded = [
 describe('every point of every architecture', () => {
   for (const [name, config] of models) {
     test(name, async () => {
-      const model = await create(config, { seed: 7 });
+      const model = await untilEnd(create(config, { seed: 7 }));
       await explainsEveryPoint(model, config);
-      model.dispose();
     });
   }
 });
@@ -183,15 +182,14 @@ describe('every point of every architecture', () => {
 describe('every point of models that round what they multiply', () => {
   for (const [name, config, options] of rounded) {
     test(name, async () => {
-      const model = await create(config, { seed: 7, ...options });
+      const model = await untilEnd(create(config, { seed: 7, ...options }));
       if (options.dtype) assert.equal(model.parameters.rows[0].dtype, options.dtype);
       assert.equal(model.kvDtype, options.kvDtype ?? 'q8_0');
       await explainsEveryPoint(model, config);
-      model.dispose();
     });
   }
   test('the int8 weights and cache of a trained model, at a position in the second block of the cache', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     assert.deepEqual([model.kvDtype, model.parameters.rows[0].dtype], ['q8_0', 'q8_0']);
     const [first] = await model.encode('Once upon a time there was a little girl.');
     const ids = [first, ...Array.from({ length: 69 }, (_, i) => 40 + ((i * i) % 900))];
@@ -210,7 +208,6 @@ describe('every point of models that round what they multiply', () => {
             `${at}: unrounded ${exact / got.divisor}, ${got.computed}, engine ${got.value}`,
           );
       }
-    model.dispose();
   });
 });
 
@@ -317,7 +314,7 @@ async function comparesTerms(model, config, got, explain) {
 }
 
 test('following the largest term repeatedly leads to a row of the embedding', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const seen = [];
   let cell = { at: 'logits', position: 4, index: 10 };
   for (let step = 0; step < 400; step++) {
@@ -329,7 +326,6 @@ test('following the largest term repeatedly leads to a row of the embedding', as
   }
   assert.equal(seen.at(-1), 'hook_embed', seen.slice(-3).join(' '));
   assert.ok(seen.length > 6);
-  model.dispose();
 });
 
 test('explain refuses points, positions, indices and heads that do not exist', async () => {

@@ -1,19 +1,13 @@
 // generate.test.js - sampling, stop conditions, batches and beam search
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, logitRow, refused, stories, top } from './helpers.js';
+import { collect, distance, golden, json, logitRow, refused, stories, top, untilEnd } from './helpers.js';
 
-let model;
-
-before(async () => {
-  model = await load(stories);
-});
-
-after(() => model.dispose());
+const model = await untilEnd(load(stories));
 
 const prompt = 'Once upon a time';
 
@@ -219,7 +213,9 @@ describe('distributions', () => {
   }
 
   test('samples follow the distribution (chi-squared)', async () => {
-    const tiny = await create({ vocab_size: 12, d_model: 16, n_layers: 1, n_heads: 2, context_length: 8 }, { seed: 4 });
+    const tiny = await untilEnd(
+      create({ vocab_size: 12, d_model: 16, n_layers: 1, n_heads: 2, context_length: 8 }, { seed: 4 }),
+    );
     const session = await tiny.session();
     const options = { temperature: 0.05, topK: 9, topP: 0.95 };
     const p = await tiny.distribution(await session.eval([3, 7]), options);
@@ -238,7 +234,6 @@ describe('distributions', () => {
     });
     assert.ok(free >= 3, `${free} degrees of freedom test nothing`);
     assert.ok(chi < free + 5 * Math.sqrt(2 * free), `chi-squared ${chi} with ${free} degrees of freedom`);
-    tiny.dispose();
   });
 
   test('a temperature below 0 is refused with the value that takes the most likely token', async () => {
@@ -322,7 +317,7 @@ describe('several prompts', () => {
   });
 
   test('an encoder-decoder takes one source for all prompts, or one for each', async () => {
-    const dates = await load(join(top, 'weights/dates/')),
+    const dates = await untilEnd(load(join(top, 'weights/dates/'))),
       { bos } = dates.special;
     const sources = ['3 March 1999', 'July 4, 2021'],
       options = { temperature: 0, maxTokens: 16 };
@@ -336,7 +331,6 @@ describe('several prompts', () => {
     assert.deepEqual(await texts(sources), ['1999-03-03', '2021-07-04']);
     assert.deepEqual(await texts(sources[1]), ['2021-07-04', '2021-07-04']);
     await assert.rejects(texts(['3 March 1999']), /there are 1 sources for 2 sequences/);
-    dates.dispose();
   });
 
   test('prompts of different lengths, with seeds, captures or edits, give the same texts as alone', async () => {

@@ -11,7 +11,18 @@ import { engineModule } from '../../web/lib/engine/binary.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { text, f32, f32s, writeGguf } from './write_gguf_file.js';
 import { GlassformerError, create, load } from '../../web/lib/index.js';
-import { distance, golden, numbers, openCase, readTensors, refused, sameBits, stories, top } from './helpers.js';
+import {
+  distance,
+  golden,
+  numbers,
+  openCase,
+  readTensors,
+  refused,
+  sameBits,
+  stories,
+  top,
+  untilEnd,
+} from './helpers.js';
 import { adapter, matrix } from './lora.js';
 import { ggufOf, weightOf } from './written.js';
 import { metaOf, tensorsOf } from './t5_gguf.js';
@@ -143,7 +154,7 @@ describe('an adapter of llama.cpp', () => {
   });
 
   test('without adapter.lora.alpha the product is not divided by the rank; f16 is read', async () => {
-    const base = await load(c.source, { dtype: 'f32' });
+    const base = await untilEnd(load(c.source, { dtype: 'f32' }));
     const gguf = await ggufOf(base);
     const logits = async (source, scale) => {
       const model = await load(gguf, { dtype: 'f32', adapters: [{ source, scale }] });
@@ -156,7 +167,6 @@ describe('an adapter of llama.cpp', () => {
     assert.ok(distance(await logits(bytes, 0.3), await logits(without, (0.3 * 6) / 4)) < 1e-5);
     const half = llamaAdapter(lora.pairs, c.config, {}, 'F16');
     assert.ok(distance(await logits(bytes, 0.3), await logits(half, 0.3)) < 0.02);
-    base.dispose();
   });
 
   const q = 'blk.0.attn_q.weight';
@@ -241,17 +251,18 @@ test('refused: names of PEFT for a GGUF whose family is not read from Hugging Fa
     parallel_residual: true,
     shared_norm: true,
   };
-  const model = await create(
-    { ...config, ...commandR, logit_scale: 0.0625 },
-    {
-      seed: 1,
-      dtype: 'f32',
-    },
+  const model = await untilEnd(
+    create(
+      { ...config, ...commandR, logit_scale: 0.0625 },
+      {
+        seed: 1,
+        dtype: 'f32',
+      },
+    ),
   );
   const { weights, config: of } = adapter({ 'model.layers.0.self_attn.q_proj': [32, 32] });
   const loading = load(await ggufOf(model), { adapters: [{ source: { weights, config: of } }] });
   await refused(loading, 'unsupported', /names of PEFT are not known .* "command-r"/);
-  model.dispose();
 });
 
 describe('a quantised GGUF', () => {

@@ -11,7 +11,7 @@ import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
 import { text } from '../../web/lib/convert/write_gguf.js';
 import { create, load } from '../../web/lib/index.js';
 import { ggufBytes, ggufs } from '../fuzz/seeds.js';
-import { collect, distance, noShared, numbers, openCase, refused, sameBits, shared } from './helpers.js';
+import { collect, distance, noShared, numbers, openCase, refused, sameBits, shared, untilEnd } from './helpers.js';
 
 /** The configuration of a model in snake_case. */
 const snaked = ({ config }) => Object.fromEntries(Object.entries(config).map(([key, value]) => [snake(key), value]));
@@ -153,8 +153,8 @@ const CREATED = {
 describe('a model of each other architecture, written and read again', () => {
   for (const [architecture, fields] of Object.entries(CREATED))
     test(architecture, async () => {
-      const model = await create({ ...small, ...fields }, { seed: 5, dtype: 'f32' });
-      const again = await load(await bytesOf(model), { dtype: 'f32' });
+      const model = await untilEnd(create({ ...small, ...fields }, { seed: 5, dtype: 'f32' }));
+      const again = await untilEnd(load(await bytesOf(model), { dtype: 'f32' }));
       const ids = numbers(40, small.vocab_size);
       const [a, b] = [await model.forward(ids), await again.forward(ids)];
       assert.ok(sameBits(a.logits.data, b.logits.data));
@@ -166,8 +166,6 @@ describe('a model of each other architecture, written and read again', () => {
         stored.dispose();
       }
       assert.match(Buffer.from(await bytesOf(model)).toString('latin1'), new RegExp(`${architecture}\\.block_count`));
-      model.dispose();
-      again.dispose();
     });
 });
 
@@ -183,11 +181,10 @@ test('what GGUF cannot say is refused by the architecture and the field', async 
     await refused(bytesOf(model), 'unsupported', words);
     model.dispose();
   }
-  const model = await create(small, { seed: 1 });
+  const model = await untilEnd(create(small, { seed: 1 }));
   await refused(bytesOf(model, { architecture: 'gpt2' }), 'unsupported', /^gpt2 has /);
   await refused(bytesOf(model, { architecture: 'mamba' }), 'unsupported', /"mamba" is not known/);
   assert.equal(ggufLayout(snaked(model)).architecture, 'llama');
-  model.dispose();
 });
 
 /**
@@ -310,7 +307,7 @@ describe('every shared GGUF of these architectures', { skip: noShared }, () => {
     // encoders have no logits: encoders.test.js
     if (!Object.hasOwn(ARCHITECTURES, c.about.architecture) || !c.about.greedy) continue;
     test(name, async () => {
-      const model = await load(c.source, { dtype: 'f32' });
+      const model = await untilEnd(load(c.source, { dtype: 'f32' }));
       const { logits } = await model.forward(c.about.input_ids);
       assert.ok(distance(logits.data, c.array('logits')) <= 2e-4);
       const { ids } = await collect(
@@ -320,7 +317,6 @@ describe('every shared GGUF of these architectures', { skip: noShared }, () => {
       for (const { tokenize } of Object.values(c.about.llama_cpp))
         for (const [i, want] of (tokenize ?? []).entries())
           assert.deepEqual(await model.encode(c.about.tokenize_samples[i], { addSpecialTokens: false }), want);
-      model.dispose();
     });
   }
 });

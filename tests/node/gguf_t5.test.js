@@ -16,7 +16,18 @@ import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
 import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { Tokenizer, load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+import {
+  collect,
+  distance,
+  golden,
+  json,
+  openCase,
+  readTensors,
+  refused,
+  safetensors,
+  sameBits,
+  untilEnd,
+} from './helpers.js';
 import { metaOf, pieceFile, tensorsOf, vocabularyOf } from './t5_gguf.js';
 import { ggufOf } from './written.js';
 
@@ -90,12 +101,13 @@ describe('T5 with the layout of llama.cpp’s converter', () => {
       type: 'F32',
       data: new Float32Array(128),
     };
-    const model = await load(writeGguf(metaOf(c.config), [...tensors, { ...embed, name: 'output.weight' }, bias]), {
-      dtype: 'f32',
-    });
+    const model = await untilEnd(
+      load(writeGguf(metaOf(c.config), [...tensors, { ...embed, name: 'output.weight' }, bias]), {
+        dtype: 'f32',
+      }),
+    );
     const { logits } = await model.forward(c.about.input_ids, c.run);
     assert.ok(distance(logits.data, c.array('logits')) <= 2e-4);
-    model.dispose();
   });
 
   test('without a number of decoder layers and a first token: as many as the encoder has, and that of padding', async () => {
@@ -103,10 +115,9 @@ describe('T5 with the layout of llama.cpp’s converter', () => {
     const { 't5.decoder_block_count': _, 't5.decoder_start_token_id': __, ...meta } = metaOf(c.config);
     const n = c.config.num_decoder_layers;
     const same = tensorsOf('t5_v1_1').filter(({ name }) => Number(/^enc\.blk\.(\d+)/.exec(name)?.[1] ?? 0) < n);
-    const model = await load(writeGguf({ ...meta, 't5.block_count': u32(n) }, same));
+    const model = await untilEnd(load(writeGguf({ ...meta, 't5.block_count': u32(n) }, same)));
     assert.deepEqual([model.config.nLayers, model.config.nEncoderLayers], [n, n]);
     assert.deepEqual(model.special, { bos: 0, eos: [], addBos: false, start: [0] });
-    model.dispose();
   });
 });
 
@@ -185,7 +196,7 @@ describe('T5 written as GGUF', () => {
   for (const name of CASES)
     test(`${name}: the names and types of llama.cpp’s converter, and the same numbers when it is read again`, async () => {
       const c = openCase(name);
-      const model = await load(c.source, { dtype: 'f32' });
+      const model = await untilEnd(load(c.source, { dtype: 'f32' }));
       for (const type of ['F32', 'F16', 'Q8_0']) {
         const bytes = await ggufOf(model, { type, meta: { 't5.decoder_start_token_id': u32(0) } });
         const r = new ByteReader(
@@ -212,7 +223,6 @@ describe('T5 written as GGUF', () => {
         assert.ok(off < most / 10, `${type}: ${off} of ${most}`);
         again.dispose();
       }
-      model.dispose();
     });
 
   test('a distance that llama.cpp has not, and sequences with another start, are refused', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CODES } from '../../web/lib/base/codes.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
@@ -51,6 +52,21 @@ export function openCase(name, root = golden) {
       : {},
     array: (file) => floats(join(folder, `${file}.f32`)),
   };
+}
+
+/**
+ * What is opened here, which is disposed at the end of the test that calls this; outside of a test, at the end of the
+ * file.
+ * @template T
+ * @param {T} opened  a model, a training run, or a promise of one
+ * @returns {T}
+ */
+export function untilEnd(opened) {
+  after(async () => {
+    const owner = await Promise.resolve(opened).catch(() => null);
+    await owner?.dispose();
+  });
+  return opened;
 }
 
 /**

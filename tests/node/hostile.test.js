@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
 import { config } from './bad_inputs.js';
-import { claims, collect, refusal, stories } from './helpers.js';
+import { claims, collect, refusal, stories, untilEnd } from './helpers.js';
 
 const both = { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' };
 let localModel, workerModel, encoderDecoder, withTokenizer;
@@ -79,16 +79,14 @@ describe('lists', () => {
       (await refusal(() => localModel.forward(new Array(65).fill(1)))).message,
       /input has 65 tokens, the context holds 64/,
     );
-    const broad = await create(
-        { ...config, vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1, d_ff: 65536 },
-        { seed: 1 },
+    const broad = await untilEnd(
+        create({ ...config, vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1, d_ff: 65536 }, { seed: 1 }),
       ),
       row = { at: 'blocks.0.mlp.hook_post', add: new Float32Array(65536) };
     assert.match(
       (await refusal(() => broad.forward(ids, { edits: new Array(257).fill(row) }))).message,
       /edits: at most 16777216 numbers are taken/,
     );
-    broad.dispose();
   });
 });
 

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, numbers, openCase, sameBits, stories } from './helpers.js';
+import { collect, numbers, openCase, sameBits, stories, untilEnd } from './helpers.js';
 
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
 test('the logprobs of a generation equal those of forward on its ids', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const prompt = await model.encode('Once upon a time');
   const { steps } = await collect(model.generate(prompt, { maxTokens: 40, seed: 11 }));
   const ids = [...prompt, ...steps.map((s) => s.id)];
@@ -19,11 +19,10 @@ test('the logprobs of a generation equal those of forward on its ids', async () 
     const want = l[s.id] - most - Math.log(l.reduce((sum, v) => sum + Math.exp(v - most), 0));
     assert.ok(Math.abs(want - s.logprob) < 1e-5, `position ${s.position}: ${s.logprob}, expected ${want}`);
   }
-  model.dispose();
 });
 
 test('patterns captured step by step equal those of one pass without cache, 64 tokens', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const prompt = await model.encode('One day, a cat');
   const { steps, ids } = await collect(
     model.generate(prompt, { maxTokens: 64, temperature: 0, capture: ['*.hook_pattern'] }),
@@ -48,11 +47,10 @@ test('patterns captured step by step equal those of one pass without cache, 64 t
     assert.equal(row, n);
     assert.ok(sameBits(built, whole.data), name);
   }
-  model.dispose();
 });
 
 test('two generations at once do not affect each other', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const options = { maxTokens: 30, temperature: 1, seed: 5 };
   const alone = [await collect(model.generate('A dog', options)), await collect(model.generate('The sun', options))];
   const both = await Promise.all([
@@ -63,7 +61,6 @@ test('two generations at once do not affect each other', async () => {
     both.map((r) => r.ids),
     alone.map((r) => r.ids),
   );
-  model.dispose();
 });
 
 test('the simd and the relaxed binary give the same bits', async (t) => {
@@ -90,14 +87,13 @@ test('the same seed and model give the same text', async () => {
 
 test('an encoder-decoder gives the same bits token by token as in one pass, with its source encoded once', async () => {
   const c = openCase('t2_encdec_padmask');
-  const model = await load(c.source, { dtype: 'f32' });
+  const model = await untilEnd(load(c.source, { dtype: 'f32' }));
   const { logits } = await model.forward(c.about.input_ids, c.run);
   const session = await model.session(c.run);
   for (const [i, id] of c.about.input_ids.entries())
     assert.ok(sameBits(await session.eval([id]), row(logits, i)), `position ${i}`);
   await session.rewind(3);
   assert.ok(sameBits(await session.eval(c.about.input_ids.slice(3)), row(logits, c.about.input_ids.length - 1)));
-  model.dispose();
 });
 
 for (const [kvDtype, bound] of [
@@ -105,7 +101,7 @@ for (const [kvDtype, bound] of [
   ['q8_0', 0.03],
 ]) {
   test(`a cache in ${kvDtype} stays within ${bound} of the logits' size`, async () => {
-    const exact = await load(stories, { dtype: 'f32' }),
+    const exact = await untilEnd(load(stories, { dtype: 'f32' })),
       other = await load(stories, { dtype: 'f32', kvDtype });
     const ids = await exact.encode('Once upon a time, there was a little girl named Lily. She loved to play outside.');
     const [a, b] = [(await exact.forward(ids)).logits.data, (await other.forward(ids)).logits.data];
@@ -121,7 +117,6 @@ for (const [kvDtype, bound] of [
     await s.eval(ids);
     await t.eval(ids);
     assert.ok(t.bytes < s.bytes);
-    exact.dispose();
     other.dispose();
   });
 }

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, estimate, load } from '../../web/lib/index.js';
-import { gpt2Recipe, numbers, openCase, readTensors, shared, stories } from './helpers.js';
+import { gpt2Recipe, numbers, openCase, readTensors, shared, stories, untilEnd } from './helpers.js';
 
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
 describe('logit lens', () => {
   test("equals the model's own prediction at the last layer", async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const ids = await model.encode('Once upon a time, there was');
     const lens = await model.logitLens(ids, { top: 3 });
     assert.deepEqual([lens.length, lens[0].length, lens[0][0].length], [6, ids.length, 3]);
@@ -20,12 +20,11 @@ describe('logit lens', () => {
       assert.equal(cell[0].id, l.indexOf(most));
       assert.ok(Math.abs(cell[0].probability - 1 / l.reduce((s, v) => s + Math.exp(v - most), 0)) < 1e-5);
     });
-    model.dispose();
   });
 
   for (const name of ['llama_gqa_f16', 'gpt2_n_inner']) {
     test(`equals final norm and output layer computed by hand at earlier layers: ${name}`, async () => {
-      const model = await load(openCase(name).source, { dtype: 'f32' });
+      const model = await untilEnd(load(openCase(name).source, { dtype: 'f32' }));
       const { dModel: d, vocabSize: v, norm, normEps } = model.config;
       const ids = numbers(9, v),
         lens = await model.logitLens(ids, { top: v });
@@ -45,7 +44,6 @@ describe('logit lens', () => {
         for (const { id, logprob } of lens[0][i])
           assert.ok(Math.abs(logits[id] - z - logprob) < 1e-4, `token ${id}: ${logprob}, expected ${logits[id] - z}`);
       }
-      model.dispose();
     });
   }
 });
@@ -59,7 +57,7 @@ describe('attribution', () => {
       cases.push(openCase(n, join(shared, 'cases')));
   for (const c of cases) {
     test(`the parts of a logit sum to it within 1e-4: ${c.name}`, async () => {
-      const model = await load(c.source, { dtype: 'f32' });
+      const model = await untilEnd(load(c.source, { dtype: 'f32' }));
       const ids = c.about.input_ids,
         want = c.array('logits'),
         v = model.config.vocabSize;
@@ -76,14 +74,15 @@ describe('attribution', () => {
           assert.equal(new Set(a.parts.map((p) => p.name)).size, a.parts.length);
         }
       }
-      model.dispose();
     });
   }
 
   test('sums to the logit in a decoder that is not causal, where an early position attends to later ones', async () => {
-    const model = await create(
-        { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false },
-        { seed: 2 },
+    const model = await untilEnd(
+        create(
+          { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false },
+          { seed: 2 },
+        ),
       ),
       ids = numbers(9, 40);
     const {
@@ -94,7 +93,6 @@ describe('attribution', () => {
       assert.equal(a.logit, data[position * 40 + 3]);
       assert.ok(Math.abs(a.sum - a.logit) < 1e-4);
     }
-    model.dispose();
   });
 
   test('sums to the logit where parts are switched off', async () => {
@@ -144,7 +142,7 @@ describe('attribution', () => {
   });
 
   test('takes a token by its text, and refuses unknown tokens and positions', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const [id] = await model.encode(' dog', { addSpecialTokens: false });
     assert.equal((await model.attribution('I have a', { token: ' dog' })).token, id);
     await assert.rejects(model.attribution('I have a', { token: ' dog and cat' }), { code: 'bad-option' });
@@ -152,7 +150,6 @@ describe('attribution', () => {
     await assert.rejects(model.logitLens('I have a', { top: 0 }), { code: 'bad-option' });
     await assert.rejects(model.weight('nothing'), { code: 'bad-argument' });
     await assert.rejects(model.weight('embed.weight', 2048), { code: 'bad-option' });
-    model.dispose();
   });
 });
 
@@ -182,7 +179,7 @@ describe('trace', () => {
     'tutorial-2': 'tutorial-2',
   };
   test('a pass of several chunks reads the weights once for each', async () => {
-    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 256 }),
+    const model = await untilEnd(create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 256 })),
       one = await model.trace(numbers(64, 40)),
       three = await model.trace(numbers(192, 40));
     for (const op of ['attn.qkv', 'attn.o', 'ffn.up', 'ffn.down', 'head']) {
@@ -191,7 +188,6 @@ describe('trace', () => {
       assert.equal(b.bytes, 3 * a.bytes, op);
       assert.equal(b.flops, 3 * a.flops, op);
     }
-    model.dispose();
   });
 
   test('counts no FLOPs for parts that are switched off', async () => {
@@ -257,10 +253,9 @@ describe('trace', () => {
 });
 
 test('captures give the norm of the residual stream by layer', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const { captured } = await model.forward('Once upon a time', { capture: ['*.hook_resid_post'] });
   const norms = Object.values(captured).map((t) => Math.sqrt(row(t, 4).reduce((s, x) => s + x * x, 0)));
   assert.equal(norms.length, 6);
   assert.ok(norms.every((n) => n > 0) && norms[5] > norms[0], norms.join());
-  model.dispose();
 });

@@ -13,7 +13,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { Random } from '../fuzz/mutate.js';
-import { limited, collect, numbers, refused, serve, top } from './helpers.js';
+import { limited, collect, numbers, refused, serve, top, untilEnd } from './helpers.js';
 
 const full = process.env.LIFECYCLE === 'full';
 /**
@@ -197,7 +197,7 @@ for (const worker of [false, true]) {
     });
 
     test('free the memory of two hundred forks', async () => {
-      const model = await create(small, { seed: 1, worker, threads: 1 }),
+      const model = await untilEnd(create(small, { seed: 1, worker, threads: 1 })),
         session = await model.session({ capture: ['blocks.0.attn.hook_pattern'] }),
         sizes = [];
       await session.eval([1, 2, 3]);
@@ -219,13 +219,11 @@ for (const worker of [false, true]) {
       assert.deepEqual((await session.eval([4])).slice(), logits.data.slice(-64));
       await session.close();
       assert.equal(await inSessions(model), 0);
-      model.dispose();
     });
 
     test('work again after memory was exhausted and freed', async () => {
-      const model = await create(
-          { ...small, context_length: 4096 },
-          { seed: 1, worker, threads: 1, wasm: limited(400) },
+      const model = await untilEnd(
+          create({ ...small, context_length: 4096 }, { seed: 1, worker, threads: 1, wasm: limited(400) }),
         ),
         want = (await model.forward([1, 2, 3])).logits.data; // 25 MiB of linear memory
       const sizes = [];
@@ -259,7 +257,6 @@ for (const worker of [false, true]) {
         sizes.every((size) => size <= 400 * 65536),
         `${sizes}`,
       );
-      model.dispose();
     });
   });
 
@@ -495,7 +492,7 @@ describe('workers that are terminated', () => {
 
 test('memory that ends at any step is an error; earlier models, and the model itself, stay usable', async () => {
   const first = async (model) => Array.from((await model.forward([1, 2, 3])).logits.data.subarray(0, 50));
-  const earlier = await load(stories, { worker: false });
+  const earlier = await untilEnd(load(stories, { worker: false }));
   const want = await first(earlier);
   const ends = new Set();
   for (let pages = 16, fits = false; !fits; pages += 36) {
@@ -512,5 +509,4 @@ test('memory that ends at any step is an error; earlier models, and the model it
     model?.dispose();
   }
   assert.deepEqual([...ends], ['load', 'forward']);
-  earlier.dispose();
 });

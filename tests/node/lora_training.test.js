@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
-import { distance, golden, json, readTensors, refused, safetensors, sameBits, top } from './helpers.js';
+import { distance, golden, json, readTensors, refused, safetensors, sameBits, top, untilEnd } from './helpers.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-lora-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -66,7 +66,7 @@ async function adapterOf(training) {
 describe('against PyTorch', () => {
   for (const one of cases)
     test(`${one.folder}${one.teacherShare ? ', with a teacher' : ''}: losses and factors are those of PEFT's layers, under PEFT's names`, async () => {
-      const model = await load(`${join(golden, one.folder)}/`, { dtype: 'f32' });
+      const model = await untilEnd(load(`${join(golden, one.folder)}/`, { dtype: 'f32' }));
       const { teacherShare } = one;
       const options = { ...one.options, warmup: 0, finalRate: 1, lora: { from: beginning(one) } };
       if (teacherShare) Object.assign(options, { teacher: model, teacherShare });
@@ -90,7 +90,6 @@ describe('against PyTorch', () => {
         for (const [i, x] of summary(tensors[name]).entries())
           assert.ok(Math.abs(x - values[i]) < 1e-3 * values[0], `${name}: ${x}, expected ${values[i]}`);
       await training.dispose();
-      model.dispose();
     });
 });
 
@@ -132,7 +131,7 @@ describe('every family', () => {
 });
 
 test('a text is encoded with the model’s tokenizer; validation, a checkpoint and an adapter continue the run', async () => {
-  const model = await load(join(top, 'weights/stories-1m.gguf'));
+  const model = await untilEnd(load(join(top, 'weights/stories-1m.gguf')));
   const text = 'Once upon a time there was a robot named Zork.<|endoftext|>Zork ate a bolt. It was good.';
   const options = { steps: 6, lora: { rank: 2 }, validation: 'Zork was a robot.' };
   const whole = run(model, text, options);
@@ -166,7 +165,6 @@ test('a text is encoded with the model’s tokenizer; validation, a checkpoint a
   await refused(other.next(), ['bad-config', 'bad-file'], /checkpoint/);
   for (const one of [whole, later, next, other]) await one.dispose();
   assert.ok(sameBits(await logits(model), await logits(await load(join(top, 'weights/stories-1m.gguf')))));
-  model.dispose();
 });
 
 test('a GGUF with sentence pieces and fused matrices: its own tokenizer, and the adapter without a copy of the model', async () => {
@@ -190,7 +188,7 @@ test('a GGUF with sentence pieces and fused matrices: its own tokenizer, and the
 
 test('what cannot be trained is refused with a sentence', async () => {
   const data = { examples: [[1, 2, 3]] };
-  const model = await load(`${join(golden, 'llama_gqa_f16')}/`);
+  const model = await untilEnd(load(`${join(golden, 'llama_gqa_f16')}/`));
   const first = async (of, options, what = data) => {
     const training = train(of, what, options);
     await training.next().finally(() => training.dispose());
@@ -224,9 +222,7 @@ test('what cannot be trained is refused with a sentence', async () => {
     await refused(first(other, { lora: {} }), 'unsupported', words);
     other.dispose();
   }
-  const training = train(model, data, { steps: 1, lora: { rank: 1 } });
+  const training = untilEnd(train(model, data, { steps: 1, lora: { rank: 1 } }));
   await training.next();
   await refused(training.files({ dtype: 'q8_0' }), 'bad-option', /f32/);
-  await training.dispose();
-  model.dispose();
 });

@@ -6,7 +6,7 @@ import { SentencePieces } from '../../web/lib/tokenizers/pieces.js';
 import { Texts, TokenTexts } from '../../web/lib/tokenizers/texts.js';
 import { Tokenizer, create, estimate, load, train } from '../../web/lib/index.js';
 import { tokenizerOf } from '../../web/lib/model_tokenizer.js';
-import { collect, golden, json, openCase, refused, stories, top } from './helpers.js';
+import { collect, golden, json, openCase, refused, stories, top, untilEnd } from './helpers.js';
 
 const tiny = { vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 };
 const gguf = join(golden, 'gguf_llama_q8_0/model.gguf');
@@ -29,9 +29,8 @@ describe('options of load and create', () => {
         model.dispose();
       }
     }
-    const kept = await load(gguf, { dtype: 'keep' });
+    const kept = await untilEnd(load(gguf, { dtype: 'keep' }));
     assert.ok(kept.parameters.rows.some((r) => r.dtype === 'q8_0'));
-    kept.dispose();
   });
   test('kvDtype is the type of the key/value cache', async () => {
     const [f32, f16, q8] = await Promise.all(['f32', 'f16', 'q8_0'].map((kvDtype) => kvBytes({ kvDtype })));
@@ -83,14 +82,13 @@ describe('options of load and create', () => {
         /contextLength is \d+, but this model has learned positions for \d+/,
       );
     }
-    const fresh = await create(tiny, { contextLength: 32 });
+    const fresh = await untilEnd(create(tiny, { contextLength: 32 }));
     assert.match(fresh.warnings[0], /32.*16 positions/);
-    fresh.dispose();
   });
 });
 
 test('stop takes a single string or a list', async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   const write = (stop) => collect(model.generate('Once upon a time', { maxTokens: 60, temperature: 0, stop }));
   const [one, list, none] = [await write('.'), await write(['.']), await write([])];
   assert.equal(one.summary.stopReason, 'stop');
@@ -98,7 +96,6 @@ test('stop takes a single string or a list', async () => {
   assert.ok(!one.text.includes('.') && none.text.includes('.'));
   for (const stop of ['', [''], [1], 5, {}])
     await refused(write(stop), 'bad-option', /stop is .*, expected a text or a list of texts/);
-  model.dispose();
 });
 
 describe('properties of a model', () => {
@@ -144,9 +141,8 @@ describe('properties of a model', () => {
     const files = ['config.json', 'model.safetensors'].map(
       (name) => new File([readFileSync(join(golden, 'llama_1tok', name))], name),
     );
-    const model = await load([...files, new File([template], 'chat_template.jinja')]);
+    const model = await untilEnd(load([...files, new File([template], 'chat_template.jinja')]));
     assert.equal(model.chatTemplate, template);
-    model.dispose();
   });
   test('config is frozen', async () => {
     for (const worker of [false, true]) {
@@ -190,7 +186,7 @@ test('a tokenizer can be written as JSON and read again, for every kind of vocab
 
 describe('dispose', () => {
   test('of a session does the same as close', async () => {
-    const model = await create(tiny),
+    const model = await untilEnd(create(tiny)),
       session = await model.session(),
       other = await model.session();
     await session.eval([1, 2]);
@@ -203,7 +199,6 @@ describe('dispose', () => {
     const third = await model.session();
     await third[Symbol.asyncDispose]();
     await refused(third.eval([3]), 'bad-state');
-    model.dispose();
   });
   test('of a tokenizer frees its vocabulary', async () => {
     const tokenizer = await Tokenizer.load(stories);

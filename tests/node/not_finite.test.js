@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { golden, openCase, readTensors, refused, safetensors } from './helpers.js';
+import { golden, openCase, readTensors, refused, safetensors, untilEnd } from './helpers.js';
 
 const folder = join(golden, 'llama_1tok');
 const ids = [3, 1, 4, 1, 5];
@@ -84,9 +84,8 @@ for (const worker of [false, true])
     });
 
     test('an encoder', async () => {
-      const encoder = await create(
-        { kind: 'encoder', vocab_size: 64, d_model: 32, n_layers: 3, n_heads: 2 },
-        { seed: 1, worker },
+      const encoder = await untilEnd(
+        create({ kind: 'encoder', vocab_size: 64, d_model: 32, n_layers: 3, n_heads: 2 }, { seed: 1, worker }),
       );
       const edits = [
         { at: 'blocks.1.hook_mlp_out', set: 3e38 },
@@ -94,6 +93,5 @@ for (const worker of [false, true])
       ];
       await refused(encoder.forward(ids, { edits }), 'not-finite', /blocks\.1\.hook_mlp_out at position 0/);
       assert.ok(hasNaN((await encoder.forward(ids, { edits, allowNonFinite: true })).hidden.data));
-      encoder.dispose();
     });
   });

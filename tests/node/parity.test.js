@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FAMILIES } from '../../web/lib/huggingface/families_all.js';
 import { load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, noShared, openCase, shared } from './helpers.js';
+import { collect, distance, golden, json, noShared, openCase, shared, untilEnd } from './helpers.js';
 
 const LOGITS = 2e-4,
   ATTENTION = 2e-5,
@@ -155,11 +155,10 @@ describe('shared llama2.c files', { skip: noShared }, () => {
     ]) {
       test(`${name}/${file}`, async () => {
         const c = openCase(name, join(shared, 'cases'));
-        const model = await load(join(c.folder, file), { dtype: 'f32' });
+        const model = await untilEnd(load(join(c.folder, file), { dtype: 'f32' }));
         const { logits } = await model.forward(c.about.input_ids);
         const off = distance(logits.data, c.array(want));
         assert.ok(off <= LOGITS, `logits are ${off} off`);
-        model.dispose();
       });
     }
   }
@@ -179,7 +178,7 @@ for (const [name, dtype, bound] of [
 ]) {
   test(`${name} with its stored weights (${dtype}): logits differ by at most ${100 * bound} % (root mean square)`, async () => {
     const c = openCase(name);
-    const model = await load(c.source);
+    const model = await untilEnd(load(c.source));
     const { logits } = await model.forward(c.about.input_ids);
     const want = c.array('logits');
     let error = 0,
@@ -190,6 +189,5 @@ for (const [name, dtype, bound] of [
     });
     assert.ok(Math.sqrt(error / size) <= bound, `${100 * Math.sqrt(error / size)} %`);
     assert.ok(model.parameters.rows.some((r) => r.dtype === dtype));
-    model.dispose();
   });
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
 import { bert, ids, rowsOf, withWords } from './bert_folders.js';
-import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits, untilEnd } from './helpers.js';
 
 describe('pooling', () => {
   const modules = (...types) =>
@@ -53,9 +53,8 @@ describe('pooling', () => {
     const gguf = await load(openCase('gguf_bert').source);
     assert.deepEqual(gguf.pooling, { pooling: 'mean', normalize: true, maxTokens: null, lacks: null });
     gguf.dispose();
-    const decoder = await create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 });
+    const decoder = await untilEnd(create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 }));
     assert.equal(decoder.pooling, null);
-    decoder.dispose();
   });
 
   test('a step or a kind of pooling that is lacking is refused by name, unless the caller chooses another', async () => {
@@ -75,7 +74,7 @@ describe('pooling', () => {
 
   test('truncate reads the first tokens and the closing one', async () => {
     const files = { 'sentence_bert_config.json': { max_seq_length: 6 } };
-    const model = await load(sentence(flags('pooling_mode_mean_tokens'), undefined, files));
+    const model = await untilEnd(load(sentence(flags('pooling_mode_mean_tokens'), undefined, files)));
     const all = await model.encode('a b c d e f g h');
     const cut = await model.embed([...all.slice(0, 5), all.at(-1)]);
     assert.ok(sameBits((await model.embed('a b c d e f g h', { truncate: true })).data, cut.data));
@@ -85,7 +84,6 @@ describe('pooling', () => {
     await refused(model.embed(long), 'context-full');
     assert.ok(sameBits((await model.embed(long, { truncate: true })).data, (await model.embed('a a a a')).data));
     await refused(model.embed('a', { truncate: true, mask: [1, 1, 1] }), 'bad-option', /truncate/);
-    model.dispose();
   });
 
   test('the page’s own folder input finds 1_Pooling/config.json by its path', async () => {

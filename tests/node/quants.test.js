@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/blocks.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { load } from '../../web/lib/index.js';
-import { randomTensor, refused } from './helpers.js';
+import { randomTensor, refused, untilEnd } from './helpers.js';
 
 const WIDTH = 512;
 const blocks = fileURLToPath(new URL('../golden/formats/blocks/', import.meta.url));
@@ -71,7 +71,7 @@ describe('every quantised type', () => {
     const want = valuesOf(type);
 
     test(`${type}: values are those of the format, also where a scale is subnormal`, async () => {
-      const model = await load(embedded(type), { dtype: 'f32' });
+      const model = await untilEnd(load(embedded(type), { dtype: 'f32' }));
       const rows = await rowsOf(model, 'embed.weight', 4);
       rows.forEach((row, r) => {
         for (let at = 0; at < WIDTH; at += cols) {
@@ -82,7 +82,6 @@ describe('every quantised type', () => {
       });
       assert.ok(largest(rows[2]) > 0, 'row 2 has subnormal scales');
       assert.deepEqual(model.warnings, []);
-      model.dispose();
     });
 
     test(`${type}: is kept as ${kept}${exact ? ' with the same values' : ''}, and a warning says so`, async () => {
@@ -142,7 +141,7 @@ test('q, k and v of three types keep a type each, and the product is that of eac
     'blk.0.attn_v': repeated('q6_k', 8),
     'blk.0.ffn_gate': repeated('q5_0', 8),
   });
-  const model = await load(source);
+  const model = await untilEnd(load(source));
   const dtypes = Object.fromEntries(model.parameters.rows.map(({ name, dtype }) => [name, dtype]));
   assert.equal(dtypes['blocks.0.attn.q.weight'], BLOCKS.q4_k[2]);
   assert.equal(dtypes['blocks.0.attn.k.weight'], 'q8_0');
@@ -150,7 +149,7 @@ test('q, k and v of three types keep a type each, and the product is that of eac
   assert.equal(dtypes['blocks.0.ffn.gate.weight'], BLOCKS.q5_0[2]);
   assert.equal(dtypes['blocks.0.ffn.up.weight'], 'f32');
   assert.ok(!model.warnings.some((warning) => warning.includes('instead of')), model.warnings.join('\n'));
-  const whole = await load(source, { dtype: 'f32' });
+  const whole = await untilEnd(load(source, { dtype: 'f32' }));
   const [got, want] = await Promise.all(
     [model, whole].map((m) => m.forward([0, 1, 3], { capture: ['*.hook_q', '*.hook_k', '*.hook_v', '*.hook_pre'] })),
   );
@@ -164,12 +163,10 @@ test('q, k and v of three types keep a type each, and the product is that of eac
     // one rounding of the activations to int8: 0.5 % (parity.test.js), and one of weights to 8 bits
     assert.ok(Math.sqrt(error / size) < 0.015, `${name}: ${Math.sqrt(error / size)}`);
   }
-  model.dispose();
-  whole.dispose();
 });
 
 test('matrices are rounded to each type that dtype names; where its blocks do not divide the columns they stay f32', async () => {
-  const whole = await load(file({}), { dtype: 'f32' });
+  const whole = await untilEnd(load(file({}), { dtype: 'f32' }));
   const want = await rowsOf(whole, 'embed.weight', 4);
   for (const [dtype, most] of [
     ['q8_0', 0.006],
@@ -201,7 +198,6 @@ test('matrices are rounded to each type that dtype names; where its blocks do no
     );
     model.dispose();
   }
-  whole.dispose();
 });
 
 test('while a matrix of any type loads, the memory holds the packed weights and no copy of the matrix', async () => {
