@@ -137,7 +137,7 @@ const fuzzer = (out = 'build/native-test/fuzz') => ({
   compile: nativeTest,
   link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
 });
-const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
+const trains = (file) => /^#include ".*\btrain(?:\/|_abi)/m.test(readFileSync(file, 'utf8'));
 const nativeTest = (source) => [
   '-O1', // with sanitizers -O2 compiles three times as long for tests that run a quarter faster
   '-g',
@@ -247,10 +247,10 @@ const targets = {
     return [{ ...rest, sources: entry, cc: 'clang', compile, link: [...link, '-fsanitize=fuzzer'] }];
   },
 
-  // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests run natively only, because
-  // its code for the web runs no models; tests/node/training.test.js compares that with the native trainer.
-  'wasm-test': () =>
-    eachVariant((variant, flags) => [
+  // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests have objects of their own,
+  // because they also run the models that they trained. Tests of gradients in double run natively only.
+  'wasm-test': () => [
+    ...eachVariant((variant, flags) => [
       everyTest({
         out: `build/wasm-test/${variant}.cjs`,
         files: tests().filter((file) => !trains(file) && !isInDouble(file) && !failsAllocations(file)),
@@ -260,6 +260,15 @@ const targets = {
         link: ['-O1', ...flags, ...underNode],
       }),
     ]),
+    everyTest({
+      out: 'build/wasm-test/train.cjs',
+      files: ['tests/native/train_test.c'],
+      sources: [...engine(), ...trainer()],
+      cc: 'emcc',
+      compile: wasmCompile(wasmVariants.simd),
+      link: ['-O1', ...wasmVariants.simd, ...underNode],
+    }),
+  ],
 
   'native-bench': () =>
     benches().map((file) => ({
