@@ -17,6 +17,7 @@ import {
   serve,
   shared,
   stories,
+  untilEnd,
 } from './helpers.js';
 
 let model, expected;
@@ -64,7 +65,7 @@ describe('prompts', () => {
       await refused(generate([5, id]), 'bad-token', /place 1.*0 to 2047/);
   });
   test('that are text are refused where there is no tokenizer', async () => {
-    const bare = await create(tiny);
+    const bare = await untilEnd(create(tiny));
     await refused(collect(bare.generate('text')), 'no-tokenizer');
     await refused(bare.encode('text'), 'no-tokenizer');
     await refused(bare.decode([1]), 'no-tokenizer');
@@ -73,7 +74,6 @@ describe('prompts', () => {
       steps.map((s) => s.text),
       ['', '', ''],
     );
-    bare.dispose();
   });
 });
 
@@ -236,7 +236,7 @@ describe('checkpoints', () => {
 });
 
 test('a row that a weight does not have is refused; the message has the number of rows', async () => {
-  const model = await create({ vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 });
+  const model = await untilEnd(create({ vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 }));
   assert.equal((await model.weight('final_norm.weight', 0)).length, 32);
   for (const [name, row, last] of [
     ['final_norm.weight', 1, 0],
@@ -245,7 +245,6 @@ test('a row that a weight does not have is refused; the message has the number o
   ]) {
     await refused(model.weight(name, row), 'bad-option', new RegExp(`the row of ${name} is ${row}, .*0 to ${last}$`));
   }
-  model.dispose();
 });
 
 describe('configurations', () => {
@@ -276,7 +275,7 @@ describe('configurations', () => {
     }
   });
   test('are refused for calls that their kind of model does not have', async () => {
-    const encoder = await create({ ...base, kind: 'encoder' });
+    const encoder = await untilEnd(create({ ...base, kind: 'encoder' }));
     for (const o of [{ source: [1] }, { sourceMask: [1] }]) {
       await refused(encoder.forward([1], o), 'bad-option', /encoder_decoder/);
       await refused(encoder.trace([1], o), 'bad-option', /encoder_decoder/);
@@ -288,7 +287,7 @@ describe('configurations', () => {
     await refused(encoder.session(), 'unsupported');
     await refused(model.embed('text'), 'unsupported');
     await refused(collect(model.generate('A', { source: [1] })), 'bad-option', /encoder_decoder/);
-    const both = await create({ ...base, kind: 'encoder_decoder' });
+    const both = await untilEnd(create({ ...base, kind: 'encoder_decoder' }));
     await refused(collect(both.generate([1])), 'bad-option', /source/);
     await refused(both.forward([1], { source: [] }), 'empty-prompt', /source/);
     // a model from create() has no begin token
@@ -319,8 +318,6 @@ describe('configurations', () => {
       'bad-option',
       /mask/,
     );
-    encoder.dispose();
-    both.dispose();
   });
 });
 

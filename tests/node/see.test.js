@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { load } from '../../web/lib/index.js';
-import { collect, distance, json, numbers, openCase, sameBits, stories, top } from './helpers.js';
+import { collect, distance, json, numbers, openCase, sameBits, stories, top, untilEnd } from './helpers.js';
 
 const one = openCase('llama_1tok');
 
@@ -148,7 +148,7 @@ describe('names', () => {
 
 describe('values', () => {
   test('have the right shapes, and sums that fit together', async () => {
-    const model = await load(gqa.source, { dtype: 'f32' });
+    const model = await untilEnd(load(gqa.source, { dtype: 'f32' }));
     const { dModel, nHeads, nKvHeads, dHead, dFf } = model.config;
     const ids = numbers(90, model.config.vocabSize),
       T = ids.length; // more than one chunk
@@ -211,11 +211,10 @@ describe('values', () => {
       const variance = v.reduce((a, b) => a + (b - mean) ** 2, 0) / dModel;
       assert.ok(Math.abs(scale[i] - Math.sqrt(variance + mean ** 2 + model.config.normEps)) < 1e-5 * scale[i]);
     }
-    model.dispose();
   });
 
   test('of a generation have each position once, of a session each eval', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const { steps } = await collect(
       model.generate([5, 6, 7], { maxTokens: 4, temperature: 0, capture: ['blocks.2.hook_resid_post'] }),
     );
@@ -232,15 +231,13 @@ describe('values', () => {
     assert.ok(
       sameBits(session.captured['blocks.2.hook_resid_post'].data, steps[1].captured['blocks.2.hook_resid_post'].data),
     );
-    model.dispose();
   });
 });
 
 test("the weight table of the shipped file has the file's types and bytes", async () => {
-  const model = await load(stories);
+  const model = await untilEnd(load(stories));
   assert.ok(readFileSync(stories).length > model.parameters.bytes * 0.9);
   assert.equal(model.parameters.total, 3049920);
   const head = model.parameters.rows.find((r) => r.component === 'head');
   assert.deepEqual([head.count, head.tiedTo], [0, 'embed.weight']);
-  model.dispose();
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, numbers, openCase, sameBits, stories } from './helpers.js';
+import { collect, distance, numbers, openCase, sameBits, stories, untilEnd } from './helpers.js';
 
 const one = openCase('llama_1tok');
 
@@ -102,9 +102,8 @@ describe('other kinds of models and inputs', () => {
   });
 
   test('a session whose eval is aborted between two chunks is unchanged', async () => {
-    const model = await create(
-        { vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 512 },
-        { seed: 2 },
+    const model = await untilEnd(
+        create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 512 }, { seed: 2 }),
       ),
       session = await model.session(),
       ids = numbers(200, 40),
@@ -131,11 +130,10 @@ describe('other kinds of models and inputs', () => {
     assert.equal(length, 10);
     assert.equal(session.length, 20);
     assert.ok(sameBits(logits, row((await model.forward(ids.slice(0, 20))).logits, 19)));
-    model.dispose();
   });
 
   test('the texts on both sides of a star may not overlap', async () => {
-    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 }),
+    const model = await untilEnd(create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 })),
       learned = await create({
         vocab_size: 40,
         d_model: 32,
@@ -152,20 +150,21 @@ describe('other kinds of models and inputs', () => {
       'hook_embed',
       'hook_pos_embed',
     ]);
-    model.dispose();
     learned.dispose();
   });
 
   test("the capture budget includes the encoder's points over the source", async () => {
-    const model = await create({
-        kind: 'encoder_decoder',
-        vocab_size: 40,
-        d_model: 32,
-        n_layers: 1,
-        n_heads: 2,
-        context_length: 32,
-        position: 'sinusoidal',
-      }),
+    const model = await untilEnd(
+        create({
+          kind: 'encoder_decoder',
+          vocab_size: 40,
+          d_model: 32,
+          n_layers: 1,
+          n_heads: 2,
+          context_length: 32,
+          position: 'sinusoidal',
+        }),
+      ),
       source = numbers(20, 40);
     for (const [name, bytes] of [
       ['encoder.0.attn.hook_pattern', 4 * 2 * 20 * 20],
@@ -181,7 +180,6 @@ describe('other kinds of models and inputs', () => {
         name,
       );
     }
-    model.dispose();
   });
 
   test('a decoder that is not causal computes all positions again for each token', async () => {
@@ -227,13 +225,12 @@ describe('other kinds of models and inputs', () => {
   });
 
   test('an eval that exceeds the capture budget is refused and leaves the session unchanged', async () => {
-    const model = await load(stories);
+    const model = await untilEnd(load(stories));
     const session = await model.session({ capture: ['*.hook_pattern'], captureBudget: 6 * 6 * 4 * 20 * 20 });
     await session.eval(numbers(20, 2048));
     await assert.rejects(session.eval(numbers(19, 2048)), { code: 'capture-too-large' });
     assert.equal(session.length, 20);
     await session.eval([1]);
     assert.deepEqual(session.captured['blocks.0.attn.hook_pattern'].shape, [6, 1, 21]);
-    model.dispose();
   });
 });

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { changed, collect, golden, numbers, openCase, sameBits } from './helpers.js';
+import { changed, collect, golden, numbers, openCase, sameBits, untilEnd } from './helpers.js';
 import { t5 } from './small_models.js';
 
 /** Bucket by the definition of Raffel et al. 2020, counted up instead of solved for. */
@@ -23,7 +23,7 @@ function bucketOf(distance, buckets, most, twoSided) {
 }
 
 test('T5 adds the bias of their distance to the scores of self-attention in every layer, and to no others', async () => {
-  const model = await load(`${join(golden, 't5')}/`, { dtype: 'f32' });
+  const model = await untilEnd(load(`${join(golden, 't5')}/`, { dtype: 'f32' }));
   const n = 150;
   const ids = numbers(n, 104, 1),
     source = numbers(n, 104, 2);
@@ -52,7 +52,6 @@ test('T5 adds the bias of their distance to the scores of self-attention in ever
         }
   }
   assert.ok(compared > 4 * n * n * 5, `${compared} scores`);
-  model.dispose();
 });
 
 test('switched off with positions, the bias has no effect, and beside other positions it adds to them', async () => {
@@ -91,7 +90,7 @@ describe('generation', () => {
   for (const name of ['marian', 'bart', 't5', 't5_v1_1'])
     test(`${name}: the text begins with the token that config.json names, and ends with eos`, async () => {
       const c = openCase(name);
-      const model = await load(c.source, { dtype: 'f32' });
+      const model = await untilEnd(load(c.source, { dtype: 'f32' }));
       const greedy = { ...c.run, temperature: 0, maxTokens: 32 };
       assert.equal(model.special.bos, c.config.decoder_start_token_id);
       for (const start of [[], ''])
@@ -112,7 +111,6 @@ describe('generation', () => {
         sum(beams.steps) >= sum(one.steps) - 1e-6,
         'beam search finds no less likely text than greedy decoding',
       );
-      model.dispose();
     });
 
   test('a beginning that is forced, and the tokens of generation_config.json', async () => {

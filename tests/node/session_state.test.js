@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { create, load } from '../../web/lib/index.js';
-import { collect, numbers, refused, sameBits, stories } from './helpers.js';
+import { collect, numbers, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 const sampled = { maxTokens: 14, temperature: 0.9, topK: 40, repetitionPenalty: 1.2, seed: 5, logprobs: 2 };
 
@@ -77,18 +77,17 @@ for (const worker of [false, true]) {
       const other = await pair.session({ state, source });
       assert.ok(sameBits(await other.eval([4]), await session.eval([4])));
       pair.dispose();
-      const both = await create({ ...open, causal: false }, { worker, threads: 1, seed: 3 });
+      const both = await untilEnd(create({ ...open, causal: false }, { worker, threads: 1, seed: 3 }));
       const whole = await both.session();
       await whole.eval([1, 2, 3]);
       const copy = await both.session({ state: await whole.save() });
       assert.equal(copy.length, 3);
       assert.ok(sameBits(await copy.eval([4]), await whole.eval([4])));
-      both.dispose();
     });
 
     test('states that are cut off, changed, or of another model are refused, and nothing is left of them', async () => {
       const options = { worker, threads: 1, contextLength: 128, kvDtype: 'q8_0' };
-      const model = await load(stories, options);
+      const model = await untilEnd(load(stories, options));
       const ids = numbers(70, 2048);
       const session = await model.session();
       await session.eval(ids);
@@ -191,20 +190,18 @@ for (const worker of [false, true]) {
       await session.dispose();
       await model.points(); // each answer updates the figures of the memory
       assert.equal(model.memory.regions.find(({ name }) => name === 'kv cache').bytes, 0);
-      model.dispose();
     });
 
     test('captures begin after the restored positions; a state with edits needs the edits again', async () => {
       const at = 'blocks.1.hook_resid_post';
       const edits = [{ at: 'blocks.0.attn.hook_z', head: 1, scale: 0 }];
-      const model = await load(stories, { worker, threads: 1 });
+      const model = await untilEnd(load(stories, { worker, threads: 1 }));
       const session = await model.session({ edits });
       await session.eval([1, 2, 3]);
       const state = await session.save();
       const other = await model.session({ state, edits, capture: [at] });
       assert.ok(sameBits(await other.eval([4]), await session.eval([4])));
       assert.equal(other.captured[at].shape[0], 1);
-      model.dispose();
     });
   });
 }

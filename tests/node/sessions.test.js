@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, numbers, refused, sameBits, stories } from './helpers.js';
+import { collect, numbers, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 const prompt = 'Once upon a time';
 
@@ -146,7 +146,7 @@ for (const worker of [false, true]) {
       }));
 
     test('a context that is full ends the text, and the next one begins full', async () => {
-      const short = await load(stories, { worker, threads: 1, contextLength: 12 });
+      const short = await untilEnd(load(stories, { worker, threads: 1, contextLength: 12 }));
       const session = await short.session();
       const { summary } = await collect(session.generate([1, 2, 3], { temperature: 0, ignoreEos: true }));
       assert.equal(summary.stopReason, 'contextFull');
@@ -157,7 +157,6 @@ for (const worker of [false, true]) {
       await refused(session.eval([1]), 'context-full', /holds 12 positions/);
       await session.rewind(4);
       assert.equal((await collect(session.generate([], { maxTokens: 2, ignoreEos: true }))).ids.length, 2);
-      short.dispose();
     });
 
     test('calls that were not awaited run one after the other', () =>
@@ -224,13 +223,12 @@ for (const worker of [false, true]) {
       assert.equal(second.summary.reusedTokens, 0);
       assert.equal((await session.eval([5])).length, 64);
       both.dispose();
-      const pair = await create({ ...open, kind: 'encoder_decoder' }, { worker, threads: 1, seed: 3 });
+      const pair = await untilEnd(create({ ...open, kind: 'encoder_decoder' }, { worker, threads: 1, seed: 3 }));
       const translation = await pair.session({ source: [9, 8, 7] });
       const a = await collect(translation.generate([1], options));
       const b = await collect(translation.generate([], options));
       const ten = await collect(pair.generate([1], { ...options, source: [9, 8, 7], maxTokens: 10 }));
       assert.deepEqual([...a.ids, ...b.ids], ten.ids);
-      pair.dispose();
     });
   });
 }

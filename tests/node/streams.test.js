@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { Tokenizer, load } from '../../web/lib/index.js';
-import { golden, refused, serve, sixIds, stories, top } from './helpers.js';
+import { golden, refused, serve, sixIds, stories, top, untilEnd } from './helpers.js';
 
 const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   whole = join(golden, 'llama_1tok');
@@ -67,19 +67,20 @@ for (const worker of [false, true]) {
       ])
         assert.deepEqual(await sixIds(await load(source, { worker })), want);
       const date = (name) => readFileSync(join(top, 'weights/dates', name));
-      const model = await load(
-        {
-          weights: stream(date('model.safetensors'), 1 << 16),
-          config: stream(date('config.json')),
-          tokenizer: new Response(date('tokenizer.json')),
-        },
-        { worker },
+      const model = await untilEnd(
+        load(
+          {
+            weights: stream(date('model.safetensors'), 1 << 16),
+            config: stream(date('config.json')),
+            tokenizer: new Response(date('tokenizer.json')),
+          },
+          { worker },
+        ),
       );
       assert.deepEqual(
         await model.encode('3 May'),
         (await Tokenizer.load(join(top, 'weights/dates/tokenizer.json'))).encode('3 May'),
       );
-      model.dispose();
     });
     test('a fetched Response loads, compressed or not, and files beside it are found', async () => {
       const asked = [],

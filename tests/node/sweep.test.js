@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { openCase, refused, sameBits, stories } from './helpers.js';
+import { openCase, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 /** The metric of each set by a pass of its own. */
 async function oneByOne(model, input, sets, { token, minus, position = -1 }, options) {
@@ -42,7 +42,7 @@ for (const [name, options] of [
   ['marian', { source: [3, 4, 5, 6] }],
 ])
   test(`${name}: a sweep has the bits of single passes`, async () => {
-    const model = await load(openCase(name).source, { dtype: 'f32' });
+    const model = await untilEnd(load(openCase(name).source, { dtype: 'f32' }));
     const ids = [3, 9, 4, 7, 5, 6];
     const sets = await someSets(model, ids, options);
     const metric = { token: 5, minus: 8 };
@@ -59,7 +59,6 @@ for (const [name, options] of [
       const { loss } = await model.loss(ids, { edits: sets[i], ...options });
       assert.ok(Math.abs(losses[i] - loss) < 1e-6 * (1 + loss), `set ${i}: ${losses[i]}, ${loss}`);
     }
-    model.dispose();
   });
 
 describe('grids, scores and weights of a trained model', async () => {

@@ -5,16 +5,15 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
 import { Tokenizer, load } from '../../web/lib/index.js';
-import { collect, golden, json, openCase, refused } from './helpers.js';
+import { collect, golden, json, openCase, refused, untilEnd } from './helpers.js';
 
 /** A tokenizer.json like T5's: Unigram, a mark before words, </s> after every text. */
 const unigram = json(join(golden, '../formats/unigram.json'));
 
 test('a Unigram vocabulary: </s> ends the source, and not the target', async () => {
   const c = openCase('t5');
-  const model = await load(
-    { weights: join(c.folder, 'model.safetensors'), config: c.config, tokenizer: unigram },
-    { dtype: 'f32' },
+  const model = await untilEnd(
+    load({ weights: join(c.folder, 'model.safetensors'), config: c.config, tokenizer: unigram }, { dtype: 'f32' }),
   );
   assert.deepEqual(await model.encode('a red ball'), [4, 6, 5, 1]);
   assert.deepEqual(await model.encode('balls', { addSpecialTokens: false }), [5, 10]);
@@ -27,7 +26,6 @@ test('a Unigram vocabulary: </s> ends the source, and not the target', async () 
   assert.equal(continued.steps[0].position, 3);
   const { logits } = await model.forward('a red', { source: 'balls' });
   assert.equal(logits.shape[0], 3);
-  model.dispose();
 });
 
 describe('SentencePiece models', () => {
@@ -84,17 +82,18 @@ describe('SentencePiece models', () => {
       without.dispose();
     }
     const t5Folder = openCase('t5');
-    const small = await load(
-      [
-        new File([JSON.stringify(t5Folder.config)], 'config.json'),
-        new File([readFileSync(join(t5Folder.folder, 'model.safetensors'))], 'model.safetensors'),
-        new File([read('spiece.model')], 'spiece.model'),
-        new File(['{"extra_ids": 5}'], 'tokenizer_config.json'),
-      ],
-      options,
+    const small = await untilEnd(
+      load(
+        [
+          new File([JSON.stringify(t5Folder.config)], 'config.json'),
+          new File([readFileSync(join(t5Folder.folder, 'model.safetensors'))], 'model.safetensors'),
+          new File([read('spiece.model')], 'spiece.model'),
+          new File(['{"extra_ids": 5}'], 'tokenizer_config.json'),
+        ],
+        options,
+      ),
     );
     assert.equal((await small.tokenizer)?.vocabSize, 23);
-    small.dispose();
   });
 
   test('malformed files are refused', () => {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, load } from '../../web/lib/index.js';
 import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/encoders/wordpiece.js';
-import { openCase } from './helpers.js';
+import { openCase, untilEnd } from './helpers.js';
 
 /** 57 tokens: the special ones, letters and their continuations. */
 const letters = Array.from('abcdefghijklmnopqrstuvwxyz');
@@ -14,7 +14,7 @@ const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...letters, ..
 describe('WordPiece', () => {
   test('the vocabulary of a GGUF gives the ids of llama.cpp', async () => {
     const { source, about } = openCase('gguf_bert');
-    const model = await load(source);
+    const model = await untilEnd(load(source));
     for (const [text, want] of Object.entries(about.tokenize)) {
       const got = text ? await model.encode(text, { addSpecialTokens: false }) : [];
       assert.deepEqual(got, want, text);
@@ -25,7 +25,6 @@ describe('WordPiece', () => {
       3,
     ]);
     assert.equal(await model.decode([93, 109, 24, 107]), 'once upon a time');
-    model.dispose();
   });
 
   test('vocab.txt with the settings of tokenizer_config.json', async () => {
