@@ -38,6 +38,12 @@ static const struct option options[] = {
     {"repeat_share", AT(repeat_share), FLOAT, 0, 1},
 };
 
+void gf_recipe_defaults(struct gf_recipe *r) {
+    memset(r, 0, sizeof *r);
+    gf_config_default(&r->cfg);
+    gf_trainer_defaults(&r->options);
+}
+
 static int32_t set_option(struct gf_recipe *r, const struct option *o, double x, struct gf_error *err) {
     if (!(x >= o->least && x <= o->most)) {
         char range[64];

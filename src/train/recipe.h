@@ -1,4 +1,4 @@
-/* recipe.h - what a training run is told: the configuration and every option, each by its name. */
+/* recipe.h - what a training run is told: the configuration and the options, each by its name. */
 #ifndef GF_RECIPE_H
 #define GF_RECIPE_H
 #include "train/trainer.h"
@@ -10,6 +10,7 @@ struct gf_recipe {
     float repeat_share; /* of the windows of stories (text/repeat.h) */
 };
 
+void gf_recipe_defaults(struct gf_recipe *r);
 /* A field of the configuration or an option by its name, as a number: of an enumeration the place of the word. */
 int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err);
 /* Fill in the fields of cfg that were not given, after the last key, and check the configuration. */

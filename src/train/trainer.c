@@ -5,6 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+void gf_trainer_defaults(struct gf_trainer_options *o) {
+    *o = (struct gf_trainer_options){
+        .steps = 1000,
+        .batch_tokens = 4096,
+        .micro_tokens = 2048,
+        .warmup = 0.02f,
+        .final_rate = 0.02f,
+        .init_std = 0.02f,
+        .init_scaled = 1,
+        .seed = 1,
+        .optim = {.lr = 0.003f,
+                  .beta1 = 0.9f,
+                  .beta2 = 0.95f,
+                  .eps = 1e-8f,
+                  .weight_decay = 0.1f,
+                  .clip = 1,
+                  .muon = 1,
+                  .muon_lr = 0.02f,
+                  .momentum = 0.95f},
+    };
+}
+
 /* What a step changes. */
 static struct gf_params *trained(struct gf_trainer *t) { return t->lora.n_parts ? &t->lora.factors : &t->weights; }
 

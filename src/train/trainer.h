@@ -61,6 +61,7 @@ struct gf_trainer {
     float scale;    /* 1 / predicted tokens of the current step */
 };
 
+void gf_trainer_defaults(struct gf_trainer_options *o);
 /* data: without texts where the caller fills the batches in t->micro itself. */
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, struct gf_pool *pool, struct gf_error *err);

@@ -31,7 +31,7 @@ static float *value_of(const struct gf_params *p, int32_t i) {
 
 struct gf_run *gf_train_new(void) {
     struct gf_run *r = calloc(1, sizeof *r);
-    if (r) gf_config_default(&r->recipe.cfg);
+    if (r) gf_recipe_defaults(&r->recipe);
     return r;
 }
 

@@ -1,7 +1,6 @@
 /* run_targets.c - calls the trainer's WebAssembly interface in random order with random arguments. */
 #include "stream.h"
 #include "model/config.h"
-#include "recipes.h"
 #include "trained_model.h"
 #include "synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
@@ -178,7 +177,6 @@ static void run(const uint8_t *bytes, size_t n) {
     struct gf_params teacher = {0};
     struct gf_run *r = gf_train_new();
     PROMISE(r);
-    r->recipe.options = usual_options();
     configure(&s, r);
     const int small = is_small(r);
     while (s.at < s.end) {

@@ -40,7 +40,7 @@ static void open_small(void) {
     size_t n;
     if (small.open) return;
     small.open = 1;
-    recipe_defaults(&small.recipe);
+    gf_recipe_defaults(&small.recipe);
     for (int i = 0; lines[i]; i++) must(recipe_line(&small.recipe, lines[i], &err) == GF_OK, &err);
     must(gf_recipe_complete(&small.recipe, &err) == GF_OK, &err);
     const struct gf_config *c = &small.recipe.cfg;
@@ -198,7 +198,7 @@ static void recipe(const uint8_t *bytes, size_t n) {
     struct gf_recipe r;
     struct gf_trainer t;
     double loss, norm;
-    recipe_defaults(&r);
+    gf_recipe_defaults(&r);
     for (size_t at = 0, end; at < n; at = end + 1) {
         char line[512];
         struct gf_error err = {0};

@@ -48,7 +48,6 @@ static struct gf_run *open_run(const struct setting *more, const char *text, int
                                            {"d_ff", 32},        {"context_length", 32}, {"steps", 9},
                                            {"lr", 0.01},        {"micro_tokens", 64},   {"batch_tokens", 128}};
     struct gf_run *r = gf_train_new();
-    r->recipe.options = usual_options();
     size_t n = text ? strlen(text) : 0;
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         CHECK_INT(gf_train_set(r, small[i].key, small[i].value, &err), GF_OK);
@@ -63,7 +62,8 @@ static struct gf_run *open_run(const struct setting *more, const char *text, int
 }
 
 static void the_learning_rate_ends_at_final_rate(void) {
-    struct gf_trainer_options o = usual_options();
+    struct gf_trainer_options o;
+    gf_trainer_defaults(&o);
     o.steps = 100, o.warmup = 0.1f, o.final_rate = 0.25f;
     CHECK_NEAR(gf_trainer_rate(&o, 5), 0.5, 1e-6);
     CHECK_NEAR(gf_trainer_rate(&o, 10), 1, 1e-6);
@@ -78,7 +78,7 @@ static void the_learning_rate_ends_at_final_rate(void) {
     }
     struct gf_recipe r;
     struct gf_error err;
-    recipe_defaults(&r);
+    gf_recipe_defaults(&r);
     CHECK_INT(gf_recipe_set(&r, "schedule", GF_WSD, &err), GF_OK);
     CHECK_INT(r.options.schedule, GF_WSD);
     CHECK_INT(gf_recipe_set(&r, "schedule", 4, &err), GF_ERR_CONFIG);

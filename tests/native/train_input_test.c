@@ -1,7 +1,6 @@
 /* train_input_test.c - wrong numbers from outside: in checkpoints, vocabularies and calls of the WebAssembly
  * interface, whose source is included here. */
 #include "check.h"
-#include "recipes.h"
 #include "synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include <math.h>
@@ -22,7 +21,6 @@ static char *copy_of(const char *text, size_t n) {
 static struct gf_run *small_run(void) {
     struct gf_error err = {0};
     struct gf_run *r = gf_train_new();
-    r->recipe.options = usual_options();
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         CHECK_INT(gf_train_set(r, small[i].key, small[i].value, &err), GF_OK);
     return r;
@@ -180,7 +178,8 @@ static void calls_in_the_wrong_order_are_refused(void) {
 static void the_learning_rate_is_finite_at_every_step(void) {
     static const float warm[] = {0, 0.02f, 1};
     static const int64_t steps[] = {0, 1, 10, GF_STEPS_MOST};
-    struct gf_trainer_options o = usual_options();
+    struct gf_trainer_options o;
+    gf_trainer_defaults(&o);
     for (int i = 0; i < 12; i++) {
         o.warmup = warm[i % 3];
         o.steps = steps[i / 3];

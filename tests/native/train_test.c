@@ -29,7 +29,7 @@ static int read_golden(struct golden *g, const char *name) {
     char path[128], line[256];
     struct gf_error err;
     memset(g, 0, sizeof *g);
-    recipe_defaults(&g->recipe);
+    gf_recipe_defaults(&g->recipe);
     snprintf(path, sizeof path, "tests/golden/train/%s.recipe", name);
     FILE *f = fopen(path, "rb");
     int ok = f != NULL;
@@ -255,7 +255,7 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     struct gf_error err = {0};
     size_t n;
     char *text = gf_synthetic_stories(7, n_stories, &n);
-    recipe_defaults(&s->recipe);
+    gf_recipe_defaults(&s->recipe);
     static const char *const common[] = {"vocab_size=300",   "d_model=32",       "n_layers=2", "n_heads=2",
                                          "n_kv_heads=2",     "d_head=16",        "d_ff=64",    "context_length=64",
                                          "micro_tokens=128", "batch_tokens=256", "steps=40",   NULL};
@@ -419,7 +419,7 @@ static void gradients_of_deep_models_follow_norm_and_residual_placement(void) {
     struct gf_error err;
     struct gf_depth pre[24], post[24], carried[24], bare[24];
     struct gf_recipe r;
-    recipe_defaults(&r);
+    gf_recipe_defaults(&r);
     static const char *const lines[] = {"vocab_size=64",  "d_model=32",   "n_layers=24",      "n_heads=2",
                                         "n_kv_heads=2",   "d_head=16",    "d_ff=64",          "context_length=16",
                                         "norm=layernorm", "ffn=gelu_erf", "position=learned", NULL};
@@ -489,7 +489,7 @@ static void sha256_matches_the_published_examples(void) {
 static void unknown_keys_and_invalid_values_are_refused(void) {
     struct gf_recipe r;
     struct gf_error err;
-    recipe_defaults(&r);
+    gf_recipe_defaults(&r);
     CHECK_INT(recipe_line(&r, "ffn = gelu_erf  # why", &err), GF_OK);
     CHECK_INT(r.cfg.ffn, GF_GELU_ERF);
     CHECK_INT(gf_recipe_set(&r, "width", 3, &err), GF_ERR_CONFIG);
