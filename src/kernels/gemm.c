@@ -1,5 +1,5 @@
-/* gemm.c - gf_gemm: C = alpha op(A) op(B) + beta C, for training. Blocks of B and A are copied (packed), so that the
- * inner loop reads both in sequence, transposed or not: B as [k][COLS columns], A as [k][ROWS rows].
+/* gemm.c - gf_gemm: C = alpha op(A) op(B) + beta C, for training. Blocks of B and A are copied (packed), so that the inner
+ * loop reads both in sequence, transposed or not: B as [k][COLS columns], A as [k][ROWS rows].
  *
  * A sum runs over k in chunks of DEPTH: products are added in order within a chunk, then the sums of the chunks in
  * order. This order depends on k alone, so splitting m or n among threads changes no bit. */

@@ -1,10 +1,9 @@
 /* kernels.h - the arithmetic on arrays: conversions, matrix products, norms, activations, softmax, RoPE, attention.
  *
  * Functions that compute are written on the vector operations of simd.h, in fast.c (rows and single values), matmul.c
- * and matmul_int8.c (products), gemm.c (those of training), attend.c (scores) and mix.c (mixtures of values). The tests
- * compare each with its definition NAME_ref, of the same contract (ref.c: plain loops, sums in double unless it says
- * otherwise). Functions that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) are in mat.c, attend.c
- * and quant.c.
+ * and matmul_int8.c (products), gemm.c (those of training), attend.c (scores) and mix.c (mixtures of values). The tests compare each with its
+ * definition NAME_ref, of the same contract (ref.c: plain loops, sums in double unless it says otherwise). Functions
+ * that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) are in mat.c, attend.c and quant.c.
  *
  * Arrays are float unless said otherwise and need no alignment beyond that of their type. No
  * function allocates. Lengths may be any number >= 0; the kernels handle the tails.
