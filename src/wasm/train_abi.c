@@ -52,10 +52,11 @@ int32_t gf_train_set(struct gf_run *r, const char *key, double x, struct gf_erro
 /* Share out the steps of a run that is not open yet. pool: of gf_pool_open; it outlives the run. */
 void gf_train_set_pool(struct gf_run *r, struct gf_pool *pool) { r->pool = pool; }
 
-/* Use the vocabulary of merges [n][2] of ids, see bpe.h; without this call gf_train_open learns one from the text. */
-int32_t gf_train_vocabulary(struct gf_run *r, const int32_t *merges, int32_t n, struct gf_error *err) {
+/* Use the vocabulary of a tokenizer.json that gf_bpe_write has written; without this call gf_train_open learns one from
+ * the text. */
+int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, struct gf_error *err) {
     if (r->bpe.vocab_size || r->tried) return gf_fail(err, GF_ERR_STATE, "the run has a vocabulary already");
-    return gf_bpe_from(&r->bpe, merges, n, err);
+    return gf_bpe_read(&r->bpe, json, n, err);
 }
 
 /* Stories, or pairs for an encoder_decoder. text: n bytes from gf_abi_alloc, followed by a 0; d owns it, and it is

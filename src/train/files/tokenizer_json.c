@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { READ_MOST = 1 << 22 }; /* tokens of a file; the limit of vocab_size */
+
 /* The character that a byte-level vocabulary writes for a byte (bytes_to_unicode of GPT-2's encoder.py): printable
  * bytes are written as the character of the same number, the n-th of the others, from 0, as U+0100 + n. */
 static int32_t letter_of(int32_t byte) {
@@ -33,13 +35,6 @@ void gf_bpe_spell(const struct gf_bpe *b, int32_t id, char *out, size_t capacity
     out[at] = 0;
 }
 
-void gf_bpe_spell_merge(const struct gf_bpe *b, int32_t merge, char out[GF_BPE_MERGE_MOST]) {
-    gf_bpe_spell(b, b->merges[merge][0], out, GF_BPE_SPELLING_MOST);
-    const size_t n = strlen(out);
-    out[n] = ' ';
-    gf_bpe_spell(b, b->merges[merge][1], out + n + 1, GF_BPE_SPELLING_MOST);
-}
-
 /* text as a JSON string. Spellings hold no control characters. */
 static void put_string(struct gf_sink *to, const char *text) {
     for (gf_put(to, "\"", 1); *text; text++) {
@@ -50,7 +45,7 @@ static void put_string(struct gf_sink *to, const char *text) {
 }
 
 void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to) {
-    static char text[GF_BPE_MERGE_MOST];
+    char text[GF_BPE_SPELLING_MOST];
     gf_put_text(to, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
                     "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
                     "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
@@ -77,9 +72,92 @@ void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to) {
     }
     gf_put_text(to, "},\n\"merges\":[");
     for (int32_t i = 0; i < b->n_merges; i++) {
-        gf_bpe_spell_merge(b, i, text);
+        char pair[2 * sizeof text];
+        gf_bpe_spell(b, b->merges[i][0], text, sizeof text);
+        snprintf(pair, sizeof pair, "%s ", text);
+        gf_bpe_spell(b, b->merges[i][1], pair + strlen(pair), sizeof text);
         if (i) gf_put_text(to, ",");
-        put_string(to, text);
+        put_string(to, pair);
     }
     gf_put_text(to, "]}}\n");
+}
+
+/* Decode the JSON string whose text begins at *at, behind its opening quote, from the spelling of gf_bpe_spell to
+ * bytes, and advance *at behind the closing quote. The spaces in it separate the two tokens of a merge: *split is the
+ * number of bytes before the last. Returns the number of bytes; -1 if the string is not a spelling or exceeds
+ * `capacity`. */
+static int read_spelling(const char **at, const char *end, uint8_t *out, int capacity, int *split) {
+    int n = 0;
+    for (const char *t = *at; t < end; t++) {
+        int32_t letter = (uint8_t)*t;
+        if (letter == '"') return *at = t + 1, n;
+        if (letter == '\\' && ++t < end) letter = (uint8_t)*t;
+        if (letter >= 0x80 && t + 1 < end) letter = (letter & 0x1f) << 6 | (*++t & 0x3f);
+        if (letter == ' ') {
+            *split = n;
+            continue;
+        }
+        int byte = 0;
+        while (byte < 256 && letter_of(byte) != letter) byte++;
+        if (byte == 256 || n == capacity) return -1;
+        out[n++] = (uint8_t)byte;
+    }
+    return -1;
+}
+
+/* The id of the token that stands for these bytes, or -1. */
+static int32_t id_of(const struct gf_bpe *b, const uint8_t *bytes, int n) {
+    for (int32_t i = GF_BPE_FIRST_BYTE; i < b->vocab_size; i++)
+        if (b->n_bytes[i] == n && !memcmp(b->bytes[i], bytes, (size_t)n)) return i;
+    return -1;
+}
+
+/* The number of tokens of a vocabulary whose list of merges begins at t, counted up to READ_MOST + 1. */
+static int32_t count_tokens(const char *t, const char *end) {
+    int32_t count = GF_BPE_FIRST_MERGE;
+    for (; t < end && *t != ']' && count <= READ_MOST; t++) { /* one string a merge */
+        if (*t == '\\')
+            t++;
+        else if (*t == '"') {
+            for (t++; t < end && *t != '"'; t++) t += *t == '\\';
+            count++;
+        }
+    }
+    return count;
+}
+
+int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_error *err) {
+    static const char mark[] = "\"merges\":[";
+    const char *end = json + n, *at = json;
+    memset(b, 0, sizeof *b);
+    while (at + sizeof mark - 1 <= end && memcmp(at, mark, sizeof mark - 1)) at++;
+    if (at + sizeof mark - 1 > end)
+        return gf_fail(err, GF_ERR_MISSING, "the tokenizer's merges are not in the form that this program writes");
+    at += sizeof mark - 1;
+    const int32_t count = count_tokens(at, end);
+    if (count > READ_MOST) return gf_fail(err, GF_ERR_CONFIG, "the tokenizer has more than %d tokens", READ_MOST);
+    int status = gf_bpe_open(b, count);
+    while (!status && at < end && *at != ']') {
+        uint8_t both[GF_BPE_PIECE_MOST];
+        int split = -1;
+        if (*at++ != '"') continue;
+        /* More merges than were counted: a backslash outside of a string hid one from count_tokens. */
+        const int m = b->vocab_size == count ? -1 : read_spelling(&at, end, both, sizeof both, &split);
+        const int32_t left = m < 0 || split < 1 ? -1 : id_of(b, both, split),
+                      right = left < 0 ? -1 : id_of(b, both + split, m - split);
+        if (right < 0) {
+            const int32_t place = b->n_merges;
+            gf_bpe_close(b);
+            return gf_fail(err, GF_ERR_SHAPE, "merge %d of the tokenizer joins unknown tokens", place);
+        }
+        status = gf_bpe_add_merge(b, left, right);
+    }
+    if (!status && at >= end) {
+        gf_bpe_close(b);
+        return gf_fail(err, GF_ERR_TRUNCATED, "the tokenizer ends early");
+    }
+    if (!status) status = gf_bpe_seal(b);
+    if (!status) return GF_OK;
+    gf_bpe_close(b);
+    return gf_fail(err, GF_ERR_MEMORY, "no memory for a vocabulary of %d", count);
 }

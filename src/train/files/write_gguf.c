@@ -70,7 +70,7 @@ static void put_key_array(struct writer *w, const char *name, uint32_t type, int
 }
 
 static void put_vocabulary(struct writer *w, const struct gf_bpe *b) {
-    static char text[GF_BPE_MERGE_MOST];
+    static char text[GF_BPE_SPELLING_MOST], pair[2 * sizeof text];
     put_key_string(w, "tokenizer.ggml.model", "gpt2");
     put_key_string(w, "tokenizer.ggml.pre", "gpt-2");
     put_key_array(w, "tokenizer.ggml.tokens", STRING, b->vocab_size);
@@ -82,8 +82,12 @@ static void put_vocabulary(struct writer *w, const struct gf_bpe *b) {
     for (int32_t i = 0; i < b->vocab_size; i++) put_u32(&w->keys, i ? 1 : 3); /* 1 normal, 3 control */
     put_key_array(w, "tokenizer.ggml.merges", STRING, b->n_merges);
     for (int32_t i = 0; i < b->n_merges; i++) {
-        gf_bpe_spell_merge(b, i, text);
-        put_string(&w->keys, text);
+        gf_bpe_spell(b, b->merges[i][0], text, sizeof text);
+        const size_t n = strlen(text);
+        memcpy(pair, text, n);
+        pair[n] = ' ';
+        gf_bpe_spell(b, b->merges[i][1], pair + n + 1, sizeof text);
+        put_string(&w->keys, pair);
     }
     put_key_u32(w, "tokenizer.ggml.bos_token_id", 0);
     put_key_u32(w, "tokenizer.ggml.eos_token_id", 0);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { FIRST_BYTE = GF_BPE_FIRST_BYTE, FIRST_MERGE = GF_BPE_FIRST_MERGE };
-enum { MERGES_MOST = 1 << 22 };  /* as the limit of vocab_size */
 enum { TRAINED_MOST = 1 << 15 }; /* tokens; a pair of ids, left * vocab_size + right, fits an int32_t */
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
@@ -67,8 +66,7 @@ static int32_t find_merge(const struct gf_merge_table *p, int32_t a, int32_t b) 
     }
 }
 
-/* Make encoding possible, after the last merge. Returns 0, or -1 without memory. */
-static int seal(struct gf_bpe *b) {
+int gf_bpe_seal(struct gf_bpe *b) {
     struct gf_merge_table *p = calloc(1, sizeof *p);
     b->table = p;
     if (!p) return -1;
@@ -165,8 +163,7 @@ static int add_token(struct gf_bpe *b, int32_t id, const uint8_t *x, int32_t n, 
     return 0;
 }
 
-/* The separator and the 256 bytes, with capacity for vocab_size ids. Returns 0, or -1 without memory. */
-static int open_bytes(struct gf_bpe *b, int32_t vocab_size) {
+int gf_bpe_open(struct gf_bpe *b, int32_t vocab_size) {
     memset(b, 0, sizeof *b);
     b->bytes = calloc((size_t)vocab_size, sizeof *b->bytes);
     b->n_bytes = calloc((size_t)vocab_size, sizeof *b->n_bytes);
@@ -181,7 +178,7 @@ static int open_bytes(struct gf_bpe *b, int32_t vocab_size) {
     return 0;
 }
 
-static int add_merge(struct gf_bpe *b, int32_t left, int32_t right) {
+int gf_bpe_add_merge(struct gf_bpe *b, int32_t left, int32_t right) {
     b->merges[b->n_merges][0] = left;
     b->merges[b->n_merges++][1] = right;
     return add_token(b, b->vocab_size++, b->bytes[left], b->n_bytes[left], b->bytes[right], b->n_bytes[right]);
@@ -196,26 +193,6 @@ void gf_bpe_close(struct gf_bpe *b) {
     free(b->table);
     free_pieces(b->cache);
     memset(b, 0, sizeof *b);
-}
-
-int32_t gf_bpe_from(struct gf_bpe *b, const int32_t *merges, int32_t n, struct gf_error *err) {
-    memset(b, 0, sizeof *b);
-    if (n < 0 || n > MERGES_MOST)
-        return gf_fail(err, GF_ERR_CONFIG, "the tokenizer has %d merges, expected at most %d", n, MERGES_MOST);
-    int status = open_bytes(b, FIRST_MERGE + n);
-    for (int32_t i = 0; !status && i < n; i++) {
-        const int32_t left = merges[2 * i], right = merges[2 * i + 1], end = b->vocab_size;
-        if (left < FIRST_BYTE || left >= end || right < FIRST_BYTE || right >= end ||
-            b->n_bytes[left] + b->n_bytes[right] > GF_BPE_PIECE_MOST) {
-            gf_bpe_close(b);
-            return gf_fail(err, GF_ERR_SHAPE, "merge %d of the tokenizer joins unknown tokens", i);
-        }
-        status = add_merge(b, left, right);
-    }
-    if (!status) status = seal(b);
-    if (!status) return GF_OK;
-    gf_bpe_close(b);
-    return gf_fail(err, GF_ERR_MEMORY, "no memory for a vocabulary of %d", FIRST_MERGE + n);
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -267,7 +244,7 @@ static int learn(struct gf_bpe *b, struct gf_piece_table *pieces, int32_t vocab_
         const int32_t pair = best_pair(&c);
         if (pair < 0) break;
         const int32_t left = pair / c.width, right = pair % c.width, merged = b->vocab_size;
-        status = add_merge(b, left, right);
+        status = gf_bpe_add_merge(b, left, right);
         for (uint64_t i = 0; !status && i <= pieces->mask; i++) {
             struct piece_entry *e = &pieces->at[i];
             uint32_t k = 0;
@@ -298,7 +275,7 @@ int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab
         return gf_fail(err, GF_ERR_ARGUMENT, "a vocabulary of %d tokens cannot be learned, expected %d to %d",
                        vocab_size, FIRST_MERGE, TRAINED_MOST);
     struct gf_piece_table *pieces = open_pieces();
-    int status = pieces && !open_bytes(b, vocab_size) ? 0 : -1;
+    int status = pieces && !gf_bpe_open(b, vocab_size) ? 0 : -1;
     for (size_t at = 0, after; !status && at < n; at = after) {
         const size_t end = next_separator(text, at, n, &after);
         for (size_t m; !status && at < end; at += m) {
@@ -307,7 +284,7 @@ int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab
         }
     }
     if (!status) status = learn(b, pieces, vocab_size);
-    if (!status) status = seal(b);
+    if (!status) status = gf_bpe_seal(b);
     free_pieces(pieces);
     return status ? gf_fail(err, GF_ERR_MEMORY, "no memory to learn a vocabulary") : GF_OK;
 }

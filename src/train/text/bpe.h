@@ -31,9 +31,12 @@ struct gf_bpe {
  * vocab_size is at least GF_BPE_FIRST_MERGE. After a failure gf_bpe_close frees what is left. */
 int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size, struct gf_error *err);
 
-/* A vocabulary from merges [n][2] of ids; merge i makes id GF_BPE_FIRST_MERGE + i. After a failure there is nothing to
- * close. */
-int32_t gf_bpe_from(struct gf_bpe *b, const int32_t *merges, int32_t n, struct gf_error *err);
+/* A vocabulary from a list of merges: gf_bpe_open makes the separator and the 256 bytes, with capacity for vocab_size
+ * ids; gf_bpe_add_merge adds an id; gf_bpe_seal, after the last merge, makes encoding possible. Each returns 0, or -1
+ * if memory is missing; gf_bpe_close then frees what is left. */
+int gf_bpe_open(struct gf_bpe *b, int32_t vocab_size);
+int gf_bpe_add_merge(struct gf_bpe *b, int32_t left, int32_t right);
+int gf_bpe_seal(struct gf_bpe *b);
 
 void gf_bpe_close(struct gf_bpe *b);
 /* The ids of n bytes of text; special tokens are not recognised. Writes at most `capacity` of them and returns how many

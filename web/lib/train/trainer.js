@@ -12,25 +12,6 @@ const F64 = 8;
 
 const utf8 = new TextEncoder();
 
-/**
- * The ids, as the trainer numbers tokens, of the two tokens that each merge joins; -1: there is no such token.
- * @param {string[]} merges  two tokens with a space between them, spelled as GPT-2 does: printable bytes as the
- *   characters of their numbers, the n-th of the others as U+0100 + n
- */
-function mergedIds(merges) {
-  /** @type {Map<string, number>} */
-  const ids = new Map();
-  const isPrintable = (/** @type {number} */ byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
-  for (let byte = 0, others = 256; byte < 256; byte++)
-    ids.set(String.fromCharCode(isPrintable(byte) ? byte : others++), 1 + byte);
-  return merges.flatMap((merge, i) => {
-    const pair = String(merge).split(' ');
-    const joined = [pair[0], pair[1]].map((token) => ids.get(token) ?? -1);
-    ids.set(pair.join(''), 257 + i);
-    return joined;
-  });
-}
-
 /** One training run in an instance of its own. */
 export class Trainer extends Instance {
   /** Address of the numbers that calls return. */
@@ -79,9 +60,8 @@ export class Trainer extends Instance {
    * @param {string} json
    */
   vocabulary(json) {
-    const ids = mergedIds(JSON.parse(json).model.merges ?? []);
-    const bytes = new Uint8Array(Int32Array.from(ids).buffer);
-    this.#lendBytes(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.run, p, ids.length / 2, this.error)));
+    const bytes = utf8.encode(json);
+    this.#lendBytes(bytes, (p) => this.check(this.x.gf_train_vocabulary(this.run, p, bytes.length, this.error)));
   }
 
   /**
