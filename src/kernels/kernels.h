@@ -1,7 +1,7 @@
 /* kernels.h - the arithmetic on arrays: conversions, matrix products, norms, activations, softmax, RoPE, attention.
  *
  * Functions that compute are written on the vector operations of simd.h, in fast.c (rows and single values), matmul.c
- * and matmul_int8.c (products), gemm.c (those of training), attend.c (scores) and mix.c (mixtures of values). The tests compare each with its
+ * and matmul_int8.c (products), attend.c (scores) and mix.c (mixtures of values). The tests compare each with its
  * definition NAME_ref, of the same contract (ref.c: plain loops, sums in double unless it says otherwise). Functions
  * that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) are in mat.c, attend.c and quant.c.
  *
@@ -180,13 +180,6 @@ static inline int32_t gf_mat_rows(const struct gf_mat *w) {
     for (; w; w = w->next) rows += w->rows;
     return rows;
 }
-
-/* C = alpha op(A) op(B) + beta C, for training.
- *   op(A) [m, k], op(B) [k, n], C [m, n]; row-major, rows lda, ldb, ldc apart; ta, tb: the stored
- *   matrix is the transpose of op's. beta 0 overwrites whatever C holds. C overlaps neither.
- * Sums run over k in one fixed order that depends on k alone. */
-void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda, const float *b,
-             int32_t ldb, float beta, float *c, int32_t ldc);
 
 /* ---- norms: x, y [n, d] contiguous; y may be x ------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* attend_whole.c - attention over whole sequences for training; see attend.h. */
 #include "model/attend.h"
-#include "kernels/kernels.h" /* gf_gemm, gf_tanh */
+#include "kernels/kernels.h" /* gf_tanh */
 #include "kernels/wide.h"    /* gf_softmax_wide */
 #include "model/config.h"    /* gf_score_scale */
 #include "model/position.h"  /* gf_alibi_slope */
@@ -20,7 +20,7 @@ static void whole_pattern(const struct gf_attend *a, float *pattern, float *slop
     const struct gf_config *c = a->p->cfg;
     const int32_t d = c->d_head, width = to - from;
     const float cap = c->score_softcap, slope = a->alibi ? gf_alibi_slope(c, head) : 0;
-    gf_gemm(0, 1, m, width, d, gf_score_scale(c), q, a->ldq, k, a->ldk, 0, pattern, width);
+    a->p->training->gemm(0, 1, m, width, d, gf_score_scale(c), q, a->ldq, k, a->ldk, 0, pattern, width);
     if (cap > 0) {
         for (int64_t j = 0; j < (int64_t)m * width; j++) pattern[j] /= cap;
         gf_tanh(pattern, pattern, (int64_t)m * width);
@@ -44,6 +44,7 @@ static void whole_pattern(const struct gf_attend *a, float *pattern, float *slop
 
 void gf_attend_whole(const struct gf_attend *a) {
     const struct gf_config *c = a->p->cfg;
+    const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
     float *pattern = a->p->training->work;
     for (int32_t h = 0; h < c->n_heads; h++)
@@ -53,8 +54,8 @@ void gf_attend_whole(const struct gf_attend *a) {
             const int64_t key = (int64_t)from * a->ldk + h / group * d;
             whole_pattern(a, pattern, pattern + (int64_t)m * width, a->q + (int64_t)i * a->ldq + h * d, a->k + key, h,
                           i, m, from, to);
-            gf_gemm(0, 0, m, d, width, 1, pattern, width, a->v + key, a->ldk, 0, a->z + (int64_t)i * a->ldz + h * d,
-                    a->ldz);
+            gemm(0, 0, m, d, width, 1, pattern, width, a->v + key, a->ldk, 0, a->z + (int64_t)i * a->ldz + h * d,
+                 a->ldz);
         }
 }
 
@@ -74,6 +75,7 @@ static void tap_row_backward(const struct gf_attend *a, int32_t point, int32_t h
 void gf_attend_whole_backward(const struct gf_attend *a, const float *dz, float *dq, float *dk, float *dv,
                               float *drelative) {
     const struct gf_config *c = a->p->cfg;
+    const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
     const float scale = gf_score_scale(c);
     for (int32_t h = 0; h < c->n_heads; h++)
@@ -85,8 +87,8 @@ void gf_attend_whole_backward(const struct gf_attend *a, const float *dz, float 
             float *pattern = a->p->training->work, *ds = pattern + (int64_t)m * width,
                   *slopes = ds + (int64_t)m * width;
             whole_pattern(a, pattern, slopes, a->q + query, a->k + key, h, i, m, from, to);
-            gf_gemm(1, 0, width, d, m, 1, pattern, width, dz + out, a->ldz, 1, dv + key, a->ldk);
-            gf_gemm(0, 1, m, width, d, 1, dz + out, a->ldz, a->v + key, a->ldk, 0, ds, width);
+            gemm(1, 0, width, d, m, 1, pattern, width, dz + out, a->ldz, 1, dv + key, a->ldk);
+            gemm(0, 1, m, width, d, 1, dz + out, a->ldz, a->v + key, a->ldk, 0, ds, width);
             for (int32_t r = 0; r < m; r++) {
                 const float *zr = a->z + out + (int64_t)r * a->ldz, *dzr = dz + out + (int64_t)r * a->ldz;
                 const int64_t row = (int64_t)r * width;
@@ -100,7 +102,7 @@ void gf_attend_whole_backward(const struct gf_attend *a, const float *dz, float 
                 tap_row_backward(a, a->points->scaled, h, i + r, ds + row, from, 1);
                 tap_row_backward(a, a->points->raw, h, i + r, ds + row, from, scale);
             }
-            gf_gemm(0, 0, m, d, width, scale, ds, width, a->k + key, a->ldk, 0, dq + query, a->ldq);
-            gf_gemm(1, 0, width, d, m, scale, ds, width, a->q + query, a->ldq, 1, dk + key, a->ldk);
+            gemm(0, 0, m, d, width, scale, ds, width, a->k + key, a->ldk, 0, dq + query, a->ldq);
+            gemm(1, 0, width, d, m, scale, ds, width, a->q + query, a->ldq, 1, dk + key, a->ldk);
         }
 }

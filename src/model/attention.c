@@ -228,7 +228,7 @@ void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, str
     const struct gf_config *c = p->cfg;
     const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c), ld = gf_qkv_width(c), n = p->n;
     results_backward(p, GF_P_RESULT, dout);
-    gf_linear_backward(&w->o, &dw->o, g->z, 0, dout, b->z, n);
+    gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->z, n);
     gf_tap(p, GF_P_Z, g->z, wq, wq);
     memset(g->qkv, 0, (size_t)n * (size_t)ld * sizeof *g->qkv);
     int32_t row = 0;
@@ -251,7 +251,7 @@ void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, str
     gf_tap(p, GF_P_Q, g->qkv, ld, wq);
     gf_tap(p, GF_P_K, g->qkv + wq, ld, wkv);
     gf_tap(p, GF_P_V, g->qkv + wq + wkv, ld, wkv);
-    gf_linear_backward(&w->in, &dw->in, g->in, 0, g->qkv, x, n);
+    gf_linear_backward(p, &w->in, &dw->in, g->in, 0, g->qkv, x, n);
 }
 
 void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
@@ -260,7 +260,7 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
     const int32_t wq = gf_q_width(p->cfg), wkv = gf_kv_width(p->cfg);
     float *dq = g->qkv;
     results_backward(p, GF_P_CROSS_RESULT, dout);
-    gf_linear_backward(&w->o, &dw->o, g->z, 0, dout, b->cross_z, p->n);
+    gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->cross_z, p->n);
     gf_tap(p, GF_P_CROSS_Z, g->z, wq, wq);
     memset(g->cross_kv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *g->cross_kv);
     int32_t row = 0;
@@ -273,6 +273,6 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
     for (int32_t part = 0; p->observe && part < 2; part++) /* rows of the source: gf_tap has those of the pass */
         gf_tap_rows(p->observe, p->stack, p->layer, part ? GF_P_CROSS_V : GF_P_CROSS_K, 0, g->cross_kv + part * wkv,
                     2 * wkv, t->n_memory, wkv);
-    gf_linear_backward(&w->in, &dw->in, g->in, 0, dq, x, p->n);
-    gf_linear_backward(&w->kv, &dw->kv, g->memory, 1, g->cross_kv, t->memory, t->n_memory);
+    gf_linear_backward(p, &w->in, &dw->in, g->in, 0, dq, x, p->n);
+    gf_linear_backward(p, &w->kv, &dw->kv, g->memory, 1, g->cross_kv, t->memory, t->n_memory);
 }

@@ -96,7 +96,7 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
     }
     from = dx;
     if (gf_embed_projected(c)) {
-        gf_linear_backward(&w->embed_project, &dw->embed_project, drows, 0, dx, e->rows, p->n);
+        gf_linear_backward(p, &w->embed_project, &dw->embed_project, drows, 0, dx, e->rows, p->n);
         from = drows;
     }
     for (int64_t i = 0; i < p->n; i++)

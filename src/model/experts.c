@@ -131,9 +131,9 @@ void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, st
             gf_scale(g->expert_out + (int64_t)m * d, dy, b->expert_weights[at], d);
         }
         if (!m) continue;
-        gf_linear_backward(&w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out, post, m);
+        gf_linear_backward(p, &w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out, post, m);
         gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, pre, m, width);
-        gf_linear_backward(&w->each[e].up, &dw->each[e].up, g->expert_in, 0, g->ffn_pre, x_of, m);
+        gf_linear_backward(p, &w->each[e].up, &dw->each[e].up, g->expert_in, 0, g->ffn_pre, x_of, m);
         const float *in = g->expert_in;
         for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, in += d)
             gf_add(g->in + (int64_t)i * d, g->in + (int64_t)i * d, in, d);
@@ -141,5 +141,5 @@ void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, st
         pre += ((int64_t)m * width) << gated, post += (int64_t)m * width;
     }
     route_backward(p, b, g);
-    gf_linear_backward(&w->router, &dw->router, g->in, 1, g->routed, x, n);
+    gf_linear_backward(p, &w->router, &dw->router, g->in, 1, g->routed, x, n);
 }

@@ -127,10 +127,10 @@ void gf_ffn_activate_backward(const struct gf_pass *p, float *dpre, const float 
 void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, const struct gf_bufs *b,
                      struct gf_back *g, const float *dout, const float *x) {
     const int32_t d_ff = p->cfg->d_ff, gated = gf_ffn_gated(p->cfg), ld = gated ? 2 * d_ff : d_ff;
-    gf_linear_backward(&w->down, &dw->down, g->ffn_post, 0, dout, b->ffn_post, p->n);
+    gf_linear_backward(p, &w->down, &dw->down, g->ffn_post, 0, dout, b->ffn_post, p->n);
     gf_tap(p, GF_P_MLP_POST, g->ffn_post, d_ff, d_ff);
     gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, b->ffn_pre, p->n, d_ff);
     gf_tap(p, GF_P_MLP_PRE, g->ffn_pre, ld, d_ff);
     if (gated) gf_tap(p, GF_P_MLP_PRE_LINEAR, g->ffn_pre + d_ff, ld, d_ff);
-    gf_linear_backward(&w->up, &dw->up, g->in, 0, g->ffn_pre, x, p->n);
+    gf_linear_backward(p, &w->up, &dw->up, g->in, 0, g->ffn_pre, x, p->n);
 }

@@ -57,7 +57,7 @@ void gf_transform_backward(const struct gf_pass *p, const struct gf_weights *w, 
     const struct gf_config *c = p->cfg;
     gf_norm_backward(p, &w->head_norm, &dw->head_norm, GF_P_LN_HEAD, dout, 0, dout, t->active, t->mean, t->rstd);
     gf_activate_backward(gf_ffn_activation(c), dout, dout, t->pre, (int64_t)p->n * c->d_model);
-    gf_linear_backward(&w->head_transform, &dw->head_transform, dhidden, 0, dout, hidden, p->n);
+    gf_linear_backward(p, &w->head_transform, &dw->head_transform, dhidden, 0, dout, hidden, p->n);
 }
 
 void gf_head_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw, float *dhidden,
@@ -71,9 +71,9 @@ void gf_head_backward(const struct gf_pass *p, const struct gf_weights *w, struc
     for (int64_t i = 0; cap > 0 && i < all; i++) dlogits[i] *= 1 - capped[i] / cap * (capped[i] / cap);
     if (c->logit_scale != 1) gf_scale(dlogits, dlogits, c->logit_scale, all);
     if (!gf_embed_projected(c)) {
-        gf_linear_backward(&head, &dhead, dhidden, 0, dlogits, hidden, n);
+        gf_linear_backward(p, &head, &dhead, dhidden, 0, dlogits, hidden, n);
         return;
     }
-    gf_linear_backward(&head, &dhead, dprojected, 0, dlogits, projected, n);
-    gf_linear_backward(&w->head_project, &dw->head_project, dhidden, 0, dprojected, hidden, n);
+    gf_linear_backward(p, &head, &dhead, dprojected, 0, dlogits, projected, n);
+    gf_linear_backward(p, &w->head_project, &dw->head_project, dhidden, 0, dprojected, hidden, n);
 }

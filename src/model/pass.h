@@ -55,9 +55,16 @@ struct gf_bufs {
     float *expert_in, *expert_out; /* [rows, d_model] */
 };
 
+/* C = alpha op(A) op(B) + beta C.
+ *   op(A) [m, k], op(B) [k, n], C [m, n]; row-major, rows lda, ldb, ldc apart; ta, tb: the stored
+ *   matrix is the transpose of op's. beta 0 overwrites whatever C holds. C overlaps neither. */
+typedef void (*gf_gemm_fn)(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
+                           const float *b, int32_t ldb, float beta, float *c, int32_t ldc);
+
 /* What a pass needs in addition when a backward pass will follow. There is no cache: every segment is a whole sequence
- * from position 0 and attends to its own rows. Weights are GF_ROWS. */
+ * from position 0 and attends to its own rows. */
 struct gf_training {
+    gf_gemm_fn gemm;    /* weights are GF_ROWS */
     const float *table; /* positions from 0 on (gf_position_table), or NULL */
     float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
     uint64_t seed;      /* of this pass's dropout */

@@ -1,5 +1,6 @@
 /* gradients.c - see gradients.h. A training pass without an update: its taps capture gradients (pass.h). */
 #include "train/gradients.h"
+#include "train/gemm.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,7 @@ int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, do
         return gf_fail(err, GF_ERR_CONTEXT, "%d tokens and %d of the source do not fit the context of %d", q->n,
                        q->n_source, most);
     struct gf_graph graph;
-    if (gf_graph_open(&graph, &g->cfg, q->n, q->n_source, 1))
+    if (gf_graph_open(&graph, &g->cfg, q->n, q->n_source, 1, gf_gemm))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for the activations of %d tokens", q->n);
     memset(g->grads.data, 0, (size_t)g->grads.n * sizeof(float));
     const int32_t status = run(g, &graph, q, value, err);

@@ -170,13 +170,14 @@ int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err) {
 }
 
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
-                  int32_t max_seqs) {
+                  int32_t max_seqs, gf_gemm_fn gemm) {
     gf_kernels_init();
     memset(g, 0, sizeof *g);
     g->cfg = *cfg;
     g->max_rows = max_rows;
     g->max_source = cfg->kind == GF_ENCODER_DECODER ? max_source : 0;
     g->max_seqs = max_seqs;
+    g->gemm = gemm;
     g->decoder = calloc((size_t)cfg->n_layers + 1, sizeof *g->decoder);
     g->encoder = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *g->encoder);
     g->segs = calloc((size_t)max_seqs + 1, sizeof *g->segs);
@@ -253,7 +254,8 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                     float dropout, uint64_t seed) {
     const struct gf_config *c = &g->cfg;
     const int two = c->kind == GF_ENCODER_DECODER;
-    r->t = (struct gf_training){.table = g->table,
+    r->t = (struct gf_training){.gemm = g->gemm,
+                                .table = g->table,
                                 .dropout = dropout,
                                 .seed = seed,
                                 .work = g->work,

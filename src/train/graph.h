@@ -27,6 +27,7 @@ struct gf_metric {
 struct gf_graph { /* the activations of one batch; each batch that runs at the same time needs its own */
     struct gf_config cfg;
     int32_t max_rows, max_source, max_seqs;
+    gf_gemm_fn gemm;
     const struct gf_teacher *teachers; /* [n_teachers] the caller's; used when gradients are computed */
     int32_t n_teachers;                /* 0 .. GF_TEACHERS */
     const struct gf_metric *metric;    /* NULL: the loss */
@@ -56,7 +57,7 @@ int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err);
 /* Allocate for batches of up to max_rows rows (and max_source source rows) in up to max_seqs sequences. Returns 0, or
  * -1 if memory is missing. */
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
-                  int32_t max_seqs);
+                  int32_t max_seqs, gf_gemm_fn gemm);
 void gf_graph_close(struct gf_graph *g);
 /* Returns the sum of -ln p over the targets that are not -1. Unless dw is NULL, adds to dw the gradient of that sum
  * times `scale`; with teachers, the gradient of the cross-entropy with the mixed targets. dropout: the share of

@@ -2,7 +2,6 @@
 #include "train/lora.h"
 #include "base/arena.h"
 #include "base/rng.h"
-#include "kernels/kernels.h" /* gf_gemm */
 #include "train/sha256.h"
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +48,8 @@ static int add_module(struct gf_lora *l, const struct gf_params *weights, int32_
 }
 
 int32_t gf_lora_open(struct gf_lora *l, const struct gf_lora_plan *plan, const struct gf_params *weights, uint64_t seed,
-                     struct gf_error *err) {
-    *l = (struct gf_lora){.rank = plan->rank, .scale = plan->scale};
+                     gf_gemm_fn gemm, struct gf_error *err) {
+    *l = (struct gf_lora){.rank = plan->rank, .scale = plan->scale, .gemm = gemm};
     const int32_t n = plan->n_modules;
     if (plan->rank < 1 || n < 1 || n > weights->n_list || !isfinite(plan->scale))
         return gf_fail(err, GF_ERR_ARGUMENT, "an adapter of rank %d for %d modules", plan->rank, n);
@@ -98,7 +97,7 @@ void gf_lora_merge(const struct gf_lora *l, struct gf_params *weights) {
         const float *a = l->factors.data + p->a, *b = l->factors.data + p->b;
         float *w = weights->data + p->weight;
         memcpy(w, l->base + p->base, (size_t)p->t.count * sizeof(float));
-        gf_gemm(0, 0, p->t.rows, p->t.cols, l->rank, l->scale, b, l->rank, a, p->t.cols, 1, w, p->t.cols);
+        l->gemm(0, 0, p->t.rows, p->t.cols, l->rank, l->scale, b, l->rank, a, p->t.cols, 1, w, p->t.cols);
     }
 }
 
@@ -108,7 +107,7 @@ void gf_lora_back(struct gf_lora *l, const struct gf_params *grads) {
         const float *a = l->factors.data + p->a, *b = l->factors.data + p->b, *dw = grads->data + p->weight;
         float *da = l->slopes.data + p->a, *db = l->slopes.data + p->b;
         const int32_t rows = p->t.rows, cols = p->t.cols, r = l->rank;
-        gf_gemm(1, 0, r, cols, rows, l->scale, b, r, dw, cols, p->first ? 0 : 1, da, cols);
-        gf_gemm(0, 1, rows, r, cols, l->scale, dw, cols, a, cols, 0, db, r);
+        l->gemm(1, 0, r, cols, rows, l->scale, b, r, dw, cols, p->first ? 0 : 1, da, cols);
+        l->gemm(0, 1, rows, r, cols, l->scale, dw, cols, a, cols, 0, db, r);
     }
 }

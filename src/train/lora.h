@@ -2,6 +2,7 @@
  * W = W0 + scale B A, and only A [rank, in] and B [out, rank] are trained. Forward and backward know W alone. */
 #ifndef GF_LORA_H
 #define GF_LORA_H
+#include "train/gemm.h"
 #include "train/params.h"
 
 /* What is trained. A module is a matrix of a checkpoint: one or more weights with the same columns, stacked by rows. */
@@ -28,12 +29,13 @@ struct gf_lora {
     float *base;     /* [n_base] W0 of all parts */
     uint64_t n_base;
     char sha256[65]; /* of base, in hexadecimal */
+    gf_gemm_fn gemm;
 };
 
 /* weights: of the model, whose values may be filled in later. A begins as in PEFT (kaiming_uniform with a = sqrt(5):
  * uniform in +-1/sqrt(in)), B with 0. Returns a status; close it in any case. */
 int32_t gf_lora_open(struct gf_lora *l, const struct gf_lora_plan *plan, const struct gf_params *weights, uint64_t seed,
-                     struct gf_error *err);
+                     gf_gemm_fn gemm, struct gf_error *err);
 void gf_lora_close(struct gf_lora *l);
 /* Take the weights as W0. */
 void gf_lora_take(struct gf_lora *l, const struct gf_params *weights);

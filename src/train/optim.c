@@ -1,7 +1,7 @@
 /* optim.c - see optim.h. */
 #include "train/optim.h"
 #include "base/arena.h"
-#include "kernels/kernels.h" /* gf_gemm, gf_scale */
+#include "kernels/kernels.h" /* gf_scale */
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +10,9 @@ static int is_muon(const struct gf_tensor *t) {
            (t->component == GF_C_ATTENTION || t->component == GF_C_CROSS_ATTENTION || t->component == GF_C_FFN);
 }
 
-int gf_optim_open(struct gf_optim *o, const struct gf_params *trained) {
+int gf_optim_open(struct gf_optim *o, const struct gf_params *trained, gf_gemm_fn gemm) {
     memset(o, 0, sizeof *o);
+    o->gemm = gemm;
     if (gf_params_like(&o->first, trained) || gf_params_like(&o->second, trained)) goto no_memory;
     uint64_t most = 0;
     for (int32_t i = 0; i < o->first.n_list; i++) {
@@ -56,22 +57,22 @@ static void adamw(float *w, const float *g, float *m, float *v, uint64_t n, cons
 
 /* x [r, c], r <= c, becomes nearly the nearest matrix with orthogonal rows: five steps of x = a x +
  * (b xx^T + c (xx^T)^2) x, whose coefficients drive every singular value into 0.7 .. 1.2. */
-static void orthogonalise(float *x, int32_t r, int32_t c, float *next, float *gram, float *poly) {
+static void orthogonalise(float *x, int32_t r, int32_t c, float *next, float *gram, float *poly, gf_gemm_fn gemm) {
     const uint64_t n = (uint64_t)r * (uint64_t)c;
     const float norm = (float)sqrt(squares(x, n));
     gf_scale(x, x, 1 / (norm + 1e-7f), (int64_t)n);
     for (int i = 0; i < 5; i++) {
-        gf_gemm(0, 1, r, r, c, 1, x, c, x, c, 0, gram, r);
+        gemm(0, 1, r, r, c, 1, x, c, x, c, 0, gram, r);
         memcpy(poly, gram, (size_t)r * (size_t)r * sizeof *poly);
-        gf_gemm(0, 0, r, r, r, 2.0315f, gram, r, gram, r, -4.7750f, poly, r);
+        gemm(0, 0, r, r, r, 2.0315f, gram, r, gram, r, -4.7750f, poly, r);
         memcpy(next, x, (size_t)n * sizeof *x);
-        gf_gemm(0, 0, r, c, r, 1, poly, r, x, c, 3.4445f, next, c);
+        gemm(0, 0, r, c, r, 1, poly, r, x, c, 3.4445f, next, c);
         memcpy(x, next, (size_t)n * sizeof *x);
     }
 }
 
-static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, float *work, float momentum, float lr,
-                 float decay) {
+static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, float *work, gf_gemm_fn gemm,
+                 float momentum, float lr, float decay) {
     const int32_t rows = t->rows, cols = t->cols, tall = rows > cols, r = tall ? cols : rows, c = tall ? rows : cols;
     float *x = work, *next = x + t->count, *gram = next + t->count, *poly = gram + (int64_t)r * r;
     for (uint64_t i = 0; i < t->count; i++) m[i] = momentum * m[i] + (1 - momentum) * g[i];
@@ -80,7 +81,7 @@ static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, 
             const int64_t at = (int64_t)i * cols + j;
             x[tall ? (int64_t)j * rows + i : at] = momentum * m[at] + (1 - momentum) * g[at];
         }
-    orthogonalise(x, r, c, next, gram, poly);
+    orthogonalise(x, r, c, next, gram, poly, gemm);
     const float by = lr * (tall ? sqrtf((float)rows / (float)cols) : 1);
     for (int32_t i = 0; i < rows; i++)
         for (int32_t j = 0; j < cols; j++) {
@@ -120,7 +121,7 @@ static void run_lane(void *ctx, int32_t lane) {
         float *x = s->w->data + e->offset, *m = o->first.data + e->offset;
         const float *dx = s->g->data + e->offset, decay = e->t.rank == 2 ? a->weight_decay : 0;
         if (a->muon && is_muon(&e->t))
-            muon(x, dx, m, &e->t, o->work[lane], a->momentum, a->muon_lr * s->rate, decay);
+            muon(x, dx, m, &e->t, o->work[lane], o->gemm, a->momentum, a->muon_lr * s->rate, decay);
         else
             adamw(x, dx, m, o->second.data + e->offset, e->t.count, a, s->step, a->lr * s->rate, decay);
     }

@@ -2,6 +2,7 @@
 #ifndef GF_OPTIM_H
 #define GF_OPTIM_H
 #include "base/pool.h"
+#include "train/gemm.h"
 #include "train/params.h"
 
 struct gf_optim_options {
@@ -17,10 +18,11 @@ enum { GF_OPTIM_LANES = 2 }; /* threads that a step uses at most */
 struct gf_optim {
     struct gf_params first, second; /* moments; Muon keeps its momentum in `first` */
     float *work[GF_OPTIM_LANES];    /* workspace of Muon's Newton-Schulz iteration */
+    gf_gemm_fn gemm;
 };
 
 /* For these parameters. Returns 0, or -1 if memory is missing. */
-int gf_optim_open(struct gf_optim *o, const struct gf_params *trained);
+int gf_optim_open(struct gf_optim *o, const struct gf_params *trained, gf_gemm_fn gemm);
 void gf_optim_close(struct gf_optim *o);
 /* Do step `step` (from 1), with both learning rates multiplied by `rate`. Clipping scales g. The result does not depend
  * on the pool, which may be NULL. Returns the gradient's norm before clipping; if it is not finite, no weight has

@@ -31,7 +31,7 @@ void gf_trainer_defaults(struct gf_trainer_options *o) {
 static struct gf_params *trained(struct gf_trainer *t) { return t->lora.n_parts ? &t->lora.factors : &t->weights; }
 
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
-                        struct gf_data *data, struct gf_pool *pool, struct gf_error *err) {
+                        struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
     memset(t, 0, sizeof *t);
     const int32_t status = gf_graph_check(cfg, err);
     if (status != GF_OK) return status;
@@ -55,13 +55,14 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
     int bad = !t->micro || gf_params_open(&t->weights, cfg);
     if (!bad && options->lora) {
-        const int32_t opened = gf_lora_open(&t->lora, options->lora, &t->weights, options->seed, err);
+        const int32_t opened = gf_lora_open(&t->lora, options->lora, &t->weights, options->seed, gemm, err);
         if (opened != GF_OK) return gf_trainer_close(t), opened;
     }
-    bad = bad || gf_optim_open(&t->optim, trained(t)) || (options->average > 0 && gf_params_open(&t->averaged, cfg));
+    bad = bad || gf_optim_open(&t->optim, trained(t), gemm) ||
+          (options->average > 0 && gf_params_open(&t->averaged, cfg));
     for (int32_t i = 0; !bad && i < t->n_micro; i++) bad = gf_batch_open(&t->micro[i], rows, rows);
     for (int i = 0; !bad && i < GF_LANES; i++)
-        bad = gf_params_open(&t->lanes[i].grads, cfg) || gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows);
+        bad = gf_params_open(&t->lanes[i].grads, cfg) || gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows, gemm);
     if (bad) {
         gf_trainer_close(t);
         return gf_fail(err, GF_ERR_MEMORY, "no memory to train a model of %lld parameters",
@@ -84,7 +85,7 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, cons
     if (k == GF_TEACHERS) return gf_fail(err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
     for (int i = 0; i < GF_LANES; i++) {
         struct gf_lane *lane = &t->lanes[i];
-        if (gf_graph_open(&lane->teacher_graphs[k], cfg, rows, rows, rows))
+        if (gf_graph_open(&lane->teacher_graphs[k], cfg, rows, rows, rows, lane->graph.gemm))
             return gf_fail(err, GF_ERR_MEMORY, "no memory for the teacher's activations");
         lane->teachers[k] = (struct gf_teacher){&lane->teacher_graphs[k], &weights->w, share};
     }

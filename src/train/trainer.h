@@ -64,7 +64,7 @@ struct gf_trainer {
 void gf_trainer_defaults(struct gf_trainer_options *o);
 /* data: without texts where the caller fills the batches in t->micro itself. */
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
-                        struct gf_data *data, struct gf_pool *pool, struct gf_error *err);
+                        struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
 /* The caller has filled the weights with which the run begins; with options.lora those that the adapter is added to,
  * and perhaps lora.factors. */

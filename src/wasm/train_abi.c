@@ -94,7 +94,7 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
         status = open_data(r, &r->valid, valid, n_valid, 0, err);
     else
         free(valid);
-    if (status == GF_OK) status = gf_trainer_open(&r->trainer, c, o, &r->data, r->pool, err);
+    if (status == GF_OK) status = gf_trainer_open(&r->trainer, c, o, &r->data, gf_gemm, r->pool, err);
     r->is_open = status == GF_OK;
     return status;
 }

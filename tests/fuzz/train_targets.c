@@ -47,7 +47,7 @@ static void open_small(void) {
     char *text = gf_synthetic_stories(3, 12, &n);
     must(text && gf_bpe_train(&small.bpe, text, n, c->vocab_size, &err) == GF_OK, &err);
     must(gf_data_open(&small.data, text, n, 0, &small.bpe, c->context_length, 1, &err) == GF_OK &&
-             gf_trainer_open(&small.t, c, &small.recipe.options, &small.data, NULL, &err) == GF_OK,
+             gf_trainer_open(&small.t, c, &small.recipe.options, &small.data, gf_gemm, NULL, &err) == GF_OK,
          &err);
     for (int i = 0; i < 2; i++) must(gf_trainer_step(&small.t, &loss, &norm, &err) == GF_OK, &err);
     gf_trainer_save(&small.t, &small.start);
@@ -216,7 +216,7 @@ static void recipe(const uint8_t *bytes, size_t n) {
     const int32_t context = small.data.context;
     small.data.context = r.cfg.context_length;
     PROMISE(!gf_data_seek(&small.data, 0, 0, 0));
-    const int32_t status = gf_trainer_open(&t, &r.cfg, &r.options, &small.data, NULL, &err);
+    const int32_t status = gf_trainer_open(&t, &r.cfg, &r.options, &small.data, gf_gemm, NULL, &err);
     STATUS(status, err);
     if (status == GF_OK) {
         STATUS(gf_trainer_step(&t, &loss, &norm, &err), err);

@@ -54,7 +54,7 @@ static struct gf_batch fixed_batch(int32_t vocab_size, int two) {
 }
 
 /* The largest relative error over all parameters. An absolute error below 1e-9 counts as 0. */
-static void check_gradients(const char *name, const struct gf_config *c, double dropout) {
+static void check_gradients(const char *name, const struct gf_config *c, double dropout, gf_gemm_fn gemm) {
     struct gf_error err;
     if (gf_config_check(c, &err) != GF_OK) {
         printf("  %s: %s\n", name, err.text);
@@ -63,7 +63,7 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     }
     struct gf_params w, g;
     struct gf_graph graph;
-    if (gf_params_open(&w, c) || gf_params_open(&g, c) || gf_graph_open(&graph, c, 14, 13, 3)) {
+    if (gf_params_open(&w, c) || gf_params_open(&g, c) || gf_graph_open(&graph, c, 14, 13, 3, gemm)) {
         CHECK(0);
         return;
     }
@@ -107,7 +107,7 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     do {                                                                                                               \
         struct gf_config c = base();                                                                                   \
         __VA_ARGS__;                                                                                                   \
-        check_gradients(name, &c, 0);                                                                                  \
+        check_gradients(name, &c, 0, gemm_ref);                                                                        \
     } while (0)
 
 static void gpt2(struct gf_config *c) {
@@ -261,15 +261,15 @@ static void gradients_of_encoder_decoders_match_central_differences(void) {
 /* Forward and backward drop the same elements. */
 static void gradients_with_dropout_match_central_differences(void) {
     struct gf_config c = base();
-    check_gradients("dropout 0.3", &c, 0.3);
+    check_gradients("dropout 0.3", &c, 0.3, gemm_ref);
     original(&c);
-    check_gradients("dropout 0.3, 2017", &c, 0.3);
+    check_gradients("dropout 0.3, 2017", &c, 0.3, gemm_ref);
     c = base();
     c.parallel_residual = 1;
-    check_gradients("dropout 0.3, parallel", &c, 0.3);
+    check_gradients("dropout 0.3, parallel", &c, 0.3, gemm_ref);
     c = base();
     c.norm_placement = GF_SANDWICH_NORM, c.residual_scale = 0.4;
-    check_gradients("dropout 0.3, sandwich, residual scale", &c, 0.3);
+    check_gradients("dropout 0.3, sandwich, residual scale", &c, 0.3, gemm_ref);
 }
 
 /* Two teachers of another architecture, which have no part in the target of row 6. The loss is the cross-entropy with
@@ -298,9 +298,9 @@ static void gradients_with_two_teachers_match_central_differences(void) {
     struct gf_graph graph, teaching[2];
     struct gf_teacher teachers[2];
     double *mix = calloc(14 * (size_t)vocab_size, sizeof *mix);
-    int bad = !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_graph_open(&graph, &c, 14, 0, 3);
+    int bad = !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_graph_open(&graph, &c, 14, 0, 3, gemm_ref);
     for (int t = 0; t < 2 && !bad; t++)
-        bad = gf_params_open(&his[t], &other) || gf_graph_open(&teaching[t], &other, 14, 0, 3);
+        bad = gf_params_open(&his[t], &other) || gf_graph_open(&teaching[t], &other, 14, 0, 3, gemm_ref);
     if (bad) {
         CHECK(0);
         return;
@@ -353,8 +353,10 @@ static void gradients_with_two_teachers_match_central_differences(void) {
     free(mix);
 }
 
-/* Sizes that are no multiples of the blocks of gemm.c. */
-static void the_matrix_product_matches_its_definition(void) {
+/* Sizes that are no multiples of the blocks of gemm.c, and the sizes above. */
+static void gradients_with_the_own_matrix_product_match_central_differences(void) {
+    struct gf_config c = base();
+    check_gradients("own matrix products", &c, 0, gf_gemm);
     double a[19 * 300], b[300 * 70], got[19 * 70], want[19 * 70];
     for (int i = 0; i < 19 * 300; i++) a[i] = uniform();
     for (int i = 0; i < 300 * 70; i++) b[i] = uniform();
@@ -391,7 +393,7 @@ int main(void) {
     RUN(gradients_of_encoders_match_central_differences);
     RUN(gradients_with_dropout_match_central_differences);
     RUN(gradients_with_two_teachers_match_central_differences);
-    RUN(the_matrix_product_matches_its_definition);
+    RUN(gradients_with_the_own_matrix_product_match_central_differences);
     RUN(gradients_of_another_final_norm_match_central_differences);
     RUN(gradients_of_shared_experts_match_central_differences);
     return check_end();

@@ -17,7 +17,6 @@
 #define gf_mat_bind              gf64_mat_bind
 #define gf_mat_get_row           gf64_mat_get_row
 #define gf_matmul_ref            gf64_matmul_ref
-#define gf_gemm                  gf64_gemm
 #define gf_layernorm_ref         gf64_layernorm
 #define gf_layernorm             gf64_layernorm
 #define gf_rmsnorm_ref           gf64_rmsnorm
@@ -60,7 +59,7 @@
 #define sqrtf sqrt
 #define GF_IN_DOUBLE
 #include "../../src/model/config.c"
-#include "../../src/kernels/gemm.c"
+#include "../../src/train/gemm.c"
 #include "../../src/kernels/ref.c"
 #include "../../src/kernels/wide.c"
 #include "../../src/model/attend_cached.c"

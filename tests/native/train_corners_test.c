@@ -162,7 +162,7 @@ static void batch_tokens_must_be_a_multiple_of_micro_tokens(void) {
     struct gf_run *r = open_run(NULL, NULL, 0);
     struct gf_trainer_options o = r->recipe.options;
     o.batch_tokens = 100;
-    CHECK_INT(gf_trainer_open(&t, &r->recipe.cfg, &o, &r->data, NULL, &err), GF_ERR_ARGUMENT);
+    CHECK_INT(gf_trainer_open(&t, &r->recipe.cfg, &o, &r->data, gf_gemm, NULL, &err), GF_ERR_ARGUMENT);
     CHECK(strstr(err.text, "100") && strstr(err.text, "multiple") && strstr(err.text, "64"));
     gf_train_close(r);
 }
@@ -273,7 +273,7 @@ static void depth_is_measured_over_matrices_only(void) {
     struct gf_graph g;
     int32_t ids[2 * N], lengths[] = {32, 8};
     CHECK_INT(gf_train_depth(r, 11, N, depth, &err), GF_OK);
-    CHECK(!gf_params_open(&w, c) && !gf_params_open(&grads, c) && !gf_graph_open(&g, c, N, 0, 2));
+    CHECK(!gf_params_open(&w, c) && !gf_params_open(&grads, c) && !gf_graph_open(&g, c, N, 0, 2, gf_gemm));
     gf_rng_seed(&rng, 11);
     gf_params_init(&w, c, gf_rng_u64(&rng), 0.02f, 0);
     for (int i = 0; i < 2 * N; i++) ids[i] = (int32_t)(gf_rng_uniform(&rng) * c->vocab_size);

@@ -76,8 +76,8 @@ static void against_pytorch(const char *name) {
     struct gf_optim optim;
     if (!read_golden(&g, name)) return;
     const struct gf_config *c = &g.recipe.cfg;
-    if (gf_params_open(&w, c) || gf_params_open(&d, c) || gf_optim_open(&optim, &w) ||
-        gf_graph_open(&graph, c, MOST, MOST, MOST)) {
+    if (gf_params_open(&w, c) || gf_params_open(&d, c) || gf_optim_open(&optim, &w, gf_gemm) ||
+        gf_graph_open(&graph, c, MOST, MOST, MOST, gf_gemm)) {
         CHECK(0);
         return;
     }
@@ -270,7 +270,8 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
         status = gf_data_open(&s->data, text, n, 0, &s->bpe, s->recipe.cfg.context_length, 5, &err);
     else
         free(text);
-    if (status == GF_OK) status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, NULL, &err);
+    if (status == GF_OK)
+        status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL, &err);
     if (status != GF_OK) printf("  %s\n", err.text);
     CHECK_INT(status, GF_OK);
     return status == GF_OK;

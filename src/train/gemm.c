@@ -1,16 +1,21 @@
-/* gemm.c - gf_gemm: C = alpha op(A) op(B) + beta C, for training. Blocks of B and A are copied (packed), so that the inner
+/* gemm.c - C = alpha op(A) op(B) + beta C, see gf_gemm_fn. Blocks of B and A are copied (packed), so that the inner
  * loop reads both in sequence, transposed or not: B as [k][COLS columns], A as [k][ROWS rows].
  *
  * A sum runs over k in chunks of DEPTH: products are added in order within a chunk, then the sums of the chunks in
  * order. This order depends on k alone, so splitting m or n among threads changes no bit. */
-#include "kernels/kernels.h"
+#include "train/gemm.h"
 #include <string.h>
 
-/* ROWS x COLS sums stay in registers, in wasm in 8 of an x86 processor's 16. (V8 on a Xeon, 512 x 384 x 64:
- * 26 GFLOP/s, 19 with 8 x 16, 7 with 8 x 8.) TILE columns of B packed: 64 KB. */
-enum { ROWS = 4, COLS = 8, DEPTH = 256, TILE = 64 };
+/* ROWS x COLS sums stay in registers: in wasm 4 x 8 fill 8 of an x86 processor's 16. (V8 on a Xeon,
+ * 512 x 384 x 64: 26 GFLOP/s, 19 with 8 x 16, 7 with 8 x 8.) */
+#if defined(__wasm__)
+enum { ROWS = 4, COLS = 8 };
+#else
+enum { ROWS = 8, COLS = 16 };
+#endif
+enum { DEPTH = 256, TILE = 64 }; /* TILE columns of B packed: 64 KB */
 
-typedef float columns __attribute__((vector_size(COLS * sizeof(float)), aligned(4), may_alias));
+typedef float lanes __attribute__((vector_size(COLS * sizeof(float)), aligned(4), may_alias));
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
@@ -27,11 +32,11 @@ static void pack(float *to, int32_t width, const float *from, int32_t ld, int tr
 }
 
 /* sums [ROWS][COLS] = packed A [k][ROWS] times packed B [k][COLS]: the outer product of one row of each is added k
- * times, so ROWS accumulators of COLS columns take one load of B and ROWS broadcasts of A per step */
+ * times, so ROWS accumulators of COLS lanes take one load of B and ROWS broadcasts of A per step */
 static void inner(float *sums, const float *a, const float *b, int32_t k) {
-    columns s[ROWS] = {{0}};
+    lanes s[ROWS] = {{0}};
     for (int32_t i = 0; i < k; i++, a += ROWS, b += COLS) {
-        const columns v = *(const columns *)b;
+        const lanes v = *(const lanes *)b;
         for (int r = 0; r < ROWS; r++) s[r] += v * a[r];
     }
     memcpy(sums, s, sizeof s);
