@@ -5,7 +5,7 @@
 //
 // An object is compiled again when its flags, its source or the content of an included header has changed. This script
 // also runs inside the Debian folder that has the compiler, so it needs nothing but Node.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -97,8 +97,10 @@ const sanitize = [
 const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
 
 const engine = () => ['base', 'kernels', 'model', 'model/observe'].flatMap((folder) => sources(`src/${folder}`));
-const trainer = () => ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`));
+const trainer = () =>
+  ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
+const programs = () => sources('src/train').filter(hasMain);
 /** Whether the linker can redirect malloc to tests/native/failing_allocator.c, for all native tests and the fuzzer. */
 const wraps = process.platform === 'linux';
 const wrapAllocator = wraps ? ['-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc'] : [];
@@ -199,6 +201,15 @@ const targets = {
       link: ['-O1', ...wasmVariants.simd, ...wasmLink, exporting('exports.txt', 'test_reference_logits')],
     },
   ],
+
+  native: () =>
+    programs().map((file) => ({
+      out: `build/native/glassformer-${basename(file, '.c')}`,
+      sources: [...engine(), ...trainer(), file],
+      cc: CC,
+      compile: () => ['-O3', '-pthread', ...thisCpu, ...common, ...(hasOpenblas() ? ['-DGF_OPENBLAS'] : [])],
+      link: ['-pthread', '-lm', ...(hasOpenblas() ? ['-lopenblas'] : [])],
+    })),
 
   'native-test': () => [
     everyTest({
@@ -303,6 +314,16 @@ function sources(folder) {
 
 function hasMain(file) {
   return /^int main\(/m.test(readFileSync(file, 'utf8'));
+}
+
+/** Whether OpenBLAS is installed; the native trainer uses it for matrix products. */
+function hasOpenblas() {
+  hasOpenblas.found ??=
+    spawnSync(CC, ['-xc', '-', '-lopenblas', '-o', '/dev/null'], {
+      input: '#include <cblas.h>\nint main(void) { return cblas_sgemm == 0; }\n',
+      stdio: ['pipe', 'ignore', 'ignore'],
+    }).status === 0;
+  return hasOpenblas.found;
 }
 
 /** The linker's option that exports the functions of one of the lists in src/wasm, and others. */

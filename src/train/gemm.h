@@ -3,7 +3,8 @@
 #define GF_GEMM_H
 #include "model/pass.h"
 
-/* f32 sums over k in one fixed order that depends on k alone. Allocates nothing. */
+/* The implementation of this project (train/blas.h has that of OpenBLAS): f32 sums over k in one fixed order that
+ * depends on k alone. Allocates nothing. */
 void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda, const float *b,
              int32_t ldb, float beta, float *c, int32_t ldc);
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
 
 struct bind {
     struct gf_params *p;
@@ -90,4 +91,16 @@ void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t s
         for (uint64_t j = 0; j < e->t.count; j++)
             x[j] = e->t.rank == 2 ? s * (float)gf_rng_normal(&rng) : ends(e->t.name, ".weight") ? 1 : 0;
     }
+}
+
+const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern, int32_t layer) {
+    const char *mark = strstr(pattern, "%d"); /* at most one, and it is the layer */
+    char name[64];
+    if (mark)
+        snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - pattern), pattern, layer, mark + 2);
+    else
+        snprintf(name, sizeof name, "%s", pattern);
+    for (int32_t i = 0; i < p->n_list; i++)
+        if (!strcmp(p->list[i].t.name, name)) return &p->list[i];
+    return NULL;
 }

@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum type { INT32, INT64, UINT64, FLOAT };
+enum type { INT32, INT64, UINT64, FLOAT, INT };
 struct option {
     const char *name;
     size_t offset;
@@ -32,16 +33,59 @@ static const struct option options[] = {
     {"eps", AT(options.optim.eps), FLOAT, 0, 1},
     {"weight_decay", AT(options.optim.weight_decay), FLOAT, 0, 1e3},
     {"clip", AT(options.optim.clip), FLOAT, 0, 1e9},
-    {"muon", AT(options.optim.muon), INT32, 0, 1},
+    {"muon", AT(options.optim.muon), INT, 0, 1},
     {"muon_lr", AT(options.optim.muon_lr), FLOAT, 0, 1e3},
     {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
     {"repeat_share", AT(repeat_share), FLOAT, 0, 1},
+    {"teacher_share", AT(teacher_share), FLOAT, 0, 1},
+    {"validate_every", AT(validate_every), INT32, 0, INT32_MAX},
+    {"sample_every", AT(sample_every), INT32, 0, INT32_MAX},
+    {"checkpoint_every", AT(checkpoint_every), INT32, 0, INT32_MAX},
 };
+
+void gf_recipe_print_keys(void) {
+    struct gf_recipe r;
+    gf_recipe_defaults(&r);
+    printf("the configuration's fields:\n");
+    for (int32_t f = 0; f < GF_N_FIELDS; f++) {
+        printf("  %s", gf_field_name(f));
+        const char *word;
+        for (int32_t k = 0; (word = gf_field_word(f, k)); k++) printf("%s%s", k ? ", " : ": ", word);
+        printf("\n");
+    }
+    printf("how to train, and what happens unless it says otherwise:\n");
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].offset == AT(options.schedule)) continue; /* a word */
+        const void *at = (const char *)&r + options[i].offset;
+        double x = 0;
+        switch (options[i].type) {
+        case INT32: x = *(const int32_t *)at; break;
+        case INT64: x = (double)*(const int64_t *)at; break;
+        case UINT64: x = (double)*(const uint64_t *)at; break;
+        case FLOAT: x = (double)*(const float *)at; break;
+        case INT: x = *(const int *)at; break;
+        }
+        printf("  %s = %g\n", options[i].name, x);
+    }
+    printf("texts:\n  name, groups, tokenizer, data_sha256, teacher, task (stories or pairs),\n"
+           "  schedule (cosine, linear, constant or wsd)\n");
+}
 
 void gf_recipe_defaults(struct gf_recipe *r) {
     memset(r, 0, sizeof *r);
     gf_config_default(&r->cfg);
     gf_trainer_defaults(&r->options);
+    strcpy(r->name, "model");
+    r->teacher_share = 0.5f;
+    r->validate_every = 200;
+    r->sample_every = 1000;
+    r->checkpoint_every = 200;
+}
+
+static int32_t set_text(char *to, size_t room, const char *key, const char *value, struct gf_error *err) {
+    if (strlen(value) >= room) return gf_fail(err, GF_ERR_CONFIG, "%s: longer than %d", key, (int)room - 1);
+    strcpy(to, value);
+    return GF_OK;
 }
 
 static int32_t set_option(struct gf_recipe *r, const struct option *o, double x, struct gf_error *err) {
@@ -57,6 +101,7 @@ static int32_t set_option(struct gf_recipe *r, const struct option *o, double x,
     case INT64: *(int64_t *)at = (int64_t)x; break;
     case UINT64: *(uint64_t *)at = (uint64_t)x; break;
     case FLOAT: *(float *)at = (float)x; break;
+    case INT: *(int *)at = (int)x; break;
     }
     return GF_OK;
 }
@@ -75,4 +120,84 @@ int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_
 
 int32_t gf_recipe_complete(struct gf_recipe *r, struct gf_error *err) {
     return gf_config_complete(&r->cfg, r->given, err);
+}
+
+/* A field of the configuration: a word, true, false or a number. */
+static int32_t set_value(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
+    const char *key = gf_field_name(field), *word = gf_field_word(field, 0);
+    const int flag = gf_field_is_flag(field), yes = flag && !strcmp(value, "true");
+    char *end;
+    for (int32_t k = 0; word; word = gf_field_word(field, ++k))
+        if (!strcmp(word, value)) return gf_recipe_set(r, key, k, err);
+    if (yes || (flag && !strcmp(value, "false"))) return gf_recipe_set(r, key, yes, err);
+    const double x = strtod(value, &end);
+    if (*value && !*end && !gf_field_word(field, 0)) return gf_recipe_set(r, key, x, err);
+    char found[332];
+    snprintf(found, sizeof found, "\"%s\"", value);
+    return gf_field_refuse(field, found, err);
+}
+
+static void trim(char *out, size_t room, const char *from, const char *to);
+
+/* A field, or a list of them with commas between. */
+static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
+    if (!gf_field_is_list(field)) return set_value(r, field, value, err);
+    int32_t status = GF_OK;
+    for (const char *end; status == GF_OK && *value; value = *end ? end + 1 : end) {
+        char one[64];
+        end = value + strcspn(value, ",");
+        trim(one, sizeof one, value, end);
+        status = set_value(r, field, one, err);
+    }
+    return status;
+}
+
+static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {
+    if (!strcmp(key, "name")) {
+        if (!*value || strpbrk(value, "/\\<>&\""))
+            return gf_fail(err, GF_ERR_CONFIG, "name: %s: it names files, so none of / \\ < > & \"", value);
+        return set_text(r->name, sizeof r->name, key, value, err);
+    }
+    if (!strcmp(key, "groups")) return set_text(r->groups, sizeof r->groups, key, value, err);
+    if (!strcmp(key, "tokenizer")) return set_text(r->tokenizer, sizeof r->tokenizer, key, value, err);
+    if (!strcmp(key, "teacher")) return set_text(r->teacher, sizeof r->teacher, key, value, err);
+    if (!strcmp(key, "data_sha256")) return set_text(r->data_sha256, sizeof r->data_sha256, key, value, err);
+    if (!strcmp(key, "task")) {
+        r->pairs = !strcmp(value, "pairs");
+        if (r->pairs || !strcmp(value, "stories")) return GF_OK;
+        return gf_fail(err, GF_ERR_CONFIG, "task: %s, expected stories or pairs", value);
+    }
+    if (!strcmp(key, "schedule")) {
+        int32_t k = 0;
+        while (k < GF_N_SCHEDULES && strcmp(value, gf_schedule_words[k])) k++;
+        if (k < GF_N_SCHEDULES) return gf_recipe_set(r, key, k, err);
+        return gf_fail(err, GF_ERR_CONFIG, "schedule: %s, expected cosine, linear, constant or wsd", value);
+    }
+    const int32_t field = gf_field_find(key);
+    if (field >= 0) return set_field(r, field, value, err);
+    char *end;
+    const double x = strtod(value, &end);
+    if (!*value || *end) return gf_fail(err, GF_ERR_CONFIG, "%s: %s is not a number", key, value);
+    return gf_recipe_set(r, key, x, err);
+}
+
+/* What stands between the blanks from `from` up to `to`. */
+static void trim(char *out, size_t room, const char *from, const char *to) {
+    while (from < to && (*from == ' ' || *from == '\t')) from++;
+    while (to > from && strchr(" \t\r\n", to[-1])) to--;
+    const size_t n = (size_t)(to - from) < room - 1 ? (size_t)(to - from) : room - 1;
+    memcpy(out, from, n);
+    out[n] = 0;
+}
+
+int32_t gf_recipe_line(struct gf_recipe *r, const char *line, struct gf_error *err) {
+    const char *end = strchr(line, '#'), *equals = strchr(line, '=');
+    if (!end) end = line + strlen(line);
+    char key[64], value[320];
+    trim(key, sizeof key, line, end);
+    if (!*key) return GF_OK;
+    if (!equals || equals > end) return gf_fail(err, GF_ERR_CONFIG, "%s: no = in this line", key);
+    trim(key, sizeof key, line, equals);
+    trim(value, sizeof value, equals + 1, end);
+    return set(r, key, value, err);
 }

@@ -1,4 +1,4 @@
-/* sha256.h - SHA-256 (FIPS 180-4), which identifies the corpus of a checkpoint. */
+/* sha256.h - SHA-256 (FIPS 180-4), to check that a corpus is the one that a recipe names. */
 #ifndef GF_SHA256_H
 #define GF_SHA256_H
 #include <stddef.h>

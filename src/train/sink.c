@@ -5,25 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make room for n more bytes. 0, or -1 without memory. */
-static int grow(struct gf_sink *to, size_t n) {
-    size_t room = to->capacity ? to->capacity : 4096;
-    while (room - to->n < n) {
-        if (room > SIZE_MAX / 2) return -1;
-        room *= 2;
-    }
-    uint8_t *more = realloc(to->bytes, room);
-    if (!more) return -1;
-    to->bytes = more;
-    to->capacity = room;
-    return 0;
-}
-
 void gf_put(struct gf_sink *to, const void *bytes, size_t n) {
-    if (!to->bad && n > to->capacity - to->n) to->bad = grow(to, n) != 0;
-    if (to->bad || !n) return;
-    memcpy(to->bytes + to->n, bytes, n);
-    to->n += n;
+    if (!to->bad && n) to->bad = to->write(to->ctx, bytes, n) != 0;
 }
 
 void gf_put_text(struct gf_sink *to, const char *text) { gf_put(to, text, strlen(text)); }
@@ -40,7 +23,30 @@ void gf_put_format(struct gf_sink *to, const char *format, ...) {
         gf_put(to, text, (size_t)n);
 }
 
-void gf_sink_close(struct gf_sink *to) {
-    free(to->bytes);
-    memset(to, 0, sizeof *to);
+static int grow(void *ctx, const void *bytes, size_t n) {
+    struct gf_memory *m = ctx;
+    if (n > m->capacity - m->n) {
+        size_t room = m->capacity ? m->capacity : 4096;
+        while (room - m->n < n) {
+            if (room > SIZE_MAX / 2) return -1;
+            room *= 2;
+        }
+        uint8_t *more = realloc(m->bytes, room);
+        if (!more) return -1;
+        m->bytes = more;
+        m->capacity = room;
+    }
+    memcpy(m->bytes + m->n, bytes, n);
+    m->n += n;
+    return 0;
+}
+
+struct gf_sink gf_memory_sink(struct gf_memory *m) {
+    memset(m, 0, sizeof *m);
+    return (struct gf_sink){.write = grow, .ctx = m};
+}
+
+void gf_memory_close(struct gf_memory *m) {
+    free(m->bytes);
+    memset(m, 0, sizeof *m);
 }

@@ -1,13 +1,13 @@
-/* sink.h - a growing array of bytes, to which files are written. */
+/* sink.h - a destination for written bytes: memory here, a file in files.h. */
 #ifndef GF_SINK_H
 #define GF_SINK_H
 #include <stddef.h>
 #include <stdint.h>
 
-struct gf_sink {    /* all 0: empty */
-    uint8_t *bytes; /* the caller frees it with gf_sink_close or free(bytes) */
-    size_t n, capacity;
-    int bad; /* memory was missing, or a text too long; later writes are ignored */
+struct gf_sink {
+    int (*write)(void *ctx, const void *bytes, size_t n); /* 0, or -1 */
+    void *ctx;
+    int bad; /* a write has failed; later ones are ignored */
 };
 void gf_put(struct gf_sink *to, const void *bytes, size_t n);
 void gf_put_text(struct gf_sink *to, const char *text);
@@ -17,5 +17,12 @@ void gf_put_format(struct gf_sink *to, const char *format, ...)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
-void gf_sink_close(struct gf_sink *to);
+
+/* A growing array of bytes. The caller frees it with gf_memory_close or free(bytes). */
+struct gf_memory {
+    uint8_t *bytes;
+    size_t n, capacity;
+};
+struct gf_sink gf_memory_sink(struct gf_memory *m);
+void gf_memory_close(struct gf_memory *m);
 #endif

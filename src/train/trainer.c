@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const gf_schedule_words[GF_N_SCHEDULES] = {"cosine", "linear", "constant", "wsd"};
+
 void gf_trainer_defaults(struct gf_trainer_options *o) {
     *o = (struct gf_trainer_options){
         .steps = 1000,
@@ -111,9 +113,7 @@ void gf_trainer_close(struct gf_trainer *t) {
     memset(t, 0, sizeof *t);
 }
 
-void gf_trainer_begin(struct gf_trainer *t) {
-    if (t->averaged.data) memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
-    if (!t->lora.n_parts) return;
+void gf_trainer_adapt(struct gf_trainer *t) {
     gf_lora_take(&t->lora, &t->weights);
     gf_lora_merge(&t->lora, &t->weights);
 }

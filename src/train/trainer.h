@@ -15,6 +15,7 @@
 /* How the learning rate falls after the warm-up: as a half wave, along a line, not at all, or along a line in the last
  * fifth of the other steps (warm-up, stable, decay: Hu 2024; a fifth: Haegele 2024). */
 enum gf_schedule { GF_COSINE, GF_LINEAR, GF_CONSTANT, GF_WSD, GF_N_SCHEDULES };
+extern const char *const gf_schedule_words[GF_N_SCHEDULES];
 
 struct gf_trainer_options {
     int64_t steps;
@@ -66,9 +67,8 @@ void gf_trainer_defaults(struct gf_trainer_options *o);
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
-/* The caller has filled the weights with which the run begins; with options.lora those that the adapter is added to,
- * and perhaps lora.factors. */
-void gf_trainer_begin(struct gf_trainer *t);
+/* With options.lora: the caller has filled the weights, which the adapter is added to, and perhaps lora.factors. */
+void gf_trainer_adapt(struct gf_trainer *t);
 /* Add a teacher: a share of every target becomes the prediction of that decoder, which has the same vocabulary and at
  * least the same context. The shares of at most GF_TEACHERS teachers add up. Its weights are the caller's and outlive
  * the trainer. The state that gf_trainer_save writes does not contain it. */

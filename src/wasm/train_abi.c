@@ -15,7 +15,6 @@
 struct gf_run {
     struct gf_recipe recipe;
     struct gf_bpe bpe;
-    struct gf_swap swap;
     struct gf_data data, valid;
     struct gf_trainer trainer;
     struct gf_pool *pool;   /* the caller's */
@@ -39,7 +38,6 @@ void gf_train_close(struct gf_run *r) {
     gf_trainer_close(&r->trainer);
     gf_data_close(&r->data);
     gf_data_close(&r->valid);
-    gf_swap_close(&r->swap);
     gf_bpe_close(&r->bpe);
     free(r);
 }
@@ -63,8 +61,7 @@ int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, stru
  * freed on failure. */
 static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32_t n, uint64_t seed,
                          struct gf_error *err) {
-    return gf_data_open(d, text, n, r->recipe.cfg.kind == GF_ENCODER_DECODER, &r->bpe, r->recipe.cfg.context_length,
-                        seed, err);
+    return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, err);
 }
 
 /* Open the corpus, the validation corpus (valid, may be NULL) and the trainer. text and valid: owned by the run, as in
@@ -84,11 +81,10 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
         free(valid);
         return status;
     }
-    r->data.pairs = c->kind == GF_ENCODER_DECODER;
+    r->data.pairs = r->recipe.pairs = c->kind == GF_ENCODER_DECODER;
     if (text) {
         c->vocab_size = r->bpe.vocab_size; /* a short text has fewer pairs than were asked for */
         status = open_data(r, &r->data, text, n, o->seed, err);
-        r->data.repeat_share = r->recipe.repeat_share;
     }
     if (status == GF_OK && valid)
         status = open_data(r, &r->valid, valid, n_valid, 0, err);
@@ -99,14 +95,8 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
     return status;
 }
 
-/* Replace words of the stories, before the first step. groups: the file that swap.h describes, followed by a 0. */
-int32_t gf_train_groups(struct gf_run *r, const char *groups, struct gf_error *err) {
-    r->data.swap = &r->swap;
-    return gf_swap_open(&r->swap, groups, r->data.bytes, r->data.n_bytes, err);
-}
-
 /* Open a run that trains an adapter for a model, on the sequences of gf_train_give. modules: as in gf_lora_plan. The
- * caller then fills the weights and, to continue from an adapter, the factors, and calls gf_train_begin. */
+ * caller then fills the weights and, to continue from an adapter, the factors, and calls gf_train_adapt. */
 int32_t gf_train_open_lora(struct gf_run *r, int32_t rank, float scale, const int32_t *modules, int32_t n_modules,
                            struct gf_error *err) {
     const struct gf_lora_plan plan = {rank, scale, modules, n_modules};
@@ -123,8 +113,7 @@ float *gf_train_factor(const struct gf_run *r, int32_t i) {
     const struct gf_params *f = &r->trainer.lora.factors;
     return i < f->n_list ? f->data + f->list[i].offset : NULL;
 }
-/* The weights with which the run begins have been given. */
-void gf_train_begin(struct gf_run *r) { gf_trainer_begin(&r->trainer); }
+void gf_train_adapt(struct gf_run *r) { gf_trainer_adapt(&r->trainer); }
 
 /* Learn also from a teacher, as gf_trainer_teach says. teacher: a run that has its configuration and is not opened; it
  * outlives r, and the caller then fills its weights. */
@@ -210,31 +199,33 @@ int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf
 
 enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE }; /* kinds of files; trainer.js has the same list */
 
-/* Make a file of the run's present state. kind: one of the above; dtype, name: of the matrices and of the model in a
- * GGUF. Returns its *n bytes, which the caller frees with gf_abi_free; NULL on failure. */
-void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, const char *name, uint32_t *n,
-                    struct gf_error *err) {
+/* Make a file of the run's present state. kind: one of the above; dtype: of the matrices of a GGUF. Returns its *n
+ * bytes, which the caller frees with gf_abi_free; NULL on failure. */
+void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, struct gf_error *err) {
     static const int32_t known[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
     struct gf_trainer *t = &r->trainer;
-    struct gf_sink to = {0};
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
     int32_t status = GF_OK, i = 0;
     if (!r->is_open) status = gf_fail(err, GF_ERR_STATE, "the run is not open");
     while (i < 4 && known[i] != dtype) i++;
     if (kind == GGUF && i == 4)
         status = gf_fail(err, GF_ERR_ARGUMENT, "the weight type is %d, expected that of f32, f16, q8_0 or q4_0", dtype);
     if (status == GF_OK) switch (kind) {
-        case GGUF: status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, name, &to, err); break;
+        case GGUF:
+            status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, r->recipe.name, &to, err);
+            break;
         case CONFIG: gf_export_config(&t->cfg, &to); break;
         case SAFETENSORS: gf_export_safetensors(gf_trainer_best(t), &t->cfg, &to); break;
-        case TOKENIZER: gf_bpe_write(&r->bpe, !r->data.pairs, &to); break;
+        case TOKENIZER: gf_bpe_write(&r->bpe, !r->recipe.pairs, &to); break;
         case STATE: gf_trainer_save(t, &to); break;
         default: status = gf_fail(err, GF_ERR_ARGUMENT, "the kind of file is %d, expected 0 to 4", kind);
         }
     if (status == GF_OK && to.bad)
-        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of more than %lld bytes", (long long)to.n);
-    *n = (uint32_t)to.n;
-    if (status == GF_OK) return to.bytes;
-    gf_sink_close(&to);
+        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of more than %lld bytes", (long long)m.n);
+    *n = (uint32_t)m.n;
+    if (status == GF_OK) return m.bytes;
+    gf_memory_close(&m);
     return NULL;
 }
 

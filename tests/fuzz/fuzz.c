@@ -43,7 +43,7 @@ struct plan {
 };
 
 /* Make the input of the current case. */
-static void make_case(struct shared *s, const struct target *t, struct gf_sink *seeds, int n, uint64_t seed) {
+static void make_case(struct shared *s, const struct target *t, struct gf_memory *seeds, int n, uint64_t seed) {
     struct gf_rng r;
     uint64_t key = seed;
     for (const char *c = t->name; *c; c++) key = key * 31 + (uint8_t)*c;
@@ -53,7 +53,7 @@ static void make_case(struct shared *s, const struct target *t, struct gf_sink *
         for (size_t i = 0; i < s->n; i++) s->bytes[i] = (uint8_t)any(&r, 256);
         return;
     }
-    const struct gf_sink *one = &seeds[any(&r, (uint64_t)n)], *other = &seeds[any(&r, (uint64_t)n)];
+    const struct gf_memory *one = &seeds[any(&r, (uint64_t)n)], *other = &seeds[any(&r, (uint64_t)n)];
     s->n = one->n;
     memcpy(s->bytes, one->bytes, one->n);
     s->n = mutate(&r, s->bytes, s->n, INPUT_MOST, other->bytes, other->n);
@@ -76,7 +76,7 @@ static void limit(int cpu_s, int wall_s) {
 }
 
 static void child(struct shared *s, const struct target *t, const struct plan *p) {
-    struct gf_sink seeds[MAX_SEEDS] = {{0}};
+    struct gf_memory seeds[MAX_SEEDS] = {{0}};
     const int n = t->seeds ? t->seeds(seeds) : 0;
     const double end = gf_now_ms() + 1000 * p->seconds;
     for (; s->cases < p->cases && gf_now_ms() < end; s->cases++) {
@@ -85,7 +85,7 @@ static void child(struct shared *s, const struct target *t, const struct plan *p
         run(t, s->bytes, s->n);
     }
     limit(0, 0);
-    for (int i = 0; i < n; i++) gf_sink_close(&seeds[i]);
+    for (int i = 0; i < n; i++) gf_memory_close(&seeds[i]);
     s->done = 1;
     exit(0);
 }
@@ -142,8 +142,8 @@ static int run_file(const struct target *t, const char *path) {
     const size_t n = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
     if (t->seeds) { /* some targets need the run that makes their seeds */
-        struct gf_sink seeds[MAX_SEEDS] = {{0}};
-        for (int i = t->seeds(seeds) - 1; i >= 0; i--) gf_sink_close(&seeds[i]);
+        struct gf_memory seeds[MAX_SEEDS] = {{0}};
+        for (int i = t->seeds(seeds) - 1; i >= 0; i--) gf_memory_close(&seeds[i]);
     }
     run(t, bytes, n);
     printf("ok   %s\n", t->name);

@@ -1,16 +1,18 @@
-/* run_targets.c - calls the trainer's WebAssembly interface in random order with random arguments. */
+/* run_targets.c - calls the trainer's WebAssembly interface in random order with random arguments, and reads changed
+ * loss.csv files. */
 #include "stream.h"
 #include "model/config.h"
-#include "trained_model.h"
-#include "synthetic.h"
+#include "train/report.h"
+#include "train/text/synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include "golden.h"                   /* test_config */
 #include <string.h>
+#include <unistd.h>
 
 static const char *const option_names[] = {
-    "steps",    "batch_tokens", "micro_tokens", "warmup",       "final_rate", "dropout", "average",      "seed",
-    "init_std", "init_scaled",  "lr",           "beta1",        "beta2",      "eps",     "weight_decay", "clip",
-    "muon",     "muon_lr",      "momentum",     "repeat_share", "schedule",   "d_modell"};
+    "steps",    "batch_tokens", "micro_tokens", "warmup",        "final_rate",     "dropout", "average",      "seed",
+    "init_std", "init_scaled",  "lr",           "beta1",         "beta2",          "eps",     "weight_decay", "clip",
+    "muon",     "muon_lr",      "momentum",     "teacher_share", "validate_every", "d_modell"};
 #define COUNT(list) (int32_t)(sizeof(list) / sizeof *(list))
 
 static char *copy_of(const void *text, size_t n) {
@@ -93,7 +95,7 @@ static void open_run(struct stream *s, struct gf_run *r) {
 static void load(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0}, none = {0};
     uint32_t n = 0;
-    uint8_t *state = gf_train_file(r, STATE, 0, "m", &n, &none);
+    uint8_t *state = gf_train_file(r, STATE, 0, &n, &none);
     if (!state) n = (uint32_t)below(s, 300), state = values(n, 1);
     for (int32_t i = below(s, 4); n && i > 0; i--) {
         const uint64_t x = below(s, 2) ? word(s) : (uint64_t)(int64_t)about(s, 50);
@@ -106,7 +108,7 @@ static void load(struct stream *s, struct gf_run *r) {
     STATUS(status, err);
     allow_allocations();
     if (status == GF_OK) { /* an accepted state is accepted again after saving */
-        uint8_t *again = gf_train_file(r, STATE, 0, "m", &n, &none);
+        uint8_t *again = gf_train_file(r, STATE, 0, &n, &none);
         PROMISE(again && gf_train_load(r, again, n, &none) == GF_OK);
         free(again);
     }
@@ -114,13 +116,19 @@ static void load(struct stream *s, struct gf_run *r) {
 }
 
 static void file(struct stream *s, struct gf_run *r) {
-    struct gf_error err = {0};
+    struct gf_error err = {0}, none = {0};
     uint32_t n = 0;
     const int32_t kind = about(s, STATE + 1), dtype = about(s, GF_N_DTYPES);
     maybe_fail_allocations(s);
-    uint8_t *bytes = gf_train_file(r, kind, dtype, "m", &n, &err);
+    uint8_t *bytes = gf_train_file(r, kind, dtype, &n, &err);
     allow_allocations();
     PROMISE(!bytes == !!err.text[0] && (!bytes || n > 0));
+    struct gf_params p;
+    if (bytes && kind == GGUF && !gf_params_open(&p, &r->trainer.cfg)) {
+        const int32_t status = gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, r->recipe.name, bytes, n, &none);
+        PROMISE(status == GF_OK || status == GF_ERR_NOT_FINITE); /* f16 and blocks may overflow */
+        gf_params_close(&p);
+    }
     free(bytes);
 }
 
@@ -155,9 +163,9 @@ static void export(struct stream *s, struct gf_run *r) {
     if (!r->is_open) return;
     const int32_t dtype = below(s, GF_N_DTYPES);
     maybe_fail_allocations(s);
-    struct gf_model *m = model_of(gf_trainer_best(&r->trainer), &r->trainer.cfg, dtype, &err);
+    struct gf_model *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, dtype, &err);
     PROMISE(!m == !!err.text[0]);
-    if (m && r->valid.n_texts && !r->data.pairs) STATUS(bits_of(m, &r->valid, &bits, &none), none);
+    if (m && r->valid.n_texts && !r->recipe.pairs) STATUS(gf_export_bits(m, &r->valid, &bits, &none), none);
     allow_allocations();
     gf_model_close(m);
 }
@@ -218,4 +226,42 @@ static void run(const uint8_t *bytes, size_t n) {
     gf_params_close(&teacher);
 }
 
-const struct target run_targets[] = {{"run", NULL, run}, {NULL, NULL, NULL}};
+/* ---- loss.csv ---------------------------------------------------------------------------------------------------- */
+
+static int curve_seeds(struct gf_memory seeds[MAX_SEEDS]) {
+    static const char csv[] = "step,tokens,loss,norm,valid_nats,valid_bits_per_byte\n"
+                              "1,64,5.598422,1.0211,,\n2,128,5.5,0.9876,5.51234,2.34567\n"
+                              "3,192,5.4,0.9,,\n100,6400,0.125,0.1,0.25,0.5\n";
+    struct gf_sink to = gf_memory_sink(&seeds[0]);
+    gf_put(&to, csv, sizeof csv - 1);
+    return 1;
+}
+
+static char curve_path[64];
+static void remove_curve(void) { remove(curve_path); }
+
+/* A curve that was read is written, read again and drawn; the SVG has a bounded size. */
+static void curve(const uint8_t *bytes, size_t n) {
+    struct gf_error err = {0};
+    struct gf_curve c = {0}, again = {0};
+    if (!curve_path[0]) {
+        snprintf(curve_path, sizeof curve_path, "build/fuzz-curve.%ld", (long)getpid());
+        atexit(remove_curve);
+    }
+    FILE *f = fopen(curve_path, "wb");
+    PROMISE(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+    const int64_t steps = n ? 1 + bytes[n - 1] : 9;
+    STATUS(gf_curve_read_csv(&c, curve_path, steps, &err), err);
+    for (int64_t i = 0; i < c.n; i++) PROMISE(c.points[i].step >= 1 && c.points[i].step <= steps);
+    STATUS(gf_curve_write_csv(&c, curve_path, &err), err);
+    STATUS(gf_curve_read_csv(&again, curve_path, steps, &err), err);
+    PROMISE(again.n >= c.n); /* a number of more than 255 digits is read as two lines */
+    STATUS(gf_curve_write_svg(&c, curve_path, "m", &err), err);
+    f = fopen(curve_path, "rb");
+    PROMISE(f && fseek(f, 0, SEEK_END) == 0 && ftell(f) < 8000 + 1500 * (long)(c.n + 1));
+    fclose(f);
+    gf_curve_close(&again);
+    gf_curve_close(&c);
+}
+
+const struct target run_targets[] = {{"run", NULL, run}, {"curve", curve_seeds, curve}, {NULL, NULL, NULL}};

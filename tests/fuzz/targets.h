@@ -27,7 +27,7 @@ struct target {
     const char *name;
     /* Makes valid inputs with the project's own writers, to be changed by mutate; returns how many. NULL: the input is
      * random bytes, from which the target takes its decisions. */
-    int (*seeds)(struct gf_sink seeds[MAX_SEEDS]);
+    int (*seeds)(struct gf_memory seeds[MAX_SEEDS]);
     void (*run)(const uint8_t *bytes, size_t n);
 };
 /* Each list ends with a target whose name is NULL. */

@@ -1,10 +1,10 @@
-/* train_targets.c - gives changed files to the trainer: vocabularies, checkpoints, texts, recipes. */
+/* train_targets.c - gives changed files to the trainer: vocabularies, GGUF files, checkpoints, texts, recipes. */
 #include "targets.h"
 #include "train/text/bpe.h"
 #include "train/files/export.h"
 #include "train/files/tokenizer_json.h"
-#include "recipes.h"
-#include "synthetic.h"
+#include "train/recipe.h"
+#include "train/text/synthetic.h"
 #include <string.h>
 
 /* A run of two steps, made once. It writes the seeds and reads the changed files. */
@@ -13,7 +13,7 @@ static struct {
     struct gf_bpe bpe;
     struct gf_data data;
     struct gf_trainer t;
-    struct gf_sink start; /* its state, restored after each case */
+    struct gf_memory start; /* its state, restored after each case */
     int open;
 } small;
 
@@ -24,7 +24,7 @@ static void must(int ok, const struct gf_error *err) {
 }
 
 static void close_small(void) {
-    gf_sink_close(&small.start);
+    gf_memory_close(&small.start);
     gf_trainer_close(&small.t);
     gf_data_close(&small.data);
     gf_bpe_close(&small.bpe);
@@ -41,7 +41,7 @@ static void open_small(void) {
     if (small.open) return;
     small.open = 1;
     gf_recipe_defaults(&small.recipe);
-    for (int i = 0; lines[i]; i++) must(recipe_line(&small.recipe, lines[i], &err) == GF_OK, &err);
+    for (int i = 0; lines[i]; i++) must(gf_recipe_line(&small.recipe, lines[i], &err) == GF_OK, &err);
     must(gf_recipe_complete(&small.recipe, &err) == GF_OK, &err);
     const struct gf_config *c = &small.recipe.cfg;
     char *text = gf_synthetic_stories(3, 12, &n);
@@ -50,17 +50,24 @@ static void open_small(void) {
              gf_trainer_open(&small.t, c, &small.recipe.options, &small.data, gf_gemm, NULL, &err) == GF_OK,
          &err);
     for (int i = 0; i < 2; i++) must(gf_trainer_step(&small.t, &loss, &norm, &err) == GF_OK, &err);
-    gf_trainer_save(&small.t, &small.start);
+    struct gf_sink to = gf_memory_sink(&small.start);
+    gf_trainer_save(&small.t, &to);
     atexit(close_small);
+}
+
+static void memory_of(struct gf_memory *m, const void *bytes, size_t n) {
+    struct gf_sink to = gf_memory_sink(m);
+    gf_put(&to, bytes, n);
 }
 
 /* ---- a vocabulary ------------------------------------------------------------------------------------------------ */
 
-static int vocabulary_seeds(struct gf_sink seeds[MAX_SEEDS]) {
+static int vocabulary_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     static const char tiny[] = "\"merges\":[\"a b\",\"ab c\",\"\xc4\xa0 t\",\"\\\" \\\\\"]";
     open_small();
-    gf_bpe_write(&small.bpe, 1, &seeds[0]);
-    gf_put(&seeds[1], tiny, sizeof tiny - 1);
+    struct gf_sink to = gf_memory_sink(&seeds[0]);
+    gf_bpe_write(&small.bpe, 1, &to);
+    memory_of(&seeds[1], tiny, sizeof tiny - 1);
     return 2;
 }
 
@@ -81,21 +88,51 @@ static void vocabulary(const uint8_t *bytes, size_t n) {
         at += (size_t)b.n_bytes[ids[i]];
     }
     PROMISE(at == sizeof text - 1);
-    struct gf_sink again = {0};
+    struct gf_memory again; /* an accepted vocabulary is accepted again after writing */
+    struct gf_sink to = gf_memory_sink(&again);
     struct gf_bpe second;
-    gf_bpe_write(&b, 0, &again);
+    gf_bpe_write(&b, 0, &to);
     PROMISE(gf_bpe_read(&second, (const char *)again.bytes, again.n, &err) == GF_OK);
     PROMISE(second.vocab_size == b.vocab_size);
     gf_bpe_close(&second);
-    gf_sink_close(&again);
+    gf_memory_close(&again);
     gf_bpe_close(&b);
+}
+
+/* ---- GGUF -------------------------------------------------------------------------------------------------------- */
+
+static int gguf_seeds(struct gf_memory seeds[MAX_SEEDS]) {
+    static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+    struct gf_error err = {0};
+    open_small();
+    for (int i = 0; i < 4; i++) {
+        struct gf_sink to = gf_memory_sink(&seeds[i]);
+        must(gf_export_gguf(&small.t.weights, &small.t.cfg, &small.bpe, dtypes[i], "m", &to, &err) == GF_OK, &err);
+    }
+    return 4;
+}
+
+static void gguf(const uint8_t *bytes, size_t n) {
+    struct gf_error err = {0};
+    struct gf_params p;
+    double loss, norm;
+    PROMISE(!gf_params_open(&p, &small.t.cfg));
+    const int32_t status = gf_import_gguf(&p, &small.t.cfg, &small.bpe, "m", bytes, n, &err);
+    STATUS(status, err);
+    if (status == GF_OK) { /* training continues with the weights that were read */
+        memcpy(small.t.weights.data, p.data, (size_t)p.n * sizeof *p.data);
+        STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
+        struct gf_error none = {0};
+        PROMISE(gf_trainer_load(&small.t, small.start.bytes, small.start.n, &none) == GF_OK);
+    }
+    gf_params_close(&p);
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
-static int checkpoint_seeds(struct gf_sink seeds[MAX_SEEDS]) {
+static int checkpoint_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     open_small();
-    gf_put(&seeds[0], small.start.bytes, small.start.n);
+    memory_of(&seeds[0], small.start.bytes, small.start.n);
     return 1;
 }
 
@@ -106,10 +143,11 @@ static void checkpoint(const uint8_t *bytes, size_t n) {
     const int32_t status = gf_trainer_load(&small.t, bytes, n, &err);
     STATUS(status, err);
     if (status == GF_OK) {
-        struct gf_sink again = {0};
-        gf_trainer_save(&small.t, &again); /* it is accepted again after saving */
-        PROMISE(!again.bad && gf_trainer_load(&small.t, again.bytes, again.n, &err) == GF_OK);
-        gf_sink_close(&again);
+        struct gf_memory again;
+        struct gf_sink to = gf_memory_sink(&again);
+        gf_trainer_save(&small.t, &to); /* it is accepted again after saving */
+        PROMISE(!to.bad && gf_trainer_load(&small.t, again.bytes, again.n, &err) == GF_OK);
+        gf_memory_close(&again);
         STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
     }
     PROMISE(gf_trainer_load(&small.t, small.start.bytes, small.start.n, &err) == GF_OK);
@@ -117,16 +155,16 @@ static void checkpoint(const uint8_t *bytes, size_t n) {
 
 /* ---- texts and recipes ------------------------------------------------------------------------------------------- */
 
-static int text_seeds(struct gf_sink seeds[MAX_SEEDS]) {
+static int text_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     static const char pairs[] = "one two\tun deux\nthree\ttrois\n\n a \t b \n",
                       groups[] = "0.5 Lily Mia Anna\n1 dog cat owl\n0.1 a an\n# remark\n";
     size_t n;
     open_small();
     char *stories = gf_synthetic_stories(5, 4, &n);
-    gf_put(&seeds[0], stories, n);
+    memory_of(&seeds[0], stories, n);
     free(stories);
-    gf_put(&seeds[1], pairs, sizeof pairs - 1);
-    gf_put(&seeds[2], groups, sizeof groups - 1);
+    memory_of(&seeds[1], pairs, sizeof pairs - 1);
+    memory_of(&seeds[2], groups, sizeof groups - 1);
     return 3;
 }
 
@@ -175,20 +213,21 @@ static void texts(const uint8_t *bytes, size_t n) {
     free(text);
 }
 
-static int recipe_seeds(struct gf_sink seeds[MAX_SEEDS]) {
-    static const char plain[] = "# a remark\nvocab_size = 270\nd_model = 8\nn_layers = 1\nn_heads = 2\n"
-                                "n_kv_heads = 1\nd_head = 4\nd_ff = 16\ncontext_length = 8\nmicro_tokens = 16\n"
-                                "batch_tokens = 32\nsteps = 9\nwarmup = 0.1\nfinal_rate = 0.1\ndropout = 0.1\n"
-                                "average = 0.9\nseed = 7\ninit_std = 0.02\ninit_scaled = 1\nlr = 0.01\nmuon = 1\n",
+static int recipe_seeds(struct gf_memory seeds[MAX_SEEDS]) {
+    static const char plain[] =
+        "name = m # what it is called\nvocab_size = 270\nd_model = 8\nn_layers = 1\nn_heads = 2\n"
+        "n_kv_heads = 1\nd_head = 4\nd_ff = 16\ncontext_length = 8\nmicro_tokens = 16\n"
+        "batch_tokens = 32\nsteps = 9\nwarmup = 0.1\nfinal_rate = 0.1\ndropout = 0.1\n"
+        "average = 0.9\nseed = 7\ninit_std = 0.02\ninit_scaled = 1\nlr = 0.01\nmuon = 1\n",
                       other[] = "vocab_size=270\nd_model=6\nn_layers=2\nn_heads=1\nn_kv_heads=1\nd_head="
                                 "6\nd_ff=9\ncontext_length=8\nmicro_tokens=8\nnorm = layernorm\nffn = "
                                 "gelu_erf\nposition = learned\nbias_qkv=1\ntie_word_embeddings=0\n"
-                                "clip=1\nbeta1=0.9\nbeta2=0.95\neps=1e-8\n"
+                                "task = stories\ngroups = g\nclip=1\nbeta1=0.9\nbeta2=0.95\neps=1e-8\n"
                                 "weight_decay=0.1\nmuon=0\nmuon_lr=0.1\nmomentum=0.9\n"
-                                "sliding_window=3\nschedule=2\n";
+                                "sliding_window=3\nvalidate_every=2\nsample_every=2\n";
     open_small();
-    gf_put(&seeds[0], plain, sizeof plain - 1);
-    gf_put(&seeds[1], other, sizeof other - 1);
+    memory_of(&seeds[0], plain, sizeof plain - 1);
+    memory_of(&seeds[1], other, sizeof other - 1);
     return 2;
 }
 
@@ -205,7 +244,7 @@ static void recipe(const uint8_t *bytes, size_t n) {
         const size_t m = end - at < sizeof line ? end - at : sizeof line - 1;
         memcpy(line, bytes + at, m);
         line[m] = 0;
-        STATUS(recipe_line(&r, line, &err), err);
+        STATUS(gf_recipe_line(&r, line, &err), err);
     }
     struct gf_error err = {0};
     const int32_t fine = gf_recipe_complete(&r, &err);
@@ -226,6 +265,7 @@ static void recipe(const uint8_t *bytes, size_t n) {
 }
 
 const struct target train_targets[] = {{"vocabulary", vocabulary_seeds, vocabulary},
+                                       {"gguf", gguf_seeds, gguf},
                                        {"checkpoint", checkpoint_seeds, checkpoint},
                                        {"text", text_seeds, texts},
                                        {"recipe", recipe_seeds, recipe},

@@ -1,9 +1,11 @@
-/* train_input_test.c - wrong numbers from outside: in checkpoints, vocabularies and calls of the WebAssembly
+/* train_input_test.c - wrong numbers from outside: in checkpoints, files, curves and calls of the WebAssembly
  * interface, whose source is included here. */
 #include "check.h"
-#include "synthetic.h"
+#include "train/report.h"
+#include "train/text/synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include <math.h>
+#include <unistd.h>
 
 static const struct {
     const char *key;
@@ -34,7 +36,7 @@ static int32_t open_run(struct gf_run *r, struct gf_error *err) {
 
 static void *state_of(struct gf_run *r, uint32_t *n) {
     struct gf_error err = {0};
-    void *state = gf_train_file(r, STATE, 0, "m", n, &err);
+    void *state = gf_train_file(r, STATE, 0, n, &err);
     CHECK(state != NULL);
     return state;
 }
@@ -135,6 +137,24 @@ static void checkpoints_with_impossible_floats_are_refused(void) {
     gf_train_close(r);
 }
 
+static void gguf_files_with_weights_that_are_not_finite_are_refused(void) {
+    struct gf_error err = {0};
+    struct gf_run *r = small_run();
+    uint32_t n;
+    CHECK_INT(open_run(r, &err), GF_OK);
+    uint8_t *file = gf_train_file(r, GGUF, GF_F32, &n, &err);
+    CHECK(file != NULL);
+    struct gf_params p;
+    CHECK_INT(gf_params_open(&p, &r->trainer.cfg), 0);
+    CHECK_INT(gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, "model", file, n, &err), GF_OK);
+    const float nan_ = NAN;
+    memcpy(file + n - 4 * 16, &nan_, sizeof nan_); /* the file ends with a matrix of 16 x 32 */
+    CHECK_INT(gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, "model", file, n, &err), GF_ERR_NOT_FINITE);
+    gf_params_close(&p);
+    free(file);
+    gf_train_close(r);
+}
+
 static void calls_in_the_wrong_order_are_refused(void) {
     struct gf_error err = {0};
     struct gf_depth depth[1];
@@ -144,7 +164,7 @@ static void calls_in_the_wrong_order_are_refused(void) {
     CHECK_INT(gf_train_step(r, out, &err), GF_ERR_STATE);
     CHECK_INT(gf_train_validate(r, out, &err), GF_ERR_STATE);
     CHECK_INT(gf_train_load(r, "", 0, &err), GF_ERR_STATE);
-    CHECK(!gf_train_file(r, STATE, 0, "m", &n, &err) && err.status == GF_ERR_STATE);
+    CHECK(!gf_train_file(r, STATE, 0, &n, &err) && err.status == GF_ERR_STATE);
     CHECK_INT(gf_train_vocabulary(r, "{}", 2, &err), GF_ERR_MISSING);
     CHECK(gf_train_steps(r) == 0);
     CHECK_INT(gf_train_set(r, "width", 3, &err), GF_ERR_CONFIG);
@@ -161,9 +181,9 @@ static void calls_in_the_wrong_order_are_refused(void) {
     CHECK_INT(open_run(r, &err), GF_OK);
     CHECK_INT(open_run(r, &err), GF_ERR_STATE);
     CHECK_INT(gf_train_step(r, out, &err), GF_OK);
-    CHECK(!gf_train_file(r, 9, 0, "m", &n, &err) && err.status == GF_ERR_ARGUMENT);
-    CHECK(!gf_train_file(r, -1, 0, "m", &n, &err) && err.status == GF_ERR_ARGUMENT);
-    CHECK(!gf_train_file(r, GGUF, GF_Q4_1, "m", &n, &err) && err.status == GF_ERR_ARGUMENT);
+    CHECK(!gf_train_file(r, 9, 0, &n, &err) && err.status == GF_ERR_ARGUMENT);
+    CHECK(!gf_train_file(r, -1, 0, &n, &err) && err.status == GF_ERR_ARGUMENT);
+    CHECK(!gf_train_file(r, GGUF, GF_Q4_1, &n, &err) && err.status == GF_ERR_ARGUMENT);
     /* seeds and lengths for which a conversion or a product would overflow */
     static const double seeds[] = {NAN, -1, 1e300, INFINITY};
     static const int32_t lengths[] = {-1, 0, 1, GF_DEPTH_TOKENS + 1, 1 << 30, INT32_MAX};
@@ -204,11 +224,52 @@ static void a_tokenizer_with_too_many_tokens_is_refused(void) {
     free(json);
 }
 
+/* For a loss.csv without a loss the scale once started at infinity, and drawing its labels did not end. */
+static void a_loss_curve_of_any_numbers_is_drawn(void) {
+    static const char *const lines[] = {"5,100\n",
+                                        "5,100,-1e300,0,,\n",
+                                        "5,-3,1e300,1e300,1,1\n",
+                                        "5,0,inf,nan,nan,nan\n",
+                                        "5,9223372036854775808,2,1,2,3\n",
+                                        "5,100,2.5,1,,\n6,200,2,1,2.25,1.5\n"};
+    char csv[64], svg[64];
+    snprintf(csv, sizeof csv, "build/train_input_test.%ld.csv", (long)getpid());
+    snprintf(svg, sizeof svg, "build/train_input_test.%ld.svg", (long)getpid());
+    for (int i = 0; i < 6; i++) {
+        struct gf_error err = {0};
+        struct gf_curve c = {0}, again = {0};
+        FILE *f = fopen(csv, "wb");
+        CHECK(f != NULL);
+        if (!f) return;
+        fprintf(f, "step,tokens,loss,norm,valid_nats,valid_bits_per_byte\n%s", lines[i]);
+        fclose(f);
+        CHECK_INT(gf_curve_read_csv(&c, csv, 9, &err), GF_OK);
+        CHECK_INT(c.n, i < 5 ? 1 : 2);
+        CHECK_INT(gf_curve_write_svg(&c, svg, "m", &err), GF_OK);
+        f = fopen(svg, "rb");
+        CHECK(f && fseek(f, 0, SEEK_END) == 0);
+        if (f) {
+            CHECK(ftell(f) > 1000 && ftell(f) < 8000);
+            fclose(f);
+        }
+        CHECK_INT(gf_curve_write_csv(&c, csv, &err), GF_OK);
+        CHECK_INT(gf_curve_read_csv(&again, csv, 5, &err), GF_OK);
+        CHECK_INT(again.n, 1);
+        CHECK_INT(again.points[0].step, 5);
+        gf_curve_close(&again);
+        gf_curve_close(&c);
+    }
+    remove(csv);
+    remove(svg);
+}
+
 int main(void) {
     RUN(checkpoints_with_impossible_counts_are_refused);
     RUN(checkpoints_with_impossible_floats_are_refused);
+    RUN(gguf_files_with_weights_that_are_not_finite_are_refused);
     RUN(calls_in_the_wrong_order_are_refused);
     RUN(the_learning_rate_is_finite_at_every_step);
     RUN(a_tokenizer_with_too_many_tokens_is_refused);
+    RUN(a_loss_curve_of_any_numbers_is_drawn);
     return check_end();
 }

@@ -5,10 +5,9 @@
 #include "train/depth.h"
 #include "train/files/export.h"
 #include "train/files/tokenizer_json.h"
-#include "recipes.h"
-#include "trained_model.h"
+#include "train/recipe.h"
 #include "train/sha256.h"
-#include "synthetic.h"
+#include "train/text/synthetic.h"
 #include <stdlib.h>
 
 /* ---- recorded by PyTorch: tests/golden/train/make.py ------------------------------------------------------------- */
@@ -34,7 +33,7 @@ static int read_golden(struct golden *g, const char *name) {
     FILE *f = fopen(path, "rb");
     int ok = f != NULL;
     while (ok && fgets(line, sizeof line, f)) {
-        ok = recipe_line(&g->recipe, line, &err) == GF_OK;
+        ok = gf_recipe_line(&g->recipe, line, &err) == GF_OK;
         if (!ok) printf("  %s: %s\n", path, err.text);
     }
     if (f) fclose(f);
@@ -135,9 +134,10 @@ static void a_vocabulary_is_learned_written_and_read_back(void) {
     char *text = gf_synthetic_stories(7, 200, &n);
     CHECK_INT(gf_bpe_train(&b, text, n, 400, &err), GF_OK);
     CHECK_INT(b.vocab_size, 400);
-    struct gf_sink m = {0};
-    gf_bpe_write(&b, 1, &m);
-    CHECK_INT(m.bad, 0);
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    gf_bpe_write(&b, 1, &to);
+    CHECK_INT(to.bad, 0);
     const char *json = (const char *)m.bytes;
     CHECK_INT(gf_bpe_read(&again, json, m.n, &err), GF_OK);
     CHECK_INT(again.vocab_size, 400);
@@ -161,7 +161,7 @@ static void a_vocabulary_is_learned_written_and_read_back(void) {
     /* An incomplete UTF-8 character once included the quote after it, and more merges were read than counted. */
     static const char odd[] = "\"merges\":[\"\xc4\" ]\",\"! !\",\"! !\"]";
     CHECK_INT(gf_bpe_read(&again, odd, sizeof odd - 1, &err), GF_ERR_SHAPE);
-    gf_sink_close(&m);
+    gf_memory_close(&m);
     gf_bpe_close(&b);
     free(text);
 }
@@ -178,12 +178,13 @@ static void no_token_is_longer_than_a_piece(void) {
     int32_t most = 0;
     for (int32_t i = 0; i < b.vocab_size; i++) most = b.n_bytes[i] > most ? b.n_bytes[i] : most;
     CHECK_INT(most, 4096);
-    struct gf_sink m = {0};
-    gf_bpe_write(&b, 1, &m);
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    gf_bpe_write(&b, 1, &to);
     CHECK_INT(gf_bpe_read(&again, (const char *)m.bytes, m.n, &err), GF_OK);
     CHECK_INT(again.vocab_size, b.vocab_size);
     gf_bpe_close(&again);
-    gf_sink_close(&m);
+    gf_memory_close(&m);
     /* a text with a 0 byte is refused */
     struct gf_data d;
     text[5000] = 0;
@@ -262,8 +263,8 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     static const char *const common[] = {"vocab_size=300",   "d_model=32",       "n_layers=2", "n_heads=2",
                                          "n_kv_heads=2",     "d_head=16",        "d_ff=64",    "context_length=64",
                                          "micro_tokens=128", "batch_tokens=256", "steps=40",   NULL};
-    for (int i = 0; common[i]; i++) CHECK_INT(recipe_line(&s->recipe, common[i], &err), GF_OK);
-    for (; *lines; lines++) CHECK_INT(recipe_line(&s->recipe, *lines, &err), GF_OK);
+    for (int i = 0; common[i]; i++) CHECK_INT(gf_recipe_line(&s->recipe, common[i], &err), GF_OK);
+    for (; *lines; lines++) CHECK_INT(gf_recipe_line(&s->recipe, *lines, &err), GF_OK);
     CHECK_INT(gf_recipe_complete(&s->recipe, &err), GF_OK);
     int32_t status = gf_bpe_train(&s->bpe, text, n, s->recipe.cfg.vocab_size, &err);
     if (status == GF_OK)
@@ -311,10 +312,11 @@ static void training_memorises_two_sequences(void) {
     close_small(&s);
 }
 
-static struct gf_sink state_of(const struct small *s) {
-    struct gf_sink m = {0};
-    gf_trainer_save(&s->t, &m);
-    CHECK_INT(m.bad, 0);
+static struct gf_memory state_of(const struct small *s) {
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    gf_trainer_save(&s->t, &to);
+    CHECK_INT(to.bad, 0);
     return m;
 }
 
@@ -325,16 +327,16 @@ static void a_continued_run_gives_the_same_bits_as_an_uninterrupted_one(void) {
     struct small s;
     if (!open_small(&s, lines, 60)) return;
     for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
-    struct gf_sink half = state_of(&s);
+    struct gf_memory half = state_of(&s);
     for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
-    struct gf_sink whole = state_of(&s);
+    struct gf_memory whole = state_of(&s);
     close_small(&s);
 
     if (!open_small(&s, lines, 60)) return;
     CHECK_INT(gf_trainer_load(&s.t, half.bytes, half.n, &err), GF_OK);
     CHECK_INT(s.t.step, 12);
     for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
-    struct gf_sink again = state_of(&s);
+    struct gf_memory again = state_of(&s);
     close_small(&s);
     CHECK(whole.n > 100000);
     CHECK_INT(again.n, whole.n);
@@ -358,18 +360,18 @@ static void a_continued_run_gives_the_same_bits_as_an_uninterrupted_one(void) {
     close_small(&s);
     if (!open_small(&s, lines, 3)) return; /* a corpus of three stories does not have the position of the run above */
     CHECK_INT(s.bpe.vocab_size, 300);
-    struct gf_sink fresh = state_of(&s);
+    struct gf_memory fresh = state_of(&s);
     CHECK_INT(gf_trainer_load(&s.t, half.bytes, half.n, &err), GF_ERR_CONFIG);
     CHECK_TEXT(err.text, "the checkpoint belongs to other data");
-    struct gf_sink still = state_of(&s);
+    struct gf_memory still = state_of(&s);
     CHECK_INT(still.n, fresh.n);
     CHECK_BITS(still.bytes, fresh.bytes, fresh.n);
     close_small(&s);
-    gf_sink_close(&half);
-    gf_sink_close(&whole);
-    gf_sink_close(&again);
-    gf_sink_close(&fresh);
-    gf_sink_close(&still);
+    gf_memory_close(&half);
+    gf_memory_close(&whole);
+    gf_memory_close(&again);
+    gf_memory_close(&fresh);
+    gf_memory_close(&still);
 }
 
 /* A step whose loss is not finite changes no weight. All weights once became NaN. */
@@ -427,7 +429,7 @@ static void gradients_of_deep_models_follow_norm_and_residual_placement(void) {
     static const char *const lines[] = {"vocab_size=64",  "d_model=32",   "n_layers=24",      "n_heads=2",
                                         "n_kv_heads=2",   "d_head=16",    "d_ff=64",          "context_length=16",
                                         "norm=layernorm", "ffn=gelu_erf", "position=learned", NULL};
-    for (int i = 0; lines[i]; i++) CHECK_INT(recipe_line(&r, lines[i], &err), GF_OK);
+    for (int i = 0; lines[i]; i++) CHECK_INT(gf_recipe_line(&r, lines[i], &err), GF_OK);
     CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, pre, &err), GF_OK);
     r.cfg.norm_placement = GF_POST_NORM;
     CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, post, &err), GF_OK);
@@ -468,9 +470,9 @@ static void validation_equals_the_bits_per_byte_of_a_session(void) {
         for (int k = 0; k < 10; k++) gf_trainer_step(&s.t, &loss, &norm, &err);
         CHECK_INT(gf_trainer_validate(&s.t, &s.data, &score, &err), GF_OK);
         const double bits = score.loss / 0.69314718055994530942 / (double)score.bytes;
-        struct gf_model *m = model_of(&s.t.weights, &s.t.cfg, GF_F32, &err);
+        struct gf_model *m = gf_export_model(&s.t.weights, &s.t.cfg, GF_F32, &err);
         CHECK(m != NULL);
-        if (m) CHECK_INT(bits_of(m, &s.data, &engine, &err), GF_OK);
+        if (m) CHECK_INT(gf_export_bits(m, &s.data, &engine, &err), GF_OK);
         CHECK_NEAR(engine, bits, 1e-5 * bits);
         CHECK(score.loss > 0 && score.loss < log(300) * (double)score.n_targets);
         CHECK(score.right > 0 && score.right < score.n_targets);
@@ -490,24 +492,72 @@ static void sha256_matches_the_published_examples(void) {
     CHECK_TEXT(digits, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-static void unknown_keys_and_invalid_values_are_refused(void) {
+/* Weights read back from a written file are equal, or differ by at most half a quantisation step. */
+static void weights_read_from_a_gguf_equal_those_written(void) {
+    static const char *const variants[][8] = {
+        {NULL},
+        {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_attn_out=1", "bias_ffn=1", NULL}};
+    for (int i = 0; i < 2; i++) {
+        struct small s;
+        struct gf_params back;
+        struct gf_error err;
+        double loss, norm;
+        if (!open_small(&s, variants[i], 12)) return;
+        for (int k = 0; k < 3; k++) gf_trainer_step(&s.t, &loss, &norm, &err);
+        CHECK_INT(gf_params_open(&back, &s.t.cfg), 0);
+        static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+        static const double steps[] = {0, 0x1p-11, 0.6 / 127, 0.6 / 7}; /* of the largest weight */
+        for (int k = 0; k < 4; k++) {
+            struct gf_memory m;
+            struct gf_sink to = gf_memory_sink(&m);
+            CHECK_INT(gf_export_gguf(&s.t.weights, &s.t.cfg, &s.bpe, dtypes[k], "m", &to, &err), GF_OK);
+            CHECK_INT(to.bad, 0);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n, &err), GF_OK);
+            double worst = 0, most = 0;
+            for (uint64_t j = 0; j < back.n; j++) {
+                const double x = (double)s.t.weights.data[j];
+                worst = fmax(worst, fabs((double)back.data[j] - x));
+                most = fmax(most, fabs(x));
+            }
+            CHECK_NEAR(worst, 0, steps[k] * most);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "other", m.bytes, m.n, &err), GF_ERR_SHAPE);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n - 1, &err), GF_ERR_SHAPE);
+            gf_memory_close(&m);
+        }
+        gf_params_close(&back);
+        close_small(&s);
+    }
+}
+
+static void recipes_with_unknown_keys_or_invalid_values_are_refused(void) {
     struct gf_recipe r;
     struct gf_error err;
     gf_recipe_defaults(&r);
-    CHECK_INT(recipe_line(&r, "ffn = gelu_erf  # why", &err), GF_OK);
+    CHECK_INT(gf_recipe_line(&r, "  # a remark", &err), GF_OK);
+    CHECK_INT(gf_recipe_line(&r, "ffn = gelu_erf  # why", &err), GF_OK);
     CHECK_INT(r.cfg.ffn, GF_GELU_ERF);
-    CHECK_INT(gf_recipe_set(&r, "width", 3, &err), GF_ERR_CONFIG);
+    CHECK_INT(gf_recipe_line(&r, "ffn = gelu", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(
+        err.text,
+        "ffn is \"gelu\", expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh, none");
+    CHECK_INT(gf_recipe_line(&r, "width = 3", &err), GF_ERR_CONFIG);
     CHECK_TEXT(err.text, "a recipe has no key width");
-    CHECK_INT(gf_recipe_set(&r, "norm_eps", 1.5, &err), GF_ERR_CONFIG);
+    CHECK_INT(gf_recipe_line(&r, "d_model = many", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "d_model is \"many\", expected a whole number from 1 to 65536");
+    CHECK_INT(gf_recipe_line(&r, "norm_eps = 1.5", &err), GF_ERR_CONFIG);
     CHECK_TEXT(err.text, "norm_eps is 1.5, expected a number from 0 to 1");
-    CHECK_INT(gf_recipe_set(&r, "causal", 2, &err), GF_ERR_CONFIG);
+    CHECK_INT(gf_recipe_line(&r, "causal = 2", &err), GF_ERR_CONFIG);
     CHECK_TEXT(err.text, "causal is 2, expected true or false");
+    CHECK_INT(gf_recipe_line(&r, "final_norm = false", &err), GF_OK);
+    CHECK_INT(r.cfg.final_norm, 0);
+    CHECK_INT(gf_recipe_line(&r, "d_model", &err), GF_ERR_CONFIG);
     /* Numbers out of range were once converted without a check. */
-    static const char *const wild[] = {"steps = 1e999", "batch_tokens = nan", "muon = -inf",     "lr = 1e40",
-                                       "seed = -1",     "schedule = 0.5",     "micro_tokens = 0"};
+    static const char *const wild[] = {
+        "steps = 1e999", "batch_tokens = nan", "muon = -inf",      "lr = 1e40",
+        "seed = -1",     "sample_every = 0.5", "micro_tokens = 0", "checkpoint_every = -1"};
     const struct gf_recipe before = r;
-    for (int i = 0; i < 7; i++) CHECK_INT(recipe_line(&r, wild[i], &err), GF_ERR_CONFIG);
-    CHECK_TEXT(err.text, "micro_tokens: out of range (least 1, most 1073741824)");
+    for (int i = 0; i < 8; i++) CHECK_INT(gf_recipe_line(&r, wild[i], &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "checkpoint_every: out of range (least 0, most 2147483647)");
     CHECK(!memcmp(&r, &before, sizeof r));
 }
 
@@ -517,7 +567,7 @@ int main(void) {
     RUN(no_token_is_longer_than_a_piece);
     RUN(pairs_without_tab_source_or_target_are_refused);
     RUN(a_replaced_word_is_replaced_throughout_a_text);
-    RUN(unknown_keys_and_invalid_values_are_refused);
+    RUN(recipes_with_unknown_keys_or_invalid_values_are_refused);
     RUN(sha256_matches_the_published_examples);
     RUN(an_untrained_model_has_the_loss_of_uniform_guessing);
     RUN(training_memorises_two_sequences);
@@ -526,5 +576,6 @@ int main(void) {
     RUN(two_threads_give_the_same_bits_as_one);
     RUN(gradients_of_deep_models_follow_norm_and_residual_placement);
     RUN(validation_equals_the_bits_per_byte_of_a_session);
+    RUN(weights_read_from_a_gguf_equal_those_written);
     return check_end();
 }

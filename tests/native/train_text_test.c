@@ -4,7 +4,7 @@
 #include "check.h"
 #include "train/files/tokenizer_json.h"
 #include "train/text/data.h"
-#include "synthetic.h"
+#include "train/text/synthetic.h"
 #include "train/text/unicode.h"
 #include <stdlib.h>
 
@@ -112,16 +112,17 @@ static void bytes_that_form_no_character_count_as_one_character_each(void) {
 static void tokens_with_json_escapes_are_read_back(void) {
     static const char text[] = "\"\\ \"\\ \"\\ \\\" \\\" \"\" \"\"";
     struct gf_bpe b, again;
-    struct gf_sink m = {0};
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
     CHECK_INT(gf_bpe_train(&b, text, sizeof text - 1, 264, &err), GF_OK);
     CHECK(b.n_merges >= 5); /* quotes and backslashes in all of them */
-    gf_bpe_write(&b, 1, &m);
+    gf_bpe_write(&b, 1, &to);
     CHECK_INT(gf_bpe_read(&again, (const char *)m.bytes, m.n, &err), GF_OK);
     CHECK_INT(again.n_merges, b.n_merges);
     CHECK_BITS(again.merges, b.merges, (size_t)b.n_merges * sizeof *b.merges);
     gf_bpe_close(&again);
     gf_bpe_close(&b);
-    gf_sink_close(&m);
+    gf_memory_close(&m);
 }
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */

@@ -1,20 +1,19 @@
-// recipe_config.test.js - a recipe, the trainer in C and train() build the same model from the same fields
+// recipe_config.test.js - a recipe of the native trainer and train() build the same model from the same fields
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { trainerModule } from '../../web/lib/engine/binary.js';
-import { completeConfig } from '../../web/lib/config/config.js';
 import { FIELDS } from '../../web/lib/config/config_fields.js';
 import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { train } from '../../web/lib/index.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Trainer } from '../../web/lib/train/trainer.js';
-import { readRecipe } from '../../weights/recipe.js';
 import { asFloats, inJavaScript } from './complete_in_js.js';
-import { gpt2Recipe } from './helpers.js';
+import { gpt2Recipe, top } from './helpers.js';
 
 describe('a recipe and train() build the same model from the same fields', () => {
   const room = mkdtempSync(join(tmpdir(), 'glassformer-config-'));
@@ -96,40 +95,41 @@ describe('a recipe and train() build the same model from the same fields', () =>
     assert.ok(opened > 20 && refused > 20, `${opened} opened, ${refused} refused`);
   });
 
-  /** The configuration of a recipe with these fields. */
-  function recipe(fields) {
-    const file = join(room, 'fields.recipe');
-    writeFileSync(
-      file,
-      Object.entries(fields)
-        .map(([field, value]) => `${field} = ${value}  # a remark\n`)
-        .join('steps = 1\n'),
-    );
-    return completeConfig(readRecipe(file, []).fields);
+  const program = join(top, 'build/native/glassformer-train');
+  const skip = !existsSync(program) && 'the trainer is not built: ./build.sh native';
+  /** The program with a recipe of these fields. */
+  function recipe(name, fields) {
+    const folder = join(room, name),
+      file = join(room, 'fields.recipe'),
+      data = join(room, 'data.txt');
+    const lines = Object.entries(fields).map(([field, value]) => `${field} = ${value}`);
+    if (fields.kind === 'encoder_decoder') lines.push('task = pairs');
+    lines.push('steps = 1', 'batch_tokens = 32', 'micro_tokens = 16', 'sample_every = 0');
+    writeFileSync(file, lines.join('\n'));
+    writeFileSync(data, texts(fields));
+    const { status, stderr } = spawnSync(program, [file, '--data', data, '--out', folder], { encoding: 'utf8' });
+    return { status, stderr, config: () => described(readFileSync(join(folder, 'config.json'))) };
   }
   for (const [name, more] of Object.entries(cases)) {
-    test(name, async () => {
+    test(name, { skip }, async () => {
       const { vocab_size: vocabSize, ...fields } = { ...sizes, ...more };
       const run = train(fields, texts(fields), { vocabSize, steps: 1, batchTokens: 32 });
       try {
         for await (const _ of run);
-        const wanted = asFloats(recipe({ ...sizes, ...more }));
-        assert.deepEqual(wanted, inJavaScript({ ...sizes, ...more }));
+        const native = recipe(name, { ...sizes, ...more });
+        assert.equal(native.status, 0, native.stderr);
+        assert.deepEqual(native.config(), inJavaScript({ ...sizes, ...more }));
         // what has a name in GGUF is written as GGUF, anything else as a folder
         const [file] = (await run.files()).filter((each) => /^config\.json$|\.gguf$/.test(each.name));
-        if (file.name === 'config.json') assert.deepEqual(described(file.bytes), wanted);
-        else
-          assert.deepEqual(asFloats(await inGguf(file.bytes)), {
-            ...wanted,
-            ...(wanted.position === 'rope' && { rope_pairs: 'adjacent' }),
-          });
+        if (file.name === 'config.json') assert.deepEqual(described(file.bytes), native.config());
+        else assert.deepEqual(await inGguf(file.bytes), await inGguf(readFileSync(join(room, name, 'model-f32.gguf'))));
       } finally {
         await run.dispose();
       }
     });
   }
 
-  test('what cannot be is refused with the same sentence', async () => {
+  test('what cannot be is refused with the same sentence', { skip }, async () => {
     for (const [name, value] of Object.entries({
       n_kv_heads: 3,
       d_head: 5,
@@ -142,7 +142,7 @@ describe('a recipe and train() build the same model from the same fields', () =>
       const run = train(fields, stories, { vocabSize, steps: 1, batchTokens: 32 });
       await assert.rejects(run.files(), { code: 'bad-config', message: `config: ${sentence}` });
       await run.dispose();
-      assert.throws(() => recipe({ ...sizes, [name]: value }), { message: `config: ${sentence}` });
+      assert.equal(recipe('refused', { ...sizes, [name]: value }).stderr, `glassformer-train: ${sentence}\n`);
     }
   });
 });

@@ -1,4 +1,4 @@
-// train.test.js - weights/train.js, which trains from recipes: its output, its files, and that all files of a run have the same model
+// train.test.js - the native trainer: its output, its files, and that all files of a run have the same model
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,8 @@ import { after, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { top } from './helpers.js';
 
-const program = join(top, 'weights/train.js');
+const program = join(top, 'build/native/glassformer-train');
+const skip = !existsSync(program) && 'the trainer is not built: ./build.sh native';
 const workFolder = mkdtempSync(join(tmpdir(), 'glassformer-train-'));
 after(() => rmSync(workFolder, { recursive: true, force: true }));
 
@@ -36,15 +37,7 @@ const tiny = [
  */
 function train(out, settings, watch, recipe = join(top, 'weights/stories-1m.recipe')) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [
-      program,
-      recipe,
-      '--data',
-      'synthetic',
-      '--out',
-      join(workFolder, out),
-      ...settings,
-    ]);
+    const child = spawn(program, [recipe, '--data', 'synthetic', '--out', join(workFolder, out), ...settings]);
     let text = '';
     child.stderr.on('data', (bytes) => {
       text += bytes;
@@ -78,7 +71,7 @@ async function greedy(source, prompt) {
 
 // tests/golden/train/synthetic.csv is the loss.csv of this command. Other machines add in another order, and training
 // magnifies the difference (measured between two kernels of OpenBLAS: 7e-6 after 40 steps of this rate).
-test('the small recipe on the synthetic corpus gives its recorded losses', async () => {
+test('the small recipe on the synthetic corpus gives its recorded losses', { skip }, async () => {
   await train('recorded', [
     'steps=60',
     'warmup=0.07',
@@ -114,7 +107,7 @@ const families = {
   ],
 };
 for (const [family, settings] of Object.entries(families)) {
-  test(`${family}: the written folder and GGUF files have the same weights`, async () => {
+  test(`${family}: the written folder and GGUF files have the same weights`, { skip }, async () => {
     await train(family, settings);
     const folder = join(workFolder, family);
     assert.equal(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')).model_type, family);
@@ -126,14 +119,14 @@ for (const [family, settings] of Object.entries(families)) {
   });
 }
 
-test('a model that GGUF has no architecture for is written as a folder only', async () => {
+test('a model that GGUF has no architecture for is written as a folder only', { skip }, async () => {
   const text = await train('own', ['steps=30', ...tiny, 'norm_placement=post', 'ffn=relu']);
   assert.match(text, /GGUF has no architecture for this configuration/);
   assert.equal(JSON.parse(readFileSync(join(workFolder, 'own/config.json'), 'utf8')).model_type, 'glassformer');
   assert.ok((await greedy(`${join(workFolder, 'own')}/`, 'One day')).length > 10);
 });
 
-test('a run that is interrupted and continued writes the same bytes as an uninterrupted one', async () => {
+test('a run that is interrupted and continued writes the same bytes as an uninterrupted one', { skip }, async () => {
   const settings = [
     'steps=400',
     ...tiny,
@@ -160,8 +153,8 @@ test('a run that is interrupted and continued writes the same bytes as an uninte
   }
 });
 
-test('without arguments it prints every key of a recipe', () => {
-  const { status, stdout } = spawnSync(process.execPath, [program], { encoding: 'utf8' });
+test('without arguments it prints every key of a recipe', { skip }, () => {
+  const { status, stdout } = spawnSync(program, { encoding: 'utf8' });
   assert.equal(status, 2);
   for (const line of readFileSync(join(top, 'weights/dates/dates.recipe'), 'utf8').split('\n')) {
     const key = /^\w+/.exec(line)?.[0];
@@ -170,7 +163,7 @@ test('without arguments it prints every key of a recipe', () => {
   assert.match(stdout, /position: none, sinusoidal, learned, rope, alibi\n[^]* {2}muon_lr = 0\.02\n/);
 });
 
-test("training follows a teacher's predictions, and a teacher that does not fit is refused", async () => {
+test("training follows a teacher's predictions, and a teacher that does not fit is refused", { skip }, async () => {
   const recipe = (name, settings) => {
     writeFileSync(join(workFolder, `${name}.recipe`), [`name = ${name}`, ...settings].join('\n'));
     return join(workFolder, `${name}.recipe`);
@@ -178,7 +171,7 @@ test("training follows a teacher's predictions, and a teacher that does not fit 
   const small = tiny.map((line) => line.replace('n_layers=2', 'n_layers=1'));
   await train('teacher', ['steps=120'], undefined, recipe('large', tiny));
   await train('older', ['steps=60', 'seed=2'], undefined, recipe('large', tiny));
-  const pupil = recipe('small', [...small, 'teacher_share = 1']),
+  const pupil = recipe('small', [...small, 'teacher = large.recipe', 'teacher_share = 1']),
     from = join(workFolder, 'teacher/large-f32.gguf');
   await train('alone', ['steps=40'], undefined, pupil);
   await train('taught', ['steps=40', '--teacher', from], undefined, pupil);
@@ -206,28 +199,48 @@ test("training follows a teacher's predictions, and a teacher that does not fit 
   for (const list of [taught, half, two]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
 
   await assert.rejects(
-    train('wrong', ['steps=1', '--teacher', join(top, 'weights/stories-1m.gguf')], undefined, pupil),
-    /its vocabulary is not that of this run/,
+    train('wrong', ['steps=1', '--teacher', join(workFolder, 'alone/small-f32.gguf')], undefined, pupil),
+    /not written by this program for this recipe and corpus/,
   );
   await assert.rejects(
     train('wrong', ['steps=1', ...Array(5).fill(['--teacher', from]).flat()], undefined, pupil),
     /more than 4 teachers/,
   );
+  await assert.rejects(
+    train('wrong', ['steps=1', '--teacher', from], undefined, recipe('plain', small)),
+    /the recipe does not say which recipe made it/,
+  );
+  recipe(
+    'large',
+    tiny.map((line) =>
+      line.replace('context_length=64', 'context_length=32').replace('micro_tokens=128', 'micro_tokens=64'),
+    ),
+  );
+  await assert.rejects(
+    train('wrong', ['steps=1', '--teacher', from], undefined, pupil),
+    /not written by this program for this recipe and corpus|does not fit/,
+  );
 });
 
-test('a folder continues one run: other data or options are refused, --from is ignored', async () => {
+test('a folder continues one run: other data or options are refused, --from is ignored', { skip }, async () => {
   const corpus = (name, text) => {
     writeFileSync(join(workFolder, name), text);
     return ['data_sha256=', '--data', join(workFolder, name)];
   };
   const cats = corpus('cats.txt', 'The cat sat on the mat.\n<|endoftext|>\n'.repeat(40)),
     dogs = corpus('dogs.txt', 'The dog ran in the fog.\n<|endoftext|>\n'.repeat(40));
-  await assert.rejects(train('one', [...tiny, ...corpus('none.txt', ' \n')]), /there is no text to learn from/);
+  await assert.rejects(
+    train('one', [...tiny, ...corpus('none.txt', ' \n')]),
+    /none\.txt: there is no text to learn from/,
+  );
   // the next run used the vocabulary that a failed start had left
   assert.ok(!existsSync(join(workFolder, 'one/tokenizer.json')));
-  await assert.rejects(train('one', [...tiny, ...cats, '--valid', join(workFolder, 'none.txt')]), /there is no text/);
+  await assert.rejects(
+    train('one', [...tiny, ...cats, '--valid', join(workFolder, 'none.txt')]),
+    /none\.txt: there is no text/,
+  );
   await train('one', [...tiny, ...cats, 'steps=3']);
-  await assert.rejects(train('one', [...tiny, ...dogs, 'steps=6']), /the checkpoint belongs to other data/);
+  await assert.rejects(train('one', [...tiny, ...dogs, 'steps=6']), /checkpoint: the checkpoint belongs to other data/);
   await assert.rejects(
     train('one', [...tiny, ...cats, 'steps=6', 'average=0.9']),
     /the checkpoint was made without average = /,
@@ -236,7 +249,7 @@ test('a folder continues one run: other data or options are refused, --from is i
   assert.match(text, /going on after step 3 of .*one, not from the file of --from\n/);
 });
 
-test('a step has at most batch_tokens tokens', async () => {
+test('a step has at most batch_tokens tokens', { skip }, async () => {
   await train('batch', [...tiny, 'batch_tokens=64', 'steps=5']);
   const rows = readFileSync(join(workFolder, 'batch/loss.csv'), 'utf8')
     .trim()
@@ -254,7 +267,7 @@ test('a step has at most batch_tokens tokens', async () => {
   await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);
 });
 
-test('pairs: targets are kept whole for any length, and bits per byte count the target only', async () => {
+test('pairs: targets are kept whole for any length, and bits per byte count the target only', { skip }, async () => {
   const line = (i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
   writeFileSync(
     join(workFolder, 'pairs.txt'),
@@ -264,6 +277,7 @@ test('pairs: targets are kept whole for any length, and bits per byte count the 
   );
   const text = await train('pairs', [
     ...tiny,
+    'task=pairs',
     'data_sha256=',
     '--data',
     join(workFolder, 'pairs.txt'),
@@ -285,8 +299,7 @@ test('pairs: targets are kept whole for any length, and bits per byte count the 
   await assert.rejects(
     train('wrong', [
       ...tiny,
-      'kind=encoder_decoder',
-      'n_encoder_layers=1',
+      'task=pairs',
       'groups=stories.groups',
       '--data',
       join(workFolder, 'pairs.txt'),
@@ -296,7 +309,7 @@ test('pairs: targets are kept whole for any length, and bits per byte count the 
   );
 });
 
-test('an interrupt while the finished model is written and evaluated ends the program', async () => {
+test('an interrupt while the finished model is written and evaluated ends the program', { skip }, async () => {
   writeFileSync(
     join(workFolder, 'long.txt'),
     'The cat sat on the mat and looked at the dog.\n<|endoftext|>\n'.repeat(8000),
@@ -313,7 +326,7 @@ test('an interrupt while the finished model is written and evaluated ends the pr
   assert.ok(!existsSync(join(workFolder, 'measured/stories-1m-q4_0.gguf')));
 });
 
-test('wrong recipe keys, values and corpora are refused', async () => {
+test('wrong recipe keys, values and corpora are refused', { skip }, async () => {
   await assert.rejects(
     train('wrong', [...tiny, `data_sha256=${'0'.repeat(64)}`, '--data', join(top, 'package.json')]),
     /has SHA-256 [0-9a-f]{64}/,

@@ -1,11 +1,21 @@
-// training.test.js - training in WebAssembly, compared with the engine that runs models, and with itself.
-// tests/native/train_test.c compares losses with PyTorch.
+// training.test.js - training in WebAssembly, compared with the native trainer, with the engine that runs models, and
+// with itself. tests/native/train_test.c compares the native trainer with PyTorch.
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { train } from '../../web/lib/index.js';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { Tokenizer, train } from '../../web/lib/index.js';
 import { byHeart } from '../../web/page/views/train/losses.js';
-import { collect } from './helpers.js';
+import { collect, top } from './helpers.js';
 import { classic, gpt2, small, steps, text, tiny, trained } from './small_runs.js';
+
+const program = join(top, 'build/native/glassformer-train');
+
+const workFolder = mkdtempSync(join(tmpdir(), 'glassformer-training-'));
+
+after(() => rmSync(workFolder, { recursive: true, force: true }));
 
 describe('learning', () => {
   test('the loss of random weights is ln(vocabulary)', async () => {
@@ -130,6 +140,66 @@ describe('learning', () => {
       },
     );
   });
+
+  // The native program adds in another order; within 40 steps the difference stays small (train.test.js).
+  test(
+    'the losses equal those of the native program',
+    { skip: !existsSync(program) && 'the trainer is not built: ./build.sh native' },
+    async () => {
+      const settings = [
+        'd_model=32',
+        'n_layers=2',
+        'n_heads=2',
+        'n_kv_heads=2',
+        'd_head=16',
+        'd_ff=64',
+        'context_length=64',
+        'vocab_size=300',
+        'norm_eps=1e-5',
+        'batch_tokens=256',
+        'micro_tokens=128',
+        'steps=40',
+        'dropout=0.1',
+        'weight_decay=0.1',
+        'average=0',
+        'seed=5',
+        'sample_every=0',
+        'validate_every=0',
+        'groups=',
+      ];
+      const defaults = ['lr=0.003', 'muon=1', 'muon_lr=0.02', 'warmup=0.02', 'final_rate=0.02', 'clip=1', 'beta2=0.95'];
+      execFileSync(program, [
+        join(top, 'weights/stories-1m.recipe'),
+        '--data',
+        'synthetic',
+        '--out',
+        workFolder,
+        ...settings,
+        ...defaults,
+      ]);
+      const want = readFileSync(join(workFolder, 'loss.csv'), 'utf8')
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => line.split(',').map(Number));
+      const synthetic = new Blob([readFileSync(join(workFolder, 'synthetic.txt'))]);
+      await trained(tiny, synthetic, { ...small, steps: 40, dropout: 0.1, seed: 5 }, async (run, all) => {
+        assert.equal(want.length, 40);
+        all.forEach((s, i) => {
+          assert.equal(s.tokens, want[i][1]);
+          assert.ok(
+            Math.abs(s.loss - want[i][2]) < 1e-3 * want[i][2],
+            `step ${s.step}: ${s.loss}, native ${want[i][2]}`,
+          );
+        });
+        const native = await Tokenizer.load(join(workFolder, 'tokenizer.json'));
+        assert.deepEqual(
+          run.tokenizer.encode('Ben found an old key. "Look!" he said.'),
+          native.encode('Ben found an old key. "Look!" he said.'),
+        );
+      });
+    },
+  );
 });
 
 describe('stopping', () => {

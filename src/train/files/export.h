@@ -1,14 +1,24 @@
-/* export.h - trained weights as model files. */
+/* export.h - trained weights as a model of the engine and as model files; reads its own GGUF files back. */
 #ifndef GF_EXPORT_H
 #define GF_EXPORT_H
 #include "train/text/bpe.h"
+#include "train/text/data.h"
 #include "train/params.h"
 #include "train/sink.h"
 
+/* A sealed model with these weights, its matrices stored as dtype. Owned by the caller; NULL on failure. */
+struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
+                                 struct gf_error *err);
+/* Mean bits per byte of `data` as gf_trainer_validate, but computed by a session of the engine. */
+int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *bits, struct gf_error *err);
 /* Write a GGUF file (llama or gpt2) with the vocabulary, its matrices as dtype. GF_ERR_UNSUPPORTED for an architecture
  * that GGUF has no name for. */
 int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe, int32_t dtype,
                        const char *name, struct gf_sink *to, struct gf_error *err);
+/* Read the weights of a file that gf_export_gguf has written with the same configuration, vocabulary and name, to
+ * continue training without the optimiser's state. Any other file is refused; the values of p are then undefined. */
+int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe, const char *name,
+                       const void *bytes, size_t n, struct gf_error *err);
 /* Write config.json and model.safetensors (f32); with the tokenizer.json of gf_bpe_write they make a folder that `load`
  * reads. A Llama or GPT-2 gets Hugging Face's fields and names, any other architecture the model_type "glassformer" and
  * the roster's names. */

@@ -25,10 +25,10 @@ static const struct target *find(const char *name) {
 
 /* Some targets need the run that makes their seeds, also when these are not written. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    struct gf_sink seeds[MAX_SEEDS] = {{0}};
+    struct gf_memory seeds[MAX_SEEDS] = {{0}};
     const char *folder = *argc == 3 && !strcmp((*argv)[1], "--seeds") ? (*argv)[2] : NULL;
     target = find(getenv("GF_TARGET"));
-    for (int n = target->seeds ? target->seeds(seeds) : 0; n-- > 0; gf_sink_close(&seeds[n])) {
+    for (int n = target->seeds ? target->seeds(seeds) : 0; n-- > 0; gf_memory_close(&seeds[n])) {
         char path[512];
         snprintf(path, sizeof path, "%s/seed-%d", folder ? folder : "", n);
         FILE *f = folder ? fopen(path, "wb") : NULL;

@@ -35,7 +35,7 @@ export class LoraTrainer extends Trainer {
     this.#plan.factors?.forEach((values, i) => {
       new Float32Array(this.memory.buffer, this.x.gf_train_factor(this.run, i) >>> 0, values.length).set(values);
     });
-    this.x.gf_train_begin(this.run);
+    this.x.gf_train_adapt(this.run);
   }
 
   /** A and B of each module as they are now. */

@@ -49,7 +49,7 @@ const SEPARATOR = '<|endoftext|>';
  * Options that are passed to the trainer as they are, with their names there, defaults and ranges.
  * @type {[name: string, nameInC: string, byDefault: number, least: number, most: number, whole?: boolean][]}
  */
-export const NUMBERS = [
+const NUMBERS = [
   ['steps', 'steps', 500, 1, 1e7, true],
   ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true],
   ['microTokens', 'micro_tokens', 1 << 20, 2, 1 << 20, true], // a pass has at most half of the batch
@@ -69,7 +69,7 @@ export const NUMBERS = [
   ['initStd', 'init_std', 0.02, 0, 1000],
 ];
 /** By their numbers in src/train/trainer.h. */
-export const SCHEDULES = ['cosine', 'linear', 'constant', 'wsd'];
+const SCHEDULES = ['cosine', 'linear', 'constant', 'wsd'];
 const workerFile = such(
   'the address of a worker file or a function that starts one',
   (value) =>

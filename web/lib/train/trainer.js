@@ -78,14 +78,6 @@ export class Trainer extends Instance {
   }
 
   /**
-   * Replace words of the stories by others of their group.
-   * @param {string} groups  the text of a file as src/train/text/swap.h describes it
-   */
-  groups(groups) {
-    this.#lendBytes(utf8.encode(groups), (p) => this.check(this.x.gf_train_groups(this.run, p, this.error)));
-  }
-
-  /**
    * Learn also from the predictions of a decoder, whose weights are then given.
    * @param {Config} config  of the teacher
    * @param {number} share   of every target that becomes the teacher's prediction
@@ -155,15 +147,11 @@ export class Trainer extends Instance {
   /**
    * @param {'gguf'|'config'|'safetensors'|'tokenizer'|'state'} kind
    * @param {string} [dtype]  of a GGUF's matrices
-   * @param {string} [name]   of the model in a GGUF
    * @returns {Uint8Array<ArrayBuffer>}
    */
-  file(kind, dtype = 'f32', name = 'model') {
-    const numbers = [KINDS.indexOf(kind), this.schema.dtypes.indexOf(dtype)];
-    let p = 0;
-    this.#lendBytes(utf8.encode(name), (of) => {
-      p = this.pointer(this.x.gf_train_file(this.run, ...numbers, of, this.#out, this.error)) >>> 0;
-    });
+  file(kind, dtype = 'f32') {
+    const [kindNumber, dtypeNumber] = [KINDS.indexOf(kind), this.schema.dtypes.indexOf(dtype)];
+    const p = this.pointer(this.x.gf_train_file(this.run, kindNumber, dtypeNumber, this.#out, this.error)) >>> 0;
     const [n] = new Uint32Array(this.memory.buffer, this.#out, 1);
     try {
       return new Uint8Array(this.memory.buffer, p, n).slice();

@@ -1,15 +1,11 @@
-/* trained_model.h - trained weights as a model of the engine, and its bits per byte. */
-#ifndef TRAINED_MODEL_H
-#define TRAINED_MODEL_H
+/* export.c - trained weights as a model of the engine, and its bits per byte. */
+#include "train/files/export.h"
 #include "glassformer.h"
-#include "train/params.h"
-#include "train/text/data.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* A sealed model with these weights, its matrices stored as dtype. NULL on failure. */
-static inline struct gf_model *model_of(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
-                                        struct gf_error *err) {
+struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
+                                 struct gf_error *err) {
     const int32_t n = gf_roster_count(cfg);
     uint8_t *dtypes = malloc((size_t)n + 1);
     if (!dtypes) {
@@ -35,8 +31,8 @@ static inline struct gf_model *model_of(const struct gf_params *p, const struct 
 }
 
 /* Add the nats of a sequence's n targets to *nats. The sequence is evaluated in chunks of GF_CHUNK tokens. */
-static inline int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int32_t *targets, int32_t n,
-                                    int32_t vocab_size, double *nats, struct gf_error *err) {
+static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int32_t *targets, int32_t n,
+                             int32_t vocab_size, double *nats, struct gf_error *err) {
     int32_t status = gf_session_rewind(s, 0, err);
     for (int32_t i = 0; i < n && status == GF_OK; i += GF_CHUNK) {
         const int32_t m = n - i < GF_CHUNK ? n - i : GF_CHUNK;
@@ -49,8 +45,7 @@ static inline int32_t sequence_nats(struct gf_session *s, const int32_t *ids, co
     return status;
 }
 
-/* Mean bits per byte of `data` as gf_trainer_validate, but computed by a session of the engine. */
-static inline int32_t bits_of(const struct gf_model *m, struct gf_data *data, double *bits, struct gf_error *err) {
+int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *bits, struct gf_error *err) {
     const struct gf_config *c = gf_model_config(m);
     struct gf_batch_buffer buffer;
     if (gf_batch_open(&buffer, c->context_length, 1)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a sequence");
@@ -70,4 +65,3 @@ static inline int32_t bits_of(const struct gf_model *m, struct gf_data *data, do
     gf_batch_close(&buffer);
     return status;
 }
-#endif

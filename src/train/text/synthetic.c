@@ -1,5 +1,5 @@
 /* synthetic.c - see synthetic.h. A story keeps its names, its animal and its thing throughout. */
-#include "synthetic.h"
+#include "train/text/synthetic.h"
 #include "base/rng.h"
 #include <stdlib.h>
 #include <string.h>
