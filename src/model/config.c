@@ -80,8 +80,7 @@ double gf_config_get_at(const struct gf_config *cfg, int32_t field, int32_t i) {
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
-/* "FIELD is FOUND, expected RANGE" into err; returns GF_ERR_CONFIG. */
-static int32_t refuse_value(int32_t field, const char *found, struct gf_error *err) {
+int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err) {
     const struct field *f = &fields[field];
     char memory[320];
     struct gf_text expected = gf_text_in(memory, sizeof memory);
@@ -112,7 +111,7 @@ static int32_t check_range(int32_t field, double value, struct gf_error *err) {
     char memory[32];
     struct gf_text found = gf_text_in(memory, sizeof memory);
     gf_append_decimal(&found, value, f->is_float && (double)(float)value == value);
-    return refuse_value(field, memory, err);
+    return gf_field_refuse(field, memory, err);
 }
 
 static void put_value(struct gf_text *t, const struct gf_config *cfg, int32_t field) {

@@ -9,6 +9,8 @@ int32_t gf_field_find(const char *name); /* -1: there is none */
 const char *gf_field_word(int32_t field, int32_t k);
 int gf_field_is_flag(int32_t field); /* true or false, and no words; of a list its values */
 int gf_field_is_list(int32_t field);
+/* "FIELD is FOUND, expected RANGE" into err; returns GF_ERR_CONFIG. */
+int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err);
 
 /* Whether the blocks of a stack have the sublayer `kind` (enum gf_sublayer). Every walk over sublayers asks this. */
 int gf_has_sublayer(const struct gf_config *c, int32_t stack, int32_t kind);
