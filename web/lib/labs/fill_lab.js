@@ -123,8 +123,11 @@ async function* run({ model, size, change }) {
       const hidden = ids.map((id, j) => (j > 0 && (j - at) % apart === 0 ? mask : id));
       const { says, ...blank } = await fill(model, hidden, at, ids[at]);
       blanks.push(blank);
-      const words = await Promise.all([hidden.slice(1), [says], [ids[at]]].map((list) => model.decode(list)));
-      if (at % 8 === 4) texts.push({ name: words[0], text: `says “${words[1].trim()}”, it was “${words[2].trim()}”` });
+      if (at % 8 !== 4) continue;
+      const [name, said, right] = await Promise.all(
+        [hidden.slice(1), [says], [ids[at]]].map((list) => model.decode(list)),
+      );
+      texts.push({ name, text: `says “${said.trim()}”, it was “${right.trim()}”` });
     }
     const y = meanRanks();
     const curve = { name: 'all blanks so far', x: y.map((_, layer) => layer), y };
