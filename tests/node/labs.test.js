@@ -8,7 +8,7 @@ import { countParameters, create, load } from '../../web/lib/index.js';
 import { additionOf } from '../../web/lib/labs/addition.js';
 import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
 import { run as commandLine } from './command_line.js';
-import { top } from './helpers.js';
+import { top, untilEnd } from './helpers.js';
 
 /** @type {Map<string, import('../../web/lib/index.js').Model>} */
 const models = new Map();
@@ -41,6 +41,14 @@ async function shortRun(name, options) {
   }
 }
 
+/** The short runs with seed 1, of which each lab has one. @type {Map<string, ReturnType<typeof shortRun>>} */
+const runs = new Map();
+/** The short run of a lab that several tests look at. @param {string} name */
+function sharedRun(name) {
+  if (!runs.get(name)) runs.set(name, shortRun(name, { seed: 1 }));
+  return runs.get(name);
+}
+
 const isText = (/** @type {any} */ value) => typeof value === 'string' && value.length > 0;
 const areNumbers = (/** @type {any} */ list) => Array.isArray(list) && list.every(Number.isFinite);
 
@@ -71,11 +79,11 @@ for (const name of LABS)
     assert.ok(lab.look.length && lab.look.every(isText));
     assert.ok(lab.references.length && lab.references.every(({ paper, where }) => isText(paper) && isText(where)));
     assert.ok(lab.change.values.includes(lab.change.default) && isText(lab.change.title));
-    const { figures, result } = await shortRun(name, { seed: 2 });
+    const { figures, result } = await sharedRun(name);
     assert.ok(Object.keys(figures).length > 0);
     for (const figure of Object.values(figures)) checkFigure(figure);
     assert.equal(result.claims.length, lab.claims.length);
-    assert.deepEqual([result.lab, result.seed, result.seconds > 0], [name, 2, true]);
+    assert.deepEqual([result.lab, result.seed, result.seconds > 0], [name, 1, true]);
     for (const { claim, source, expected, measured, holds } of result.claims)
       assert.ok([claim, source, expected, measured].every(isText) && typeof holds === 'boolean', claim);
   });
@@ -107,7 +115,7 @@ test('the command line prints the claims of a run as JSON, the same as the libra
 });
 
 test('fill: a blank is right where the largest logit is that of its token, and its last rank is then 1', async () => {
-  const { model, figures, result } = await shortRun('fill');
+  const { model, figures, result } = await sharedRun('fill');
   const [mask] = await model.encode('[MASK]', { addSpecialTokens: false });
   const ids = await model.encode('One day, a little girl named Mia went to the park with her m');
   let right = 0;
@@ -154,7 +162,7 @@ const rotated =
   };
 
 test('cache: the loss with a forgotten offset is that of queries and keys that are rotated back to position 0', async () => {
-  const { model, figures, result } = await shortRun('cache');
+  const { model, figures, result } = await sharedRun('cache');
   const ids = await model.encode(figures.texts.texts[0].text.replace('<|endoftext|>', ''));
   const first = ids.length - 20;
   const lossOf = async (/** @type {(position: number) => number} */ by) => {
@@ -169,7 +177,7 @@ test('cache: the loss with a forgotten offset is that of queries and keys that a
 });
 
 test('ioi: the difference of logits is that of plain passes over the sentences that the run names', async () => {
-  const { model, doing, result } = await shortRun('ioi', { seed: 3 });
+  const { model, doing, result } = await sharedRun('ioi');
   assert.equal(doing.length, 4);
   const apart = [];
   for (const text of doing) {
@@ -205,7 +213,7 @@ test('sinks: the loss in a window is that of the same weights with a sliding win
 });
 
 test('induction: the losses are the recorded ones, bit for bit, and the model that was trained loads', async () => {
-  const { figures, result } = await shortRun('induction', { seed: 1 });
+  const { figures, result } = await sharedRun('induction');
   const losses = figures.loss.curves.map(({ x, y }) => [x, y]);
   assert.deepEqual(losses, [
     [
@@ -218,9 +226,8 @@ test('induction: the losses are the recorded ones, bit for bit, and the model th
     ],
   ]);
   const [config, weights] = result.trained.map(({ bytes }) => bytes);
-  const model = await load({ weights, config: JSON.parse(new TextDecoder().decode(config)) });
+  const model = await untilEnd(load({ weights, config: JSON.parse(new TextDecoder().decode(config)) }));
   assert.deepEqual([model.config.ffn, model.config.nLayers], ['none', 2]);
-  model.dispose();
 });
 
 test('induction: the shipped model continues random numbers as they went on before', async () => {
@@ -231,7 +238,7 @@ test('induction: the shipped model continues random numbers as they went on befo
 });
 
 test('grokking: the energies are those of numpy, unseen pairs are answered, and the first losses the recorded ones', async () => {
-  const { model, figures, result } = await shortRun('grokking', { seed: 1 });
+  const { model, figures, result } = await sharedRun('grokking');
   // numpy.fft.rfft of the embedding of the numbers, without its mean
   const [{ x, y }] = figures.spectrum.curves;
   const strongest = x.map((k, i) => [k, y[i]]).sort((a, b) => b[1] - a[1]);
@@ -279,7 +286,7 @@ test('grokking: the energies are those of numpy, unseen pairs are answered, and 
 });
 
 test('sorting: shares are those of numpy on the weights, the first losses the recorded ones', async () => {
-  const { figures, result } = await shortRun('sorting', { seed: 1 });
+  const { figures, result } = await sharedRun('sorting');
   // the same 20 lists through a forward pass in float64, written with numpy
   assert.deepEqual(
     result.claims.slice(0, 2).map(({ measured }) => measured),
@@ -297,7 +304,7 @@ test('sorting: shares are those of numpy on the weights, the first losses the re
 });
 
 test('length: the shares are those of PyTorch on the trained weights, the losses the recorded ones', async () => {
-  const { figures } = await shortRun('length', { seed: 1 });
+  const { figures } = await sharedRun('length');
   assert.deepEqual(
     figures.loss.curves.map(({ y }) => y),
     [[3.1957397059591597], [3.309629085785401], [3.864853225394576], [3.1957056780377466], [3.2090923977280426]],
@@ -311,7 +318,7 @@ test('length: the shares are those of PyTorch on the trained weights, the losses
 });
 
 test('norm: the gradients are those of PyTorch on the first weights, the losses the recorded ones', async () => {
-  const { figures } = await shortRun('norm', { seed: 1 });
+  const { figures } = await sharedRun('norm');
   // loss.backward() in float64 on the files of the untrained models and the list of this seed
   const expected = [
     [
@@ -333,7 +340,7 @@ test('norm: the gradients are those of PyTorch on the first weights, the losses 
 });
 
 test('alignment: what heads find and what is written is that of numpy on the weights', async () => {
-  const { figures, result } = await shortRun('alignment', { seed: 1 });
+  const { figures, result } = await sharedRun('alignment');
   // the same ten dates through both stacks in float64, written with numpy
   assert.deepEqual(
     figures.accuracy.values.map((row) => row.map((share) => Number(share.toFixed(3)))),
@@ -353,7 +360,7 @@ test('alignment: what heads find and what is written is that of numpy on the wei
 });
 
 test('width: SwiGLU has as many weights as GELU, and the first losses are the recorded ones', async () => {
-  const { figures } = await shortRun('width', { seed: 1 });
+  const { figures } = await sharedRun('width');
   // the losses of a run on a text are compared with those of its model in the tests of train
   assert.deepEqual(
     figures.loss.curves.map(({ y }) => y),
