@@ -12,6 +12,7 @@ import { hasNumbers, hereSaid } from '../../web/page/text/here.js';
 import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
 import { TEXTBOOK, pagesOf } from '../../web/page/text/textbook.js';
 import { byBlock, byComponent } from '../../web/page/views/count/parameter_groups.js';
+import { bytesRead } from '../../web/page/views/count/token_cost.js';
 import { chosen, differences, listOf, listed, withField } from '../../web/page/views/experiment/build_fields.js';
 import { flowOf } from '../../web/page/views/experiment/flow.js';
 import { ideasOf } from '../../web/page/views/experiment/ideas.js';
@@ -152,6 +153,19 @@ test('the head for masked words has a row of its own for what stands before its 
       ['Head', TINY.vocab_size, `${TINY.vocab_size} biases`],
     ],
   );
+});
+
+// An encoder's pass was said to read 0 bytes of its blocks.
+test('a pass of an encoder reads its blocks, the encoder beside a decoder is read before the text', () => {
+  const readOf = (/** @type {any} */ changes) => {
+    const parameters = countParameters({ ...TINY, ...changes });
+    const rows = parameters.rows.map((row) => ({ ...row, memoryBytes: row.bytes }));
+    const blocks = rows.filter((row) => row.stack === 'encoder');
+    assert.ok(blocks.length);
+    return bytesRead(blocks, { config: complete(changes), parameters: { ...parameters, rows } }, 0);
+  };
+  assert.ok(readOf({ kind: 'encoder' }) > 0);
+  assert.equal(readOf({ kind: 'encoder_decoder' }), 0);
 });
 
 test('only ideas that a model has can be left out, in the words of that model', () => {

@@ -31,13 +31,13 @@ const LOOKED_UP = new Set(['embedding', 'position']);
 
 /**
  * The bytes that one token reads of some parameters: of a table one row, of experts those that it uses, of attention
- * also the cache; of an encoder nothing, which has read its text before.
+ * also the cache; of an encoder beside a decoder nothing, which has read its text before.
  * @param {import('./parameter_groups.js').Row[]} rows
  * @param {import('../../state/state.js').LoadedModel} model
  * @param {number} cache  its bytes at this position
  */
 export function bytesRead(rows, { config, parameters }, cache) {
-  const own = rows.filter((row) => row.stack !== 'encoder');
+  const own = rows.filter((row) => config.kind === 'encoder' || row.stack !== 'encoder');
   const weights = own.reduce((sum, row) => {
     const of = row.tiedTo ? parameters.rows.find((/** @type {typeof row} */ { name }) => name === row.tiedTo) : row;
     const used = row.name.includes('.experts.') ? config.nExpertsUsed / config.nExperts : 1;
