@@ -66,9 +66,18 @@ export const LEAST_TYPE = 11;
 
 export const KEYS = 8; // tokens of the source on the card of cross-attention
 export const BARS = 10;
-export const BINS = { embed: 11, q: 8, k: 8, v: 8, out: 11, added: 11, ffn: 14, resid: 7, more: 11 };
-/** Hue of each strip. @type {Record<string, string>} */
-export const HUES = { embed: 'ink', q: 'q', k: 'k', v: 'v', out: 'p', added: 'p', ffn: 'f', resid: 'ink', more: 'ink' };
+/** Of a strip: class of its ground, and in how many bins its vector is drawn. */
+export const STRIPS = {
+  embed: { hue: 'ink', bins: 11 },
+  q: { hue: 'q', bins: 8 },
+  k: { hue: 'k', bins: 8 },
+  v: { hue: 'v', bins: 8 },
+  out: { hue: 'p', bins: 11 },
+  added: { hue: 'p', bins: 11 },
+  ffn: { hue: 'f', bins: 14 },
+  resid: { hue: 'ink', bins: 7 },
+  more: { hue: 'ink', bins: 11 },
+};
 
 /** @typedef {[number, number, number]} End  x, y, thickness */
 

@@ -1,10 +1,6 @@
 // anatomy_columns.js - the columns of the wide picture of a forward pass (anatomy_wide.js), from left to right
 
 /** @typedef {import('./anatomy.js').Parts} Parts */
-/**
- * @typedef {Pick<Parts, 'placement' | 'parallel'> & { has: (id: string) => boolean, cross: boolean, first: boolean }} How
- *   first: the embedding is not drawn, blocks before this one are
- */
 
 export const LANES = 9;
 export const Y0 = 104; // first lane
@@ -70,33 +66,28 @@ export function columnsOf({ stages, placement }) {
 /**
  * Left edge of each norm: before what reads it, after the sum, or before the output is added.
  * @param {Record<string, number>} X
- * @param {Pick<How, 'placement'>} how
+ * @param {Parts} parts
  * @returns {Record<string, number>}
  */
 export function placesOfNorms(X, { placement }) {
   const after = (/** @type {string} */ name) => X[name] + WIDTH[name] + 8;
-  const ofOutput = { attention: X.out - 16, ffn: X.resid - 22 };
-  /** @type {Record<string, number>} */
-  const places =
-    placement === 'post'
-      ? { norm1: after('out'), norm2: after('resid') }
-      : placement === 'output'
-        ? { norm1: ofOutput.attention, norm2: ofOutput.ffn }
-        : { norm1: X.norm1, norm2: X.norm2, post1: ofOutput.attention, post2: ofOutput.ffn };
-  return { ...places, final: X.final };
+  const [post1, post2] = [X.out - 16, X.resid - 22];
+  if (placement === 'post') return { norm1: after('out'), norm2: after('resid') };
+  return placement === 'output' ? { norm1: post1, norm2: post2 } : { norm1: X.norm1, norm2: X.norm2, post1, post2 };
 }
 
 /**
  * Captions stand above the lanes; those of norms and of the stream below, with a dotted line.
  * @param {string} id
  * @param {Record<string, number>} X
- * @param {How} how
+ * @param {Parts} parts
  * @returns {import('./anatomy.js').Caption}
  */
-export function captionOf(id, X, how) {
-  const { placement, first, has } = how;
+export function captionOf(id, X, parts) {
+  const { placement, stages } = parts;
+  const first = stages.includes('before'); // then the embedding is not drawn, the blocks before are
   const post = placement === 'post';
-  const norms = placesOfNorms(X, how);
+  const norms = placesOfNorms(X, parts);
   const middle = (/** @type {string} */ name) => X[name] + WIDTH[name] / 2;
   const x =
     {
@@ -110,7 +101,7 @@ export function captionOf(id, X, how) {
       out: middle('out'),
       norm2: norms.norm2 + (post ? 34 : placement === 'output' ? -10 : 4),
       ffn: middle('ffn'),
-      resid: middle('resid') + (post ? (has('ffn') ? -26 : 26) : placement === 'pre' ? 0 : 22),
+      resid: middle('resid') + (post ? (stages.includes('ffn') ? -26 : 26) : placement === 'pre' ? 0 : 22),
       more: middle('more'),
       final: middle('final'),
       head: X.bars + 30,

@@ -1,7 +1,6 @@
 // anatomy_rows.js - the rows of the tall picture of a forward pass (anatomy_tall.js), from top to bottom
 import { BARS } from './anatomy.js';
-
-/** @typedef {{ y: number, height: number }} Row  of values, below its caption */
+import { lastOfBlock, orderOf } from './anatomy_lanes.js';
 
 export const CAPTION = 26; // of a caption's row, which is a button
 export const GAP = 20; // between values and the next caption: ribbons
@@ -25,55 +24,22 @@ const HEIGHT = {
   final: 6,
 };
 /**
- * Order of the rows, by where the norms are. The values of `out` are those that are added: norms of outputs stand before
- * them.
- * @param {import('./anatomy.js').Parts['placement']} placement
- */
-function orderOf(placement) {
-  const at = (/** @type {string} */ place, /** @type {string} */ id) => (place === placement ? [id] : []);
-  const before = placement === 'pre' || placement === 'sandwich';
-  return [
-    ...['embed', 'before', ...(before ? ['norm1'] : []), 'qkv', 'heads'],
-    ...[...at('sandwich', 'post1'), ...at('output', 'norm1'), 'out', ...at('post', 'norm1'), 'encoder', 'cross'],
-    ...[...(before ? ['norm2'] : []), 'ffn', ...at('sandwich', 'post2'), ...at('output', 'norm2'), 'resid'],
-    ...[...at('post', 'norm2'), 'more', 'final', 'head'],
-  ];
-}
-
-/**
- * Rows of values in the order in which a token passes them: up to the heads, from them to the end of the block, and
- * after it.
- * @typedef {{ attention: string[], block: string[], rest: string[] }} Ways
- * @param {string[]} order
- * @param {string} last  row of the block
- * @returns {Ways}
- */
-function waysOf(order, last) {
-  const ids = order
-    .filter((id) => !['heads', 'encoder', 'head'].includes(id) && !(id === 'embed' && order.includes('before')))
-    .map((id) => (id === 'before' ? 'embed' : id === 'cross' ? 'added' : id));
-  const [heads, end] = [ids.indexOf('qkv') + 1, ids.indexOf(last)];
-  return { attention: ids.slice(0, heads), block: ids.slice(heads, end + 1), rest: ids.slice(end) };
-}
-
-/**
  * The rows from top to bottom.
  * @param {import('./anatomy.js').Parts} parts
  * @param {number} width
  * @param {Record<string, number>} cardHeights
  */
-export function rowsOf({ stages, placement }, width, cardHeights) {
-  /** @type {Record<string, Row>} */
+export function rowsOf(parts, width, cardHeights) {
+  /** Of values, below their captions. @type {Record<string, import('./anatomy_lanes.js').Slot>} */
   const rows = {};
   /** @type {Record<string, number>} */
   const cards = {};
   /** @type {import('./anatomy.js').Caption[]} */
   const captions = [];
-  const order = orderOf(placement).filter((name) => stages.includes(name));
-  const last = placement === 'post' && stages.includes('norm2') ? 'norm2' : 'resid'; // of the block
+  const last = lastOfBlock(parts);
   let y = LABEL;
-  for (const id of order) {
-    const skipped = id === 'embed' && stages.includes('before'); // its values are not drawn
+  for (const id of orderOf(parts)) {
+    const skipped = id === 'embed' && parts.stages.includes('before'); // its values are not drawn
     captions.push({
       id,
       x: 10,
@@ -94,13 +60,14 @@ export function rowsOf({ stages, placement }, width, cardHeights) {
       cards[id] = y + 14;
       y += 14 + cardHeights[id] + GAP;
       if (id === 'cross') {
-        rows.added = { y: y + 4, height: HEIGHT.added };
+        rows.added = { at: y + 4, length: HEIGHT.added };
         y += 4 + HEIGHT.added + GAP;
       }
     } else {
-      rows[id === 'before' ? 'embed' : id] = { y, height: HEIGHT[id] };
+      rows[id === 'before' ? 'embed' : id] = { at: y, length: HEIGHT[id] };
       y += HEIGHT[id] + GAP + (id === last ? NAME : 0);
     }
   }
-  return { rows, ways: waysOf(order, last), captions, cards, height: y };
+  if (!rows.norm2 && rows.ffn) rows.norm2 = { at: rows.ffn.at - CAPTION - 8, length: HEIGHT.norm2 }; // shared with norm1
+  return { rows, captions, cards, height: y };
 }
