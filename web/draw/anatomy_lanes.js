@@ -28,8 +28,8 @@ import { STRIPS, plus, ribbonAcross, ribbonDown } from './anatomy.js';
  */
 
 const VALUE = 5; // thickness of a ribbon at the card of heads
-const endOf = (/** @type {Slot} */ { at, length }) => at + length;
-const NORMS = ['norm1', 'norm2', 'post1', 'post2', 'final'];
+export const endOf = (/** @type {Slot} */ { at, length }) => at + length;
+export const NORMS = ['norm1', 'norm2', 'post1', 'post2', 'final'];
 
 /** The stages of a block by where its norms are. The values of `out` are those that are added. */
 const BLOCK = {

@@ -1,13 +1,19 @@
 // anatomy_tall.js - the picture of a forward pass for narrow screens, whose lanes run from top to bottom, in px of the
 // screen. Each stage is a row: its caption over the whole width, below it its values, a strip for each lane.
-import { BAR, CAPTION, GAP, NAME, rowsOf } from './anatomy_rows.js';
 import { BARS, KEYS, LEAST_TYPE, stackOf } from './anatomy.js';
-import { lanesOf, lastOfBlock } from './anatomy_lanes.js';
+import { NORMS, lanesOf, lastOfBlock, orderOf } from './anatomy_lanes.js';
 
 const MOST = 9; // lanes
 const PITCH = 62; // of a lane, at least
 const WORD = 104; // of a row of the next token: its words, px
 const NUMBER = 62; // and its numbers
+const CAPTION = 26; // of a caption's row, which is a button
+const GAP = 20; // between values and the next caption: ribbons
+const NAME = 16; // of the block's name, below its last row
+const LABEL = 18; // of the row of tokens
+const BAR = 22; // of a row of the next token
+/** Height of the values of a stage. @param {string} id */
+const heightOf = (id) => (NORMS.includes(id) ? 6 : id === 'ffn' ? 24 : 16);
 
 /** How many lanes fit. @param {number} width px */
 export const lanesFor = (width) => Math.max(4, Math.min(MOST, Math.floor((width - 8) / PITCH)));
@@ -102,4 +108,53 @@ function crossCard(y, count, width, heads, step) {
     box,
     ribbons: [ribbon('k', width - 90), ribbon('v', width - 55)],
   };
+}
+
+/**
+ * The rows from top to bottom.
+ * @param {import('./anatomy.js').Parts} parts
+ * @param {number} width
+ * @param {Record<string, number>} cardHeights
+ */
+function rowsOf(parts, width, cardHeights) {
+  /** Of values, below their captions. @type {Record<string, import('./anatomy_lanes.js').Slot>} */
+  const rows = {};
+  /** @type {Record<string, number>} */
+  const cards = {};
+  /** @type {import('./anatomy.js').Caption[]} */
+  const captions = [];
+  const last = lastOfBlock(parts);
+  let y = LABEL;
+  for (const id of orderOf(parts)) {
+    const skipped = id === 'embed' && parts.stages.includes('before'); // its values are not drawn
+    captions.push({
+      id,
+      x: 10,
+      y: y + 18,
+      anchor: 'start',
+      small: false,
+      sub: { x: width - 10, y: y + 18, anchor: 'end' },
+      back: { x: 3, y: y + 2, width: width - 6, height: CAPTION - 3 },
+      leader: null,
+    });
+    y += CAPTION;
+    if (skipped) continue;
+    if (id === 'head') {
+      y += GAP + BARS * BAR;
+    } else if (id === 'encoder') {
+      y += GAP;
+    } else if (id in cardHeights) {
+      cards[id] = y + 14;
+      y += 14 + cardHeights[id] + GAP;
+      if (id === 'cross') {
+        rows.added = { at: y + 4, length: heightOf('added') };
+        y += 4 + heightOf('added') + GAP;
+      }
+    } else {
+      rows[id === 'before' ? 'embed' : id] = { at: y, length: heightOf(id) };
+      y += heightOf(id) + GAP + (id === last ? NAME : 0);
+    }
+  }
+  if (!rows.norm2 && rows.ffn) rows.norm2 = { at: rows.ffn.at - CAPTION - 8, length: heightOf('norm2') }; // shared with norm1
+  return { rows, captions, cards, height: y };
 }

@@ -1,24 +1,40 @@
 // anatomy_wide.js - the picture of a forward pass whose lanes run from left to right, in units of a viewBox of 1400
 import { BARS, KEYS, LEAST_TYPE, stackOf } from './anatomy.js';
-import {
-  BOTTOM,
-  CROSS_W,
-  LANES,
-  PITCH,
-  STEP,
-  WIDTH,
-  Y0,
-  captionOf,
-  columnsOf,
-  placesOfNorms,
-} from './anatomy_columns.js';
-import { lanesOf } from './anatomy_lanes.js';
-
-export { LANES };
+import { endOf, lanesOf } from './anatomy_lanes.js';
 
 /** @typedef {import('./anatomy.js').Picture} Picture */
 /** @typedef {import('./anatomy.js').Parts} Parts */
+/** @typedef {import('./anatomy_lanes.js').Slot} Slot */
 
+export const LANES = 9;
+const Y0 = 104; // first lane
+const PITCH = 34;
+const STEP = 15.5; // of the pattern
+const BOTTOM = Y0 + (LANES - 1) * PITCH + 46;
+const ACROSS = 300; // what cross-attention takes, between the heads and the FFN
+const OUTPUT_NORM = 26; // what a norm of an output takes, before the output
+const CROSS_W = 152;
+/** Left edge and width of each column. @type {Record<string, [number, number]>} */
+const COLUMNS = {
+  label: [104, 0],
+  embed: [114, 44],
+  norm1: [204, 8],
+  qkv: [262, 32],
+  card: [424, 196],
+  out: [756, 44],
+  norm2: [838, 8],
+  cross: [880, CROSS_W],
+  ffn: [898, 56],
+  resid: [990, 28],
+  more: [1074, 44],
+  added: [1092, 44],
+  final: [1150, 8],
+  bars: [1256, 0],
+};
+/** Columns of stages that have another's name. @type {Record<string, string>} */
+const AT = { before: 'embed', heads: 'card', encoder: 'cross', head: 'bars' };
+const AFTER_FFN = ['resid', 'more', 'final', 'bars'];
+const AFTER_CROSS = ['norm2', 'ffn', ...AFTER_FFN];
 const HEIGHT = 470;
 const LARGEST_TYPE = 17; // units: with more the captions of neighbouring stages meet
 const LETTER = 0.56; // width of a letter, as a share of the size of type, about
@@ -26,6 +42,7 @@ const WORD = 96; // of a next token
 const BAR = 76; // the longest bar of the next token, at most
 const PERCENT = 7 * 0.62; // width of its number, as a share of the size of type
 
+const middleOf = (/** @type {Slot} */ { at, length }) => at + length / 2;
 const yOf = (/** @type {number} */ lane) => Y0 + lane * PITCH;
 
 /**
@@ -37,59 +54,56 @@ export function widePicture(parts, width) {
   const { stages, placement, heads } = parts;
   const has = (/** @type {string} */ id) => stages.includes(id);
   const cross = has('cross');
-  const { X, more } = columnsOf(parts);
+  const { slots, more } = columnsOf(parts);
+  const [card, bars] = [slots.card, slots.bars.at];
   const type = Math.ceil((100 * LEAST_TYPE * (1400 + more)) / width) / 100;
   if (type > LARGEST_TYPE) return null;
-  const longest = Math.min(BAR, 1400 + more - X.bars - 17 - PERCENT * Math.max(11, type));
-  const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
-  const slots = Object.fromEntries(
-    Object.entries({ ...X, ...placesOfNorms(X, parts) }).map(([id, at]) => [id, { at, length: WIDTH[id] ?? 8 }]),
-  );
+  const longest = Math.min(BAR, 1400 + more - bars - 17 - PERCENT * Math.max(11, type));
   return {
     width: 1400 + more,
     height: HEIGHT,
     tall: false,
-    letters: Math.min(12, Math.floor(X.label / LETTER / Math.max(13, type))),
+    letters: Math.min(12, Math.floor(slots.label.at / LETTER / Math.max(13, type))),
     words: Math.min(12, Math.floor(WORD / LETTER / Math.max(13, type))),
     type,
-    block: { x: 186, y: 64, width: end('resid') + 18 - 186, height: BOTTOM - 52 },
+    block: { x: 186, y: 64, width: endOf(slots.resid) + 18 - 186, height: BOTTOM - 52 },
     blockName: { x: 200, y: BOTTOM + 2, anchor: 'start' },
     ...lanesOf({
       ...{ tall: false, count: LANES, parts, slots, middle: yOf },
-      label: (lane) => ({ x: X.label, y: yOf(lane) + 4.5, anchor: 'end' }),
+      label: (lane) => ({ x: slots.label.at, y: yOf(lane) + 4.5, anchor: 'end' }),
       thick: { flow: 15, full: 18, thin: 7, ffn: 28, resid: 16 },
       aside: { stream: 13, value: 7.5, beside: 17 },
       norm: placement === 'post' ? [-17, 9] : [-9, 9],
       card: {
-        from: X.card,
-        to: end('card') + 30,
+        from: card.at,
+        to: endOf(card) + 30,
         q: (lane) => 150 + lane * STEP,
         k: (lane) => 306 + lane * 5.2,
         v: (lane) => 372 + lane * 5.2,
       },
-      cross: { at: X.cross, out: [X.cross + CROSS_W, 286] },
-      head: (lane) => [X.bars - 64, yOf(lane)],
+      cross: { at: slots.cross.at, out: [endOf(slots.cross), 286] },
+      head: (lane) => [bars - 64, yOf(lane)],
     }),
     card: {
-      stack: stackOf({ x: X.card, y: 92, width: WIDTH.card, height: 262 }, Math.min(5, heads), 7, 6),
-      queries: { x: X.card + WIDTH.card / 2, y: 122, anchor: 'middle' },
-      keys: { x: X.card + WIDTH.card / 2, y: 150 + LANES * STEP + 14, anchor: 'middle' },
-      name: { x: X.card + WIDTH.card / 2, y: 342, anchor: 'middle' },
-      dots: { x: X.card + (WIDTH.card - (LANES + 1) * STEP) / 2 + STEP + 5, y: 150 },
+      stack: stackOf({ x: card.at, y: 92, width: card.length, height: 262 }, Math.min(5, heads), 7, 6),
+      queries: { x: middleOf(card), y: 122, anchor: 'middle' },
+      keys: { x: middleOf(card), y: 150 + LANES * STEP + 14, anchor: 'middle' },
+      name: { x: middleOf(card), y: 342, anchor: 'middle' },
+      dots: { x: card.at + (card.length - (LANES + 1) * STEP) / 2 + STEP + 5, y: 150 },
       step: STEP,
       radius: 5.2,
     },
-    cross: cross ? crossCard(X.cross, heads) : null,
+    cross: cross ? crossCard(slots.cross.at, heads) : null,
     captions: stages.map((id) => {
-      const caption = captionOf(id, X, parts);
+      const caption = captionOf(id, slots, parts);
       return { ...caption, sub: { ...caption.sub, y: caption.y + Math.max(17, 1.2 * type) } };
     }),
     bars: Array.from({ length: has('head') ? BARS : 0 }, (_, i) => {
       const y = Y0 - 14 + i * 31;
       return {
-        word: { x: X.bars, y: y + 4.5, anchor: 'end' },
-        bar: { x: X.bars + 9, y: y - 4.5, width: longest, height: 9 },
-        number: { x: X.bars + 15, y: y + 4 },
+        word: { x: bars, y: y + 4.5, anchor: 'end' },
+        bar: { x: bars + 9, y: y - 4.5, width: longest, height: 9 },
+        number: { x: bars + 15, y: y + 4 },
       };
     }),
     leader: ({ leader }, lanes) => (leader ? `M${leader.x} ${yOf(lanes - 1) + 12}V${leader.y}` : ''),
@@ -113,5 +127,71 @@ function crossCard(x, heads) {
       { hue: 'k', d: ribbonUp(x + 44) },
       { hue: 'v', d: ribbonUp(x + 108) },
     ],
+  };
+}
+
+/**
+ * Where each column begins, and how much wider the picture is than with an FFN, without cross-attention and norms of
+ * outputs.
+ * @param {Parts} parts
+ */
+function columnsOf({ stages, placement }) {
+  /** @type {Record<string, Slot>} */
+  const slots = Object.fromEntries(Object.entries(COLUMNS).map(([name, [at, length]]) => [name, { at, length }]));
+  const move = (/** @type {string[]} */ names, /** @type {number} */ by) => {
+    for (const name of names) slots[name].at += by;
+    return by;
+  };
+  const outputs = placement === 'sandwich' || placement === 'output';
+  const more =
+    move(AFTER_CROSS, stages.includes('cross') ? ACROSS : 0) +
+    move(['out', ...AFTER_CROSS], outputs ? OUTPUT_NORM : 0) +
+    move(AFTER_FFN, stages.includes('ffn') ? 0 : COLUMNS.norm2[0] - COLUMNS.resid[0]) +
+    move(AFTER_FFN, outputs ? 2 * OUTPUT_NORM : 0);
+  const norm = (/** @type {number} */ at) => ({ at, length: COLUMNS.norm1[1] });
+  const [post1, post2] = [norm(slots.out.at - 16), norm(slots.resid.at - 22)]; // before the output is added
+  const norms = {
+    pre: {},
+    sandwich: { post1, post2 },
+    output: { norm1: post1, norm2: post2 },
+    post: { norm1: norm(endOf(slots.out) + 8), norm2: norm(endOf(slots.resid) + 8) }, // after the sum
+  };
+  Object.assign(slots, norms[placement]);
+  return { slots, more };
+}
+
+/**
+ * Captions stand above the lanes; those of norms and of the stream below, with a dotted line.
+ * @param {string} id
+ * @param {Record<string, Slot>} slots
+ * @param {Parts} parts
+ * @returns {import('./anatomy.js').Caption}
+ */
+function captionOf(id, slots, { placement, stages }) {
+  const first = stages.includes('before'); // then the embedding is not drawn, the blocks before are
+  const post = placement === 'post';
+  /** By how much it stands aside, where captions would meet. @type {Record<string, number>} */
+  const aside = {
+    embed: first ? -32 : 0,
+    norm1: post ? 2 : 0,
+    post2: -14,
+    heads: 10,
+    norm2: post ? 30 : placement === 'output' ? -14 : 0,
+    resid: post ? (stages.includes('ffn') ? -26 : 26) : placement === 'pre' ? 0 : 22,
+    head: 30,
+    cross: 8,
+  };
+  const x = middleOf(slots[AT[id] ?? id]) + (aside[id] ?? 0);
+  const small = ['norm1', 'norm2', 'post1', 'post2', 'final', 'resid'].includes(id) || (id === 'embed' && first);
+  const y = id === 'encoder' ? 394 : small ? BOTTOM + 34 : 24;
+  return {
+    id,
+    x,
+    y,
+    anchor: 'middle',
+    small,
+    sub: { x, y: y + 17, anchor: 'middle' },
+    back: { x: x - 32, y: y - 16, width: 64, height: 40 }, // as wide as the words, see Captions.svelte
+    leader: small ? { x: id === 'embed' ? slots.embed.at + 10 : x, y: y - 14 } : null,
   };
 }
