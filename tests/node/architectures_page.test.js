@@ -6,7 +6,7 @@ import { FIELDS as CONFIG_FIELDS } from '../../web/lib/config/config_fields.js';
 import { camel, camelConfig, completeConfig } from '../../web/lib/config/config.js';
 import { countParameters } from '../../web/lib/index.js';
 import { IDEAS } from '../../web/page/text/break.js';
-import { CONTROLS, OPTIONS } from '../../web/page/text/compare.js';
+import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare.js';
 import { stagesOf } from '../../web/page/text/inside.js';
 import { hasNumbers, hereSaid } from '../../web/page/text/here.js';
 import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
@@ -217,7 +217,7 @@ test('a model as a list of what a token passes has its norms, sums and parallel 
 test('every field but the switches can be compared, and what was chosen makes the same model again', () => {
   const switches = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'];
   assert.deepEqual(
-    Object.keys(CONTROLS).sort(),
+    Object.keys({ ...CONTROLS, ...FURTHER }).sort(),
     Object.keys(CONFIG_FIELDS)
       .map(camel)
       .filter((key) => !switches.includes(key))
@@ -237,8 +237,8 @@ test('every field but the switches can be compared, and what was chosen makes th
     rows.map(({ name, here, there }) => [name, here, there]),
     [
       ['window, 0: all', '0', '4'],
-      ['layers with it', '–', '1 0'],
       ['norm is', 'before (pre)', 'before and on outputs'],
+      ['layers with it', '–', '1 0'],
     ],
   );
   assert.deepEqual(listOf('flags', '1 0, 1'), [true, false, true]);

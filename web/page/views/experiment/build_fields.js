@@ -3,7 +3,7 @@
 // heads and another d_head, unless these were set too.
 
 import { completeConfig } from 'glassformer';
-import { CONTROLS, LISTS, OPTIONS } from '../../text/compare.js';
+import { CONTROLS, FURTHER, LISTS, OPTIONS } from '../../text/compare.js';
 
 /** @typedef {ReturnType<typeof fieldOf>} Field */
 
@@ -15,13 +15,12 @@ const fieldOf = ([key, control]) => ({
   options: OPTIONS[key], // names of its values, where these are words
   flag: typeof SAMPLE[key] === 'boolean',
   list: control.list ?? /** @type {const} */ (''),
-  real: false,
-  least: control.real ? 0 : 1,
-  more: false,
+  least: 0,
+  more: key in FURTHER,
   when: () => true,
   ...control,
 });
-export const FIELDS = Object.entries(CONTROLS).map(fieldOf);
+export const FIELDS = Object.entries({ ...CONTROLS, ...FURTHER }).map(fieldOf);
 
 /** Whether two values are equal, for numbers as f32: some file formats keep no more. */
 export const same = (/** @type {any} */ a, /** @type {any} */ b) =>
