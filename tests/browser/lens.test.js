@@ -70,7 +70,11 @@ pageTest('the lens ends in the model’s own answer, and the votes add up to the
     .locator('.lens tbody tr')
     .last()
     .locator('td:not(.n)')
-    .evaluateAll((cells) => cells.map((c) => c.firstChild.textContent));
+    .evaluateAll((cells) =>
+      cells.map(
+        (c) => [...c.childNodes].find((node) => node.nodeType === Node.TEXT_NODE && node.textContent).textContent,
+      ),
+    );
   const [anchor] = await model.encode('a', { addSpecialTokens: false });
   for (let i = 0; i < last.length; i++) {
     const p = n - last.length + i,

@@ -24,6 +24,7 @@ export const PATCHING = {
     say`Both prompts are most likely continued with ${word}. Choose prompts with different next words.`,
   answers: (a, b) => say`First prompt: ${a}. Second prompt: ${b}.`,
   cell: (value, layer, token) => say`${value} of the first answer is restored by layer ${layer} at ${token}`,
+  layers: say`Layer`,
   layer: (n) => say`layer ${n}`,
 };
 
