@@ -89,32 +89,25 @@ export function byBlock(rows, config) {
   });
 }
 
-/**
- * A factor of a term by its letter: how it is written, and its number.
- * @param {any} c  the configuration
- * @returns {Record<string, [string, number | string, number]>} letter, its number as written, its number
- */
-const factorsOf = (c) => ({
-  V: ['vocab', c.vocabSize, c.vocabSize],
-  d: ['d', c.dModel, c.dModel],
-  'd²': ['d²', `${c.dModel}²`, c.dModel ** 2],
-  h: ['h', c.nHeads, c.nHeads],
-  g: ['h_kv', c.nKvHeads, c.nKvHeads],
-  e: ['d_head', c.dHead, c.dHead],
-  f: ['d_ff', c.dFf, c.dFf],
-  m: ['n_experts', c.nExperts, c.nExperts],
-  x: ['d_expert', c.dExpert, c.dExpert],
-  s: ['d_shared', c.dSharedExpert, c.dSharedExpert],
-  n: c.positionOffset
-    ? [
-        `(n_ctx + ${c.positionOffset})`,
-        `(${c.contextLength} + ${c.positionOffset})`,
-        c.contextLength + c.positionOffset,
-      ]
-    : ['n_ctx', c.contextLength, c.contextLength],
-  t: ['types', c.nTokenTypes, c.nTokenTypes],
-  b: ['buckets', c.relativeBuckets, c.relativeBuckets],
-  w: ['d_embed', embedWidth(c), embedWidth(c)],
+/** @typedef {[name: string, number: number, written?: string]} Factor  written: its number, where not in one piece */
+/** Factors of terms by their letters. @param {any} c  the configuration @returns {Record<string, Factor>} */
+const factorsOf = ({ positionOffset: offset, contextLength, ...c }) => ({
+  V: ['vocab', c.vocabSize],
+  d: ['d', c.dModel],
+  'd²': ['d²', c.dModel ** 2, `${c.dModel}²`],
+  h: ['h', c.nHeads],
+  g: ['h_kv', c.nKvHeads],
+  e: ['d_head', c.dHead],
+  f: ['d_ff', c.dFf],
+  m: ['n_experts', c.nExperts],
+  x: ['d_expert', c.dExpert],
+  s: ['d_shared', c.dSharedExpert],
+  n: offset
+    ? [`(n_ctx + ${offset})`, contextLength + offset, `(${contextLength} + ${offset})`]
+    : ['n_ctx', contextLength],
+  t: ['types', c.nTokenTypes],
+  b: ['buckets', c.relativeBuckets],
+  w: ['d_embed', embedWidth(c)],
 });
 
 /** Whether a row is the gain or bias of a norm. @param {Row} row */
@@ -161,28 +154,24 @@ function formulaOf(rows, layers, config) {
   const terms = termsOf(rows, layers, config);
   if (!terms) return { formula: say`${rows.length} tensors`, numbers: '' };
   const factors = factorsOf(config);
-  const vectors = rows.filter((row) => row.shape.length === 1 && !ofNorm(row));
-  const biases = vectors.reduce((n, row) => n + row.count, 0);
-  const value = (/** @type {string} */ term) =>
-    term.split(' ').reduce((n, word) => n * (factors[word]?.[2] ?? Number(word)), 1);
-  const inBlock = terms.reduce((n, term) => n + value(term), 0);
+  const products = terms.map((term) =>
+    term.split(' ').map((word) => factors[word] ?? /** @type {Factor} */ ([word, Number(word)])),
+  );
+  const biases = sum(
+    rows.filter((row) => row.shape.length === 1 && !ofNorm(row)),
+    'count',
+  );
+  const inBlock = products.reduce((n, product) => n + product.reduce((m, [, number]) => m * number, 1), 0);
   if (inBlock * (layer === null ? 1 : layers) + biases !== sum(rows, 'count'))
     return { formula: say`${rows.length} tensors, listed below`, numbers: '' };
-  const written = (/** @type {0 | 1} */ as) => {
-    const inner = terms
-      .map((term) =>
-        term
-          .split(' ')
-          .map((word) => factors[word]?.[as] ?? word)
-          .join(' · '),
-      )
-      .join(' + ');
+  const written = (/** @type {(factor: Factor) => string | number} */ as) => {
+    const inner = products.map((product) => product.map(as).join(' · ')).join(' + ');
     const times = layer === null ? inner : `${layers} · ${terms.length > 1 ? `(${inner})` : inner}`;
     return [terms.length ? times : '', biases ? `${biases} ${BIASES(component, config)}` : '']
       .filter(Boolean)
       .join(' + ');
   };
-  return { formula: written(0), numbers: written(1) };
+  return { formula: written(([name]) => name), numbers: written(([, number, said]) => said ?? number) };
 }
 
 /**
@@ -196,20 +185,7 @@ export const packedWith = (row, rows) =>
     .filter((other) => other !== row && other.address === row.address && !other.tiedTo)
     .map((other) => other.name.split('.').at(-2) ?? other.name);
 
-const COLUMNS = /** @type {const} */ ([
-  'name',
-  'component',
-  'stack',
-  'layer',
-  'shape',
-  'dtype',
-  'count',
-  'bytes',
-  'formula',
-  'tiedTo',
-  'address',
-  'memoryBytes',
-]);
+const COLUMNS = 'name component stack layer shape dtype count bytes formula tiedTo address memoryBytes'.split(' ');
 
 /**
  * The whole table as rows of a file, the names of the columns first.
@@ -217,7 +193,7 @@ const COLUMNS = /** @type {const} */ ([
  * @returns {(string | number)[][]}
  */
 export const asCells = (rows) => [
-  [...COLUMNS],
+  COLUMNS,
   ...rows.map((row) =>
     COLUMNS.map((c) => (c === 'shape' ? row.shape.join(' × ') : (/** @type {any} */ (row)[c] ?? ''))),
   ),
