@@ -18,8 +18,11 @@ export const number = (value, words = int(value), tolerance = 0) => ({
 /** Letters and digits only, in lower case. */
 export const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
+/** Without the English of a term, which stands in brackets. */
+const bare = (text) => plain(text.replace(/[(（].*/, ''));
+
 /** A word in English or in the language of the page, whatever its case. @returns {Answer} */
 export const named = (english, words = english, word = english) => ({
-  matches: (typed) => [english, word].some((one) => plain(typed) === plain(one)),
+  matches: (typed) => [english, word].some((one) => bare(typed) === bare(one)),
   words,
 });
