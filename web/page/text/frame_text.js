@@ -12,6 +12,7 @@ export const HEADER = {
   toLight: say`Light theme`,
   toDark: say`Dark theme`,
   figures: say`Save figures`,
+  losesModel: say`The page is loaded again in that language. The model here is in no address and is lost. Go on?`,
 };
 
 /** The figures of a view as files. */

@@ -67,11 +67,14 @@ export function stagesOf(c) {
   ]);
 }
 
-const STACK_TITLES = { encoder: say`Encoder layer`, cross: say`Across, layer`, self: say`Layer` };
-
 export const ATTENTION = {
   /** @param {Stack} stack @param {Head} of */
-  title: (stack, { layer, head }) => say`${STACK_TITLES[stack]} ${layer + 1}, head ${head + 1}`,
+  title: (stack, { layer, head }) =>
+    ({
+      encoder: say`Encoder layer ${layer + 1}, head ${head + 1}`,
+      cross: say`Across, layer ${layer + 1}, head ${head + 1}`,
+      self: say`Layer ${layer + 1}, head ${head + 1}`,
+    })[stack],
   /** @param {any} c configuration */
   shape: (c, stage, queries, keys) =>
     say`${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,

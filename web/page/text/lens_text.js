@@ -17,7 +17,7 @@ export const LENS = {
     say`Each cell is the most likely ${masked ? say`token at this place` : say`next token`} if the layers after it were left out; ${theme === 'dark' ? say`brighter` : say`darker`} = more confident. Underlined: the ${masked ? say`token that stands there` : say`correct token, which follows in the text`}. The last column is the size (norm) of the residual vector at the chosen token.`,
   caption: say`Most likely next token by layer and position`,
   after: say`after`,
-  size: say`norm`,
+  size: say`size`,
   text: say`the text`,
   unknown: '?',
   /** @param {number} layer  from 0 */

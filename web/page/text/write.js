@@ -11,7 +11,7 @@ export const NEXT = {
   blank: say`Fill the blank`,
   inPlace: (token) => say`in the place of ${quoted(token)}`,
   fill: say`It reads both sides (masked). Choose a word to fill it in.`,
-  columns: [say`token`, say`logit`, '÷ T', say`softmax`, say`cut`],
+  columns: [say`token`, 'logit', '÷ T', say`softmax`, say`cut`],
   continueFrom: say`Click a word to continue from it.`,
 };
 
