@@ -2,8 +2,9 @@
 // where text is longer, or read from right to left
 import assert from 'node:assert/strict';
 import { MIRRORED } from '../sentences.js';
-import { pageTest } from './built_page.js';
-import { STORY, inAddress, openView, says } from './page_parts.js';
+import { readFileSync } from 'node:fs';
+import { pageTest, visitTest } from './built_page.js';
+import { STORY, accessible, inAddress, kept, offer, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const html = (page) => page.evaluate(() => [document.documentElement.lang, document.documentElement.dir]);
@@ -59,6 +60,51 @@ pageTest(
   },
 );
 
+visitTest(
+  'a visitor who comes again without a network has the language',
+  {
+    hash: `${STORY}&lang=zh`,
+    serviceWorkers: 'allow',
+    expects: /ERR_INTERNET_DISCONNECTED|Failed to fetch/,
+  },
+  async ({ page }) => {
+    await page.waitForSelector('.tok');
+    assert.ok((await kept(page)).some((name) => /^zh-.*\.json$/.test(name)));
+    await page.context().setOffline(true);
+    await page.reload();
+    await page.waitForSelector('.tok');
+    assert.match(await tabs(page), CHINESE);
+  },
+);
+
+pageTest('the textbook is read and answered in Chinese', `${STORY}&lang=zh&learn=mix`, async ({ page }) => {
+  await says(page, '#h-textbook', /^混合$/);
+  const field = page.locator('.question').getByLabel('你的答案');
+  for (const answer of ['值', 'Value']) {
+    await field.fill('查询');
+    await field.press('Enter');
+    await says(page, '.verdict', /^还不对/);
+    await field.fill(answer);
+    await field.press('Enter');
+    await says(page, '.verdict', /^正确/);
+  }
+  await accessible(page, 'textbook');
+});
+
+pageTest('a model that is in no address is not lost without a question', STORY, async ({ page }) => {
+  const languages = page.getByLabel('Language');
+  await offer(page, 'own.gguf', readFileSync(new URL('../../weights/stories-1m.gguf', import.meta.url)));
+  await says(page, '.pill', /^own/);
+  const answers = [false, true];
+  page.on('dialog', (dialog) => (answers.shift() ? dialog.accept() : dialog.dismiss()));
+  await languages.selectOption('zh');
+  assert.equal(await languages.inputValue(), 'en');
+  assert.match(await tabs(page), ENGLISH);
+  await languages.selectOption('zh');
+  await page.waitForFunction(() => document.documentElement.lang === 'zh-Hans');
+  assert.deepEqual(answers, []);
+});
+
 pageTest(
   'what has no translation says that it is English',
   {
@@ -113,6 +159,26 @@ for (const [width, height] of [
         await openView(page, view);
         await quiet(page);
         assert.deepEqual(await collisions(page), [], view);
+      }
+      await openView(page, 'inside');
+      for (const name of ['.stream .tok', '.matrix', '.heads canvas', '.anatomy text'])
+        assert.equal(
+          await page
+            .locator(name)
+            .first()
+            .evaluate((element) => getComputedStyle(element).direction),
+          'ltr',
+          name,
+        );
+      await openView(page, 'write');
+      await page.locator('.prompt .show').press('Enter');
+      for (let i = 1; i <= 20; i++) {
+        await says(page, '.textbook .num', new RegExp(`⟧${i} of `));
+        await quiet(page);
+        const box = await page.locator('.textbook').boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= width, `page ${i}`);
+        assert.deepEqual(await collisions(page), [], `page ${i}`);
+        if (i < 20) await page.keyboard.press('PageDown');
       }
     },
   );
