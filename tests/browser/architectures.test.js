@@ -106,7 +106,7 @@ test('parallel blocks with ALiBi: one sum, the same stream for both, no rotation
     ]);
     assert.match(
       await textbookOf(page),
-      /subtracted from its score \(ALiBi\)[^]*together with that of the feed-forward/,
+      /distance of the key is subtracted \(ALiBi\)[^]*read the same stream and add to it at once/,
     );
   });
 });
@@ -141,11 +141,11 @@ test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the cap
     assert.equal(await page.locator('.anatomy .stage', { hasText: /^RMSNorm/ }).count(), 4);
     assert.match(
       await openStage(page, '4 heads'),
-      /the 4 before it[^]*softmax\(20 tanh\(0\.25 · q kᵀ \/ 20\) \+ mask\)/,
+      /the 4 before it[^]*soft cap keeps each score between −20 and 20[^]*softmax\(20 tanh\(0\.25 · q kᵀ \/ 20\) \+ mask\)/,
     );
     assert.match(await openStage(page, 'GEGLU-tanh'), /gelu_tanh\(W_gate x\) ⊙ W_up x/);
     assert.match(await openStage(page, 'Out + residual'), /x = x \+ norm\(W_o z\)/);
-    assert.match(await openStage(page, /^Scores/), /logits = 30 tanh\(E x \/ 30\)/);
+    assert.match(await openStage(page, /^Scores/), /between −30 and 30[^]*logits = 30 tanh\(E x \/ 30\)/);
     assert.deepEqual(await stepsOf(page), ['scores', '× 0.25', 'capped, masked', 'softmax']);
     await page.getByRole('button', { name: 'Next layer' }).click();
     assert.match(await openStage(page, '4 heads'), /every key before it\. Other layers have a sliding window/);
@@ -157,7 +157,7 @@ test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the cap
       '+ stream',
     ]);
     assert.ok((await ideasOf(page)).includes('without × 0.25'));
-    assert.match(await textbookOf(page), /A soft cap keeps the scores between −20 and 20[^]*between −30 and 30/);
+    assert.match(await textbookOf(page), /In some layers a sliding window leaves only the last 5 tokens/);
   });
 });
 
@@ -178,7 +178,7 @@ test('norms of outputs and of whole q and k: no norm before the heads, refusals 
     const flow = await flowOf(page);
     assert.deepEqual(flow.slice(1, 4), ['Attention, 4 heads, rotary', 'RMSNorm', '+ stream']);
     const textbook = await textbookOf(page);
-    assert.match(textbook, /RMSNorm rescales query and key[^]*RMSNorm rescales its output, and the result is added/);
+    assert.match(textbook, /RMSNorm divides the output of attention or FFN by its root mean square before it is added/);
     assert.doesNotMatch(textbook, /Before the heads read/);
   });
 });
