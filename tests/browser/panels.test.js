@@ -45,6 +45,7 @@ async function show(page, name) {
 /** What is read in a panel that has come to rest. */
 async function panel(page, name) {
   await show(page, name);
+  if (name === '.lens-card') await page.locator('.lens').waitFor(); // its first answer
   await quiet(page);
   return page.evaluate(SAYS[name]);
 }
