@@ -79,11 +79,11 @@ export class MatrixPainter {
   /**
    * @param {Picture} picture
    * @param {Uint32Array} colors  palette of the values
-   * @param {{ inks: Inks, font: string }} style
+   * @param {{ inks: Inks, font: string, scale?: number }} style  scale: CSS pixels for one of the layout
    */
   paint(picture, colors, style) {
     const { layout, source } = picture;
-    const g = this.#prepared(layout);
+    const g = this.#prepared(layout, style.scale);
     const single = layout.first > 0 || layout.cell >= SPACED || Math.max(layout.n, layout.m) <= FEW;
     if (single) paintCells(g, layout, source, colors);
     else this.#paintWhole(g, layout, source, colors);
@@ -94,13 +94,13 @@ export class MatrixPainter {
   }
 
   /** @param {Layout} layout */
-  #prepared({ width, height }) {
-    const scale = devicePixelRatio || 1;
+  #prepared({ width, height }, larger = 1) {
+    const scale = (devicePixelRatio || 1) * larger;
     const canvas = this.#canvas;
     const size = [width, height].map((x) => Math.round(x * scale));
     if (canvas.width !== size[0] || canvas.height !== size[1]) {
       [canvas.width, canvas.height] = size;
-      canvas.style.blockSize = `${height}px`;
+      canvas.style.blockSize = `${height * larger}px`;
     }
     const g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     g.setTransform(scale, 0, 0, scale, 0, 0);

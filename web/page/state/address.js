@@ -42,7 +42,8 @@ function stateOf(q, hash) {
     source = q.get('source'),
     pace = oneOf(q.get('pace'), 'reading', 'fast', 'step'),
     open = q.get('open') ?? '',
-    unit = q.get('unit') ?? '';
+    unit = q.get('unit') ?? '',
+    present = q.get('present') ?? '';
   const sampler = Object.entries(SAMPLER).map(([name, [short, usual, valid]]) => [name, valid(q.get(short)) ?? usual]);
   return {
     text: { ...(prompt !== null && { prompt }), ...(source !== null && { source }) },
@@ -56,6 +57,7 @@ function stateOf(q, hash) {
       labSize: q.get('size') === 'short' ? 'short' : 'full',
       ...(/^[a-z]+[12]?$/.test(open) && { openStage: open }),
       ...(isPart(unit) && { unit }),
+      ...(/^[a-z]+$/.test(present) && { present }),
       assignment: {
         question: (q.get('ask') ?? '').slice(0, 500),
         concealed: (q.get('hide') ?? '').split(',').filter((name) => CONCEALABLE.includes(name)),
@@ -146,12 +148,13 @@ export function applicable(asked) {
  * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
-  const { id, learn, lab, labSize, preset, assignment, openStage, unit, language } = { ...view, ...changes };
+  const { id, learn, lab, labSize, preset, assignment, openStage, unit, present, language } = { ...view, ...changes };
   const { model } = run;
   const q = new URLSearchParams();
   if (language !== 'en') q.set('lang', language);
   if (id !== 'write') q.set('view', id);
   if (learn) q.set('learn', learn);
+  if (present) q.set('present', present);
   if (id === 'labs' && lab) q.set('lab', lab);
   if (id === 'labs' && labSize === 'short') q.set('size', labSize);
   if (id === 'experiment' && preset) q.set('preset', preset);

@@ -53,7 +53,7 @@ export function openTypedAddress() {
 
 /** What an address holds, and what says that the page rests. */
 const HELD = {
-  view: ['id', 'learn', 'lab', 'assignment', 'openStage', 'unit'],
+  view: ['id', 'learn', 'lab', 'assignment', 'openStage', 'unit', 'present'],
   text: ['prompt', 'source', 'tokens', 'cursor', 'sourceCursor'],
   sampler: ['temperature', 'topK', 'topP', 'seed', 'ignoreEos'],
   attention: ['stack', 'head', 'key', 'stage', 'zoom', 'off'],

@@ -42,6 +42,7 @@ const view = () => ({
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
   unit: '', // neuron or head whose card is open, by its key (switches.js), '' for none
   openStage: '', // stage of the anatomy whose values are open, '' for none
+  present: '', // the panel that is presented alone in larger type, '' for none
   choosing: false, // the dialog of models is open
   language, // of the page
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system

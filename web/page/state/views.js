@@ -36,3 +36,6 @@ export const LOOKS = ['heads', 'attention'];
  * @param {...string} names
  */
 export const hides = ({ assignment: { concealed } }, ...names) => names.some((name) => concealed.includes(name));
+
+/** Whether panels that several views share show less of themselves, since others stand beside them. @param {import('./state.js').State['view']} view */
+export const isBrief = ({ id, present }) => id === 'write' && !present;

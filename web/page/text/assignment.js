@@ -18,7 +18,6 @@ export const ASSIGNMENT = {
   copy: say`Copy the link`,
   copied: say`Copied`,
   refused: say`The browser refused. The link:`,
-  close: say`Close`,
   reveal: say`Show what is hidden`,
   here: say`Hidden until you ask for it above.`,
   hidden: (parts) => say`Hidden everywhere on the page: ${parts.join(', ')}.`,

@@ -12,6 +12,7 @@ export const HEADER = {
   toLight: say`Light theme`,
   toDark: say`Dark theme`,
   figures: say`Save figures`,
+  present: say`Present`,
   losesModel: say`The page is loaded again in that language. The model here is in no address and is lost. Go on?`,
 };
 
@@ -25,8 +26,37 @@ export const FIGURES = {
   about: (model, prompt, address) => `${model ?? say`no model`} · “${prompt}” · ${address}`,
   save: (title, kind) => say`Save ${title} as ${kind.toUpperCase()}`,
   saved: (name) => say`Saved as ${name}.`,
-  close: say`Close`,
   types: { svg: 'image/svg+xml', png: 'image/png', html: 'text/html', csv: 'text/csv' },
+};
+
+/** One panel at a time, for a class to see. */
+export const PRESENT = {
+  label: say`Presentation`,
+  before: say`Panel before`,
+  next: say`Next panel`,
+  of: (i, n) => say`${i} of ${n}`,
+  keys: say`Keys`,
+  leave: say`Leave`,
+};
+
+export const KEYS = {
+  title: say`Keys`,
+  /** @type {[keys: string, what: string][]} */
+  list: [
+    ['?', say`This list.`],
+    [
+      'Page Down, Page Up',
+      say`The next page of the textbook, or the one before; in a presentation the next panel, or the one before.`,
+    ],
+    ['→ ←', say`The same in a presentation and in the box of the textbook.`],
+    ['→ ← ↑ ↓', say`Another token, head, cell or part, where the focus is on the text or on a picture.`],
+    [
+      'Enter',
+      say`In the prompt: writes on. On a part of the picture: its card. On a cell of the large head: its numbers, explained.`,
+    ],
+    ['Shift + Enter', say`A new line in the prompt.`],
+    ['Esc', say`Leaves a presentation, the textbook, a card; in the text: follows its end again.`],
+  ],
 };
 
 /** Of model and engine. */

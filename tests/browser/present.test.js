@@ -1,0 +1,77 @@
+// present.test.js - the built page in Chromium as a presentation: one panel at a time in larger type, by the keys of a
+// presenter and with an address; a list of the keys everywhere
+import assert from 'node:assert/strict';
+import { pageTest } from './built_page.js';
+import { STORY, accessible, inAddress, openView, says } from './page_parts.js';
+import { quiet } from './quiet.js';
+
+/** The panels that are seen, but for the prompt. */
+const seen = (page) =>
+  page
+    .locator('main .card[data-panel]:not([data-panel="prompt"]):visible')
+    .evaluateAll((list) => list.map((card) => card.dataset.panel));
+const typeOf = (page) => page.evaluate(() => parseFloat(getComputedStyle(document.body).fontSize));
+const shows = async (page, panel) => {
+  await inAddress(page, `present=${panel}`);
+  await quiet(page);
+  assert.deepEqual(await seen(page), [panel]);
+};
+
+pageTest(
+  'a presentation shows one panel of a view at a time in type 1.5 times as large; Escape leaves it',
+  `${STORY}&written=8`,
+  async ({ page }) => {
+    const usual = await typeOf(page);
+    await page.getByRole('button', { name: 'Present', exact: true }).press('Enter');
+    await shows(page, 'stream');
+    assert.equal(await typeOf(page), 1.5 * usual);
+    for (const [key, panel] of [
+      ['PageDown', 'next'],
+      ['ArrowRight', 'heads'],
+      ['PageUp', 'next'],
+    ]) {
+      await page.keyboard.press(key);
+      await shows(page, panel);
+    }
+    await says(page, '.presenting output', /^Next token 2 of 6/);
+    await accessible(page, 'presentation');
+    // keys of what has the focus are its own
+    await page.getByLabel('Prompt', { exact: true }).press('ArrowRight');
+    await shows(page, 'next');
+    await openView(page, 'count');
+    await quiet(page);
+    assert.deepEqual(await seen(page), ['parameters'], 'a view without that panel begins with its first');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.presenting', { state: 'detached' });
+    assert.equal(await typeOf(page), usual);
+    assert.ok((await seen(page)).length > 3);
+  },
+);
+
+pageTest(
+  'an address opens a presentation, in which the textbook chooses the panel',
+  `${STORY}&learn=heads&present=heads`,
+  async ({ page }) => {
+    await shows(page, 'heads');
+    await page.locator('body').press('ArrowRight');
+    await says(page, '#h-textbook', /Scores/);
+    await shows(page, 'attention');
+    const [box, panel] = await page.evaluate(() =>
+      ['.textbook', '.view:not([hidden]) .attention'].map((name) =>
+        document.querySelector(name).getBoundingClientRect().toJSON(),
+      ),
+    );
+    assert.ok(panel.right <= box.left, 'the box stands beside the panel');
+  },
+);
+
+pageTest('a key lists the keys, but not where it is typed', STORY, async ({ page }) => {
+  await page.getByLabel('Prompt', { exact: true }).press('?');
+  assert.equal(await page.locator('dialog.keys').count(), 0);
+  await openView(page, 'learn');
+  await page.locator('body').press('?');
+  await says(page, 'dialog.keys', /Page Down, Page Up/);
+  await accessible(page, 'keys');
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog.keys', { state: 'detached' });
+});
