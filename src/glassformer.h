@@ -119,6 +119,8 @@ enum {
     X(float, rope_local_theta, 0, 0, 1e12,                                                                             \
       "the same in layers with a window; 0: no other, and scaled as in all layers")                                    \
     X(int32_t, rotary_dim, 0, 0, 1 << 12, "components of each head that are rotated, the first ones; 0: all")          \
+    X(int32_t, rotary_kv_heads, 0, 0, 1 << 12,                                                                         \
+      "kv heads that are rotated, the first ones, with the queries that read them; 0: all")                            \
     X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1,                                                                         \
       "which components are rotated together: i and i plus half their number, or neighbours")                          \
     X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 5, "of the frequencies, for longer sequences")                   \
@@ -194,6 +196,7 @@ enum {
     X(c->position != GF_POS_ROPE || c->rotary_dim > 0 || c->d_head % 2 == 0,                                           \
       "{d_head} is odd, rotary positions rotate pairs")                                                                \
     X(c->position != GF_POS_ROPE || c->rotary_dim % 2 == 0, "{rotary_dim} is odd, rotary positions rotate pairs")      \
+    X(c->rotary_kv_heads <= c->n_kv_heads, "{rotary_kv_heads} is more than {n_kv_heads}")                              \
     X(c->position != GF_POS_LEARNED || c->context_length <= 16777216,                                                  \
       "{context_length} is more than 16777216, the longest table of learned positions")                                \
     X(c->position == GF_POS_LEARNED || c->position_offset == 0, "{position_offset} needs learned positions")           \

@@ -70,14 +70,18 @@ static void project(const struct gf_pass *p, const struct gf_attn *w, const stru
     gf_head_norm_forward(c, &w->k_norm, k, ld, n, c->n_kv_heads);
 }
 
-/* Rotate the first rotary_dim components of each head of n rows by rows of a table. */
+/* Rotate the first rotary_dim components of the first heads of n rows by rows of a table. */
+static void rotate_heads(const struct gf_config *c, float *x, int32_t ld, const float *table, int32_t n,
+                         int32_t heads) {
+    const int32_t d = gf_rotary_dim(c), together = d == c->d_head ? heads : 1;
+    for (int32_t h = 0; h < heads; h += together) gf_rope(x + h * c->d_head, ld, table, n, together, d, c->rope_pairs);
+}
+
+/* Rotate rows of q | k: the first rotary_kv_heads of k, and the q that read them. */
 static void rotate_rows(const struct gf_config *c, float *qk, int32_t ld, const float *table, int32_t n) {
-    const int32_t heads = c->n_heads + c->n_kv_heads;
-    if (gf_rotary_dim(c) == c->d_head) {
-        gf_rope(qk, ld, table, n, heads, c->d_head, c->rope_pairs);
-        return;
-    }
-    for (int32_t h = 0; h < heads; h++) gf_rope(qk + h * c->d_head, ld, table, n, 1, gf_rotary_dim(c), c->rope_pairs);
+    const int32_t groups = gf_rotary_kv_heads(c);
+    rotate_heads(c, qk, ld, table, n, groups * (c->n_heads / c->n_kv_heads));
+    rotate_heads(c, qk + gf_q_width(c), ld, table, n, groups);
 }
 
 /* The training table's plane for the layer. */

@@ -71,6 +71,10 @@ static inline int32_t gf_widest_ffn(const struct gf_config *c) {
 
 /* Components of each head that rotate. */
 static inline int32_t gf_rotary_dim(const struct gf_config *c) { return c->rotary_dim > 0 ? c->rotary_dim : c->d_head; }
+/* kv heads that rotate, each with its queries. */
+static inline int32_t gf_rotary_kv_heads(const struct gf_config *c) {
+    return c->rotary_kv_heads > 0 ? c->rotary_kv_heads : c->n_kv_heads;
+}
 /* Width of the embedding, and whether it is projected to d_model. */
 static inline int32_t gf_embed_width(const struct gf_config *c) { return c->d_embed > 0 ? c->d_embed : c->d_model; }
 static inline int gf_embed_projected(const struct gf_config *c) { return c->d_embed > 0; }

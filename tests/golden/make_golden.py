@@ -249,6 +249,15 @@ class Run:
         else: y[..., :half], y[..., half:] = turned.real, turned.imag
         return y
 
+    def rope_heads(self, x, offset=0):
+        """The first rotary_kv_heads groups of x's heads, the others as they are; without this field all."""
+        some = self.c.get('rotary_kv_heads', 0)
+        if not some or self.fault == 'rope_every_head': return self.rope(x, offset)
+        first = x.shape[1] // self.c.n_kv_heads * some
+        if self.fault == 'rope_as_many_queries': first = some
+        if self.fault == 'rope_last_heads': return torch.cat([x[:, :-first], self.rope(x[:, -first:], offset)], 1)
+        return torch.cat([self.rope(x[:, :first], offset), x[:, first:]], 1)
+
     def sinusoids(self, n):
         d = self.c.d_model
         p = torch.zeros(n, d, dtype=F64)
@@ -295,7 +304,7 @@ class Run:
         if c.qk_norm and self.fault != 'no_qk_norm':
             q, k = self.head_norm(q, self.w[name + '.q_norm.weight']), self.head_norm(k, self.w[name + '.k_norm.weight'])
         if turn:
-            q, k = self.rope(q, 1 if self.fault == 'rope_offset' else 0), self.rope(k)
+            q, k = self.rope_heads(q, 1 if self.fault == 'rope_offset' else 0), self.rope_heads(k)
             q, k = self.see('attn.hook_rot_q', stack, layer, q), self.see('attn.hook_rot_k', stack, layer, k)
         return self.attend(q, k, v, self.allowed(n, n, causal, c.sliding_window, key_mask), name, 'attn.', stack, layer)
 
@@ -543,6 +552,9 @@ def main():
     # two layers of heads, and nothing else (Elhage et al. 2021)
     model('attention_only', 24, [dict(name='full', n=8, edits=1, decoys=['tie_other', 'position_offset'])], n_layers=2, d_model=16, n_heads=2,
           n_kv_heads=2, d_ff=0, ffn='none', norm='none', final_norm=0, position='learned', tie_word_embeddings=0)
+    # of three groups of two heads the last one does not rotate
+    model('rotary_kv_heads', 25, [dict(name='full', n=10, edits=1, decoys=['rope_every_head', 'rope_last_heads', 'rope_as_many_queries', 'rope_offset'])],
+          n_layers=1, n_heads=6, n_kv_heads=3, d_head=6, d_ff=20, rotary_kv_heads=2, rope_theta=100.0)
     # encoder-decoders
     pad = [1] * 6 + [0, 0, 0]
     two = dict(kind='encoder_decoder', n_encoder_layers=2)

@@ -19,6 +19,7 @@ const char *const golden_names[N_GOLDEN] = {"modern_untied_gqa",
                                             "classic_post_norm",
                                             "post_norm_bare",
                                             "attention_only",
+                                            "rotary_kv_heads",
                                             "encoder_decoder_2017",
                                             "encoder_decoder_modern",
                                             "encoder_decoder_learned",
@@ -62,7 +63,7 @@ struct gf_config test_config(uint64_t *state) {
     c.ffn = ANY(4), c.position = ANY(4), c.rope_pairs = ANY(2), c.rope_scaling = ANY(3);
     if (!ANY(6)) c.norm = GF_NO_NORM, c.norm_placement = GF_PRE_NORM, c.final_norm = 0;
     if (!ANY(6)) c.ffn = GF_NO_FFN, c.d_ff = 0;
-    c.d_head = 1 + ANY(13);
+    c.d_head = 1 + ANY(13), c.rotary_kv_heads = ANY(2);
     if (c.position == GF_POS_ROPE) c.d_head += c.d_head % 2;
     c.rope_factor = 2;
     c.bias_qkv = ANY(2), c.bias_attn_out = ANY(2), c.bias_ffn = ANY(2);

@@ -190,6 +190,7 @@ static void gradients_of_further_families_match_central_differences(void) {
     VARIANT("windows and frequencies of their own in one layer", c.n_layers = 2, c.sliding_window = 3,
             c.window_layers = flags(2, 1, 0), c.rope_local_theta = 30, c.rope_scaling = GF_ROPE_SCALING_LINEAR,
             c.rope_factor = 4);
+    VARIANT("heads without rotation", c.n_heads = 6, c.n_kv_heads = 3, c.rotary_kv_heads = 2);
     VARIANT("one layer without rotation", c.n_layers = 2, c.rope_layers = flags(2, 1, 0));
     VARIANT("yarn", c.rope_scaling = GF_ROPE_SCALING_YARN, c.rope_factor = 4, c.rope_original_context = 64,
             c.rope_attention_factor = 1.25);

@@ -92,6 +92,11 @@ export const CONCEPTS = {
     {},
     { qkv: [/rotated by position in 4 of 8 components\n/, /first 4 of the 8 components/] },
   ],
+  'heads without rotation': [
+    { n_kv_heads: 2, rotary_kv_heads: 1 },
+    {},
+    { qkv: [/rotated by position in 2 of 4 heads\n/, /heads after the first 2 do not depend on positions/] },
+  ],
   'layers without rotation': [
     { rope_layers: [true, false, true] },
     {},

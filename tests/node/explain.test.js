@@ -99,6 +99,7 @@ const models = [
   ['OLMo 2', { ...small, nKvHeads: 2, normPlacement: 'output', qkNorm: true, qkNormSpan: 'projection' }],
   ['Phi-2', { ...gpt2, position: 'rope', rotaryDim: 6, parallelResidual: true, sharedNorm: true, biasHead: true }],
   ['GPT-NeoX', { ...gpt2, position: 'rope', rotaryDim: 4, parallelResidual: true, useResidual: false }],
+  ['heads without rotation', { ...small, nKvHeads: 2, rotaryKvHeads: 1, rotaryDim: 4 }],
   ['GPT-J', { ...small, rotaryDim: 4, ropePairs: 'adjacent', parallelResidual: true, sharedNorm: true }],
   [
     'StableLM',

@@ -171,6 +171,7 @@ describe('a model of each other architecture, written and read again', () => {
 
 test('what GGUF cannot say is refused by the architecture and the field', async () => {
   for (const [fields, words] of [
+    [{ rotary_kv_heads: 1 }, /has rotary_kv_heads 2, the model has 1/],
     [{ ffn: 'reglu' }, /the nearest, \w+, has ffn "swiglu", the model has "reglu"/],
     [{ rope_scaling: 'dynamic', rope_factor: 2, rope_original_context: 16 }, /rope_scaling "none".*"dynamic"/],
     [{ norm_placement: 'post' }, /norm_placement|final_norm/],

@@ -23,27 +23,33 @@ async function withModel(config, check) {
   model.dispose();
 }
 
-for (const [pairs, rotary_dim] of /** @type {const} */ ([
-  ['half', 0],
-  ['adjacent', 4],
+for (const [pairs, rotary_dim, rotary_kv_heads] of /** @type {const} */ ([
+  ['half', 0, 0],
+  ['adjacent', 4, 0],
+  ['half', 0, 2],
 ]))
-  test(`pairs ${pairs} turn by the frequencies of Su et al. 2021 times the position`, () =>
-    withModel({ position: 'rope', rope_pairs: pairs, rotary_dim }, async (model, values) => {
-      const n = (rotary_dim || 8) / 2;
-      const names = ['blocks.0.attn.hook_q', 'blocks.0.attn.hook_rot_q'];
-      const of = await values(names);
-      const [q, rotated] = names.map((name) => of[name]);
-      const angles = anglesOf(q, rotated, 3, { half: pairs === 'half', pairs: n });
-      angles.forEach((angle, i) => near(angle, 3 * model.config.ropeTheta ** (-i / n)));
-      const { curves, dials } = await positionPicture(reading(model, values), 'turns', {
-        layer: 0,
-        position: 3,
-        head: 1,
-      });
-      assert.equal(dials.length, n);
-      assert.deepEqual([curves[0][0], curves[0].length], [1, 64]);
-      near(curves[0][5], angles.reduce((sum, _, i) => sum + Math.cos(5 * model.config.ropeTheta ** (-i / n)), 0) / n);
-    }));
+  test(`pairs ${pairs} turn by the frequencies of Su et al. 2021 times the position, of ${rotary_kv_heads || 'all'} heads`, () =>
+    withModel(
+      { position: 'rope', n_heads: rotary_kv_heads ? 4 : 2, d_head: 8, rope_pairs: pairs, rotary_dim, rotary_kv_heads },
+      async (model, values) => {
+        const n = (rotary_dim || 8) / 2;
+        const names = ['blocks.0.attn.hook_q', 'blocks.0.attn.hook_rot_q'];
+        const of = await values(names);
+        const [q, rotated] = names.map((name) => of[name]);
+        const angles = anglesOf(q, rotated, 3, { half: pairs === 'half', pairs: n, turning: 2 });
+        angles.forEach((angle, i) => near(angle, 3 * model.config.ropeTheta ** (-i / n)));
+        const { curves, dials } = await positionPicture(reading(model, values), 'turns', {
+          layer: 0,
+          position: 3,
+          head: 1,
+        });
+        assert.equal(dials.length, n);
+        const still = await positionPicture(reading(model, values), 'turns', { layer: 0, position: 3, head: 2 });
+        if (rotary_kv_heads) assert.equal(still, null);
+        assert.deepEqual([curves[0][0], curves[0].length], [1, 64]);
+        near(curves[0][5], angles.reduce((sum, _, i) => sum + Math.cos(5 * model.config.ropeTheta ** (-i / n)), 0) / n);
+      },
+    ));
 
 test('the bias of each head is its slope of Press et al. 2022 times the distance', () =>
   withModel({ position: 'alibi', n_heads: 4 }, async (model, values) => {

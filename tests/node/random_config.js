@@ -72,6 +72,7 @@ export const randomVariant = fc
       position_offset: fc.integer({ min: 0, max: 3 }),
       d_embed: fc.integer({ min: 1, max: 9 }),
       window_layers: fc.array(fc.boolean(), { maxLength: 3 }),
+      rotary_kv_heads: fc.constantFrom(0, 1),
       rope_layers: fc.array(fc.boolean(), { maxLength: 3 }),
       n_experts: fc.integer({ min: 0, max: 4 }),
       unused: fc.integer({ min: 0, max: 3 }),

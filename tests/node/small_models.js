@@ -87,6 +87,7 @@ export const DECODERS = {
     position: 'alibi',
     embed_norm: true,
   },
+  'heads without rotation': { rotary_kv_heads: 1, qk_norm: true },
   'layers without rotation, a window in the others': {
     rope_layers: [true, true, false],
     sliding_window: 5,

@@ -75,6 +75,12 @@ export const isSparse = (config, layer) => config.n_experts > 0 && layerFlag(con
 export const rotaryDim = (config) => config.rotary_dim || config.d_head;
 
 /**
+ * kv heads that are rotated, each with its queries: the first ones.
+ * @param {Pick<Config, 'rotary_kv_heads' | 'n_kv_heads'>} config
+ */
+export const rotaryKvHeads = (config) => config.rotary_kv_heads || config.n_kv_heads;
+
+/**
  * Width of the embedding.
  * @param {Pick<Config, 'd_embed' | 'd_model'>} config
  */

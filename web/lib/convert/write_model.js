@@ -2,7 +2,7 @@
 //
 // Which architecture that is, the reader decides: the metadata and names of each are written, read again by
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
-import { isSparse, layerFlag, rotaryDim, scoreScale, windowOf } from '../config/config.js';
+import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
 import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
 import { GELU_KEY, ggufModel } from '../gguf/gguf_model.js';
@@ -242,6 +242,7 @@ function effective(c) {
   if (!everySparse(c)) out.d_ff = c.d_ff;
   if (c.position !== 'rope') return out;
   Object.assign(out, { rope_theta: c.rope_theta, rope_scaling: c.rope_scaling, rotary_dim: rotaryDim(c) });
+  out.rotary_kv_heads = rotaryKvHeads(c);
   for (const field of SCALING[c.rope_scaling]) out[field] = c[/** @type {keyof Config} */ (field)];
   out.rope_layers = layers.map((l) => layerFlag(c.rope_layers, l));
   const isLocal =

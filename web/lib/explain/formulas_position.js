@@ -1,7 +1,7 @@
 // formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
 import { short, tableValue } from './terms.js';
 import { weight } from '../inspect/weight.js';
-import { rotaryDim, windowOf } from '../config/config.js';
+import { rotaryDim, rotaryKvHeads, windowOf } from '../config/config.js';
 
 /** @import { PassValues } from './pass_values.js' */
 /** @import { Term } from './explain.js' */
@@ -55,8 +55,14 @@ export function rotation(pass, which) {
     input: x[i],
     from: { at, position, head, index: i },
   });
-  if (index >= size)
-    return { how: 'sum', formula: `only the first ${size} dimensions rotate`, terms: [part(index, '', 1)] };
+  const groups = rotaryKvHeads(c);
+  const stays = (/** @type {string} */ others) => ({
+    how: /** @type {const} */ ('sum'),
+    formula: `only the first ${others} rotate`,
+    terms: [part(index, '', 1)],
+  });
+  if ((which === 'q' ? pass.kvHead : head) >= groups) return stays(`${groups} kv heads and their queries`);
+  if (index >= size) return stays(`${size} dimensions`);
   const half = size / 2;
   const [pair, isSecond, other] =
     c.rope_pairs === 'half'

@@ -2,7 +2,7 @@
 import { startTrace, readTrace } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
-import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../config/config.js';
+import { embedWidth, isGated, isRotated, rotaryDim, rotaryKvHeads, windowOf } from '../config/config.js';
 import { isExpert } from '../config/roster.js';
 import { typedIds } from './typed_ids.js';
 
@@ -183,6 +183,7 @@ function costs(c, layer, T, S, causal) {
   const { d_model: d, d_ff: inner, vocab_size: v, n_experts_used: used } = c;
   const heads = c.n_heads * c.d_head;
   const kv = c.n_kv_heads * c.d_head;
+  const rotated = (rotaryKvHeads(c) / c.n_kv_heads) * (c.n_heads + c.n_kv_heads);
   const wide = isGated(c) ? 2 * inner : inner;
   const gates = c.n_experts + Number(c.d_shared_expert > 0);
   const stream = [T, d];
@@ -198,7 +199,7 @@ function costs(c, layer, T, S, causal) {
       [T, heads + 2 * kv],
       linear(T, d, heads + 2 * kv, c.bias_qkv) + when(c.qk_norm, 4 * T * (heads + kv)),
     ],
-    'attn.rope': [qk, qk, when(layer >= 0 && isRotated(c, layer), 3 * T * qk[1] * rotaryDim(c))],
+    'attn.rope': [qk, qk, when(layer >= 0 && isRotated(c, layer), 3 * T * rotated * rotaryDim(c))],
     'attn.attend': [q, q, 4 * heads * attentionPairs(c, layer, T, causal)],
     'attn.o': [[T, heads], stream, linear(T, heads, d, c.bias_attn_out)],
     'attn.residual': [stream, stream, added],

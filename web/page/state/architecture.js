@@ -31,6 +31,9 @@ export const rotatesAnywhere = (c) =>
 /** Components of each head that are rotated. @param {Config} c */
 export const rotaryDim = (c) => c.rotaryDim || c.dHead;
 
+/** Heads whose queries are rotated, the first ones. @param {Config} c */
+export const rotaryHeads = (c) => (c.rotaryKvHeads || c.nKvHeads) * (c.nHeads / c.nKvHeads);
+
 /** Base of the rotary frequencies of the layer. @param {Config} c @param {number} layer */
 export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, layer) ? c.ropeLocalTheta : c.ropeTheta);
 

@@ -9,6 +9,7 @@ import {
   hasNorms,
   isGated,
   rotaryDim,
+  rotaryHeads,
   rotatesAnywhere,
 } from '../state/architecture.js';
 import { FFN_NAMES, NORM_NAMES } from './ffn.js';
@@ -74,6 +75,7 @@ export const FURTHER = {
   normExpertWeights: { name: say`their weights add to 1`, when: mixed },
   windowLayers: { name: say`layers with it`, list: 'flags', when: (c) => c.slidingWindow > 0 },
   rotaryDim: { name: say`rotated, 0: all`, when: rotary },
+  rotaryKvHeads: { name: say`rotated kv heads, 0: all`, when: rotary },
   ropeLayers: { name: say`layers that rotate`, list: 'flags', when: rotary },
   finalNormKind: { name: say`final norm is`, when: (c) => c.finalNorm },
   qkNormKind: { name: say`q, k norm`, when: normed },
@@ -184,7 +186,7 @@ export const FLOW = {
     [
       c.nHeads === 1 ? say`Attention, 1 head` : say`Attention, ${c.nHeads} heads`,
       c.nKvHeads === c.nHeads ? '' : say`${c.nKvHeads} kv`,
-      rotatesAnywhere(c) ? say`${rotaryDim(c) < c.dHead ? say`partly ` : ''}rotary` : '',
+      rotatesAnywhere(c) ? say`${rotaryDim(c) < c.dHead || rotaryHeads(c) < c.nHeads ? say`partly ` : ''}rotary` : '',
       hasAlibi(c) ? say`ALiBi` : '',
       hasDistanceBias(c) ? say`bias of distances` : '',
       c.slidingWindow ? say`window ${int(c.slidingWindow)}${c.windowLayers?.length ? say` in some layers` : ''}` : '',

@@ -8,6 +8,7 @@ import {
   isGated,
   normsOutput,
   rotaryDim,
+  rotaryHeads,
   rotates,
   ropeTheta,
   scoreScale,
@@ -47,7 +48,8 @@ function embed(c) {
 function rotationOf(c, layer) {
   if (!rotates(c, layer)) return '';
   const part = rotaryDim(c) === c.dHead ? '' : say` in ${rotaryDim(c)} of ${c.dHead} components`;
-  return say`q, k rotated by position${part}${c.ropeLocalTheta > 0 ? say`, base ${int(ropeTheta(c, layer))}` : ''}`;
+  const heads = rotaryHeads(c) === c.nHeads ? '' : say` in ${rotaryHeads(c)} of ${c.nHeads} heads`;
+  return say`q, k rotated by position${part + heads}${c.ropeLocalTheta > 0 ? say`, base ${int(ropeTheta(c, layer))}` : ''}`;
 }
 
 const qkv = (c, layer) =>

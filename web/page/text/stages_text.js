@@ -9,6 +9,7 @@ import {
   normsOutput,
   positionKind,
   rotaryDim,
+  rotaryHeads,
   rotates,
   rotatesAnywhere,
   windowOf,
@@ -111,6 +112,9 @@ export const STAGES = {
     rotates(c, layer) &&
       rotaryDim(c) < c.dHead &&
       say`The position rotates the first ${rotaryDim(c)} of the ${c.dHead} components of q and k.`,
+    rotates(c, layer) &&
+      rotaryHeads(c) < c.nHeads &&
+      say`The scores of the heads after the first ${rotaryHeads(c)} do not depend on positions: their q and k are not rotated.`,
     rotatesAnywhere(c) &&
       !rotates(c, layer) &&
       say`This layer does not rotate q and k: its scores do not depend on positions.`,

@@ -106,7 +106,7 @@ function attention(/** @type {any} */ c, /** @type {any} */ other) {
   const angle = (/** @type {any} */ m) => (m.position === 'rope' ? m.ropeTheta : null);
   return [
     ...['nHeads', 'nKvHeads', 'dHead', 'biasQkv', 'biasAttnOut', 'qkNorm', 'slidingWindow', 'windowLayers', 'causal'],
-    ...['scoreScale', 'scoreSoftcap', 'clipQkv', 'rotaryDim', 'ropeLayers', 'relativeBuckets'],
+    ...['scoreScale', 'scoreSoftcap', 'clipQkv', 'rotaryDim', 'rotaryKvHeads', 'ropeLayers', 'relativeBuckets'],
     ...(angle(c) === angle(other) && place(c) === place(other) ? [] : ['position', 'ropeTheta']),
   ];
 }

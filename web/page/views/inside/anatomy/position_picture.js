@@ -6,6 +6,7 @@ import {
   hasDistanceBias,
   hasTwoStacks,
   rotaryDim,
+  rotaryHeads,
   rotates,
 } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
@@ -67,19 +68,20 @@ async function tablePicture({ model: { config: c }, forward }, position) {
 }
 
 /**
- * Angles of the pairs at a position, from queries before and after the rotation, all heads together.
+ * Angles of the pairs at a position, from queries before and after the rotation, all heads that rotate together.
  * @param {Tensor} q  [position, head, d_head]
  * @param {Tensor} rotated
  * @param {number} position
- * @param {{half: boolean, pairs: number}} how  half: pair i is i and i + pairs, otherwise neighbours
+ * @param {{half: boolean, pairs: number, turning: number}} how  half: pair i is i and i + pairs, otherwise neighbours;
+ *   turning: heads that rotate, the first ones
  */
-export function anglesOf(q, rotated, position, { half, pairs }) {
+export function anglesOf(q, rotated, position, { half, pairs, turning }) {
   const [, heads, d] = q.shape;
   return Array.from({ length: pairs }, (_, i) => {
     const [a, b] = half ? [i, i + pairs] : [2 * i, 2 * i + 1];
     let cosine = 0,
       sine = 0;
-    for (let h = 0; h < heads; h++) {
+    for (let h = 0; h < turning; h++) {
       const at = (position * heads + h) * d;
       const [x, y, u, v] = [q.data[at + a], q.data[at + b], rotated.data[at + a], rotated.data[at + b]];
       cosine += x * u + y * v;
@@ -99,9 +101,10 @@ export function anglesOf(q, rotated, position, { half, pairs }) {
 function turnsPicture({ q, rotated }, c, { position, head }) {
   const pairs = rotaryDim(c) / 2,
     half = c.ropePairs === 'half',
+    how = { half, pairs, turning: rotaryHeads(c) },
     [, heads, d] = q.shape;
-  const speeds = q.shape[0] > 1 ? anglesOf(q, rotated, 1, { half, pairs }) : [];
-  const angles = anglesOf(q, rotated, position, { half, pairs });
+  const speeds = q.shape[0] > 1 ? anglesOf(q, rotated, 1, how) : [];
+  const angles = anglesOf(q, rotated, position, how);
   const count = Math.min(DIALS, pairs);
   const dials = Array.from({ length: count }, (_, k) => {
     const i = Math.floor((k * pairs) / count),
@@ -137,10 +140,11 @@ export function biasesOf(scores, scaled, query) {
  * @param {Reading} from
  * @param {PositionPicture['kind']} kind
  * @param {{ layer: number, position: number, head: number }} at
- * @returns {Promise<PositionPicture | null>}  null: the values are not there
+ * @returns {Promise<PositionPicture | null>}  null: the values are not there, or the head does not rotate
  */
 export async function positionPicture(from, kind, at) {
   const { config: c } = from.model;
+  if (kind === 'turns' && at.head >= rotaryHeads(c)) return null;
   if (kind === 'table') return tablePicture(from, at.position);
   const block = `${blockPoint(c, at.layer)}.attn.hook_`;
   const names = (kind === 'turns' ? ['q', 'rot_q'] : ['attn_scores', 'attn_scores_scaled']).map((n) => block + n);
