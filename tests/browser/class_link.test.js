@@ -4,7 +4,7 @@ import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { top } from './expected.js';
-import { openView, written } from './page_parts.js';
+import { accessible, openView, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -86,5 +86,46 @@ pageTest(
     await dialog.getByText('Copied').waitFor();
     const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
     assert.equal(new URLSearchParams(link.hash.slice(1)).get('written'), '2');
+  },
+);
+
+pageTest(
+  'a worksheet of textbook questions is made, opened by its link, answered with hints and a check, and printed alone',
+  `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}`,
+  async ({ page }) => {
+    await openView(page, 'learn');
+    await page.locator('.contents').getByRole('button', { name: 'Link for a class' }).press('Enter');
+    const dialog = page.locator('dialog.class-link');
+    await dialog.getByText('Questions of the textbook', { exact: true }).click();
+    for (const title of ['Heads', 'Mixing']) await dialog.getByLabel(title, { exact: true }).check();
+    await dialog.getByRole('button', { name: 'Copy the link' }).press('Enter');
+    await dialog.getByText('Copied').waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    await page.goto('about:blank');
+    await page.goto(link);
+    const [heads, mixing] = [0, 1].map((i) => page.locator('.worksheet li').nth(i));
+    await heads.getByRole('button', { name: 'Hint' }).click();
+    await heads.getByText('It is called d_head').waitFor();
+    for (const [answer, verdict] of [
+      ['7', /^Not yet/],
+      [String(model.config.dHead), /^Right/],
+    ]) {
+      await heads.getByLabel('your answer').fill(answer);
+      await heads.getByLabel('your answer').press('Enter');
+      await heads.locator('.verdict').filter({ hasText: verdict }).waitFor();
+    }
+    await says(page, '.worksheet summary', /1 of 2 questions answered/);
+    await accessible(page, 'worksheet', '.assignment');
+    await mixing.getByRole('button', { name: 'Textbook: Mixing' }).click();
+    await says(page, '#h-textbook', /^Mixing$/);
+    await page.evaluate(() => {
+      window.print = () => (document.title = 'printed');
+    });
+    await page.getByRole('button', { name: 'Print the worksheet' }).click();
+    await page.waitForFunction(() => document.title === 'printed');
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await page.locator('.card:visible').count(), 1);
+    assert.match(await page.locator('body').innerText(), new RegExp(`${PROMPT}.*Question.*Question`, 's'));
+    assert.doesNotMatch(await page.locator('body').innerText(), /Check|Hint|Right/);
   },
 );

@@ -60,6 +60,7 @@ function stateOf(q, hash) {
       ...(/^[a-z]+$/.test(present) && { present }),
       assignment: {
         question: (q.get('ask') ?? '').slice(0, 500),
+        questions: (q.get('quiz') ?? '').split(',').filter((page) => /^[a-z]+$/.test(page)),
         concealed: (q.get('hide') ?? '').split(',').filter((name) => CONCEALABLE.includes(name)),
       },
     },
@@ -159,6 +160,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (id === 'labs' && labSize === 'short') q.set('size', labSize);
   if (id === 'experiment' && preset) q.set('preset', preset);
   if (assignment.question) q.set('ask', assignment.question);
+  if (assignment.questions.length) q.set('quiz', assignment.questions.join(','));
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
   if (model?.address) q.set('model', model.address);
   else if (model?.made) q.set('made', JSON.stringify({ ...model.made.config, seed: model.made.seed }));

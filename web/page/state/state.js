@@ -46,8 +46,9 @@ const view = () => ({
   choosing: false, // the dialog of models is open
   language, // of the page
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
-  /** Of a link for a class: what is asked, and panels that are hidden until the visitor asks for them. */
-  assignment: { question: '', concealed: /** @type {string[]} */ ([]) },
+  /** Of a link for a class: what is asked, pages of the textbook whose questions are, and panels that are hidden until the
+   * visitor asks for them. */
+  assignment: { question: '', questions: /** @type {string[]} */ ([]), concealed: /** @type {string[]} */ ([]) },
   fonts: false, // the page's own are applied
   error: '', // one sentence, '' when all is well
   /** What a visitor has to know, '' when nothing; the address of a model that may be loaded, or ''. */

@@ -20,6 +20,7 @@ export const PAGES_IN = [
     ],
     task: { words: say`Put a long or invented word into the prompt and look at its tokens.`, done: otherPrompt },
     question: () => say`Into how many tokens is “Strawberries grow slowly” cut?`,
+    hint: say`Type the sentence as the prompt and count its pieces.`,
   },
   {
     id: 'embedding',
@@ -39,6 +40,7 @@ export const PAGES_IN = [
     task: { words: say`Choose another token: its strip is another row.`, done: otherToken },
     question: (c) =>
       say`The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters are that?`,
+    hint: say`Rows times numbers in a row.`,
   },
   {
     id: 'position',
@@ -47,6 +49,7 @@ export const PAGES_IN = [
     paragraphs: (c, s) => [POSITION[positionKind(c)], order(c, s.attention.head.layer)].filter(Boolean),
     task: { words: say`Choose a token at another position and compare.`, done: otherToken },
     question: () => say`A word stands twice in a text. Do both get the same row of the embedding table, yes or no?`,
+    hint: say`What picks the row: the token, or where it stands?`,
   },
   {
     id: 'qkv',
@@ -60,6 +63,7 @@ export const PAGES_IN = [
     ],
     task: { words: say`Choose another head: it has matrices of its own.`, done: otherHead },
     question: () => say`How many queries does one token have in one layer?`,
+    hint: say`Each head makes one.`,
   },
   {
     id: 'heads',
@@ -72,6 +76,7 @@ export const PAGES_IN = [
     ],
     task: { words: say`Choose a head of another layer.`, done: otherLayer },
     question: () => say`How many numbers has the query of one head?`,
+    hint: say`It is called d_head: look among the sizes of the model.`,
   },
   {
     id: 'scores',
@@ -85,6 +90,7 @@ export const PAGES_IN = [
       done: (now) => now.attention.stage === 'scaled',
     },
     question: () => say`By which number are the products divided in this model? (two decimals)`,
+    hint: say`It is the root of the numbers in a key, where the model divides at all.`,
   },
   {
     id: 'mask',
@@ -103,6 +109,7 @@ export const PAGES_IN = [
     },
     task: { words: say`Select a cell of the picture.`, done: changed((s) => s.attention.key) },
     question: () => say`How many pairs of a query and a key are left in a text of 4 tokens?`,
+    hint: say`The first token sees one key, the second two: add them up.`,
   },
   {
     id: 'softmax',
@@ -117,6 +124,7 @@ export const PAGES_IN = [
     ],
     task: { words: say`Choose another token and read its row.`, done: otherToken },
     question: () => say`Which token gets the largest weight in the chosen head, for the chosen token?`,
+    hint: say`It has the longest bar beside the picture of the head.`,
   },
   {
     id: 'mix',
@@ -127,6 +135,7 @@ export const PAGES_IN = [
     ],
     task: { words: say`Choose another head and follow its ribbons.`, done: otherHead },
     question: () => say`A head gives one token the weight 1. Its output is that token’s query, key or value?`,
+    hint: say`What is multiplied by the weights and added up?`,
   },
   {
     id: 'cross',
@@ -138,5 +147,6 @@ export const PAGES_IN = [
     ],
     task: { words: say`Choose another token and see where it looked while it was written.`, done: otherToken },
     question: () => say`How many attentions does one decoder block have?`,
+    hint: say`One text is its own, the other is the source.`,
   },
 ];

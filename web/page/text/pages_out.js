@@ -37,6 +37,7 @@ export const PAGES_OUT = [
       hasTwoStacks(c)
         ? say`How many times is something added to the stream of a token in all decoder blocks together?`
         : say`How many times is something added to the stream of a token in all blocks together?`,
+    hint: say`Count what one block adds, then the blocks.`,
   },
   {
     id: 'norm',
@@ -47,6 +48,7 @@ export const PAGES_OUT = [
     task: { words: say`Step to another layer: it has a norm of its own.`, done: otherLayer },
     question: (c) =>
       say`${NORM_NAMES[c.norm]} of the vector (3, 4), its gain being 1: what is the first number? (two decimals)`,
+    hint: say`RMSNorm divides by the root of the mean of the squares; LayerNorm subtracts the mean first.`,
   },
   {
     id: 'ffn',
@@ -58,6 +60,7 @@ export const PAGES_OUT = [
     ],
     task: { words: say`Choose another token: other units are active.`, done: otherToken },
     question: () => say`What share of all parameters do the feed-forward networks have, in per cent?`,
+    hint: say`The table under Count has a column of shares.`,
   },
   {
     id: 'logits',
@@ -76,6 +79,7 @@ export const PAGES_OUT = [
     ],
     task: { words: say`Choose a token of the text and look at what could have followed it.`, done: otherToken },
     question: () => say`One logit is larger than another by 2.303. How many times as probable is its token?`,
+    hint: say`Softmax raises e to each logit: the difference is what counts.`,
   },
   {
     id: 'sampling',
@@ -91,6 +95,7 @@ export const PAGES_OUT = [
       done: changed((s) => s.sampler.temperature),
     },
     question: () => say`With top-k = 1, what is the probability of the token that is drawn, in per cent?`,
+    hint: say`How many tokens are left to draw from?`,
   },
   {
     id: 'cache',
@@ -107,6 +112,7 @@ export const PAGES_OUT = [
     ],
     task: { words: say`Write one more token (Step) and look at the map again.`, done: longer },
     question: () => say`For how many tokens are keys and values computed when one token is added to a text of 100?`,
+    hint: say`What has been read does not change.`,
   },
   {
     id: 'parameters',
@@ -119,6 +125,7 @@ export const PAGES_OUT = [
     task: { words: say`Load another model and compare the shares.`, done: otherModel },
     question: () =>
       say`How many parameters have the four matrices of one attention (W_q, W_k, W_v, W_o) in one layer, without biases?`,
+    hint: say`A matrix has d_model rows for each number that the heads together make of it.`,
   },
   {
     id: 'cost',
@@ -130,6 +137,7 @@ export const PAGES_OUT = [
     ],
     task: { words: say`Write one more token (Step) and read its time.`, done: longer },
     question: () => say`How many floating-point operations does one weight of a matrix take part in for one token?`,
+    hint: say`It is multiplied, and the product is added.`,
   },
   {
     id: 'training',
@@ -143,6 +151,7 @@ export const PAGES_OUT = [
     task: { words: say`Train a small model on your own text, and use it.`, done: otherModel },
     question: (c) =>
       say`Before training all ${int(c.vocabSize)} tokens are about equally likely. What is the loss then? (two decimals)`,
+    hint: say`Each token then has the probability 1 in as many: minus its natural logarithm.`,
   },
   {
     id: 'induction',
@@ -158,6 +167,7 @@ export const PAGES_OUT = [
       done: otherPrompt,
     },
     question: () => say`The text is A B C A. Which letter does an induction head predict?`,
+    hint: say`What followed the first A?`,
   },
   {
     id: 'edits',
@@ -170,5 +180,6 @@ export const PAGES_OUT = [
     ],
     task: { words: say`Switch off one head, or one feed-forward network.`, done: switched },
     question: () => say`With every head switched off, on how many tokens of a text does a prediction depend?`,
+    hint: say`Feed-forward networks see one token at a time.`,
   },
 ];

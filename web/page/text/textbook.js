@@ -16,6 +16,7 @@ import { say } from '../state/language.js';
  * @property {(c: any, s: State) => string[]} paragraphs  c: the configuration
  * @property {{ words: string, done: (now: State, before: State) => boolean }} task  before: as the page was opened
  * @property {(c: any) => string} question  answered by views/learn/questions.js under the same id
+ * @property {string} hint
  */
 
 /** @type {Page[]} */
@@ -33,6 +34,7 @@ export const TEXTBOOK_WORDS = {
   question: say`Question.`,
   answer: say`your answer`,
   check: say`Check`,
+  hint: say`Hint`,
   right: (answer) => say`Right: ${answer}.`,
   wrong: say`Not yet. Look again, or try another answer.`,
   unknown: say`The question needs a text: write one first.`,
