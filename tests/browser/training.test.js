@@ -225,6 +225,49 @@ pageTest(
   },
 );
 
+pageTest(
+  'an adapter of the loaded model is trained, switched on and off, saved, and opened again',
+  TRAIN,
+  async ({ page }, t) => {
+    await settings(page);
+    await page.locator('#train-objective').selectOption('adapter');
+    await page.locator('#train-rank').selectOption('4');
+    await page.locator('#train-modules').selectOption('all');
+    await page.locator('#train-steps').fill('30');
+    await button(page, 'Teach it this text').press('Enter');
+    await trained(page, /^Done, 30 steps/);
+    const look = async (/** @type {'on' | 'off'} */ wanted, /** @type {number} */ n) => {
+      await button(page, `Switch the adapter ${wanted}`).press('Enter');
+      await counts(page, '.samples li', n);
+      const said = await page.locator('.samples .num').last().textContent();
+      assert.match(said, new RegExp(`^${wanted} in [\\d.]+ ms$`));
+      assert.equal(/with an adapter/.test(await page.locator('.pill').first().textContent()), wanted === 'on');
+      t.diagnostic(said);
+      return page.locator('.samples .story').last().textContent();
+    };
+    const [on, off] = [await look('on', 1), await look('off', 2)];
+    assert.notEqual(on, off);
+    const downloads = [];
+    page.on('download', (download) => downloads.push(download));
+    await button(page, 'Save the adapter').press('Enter');
+    await shows(page, async () => downloads.length, 2);
+    const files = await Promise.all(
+      downloads.map(async (d) => ({ name: d.suggestedFilename(), path: await d.path() })),
+    );
+    const named = (/** @type {string} */ name) => readFileSync(files.find((file) => file.name === name).path);
+    const model = await load('weights/stories-1m-q4_0.gguf');
+    const options = { maxTokens: 48, temperature: 0 };
+    assert.equal(off, `Two${(await model.complete('Two', options)).text}`);
+    const adapter = { config: named('adapter_config.json'), weights: named('adapter_model.safetensors') };
+    await model.setAdapter(await model.addAdapter(adapter));
+    assert.equal(on, `Two${(await model.complete('Two', options)).text}`);
+    model.dispose();
+    const buffers = files.map(({ name }) => ({ name, mimeType: 'application/octet-stream', buffer: named(name) }));
+    await page.locator('#adapter-files').setInputFiles(buffers);
+    assert.equal(await look('on', 3), on);
+  },
+);
+
 pageTest('an encoder learns masked tokens, and its samples are blanks that it fills', TRAIN, async ({ page }) => {
   await train(page, { steps: 10, every: 10, objective: 'masked' });
   await trained(page, /^Done, 10 steps/);

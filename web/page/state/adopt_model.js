@@ -89,6 +89,7 @@ const described = (api, about) => ({
 const began = (api, about, opens, head) => ({
   run: {
     model: described(api, about),
+    adapter: null,
     memory: api.memory,
     status: 'ready',
     stopReason: '',

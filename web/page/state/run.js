@@ -3,6 +3,7 @@
 // A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
 // the runtime that all of them share.
 import { estimate } from 'glassformer';
+import { setAdapter } from './adapter.js';
 import { branch, fillIn, keepRun, restore, takeUp } from './branching.js';
 import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
 import { explain, trace, values, wantLogits, wantSampled } from './inquiry.js';
@@ -18,7 +19,7 @@ import { greet, run, setSampler, step, stop } from './writing.js';
 /** @typedef {import('./runtime.js').Runtime} Runtime */
 
 const CALLS = {
-  ...{ loadModel, stopLoading, takeOffer, make },
+  ...{ loadModel, stopLoading, takeOffer, make, setAdapter },
   ...{ setPrompt, setSource, rewind, branch, fillIn, takeUp, restore, keepRun },
   ...{ run, greet, step, stop, setSampler },
   ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },

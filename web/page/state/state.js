@@ -99,6 +99,7 @@ const attention = () => ({
 const run = () => ({
   status: /** @type {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} */ ('empty'),
   model: /** @type {LoadedModel | null} */ (null),
+  adapter: /** @type {import('./adapter.js').Adapter | null} */ (null), // in use beside the model's weights
   /** @type {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
    *   secondsLeft?: number | null } | null} */
   progress: null,

@@ -78,8 +78,9 @@ function mainType(rows) {
   return type.toUpperCase();
 }
 
-/** @param {LoadedModel} model */
-export const modelSaid = ({ name, parameters: { total } }) => say`${name} · ${int(total)} parameters`;
+/** @param {LoadedModel} model @param {boolean} adapted */
+export const modelSaid = ({ name, parameters: { total } }, adapted) =>
+  adapted ? say`${name} with an adapter · ${int(total)} parameters` : say`${name} · ${int(total)} parameters`;
 
 /** @param {LoadedModel} model */
 export const shapeSaid = ({ config: c, parameters: { rows, total, active }, fileBytes }) =>

@@ -43,6 +43,14 @@ export const TRAIN = {
   /** FLOPs of a forward and a backward pass: three times those of the forward one. */
   cost: (parameters, flops) =>
     say`${int(parameters)} parameters, about ${si(3 * flops, say`FLOP`)} for each training token`,
+  adapted: (name, on) =>
+    on
+      ? say`${name} reads and writes with the adapter now, in every view.`
+      : say`The weights of ${name} stay as they are; an adapter adds the product of two thin matrices to some of them (LoRA).`,
+  switch: (on) => (on ? say`Switch the adapter off` : say`Switch the adapter on`),
+  switched: (on, ms) => (on ? say`on in ${figures(ms)} ms` : say`off in ${figures(ms)} ms`),
+  save: say`Save the adapter`,
+  open: say`Open an adapter`,
   named: (steps) => say`trained here, ${steps} steps`,
 };
 
@@ -54,6 +62,9 @@ export const SETTINGS = {
   vocab_size: say`vocabulary`,
   context_length: say`context`,
 };
+export const LORA = { rank: say`rank`, alpha: say`alpha` };
+/** @type {Record<import('../views/train/setup.js').Values['modules'], string>} */
+export const MODULES = { some: say`queries and values`, all: say`all linear layers` };
 export const NUMBERS = { steps: say`steps`, every: say`sample every`, seed: say`seed` };
 /** @type {Record<import('../views/train/setup.js').Block, string>} */
 export const BLOCKS = {
@@ -66,6 +77,7 @@ export const BLOCKS = {
 export const OBJECTIVES = {
   next: say`the next token (decoder)`,
   masked: say`masked tokens, 15 % of the text (encoder)`,
+  adapter: say`the next token, as an adapter of the model above (LoRA)`,
   pairs: say`a target for each source: lines of source, tab, target (encoder-decoder)`,
 };
 

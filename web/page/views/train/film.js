@@ -77,3 +77,15 @@ export function grown(first, last) {
   );
   return /** @type {{ layer: number, head: number, habit: number, from: number, to: number } | null} */ (best);
 }
+
+const LOOKS = 40; // samples, and pictures of the film, at most
+
+/** Without the look that has the nearest neighbours, the older of equals, where there are too many: what stays is spread
+ * evenly over the steps. First and newest stay. @template {{ step: number }} T @param {T[]} looks oldest first */
+export function thinned(looks) {
+  if (looks.length <= LOOKS) return looks;
+  const gap = (/** @type {number} */ i) => looks[i + 1].step - looks[i - 1].step;
+  let gone = 1;
+  for (let i = 2; i + 1 < looks.length; i++) if (gap(i) < gap(gone)) gone = i;
+  return looks.filter((_, i) => i !== gone);
+}

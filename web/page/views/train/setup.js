@@ -1,11 +1,12 @@
 // setup.js - what can be set of a training run: the model's architecture and the options of training
 
 /** @typedef {'modern' | 'classical' | 'original'} Block */
-/** What is predicted. @typedef {'next' | 'masked' | 'pairs'} Objective */
+/** What is predicted; adapter: the next token, by the loaded model. @typedef {'next' | 'masked' | 'pairs' | 'adapter'} Objective */
 /**
  * Values of the form's fields, by their keys.
  * @typedef {{ objective: Objective, block: Block, n_layers: number, n_heads: number, d_model: number, vocab_size: number,
- *   context_length: number, steps: number | null, every: number | null, seed: number | null }} Values
+ *   context_length: number, steps: number | null, every: number | null, seed: number | null,
+ *   rank: number, alpha: number, modules: 'some' | 'all' }} Values  the last three: of an adapter
  */
 
 export const SECONDS = 20; // of training, unless a number of steps is set
@@ -30,12 +31,13 @@ const BLOCKS = {
 
 /** Stacks by objective. @type {Record<Objective, (layers: number) => Record<string, any>>} */
 const KINDS = {
+  adapter: () => ({}),
   next: () => ({ kind: 'decoder' }),
   masked: () => ({ kind: 'encoder', mlm_head: true }),
   pairs: (n_encoder_layers) => ({ kind: 'encoder_decoder', n_encoder_layers }),
 };
 /** Targets of each token of a batch. @type {Record<Objective, number>} */
-const TARGETS = { next: 1, masked: 0.15, pairs: 1 };
+const TARGETS = { next: 1, masked: 0.15, pairs: 1, adapter: 1 };
 
 /** @type {Record<string, Partial<Values>>} */
 export const PRESETS = {
@@ -58,6 +60,8 @@ export const CHOICES = {
   d_model: [32, 64, 96, 128],
   vocab_size: [BYTES, 384, 512, 1024],
   context_length: [32, 64, 128, 256],
+  rank: [1, 2, 4, 8, 16, 32],
+  alpha: [1, 2, 4, 8, 16, 32, 64],
 };
 /** Least and most of a number. @type {Record<'steps' | 'every' | 'seed', [number, number]>} */
 export const RANGES = { steps: [1, 100_000], every: [1, 100_000], seed: [0, 4294967295] };
@@ -66,6 +70,7 @@ export const RANGES = { steps: [1, 100_000], every: [1, 100_000], seed: [0, 4294
 export const FIRST = {
   ...{ objective: 'next', block: 'modern', n_layers: 2, n_heads: 4, d_model: 64 },
   ...{ vocab_size: 384, context_length: 64, steps: null, every: null, seed: 1 },
+  ...{ rank: 8, alpha: 16, modules: 'some' },
 };
 
 /** @param {'steps' | 'every' | 'seed'} key @param {number | null} value */
@@ -77,7 +82,8 @@ function within(key, value) {
 /** @param {Values} values */
 export function setupOf(values) {
   const { objective, block, n_layers, n_heads, d_model, vocab_size, context_length } = values;
-  const steps = within('steps', values.steps);
+  const steps = within('steps', values.steps),
+    { rank, alpha, modules } = values;
   return {
     config: {
       ...{ ...KINDS[objective](n_layers), d_model, n_layers, n_heads, context_length, tie_word_embeddings: true },
@@ -86,7 +92,9 @@ export function setupOf(values) {
     objective,
     /** Of the library's `train`, without `steps`. */
     options: {
-      vocabSize: vocab_size,
+      ...(objective === 'adapter'
+        ? { lora: { rank, alpha, ...(modules === 'all' && { modules: 'all-linear' }) } }
+        : { vocabSize: vocab_size }),
       batchTokens: Math.max(BATCH, context_length),
       dropout: DROPOUT,
       seed: within('seed', values.seed) ?? 1,

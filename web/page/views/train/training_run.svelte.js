@@ -5,7 +5,7 @@ import { train } from 'glassformer';
 import { TRAIN } from '../../text/train.js';
 import { RHYMES } from './rhymes.js';
 import { FIRST, setupOf, stepsFor } from './setup.js';
-import { frameOf } from './film.js';
+import { frameOf, thinned } from './film.js';
 import { unigramLoss } from './losses.js';
 import { messageOf } from '../../state/error_message.js';
 
@@ -14,7 +14,6 @@ const SENTENCE = 32; // tokens of the film, at most
 const SAMPLE = 64; // tokens of a sample
 const COUNTED = 20_000; // characters whose tokens are counted
 const TIMED = 12; // steps by which the speed is measured
-const LOOKS = 40; // samples, and pictures of the film, at most
 const SEPARATOR = '<|endoftext|>';
 
 /** Each paragraph is learnt by itself. */
@@ -24,6 +23,7 @@ const stories = (/** @type {string} */ text) =>
     .split(/\n\s*\n/)
     .join(`\n${SEPARATOR}\n`);
 export const paragraphs = (/** @type {string} */ text) => stories(text).split(SEPARATOR).length;
+export const fileOf = (/** @type {{ name: string, bytes: BlobPart }} */ { name, bytes }) => new File([bytes], name);
 export const firstWord = (/** @type {string} */ text) => /\S+/.exec(text)?.[0] ?? '';
 
 export class TrainingRun {
@@ -36,15 +36,17 @@ export class TrainingRun {
   total = $state(400); // steps of the run
   unigram = $state(0); // nats a token of token frequencies only, 0: not counted yet
   /** Of the current run: what it was begun with. */
-  asked = $state.raw({ ...setupOf(FIRST), prompt: '', material: '' });
+  asked = $state.raw({ ...setupOf(FIRST), prompt: '', material: '', api: /** @type {any} */ (null) });
   /** Tokens of the film's sentence. @type {{ id: number, text: string }[]} */
   sentence = $state.raw([]);
   /** @type {import('./film.js').Frame[]} */
   frames = $state.raw([]);
-  /** @type {{ step: number, prompt: string, text: string }[]} */
+  /** Name: instead of the step. @type {{ step: number, name?: string, prompt: string, text: string }[]} */
   samples = $state.raw([]);
   /** Of the library; alive until the next one begins. @type {any} */
   training = null;
+  /** The newest that was trained or opened. @type {import('../../state/adapter.js').Adapter | null} */
+  adapter = $state.raw(null);
   #steps = /** @type {any[]} */ ([]);
   #drawn = $state(0); // grows once a frame while steps come
   #planned = false;
@@ -83,12 +85,13 @@ export class TrainingRun {
     this.alarm = words && `${words}${/[.!?]$/.test(words) ? '' : '.'}`;
   }
 
-  async start() {
+  /** @param {any} [api]  the loaded model, for which an adapter is trained */
+  async start(api) {
     if (this.busy) return;
     const { signal } = (this.#stopping = new AbortController());
     const setup = setupOf(this.values);
     const first = setup.objective === 'pairs' ? this.text.trim().split('\t')[0] : firstWord(this.text);
-    this.asked = { ...setup, prompt: this.begins || first, material: this.text };
+    this.asked = { ...setup, prompt: this.begins || first, material: this.text, api };
     this.#steps = [];
     this.alarm = '';
     this.#enter(setup.steps ? 'starting' : 'timing');
@@ -111,14 +114,18 @@ export class TrainingRun {
   }
   /** @param {number} steps @param {AbortSignal} signal */
   #begin(steps, signal) {
-    const { config, material, objective, options } = this.asked;
-    return train(/** @type {any} */ (config), objective === 'pairs' ? material : stories(material), {
-      ...options,
-      steps,
-      validation: material.length * HELD > 60 ? HELD : null,
-      validateEvery: Math.max(1, Math.round(steps / 20)),
-      signal,
-    });
+    const { config, material, objective, options, api } = this.asked;
+    return train(
+      objective === 'adapter' ? api : /** @type {any} */ (config),
+      objective === 'pairs' ? material : stories(material),
+      {
+        ...options,
+        steps,
+        validation: material.length * HELD > 60 ? HELD : null,
+        validateEvery: Math.max(1, Math.round(steps / 20)),
+        signal,
+      },
+    );
   }
   /** How many steps fit into the time, by a few that are not kept. @param {AbortSignal} signal */
   async #fitting(signal) {
@@ -144,6 +151,8 @@ export class TrainingRun {
       if (step.step === 1 || step.step === this.total || step.step % every === 0) await this.#examine(step.step);
       if (this.#ended) break;
     }
+    const { api, objective } = this.asked;
+    if (objective === 'adapter') this.adapter = { api, files: (await this.training.files()).map(fileOf) };
     this.#enter(this.#steps.length === this.total ? 'done' : 'stopped');
   }
 
@@ -175,6 +184,7 @@ export class TrainingRun {
    * @param {number} step */
   async #examine(step) {
     const { prompt, material, objective } = this.asked;
+    if (objective === 'adapter') return; // its model would be a second one beside the page's
     // asked for at once: of this step, or of one that came with it
     const [api] = await Promise.all([this.training.model({ dtype: 'f32' }), this.#looking]);
     const look = async () => {
@@ -231,16 +241,6 @@ async function filledSample(api, ids) {
   const best = (/** @type {Float32Array} */ row) => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
   const filled = hidden.map((id, i) => (id === mask ? best(data.subarray(i * shape[1], (i + 1) * shape[1])) : id));
   return { prompt: await api.decode(hidden), text: ` → ${await api.decode(filled)}` };
-}
-
-/** Without the look that has the nearest neighbours, the older of equals, where there are too many: what stays is spread
- * evenly over the steps. First and newest stay. @template {{ step: number }} T @param {T[]} looks oldest first */
-function thinned(looks) {
-  if (looks.length <= LOOKS) return looks;
-  const gap = (/** @type {number} */ i) => looks[i + 1].step - looks[i - 1].step;
-  let gone = 1;
-  for (let i = 2; i + 1 < looks.length; i++) if (gap(i) < gap(gone)) gone = i;
-  return looks.filter((_, i) => i !== gone);
 }
 
 /** The page has one. @type {TrainingRun | undefined} */
