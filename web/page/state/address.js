@@ -4,6 +4,7 @@
 // every browser; one that was branched, or whose sampler was moved on the way, carries its ids. So does a model with
 // random weights from configuration and seed. Of a model that only its owner has, an address keeps the name, and of its
 // text what holds for any model: whoever opens it is told.
+import { say } from './language.js';
 import { sourceOf } from './hub.js';
 import { shippedAs } from './models.js';
 import { isPart } from './switches.js';
@@ -77,7 +78,9 @@ export function readAddress(hash) {
   return {
     state,
     model: get('model'),
-    refused: tooLong(q) ? `The prompt of this address has more than ${MOST_PROMPT} characters and was not read.` : '',
+    refused: tooLong(q)
+      ? say`The prompt of this address has more than ${MOST_PROMPT} characters and was not read.`
+      : '',
     from: get('from') ?? (made !== null && !description(made) ? 'random weights' : null),
     made: description(made ?? 'null'),
     /** more than a model in a language */
@@ -129,15 +132,15 @@ export function applicable(asked) {
   const address = from === null && model !== null && sourceOf(model) === model ? model : '';
   const what =
     from !== null
-      ? `made with “${from}”, a model of whoever made it`
-      : `of the model at ${model}, which is not on this page`;
+      ? say`This address was made with “${from}”, a model of whoever made it.`
+      : say`This address is of the model at ${model}, which is not on this page.`;
   return {
     ...readAddress('#'),
     state: asked.state,
     asks: asked.asks,
     opens: prompt ? { ...opens, prompt } : opens,
     note: {
-      text: `This address is ${what}. Prompt and sampler are taken from it; the text is that of the model here.${address ? ' Nothing was asked of that address.' : ''}`,
+      text: `${what} ${say`Prompt and sampler are taken from it; the text is that of the model here.`}${address ? say` Nothing was asked of that address.` : ''}`,
       address,
     },
   };

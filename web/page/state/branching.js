@@ -1,4 +1,5 @@
 // branching.js - other texts beside the one that is there: another token is chosen, a text is taken up again or restored
+import { say } from './language.js';
 import { logprob } from '../../draw/likelihood.js';
 import { isMask } from './marks.js';
 import { setPrompt } from './read_prompt.js';
@@ -112,7 +113,7 @@ export async function restore(runtime, ids, kept = runtime.state.text.tokens.len
   const { vocabSize } = runtime.loaded().config;
   const wrong = ids.find((id) => !(id >= 0 && id < vocabSize));
   if (wrong !== undefined) {
-    runtime.fail(new Error(`the address holds the token ${wrong}, this model has the tokens 0 to ${vocabSize - 1}`));
+    runtime.fail(new Error(say`the address holds the token ${wrong}, this model has the tokens 0 to ${vocabSize - 1}`));
     return;
   }
   await spell(runtime, ids);

@@ -1,4 +1,5 @@
 // load_models.js - models on their way into the page: loaded, made with random weights
+import { say } from './language.js';
 import { countParameters, create, load } from 'glassformer';
 import { adoptModel } from './adopt_model.js';
 import { keepRun } from './branching.js';
@@ -100,7 +101,7 @@ export async function make(runtime, config, seed = runtime.state.sampler.seed, a
     const { total } = countParameters(config);
     const int = (/** @type {number} */ n) => n.toLocaleString('en');
     if (total > RUNNABLE)
-      throw new Error(`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
+      throw new Error(say`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
     const api = await create(config, { seed, signal: loading.signal });
     if (runtime.loading !== loading) {
       api.dispose();

@@ -2,6 +2,8 @@
 //
 // The first is opened at once; the one marked `better`, if any, is offered when a first text has been written.
 
+import { say } from './language.js';
+
 /**
  * @typedef {object} Shipped
  * @property {string} file     beside the page; a folder ends in '/'
@@ -31,35 +33,34 @@ export const SHIPPED = [
   {
     file: 'weights/stories-1m-q4_0.gguf',
     name: 'stories-1M Q4_0',
-    about: 'writes short stories in simple English; small, loads instantly',
+    about: say`writes short stories in simple English; small, loads instantly`,
     opens: { ...STORY, head: { layer: 1, head: 0 } },
   },
   {
     file: 'weights/stories-1m.gguf',
     name: 'stories-1M',
-    about: 'the same weights with 8 instead of 4 bits',
+    about: say`the same weights with 8 instead of 4 bits`,
     opens: { ...STORY, head: { layer: 1, head: 0 } },
   },
   {
     file: 'weights/stories.gguf',
     name: 'stories-5M',
-    about: 'the same stories, better told; modern block, Q8_0',
+    about: say`the same stories, better told; modern block, Q8_0`,
     better: 5752544,
     opens: { ...STORY, head: { layer: 2, head: 3 } },
   },
   {
     file: 'weights/stories-gpt2.gguf',
     name: 'stories-GPT-2',
-    about: "the same stories on GPT-2's architecture, the size of the small one, to compare",
+    about: say`the same stories on GPT-2's architecture, the size of the small one, to compare`,
     opens: { ...STORY, head: { layer: 2, head: 3 } },
   },
   {
     file: 'weights/dates/',
     parts: FOLDER,
     name: 'dates',
-    about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
-    caution:
-      'Trained on dates from 1800 to 2100. It answers “no such day” to 30 February, and “not a date” to other texts.',
+    about: say`reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter`,
+    caution: say`Trained on dates from 1800 to 2100. It answers “no such day” to 30 February, and “not a date” to other texts.`,
     // in block 2, head 2 each digit of the year looks at that digit in the source, the month at its name, the day at
     // the day
     opens: {
@@ -75,32 +76,32 @@ export const SHIPPED = [
     file: 'weights/addition/',
     parts: FOLDER,
     name: 'addition',
-    about: 'adds two numbers modulo 113: it has learnt the rule from three tenths of all pairs; one layer',
-    caution: 'Its vocabulary is the numbers 0 to 112 and “=”. The answer is the one token after “=”.',
+    about: say`adds two numbers modulo 113: it has learnt the rule from three tenths of all pairs; one layer`,
+    caution: say`Its vocabulary is the numbers 0 to 112 and “=”. The answer is the one token after “=”.`,
     opens: { prompt: '17 108 =', temperature: 0 },
   },
   {
     file: 'weights/induction/',
     parts: FOLDER,
     name: 'induction',
-    about: 'continues what it has seen before, two layers of attention alone',
-    caution: 'Its vocabulary is the numbers 0 to 63. In block 2, head 1 attends to what followed the last time.',
+    about: say`continues what it has seen before, two layers of attention alone`,
+    caution: say`Its vocabulary is the numbers 0 to 63. In block 2, head 1 attends to what followed the last time.`,
     opens: { prompt: '0 12 40 7 33 51 18 60 25 12 40 7', temperature: 0, head: { layer: 1, head: 0 } },
   },
   {
     file: 'weights/sorting/',
     parts: FOLDER,
     name: 'sorting',
-    about: 'puts ten numbers in order; one layer of attention alone',
-    caution: 'Its vocabulary is the numbers 0 to 50 and “=”. The ten tokens after “=” are the answer.',
+    about: say`puts ten numbers in order; one layer of attention alone`,
+    caution: say`Its vocabulary is the numbers 0 to 50 and “=”. The ten tokens after “=” are the answer.`,
     opens: { prompt: '31 4 15 9 26 5 35 8 9 7 =', temperature: 0 },
   },
   {
     file: 'weights/fill/',
     parts: FOLDER,
     name: 'fill',
-    about: 'finds hidden words of children’s stories, an encoder; 0.96 MB',
-    caution: 'It writes no text. Put [MASK] in the place of a word: it uses the words on both sides.',
+    about: say`finds hidden words of children’s stories, an encoder; 0.96 MB`,
+    caution: say`It writes no text. Put [MASK] in the place of a word: it uses the words on both sides.`,
     opens: { prompt: 'Once upon a time, there was a little [MASK] named Lily. She liked to play in the park.' },
   },
 ];

@@ -1,5 +1,6 @@
 // read_prompt.js - the prompt, and the source of an encoder-decoder, read by the model: tokens, attention, what could
 // follow
+import { say } from './language.js';
 import { logprob } from '../../draw/likelihood.js';
 import { PatternStore } from '../../draw/pattern_store.js';
 import { fillsBlanks } from './architecture.js';
@@ -112,7 +113,12 @@ function fits(runtime, { length }, what, begun = false) {
   const { contextLength } = runtime.model();
   if (length <= contextLength) return;
   const Refusal = what === 'prompt' ? TooLong : Error;
-  throw new Refusal(`the ${what} has ${begun ? 'more than ' : ''}${length} tokens, the context holds ${contextLength}`);
+  const text = what === 'prompt' ? say`prompt` : say`source`;
+  throw new Refusal(
+    begun
+      ? say`the ${text} has more than ${length} tokens, the context holds ${contextLength}`
+      : say`the ${text} has ${length} tokens, the context holds ${contextLength}`,
+  );
 }
 
 /** Empty stores of attention rows for the loaded model. @param {Runtime} runtime */

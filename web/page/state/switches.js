@@ -2,6 +2,7 @@
 // of layer 3, '3.ffn' its FFN, '3.n17' a neuron of that; of an encoder-decoder, 'x3.1' is a head across and 'e3.1',
 // 'e3.ffn', 'e3.n17' are the encoder's. Keys count layers and heads from 0, names from 1.
 
+import { say } from './language.js';
 import { hasExperts } from './architecture.js';
 import { blockPoint } from './points.js';
 
@@ -34,17 +35,17 @@ export function partOf(config, key) {
   const layer = Number(x ? lx : l);
   if (((e || x) && !two) || layer >= (e ? config.nEncoderLayers : config.nLayers)) return undefined;
   const block = e ? `encoder.${layer}` : blockPoint(config, layer);
-  const name = `${e ? 'encoder ' : ''}layer ${layer + 1}`;
-  if (ffn) return { key, name: `${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } };
+  const name = e ? say`encoder layer ${layer + 1}` : say`layer ${layer + 1}`;
+  if (ffn) return { key, name: say`${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } };
   if (n)
     return Number(n) < config.dFf && !hasExperts(config, layer)
-      ? { key, name: `${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } }
+      ? { key, name: say`${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } }
       : undefined;
   const head = Number(x ? hx : h);
   if (head >= config.nHeads) return undefined;
   return {
     key,
-    name: `${name}, head ${head + 1}${x ? ', across' : ''}`,
+    name: x ? say`${name}, head ${head + 1}, across` : say`${name}, head ${head + 1}`,
     edit: { at: `${block}.${x ? 'cross_attn' : 'attn'}.hook_z`, head, scale: 0 },
   };
 }

@@ -50,7 +50,7 @@ export const PARTS = {
   encoder: part(say`Vectors of the source`, say`output of the encoder`, 'encoder', 'cross', width),
   ffn: part(say`Neurons of this token`, say`feed-forward network`, 'ffn', 'ffn', neurons),
   resid: part(say`Vector after the block`, say`residual stream`, 'resid', 'stream', width),
-  more: part('Vector after the last block', 'residual stream', 'more', 'stream', width),
+  more: part(say`Vector after the last block`, say`residual stream`, 'more', 'stream', width),
   logits: part(
     say`Score of every token`,
     say`logits`,

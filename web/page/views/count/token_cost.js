@@ -1,5 +1,6 @@
 // token_cost.js - what one more token costs: operations, bytes and time, and how that grows with the position
 
+import { say } from '../../state/language.js';
 import { UNMEASURED } from '../../text/count.js';
 import { bytes, int, percent, si, time } from '../../text/format.js';
 
@@ -20,7 +21,7 @@ export function byPosition(costAt, contextLength) {
   return positions.map((position) => {
     const { flopsPerToken, kvBytes } = costAt(position);
     return [
-      position === contextLength ? `${int(position)}, the end` : int(position),
+      position === contextLength ? say`${int(position)}, the end` : int(position),
       ...[si(flopsPerToken), percent((flopsPerToken - withoutKeys) / flopsPerToken), bytes(kvBytes)],
     ];
   });
@@ -57,12 +58,12 @@ export function here(costAt, { length, read, msPerToken }) {
   const { flopsPerToken, flopsPerToken2N, kvBytes } = costAt(length);
   const perSecond = 1000 / msPerToken;
   return [
-    ['FLOPs', `2N rule ${si(flopsPerToken2N)}`, `exact ${si(flopsPerToken)}`],
-    ['kv cache', `${int(costAt(1).kvBytes)} B a token`, `${bytes(kvBytes)} so far`],
-    ['Bytes read', bytes(read), msPerToken ? si(read * perSecond, 'B/s') : ''],
+    [say`FLOPs`, say`2N rule ${si(flopsPerToken2N)}`, say`exact ${si(flopsPerToken)}`],
+    [say`kv cache`, say`${int(costAt(1).kvBytes)} B a token`, say`${bytes(kvBytes)} so far`],
+    [say`Bytes read`, bytes(read), msPerToken ? si(read * perSecond, 'B/s') : ''],
     [
-      'Time',
-      msPerToken ? `${time(msPerToken)} measured` : UNMEASURED,
+      say`Time`,
+      msPerToken ? say`${time(msPerToken)} measured` : UNMEASURED,
       msPerToken ? si(flopsPerToken * perSecond, 'FLOP/s') : '',
     ],
   ];
