@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { pageTest, visitTest } from './built_page.js';
 import { STORY, accessible, inAddress, kept, offer, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
+import { button, train } from './training_parts.js';
 
 const html = (page) => page.evaluate(() => [document.documentElement.lang, document.documentElement.dir]);
 const tabs = (page) => page.locator('.tabs-of-views').innerText();
@@ -106,6 +107,24 @@ pageTest('a model that is in no address is not lost without a question', STORY, 
 });
 
 pageTest(
+  'a training run under way is not lost without a question',
+  { hash: STORY, view: 'train' },
+  async ({ page }) => {
+    await train(page, { steps: 400, every: 200 });
+    await page.waitForSelector('#train .primary[aria-disabled="true"]');
+    let asked = '';
+    page.on('dialog', (dialog) => {
+      asked = dialog.message();
+      void dialog.dismiss();
+    });
+    await page.getByLabel('Language').selectOption('zh');
+    assert.match(asked, /trained here is lost/);
+    assert.match(await tabs(page), ENGLISH);
+    await button(page, 'Stop').click();
+  },
+);
+
+pageTest(
   'what has no translation says that it is English',
   {
     hash: `${STORY}&lang=zh`,
@@ -161,6 +180,16 @@ for (const [width, height] of [
         assert.deepEqual(await collisions(page), [], view);
       }
       await openView(page, 'inside');
+      // the next of them is on the left
+      await page.locator('.attention .tabs [aria-checked="true"]').first().press('ArrowRight');
+      assert.deepEqual(
+        await page
+          .locator('.attention .tabs')
+          .first()
+          .getByRole('radio')
+          .evaluateAll((list) => list.map((tab) => tab.getAttribute('aria-checked'))),
+        ['false', 'false', 'true', 'false'],
+      );
       for (const name of ['.stream .tok', '.matrix', '.heads canvas', '.anatomy text'])
         assert.equal(
           await page

@@ -5,7 +5,7 @@ import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { bitsPerToken, top } from './expected.js';
-import { accessible, copied, counts, ids, openView, read, says, shows } from './page_parts.js';
+import { accessible, cells, copied, counts, ids, openView, read, says, shows } from './page_parts.js';
 
 const FILE = 'weights/stories-1m.gguf';
 const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12`;
@@ -107,6 +107,25 @@ pageTest(
       () => page.getByLabel('Prompt', { exact: true }).inputValue(),
       `Once upon a time, there was a little ${word} named Lily. She liked to play in the park.`,
     );
+    fill.dispose();
+  },
+);
+
+pageTest(
+  'an encoder tells how alike texts are, by the cosines of the library',
+  { hash: '#model=weights/fill/', view: 'inside' },
+  async ({ page }) => {
+    const texts = ['The dog ran home.', 'The cat ran home.', 'It rained all night.'];
+    await page.getByLabel('Texts, one a line').fill(texts.join('\n'));
+    await says(page, '.similarity tbody tr:nth-child(3) th', /It rained/);
+    const fill = await load(`${top}weights/fill/`);
+    const vectors = await Promise.all(texts.map(async (text) => (await fill.embed(text, { normalize: true })).data));
+    const want = vectors.map((a) => vectors.map((b) => a.reduce((sum, x, i) => sum + x * b[i], 0).toFixed(2)));
+    assert.deepEqual(
+      (await cells(page, '.similarity tbody tr')).map((row) => row.slice(1)),
+      want,
+    );
+    await accessible(page, 'similarity', '.similarity');
     fill.dispose();
   },
 );

@@ -22,6 +22,9 @@ export function target(key, at, count, columns) {
   return (by > 0 ? first + columns[row] : first - next) + Math.min(at - first, next - 1);
 }
 
+/** @type {Record<string, string>} */
+const MIRRORED = { ArrowLeft: 'ArrowRight', ArrowRight: 'ArrowLeft' };
+
 /**
  * A function that is called with the element around the items, as Svelte's attachments are, and returns how to end it. The item that an arrow key reaches gets the focus and, if `press`, is
  * clicked; the items themselves keep `tabindex` 0 on the one in the tab order and -1 on the others.
@@ -38,7 +41,8 @@ export const roving =
       const items = /** @type {HTMLElement[]} */ ([...root.querySelectorAll(selector)]);
       const at = items.indexOf(/** @type {HTMLElement} */ (event.target));
       if (at < 0) return;
-      const to = target(event.key, at, items.length, columns());
+      const mirrored = getComputedStyle(root).direction === 'rtl' && MIRRORED[event.key];
+      const to = target(mirrored || event.key, at, items.length, columns());
       if (to === undefined) return;
       event.preventDefault();
       items[to]?.focus();

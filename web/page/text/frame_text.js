@@ -14,6 +14,7 @@ export const HEADER = {
   figures: say`Save figures`,
   present: say`Present`,
   losesModel: say`The page is loaded again in that language. The model here is in no address and is lost. Go on?`,
+  losesRun: say`The page is loaded again in that language. What is being trained here is lost. Go on?`,
 };
 
 /** The figures of a view as files. */

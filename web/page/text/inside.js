@@ -107,3 +107,19 @@ export const ATTENTION = {
   explain: say`Explain this number`,
   choose: say`Choose a cell of the picture.`,
 };
+
+/** How alike an encoder finds texts. */
+export const SIMILARITY = {
+  title: say`Similarity of sentences`,
+  about: (width) =>
+    say`each text becomes one vector of ${width} numbers; the cosine between two is 1 where they point the same way`,
+  label: say`Texts, one a line`,
+  caption: say`Cosine similarity of the texts`,
+  text: say`Text`,
+  texts: [
+    'Lily likes to play in the park with her dog.',
+    'Tom loves to run in the garden with his cat.',
+    'The soup was hot, so she waited.',
+    'She waited because the soup was hot.',
+  ].join('\n'),
+};
