@@ -111,8 +111,8 @@ async function* misplace(model, ids, n) {
     yield { progress, doing: 'the text with a forgotten offset', figures: [] };
   }
   const texts = [
-    { name: 'as it is', text: await model.decode(ids) },
-    { name: 'with a forgotten offset', text: await model.decode(wrong) },
+    { name: 'as it is', text: await model.decode(ids.slice(1)) },
+    { name: 'with a forgotten offset', text: await model.decode(wrong.slice(1)) },
   ];
   yield { progress: 1, doing: 'done', figures: [{ id: 'texts', kind: 'texts', title: 'The most likely text', texts }] };
   const lossOf = async (/** @type {Edit[]} */ edits) => {

@@ -8,7 +8,7 @@ const FEW = 4; // decades whose 2 and 5 are marked as well
 
 /**
  * Of a logarithmic axis. Few decades are marked at 1, 2 and 5, more at powers of ten, many at some of these. Values far
- * from 1 are written as powers of ten.
+ * from 1 are written as powers of ten. A small part of a decade is marked as a linear axis is.
  * @param {[number, number]} axis  lowest and highest
  * @returns {{ at: number, text: string }[]}
  */
@@ -16,7 +16,7 @@ export function marks([low, high]) {
   const decades = Math.log10(high / low);
   const digits = decades > FEW ? [1] : [1, 2, 5];
   const near = low >= 1e-3 && decades <= FEW;
-  return scaleLog([low, high], [0, 1])
+  const found = scaleLog([low, high], [0, 1])
     .ticks(decades > FEW ? MOST : FEW + 1)
     .map((at) => ({ at, exponent: Math.floor(Math.log10(at) + 1e-9) }))
     .map(({ at, exponent }) => ({ at, exponent, digit: Math.round(at / 10 ** exponent) }))
@@ -25,6 +25,7 @@ export function marks([low, high]) {
       at,
       text: near ? String(Number(at.toPrecision(1))) : digit > 1 ? '' : exponent === 0 ? '1' : power(exponent),
     }));
+  return found.length > 1 ? found : linearMarks([low, high], FEW);
 }
 
 /**
