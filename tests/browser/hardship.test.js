@@ -40,7 +40,7 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
   );
 }
 
-const late = '**/assets/{Learn,TrainView}-*.js';
+const late = '**/assets/{Learn,Train}-*.js';
 /** Runs in a page before its scripts: its service worker, whose requests no test can abort, waits for `letKeep()`. */
 function keepLater() {
   const register = navigator.serviceWorker.register.bind(navigator.serviceWorker);

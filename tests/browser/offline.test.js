@@ -13,7 +13,7 @@ visitTest(
     for (const file of [
       /^glassformer-train-.*\.wasm$/,
       /^train_worker-.*\.js$/,
-      /^TrainView-.*\.js$/,
+      /^Train-.*\.js$/,
       /^tokenizer\.json$/,
     ])
       assert.ok(

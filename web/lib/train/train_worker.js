@@ -1,7 +1,6 @@
 // train_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
 import { Trainer } from './trainer.js';
-import { LoraTrainer } from './lora_trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';
 import { engine, listen, port, post, postError, watched } from '../worker/port.js';
@@ -21,7 +20,7 @@ import { parameterTable } from '../config/roster.js';
  * @property {Uint8Array | Batch[] | null} held  held-out text for validation, or batches of examples
  * @property {number} validateEvery      in steps; 0: only after the last one
  * @property {Uint8Array | null} checkpoint  to continue from
- * @property {import('./lora_trainer.js').LoraPlan} [lora]  train an adapter, for weights that are given afterwards
+ * @property {import('./trainer.js').LoraPlan} [lora]  train an adapter, for weights that are given afterwards
  * @property {number} [threads]  the option of train
  * @property {string} [helper]   address of the worker's file, which helper threads run too
  */
@@ -51,12 +50,11 @@ import { parameterTable } from '../config/roster.js';
 /** Steps of a tiny model are posted together, about once a frame. */
 const POST_MS = 12;
 
-/** @type {Trainer | null} */
+/** Of the run, which may not be open yet. @type {Trainer | null} */
 let trainer = null;
 /**
- * The part of the order that later steps need.
- * @type {{options: Record<string, number>, validateEvery: number, held: Order['held'], vocabulary: string | null}}
- *   vocabulary: that of examples
+ * The part of the order that later calls need. vocabulary: that of examples
+ * @type {Pick<Order, 'config' | 'options' | 'validateEvery' | 'held' | 'lora'> & {vocabulary: string | null}}
  */
 let plan;
 const rate = new Rate();
@@ -66,16 +64,10 @@ const rate = new Rate();
  */
 let failure = null;
 
-/** The run whose weights, or those of whose teacher, are given. @type {Trainer | null} */
-let given = null;
-/** The run of an adapter, from `open` on. @type {{trainer: LoraTrainer, config: Config} | null} */
-let adapting = null;
+/** The plan of the run's adapter. */
+const lora = () => plan.lora ?? fail('bad-state', 'the run trains no adapter');
 
-function requireAdapting() {
-  return adapting ?? fail('bad-state', 'the run trains no adapter');
-}
-
-/** The trainer; throws before it is open. */
+/** The trainer; throws where there is none. */
 function requireTrainer() {
   return trainer ?? fail('bad-state', 'the run did not start');
 }
@@ -86,19 +78,15 @@ const calls = {
    * Start the run.
    * @param {Order} order
    */
-  async open({ config, options, checkpoint, text, held, validateEvery, threads, ...order }) {
+  async open({ checkpoint, text, threads, ...order }) {
+    const { config, options, held } = order;
     const module = await engine,
-      t = await (order.lora ? LoraTrainer : Trainer).start(module, sharedMemory);
+      t = (trainer = await Trainer.start(module, sharedMemory));
     startThreads(t, module, threads, order.helper);
     const vocabulary = text ? null : order.tokenizer;
-    plan = { options, validateEvery, held, vocabulary };
-    given = t;
+    plan = { ...order, vocabulary };
     t.configure(config, options);
-    if (order.lora && t instanceof LoraTrainer) {
-      t.openLora(order.lora);
-      adapting = { trainer: t, config };
-      return;
-    }
+    if (order.lora) return t.openLora(order.lora);
     if (vocabulary) {
       t.open(null, null);
       return startExamples(t, config, vocabulary, checkpoint);
@@ -128,7 +116,7 @@ const calls = {
    * @param {Float32Array} values
    */
   weight(entry, values) {
-    (given ?? requireTrainer()).giveWeight(entry, values);
+    requireTrainer().giveWeight(entry, values);
   },
 
   /**
@@ -136,13 +124,13 @@ const calls = {
    * @param {Uint8Array | null} checkpoint
    */
   adapt(checkpoint) {
-    const { trainer: t, config } = requireAdapting();
-    t.adapt();
-    return startExamples(t, config, /** @type {string} */ (plan.vocabulary), checkpoint);
+    const t = requireTrainer();
+    t.adapt(lora());
+    return startExamples(t, plan.config, /** @type {string} */ (plan.vocabulary), checkpoint);
   },
 
   /** The factors of the adapter, for lora_files.js. */
-  factors: () => requireAdapting().trainer.factors(),
+  factors: () => requireTrainer().factors(lora()),
 
   /**
    * Run further steps: as many as fit into a frame, and at least one.
@@ -246,7 +234,6 @@ function startThreads(t, module, threads = defaultThreads(), file = globalThis.l
  * @param {string} tokenizer  tokenizer.json
  */
 async function started(t, config, tokenizer) {
-  trainer = t;
   await watched;
   return { config: camelConfig(config), parameters: parameterTable(config), tokenizer, step: t.steps };
 }

@@ -5,6 +5,12 @@ import { fail } from '../base/errors.js';
 import { Instance, instantiate } from '../engine/instance.js';
 
 /** @import { Config } from '../config/config.js' */
+/**
+ * What an adapter (LoRA) consists of. scale: alpha / rank; modules: of each the first weight in the roster, how many it
+ * has, and its shape [out, in]; factors: A and B of each module to begin with; null: PEFT's beginning.
+ * @typedef {{rank: number, scale: number, modules: {entry: number, count: number, shape: number[]}[],
+ *   factors: Float32Array[] | null}} LoraPlan
+ */
 
 /** The files of a run by their number in src/wasm/train_abi.c. */
 const KINDS = ['gguf', 'config', 'safetensors', 'tokenizer', 'state'];
@@ -75,6 +81,34 @@ export class Trainer extends Instance {
     const [p, q] = [text, held].map((bytes) => (bytes ? this.#put(this.alloc(bytes.length + 1), bytes) : 0));
     this.check(this.x.gf_train_open(this.run, p, text?.length ?? 0, q, held?.length ?? 0, this.error));
     return this.x.gf_train_vocab_size(this.run);
+  }
+
+  /**
+   * Open a run that trains an adapter. The weights of the model are then given one by one.
+   * @param {LoraPlan} plan
+   */
+  openLora({ rank, scale, modules }) {
+    this.lend(8 * modules.length, (p) => {
+      const pairs = modules.flatMap(({ entry, count }) => [entry, count]);
+      new Int32Array(this.memory.buffer, p, pairs.length).set(pairs);
+      this.check(this.x.gf_train_open_lora(this.run, rank, scale, p, modules.length, this.error));
+    });
+  }
+
+  /** Begin to train the adapter, after the last weight. @param {LoraPlan} plan */
+  adapt({ factors }) {
+    factors?.forEach((values, i) => {
+      new Float32Array(this.memory.buffer, this.x.gf_train_factor(this.run, i) >>> 0, values.length).set(values);
+    });
+    this.x.gf_train_adapt(this.run);
+  }
+
+  /** A and B of each module as they are now. @param {LoraPlan} plan */
+  factors({ rank, modules }) {
+    return modules.map(({ shape: [rows, cols] }, i) => ({
+      a: this.floats(this.x.gf_train_factor(this.run, 2 * i), rank * cols),
+      b: this.floats(this.x.gf_train_factor(this.run, 2 * i + 1), rows * rank),
+    }));
   }
 
   /**

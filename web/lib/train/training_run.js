@@ -38,26 +38,13 @@ async function startTrainer(workerOption, signal, threads) {
  * Starts a training run.
  * @param {object | string} config
  * @param {Text | ExampleSet} data
- * @param {Record<string, any>} options
+ * @param {Record<string, any>} given
  * @param {(run: TrainingRun) => void} onStart  called when there is a run to dispose, before it is open
  * @returns {Promise<TrainingRun>} open
  */
-export async function startTraining(config, data, options, onStart) {
-  const checked = checkedOptions('train', options, TRAIN_OPTIONS);
-  return guardedAsync(() => start(config, data, checked, onStart), checked.signal);
-}
-
-/**
- * Starts a training run from checked options.
- * @param {any} config
- * @param {Text | ExampleSet} data
- * @param {Record<string, any>} options
- * @param {(run: TrainingRun) => void} onStart
- * @returns {Promise<TrainingRun>}
- */
-async function start(config, data, options, onStart) {
+export async function startTraining(config, data, given, onStart) {
+  const options = checkedOptions('train', given, TRAIN_OPTIONS);
   const { signal: stop, worker, threads } = options;
-  stop?.throwIfAborted();
   /**
    * @param {Order} order
    * @param {(step: number) => Batch} [batchOf]
@@ -81,8 +68,11 @@ async function start(config, data, options, onStart) {
     run.dispose();
     return tokenizer;
   };
-  const { order, batchOf, adapter, teacher } = await checkedOrder(config, data, options, learnt);
-  return (await opened(order, batchOf, adapter, teacher)).run;
+  return guardedAsync(async () => {
+    stop?.throwIfAborted();
+    const { order, batchOf, adapter, teacher } = await checkedOrder(config, data, options, learnt);
+    return (await opened(order, batchOf, adapter, teacher)).run;
+  }, stop);
 }
 
 /** One training run, in a worker of its own. */
@@ -276,7 +266,7 @@ export class TrainingRun {
 
 /**
  * Measures how much gradient reaches each layer of a model with random weights.
- * @param {object | string} config
+ * @param {any} config
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} options
  * @returns {Promise<{weights: number, stream: number}[]>}
  */
@@ -290,30 +280,21 @@ export async function depth(config, options) {
     tokens: within(2, 1 << 16, true),
     signal,
   });
-  return guardedAsync(() => measureDepth(config, seed, tokens, given), given);
-}
-
-/**
- * @param {any} config
- * @param {number} seed
- * @param {number} tokens
- * @param {AbortSignal | undefined} given
- * @returns {Promise<{weights: number, stream: number}[]>}
- */
-async function measureDepth(config, seed, tokens, given) {
-  const complete = configOf(config, { vocab_size: 256, context_length: 128 });
-  if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
-  given?.throwIfAborted();
-  const { remote, engine } = await startTrainer(undefined, given, 1);
-  const stop = () => remote.close();
-  given?.addEventListener('abort', stop, { once: true });
-  try {
-    return await remote.call('depth', [complete, seed, tokens], { engine });
-  } catch (error) {
+  return guardedAsync(async () => {
+    const complete = configOf(config, { vocab_size: 256, context_length: 128 });
+    if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
     given?.throwIfAborted();
-    throw error;
-  } finally {
-    given?.removeEventListener('abort', stop);
-    remote.close();
-  }
+    const { remote, engine } = await startTrainer(undefined, given, 1);
+    const stop = () => remote.close();
+    given?.addEventListener('abort', stop, { once: true });
+    try {
+      return await remote.call('depth', [complete, seed, tokens], { engine });
+    } catch (error) {
+      given?.throwIfAborted();
+      throw error;
+    } finally {
+      given?.removeEventListener('abort', stop);
+      remote.close();
+    }
+  }, given);
 }

@@ -5,7 +5,7 @@ export const VIEW_CODE = {
   inside: () => import('./inside/Inside.svelte'),
   count: () => import('./count/Count.svelte'),
   experiment: () => import('./experiment/Experiment.svelte'),
-  train: () => import('./train/TrainView.svelte'),
+  train: () => import('./train/Train.svelte'),
   learn: () => import('./learn/Learn.svelte'),
   labs: () => import('./labs/Labs.svelte'),
 };
