@@ -10,6 +10,7 @@ import {
   ranked,
   zeros,
 } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Edit, Model } from '../index.js' */
 /** @import { Lab } from './labs.js' */
@@ -141,18 +142,7 @@ export const lab = {
   claim:
     'A decoder that writes what an encoder has read looks, for each character, at those of the source ' +
     'that it comes from. Nobody has told it which: the alignment is learnt.',
-  references: [
-    {
-      paper: 'Bahdanau et al. 2015, Neural Machine Translation by Jointly Learning to Align and Translate',
-      where: 'section 5.2.1, figure 3',
-      url: 'https://arxiv.org/abs/1409.0473',
-    },
-    {
-      paper: 'Vaswani et al. 2017, Attention Is All You Need',
-      where: 'section 3.2.3',
-      url: 'https://arxiv.org/abs/1706.03762',
-    },
-  ],
+  references: [paper('Bahdanau et al. 2015', 'section 5.2.1, figure 3'), paper('Vaswani et al. 2017', 'section 3.2.3')],
   claims: [
     ...claimRows('Bahdanau et al. 2015', [
       ['A head finds each digit of the year', 'figure 3', 'its strongest weight, for at least 90 % of its characters'],

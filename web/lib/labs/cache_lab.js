@@ -1,5 +1,6 @@
 // cache_lab.js - the kv cache: the same text with and without it, its time, and rotated positions that go wrong with it
 import { claimRows, curvesOf, largest, mean } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Edit, Model, Tensor } from '../index.js' */
 /** @import { Lab, LabReport } from './labs.js' */
@@ -153,10 +154,7 @@ export const lab = {
   claim:
     'A decoder that keeps the keys and values of earlier tokens writes the same text in a fraction of the time. ' +
     'Each new token must be rotated by its own position.',
-  references: [
-    { paper: TUTORIAL, where: 'tutorial 1, generation' },
-    { paper: 'Su et al. 2021, RoFormer', where: 'section 3.2.2', url: 'https://arxiv.org/abs/2104.09864' },
-  ],
+  references: [{ paper: TUTORIAL, where: 'tutorial 1, generation' }, paper('Su et al. 2021', 'section 3.2.2')],
   claims: claimRows(TUTORIAL, [
     ['The text with the cache is that without it', '"exactly one test"', 'the same tokens, logits within 0.00001'],
     ['100 tokens take about 30 times as long without the cache', '"Generation"', 'between 15 and 60 times'],

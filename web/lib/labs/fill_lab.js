@@ -1,5 +1,6 @@
 // fill_lab.js - masked tokens: an encoder fills blanks from both sides, and compares sentences
 import { byLayer, claimRows, curvesOf, indexOfLargest, largest, mean } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Model, Tensor } from '../index.js' */
 /** @import { Figure, Lab } from './labs.js' */
@@ -165,10 +166,7 @@ export const lab = {
   claim:
     'An encoder that was trained to find hidden tokens uses the words on both sides of a blank. The answer rises ' +
     'from layer to layer.',
-  references: [
-    { paper: 'Devlin et al. 2019, BERT', where: 'sections 3.1 and 5.1', url: 'https://arxiv.org/abs/1810.04805' },
-    { paper: 'Reimers and Gurevych 2019, Sentence-BERT', where: 'table 1', url: 'https://arxiv.org/abs/1908.10084' },
-  ],
+  references: [paper('Devlin et al. 2019', 'sections 3.1 and 5.1'), paper('Reimers and Gurevych 2019', 'table 1')],
   claims: [
     ...claimRows('Devlin et al. 2019', [
       ['A blank is filled from the words around it', 'section 3.1', '3 times as often right as the commonest token'],

@@ -3,6 +3,7 @@ import { train } from '../index.js';
 import { CONFIG, OPTIONS, additionOf } from './addition.js';
 import { curvesByStep, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
 import { claimRows, curvesOf, mean, percent } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Model, TrainStep } from '../index.js' */
 /** @import { Figure, Lab } from './labs.js' */
@@ -249,18 +250,7 @@ export const lab = {
   claim:
     'A model that is taught three tenths of all sums modulo a prime first learns them by heart; much later it ' +
     'answers all others too. It then adds by rotations of a few frequencies.',
-  references: [
-    {
-      paper: 'Nanda et al. 2023, Progress measures for grokking via mechanistic interpretability',
-      where: 'sections 4 and 5',
-      url: 'https://arxiv.org/abs/2301.05217',
-    },
-    {
-      paper: 'Power et al. 2022, Grokking: Generalization Beyond Overfitting on Small Algorithmic Datasets',
-      where: 'figure 1',
-      url: 'https://arxiv.org/abs/2201.02177',
-    },
-  ],
+  references: [paper('Nanda et al. 2023', 'sections 4 and 5'), paper('Power et al. 2022', 'figure 1')],
   claims: [
     ...claimRows('Nanda et al. 2023', [
       ['It answers pairs that it never saw', 'section 3', 'at least 99 % of them'],

@@ -2,6 +2,7 @@
 import { train } from '../index.js';
 import { curvesByStep, examplesOf, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
 import { byLayer, claimRows, headName, mean, percent, randomIntegers, ranked, weightOf, zeros } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Edit, Model, TrainExample } from '../index.js' */
 /** @import { Figure, Lab, LabOutcome } from './labs.js' */
@@ -235,16 +236,8 @@ export const lab = {
     'A model of attention alone with two layers learns, at once, to continue what it has seen before: a head of the ' +
     'first layer marks each token with the one before it, a head of the second finds the mark and copies.',
   references: [
-    {
-      paper: 'Olsson et al. 2022, In-context Learning and Induction Heads',
-      where: 'arguments 1 and 2',
-      url: 'https://arxiv.org/abs/2209.11895',
-    },
-    {
-      paper: 'Elhage et al. 2021, A Mathematical Framework for Transformer Circuits',
-      where: 'section "Two-layer attention-only transformers"',
-      url: 'https://transformer-circuits.pub/2021/framework/index.html',
-    },
+    paper('Olsson et al. 2022', 'arguments 1 and 2'),
+    paper('Elhage et al. 2021', 'section "Two-layer attention-only transformers"'),
   ],
   claims: [
     ...claimRows('Olsson et al. 2022', [

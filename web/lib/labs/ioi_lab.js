@@ -1,5 +1,6 @@
 // ioi_lab.js - names in a story: how a model knows to whom something is given (indirect object identification)
 import { addTo, byLayer, claimRows, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Attribution, Model, Tensor } from '../index.js' */
 /** @import { Figure, Lab } from './labs.js' */
@@ -209,13 +210,7 @@ export const lab = {
   claim:
     'In "Lily and Tom went to the park. Tom gave the ball to" a model says Lily: early heads find the name that ' +
     'stands twice, and late heads copy the other one.',
-  references: [
-    {
-      paper: 'Wang et al. 2022, Interpretability in the Wild',
-      where: 'section 3 and figure 3',
-      url: 'https://arxiv.org/abs/2211.00593',
-    },
-  ],
+  references: [paper('Wang et al. 2022', 'section 3 and figure 3')],
   claims: claimRows('Wang et al. 2022', [
     ['The name that stands once is the likelier one', 'section 2', 'in 95 % of the sentences (GPT-2 small: 99.3 %)'],
     ['Few heads carry the answer', 'figure 3', 'three heads have more effect than all others together'],

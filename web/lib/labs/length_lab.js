@@ -1,6 +1,7 @@
 // length_lab.js - five kinds of position encoding learn to sort lists, and sort longer ones than they were trained on
 import { trainEach } from './lab_training.js';
 import { claimRows, curvesOf, mean, percent, randomIntegers, rightOf } from './measures.js';
+import { paper } from './papers.js';
 import { sortingOf, trainSorting } from './sorting.js';
 
 /** @import { Model, Training } from '../index.js' */
@@ -93,16 +94,8 @@ export const lab = {
     'What a model makes of positions decides whether it works on longer sequences than it was trained on: learned ' +
     'and rotary positions do not, linear biases and no positions at all do.',
   references: [
-    {
-      paper: 'Press et al. 2022, Train Short, Test Long',
-      where: 'section 2.2, figure 1',
-      url: 'https://arxiv.org/abs/2108.12409',
-    },
-    {
-      paper: 'Kazemnejad et al. 2023, The Impact of Positional Encoding on Length Generalization in Transformers',
-      where: 'abstract and section 4',
-      url: 'https://arxiv.org/abs/2305.19466',
-    },
+    paper('Press et al. 2022', 'section 2.2, figure 1'),
+    paper('Kazemnejad et al. 2023', 'abstract and section 4'),
   ],
   claims: [
     ...claimRows('Kazemnejad et al. 2023', [

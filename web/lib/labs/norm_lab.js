@@ -1,6 +1,7 @@
 // norm_lab.js - the norm before or after each sublayer: gradients at the start, and training with and without warm-up
 import { trainEach } from './lab_training.js';
 import { claimRows, curvesOf, randomIntegers } from './measures.js';
+import { paper } from './papers.js';
 import { LENGTH, sortingOf, trainSorting } from './sorting.js';
 
 /** @import { TrainOptions } from '../index.js' */
@@ -103,11 +104,7 @@ export const lab = {
     'With the norm after each residual sum, as in 2017, a deep transformer needs a learning rate that rises slowly. ' +
     'With the norm before each sublayer it does not.',
   references: [
-    {
-      paper: 'Xiong et al. 2020, On Layer Normalization in the Transformer Architecture',
-      where: 'sections 3.2 and 3.3, figure 2, theorem 1',
-      url: 'https://arxiv.org/abs/2002.04745',
-    },
+    paper('Xiong et al. 2020', 'sections 3.2 and 3.3, figure 2, theorem 1'),
     { paper: 'Building a Transformer: The Complete Forward Pass', where: 'tutorial 1, "Why placement matters"' },
   ],
   claims: [

@@ -1,5 +1,6 @@
 // sinks_lab.js - attention sinks: what heads give the first token, and a sliding window with and without that token
 import { byLayer, claimRows, curvesOf, mean, weightOf } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Model, Tensor } from '../index.js' */
 /** @import { Lab } from './labs.js' */
@@ -106,13 +107,7 @@ export const lab = {
   claim:
     'Heads that find nothing to attend to put their attention on the first token. A sliding window that drops this ' +
     'token breaks the model, a window that keeps it does not.',
-  references: [
-    {
-      paper: 'Xiao et al. 2023, Efficient Streaming Language Models with Attention Sinks',
-      where: 'section 3.1, figures 2 and 3',
-      url: 'https://arxiv.org/abs/2309.17453',
-    },
-  ],
+  references: [paper('Xiao et al. 2023', 'section 3.1, figures 2 and 3')],
   claims: claimRows('Xiao et al. 2023', [
     ['Above the first two layers heads attend to the first token', 'figure 2', 'most of them with more than half'],
     [

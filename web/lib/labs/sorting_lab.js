@@ -10,6 +10,7 @@ import {
   randomIntegers,
   rightOf,
 } from './measures.js';
+import { paper } from './papers.js';
 import { LENGTH, sortingOf, trainSorting } from './sorting.js';
 
 /** @import { Model, Tensor, TrainStep } from '../index.js' */
@@ -120,13 +121,7 @@ export const lab = {
   claim:
     'One layer of attention without a feed-forward layer learns to sort a list: each output looks at the number that ' +
     'comes next, and copies it. The attention is the permutation.',
-  references: [
-    {
-      paper: 'McDougall 2023, ARENA, Monthly Algorithmic Challenge (October 2023): Sorted List',
-      where: 'solution, attention patterns and OV circuit',
-      url: 'https://arena-chapter1-transformer-interp.streamlit.app/Monthly_Algorithmic_Problems',
-    },
-  ],
+  references: [paper('McDougall 2023', 'solution, attention patterns and OV circuit')],
   claims: claimRows('ARENA 2023, Sorted List', [
     ['One layer of attention sorts', 'model', 'at least 99 % of the numbers at their places'],
     [

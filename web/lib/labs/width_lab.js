@@ -2,6 +2,7 @@
 import { train } from '../index.js';
 import { trainEach } from './lab_training.js';
 import { claimRows } from './measures.js';
+import { paper } from './papers.js';
 
 /** @import { Model } from '../index.js' */
 /** @import { Lab } from './labs.js' */
@@ -73,16 +74,8 @@ export const lab = {
     'its weights; a gate makes better use of as many, and the head can share the matrix of the embedding.',
   references: [
     { paper: 'Building a Transformer: The Complete Forward Pass', where: 'tutorial 3, the feed-forward layer' },
-    {
-      paper: 'Shazeer 2020, GLU Variants Improve Transformer',
-      where: 'table 1',
-      url: 'https://arxiv.org/abs/2002.05202',
-    },
-    {
-      paper: 'Press and Wolf 2017, Using the Output Embedding to Improve Language Models',
-      where: 'section 4',
-      url: 'https://arxiv.org/abs/1608.05859',
-    },
+    paper('Shazeer 2020', 'table 1'),
+    paper('Press and Wolf 2017', 'section 4'),
   ],
   claims: [
     ...claimRows('Tutorial 3', [
