@@ -1,7 +1,18 @@
 // induction_lab.js - a model of attention alone learns to continue what it has seen: how induction heads form
 import { train } from '../index.js';
 import { curvesByStep, examplesOf, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
-import { byLayer, claimRows, headName, mean, percent, randomIntegers, ranked, weightOf, zeros } from './measures.js';
+import {
+  byLayer,
+  claimRows,
+  headName,
+  mean,
+  percent,
+  randomIntegers,
+  ranked,
+  rightOf,
+  weightOf,
+  zeros,
+} from './measures.js';
 import { paper } from './papers.js';
 
 /** @import { Edit, Model, TrainExample } from '../index.js' */
@@ -44,6 +55,9 @@ function repeating(random, period, length) {
   return { ids, targets: ids.map((_, i) => (i >= period ? (ids[i + 1] ?? -1) : -1)) };
 }
 
+/** What is to be predicted where COPY tokens come again. @param {number[]} ids */
+const secondCopy = (ids) => ids.map((_, i) => (i > COPY ? (ids[i + 1] ?? -1) : -1));
+
 /**
  * What the heads of a model attend to in the second copy, and how many of its tokens the model continues rightly.
  * @param {Model} model
@@ -52,10 +66,10 @@ function repeating(random, period, length) {
  * @returns {Promise<Scores>}
  */
 async function scores(model, sequences, edits = []) {
-  const { nLayers, nHeads, vocabSize } = model.config;
+  const { nLayers, nHeads } = model.config;
   const [induction, previous] = [zeros(nLayers, nHeads), zeros(nLayers, nHeads)];
   const queries = Array.from({ length: COPY }, (_, i) => COPY + 1 + i);
-  let right = 0;
+  const right = [];
   for (const ids of sequences) {
     const { captured, logits } = await model.forward(ids, { capture: ['*.hook_pattern'], edits });
     for (const [layer, row] of induction.entries())
@@ -65,12 +79,9 @@ async function scores(model, sequences, edits = []) {
         induction[layer][head] += to(COPY - 1) / sequences.length;
         previous[layer][head] += to(1) / sequences.length;
       }
-    for (const query of queries.slice(0, -1)) {
-      const row = logits.data.subarray(query * vocabSize, (query + 1) * vocabSize);
-      right += Number(row.indexOf(Math.max(...row)) === ids[query + 1]);
-    }
+    right.push(...rightOf(logits, secondCopy(ids)));
   }
-  return { accuracy: right / sequences.length / (COPY - 1), induction, previous };
+  return { accuracy: mean(right), induction, previous };
 }
 
 /**
@@ -116,10 +127,7 @@ function start(n_layers, n_heads, options, sequences) {
     repeating(random, LEAST + random(MOST - LEAST + 1), LENGTH),
   );
   const vocabulary = Array.from({ length: VOCAB }, (_, i) => String(i));
-  const validation = sequences.map((ids) => ({
-    ids,
-    targets: ids.map((_, i) => (i > COPY ? (ids[i + 1] ?? -1) : -1)),
-  }));
+  const validation = sequences.map((ids) => ({ ids, targets: secondCopy(ids) }));
   return train(
     { ...CONFIG, n_layers, n_heads },
     { examples, vocabulary },

@@ -36,32 +36,15 @@ import { GlassformerError } from '../index.js';
 /** @typedef {Curves | Matrix | Texts} Figure */
 /** @typedef {{name: string, unit: string, log?: boolean}} Axis unit: '' where there is none */
 /**
- * @typedef {object} Curves
- * @property {string} id
- * @property {'curves'} kind
- * @property {string} title
- * @property {Axis} x
- * @property {Axis} y
- * @property {{name: string, x: number[], y: number[]}[]} curves
+ * @typedef {{id: string, kind: 'curves', title: string, x: Axis, y: Axis,
+ *   curves: {name: string, x: number[], y: number[]}[]}} Curves
  */
 /**
- * @typedef {object} Matrix
- * @property {string} id
- * @property {'matrix'} kind
- * @property {string} title
- * @property {string} unit
- * @property {{name: string, labels: string[]}} rows
- * @property {{name: string, labels: string[]}} columns
- * @property {number[][]} values  [row][column]
- * @property {[number, number]} range  the values at the ends of the scale of colours
+ * values: [row][column]; range: the values at the ends of the scale of colours
+ * @typedef {{id: string, kind: 'matrix', title: string, unit: string, rows: {name: string, labels: string[]},
+ *   columns: {name: string, labels: string[]}, values: number[][], range: [number, number]}} Matrix
  */
-/**
- * @typedef {object} Texts
- * @property {string} id
- * @property {'texts'} kind
- * @property {string} title
- * @property {{name: string, text: string}[]} texts
- */
+/** @typedef {{id: string, kind: 'texts', title: string, texts: {name: string, text: string}[]}} Texts */
 /**
  * What `Lab.run` ends with. found: for each of the lab's claims what was measured, and whether the claim holds;
  * trained: the files of the model, of a lab that trains.

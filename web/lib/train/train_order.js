@@ -213,18 +213,14 @@ export async function checkedOrder(config, data, o, learnt) {
   if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
     fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
   const teacher = teacherOf(o);
-  const given = { ...o, validation };
+  const given = /** @type {Record<string, any>} */ ({ ...o, validation });
+  if (teacher && !o.lora && !examples)
+    given.tokenizer = (await teacher.model.tokenizer) ?? fail('no-tokenizer', 'the teacher has no tokenizer');
   const plan = o.lora
     ? await ofLora(config, data, given, options, storiesOf)
     : examples
       ? ofExamples(config, /** @type {ExampleSet} */ (examples), given, options)
-      : await ofText(
-          config,
-          /** @type {Text} */ (data),
-          { ...given, ...(await vocabularyFrom(teacher)) },
-          options,
-          learnt,
-        );
+      : await ofText(config, /** @type {Text} */ (data), given, options, learnt);
   const { batchOf, adapter, ...rest } = { adapter: null, ...plan };
   const order = { ...rest, options: { ...options, ...plan.options }, validateEvery, checkpoint };
   return { order, batchOf, adapter, teacher };
@@ -243,12 +239,6 @@ function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }) {
   const config = completeConfig(model.config);
   if (config.kind === 'encoder') fail('unsupported', 'an encoder is no teacher: a decoder or encoder_decoder is');
   return { model, config, share: teacherShare ?? 0.5 };
-}
-
-/** The vocabulary of a text is the teacher's. @param {Teacher | null} teacher */
-async function vocabularyFrom(teacher) {
-  if (!teacher) return {};
-  return { tokenizer: (await teacher.model.tokenizer) ?? fail('no-tokenizer', 'the teacher has no tokenizer') };
 }
 
 /** @param {import('../config/config.js').Config} config */

@@ -72,7 +72,7 @@ function requireTrainer() {
   return trainer ?? fail('bad-state', 'the run did not start');
 }
 
-/** The methods that training_run.js calls by messages. */
+/** The methods that training_run.js calls by messages, beside those of the trainer. */
 const calls = {
   /**
    * Start the run.
@@ -99,24 +99,6 @@ const calls = {
     const tokenizer = new TextDecoder().decode(t.file('tokenizer'));
     if (json !== null) checkTokenIds(JSON.parse(json), JSON.parse(tokenizer));
     return started(t, config, tokenizer);
-  },
-
-  /**
-   * Take a teacher, whose weights follow.
-   * @param {Config} config
-   * @param {number} share  of every target
-   */
-  teach(config, share) {
-    requireTrainer().teach(config, share);
-  },
-
-  /**
-   * Take a weight of the model that an adapter is trained for, or of the teacher.
-   * @param {number} entry
-   * @param {Float32Array} values
-   */
-  weight(entry, values) {
-    requireTrainer().giveWeight(entry, values);
   },
 
   /**
@@ -316,7 +298,8 @@ function checkTokenIds(callerJson, trainerJson) {
 
 listen(async ({ id, method, args }) => {
   try {
-    post({ id, value: await /** @type {any} */ (calls)[method](...args) });
+    const receiver = /** @type {any} */ (method in calls ? calls : requireTrainer());
+    post({ id, value: await receiver[method](...args) });
   } catch (error) {
     postError(id, error);
   }

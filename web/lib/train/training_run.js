@@ -160,7 +160,7 @@ export class TrainingRun {
    */
   async #giveWeights(model) {
     for (const [i, { name, tiedTo }] of model.parameters.rows.entries())
-      if (!tiedTo) await this.#call('weight', i, (await model.matrix(name)).data);
+      if (!tiedTo) await this.#call('giveWeight', i, (await model.matrix(name)).data);
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
