@@ -10,12 +10,7 @@ visitTest(
   async ({ page }) => {
     await page.waitForSelector('.tok');
     const files = await kept(page);
-    for (const file of [
-      /^glassformer-train-.*\.wasm$/,
-      /^train_worker-.*\.js$/,
-      /^Train-.*\.js$/,
-      /^tokenizer\.json$/,
-    ])
+    for (const file of [/^glassformer-train-.*\.wasm$/, /^train_worker-.*\.js$/, /^Train-.*\.js$/, /^tokenizer\.json$/])
       assert.ok(
         files.some((name) => file.test(name)),
         `${file} is not kept: ${files.join(', ')}`,

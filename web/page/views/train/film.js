@@ -33,30 +33,17 @@ const RISE = 0.05; // of a habit's weight, before it is told
 export function frameOf(step, config, captured, ids) {
   const patterns = new PatternStore(config.nLayers, config.nHeads);
   patterns.append(captured);
+  /** The mean over the queries that have such a key. */
+  const meanOf = (/** @type {(typeof HABITS)[0]} */ of, /** @type {number} */ layer, /** @type {number} */ head) => {
+    const row = (/** @type {number} */ q) => /** @type {Float32Array} */ (patterns.row(layer, head, q));
+    const weights = ids.slice(1).flatMap((_, i) => of(row(i + 1), i + 1, ids) ?? []);
+    return weights.reduce((sum, weight) => sum + weight, 0) / Math.max(1, weights.length);
+  };
   const heads = [];
   for (let layer = 0; layer < config.nLayers; layer++)
     for (let head = 0; head < config.nHeads; head++)
-      heads.push({ layer, head, habits: HABITS.map((of) => meanOf(of, patterns, layer, head, ids)) });
+      heads.push({ layer, head, habits: HABITS.map((of) => meanOf(of, layer, head)) });
   return { step, patterns, nHeads: config.nHeads, heads };
-}
-
-/** The mean over the queries that have such a key. */
-function meanOf(
-  /** @type {(typeof HABITS)[0]} */ of,
-  /** @type {PatternStore} */ patterns,
-  /** @type {number} */ layer,
-  /** @type {number} */ head,
-  /** @type {number[]} */ ids,
-) {
-  let sum = 0,
-    n = 0;
-  for (let q = 1; q < patterns.length; q++) {
-    const weight = of(/** @type {Float32Array} */ (patterns.row(layer, head, q)), q, ids);
-    if (weight === null) continue;
-    sum += weight;
-    n++;
-  }
-  return n ? sum / n : 0;
 }
 
 /**
