@@ -120,19 +120,23 @@ static void rotate(const struct gf_pass *p, float *qkv) {
     gf_tap(p, GF_P_ROT_K, qkv + wq, ld, gf_kv_width(c));
 }
 
-/* z = attention of q over the keys and values. In self-attention of inference these are first appended to the caches of
- * their segments. */
+/* Append the keys and values of all segments to their caches. */
+static void store(const struct gf_pass *p, const struct gf_bufs *b) {
+    const int32_t ld = gf_qkv_width(p->cfg);
+    const float *k = b->qkv + gf_q_width(p->cfg), *v = k + gf_kv_width(p->cfg);
+    for (int32_t i = 0; i < p->n_segs; k += p->segs[i].n * ld, v += p->segs[i++].n * ld)
+        gf_kv_write(p->segs[i].kv, p->layer, p->segs[i].pos0, p->segs[i].n, k, v, ld);
+}
+
+/* z = attention of q over the keys and values. */
 static void attend(const struct gf_pass *p, const struct gf_bufs *b, enum gf_sublayer kind) {
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_seg *g = &p->segs[i];
-        const struct gf_attend a = attention_of(p, g, row, b, kind);
-        if (GF_TRAINS(p)) {
+        const struct gf_attend a = attention_of(p, &p->segs[i], row, b, kind);
+        if (GF_TRAINS(p))
             gf_attend_whole(&a);
-            continue;
-        }
-        if (kind == GF_SELF_ATTENTION) gf_kv_write(g->kv, p->layer, g->pos0, g->n, a.k, a.v, a.ldk);
-        gf_attend_cached(&a);
+        else
+            gf_attend_cached(&a);
     }
 }
 
@@ -172,9 +176,13 @@ static void project_out(const struct gf_pass *p, const struct gf_attn *w, const 
     per_head_results(p, w, points->result, out, z);
 }
 
-void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x) {
+void gf_attention_project(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x) {
     project(p, w, b, x);
     rotate(p, b->qkv);
+    if (!GF_TRAINS(p)) store(p, b);
+}
+
+void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b) {
     attend(p, b, GF_SELF_ATTENTION);
     project_out(p, w, &points_of[GF_SELF_ATTENTION], b->z, b->sub[GF_SELF_ATTENTION].out);
 }

@@ -3,10 +3,13 @@
 #define GF_ATTENTION_H
 #include "model/pass.h"
 
-/* The output in b->sub = self-attention of the rows x [n, d_model], whose keys and values are appended to their
- * segments' caches. In training, b then holds what the backward function reads. */
-void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x);
-/* The same of the attention of the rows x to the encoder's output, whose keys and values are in each segment's `cross`;
+/* b->qkv = queries, keys and values of the rows x [n, d_model] for self-attention; keys and values are appended to their
+ * segments' caches. */
+void gf_attention_project(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x);
+/* The output in b->sub = self-attention of the queries in b->qkv. In training, b then holds what the backward function
+ * reads. */
+void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b);
+/* The output = attention of the rows x [n, d_model] to the encoder's output, whose keys and values are in each segment's `cross`;
  * in training they are computed here, into b->cross_kv. */
 void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b,
                                 const float *x);

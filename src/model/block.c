@@ -80,7 +80,7 @@ static void compute(const struct gf_pass *p, enum gf_sublayer kind, const struct
     const struct gf_config *c = p->cfg;
     const struct gf_sublayer_bufs *s = &b->sub[kind];
     if (kind == GF_SELF_ATTENTION)
-        gf_attention_forward(p, &w->attn, b, x);
+        gf_attention_forward(p, &w->attn, b);
     else if (kind == GF_CROSS_ATTENTION)
         gf_cross_attention_forward(p, &w->cross, b, x);
     else if (gf_layer_sparse(c, p->layer))
@@ -105,27 +105,28 @@ static void add_residual(const struct gf_pass *p, enum gf_sublayer kind, const s
 }
 
 /* read_by, computed. */
-static const float *input_of(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
-                             const struct gf_bufs *b) {
+static float *input_of(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
+                       const struct gf_bufs *b) {
     float *x = read_by(p, kind, b);
     if (gf_norm_before(p->cfg)) normalise_stream(p, kind, w, b, x, stream_before(p, kind, b));
     return x;
 }
 
+/* The queries of self-attention are computed already. */
 static void sublayer_forward(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
                              const struct gf_bufs *b) {
     const struct gf_sublayer_bufs *s = &b->sub[kind];
     const int post = p->cfg->norm_placement == GF_POST_NORM;
-    compute(p, kind, w, b, input_of(p, kind, w, b));
+    compute(p, kind, w, b, kind == GF_SELF_ATTENTION ? NULL : input_of(p, kind, w, b));
     add_residual(p, kind, b, post ? s->sum : s->after);
     if (post) normalise_stream(p, kind, w, b, s->after, s->sum);
     tap_stream(p, point_after(p, kind), s->after);
 }
 
-/* Both sublayers read resid_pre, through the same norm or each through its own. */
-static void parallel_forward(const struct gf_pass *p, const struct gf_block *w, const struct gf_bufs *b) {
+/* Both sublayers read resid_pre, through the same norm, which gave x, or each through its own. */
+static void parallel_forward(const struct gf_pass *p, const struct gf_block *w, const struct gf_bufs *b,
+                             const float *x) {
     const struct gf_sublayer_bufs *a = &b->sub[GF_SELF_ATTENTION], *f = &b->sub[GF_FEED_FORWARD];
-    const float *x = input_of(p, GF_SELF_ATTENTION, w, b);
     compute(p, GF_SELF_ATTENTION, w, b, x);
     if (!p->cfg->shared_norm) x = input_of(p, GF_FEED_FORWARD, w, b);
     compute(p, GF_FEED_FORWARD, w, b, x);
@@ -134,10 +135,24 @@ static void parallel_forward(const struct gf_pass *p, const struct gf_block *w, 
     tap_stream(p, GF_P_RESID_POST, f->after);
 }
 
-void gf_block_forward(const struct gf_pass *p, const struct gf_block *w, const struct gf_bufs *b) {
+/* The rows behind the first p->drop move to the front. x: the input of attention. */
+static void drop_rows(struct gf_pass *p, const struct gf_bufs *b, float *x) {
+    float *rows[] = {b->qkv, b->resid_pre, x};
+    const int32_t d = p->cfg->d_model, widths[] = {gf_qkv_width(p->cfg), d, d};
+    p->n -= p->drop, p->segs->n -= p->drop, p->segs->pos0 += p->drop;
+    for (int i = 0; i < (x == b->resid_pre ? 2 : 3); i++)
+        memmove(rows[i], rows[i] + (int64_t)p->drop * widths[i], (size_t)p->n * (size_t)widths[i] * sizeof *rows[i]);
+    if (p->observe) p->observe->row0 += p->drop;
+}
+
+void gf_block_forward(struct gf_pass *p, const struct gf_block *w, const struct gf_bufs *b) {
     tap_stream(p, GF_P_RESID_PRE, b->resid_pre);
+    float *x = input_of(p, GF_SELF_ATTENTION, w, b);
+    gf_attention_project(p, &w->attn, b, x);
+    if (p->drop) drop_rows(p, b, x);
+    if (p->n == 0) return;
     if (p->cfg->parallel_residual) {
-        parallel_forward(p, w, b);
+        parallel_forward(p, w, b, x);
         return;
     }
     for (int32_t kind = 0; kind < GF_N_SUBLAYERS; kind++)

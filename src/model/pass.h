@@ -103,7 +103,8 @@ struct gf_pass {
     int32_t layer;  /* the block that runs; -1: none */
     int32_t causal; /* a query sees keys up to its own position */
     int32_t n;      /* rows, over all segments */
-    const struct gf_seg *segs;
+    int32_t drop;   /* inference, one segment: of the first `drop` rows this block computes keys and values only */
+    struct gf_seg *segs;
     int32_t n_segs;
     struct gf_observe *observe;         /* or NULL */
     struct gf_trace *trace;             /* or NULL */

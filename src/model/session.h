@@ -17,10 +17,11 @@ struct gf_drawn {
     double sum;
 };
 
-/* Where the next pass begins: gf_session_start. */
+/* Where the next pass begins, and of how many rows its output is not wanted: gf_session_start. */
 struct gf_start {
     int32_t layer;
     const float *rows; /* [n, d_model], the caller's; NULL: at the embedding */
+    int32_t drop;
 };
 
 struct gf_session {
@@ -59,10 +60,11 @@ struct gf_session {
 /* GF_OK if all n ids are in the vocabulary, otherwise the error. */
 int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
 /* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments; the first of them is
- * row `row` of start.rows. The scratch is reserved for n rows. */
-void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
+ * row `row` of start.rows. Without the first start.drop rows of these, which leave their segment (there is one then).
+ * The scratch is reserved for n rows. */
+void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
                   const int32_t *ids, float *hidden, struct gf_start start, int32_t row);
-/* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding. */
+/* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding with all rows. */
 struct gf_start gf_take_start(struct gf_session *s);
 /* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n);

@@ -63,7 +63,8 @@ static int32_t refuse_encode(const struct gf_session *s, const int32_t *ids, con
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
                           int32_t n, struct gf_error *err) {
     const struct gf_config *c = &s->model->cfg;
-    const struct gf_start start = c->kind == GF_ENCODER ? gf_take_start(s) : (struct gf_start){0, NULL};
+    struct gf_start start = c->kind == GF_ENCODER ? gf_take_start(s) : (struct gf_start){0, NULL, 0};
+    start.drop = 0;
     const int32_t status = refuse_encode(s, ids, types, mask, n, err);
     if (status != GF_OK) return status;
     struct gf_kv work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */

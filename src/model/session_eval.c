@@ -32,9 +32,8 @@ void gf_session_advance(struct gf_session *s, const int32_t *ids, int32_t n) {
     s->logits_rows = 0;
 }
 
-/* The pass over n rows from position pos0 on, in chunks of `step`. hidden: [n, d_model], or with keep = 0 one chunk,
- * which each chunk overwrites. */
-static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, int32_t n, int32_t step, int keep,
+/* The pass over n rows from position pos0 on, in chunks of `step`. s->hidden: [n - start.drop, d_model] */
+static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, int32_t n, int32_t step,
                        struct gf_start start) {
     const int32_t d = s->model->cfg.d_model;
     for (int32_t i = 0; i < n; i += step) {
@@ -44,7 +43,8 @@ static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, i
                              .cross = &s->cross,
                              .cross_mask = s->cross_mask};
         if (s->observe) s->observe->row0 = i;
-        gf_run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (keep ? (int64_t)i * d : 0), start, i);
+        const int32_t row = i > start.drop ? i - start.drop : 0;
+        gf_run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (int64_t)row * d, start, i);
     }
 }
 
@@ -56,11 +56,11 @@ static int update_rope_reach(struct gf_session *s, int32_t n) {
     const int32_t length = held + n > s->planned ? held + n : s->planned;
     const int32_t reach = gf_position_reach(c, length);
     if (reach == s->kv.reach) return 0;
-    if (held && (gf_reserve_scratch(s, step, held) || gf_reserve_rows(&s->hidden, &s->hidden_room, step, c->d_model) ||
+    if (held && (gf_reserve_scratch(s, step, held) ||
                  (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, held, 0, held, s->cross.length))))
         return -1;
     gf_kv_set_reach(&s->kv, reach);
-    if (held) run_chunks(s, s->ids, 0, held, step, 0, (struct gf_start){0, NULL});
+    if (held) run_chunks(s, s->ids, 0, held, step, (struct gf_start){0, NULL, held});
     return 0;
 }
 
@@ -70,6 +70,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     const struct gf_start start = gf_take_start(s);
     int32_t status = gf_refuse_eval(s, ids, n, err);
     if (status != GF_OK) return status;
+    if (start.drop > n) return gf_fail(err, GF_ERR_ARGUMENT, "%d of %d rows cannot be dropped", start.drop, n);
     /* without the causal mask every row sees every other, so the rows cannot be divided into chunks */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
     if (s->trace) gf_trace_open(s->trace);
@@ -77,9 +78,10 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
         (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     gf_pool_begin_pass(s->model->pool, n == 1);
-    run_chunks(s, ids, pos0, n, step, 1, start);
+    run_chunks(s, ids, pos0, n, step, start);
     gf_pool_end_pass(s->model->pool);
     gf_session_advance(s, ids, n);
+    s->hidden_rows -= start.drop;
     return GF_OK;
 }
 
@@ -116,7 +118,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a position in %d sessions", n);
     }
     gf_pool_begin_pass(m->pool, 0);
-    gf_run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden, (struct gf_start){0, NULL}, 0);
+    gf_run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden, (struct gf_start){0, NULL, 0}, 0);
     gf_run_head(first, logits, hidden, n);
     for (int32_t i = 0; i < n; i++) {
         struct gf_session *s = sessions[i];

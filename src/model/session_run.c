@@ -12,20 +12,21 @@ int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, st
     return GF_OK;
 }
 
-int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, struct gf_error *err) {
+int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, int32_t drop, struct gf_error *err) {
     if (layer < 0 || layer > s->model->cfg.n_layers)
         return gf_fail(err, GF_ERR_ARGUMENT, "layer %d: the model has %d", layer, s->model->cfg.n_layers);
-    s->start = (struct gf_start){layer, rows};
+    if (drop < 0) return gf_fail(err, GF_ERR_ARGUMENT, "%d rows cannot be dropped", drop);
+    s->start = (struct gf_start){layer, rows, drop};
     return GF_OK;
 }
 
 struct gf_start gf_take_start(struct gf_session *s) {
     const struct gf_start start = s->start;
-    s->start = (struct gf_start){0, NULL};
+    s->start = (struct gf_start){0, NULL, 0};
     return start;
 }
 
-void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
+void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
                   const int32_t *ids, float *hidden, struct gf_start start, int32_t row) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
@@ -45,15 +46,24 @@ void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs
                         .scores_ld = s->scores_ld,
                         .relative = c->use_position ? m->relative[stack] : NULL};
     struct gf_bufs *b = &s->bufs;
+    const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
+    const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
+    const int32_t left = start.drop - row, drop = left < 0 ? 0 : left < n ? left : n;
+    if (start.layer == n_layers) {
+        row += drop, p.n -= drop;
+        if (s->observe) s->observe->row0 += drop;
+    }
     if (start.rows) {
-        memcpy(b->resid_pre, start.rows + (int64_t)row * c->d_model, (size_t)n * (size_t)c->d_model * sizeof *hidden);
+        memcpy(b->resid_pre, start.rows + (int64_t)row * c->d_model, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
     } else {
         gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
         gf_mark(&p, GF_OP_EMBED);
     }
-    const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
-    const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
-    for (p.layer = start.layer; p.layer < n_layers; p.layer++) gf_block_forward(&p, &blocks[p.layer], b);
+    for (p.layer = start.layer; p.layer < n_layers; p.layer++) {
+        p.drop = p.layer + 1 < n_layers ? 0 : drop;
+        gf_block_forward(&p, &blocks[p.layer], b);
+    }
+    if (p.n == 0) return;
     p.layer = -1;
     const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
     float *mean = s->embedded.mean, *rstd = s->embedded.rstd; /* workspace */
@@ -61,7 +71,7 @@ void gf_run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs
         gf_norm_forward(&p, last, GF_P_LN_FINAL, hidden, b->resid_pre, mean, rstd);
         gf_mark(&p, GF_OP_FINAL_NORM);
     } else {
-        memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
+        memcpy(hidden, b->resid_pre, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
     }
     if (c->pooler) gf_pooler_forward(&p, &m->w, s->pooled, hidden);
     const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};

@@ -78,6 +78,41 @@ static void logits_of_any_rows_are_the_same_bits(void) {
     }
 }
 
+/* Rows whose output is not wanted change neither the others nor the cache: in one chunk, over two, of a pass that begins
+ * behind the last block. */
+static void the_rows_after_dropped_ones_have_the_same_bits(void) {
+    static const int32_t dropped[] = {1, 63, 64, 66, 67};
+    EACH_DECODER(g, m) {
+        const int32_t v = g->cfg.vocab_size, n = 67 < g->cfg.context_length ? 67 : 64, last = g->cfg.n_layers - 1;
+        float *want = floats(2 * (int64_t)n * v), *got = floats((int64_t)v), *stream;
+        struct gf_session *s = open_session(g, m, GF_KV_F32);
+        CHECK_OK(gf_session_capture(s, 0, last, GF_P_RESID_POST, 1, &err));
+        eval(s, v, ids, 0, n, AT_ONCE, want);
+        stream = floats((int64_t)n * g->cfg.d_model);
+        memcpy(stream, seen(s, last, GF_P_RESID_POST), (size_t)n * (size_t)g->cfg.d_model * sizeof *stream);
+        CHECK_OK(gf_session_capture(s, 0, last, GF_P_RESID_POST, 0, &err));
+        eval(s, v, ids, n, n + 1, AT_ONCE, want + (int64_t)n * v);
+        for (int32_t i = 0; i < 10; i++) {
+            const int32_t drop = dropped[i / 2] < n ? dropped[i / 2] : n, behind = i % 2;
+            CHECK_OK(gf_session_rewind(s, 0, &err));
+            CHECK_OK(gf_session_start(s, behind ? last + 1 : 0, behind ? stream : NULL, drop, &err));
+            CHECK_OK(gf_session_eval(s, ids, n, &err));
+            const float *y = drop < n ? gf_session_logits(s, 0, n - drop, &err) : NULL;
+            CHECK(drop == n || y != NULL);
+            if (y) CHECK_SAME(y, want + (int64_t)drop * v, (int64_t)(n - drop) * v, g->name, "%d of %d", drop, n);
+            CHECK(gf_session_logits(s, n - drop, 1, &err) == NULL);
+            if (behind) continue; /* the cache has what the layers before left */
+            eval(s, v, ids, n, n + 1, AT_ONCE, got);
+            CHECK_SAME(got, want + (int64_t)n * v, v, g->name, "after %d of %d", drop, n);
+        }
+        CHECK_REFUSED(gf_session_start(s, 0, NULL, -1, &err), GF_ERR_ARGUMENT, "-1 rows");
+        CHECK_OK(gf_session_start(s, 0, NULL, 2, &err));
+        CHECK_REFUSED(gf_session_eval(s, ids, 1, &err), GF_ERR_ARGUMENT, "2 of 1 rows");
+        free(want), free(got), free(stream);
+        gf_session_close(s);
+    }
+}
+
 static void f16_and_q8_caches_stay_close_to_f32(void) {
     EACH_DECODER(g, m) {
         if (has_blocks(g)) continue; /* int8 activations may round differently */
@@ -358,6 +393,7 @@ int main(void) {
     RUN(one_pass_single_tokens_and_odd_chunks_give_the_same_bits);
     RUN(random_causal_configurations_give_the_same_bits_in_any_chunks);
     RUN(logits_of_any_rows_are_the_same_bits);
+    RUN(the_rows_after_dropped_ones_have_the_same_bits);
     RUN(f16_and_q8_caches_stay_close_to_f32);
     RUN(the_cache_grows_block_by_block);
     RUN(a_rewound_session_equals_a_fresh_one);

@@ -85,6 +85,13 @@ for (const [name, fields] of Object.entries({ ...DECODERS, ...ENCODER_DECODERS }
         'the last stream set to itself': ids.map((_, i) => ({ at: lastStream, position: i, set: row(stream, i) })),
       }))
         assert.ok(sameBits((await m.forward(ids, { ...input, edits })).logits.data, logits.data), what);
+      // without captures the last block computes only the rows whose logits are wanted
+      const edits = [{ at: fields.n_experts ? '*.hook_attn_out' : '*', scale: 0.9 }];
+      const edited = await m.forward(ids, { ...input, edits });
+      for (const positions of [[ids.length - 1], [70, 66], []]) {
+        const some = await m.forward(ids, { ...input, edits, logits: positions });
+        positions.forEach((p, i) => assert.ok(sameBits(row(some.logits, i), row(edited.logits, p)), `edited, ${p}`));
+      }
       m.dispose();
     });
 

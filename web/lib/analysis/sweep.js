@@ -174,10 +174,11 @@ class CleanRun {
       if (edited.some(({ p }) => p.source)) await copy.encodeSource(options, yielder);
       copy.session.rewind(first);
       const rows = this.stream[layer].subarray(first * model.config.d_model);
-      const run = () => copy.session.eval(ids.slice(first));
-      if (layer) runFrom(copy.session, layer, rows, run);
+      const drop = Math.max(0, this.place.row - first);
+      const run = () => copy.session.eval(ids.slice(first), layer ? 0 : drop);
+      if (layer) runFrom(copy.session, layer, rows, run, drop);
       else run();
-      const value = readMetric(copy, this.place, ids, first, n - first, this.losses.slice());
+      const value = readMetric(copy, this.place, ids, first + drop, n - first - drop, this.losses.slice());
       return value ?? this.base;
     } finally {
       copy.close();

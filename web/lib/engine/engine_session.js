@@ -46,10 +46,12 @@ export class EngineSession {
   /**
    * Run one pass over tokens that follow those in the cache. After an error the session is unchanged.
    * @param {ArrayLike<number>} ids
+   * @param {number} [drop]  of so many rows, the first, nothing is wanted but keys and values: they leave the last block
    */
-  eval(ids) {
+  eval(ids, drop = 0) {
     const e = this.engine;
     const n = ids.length;
+    if (drop) e.check(e.x.gf_session_start(this.ptr, 0, 0, drop, e.error));
     const p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));

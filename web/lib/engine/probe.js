@@ -106,11 +106,12 @@ export function readTrace({ engine: e, ptr }) {
  * @param {number} layer
  * @param {Float32Array} rows  [token, d_model] the input of the block
  * @param {() => void} run     evals or encodes as many tokens once
+ * @param {number} [drop]  number of rows, the first ones, whose output is not wanted
  */
-export function runFrom({ engine: e, ptr }, layer, rows, run) {
+export function runFrom({ engine: e, ptr }, layer, rows, run, drop = 0) {
   e.lend(rows.byteLength, (p) => {
     new Float32Array(e.memory.buffer, p, rows.length).set(rows);
-    e.check(e.x.gf_session_start(ptr, layer, p, e.error));
+    e.check(e.x.gf_session_start(ptr, layer, p, drop, e.error));
     run();
   });
 }

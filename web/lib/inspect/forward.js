@@ -71,9 +71,9 @@ export async function forwardOne(model, ids, o, yielder) {
       return { ...results, captured };
     }
     await sequence.encodeSource(o, yielder);
-    await sequence.prefill(ids.slice(0, n), yielder, (first, chunk) =>
-      copyLogits(sequence.session, logits, rows, first, chunk),
-    );
+    /** @type {(first: number, chunk: number) => void} */
+    const copy = (first, chunk) => copyLogits(sequence.session, logits, rows, first, chunk);
+    await sequence.prefill(ids.slice(0, n), yielder, copy, Math.min(n, ...rows));
     const captured = sequence.takeCaptured() ?? {};
     if (!o.allowNonFinite) await requireFinite(sequence, { ...captured, logits }, ids.slice(0, n));
     return { logits, captured };

@@ -123,9 +123,11 @@ export class Sequence {
    * Run tokens through the decoder in chunks. Between chunks it yields, and an abort takes effect.
    * @param {ArrayLike<number>} ids
    * @param {Yielder} yielder
-   * @param {(first: number, n: number) => void} [each]  called after each chunk with its first row and their number
+   * @param {(first: number, n: number) => void} [each]  called after each chunk with the first of its rows that have
+   *   logits, and their number
+   * @param {number} [wanted]  the first row whose logits are read; default: without `each` the last one
    */
-  async prefill(ids, yielder, each) {
+  async prefill(ids, yielder, each, wanted = each ? 0 : ids.length - 1) {
     const { model } = this;
     // With bidirectional attention there is one chunk: every row reads the keys of all later rows.
     const chunk = model.config.causal ? model.engine.schema.chunk : ids.length;
@@ -134,8 +136,9 @@ export class Sequence {
     if (all.length > chunk) this.session.plan(Math.min(this.session.length + all.length, this.session.context));
     for (let at = 0; at < all.length; at += chunk) {
       const part = all.slice(at, at + chunk);
-      this.#eval(part);
-      each?.(at, part.length);
+      const drop = this.#recorder ? 0 : Math.min(Math.max(wanted - at, 0), part.length);
+      this.#eval(part, drop);
+      if (drop < part.length) each?.(at + drop, part.length - drop);
       await yielder.yieldIfDue();
     }
   }
@@ -160,10 +163,10 @@ export class Sequence {
     this.#rows = 1;
   }
 
-  /** @param {number[]} ids */
-  #eval(ids) {
-    this.session.eval(ids);
-    this.#rows = ids.length;
+  /** @param {number[]} ids @param {number} [drop] */
+  #eval(ids, drop = 0) {
+    this.session.eval(ids, drop);
+    this.#rows = ids.length - drop;
     this.#recorder?.gather();
   }
 

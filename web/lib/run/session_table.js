@@ -98,9 +98,8 @@ export class SessionTable {
         await sequence.prefill(entry.ids.slice(session.length), yielder);
         sequence.takeCaptured(); // these rows do not belong to this call
       }
-      await sequence.prefill(causal ? ids : all, yielder, (_, n) => {
-        logits = session.logits(n - 1, 1, v);
-      });
+      const run = causal ? ids : all;
+      await sequence.prefill(run, yielder, (_, n) => (logits = session.logits(n - 1, 1, v)), run.length - 1);
       captured = sequence.takeCaptured() ?? {};
       if (!entry.allowNonFinite)
         await requireFinite(sequence, { ...captured, logits: { data: logits, shape: [v] } }, all);
