@@ -3,8 +3,8 @@
 #define GF_ATTENTION_H
 #include "model/pass.h"
 
-/* b->qkv = queries, keys and values of the rows x [n, d_model] for self-attention; keys and values are appended to their
- * segments' caches. */
+/* b->qkv = queries, keys and values of the rows x [n, d_model] for self-attention; keys and values are appended to the
+ * caches of their segments. */
 void gf_attention_project(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x);
 /* The output in b->sub = self-attention of the queries in b->qkv. In training, b then holds what the backward function
  * reads. */
