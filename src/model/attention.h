@@ -9,8 +9,8 @@ void gf_attention_project(const struct gf_pass *p, const struct gf_attn *w, cons
 /* The output in b->sub = self-attention of the queries in b->qkv. In training, b then holds what the backward function
  * reads. */
 void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b);
-/* The output = attention of the rows x [n, d_model] to the encoder's output, whose keys and values are in each segment's
- * `cross`; in training they are computed here, into b->cross_kv. */
+/* The output = attention of the rows x [n, d_model] to the encoder's output, whose keys and values are in each
+ * segment's `cross`; in training they are computed here, into b->cross_kv. */
 void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b,
                                 const float *x);
 /* Keys and values of a decoder layer's cross-attention for the encoder's output memory, the rows of the pass, into
