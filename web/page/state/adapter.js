@@ -37,11 +37,7 @@ async function switched(runtime, api, number) {
  */
 export async function setAdapter(runtime, adapter) {
   const api = runtime.model();
-  if (adapter && adapter.number === undefined) {
-    const config = adapter.files.find(({ name }) => name.endsWith('.json'));
-    const [weights] = adapter.files.filter((file) => file !== config);
-    adapter.number = await api.addAdapter(config ? { config, weights } : weights);
-  }
+  if (adapter) adapter.number ??= await api.addAdapter(adapter.files);
   await runtime.close();
   runtime.questions = runtime.questions.then(() => runtime.reader?.session.close());
   await runtime.questions;

@@ -49,6 +49,7 @@ export const TRAIN = {
       : say`The weights of ${name} stay as they are; an adapter adds the product of two thin matrices to some of them (LoRA).`,
   switch: (on) => (on ? say`Switch the adapter off` : say`Switch the adapter on`),
   switched: (on, ms) => (on ? say`on in ${figures(ms)} ms` : say`off in ${figures(ms)} ms`),
+  both: say`With and without the adapter`,
   save: say`Save the adapter`,
   open: say`Open an adapter`,
   named: (steps) => say`trained here, ${steps} steps`,
@@ -77,7 +78,7 @@ export const BLOCKS = {
 export const OBJECTIVES = {
   next: say`the next token (decoder)`,
   masked: say`masked tokens, 15 % of the text (encoder)`,
-  adapter: say`the next token, as an adapter of the model above (LoRA)`,
+  adapter: say`an adapter of the model above (LoRA)`,
   pairs: say`a target for each source: lines of source, tab, target (encoder-decoder)`,
 };
 
