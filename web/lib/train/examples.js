@@ -45,16 +45,14 @@ const tokenizerOf = (words) =>
 /** Rows that an example takes in a batch. @param {Checked} example */
 const rowsOf = ({ ids, source }) => Math.max(ids.length, source.length);
 
-/**
- * @param {unknown} value
- * @param {string} what  for messages
- * @param {number} vocab
- * @returns {number[]}
- */
+/** A list that a caller gave; null: it is none. @param {unknown} value @param {string} what  for messages */
+const listOf = (value, what) =>
+  readValue(what, () => entriesOf(value, LIMITS.ids, (n) => fail('bad-argument', `${what}: ${n} are too many`)));
+
+/** @param {unknown} value @param {string} what  for messages @param {number} vocab @returns {number[]} */
 function idsOf(value, what, vocab) {
-  const tooMany = (/** @type {number} */ n) => fail('bad-argument', `${what} has ${n} entries`);
-  const list = readValue(what, () => entriesOf(value, LIMITS.ids, tooMany));
-  return checkedIds(list ?? fail('bad-argument', `${what} is ${show(value)}, expected a list of ids`), what, vocab);
+  const list = listOf(value, what) ?? fail('bad-argument', `${what} is ${show(value)}, expected a list of ids`);
+  return checkedIds(list, what, vocab);
 }
 
 /** Tokens of an example that is not checked yet. @param {any} example */
@@ -63,7 +61,7 @@ const lengthOf = (example) =>
 
 /** @param {unknown} value @param {string} what @param {number} vocab @returns {number[]} */
 function targetsOf(value, what, vocab) {
-  const list = readValue(what, () => entriesOf(value, LIMITS.ids, () => fail('bad-argument', `${what} are too many`)));
+  const list = listOf(value, what);
   const wrong = list?.find((t) => !(Number.isInteger(t) && t >= -1 && t < vocab));
   if (!list || wrong !== undefined)
     fail('bad-argument', `the ${what} hold ${show(wrong)}, expected ids from 0 to ${vocab - 1}, or -1 for none`);
@@ -105,8 +103,7 @@ function checkedExample(example, what, config, masks) {
  * @param {boolean} masks
  */
 function checkedList(value, what, config, masks) {
-  const tooMany = (/** @type {number} */ n) => fail('bad-argument', `${what}: ${n} examples are too many`);
-  const list = readValue(what, () => entriesOf(value, LIMITS.ids, tooMany));
+  const list = listOf(value, what);
   if (!list?.length) fail('bad-argument', `${what}: ${show(value)}, expected a list of at least one example`);
   return list.map((example, i) => checkedExample(example, `example ${i} of ${what}`, config, masks));
 }

@@ -45,16 +45,11 @@ async function startTrainer(workerOption, signal, threads) {
 export async function startTraining(config, data, given, onStart) {
   const options = checkedOptions('train', given, TRAIN_OPTIONS);
   const { signal: stop, worker, threads } = options;
-  /**
-   * @param {Order} order
-   * @param {(step: number) => Batch} [batchOf]
-   * @param {Lora | null} [adapter]
-   * @param {Teacher | null} [teacher]
-   */
-  const opened = async (order, batchOf, adapter, teacher) => {
+  /** @param {{order: Order} & Omit<Parts, 'remote' | 'engine' | 'signal'>} asked */
+  const opened = async ({ order, ...parts }) => {
     stop?.throwIfAborted();
-    const { remote, engine, helper } = await startTrainer(worker, stop, threads);
-    const run = new TrainingRun(remote, engine, stop, batchOf, adapter, teacher);
+    const { helper, ...started } = await startTrainer(worker, stop, threads);
+    const run = new TrainingRun({ ...started, signal: stop, ...parts });
     onStart(run);
     try {
       return { run, tokenizer: await run.open({ ...order, threads, helper }) };
@@ -64,25 +59,24 @@ export async function startTraining(config, data, given, onStart) {
     }
   };
   const learnt = async (/** @type {Order} */ order) => {
-    const { run, tokenizer } = await opened(order);
+    const { run, tokenizer } = await opened({ order });
     run.dispose();
     return tokenizer;
   };
   return guardedAsync(async () => {
     stop?.throwIfAborted();
-    const { order, batchOf, adapter, teacher } = await checkedOrder(config, data, options, learnt);
-    return (await opened(order, batchOf, adapter, teacher)).run;
+    return (await opened(await checkedOrder(config, data, options, learnt))).run;
   }, stop);
 }
 
+/**
+ * What a run consists of. batchOf: of examples; adapter: that is trained
+ * @typedef {{remote: WorkerModel, engine: Promise<WebAssembly.Module>, signal?: AbortSignal,
+ *   batchOf?: (step: number) => Batch, adapter?: Lora | null, teacher?: Teacher | null}} Parts
+ */
 /** One training run, in a worker of its own. */
 export class TrainingRun {
-  #remote;
-  #engine;
-  #signal;
-  #batchOf;
-  #adapter;
-  #teacher;
+  #parts;
   /** Steps that the worker has computed. */
   #computed = 0;
   /** How many steps of examples are sent at once: twice as many as the last request computed. */
@@ -104,22 +98,10 @@ export class TrainingRun {
   #paused = null;
   #onAbort = () => this.dispose();
 
-  /**
-   * @param {WorkerModel} remote
-   * @param {Promise<WebAssembly.Module>} engine
-   * @param {AbortSignal} [signal]
-   * @param {(step: number) => Batch} [batchOf]  of examples
-   * @param {Lora | null} [adapter]  that is trained
-   * @param {Teacher | null} [teacher]
-   */
-  constructor(remote, engine, signal, batchOf, adapter = null, teacher = null) {
-    this.#remote = remote;
-    this.#engine = engine;
-    this.#signal = signal;
-    this.#batchOf = batchOf;
-    this.#adapter = adapter;
-    this.#teacher = teacher;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+  /** @param {Parts} parts */
+  constructor(parts) {
+    this.#parts = parts;
+    parts.signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /**
@@ -128,29 +110,32 @@ export class TrainingRun {
    * @returns {Promise<any>}
    */
   async #call(method, ...args) {
+    const { remote, engine, signal: stop } = this.#parts;
     try {
-      return await this.#remote.call(method, args, { engine: method === 'open' ? this.#engine : undefined });
+      return await remote.call(method, args, { engine: method === 'open' ? engine : undefined });
     } catch (error) {
-      this.#signal?.throwIfAborted();
+      stop?.throwIfAborted();
       throw error;
     }
   }
 
   /** @param {Order} order @returns {Promise<Tokenizer>} of its vocabulary */
   async open(order) {
-    const { checkpoint } = order;
-    const opened = await this.#call('open', order);
-    if (this.#adapter) await this.#giveWeights(this.#adapter.model);
-    const { config, parameters, tokenizer, step } = this.#adapter ? await this.#call('adapt', checkpoint) : opened;
+    const { adapter, teacher, batchOf } = this.#parts;
+    let opened = await this.#call('open', order);
+    if (adapter) {
+      await this.#giveWeights(adapter.model);
+      opened = await this.#call('adapt', order.checkpoint);
+    }
+    const { config, parameters, tokenizer, step } = opened;
     this.#computed = step;
-    const teacher = this.#teacher;
     if (teacher) {
       await this.#call('teach', teacher.config, teacher.share);
       await this.#giveWeights(teacher.model);
     }
-    const own = await this.#adapter?.model.tokenizer;
+    const own = await adapter?.model.tokenizer;
     this.about = { config, parameters, tokenizer: own ?? new Tokenizer(JSON.parse(tokenizer)) };
-    if (!this.#batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
+    if (!batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
     return this.about.tokenizer;
   }
 
@@ -199,7 +184,7 @@ export class TrainingRun {
 
   /** @returns {Promise<TrainStep[]>} */
   async #steps() {
-    const batchOf = this.#batchOf,
+    const batchOf = this.#parts.batchOf,
       first = this.#computed + 1;
     /** @type {TrainStep[]} */
     const steps = await this.#call(
@@ -242,8 +227,8 @@ export class TrainingRun {
   async files(options, whole = false) {
     const { dtype = 'f32' } = checkedOptions('files', options, { dtype: oneOf('f32', 'f16', 'q8_0', 'q4_0') });
     this.stop();
-    if (!this.#adapter) return this.#call('files', dtype);
-    const { modules, model, ...lora } = this.#adapter;
+    if (!this.#parts.adapter) return this.#call('files', dtype);
+    const { modules, model, ...lora } = this.#parts.adapter;
     if (!whole && dtype !== 'f32') fail('bad-option', `dtype is ${show(dtype)}, an adapter is written as f32`);
     if (!whole) return adapterFiles(modules, lora, await this.#call('factors'));
     return wholeFiles(await this.#call('files', dtype), model);
@@ -257,8 +242,8 @@ export class TrainingRun {
 
   dispose() {
     this.stop();
-    this.#signal?.removeEventListener('abort', this.#onAbort);
-    this.#remote.close();
+    this.#parts.signal?.removeEventListener('abort', this.#onAbort);
+    this.#parts.remote.close();
     this.#queue = [];
     this.resume(); // waiting readers get the error
   }
