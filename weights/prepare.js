@@ -32,10 +32,7 @@ if (!out || !raw.length) {
   process.exit(2);
 }
 
-/**
- * @param {string} file
- * @returns {string[]}
- */
+/** @param {string} file */
 const stories = (file) => readFileSync(file, 'utf8').split(SEPARATOR).map(plain).filter(Boolean);
 
 /** @param {string} text */
@@ -54,10 +51,7 @@ function plain(text) {
  */
 const same = (story) => story.toLowerCase().replace(/[^a-z]+/g, ' ');
 
-/**
- * Why a story is left out; null when it is kept.
- * @param {string} story
- */
+/** Why a story is left out; null when it is kept. @param {string} story */
 function flaw(story) {
   if (/[^\n -~]/.test(story)) return 'not ASCII';
   if (!/[.!?]["')]*$/.test(story)) return 'breaks off';

@@ -34,10 +34,7 @@ if (!file) {
   process.exit(2);
 }
 
-/**
- * @param {object} how
- * @returns {Promise<string[]>} one continuation for each prompt
- */
+/** One continuation for each prompt. @param {object} how  options of generate */
 async function all(how) {
   const texts = [];
   for (const prompt of PROMPTS) {

@@ -55,14 +55,12 @@ export function rotation(pass, which) {
     input: x[i],
     from: { at, position, head, index: i },
   });
-  const groups = rotaryKvHeads(c);
-  const stays = (/** @type {string} */ others) => ({
-    how: /** @type {const} */ ('sum'),
-    formula: `only the first ${others} rotate`,
-    terms: [part(index, '', 1)],
-  });
-  if ((which === 'q' ? pass.kvHead : head) >= groups) return stays(`${groups} kv heads and their queries`);
-  if (index >= size) return stays(`${size} dimensions`);
+  const groups = rotaryKvHeads(c),
+    inGroup = (which === 'q' ? pass.kvHead : head) < groups;
+  if (!inGroup || index >= size) {
+    const first = inGroup ? `${size} dimensions` : `${groups} kv heads and their queries`;
+    return { how: 'sum', formula: `only the first ${first} rotate`, terms: [part(index, '', 1)] };
+  }
   const half = size / 2;
   const [pair, isSecond, other] =
     c.rope_pairs === 'half'

@@ -244,6 +244,7 @@ export function planOf(data, options, validation, configOf, given = null) {
   const size = total <= rows ? split.all.length : Math.floor(rows / most);
   return {
     config,
+    text: null,
     options: { batch_tokens: passes * passRows, micro_tokens: passRows },
     tokenizer: tokenizerOf(texts),
     held: split.held.length ? packAll(split.held, rows, mask) : null,

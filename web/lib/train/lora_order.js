@@ -81,7 +81,6 @@ export async function ofLora(model, data, o, options, storiesOf) {
     ...plan,
     options: { ...plan.options, muon: 0 },
     tokenizer: tokenizer?.toText() ?? plan.tokenizer,
-    text: null,
     ...lora,
   };
 }

@@ -257,10 +257,7 @@ function checkedTrainable(config) {
 function ofExamples(config, data, { validation, vocabSize, tokenizer }, options) {
   if (vocabSize !== undefined || tokenizer)
     fail('bad-option', 'vocabSize and tokenizer are options of a text: the vocabulary of examples is part of the data');
-  return {
-    ...planOf(data, options, validation, (found) => checkedTrainable(configOf(config, found, false))),
-    text: null,
-  };
+  return planOf(data, options, validation, (found) => checkedTrainable(configOf(config, found, false)));
 }
 
 /**
@@ -318,7 +315,7 @@ async function ofMaskedText(config, { text, held }, { vocabSize, vocabulary }, o
     vocab: vocab - 1,
     least: 1,
   });
-  return { ...plan, tokenizer: tokenizer.toText(), text: null };
+  return { ...plan, tokenizer: tokenizer.toText() };
 }
 
 /**

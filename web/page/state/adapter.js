@@ -10,13 +10,8 @@ import { pause } from './yielding.js';
 
 const WAIT_MS = 20; // for a call that is open: its keys are of the weights before
 
-/**
- * The switch alone, once no other call is open.
- * @param {Runtime} runtime
- * @param {any} api
- * @param {number | null} number
- * @returns {Promise<number>} its milliseconds
- */
+/** The switch alone, once no other call is open.
+ * @param {Runtime} runtime @param {any} api @param {number | null} number @returns {Promise<number>} its milliseconds */
 async function switched(runtime, api, number) {
   const start = performance.now();
   try {

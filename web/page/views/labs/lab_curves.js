@@ -21,23 +21,20 @@ export function rangeOf(values, { log }) {
 }
 
 /** @param {Curves} figure */
-export const chartOf = ({ x, y, curves }) => ({
-  x: rangeOf(
-    curves.flatMap((curve) => curve.x),
-    x,
-  ),
-  y: rangeOf(
-    curves.flatMap((curve) => curve.y),
-    y,
-  ),
-  xLog: !!x.log,
-  yLinear: !y.log,
-  series: curves.map((curve, i) => ({
-    name: curve.name,
-    kind: `kind-${i % KINDS}`,
-    points: curve.x
-      .map((at, i) => /** @type {[number, number]} */ ([at, curve.y[i]]))
-      .filter(([at, value]) => Number.isFinite(value) && (!x.log || at > 0)),
-    dots: curve.x.length <= 12,
-  })),
-});
+export function chartOf({ x, y, curves }) {
+  const all = (/** @type {'x' | 'y'} */ axis) => curves.flatMap((curve) => curve[axis]);
+  return {
+    x: rangeOf(all('x'), x),
+    y: rangeOf(all('y'), y),
+    xLog: !!x.log,
+    yLinear: !y.log,
+    series: curves.map((curve, i) => ({
+      name: curve.name,
+      kind: `kind-${i % KINDS}`,
+      points: curve.x
+        .map((at, i) => /** @type {[number, number]} */ ([at, curve.y[i]]))
+        .filter(([at, value]) => Number.isFinite(value) && (!x.log || at > 0)),
+      dots: curve.x.length <= 12,
+    })),
+  };
+}

@@ -93,7 +93,7 @@ export function setupOf(values) {
     /** Of the library's `train`, without `steps`. */
     options: {
       ...(objective === 'adapter'
-        ? { lora: { rank, alpha, ...(modules === 'all' && { modules: 'all-linear' }) } }
+        ? { lora: { rank, alpha, ...(modules === 'all' && { modules: /** @type {const} */ ('all-linear') }) } }
         : { vocabSize: vocab_size }),
       batchTokens: Math.max(BATCH, context_length),
       dropout: DROPOUT,
