@@ -101,9 +101,10 @@ export async function openLab(name) {
  */
 export async function* runLab(name, { model, seed = 1, size = 'full', change, signal } = {}) {
   const lab = await openLab(name);
-  if (lab.model && !model) fail('bad-option', `the lab ${name} needs the option model, loaded from ${lab.model}`);
+  if (lab.model && !model)
+    throw new GlassformerError('bad-option', `the lab ${name} needs the option model, loaded from ${lab.model}`);
   if (change !== undefined && !lab.change.values.includes(change))
-    fail('bad-option', `change is ${change}, expected one of ${lab.change.values.join(', ')}`);
+    throw new GlassformerError('bad-option', `change is ${change}, expected one of ${lab.change.values.join(', ')}`);
   const options = { seed, size, change: change ?? lab.change.default, signal };
   const run = lab.run({ ...options, model: /** @type {Model} */ (model) });
   let ms = 0;
