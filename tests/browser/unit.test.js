@@ -75,7 +75,7 @@ pageTest(
     for (const [value, , text] of strongest) assert.ok(read(value) > 0.5 && /→ /.test(text), text);
     await page.waitForSelector('dialog.unit .small-bars li');
     await accessible(page, 'the card of a head', 'dialog.unit');
-    await page.getByRole('button', { name: 'Close the card' }).click();
+    await page.getByRole('button', { name: 'Close' }).click();
     await counts(page, 'dialog.unit', 0);
     await page.getByRole('button', { name: 'About this head' }).first().click();
     await says(page, '#h-unit', /^Layer \d, head \d/);

@@ -1,6 +1,7 @@
 // frame_text.js - sentences around the views: header, notices, the dialog of models
 
 import { backendName, bytes, figures, int } from './format.js';
+import { meaning } from './glossary.js';
 import { say } from '../state/language.js';
 
 export const HEADER = {
@@ -67,6 +68,9 @@ const KIND = { decoder: '', encoder: say`encoder · `, encoder_decoder: say`enco
 
 /** @typedef {import('../state/state.js').LoadedModel} LoadedModel */
 
+/** @type {Record<string, string>} */
+const WEIGHTS = { q4_0: say`4-bit weights (Q4_0)`, q8_0: say`8-bit weights (Q8_0)` };
+
 /**
  * The type that holds most of the weights.
  * @param {{ dtype: string, bytes: number }[]} rows
@@ -76,7 +80,7 @@ function mainType(rows) {
   const bytesOf = new Map();
   for (const r of rows) bytesOf.set(r.dtype, (bytesOf.get(r.dtype) ?? 0) + r.bytes);
   const [[type]] = [...bytesOf].sort((a, b) => b[1] - a[1]);
-  return type.toUpperCase();
+  return WEIGHTS[type] ?? type.toUpperCase();
 }
 
 /** @param {LoadedModel} model @param {boolean} adapted */
@@ -92,6 +96,9 @@ export const engineSaid = (backend) =>
   backendName(backend)
     .split(':')[0]
     .replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
+
+/** All that the library says of it, and what a kind of dot product is. @param {string} backend */
+export const engineTitle = (backend) => (/unsigned dot/.test(backend) ? `${backend} · ${meaning('dot')}` : backend);
 
 export const speedSaid = (v) => (v ? say`${v < 100 ? figures(v) : int(v)} tok/s` : '–');
 

@@ -5,7 +5,6 @@ import { say } from '../state/language.js';
 /** @typedef {import('../views/inside/unit/readings.js').Response} Response */
 
 export const UNIT = {
-  close: say`Close the card`,
   title: (name) => name.charAt(0).toUpperCase() + name.slice(1),
   kinds: {
     neuron: say`one of the numbers between the two matrices of a feed-forward layer`,

@@ -20,7 +20,7 @@ export const NEXT = {
  * @param {number | null} entropy  bits, null where it is not known
  */
 export const afterToken = (token, entropy) =>
-  say`after ${quoted(token)}${entropy === null ? '' : say`, entropy ${figures(entropy)} bits`}`;
+  say`after ${quoted(token)}${entropy === null ? '' : say`, uncertainty (entropy) ${figures(entropy)} bits`}`;
 
 /** @typedef {import('../state/state.js').State['sampler']} Sampler */
 
