@@ -202,6 +202,19 @@ for (const worker of [false, true]) {
       const other = await model.session({ state, edits, capture: [at] });
       assert.ok(sameBits(await other.eval([4]), await session.eval([4])));
       assert.equal(other.captured[at].shape[0], 1);
+      // without them it goes on from edited keys and values, which no model computes again; so does each copy
+      const unedited = await model.session({ state });
+      const fork = await unedited.fork();
+      const want = await unedited.eval([4]);
+      for (const { saved, next } of [
+        { saved: await unedited.save(), next: [5] },
+        { saved: await fork.save(), next: [4] },
+        { saved: await (await session.fork()).save(), next: [5] },
+      ]) {
+        const again = await model.session({ state: saved });
+        const logits = await again.eval(next);
+        if (next[0] === 4) assert.ok(sameBits(logits, want));
+      }
     });
   });
 }

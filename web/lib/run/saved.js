@@ -113,6 +113,7 @@ export async function restore(model, sequence, bytes, yielder) {
   );
   /** @type {(i: number) => Uint8Array} */
   const saved = (i) => bytes.subarray(blocksAt + i * blockBytes, blocksAt + (i + 1) * blockBytes);
+  sequence.isEdited = edited === 1;
   session.plan(cached);
   for (let i = 0; i < blocks; i++) {
     session.restoreBlock(ids.slice(i * block, Math.min(cached, (i + 1) * block)), saved(i));
