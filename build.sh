@@ -195,8 +195,8 @@ bench() {
   exec node tests/bench/run.js "$@"
 }
 
-# Half of the time for C under sanitizers, half for JavaScript: its readers, its calls, schemas against Ajv. The seed is
-# random; FUZZ_SEED sets it to repeat a run.
+# Half of the time for C under sanitizers, half for JavaScript: its readers, its calls, schemas against Ajv,
+# grammars against gbnf. The seed is random; FUZZ_SEED sets it to repeat a run.
 fuzz() {
   if [ "${1:-}" = --coverage ]; then
     unlock
@@ -210,8 +210,8 @@ fuzz() {
   unlock
   say "seed $seed"
   build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
-  for each in readers calls schemas; do
-    node "tests/fuzz/$each.js" --seconds $(((seconds + 5) / 6)) --seed "$seed" || status=1
+  for each in readers calls schemas grammars; do
+    node "tests/fuzz/$each.js" --seconds $(((seconds + 7) / 8)) --seed "$seed" || status=1
   done
   exit $status
 }

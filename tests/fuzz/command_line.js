@@ -1,5 +1,25 @@
-// command_line.js - runs a fuzzer from the command line and prints how to repeat a finding
+// command_line.js - runs a fuzzer from the command line and prints how to repeat a finding; installs what it compares with
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+
+/**
+ * Packages that are no development dependencies: installed into a folder of build/ at the first use.
+ * @param {string} name  of the folder
+ * @param {string[]} packages  with their versions
+ * @returns {string} path of the folder's package.json
+ */
+export function installed(name, packages) {
+  const folder = fileURLToPath(new URL(`../../build/${name}`, import.meta.url));
+  if (!existsSync(join(folder, 'node_modules'))) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
+    execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], { cwd: folder });
+  }
+  return join(folder, 'package.json');
+}
 
 /**
  * Runs 2000 cases, or those of `--seconds N`, `--cases N`, `--seed N` and `--case N`.

@@ -4,27 +4,15 @@
 //
 // A case is a random schema and a random text that its grammar permits, in one of several vocabularies. Ajv, which is
 // installed into build/ajv and is no development dependency, must find the text valid.
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { numbersOf, randomText, schema } from '../node/random_schemas.js';
 import { vocabularies } from '../node/vocabularies.js';
-import { runFromCommandLine } from './command_line.js';
-
-const PACKAGES = ['ajv@8.20.0', 'ajv-formats@3.0.1'];
+import { installed, runFromCommandLine } from './command_line.js';
 
 /** Ajv for draft 2020-12 with the formats of ajv-formats. */
 function validator() {
-  const folder = fileURLToPath(new URL('../../build/ajv', import.meta.url));
-  if (!existsSync(join(folder, 'node_modules/ajv-formats'))) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
-    execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...PACKAGES], { cwd: folder });
-  }
-  const require = createRequire(join(folder, 'package.json'));
+  const require = createRequire(installed('ajv', ['ajv@8.20.0', 'ajv-formats@3.0.1']));
   const { default: Ajv } = require('ajv/dist/2020');
   // of numbers, the remainder of a division is rounded
   return () => require('ajv-formats').default(new Ajv({ strict: false, multipleOfPrecision: 9 }));
