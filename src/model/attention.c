@@ -121,7 +121,7 @@ static void rotate(const struct gf_pass *p, float *qkv) {
 }
 
 /* Append the keys and values of all segments to their caches. */
-static void store(const struct gf_pass *p, const struct gf_bufs *b) {
+static void append_to_caches(const struct gf_pass *p, const struct gf_bufs *b) {
     const int32_t ld = gf_qkv_width(p->cfg);
     const float *k = b->qkv + gf_q_width(p->cfg), *v = k + gf_kv_width(p->cfg);
     for (int32_t i = 0; i < p->n_segs; k += p->segs[i].n * ld, v += p->segs[i++].n * ld)
@@ -179,7 +179,7 @@ static void project_out(const struct gf_pass *p, const struct gf_attn *w, const 
 void gf_attention_project(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x) {
     project(p, w, b, x);
     rotate(p, b->qkv);
-    if (!GF_TRAINS(p)) store(p, b);
+    if (!GF_TRAINS(p)) append_to_caches(p, b);
 }
 
 void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b) {

@@ -29,7 +29,20 @@ describe('positions', () => {
       [{ to: 2 }, [0, 1]],
       [{ from: 3, to: 3 }, []],
     ])
-      sameBits(await logits([{ at, position, scale: 0.5 }]), await logits(single(same)));
+      assert.ok(sameBits(await logits([{ at, position, scale: 0.5 }]), await logits(single(same))));
+  });
+
+  test('negative positions of a source count from its end', async () => {
+    const open = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
+    const pair = await create({ ...open, kind: 'encoder_decoder' }, { seed: 3 });
+    const source = [3, 1, 4, 1, 5, 9, 2, 6];
+    const run = async (position) =>
+      (await pair.forward(ids, { source, edits: [{ at: 'encoder.0.hook_resid_pre', position, scale: 3 }] })).logits
+        .data;
+    assert.ok(sameBits(await run(-2), await run(6)));
+    assert.ok(sameBits(await run({ from: 5 }), await run([5, 6, 7])));
+    assert.ok(!sameBits(await run(6), await run(4)));
+    pair.dispose();
   });
 
   test('in a generation they count from the end of the prompt', async () => {
@@ -56,10 +69,10 @@ describe('values', async () => {
   test('what was captured can be set as it is: the point then holds it, bit for bit', async () => {
     for (const [name, values] of Object.entries(captured)) {
       const { captured: now } = await gqa.forward(ids, { edits: [{ at: name, set: values }], capture: [name] });
-      sameBits(now[name].data, values.data);
+      assert.ok(sameBits(now[name].data, values.data));
     }
     // the stream of the other text from the first block on gives the other text's logits
-    sameBits(await logits([{ at, set: captured[at] }]), (await gqa.forward(other)).logits.data);
+    assert.ok(sameBits(await logits([{ at, set: captured[at] }]), (await gqa.forward(other)).logits.data));
   });
 
   test('one head takes a tensor without the axis of heads; one for all positions lacks theirs', async () => {
@@ -77,7 +90,7 @@ describe('values', async () => {
     const want = (await gqa.forward(ids, { capture: [name] })).captured[name].data.map((x, i) =>
       Math.floor(i / width) % heads === 1 ? data[i] : x,
     );
-    sameBits(got.captured[name].data, want);
+    assert.ok(sameBits(got.captured[name].data, want));
     const first = { shape: [heads, width], data: data.slice(0, heads * width) };
     const all = await gqa.forward(ids, { edits: [{ at: name, set: first }], capture: [name] });
     all.captured[name].data.forEach((x, i) => assert.equal(x, first.data[i % (heads * width)]));
@@ -127,7 +140,7 @@ describe('values', async () => {
         return { at: name, set: { shape: inner, data: mean } };
       },
     );
-    sameBits(await logits([{ at: pattern, mean: text }]), await logits(sets));
+    assert.ok(sameBits(await logits([{ at: pattern, mean: text }]), await logits(sets)));
     await refused(logits([{ at: '*.hook_pattern', mean: text }]), 'bad-option', /keys/);
     await refused(logits([{ at, mean: [] }]), 'empty-prompt');
   });
@@ -140,7 +153,7 @@ describe('values', async () => {
       return data.map((x) => x / 2);
     };
     const apply = [{ at: 'blocks.*.hook_resid_mid', apply: half }];
-    sameBits(await logits(apply), await logits([{ at: 'blocks.*.hook_resid_mid', scale: 0.5 }]));
+    assert.ok(sameBits(await logits(apply), await logits([{ at: 'blocks.*.hook_resid_mid', scale: 0.5 }])));
     assert.deepEqual(seen, ['blocks.0.hook_resid_mid', 'blocks.1.hook_resid_mid'].slice(0, gqa.config.nLayers));
     const { loss } = await gqa.loss(ids, { edits: apply });
     assert.equal(loss, (await gqa.loss(ids, { edits: [{ at: 'blocks.*.hook_resid_mid', scale: 0.5 }] })).loss);
@@ -155,8 +168,8 @@ describe('values', async () => {
     const one = [{ at, scale: 2 }];
     const { logits: both } = await gqa.forward([ids, ids], { edits: [[], one] });
     const half = both.data.length / 2;
-    sameBits(both.data.subarray(0, half), await logits([]));
-    sameBits(both.data.subarray(half), await logits(one));
+    assert.ok(sameBits(both.data.subarray(0, half), await logits([])));
+    assert.ok(sameBits(both.data.subarray(half), await logits(one)));
     await refused(gqa.forward([ids, ids], { edits: [one, [], []] }), 'bad-option', /edits has 3 lists/);
     await refused(gqa.forward([ids, ids], { edits: [one, [{ at }]] }), 'bad-option', /edits\[1\]\[0\]/);
   });
