@@ -21,8 +21,6 @@ export const ASSIGNMENT = {
   print: say`Print the worksheet`,
   here: say`Open it here`,
   copy: say`Copy the link`,
-  copied: say`Copied`,
-  refused: say`The browser refused. The link:`,
   reveal: say`Show what is hidden`,
   concealed: say`Hidden until you ask for it above.`,
   hidden: (parts) => say`Hidden everywhere on the page: ${parts.join(', ')}.`,

@@ -1,21 +1,24 @@
-// readings.js - what is computed for the card of a neuron or a head, and remembered for its model
+// readings.js - what is computed for the card of a neuron or a head, and remembered for its model: where it responds most
+// strongly, which tokens its output makes likelier, what the text takes without it
 import { predicts } from '../../../state/architecture.js';
 import { isSpecial } from '../../../state/marks.js';
-import { blockPoint } from '../../../state/points.js';
+import { blockPoint, patternAt } from '../../../state/points.js';
 import { passagesFor } from './passages.js';
-import { directionOf, endsOf, logitsAlong, responsePoint, responsesOf, strongest } from './unit.js';
 
 /** @typedef {import('../../../state/run.js').Run} Run */
 /** @typedef {import('../../../state/state.js').State} State */
 /** @typedef {import('../../../state/switches.js').Part} Part */
+/** @typedef {{ id: number, text: string }} Token */
+/** key: of a head, what it takes most from.
+ * @typedef {{ value: number, before: Token[], token: Token, after: Token[], key?: Token }} Response */
 
 const [BEFORE, AFTER] = [7, 3]; // tokens around a response
+const RESPONSES = 8;
+const OFTEN = 2; // responses at the same token, at most
+const TOKENS = 8; // that are made likelier, or less likely
 
 /** Strongest responses by part. @type {WeakMap<object, Map<string, Response[]>>} */
 const remembered = new WeakMap();
-
-/** @typedef {{ id: number, text: string }} Token */
-/** @typedef {{ value: number, before: Token[], token: Token, after: Token[], key?: Token }} Response */
 
 /**
  * Where a part responds most strongly.
@@ -33,9 +36,9 @@ export async function responsesIn(run, page, part, signal, tell) {
   return /** @type {Response[]} */ (known.get(part.key));
 }
 
-/** @param {Run} run @param {State} page @param {Part} part @param {AbortSignal} signal @param {(share: number) => void} tell */
+/** @type {typeof responsesIn} */
 async function read(run, page, part, signal, tell) {
-  const point = responsePoint(part);
+  const point = part.edit.head === undefined ? part.edit.at : patternAt(part.edit.at);
   const passages = await passagesFor(run, page, signal);
   const all = [];
   for (const [passage, { ids, source }] of passages.entries()) {
@@ -53,38 +56,89 @@ async function read(run, page, part, signal, tell) {
   const sources = await Promise.all(passages.map(({ source }) => tokensOf(source)));
   const own = /^encoder\./.test(point) ? sources : texts;
   const keys = /^encoder\.|cross_attn/.test(point) ? sources : texts;
-  const found = strongest(all, ({ passage, position }) => own[passage][position].id);
-  return found.map(({ value, passage, position, key }) => ({
-    value,
-    before: own[passage].slice(Math.max(0, position - BEFORE), position),
-    token: own[passage][position],
-    after: own[passage].slice(position + 1, position + 1 + AFTER),
-    ...(key !== undefined && { key: keys[passage][key] }),
-  }));
+  /** Responses by token. @type {Map<number, number>} */
+  const times = new Map();
+  return all
+    .sort((a, b) => b.value - a.value)
+    .filter(({ passage, position }) => {
+      const { id } = own[passage][position];
+      times.set(id, (times.get(id) ?? 0) + 1);
+      return Number(times.get(id)) <= OFTEN;
+    })
+    .slice(0, RESPONSES)
+    .map(({ value, passage, position, key }) => ({
+      value,
+      before: own[passage].slice(Math.max(0, position - BEFORE), position),
+      token: own[passage][position],
+      after: own[passage].slice(position + 1, position + 1 + AFTER),
+      ...(key !== undefined && { key: keys[passage][key] }),
+    }));
+}
+
+/**
+ * How strongly a part responds at each position of a passage: a neuron's activation, or the largest weight of a head, the
+ * first token's left out, where heads look that have nothing to do.
+ * @param {Part} part
+ * @param {import('glassformer').Tensor} tensor  activations, or the pattern
+ * @returns {{ position: number, value: number, key?: number }[]}
+ */
+function responsesOf({ edit: { head, index = 0 } }, { data, shape }) {
+  if (head === undefined)
+    return Array.from({ length: shape[0] }, (_, position) => ({ position, value: data[position * shape[1] + index] }));
+  const [, queries, keys] = shape;
+  return Array.from({ length: queries }, (_, position) => {
+    const row = data.subarray((head * queries + position) * keys, (head * queries + position + 1) * keys);
+    let key = Math.min(1, keys - 1);
+    for (let k = key + 1; k < keys; k++) if (row[k] > row[key]) key = k;
+    return { position, value: row[key], key };
+  });
 }
 
 /**
  * Which tokens a part makes likelier and unlikelier where its output goes straight to the head; null where the model has
- * none.
+ * none. A logit is half the difference between those of the output alone and of its opposite, which leaves out biases.
  * @param {Run} run
  * @param {State} page
  * @param {Part} part
  */
 export async function effectsOf(run, page, part) {
-  const { config, api } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
+  const { config } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
   if (!predicts(config) || /^encoder\./.test(part.edit.at)) return null;
-  const { tokens, cursor } = page.text;
-  const result = part.edit.at.replace('hook_z', 'hook_result');
-  const direction = await directionOf(part, api, async () => (await run.values([result]))[result], cursor);
+  const direction = await outputOf(run, page, part);
   if (!direction) return null;
   const at = `${blockPoint(config, config.nLayers - 1)}.hook_resid_post`;
-  const logits = await logitsAlong(direction, async (vector) => {
-    const { logits: out } = await run.forward([tokens[0].id], { edits: [{ at, set: vector }] });
-    return out.data.slice(0, config.vocabSize);
-  });
-  const ends = endsOf(logits);
+  const logitsOf = async (/** @type {Float32Array} */ set) => {
+    const { logits: out } = await run.forward([page.text.tokens[0].id], { edits: [{ at, set }] });
+    return /** @type {Float32Array} */ (out.data.slice(0, config.vocabSize));
+  };
+  const [plus, minus] = [await logitsOf(direction), await logitsOf(direction.map((x) => -x))];
+  const logits = plus.map((x, id) => (x - minus[id]) / 2);
+  const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a]);
+  const most = Math.max(Math.abs(logits[order[0]]), Math.abs(logits[order[order.length - 1]]), 1e-9);
+  const named = (/** @type {number[]} */ ids) =>
+    ids.map((id) => ({ id, logit: logits[id], share: Math.abs(logits[id]) / most }));
+  const ends = { promoted: named(order.slice(0, TOKENS)), suppressed: named(order.slice(-TOKENS).reverse()) };
   await run.spell([...ends.promoted, ...ends.suppressed].map(({ id }) => id));
   return ends;
+}
+
+/**
+ * What a part adds to the stream: a neuron its column of the down projection, a head what it writes at the selected token.
+ * @param {Run} run
+ * @param {State} page
+ * @param {Part} part
+ * @returns {Promise<Float32Array | null>}
+ */
+async function outputOf(run, { run: { model }, text }, { edit: { at, head, index = 0 } }) {
+  if (head === undefined) {
+    const { data, shape } = await /** @type {any} */ (model).api.matrix(at.replace('mlp.hook_post', 'ffn.down.weight'));
+    return Float32Array.from({ length: shape[0] }, (_, row) => data[row * shape[1] + index]);
+  }
+  const point = at.replace('hook_z', 'hook_result');
+  const tensor = (await run.values([point]))[point];
+  if (!tensor || text.cursor >= tensor.shape[0]) return null;
+  const [, heads, width] = tensor.shape;
+  return tensor.data.slice((text.cursor * heads + head) * width, (text.cursor * heads + head + 1) * width);
 }
 
 /**
