@@ -45,10 +45,7 @@ function plain(text) {
     .join('\n');
 }
 
-/**
- * The key by which stories are compared: those that differ only in spaces, capitals and punctuation are duplicates.
- * @param {string} story
- */
+/** By what stories are compared: spaces, capitals and punctuation do not count. @param {string} story */
 const same = (story) => story.toLowerCase().replace(/[^a-z]+/g, ' ');
 
 /** Why a story is left out; null when it is kept. @param {string} story */

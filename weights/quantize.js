@@ -34,10 +34,7 @@ const LOOKUP = 0.3;
  *   fileType: offset of general.file_type's value, -1 without one
  */
 
-/**
- * A text as GGUF stores it: its length, its bytes.
- * @param {string} text
- */
+/** A text as GGUF stores it: its length, its bytes. @param {string} text */
 function stored(text) {
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(Buffer.byteLength(text)));
