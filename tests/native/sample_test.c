@@ -171,6 +171,12 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     CHECK_INT(gf_distribution(four, big, 4, &plain, NULL, NULL, 0, &err), GF_OK);
     CHECK_NEAR((double)four[0], 1 / (1 + exp(-20)), 1e-6);
     CHECK_NEAR((double)four[1], exp(-20) / (1 + exp(-20)), 1e-12);
+    /* exactly p is not more than p: of four equal tokens, two of which have half of the sum, three stay */
+    const float equal[4] = {1, 1, 1, 1};
+    const struct gf_sampling half = {1, 0.5f, 0, 1, 0};
+    CHECK_INT(gf_distribution(four, equal, 4, &half, NULL, NULL, 0, &err), GF_OK);
+    CHECK_NEAR((double)four[2], 1.0 / 3, 1e-6);
+    CHECK(four[3] == 0);
 }
 
 static void extreme_settings_give_finite_probabilities(void) {
