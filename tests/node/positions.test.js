@@ -4,9 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '../../web/lib/index.js';
 
-test('the frequencies of YaRN, with and without rounded bounds', async () => {
-  const [d, theta, factor, original] = [16, 10000, 4, 64];
-  for (const truncate of [true, false]) {
+test('the frequencies of YaRN, with and without rounded bounds, also where the upper one is cut', async () => {
+  const [d, factor] = [16, 4];
+  for (const [theta, original, truncate] of [
+    [10000, 64, true],
+    [10000, 64, false],
+    [8, 438, true],
+    [8, 438, false],
+  ]) {
     const model = await create({
       ...{ vocab_size: 8, d_model: 16, n_layers: 1, n_heads: 1, d_head: d, context_length: 16, rope_theta: theta },
       ...{ rope_scaling: 'yarn', rope_factor: factor, rope_original_context: original, rope_attention_factor: 1 },
