@@ -3,6 +3,7 @@
 #include "status.h"
 #include "glassformer.h"
 #include "model/position.h"
+#include <math.h>
 #include <stdlib.h>
 
 enum { VOCAB = 37 };
@@ -42,6 +43,13 @@ static void check_same_logits(struct gf_session *a, struct gf_session *b, int sa
     const float *x = gf_session_logits(a, rows_a - 1, 1, &err), *y = gf_session_logits(b, rows_b - 1, 1, &err);
     CHECK(x && y);
     if (x && y) CHECK_INT(!memcmp(x, y, VOCAB * sizeof *x), same);
+}
+
+/* Press et al. 2022, get_slopes(12): those of 8 heads, then every second one of 16. */
+static void the_slopes_of_alibi_are_those_of_its_authors(void) {
+    const struct gf_config c = {.n_heads = 12};
+    for (int32_t head = 0; head < 12; head++)
+        CHECK_NEAR(log2((double)gf_alibi_slope(&c, head)), head < 8 ? -1 - head : -0.5 - (head - 8), 1e-6);
 }
 
 static void logits_of_other_rows_are_computed_anew(void) {
@@ -277,6 +285,7 @@ static void sampling_at_the_limits_of_its_settings(void) {
 }
 
 int main(void) {
+    RUN(the_slopes_of_alibi_are_those_of_its_authors);
     RUN(logits_of_other_rows_are_computed_anew);
     RUN(a_fork_has_the_context_length_of_its_original);
     RUN(sessions_evaluated_together_keep_their_own_sources);
