@@ -46,7 +46,7 @@ export class EngineSession {
   /**
    * Run one pass over tokens that follow those in the cache. After an error the session is unchanged.
    * @param {ArrayLike<number>} ids
-   * @param {number} [drop]  of so many rows, the first, nothing is wanted but keys and values: they leave the last block
+   * @param {number} [drop]  number of rows, the first ones, of which only keys and values are wanted
    */
   eval(ids, drop = 0) {
     const e = this.engine;
