@@ -18,7 +18,7 @@ export const TRAIN = {
   objective: say`It learns`,
   preset: say`Begin with`,
   custom: say`custom`,
-  steps: say`as fit in 20 s`,
+  steps: say`for 20 s`,
   every: say`ten times`,
   samples: say`Samples improve`,
   film: say`Heads form`,
