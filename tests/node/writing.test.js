@@ -273,6 +273,11 @@ test('a prompt that is too long leaves the text before it, one that cannot be re
   await run.setPrompt('word '.repeat(600));
   assert.match(state.view.error, /^the prompt has \d+ tokens, the context holds \d+$/);
   assert.deepEqual([state.text.prompt, state.text.tokens, errors.length], [prompt, tokens, 1]);
+  // Run was pressed while it was read: the text before it went on, and the refusal was gone
+  void run.setPrompt('word '.repeat(600));
+  await run.run();
+  assert.match(state.view.error, /^the prompt has \d+ tokens/);
+  assert.deepEqual([state.text.prompt, state.text.tokens], [prompt, tokens]);
   await run.setPrompt('Lily');
   assert.equal(state.view.error, '');
   await run.run();

@@ -135,7 +135,9 @@ const stepwise = (/** @type {Runtime} */ { state }) => state.run.pace === 'step'
  */
 async function ready(runtime, asked = false) {
   if (!asked && hides(runtime.state.view, 'next')) return false;
+  const { prompt } = runtime.state.text;
   await runtime.reading;
+  if (runtime.state.text.prompt !== prompt) return false; // it was refused, the text before it is not continued
   if (runtime.unread) await setPrompt(runtime, runtime.state.text.prompt);
   const { model, status } = runtime.state.run;
   if (runtime.running || runtime.unread || !model || model.config.kind === 'encoder') return false;
