@@ -116,7 +116,7 @@ describe('JSON schemas', () => {
       .map(([low, width, from, to]) =>
         Object.fromEntries([
           ...from.map((key) => [key, low]),
-          ...to.map((key) => [key, (low * 1e4 + width ** 2) / 1e4]),
+          ...to.map((key) => [key, Number((low + width ** 2 / 1e4).toFixed(4))]),
         ]),
       );
     const divisor = fc.constantFrom(undefined, undefined, 1, 3, 7, 100, 0.5, 0.01, 0.25, 1.5, 360);
