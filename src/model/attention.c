@@ -122,10 +122,10 @@ static void rotate(const struct gf_pass *p, float *qkv) {
 
 /* Append the keys and values of all segments to their caches. */
 static void append_to_caches(const struct gf_pass *p, const struct gf_bufs *b) {
-    const int32_t ld = gf_qkv_width(p->cfg);
+    const int64_t ld = gf_qkv_width(p->cfg);
     const float *k = b->qkv + gf_q_width(p->cfg), *v = k + gf_kv_width(p->cfg);
     for (int32_t i = 0; i < p->n_segs; k += p->segs[i].n * ld, v += p->segs[i++].n * ld)
-        gf_kv_write(p->segs[i].kv, p->layer, p->segs[i].pos0, p->segs[i].n, k, v, ld);
+        gf_kv_write(p->segs[i].kv, p->layer, p->segs[i].pos0, p->segs[i].n, k, v, (int32_t)ld);
 }
 
 /* z = attention of q over the keys and values. */

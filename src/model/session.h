@@ -60,8 +60,8 @@ struct gf_session {
 /* GF_OK if all n ids are in the vocabulary, otherwise the error. */
 int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
 /* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments; the first of them is
- * row `row` of start.rows. Without the first start.drop rows of these, which leave their segment (there is one then).
- * The scratch is reserved for n rows. */
+ * row `row` of start.rows. The first start.drop rows of the call have no row in hidden; where there are such rows,
+ * there is one segment, which then begins behind them. The scratch is reserved for n rows. */
 void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
                   const int32_t *ids, float *hidden, struct gf_start start, int32_t row);
 /* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding with all rows. */

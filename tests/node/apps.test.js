@@ -1,6 +1,7 @@
 // apps.test.js - the entries for other libraries, with the real packages: the AI SDK, OpenAI's types, React
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
 import { embedMany, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import { StrictMode, createElement } from 'react';
 import { create as render } from 'react-test-renderer';
@@ -220,9 +221,14 @@ describe('glassformer/react', () => {
         return seen;
       },
       show: (from) => root.update(element(from)),
-      until: async (condition) => {
-        if (!seen || !condition(seen)) await new Promise((done) => waiting.push([condition, done]));
-      },
+      // the timer also keeps the program running while nothing but a rendering is awaited
+      until: (condition) =>
+        new Promise((done, fail) => {
+          if (seen && condition(seen)) return done();
+          const late = () => fail(new Error(`no such rendering within a minute: ${inspect(seen)}`));
+          const timer = setTimeout(late, 60_000);
+          waiting.push([condition, () => (clearTimeout(timer), done())]);
+        }),
     };
   }
 

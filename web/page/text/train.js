@@ -21,6 +21,9 @@ export const TRAIN = {
   steps: say`for 20 s`,
   every: say`ten times`,
   samples: say`Samples improve`,
+  /** @param {number} step */
+  at: (step) => say`step ${step}`,
+  type: say`Type of the weights`,
   film: say`Heads form`,
   early: say`Rows are queries, columns keys. An untrained head attends to all earlier tokens alike.`,
   noHabit: say`No head attends to particular tokens yet.`,
