@@ -4,7 +4,7 @@
 // A family's defaults are those of its configuration class in transformers. To add a family, add its entry to
 // families_llama.js, families_gpt.js, families_bert.js or families_seq2seq.js, or here.
 import { fail } from '../base/errors.js';
-import { BIASED, activation, biasKeys, nameIn, product } from './families_common.js';
+import { BIASED, activation, biasKeys, family, like, nameIn, product } from './families_common.js';
 import { BERT_LIKE } from './families_bert.js';
 import { GPT_LIKE } from './families_gpt.js';
 import { LLAMA_LIKE } from './families_llama.js';
@@ -12,11 +12,8 @@ import { SEQ2SEQ } from './families_seq2seq.js';
 
 /** @import { Family } from './families_common.js' */
 
-/**
- * Tutorial 1's modern decoder and its classical variants.
- * @type {Family}
- */
-const rlvr = {
+/** Tutorial 1's modern decoder and its classical variants. */
+const rlvr = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'd_model',
@@ -70,14 +67,13 @@ const rlvr = {
     head: 'lm_head',
   }),
   conventions: { gamma: true },
-};
+});
 
 /**
  * Tutorial 2's encoder-decoder of 2017. Its layers are named decoder.layers.0 by PyTorch, and decoder.0 by a loop over
  * the modules of its Decoder, which is a list.
- * @type {Family}
  */
-const bareBones = {
+const bareBones = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'hidden_size',
@@ -129,14 +125,13 @@ const bareBones = {
     head: 'final_linear',
   }),
   conventions: { gamma: true },
-};
+});
 
 /**
  * The plain pre-norm GPT of tutorials 3 and 5. Tutorial 3 names the norms ln_1 and ln_2 and does not print its
  * attention class: the usual names are accepted. Tutorial 5 has norm1, norm2, attn.W_QKV, attn.W_O and norm_f.
- * @type {Family}
  */
-const plainGpt = {
+const plainGpt = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'd_model',
@@ -189,10 +184,10 @@ const plainGpt = {
       head: 'lm_head',
     };
   },
-};
+});
 
 /** What the GPTs of nanoGPT and minGPT have in common with GPT-2; their matrices are those of nn.Linear, [out, in]. */
-const linearGpt = {
+const linearGpt = family({
   ...GPT_LIKE.gpt2,
   keys: {
     vocab_size: 'vocab_size',
@@ -202,49 +197,28 @@ const linearGpt = {
     context_length: 'block_size',
   },
   conventions: {},
-};
-
-/**
- * nanoGPT, whose ckpt.pt has these keys under model_args: no biases anywhere where bias is false.
- * @type {Family}
- */
-const nanoGpt = {
-  ...linearGpt,
-  keys: {
-    ...linearGpt.keys,
-    ...biasKeys('bias'),
-    bias_norm: 'bias',
-  },
-  base: {
-    norm: 'layernorm',
-    position: 'learned',
-    ...BIASED,
-    tie_word_embeddings: true,
-  },
   required: ['context_length'],
+});
+
+/** nanoGPT, whose ckpt.pt has these keys under model_args: no biases anywhere where bias is false. */
+const nanoGpt = like(linearGpt, {
+  keys: { ...biasKeys('bias'), bias_norm: 'bias' },
+  base: { tie_word_embeddings: true },
   derive: (json) => ({ ffn: activation(json.activation ?? 'gelu'), d_ff: product(4, json.n_embd) }),
   sizes: ({ bias_qkv }) => ({ bias: bias_qkv }),
-};
+});
 
-/**
- * minGPT.
- * @type {Family}
- */
-const minGpt = {
-  ...linearGpt,
-  base: { ...nanoGpt.base, tie_word_embeddings: false },
-  required: ['context_length'],
+/** minGPT. */
+const minGpt = like(linearGpt, {
+  base: { tie_word_embeddings: false },
   derive: (json) => ({ ffn: activation(json.activation ?? 'gelu_new'), d_ff: product(4, json.n_embd) }),
-};
+});
 
-/**
- * minGPT of 2020: q, k and v are three layers, and the positions a parameter of shape [1, block_size, n_embd].
- * @type {Family}
- */
-const minGpt2020 = {
+/** minGPT of 2020: q, k and v are three layers, and the positions a parameter of shape [1, block_size, n_embd]. */
+const minGpt2020 = family({
   ...minGpt,
-  derive: (json) => ({ ffn: activation(json.activation ?? 'gelu'), d_ff: product(4, json.n_embd) }),
-  names: () => ({
+  derive: nanoGpt.derive,
+  names: {
     embed: 'tok_emb',
     'position.weight': 'pos_emb',
     norm1: 'ln1',
@@ -257,8 +231,8 @@ const minGpt2020 = {
     'ffn.down': 'mlp.2',
     final_norm: 'ln_f',
     head: 'head',
-  }),
-};
+  },
+});
 
 /**
  * The supported families by model_type.

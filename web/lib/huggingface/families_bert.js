@@ -2,33 +2,33 @@
 //
 // A file may hold the encoder alone or with a prefix, with or without pooler and head of the masked language model:
 // the names in the file decide, and without a file the architecture in config.json.
-import { BIASED, SIZE_KEYS, activation } from './families_common.js';
+import { BIASED, SIZE_KEYS, activation, family, like } from './families_common.js';
 
-/** @import { Family, Json } from './families_common.js' */
-
-/** What sentence-transformers puts before the names when the whole pipeline is saved as one module. */
-const PIPELINE = '0.auto_model.';
+/** @import { Family, Json, Unsupported } from './families_common.js' */
 
 /**
- * What stands before the names of the encoder in a checkpoint.
- * @param {Set<string>} files  all names in the checkpoint
- * @param {string} own  prefix of a model with a head
- * @returns {string}
+ * What may stand before the names of the encoder.
+ * @param {string} own  of a model with a head
  */
-const prefixIn = (files, own) =>
-  ['', own, PIPELINE].find((p) => files.has(`${p}embeddings.word_embeddings.weight`)) ?? '';
+const prefixes = (own) => ['', own, '0.auto_model.']; // the last: sentence-transformers, of a pipeline as one module
+
+/**
+ * Whether a checkpoint has a tensor, behind any prefix.
+ * @param {Set<string>} files  all names in the checkpoint
+ * @param {string} tensor
+ */
+const has = (files, tensor) => [...files].some((name) => `.${name}`.endsWith(`.${tensor}`));
 
 /**
  * Which outputs there are.
  * @param {Json} json
  * @param {Set<string> | undefined} files  all names in the checkpoint
- * @param {string} own  prefix of a model with a head
  * @param {string} transform  name of the linear layer before the head
  */
-function outputs(json, files, own, transform) {
+function outputs(json, files, transform) {
   const architecture = String([json.architectures ?? []].flat()[0] ?? 'Model');
   return files?.size
-    ? { pooler: files.has(`${prefixIn(files, own)}pooler.dense.weight`), mlm_head: files.has(`${transform}.weight`) }
+    ? { pooler: has(files, 'pooler.dense.weight'), mlm_head: files.has(`${transform}.weight`) }
     : {
         pooler: /Model$|For(PreTraining|SequenceClassification|MultipleChoice)$/.test(architecture),
         mlm_head: /For(MaskedLM|PreTraining)$/.test(architecture),
@@ -38,7 +38,7 @@ function outputs(json, files, own, transform) {
 /**
  * What BERT and its relatives may ask for and the engine lacks.
  * @param {Json} json
- * @param {import('./families_common.js').Unsupported} unsupported
+ * @param {Unsupported} unsupported
  */
 function refuse(json, unsupported) {
   const positions = json.position_embedding_type ?? 'absolute';
@@ -66,11 +66,8 @@ const BERT_BASE = {
   context_length: 512,
 };
 
-/**
- * BERT (Devlin et al. 2019).
- * @type {Family}
- */
-const bert = {
+/** BERT (Devlin et al. 2019). */
+const bert = family({
   keys: {
     ...SIZE_KEYS,
     norm_eps: 'layer_norm_eps',
@@ -85,11 +82,11 @@ const bert = {
     refuse(json, unsupported);
     return {
       ffn: activation(json.hidden_act ?? 'gelu'),
-      ...outputs(json, files, 'bert.', 'cls.predictions.transform.dense'),
+      ...outputs(json, files, 'cls.predictions.transform.dense'),
     };
   },
+  prefixes: prefixes('bert.'),
   names: (config, json, files) => ({
-    '': prefixIn(files, 'bert.'),
     blocks: 'encoder.layer',
     embed: 'embeddings.word_embeddings',
     position: 'embeddings.position_embeddings',
@@ -110,11 +107,11 @@ const bert = {
     'head.bias': biasIn(files, 'cls.predictions'),
   }),
   // TensorFlow's names of gain and bias, which the oldest files have.
-  conventions: (files) => ({ gamma: files.has(`${prefixIn(files, 'bert.')}embeddings.LayerNorm.gamma`) }),
+  conventions: (files) => ({ gamma: has(files, 'embeddings.LayerNorm.gamma') }),
   tied: true,
   skips: COPIES,
   others: OTHER_HEADS,
-};
+});
 
 /**
  * The name of the head's bias, of which files hold one or two copies.
@@ -128,7 +125,7 @@ const biasIn = (files, head) =>
  * The fields of positions that begin after the id of the padding token.
  * @param {Json} json
  * @param {any} pad
- * @param {import('./families_common.js').Unsupported} unsupported
+ * @param {Unsupported} unsupported
  */
 function paddedPositions(json, pad, unsupported) {
   if (!Number.isInteger(pad) || pad < 0 || pad > 1022) unsupported('pad_token_id', pad);
@@ -142,15 +139,14 @@ function paddedPositions(json, pad, unsupported) {
 
 /**
  * The fields of RoBERTa and MPNet.
- * @param {string} own  prefix of a model with a head
  * @param {(json: Json) => any} padOf  id of the padding token
- * @returns {NonNullable<Family['derive']>}
+ * @returns {Family['derive']}
  */
-const paddedFields = (own, padOf) => (json, unsupported, files) => {
+const paddedFields = (padOf) => (json, unsupported, files) => {
   refuse(json, unsupported);
   const fields = {
     ffn: activation(json.hidden_act ?? 'gelu'),
-    ...outputs(json, files, own, 'lm_head.dense'),
+    ...outputs(json, files, 'lm_head.dense'),
     ...paddedPositions(json, padOf(json), unsupported),
   };
   // Their head has this activation whatever hidden_act says.
@@ -158,38 +154,25 @@ const paddedFields = (own, padOf) => (json, unsupported, files) => {
   return fields;
 };
 
-/** The keys of BERT without those of its positions, which start after the padding token's. */
-const { context_length: _, ...ROBERTA_KEYS } = bert.keys;
-
-/** Those of MPNet, which has no token types. */
-const { n_token_types: __, ...MPNET_KEYS } = ROBERTA_KEYS;
-
 /**
  * RoBERTa (Liu et al. 2019), XLM-RoBERTa and CamemBERT: the positions begin after the id of the padding token, which
  * is not counted.
- * @type {Family}
  */
-const roberta = {
-  ...bert,
-  keys: ROBERTA_KEYS,
+const roberta = like(bert, {
+  keys: { context_length: undefined },
   reads: `${bert.reads} max_position_embeddings pad_token_id`,
-  derive: paddedFields('roberta.', (json) => json.pad_token_id ?? 1),
+  derive: paddedFields((json) => json.pad_token_id ?? 1),
+  prefixes: prefixes('roberta.'),
   names: (config, json, files) => ({
-    ...bert.names(config, json, files),
-    '': prefixIn(files, 'roberta.'),
     head_transform: '/lm_head.dense',
     head_norm: '/lm_head.layer_norm',
     head: '/lm_head.decoder',
     'head.bias': biasIn(files, 'lm_head'),
   }),
-  conventions: (files) => ({ gamma: files.has(`${prefixIn(files, 'roberta.')}embeddings.LayerNorm.gamma`) }),
-};
+});
 
-/**
- * DistilBERT (Sanh et al. 2019): no token types, no pooler, other names.
- * @type {Family}
- */
-const distilbert = {
+/** DistilBERT (Sanh et al. 2019): no token types, no pooler, other names. */
+const distilbert = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'dim',
@@ -207,12 +190,12 @@ const distilbert = {
     refuse(json, unsupported);
     return {
       ffn: activation(json.activation ?? 'gelu'),
-      ...outputs(json, files, 'distilbert.', 'vocab_transform'),
+      ...outputs(json, files, 'vocab_transform'),
       pooler: false,
     };
   },
-  names: (config, json, files) => ({
-    '': prefixIn(files, 'distilbert.'),
+  prefixes: prefixes('distilbert.'),
+  names: {
     blocks: 'transformer.layer',
     embed: 'embeddings.word_embeddings',
     position: 'embeddings.position_embeddings',
@@ -226,34 +209,31 @@ const distilbert = {
     head_transform: '/vocab_transform',
     head_norm: '/vocab_layer_norm',
     head: '/vocab_projector',
-  }),
+  },
   tied: true,
   skips: /^vocab_projector\.weight$/,
   others: OTHER_HEADS,
-};
+});
 
 /**
  * MPNet (Song et al. 2020): RoBERTa with T5's bias for the distance of two tokens, the same in all layers, and no token
  * types. Its padding token is 1 whatever pad_token_id says.
- * @type {Family}
  */
-const mpnet = {
-  ...roberta,
-  keys: { ...MPNET_KEYS, relative_buckets: 'relative_attention_num_buckets' },
-  base: { ...BERT_BASE, n_token_types: 0, relative_buckets: 32, relative_max_distance: 128 },
-  derive: paddedFields('mpnet.', () => 1),
-  names: (config, json, files) => ({
-    ...roberta.names(config, json, files),
-    '': prefixIn(files, 'mpnet.'),
+const mpnet = like(roberta, {
+  keys: { n_token_types: undefined, relative_buckets: 'relative_attention_num_buckets' },
+  base: { n_token_types: 0, relative_buckets: 32, relative_max_distance: 128 },
+  derive: paddedFields(() => 1),
+  prefixes: prefixes('mpnet.'),
+  names: {
     relative_bias: 'encoder.relative_attention_bias',
     'attn.q': 'attention.attn.q',
     'attn.k': 'attention.attn.k',
     'attn.v': 'attention.attn.v',
     'attn.o': 'attention.attn.o',
     norm1: 'attention.LayerNorm',
-  }),
+  },
   conventions: {},
-};
+});
 
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const BERT_LIKE = { bert, roberta, 'xlm-roberta': roberta, camembert: roberta, distilbert, mpnet };

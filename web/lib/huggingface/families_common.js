@@ -2,7 +2,7 @@
 import { eachLayer } from '../config/layers.js';
 
 /** @import { Config } from '../config/config.js' */
-/** @import { Conventions } from '../config/plan.js' */
+/** @import { Conventions, Names } from '../config/plan.js' */
 /** @typedef {Record<string, any>} Json */
 /**
  * Throws: the engine lacks what this key asks for.
@@ -14,22 +14,60 @@ import { eachLayer } from '../config/layers.js';
  * @property {Record<string, string>} keys  key of config.json by field of Config, where the value is taken as it is
  * @property {Record<string, string>} [aliases]  other names of a key, as in the class's constructor: key by alias
  * @property {Json} base  fields that the family fixes, and its defaults for absent keys
- * @property {(json: Json, unsupported: Unsupported, files?: Set<string>) => Json} [derive]  fields that are computed
- *   from one or more keys, or from the names in the checkpoint, where there is one
+ * @property {(json: Json, unsupported: Unsupported, files?: Set<string>) => Json} derive  fields that are computed from
+ *   one or more keys, or from the names in the checkpoint, where there is one
  * @property {string} [reads]  further keys that `derive` reads, separated by spaces
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
  * @property {(fields: Json) => string[]} [untold]  of a checkpoint without config.json: fields or keys that no tensor
  *   tells and that the code with these names does not fix; `fields` are those that tensors tell
  * @property {(fields: Json) => Json} [sizes]  of such a checkpoint: further keys, from fields that tensors tell
  * @property {string[]} [required]  fields that must be present, beyond those that every configuration needs
- * @property {(config: Config, json: Json, files: Set<string>) => import('../config/plan.js').Names} names
- *   of the tensors; `files` holds all names in the checkpoint
+ * @property {(config: Config, json: Json, files: Set<string>) => Names} names  of the tensors; `files` holds all names
+ *   in the checkpoint
  * @property {Conventions | ((files: Set<string>) => Conventions)} [conventions]
  *   how the tensors are stored and named
  * @property {boolean} [tied]  the head is tied unless config.json says otherwise, even where the checkpoint has one
  * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
  * @property {RegExp} [others]  names of tensors of other parts, which are skipped with a warning
  */
+
+/**
+ * In what a family differs from another one. keys, base, names: those that are added or changed; undefined takes one
+ * away; prefixes: what may stand before all names: the first where the checkpoint has none of them.
+ * @typedef {Partial<Omit<Family, 'keys' | 'names'>> & {keys?: Record<string, string | undefined>,
+ *   names?: Names | Family['names'], prefixes?: string[]}} Difference
+ */
+
+/** Without the entries that are undefined. @param {Record<string, any>} entries */
+const present = (entries) => Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
+
+/**
+ * A family with the structure of another one.
+ * @param {Family} parent
+ * @param {Difference} own
+ * @returns {Family}
+ */
+export const like = (parent, { keys, base, names, prefixes, ...own }) => ({
+  ...parent,
+  ...own,
+  keys: present({ ...parent.keys, ...keys }),
+  base: present({ ...parent.base, ...base }),
+  names(config, json, files) {
+    const all = {
+      ...parent.names(config, json, files),
+      ...(typeof names === 'function' ? names(config, json, files) : names),
+    };
+    const isHere = (/** @type {string} */ prefix) =>
+      [...files].some((name) => name.startsWith(`${prefix}${all.blocks}.`));
+    return prefixes ? { ...all, '': prefixes.find(isHere) ?? prefixes[0] } : all;
+  },
+});
+
+/**
+ * A family of its own.
+ * @param {Difference} own
+ */
+export const family = (own) => like({ keys: {}, base: {}, derive: () => ({}), names: () => ({}) }, own);
 
 /**
  * The keys of config.json that a family reads.

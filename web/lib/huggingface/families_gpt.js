@@ -1,6 +1,6 @@
 // families_gpt.js - the families with a plain feed-forward layer and LayerNorm: GPT-2 and those that followed it
 import { MAX_LAYERS, repeating } from '../config/layers.js';
-import { BIASED, SIZE_KEYS, GPT2_KEYS, activation, biasKeys, ropeFields } from './families_common.js';
+import { BIASED, SIZE_KEYS, GPT2_KEYS, activation, biasKeys, family, like, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 
 /** @import { Family } from './families_common.js' */
@@ -20,11 +20,8 @@ const GPT2_NAMES = {
   head: '/lm_head',
 };
 
-/**
- * GPT-2: q, k and v are one tensor, and matrices are stored [in, out].
- * @type {Family}
- */
-const gpt2 = {
+/** GPT-2: q, k and v are one tensor, and matrices are stored [in, out]. */
+const gpt2 = family({
   keys: { ...GPT2_KEYS, scale_scores: 'scale_attn_weights' },
   base: { norm: 'layernorm', position: 'learned', ...BIASED },
   untold: () => ['n_heads'],
@@ -32,12 +29,10 @@ const gpt2 = {
     if (json.scale_attn_by_inverse_layer_idx) unsupported('scale_attn_by_inverse_layer_idx', true);
     return { ffn: activation(json.activation_function ?? 'gelu_new'), context_length: json.n_ctx };
   },
-  names: (config, json, files) => ({
-    '': files.has('transformer.wpe.weight') ? 'transformer.' : '',
-    ...GPT2_NAMES,
-  }),
+  prefixes: ['', 'transformer.'],
+  names: GPT2_NAMES,
   conventions: { cols: true },
-};
+});
 
 /**
  * The kind of each layer in GPT-Neo's attention_types, a list of [kinds of layers, how often]. What is no such list
@@ -56,11 +51,8 @@ function kindsOfLayers(types) {
   return kinds;
 }
 
-/**
- * GPT-Neo: scores are not scaled, and some layers have a window.
- * @type {Family}
- */
-const gptNeo = {
+/** GPT-Neo: scores are not scaled, and some layers have a window. */
+const gptNeo = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'hidden_size',
@@ -91,21 +83,14 @@ const gptNeo = {
       window_layers: repeating(kinds.map((kind) => kind === 'local')),
     };
   },
-  names: (config, json, files) => ({
-    '': files.has('wpe.weight') ? '' : 'transformer.',
-    ...GPT2_NAMES,
-    'attn.*': 'attn.attention.*_proj',
-    'attn.o': 'attn.attention.out_proj',
-  }),
-};
+  prefixes: ['transformer.', ''],
+  names: { ...GPT2_NAMES, 'attn.*': 'attn.attention.*_proj', 'attn.o': 'attn.attention.out_proj' },
+});
 
 const { position: _, norm2: __, ...GPTJ_NAMES } = GPT2_NAMES;
 
-/**
- * GPT-J: one norm for both sublayers, neighbouring components rotated, a head with biases.
- * @type {Family}
- */
-const gptj = {
+/** GPT-J: one norm for both sublayers, neighbouring components rotated, a head with biases. */
+const gptj = family({
   keys: { ...GPT2_KEYS, rotary_dim: 'rotary_dim' },
   base: {
     norm: 'layernorm',
@@ -121,22 +106,21 @@ const gptj = {
   },
   reads: 'activation_function',
   derive: (json) => ({ ffn: activation(json.activation_function ?? 'gelu_new') }),
-  names: (config, json, files) => ({
-    '': files.has('wte.weight') ? '' : 'transformer.',
+  prefixes: ['transformer.', ''],
+  names: {
     ...GPTJ_NAMES,
     'attn.*': 'attn.*_proj',
     'attn.o': 'attn.out_proj',
     'ffn.up': 'mlp.fc_in',
     'ffn.down': 'mlp.fc_out',
-  }),
-};
+  },
+});
 
 /**
  * GPT-NeoX (Pythia): both sublayers read the same stream, each through its own norm; q, k and v are one tensor, head by
  * head.
- * @type {Family}
  */
-const gptNeox = {
+const gptNeox = family({
   keys: {
     ...SIZE_KEYS,
     norm_eps: 'layer_norm_eps',
@@ -159,8 +143,8 @@ const gptNeox = {
     ...ropeFields(json, unsupported, { partial: 0.25 }),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rotary_emb_base ?? json.rope_theta ?? 10000,
   }),
-  names: (config, json, files) => ({
-    '': files.has('embed_in.weight') ? '' : 'gpt_neox.',
+  prefixes: ['gpt_neox.', ''],
+  names: {
     blocks: 'layers',
     embed: 'embed_in',
     norm1: 'input_layernorm',
@@ -171,16 +155,13 @@ const gptNeox = {
     'ffn.down': 'mlp.dense_4h_to_h',
     final_norm: 'final_layer_norm',
     head: '/embed_out',
-  }),
+  },
   conventions: { heads: true },
   head: 'embed_out.weight',
-};
+});
 
-/**
- * Phi-1 to Phi-2: one norm for both sublayers, a part of each head rotated, biases everywhere.
- * @type {Family}
- */
-const phi = {
+/** Phi-1 to Phi-2: one norm for both sublayers, a part of each head rotated, biases everywhere. */
+const phi = family({
   keys: {
     ...SIZE_KEYS,
     n_kv_heads: 'num_key_value_heads',
@@ -206,7 +187,7 @@ const phi = {
     ffn: activation(json.hidden_act ?? 'gelu_new'),
     ...ropeFields(json, unsupported, { partial: 0.5 }),
   }),
-  names: () => ({
+  names: {
     '': 'model.',
     blocks: 'layers',
     embed: 'embed_tokens',
@@ -219,23 +200,13 @@ const phi = {
     'ffn.down': 'mlp.fc2',
     final_norm: 'final_layernorm',
     head: '/lm_head',
-  }),
-};
-
-/**
- * StarCoder 2: Llama's attention with LayerNorm, biases and a plain feed-forward layer.
- * @type {Family}
- */
-const starcoder2 = {
-  ...llama,
-  keys: {
-    ...llama.keys,
-    norm_eps: 'norm_epsilon',
-    ...biasKeys('use_bias'),
-    sliding_window: 'sliding_window',
   },
+});
+
+/** StarCoder 2: Llama's attention with LayerNorm, biases and a plain feed-forward layer. */
+const starcoder2 = like(llama, {
+  keys: { norm_eps: 'norm_epsilon', ...biasKeys('use_bias'), sliding_window: 'sliding_window' },
   base: {
-    ...llama.base,
     norm: 'layernorm',
     norm_eps: 1e-5,
     n_kv_heads: 2,
@@ -247,19 +218,14 @@ const starcoder2 = {
     ffn: activation(json.hidden_act ?? 'gelu_pytorch_tanh'),
     ...ropeFields(json, unsupported),
   }),
-  names: (config, json, files) => ({
-    ...llama.names(config, json, files),
-    'ffn.up': 'mlp.c_fc',
-    'ffn.down': 'mlp.c_proj',
-  }),
-};
+  names: { 'ffn.up': 'mlp.c_fc', 'ffn.down': 'mlp.c_proj' },
+});
 
 /**
  * OPT: a table of learned positions with two more rows, and in the smallest of the larger models an embedding of
  * another width and norms after the sums.
- * @type {Family}
  */
-const opt = {
+const opt = family({
   keys: {
     ...SIZE_KEYS,
     d_ff: 'ffn_dim',
@@ -284,10 +250,8 @@ const opt = {
       final_norm: Boolean(before && !json._remove_final_layer_norm),
     };
   },
-  names: (config, json, files) => ({
-    '':
-      ['model.decoder.', 'decoder.', ''].find((prefix) => files.has(`${prefix}embed_tokens.weight`)) ??
-      'model.decoder.',
+  prefixes: ['model.decoder.', 'decoder.', ''],
+  names: {
     blocks: 'layers',
     embed: 'embed_tokens',
     embed_project: 'project_in',
@@ -301,14 +265,11 @@ const opt = {
     final_norm: 'final_layer_norm',
     head_project: 'project_out',
     head: '/lm_head',
-  }),
-};
+  },
+});
 
-/**
- * BLOOM: distances added to the scores instead of positions, a norm after the embedding; q, k and v as in GPT-NeoX.
- * @type {Family}
- */
-const bloom = {
+/** BLOOM: distances added to the scores instead of positions, a norm after the embedding; q, k and v as in GPT-NeoX. */
+const bloom = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'hidden_size',
@@ -335,8 +296,8 @@ const bloom = {
     if (json.n_inner && json.n_inner !== 4 * json.hidden_size) unsupported('n_inner', json.n_inner);
     return {};
   },
-  names: (config, json, files) => ({
-    '': files.has('word_embeddings.weight') ? '' : 'transformer.',
+  prefixes: ['transformer.', ''],
+  names: {
     blocks: 'h',
     embed: 'word_embeddings',
     embed_norm: 'word_embeddings_layernorm',
@@ -348,9 +309,9 @@ const bloom = {
     'ffn.down': 'mlp.dense_4h_to_h',
     final_norm: 'ln_f',
     head: '/lm_head',
-  }),
+  },
   conventions: { heads: true },
-};
+});
 
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const GPT_LIKE = { gpt2, gpt_neo: gptNeo, gptj, gpt_neox: gptNeox, phi, starcoder2, opt, bloom };

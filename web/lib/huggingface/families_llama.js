@@ -1,7 +1,7 @@
 // families_llama.js - the families with Llama's structure: one norm before each sublayer or other norms at the same
 // places, rotary positions, a feed-forward layer with a gate
 import { eachLayer, repeating, windowFields } from '../config/layers.js';
-import { SIZE_KEYS, gated, ropeFields, windowLayers } from './families_common.js';
+import { SIZE_KEYS, family, gated, like, ropeFields, windowLayers } from './families_common.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 
@@ -15,11 +15,8 @@ const rotated = (options) => (json, unsupported) => ({
   ...ropeFields(json, unsupported, options),
 });
 
-/**
- * Llama, and the base of the families with the same structure.
- * @type {Family}
- */
-export const llama = {
+/** Llama, and the base of the families with the same structure. */
+export const llama = family({
   keys: {
     ...SIZE_KEYS,
     n_kv_heads: 'num_key_value_heads',
@@ -44,8 +41,8 @@ export const llama = {
     if (json.sliding_window && json.model_type === 'llama') unsupported('sliding_window', json.sliding_window);
     return rotated()(json, unsupported);
   },
-  names: (config, json, files) => ({
-    '': !files.has('model.embed_tokens.weight') && files.has('embed_tokens.weight') ? '' : 'model.',
+  prefixes: ['model.', ''],
+  names: {
     blocks: 'layers',
     embed: 'embed_tokens',
     norm1: 'input_layernorm',
@@ -56,31 +53,23 @@ export const llama = {
     'ffn.*': 'mlp.*_proj',
     final_norm: 'norm',
     head: '/lm_head',
-  }),
-};
-const { bias_ffn: _, ...noFfnBias } = llama.keys;
-const { bias_qkv: __, bias_attn_out: ___, ...noBias } = noFfnBias;
-const { norm_eps: ____, ...noEps } = noFfnBias;
+  },
+});
+const NO_BIAS = { bias_qkv: undefined, bias_attn_out: undefined, bias_ffn: undefined };
 
-/**
- * Llama with a sliding window.
- * @type {Family}
- */
-const mistral = {
-  ...llama,
-  keys: { ...noBias, sliding_window: 'sliding_window' },
-  base: { ...llama.base, n_kv_heads: 8, context_length: 131072, sliding_window: 4096 },
-};
+/** Llama with a sliding window. */
+const mistral = like(llama, {
+  keys: { ...NO_BIAS, sliding_window: 'sliding_window' },
+  base: { n_kv_heads: 8, context_length: 131072, sliding_window: 4096 },
+});
 
 /**
  * Llama with biases of q, k and v, and a sliding window in the layers from max_window_layers on, or in those that
  * layer_types names.
- * @type {Family}
  */
-const qwen2 = {
-  ...llama,
-  keys: noBias,
-  base: { ...llama.base, n_kv_heads: 32, context_length: 32768, bias_qkv: true },
+const qwen2 = like(llama, {
+  keys: NO_BIAS,
+  base: { n_kv_heads: 32, context_length: 32768, bias_qkv: true },
   reads: 'use_sliding_window sliding_window max_window_layers layer_types hidden_act',
   derive(json, unsupported) {
     const first = json.max_window_layers ?? 28;
@@ -88,53 +77,38 @@ const qwen2 = {
     const on = json.use_sliding_window === true;
     const layers = windowLayers(json, unsupported, (l) => on && l >= first);
     if (!on && layers.some(Boolean)) unsupported('layer_types', json.layer_types);
-    return {
-      ...rotated()(json, unsupported),
-      ...windowFields(layers, json.sliding_window ?? 0),
-    };
+    return { ...rotated()(json, unsupported), ...windowFields(layers, json.sliding_window ?? 0) };
   },
-};
+});
 
-/**
- * Qwen 2 without these biases, with RMSNorm on q and k.
- * @type {Family}
- */
-const qwen3 = {
-  ...qwen2,
-  keys: { ...noBias, bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
-  base: { ...qwen2.base, bias_qkv: false, d_head: 128, qk_norm: true },
-};
+/** Qwen 2 without these biases, with RMSNorm on q and k. */
+const qwen3 = like(qwen2, {
+  keys: { bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
+  base: { bias_qkv: false, d_head: 128, qk_norm: true },
+});
 
 /**
  * Names of Llama's tensors with experts, one by one or stacked as newer releases of transformers have them in memory.
  * @param {Record<string, string>} each  of the router and of a single expert's matrices
  * @returns {Family['names']}
  */
-const withExperts = (each) => (config, json, files) => {
-  const names = llama.names(config, json, files);
-  const isStacked = [...files].some(
-    (name) => name.startsWith(`${names['']}layers.`) && name.endsWith('.mlp.experts.gate_up_proj'),
-  );
-  const stacked = {
-    'ffn.router': 'mlp.gate',
-    'ffn.experts.gate': 'mlp.experts.gate_up_proj',
-    'ffn.experts.up': 'mlp.experts.gate_up_proj',
-    'ffn.experts.down': 'mlp.experts.down_proj',
-  };
-  return { ...names, ...(isStacked ? stacked : each) };
-};
+const withExperts = (each) => (config, json, files) =>
+  [...files].some((name) => /^(model\.)?layers\.\d+\.mlp\.experts\.gate_up_proj$/.test(name))
+    ? {
+        'ffn.router': 'mlp.gate',
+        'ffn.experts.gate': 'mlp.experts.gate_up_proj',
+        'ffn.experts.up': 'mlp.experts.gate_up_proj',
+        'ffn.experts.down': 'mlp.experts.down_proj',
+      }
+    : each;
 
-/**
- * Mistral with experts in every layer.
- * @type {Family}
- */
-const mixtral = {
-  ...mistral,
-  keys: { ...mistral.keys, n_experts: 'num_local_experts', n_experts_used: 'num_experts_per_tok' },
-  base: { ...mistral.base, norm_eps: 1e-5, sliding_window: 0, n_experts: 8, n_experts_used: 2 },
+/** Mistral with experts in every layer. */
+const mixtral = like(mistral, {
+  keys: { n_experts: 'num_local_experts', n_experts_used: 'num_experts_per_tok' },
+  base: { norm_eps: 1e-5, sliding_window: 0, n_experts: 8, n_experts_used: 2 },
   reads: 'rope_theta',
   derive: (json, unsupported) => ({
-    .../** @type {any} */ (llama).derive(json, unsupported),
+    ...llama.derive(json, unsupported),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1e6,
   }),
   names: withExperts({
@@ -143,24 +117,18 @@ const mixtral = {
     'ffn.experts.up': 'block_sparse_moe.experts.#.w3.weight',
     'ffn.experts.down': 'block_sparse_moe.experts.#.w2.weight',
   }),
-};
+});
 
-const { d_head: _____, ...qwen3Base } = qwen3.base;
-/**
- * Qwen 3 with experts in every decoder_sparse_step-th layer, except in mlp_only_layers.
- * @type {Family}
- */
-const qwen3Moe = {
-  ...qwen3,
+/** Qwen 3 with experts in every decoder_sparse_step-th layer, except in mlp_only_layers. */
+const qwen3Moe = like(qwen3, {
   keys: {
-    ...qwen3.keys,
     n_experts: 'num_experts',
     n_experts_used: 'num_experts_per_tok',
     d_expert: 'moe_intermediate_size',
     norm_expert_weights: 'norm_topk_prob',
   },
   base: {
-    ...{ ...qwen3Base, n_kv_heads: 4 },
+    ...{ d_head: undefined, n_kv_heads: 4 },
     ...{ n_experts: 128, n_experts_used: 8, d_expert: 768, norm_expert_weights: false },
   },
   reads: 'use_sliding_window sliding_window hidden_act decoder_sparse_step mlp_only_layers',
@@ -171,7 +139,7 @@ const qwen3Moe = {
     if (!Array.isArray(dense) || !dense.every(Number.isInteger)) unsupported('mlp_only_layers', dense);
     const denseLayers = new Set(dense);
     return {
-      .../** @type {any} */ (llama).derive(json, unsupported),
+      ...llama.derive(json, unsupported),
       sliding_window: json.use_sliding_window ? (json.sliding_window ?? 4096) : 0,
       expert_layers: repeating(eachLayer(json.num_hidden_layers, (l) => (l + 1) % step === 0 && !denseLayers.has(l))),
     };
@@ -182,49 +150,36 @@ const qwen3Moe = {
     'ffn.experts.up': 'mlp.experts.#.up_proj.weight',
     'ffn.experts.down': 'mlp.experts.#.down_proj.weight',
   }),
-};
+});
 
-/**
- * Qwen 2 with experts, and beside them one that runs for every token.
- * @type {Family}
- */
-const qwen2Moe = {
-  ...qwen3Moe,
-  keys: { ...qwen3Moe.keys, ...noBias, bias_qkv: 'qkv_bias', d_shared_expert: 'shared_expert_intermediate_size' },
+/** Qwen 2 with experts, and beside them one that runs for every token. */
+const qwen2Moe = like(qwen3Moe, {
+  keys: { bias_qkv: 'qkv_bias', d_shared_expert: 'shared_expert_intermediate_size' },
   base: {
-    ...{ ...qwen3Moe.base, qk_norm: false, bias_qkv: true, n_kv_heads: 16, d_shared_expert: 5632 },
+    ...{ qk_norm: false, bias_qkv: true, n_kv_heads: 16, d_shared_expert: 5632 },
     ...{ n_experts: 60, n_experts_used: 4, d_expert: 1408 },
   },
   reads: `${qwen3Moe.reads} max_window_layers`,
   derive(json, unsupported) {
     if (json.use_sliding_window) unsupported('use_sliding_window', json.use_sliding_window);
-    return /** @type {any} */ (qwen3Moe).derive(json, unsupported);
+    return qwen3Moe.derive(json, unsupported);
   },
-  names: (config, json, files) => ({
-    ...qwen3Moe.names(config, json, files),
-    'ffn.shared_gate': 'mlp.shared_expert_gate',
-    'ffn.shared_expert.*': 'mlp.shared_expert.*_proj',
-  }),
-};
+  names: { 'ffn.shared_gate': 'mlp.shared_expert_gate', 'ffn.shared_expert.*': 'mlp.shared_expert.*_proj' },
+});
 
-/**
- * Llama with q, k and v in one tensor, and gate and up in another.
- * @type {Family}
- */
-const phi3 = {
-  ...llama,
-  keys: { ...noBias, sliding_window: 'sliding_window' },
-  base: { ...llama.base, norm_eps: 1e-5, context_length: 4096 },
+/** Llama with q, k and v in one tensor, and gate and up in another. */
+const phi3 = like(llama, {
+  keys: { ...NO_BIAS, sliding_window: 'sliding_window' },
+  base: { norm_eps: 1e-5, context_length: 4096 },
   reads: 'partial_rotary_factor original_max_position_embeddings',
   derive: rotated({ partial: 1 }),
-  names: (config, json, files) => ({
-    ...llama.names(config, json, files),
+  names: {
     'attn.*': 'self_attn.qkv_proj',
     'attn.o': 'self_attn.o_proj',
     'ffn.*': 'mlp.gate_up_proj',
     'ffn.down': 'mlp.down_proj',
-  }),
-};
+  },
+});
 
 /**
  * The number under a key, or its square root's inverse.
@@ -235,12 +190,10 @@ const inverseRoot = (n) => (typeof n === 'number' ? n ** -0.5 : n);
 /**
  * Gemma: norms stored as their gain minus 1, the embedding times sqrt(d_model), a gate with GELU. Its first releases
  * wrote hidden_act and computed the tanh form whatever it said; hidden_activation, where it is, says what is computed.
- * @type {Family}
  */
-const gemma = {
-  ...llama,
-  keys: { ...noBias, bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
-  base: { ...llama.base, d_head: 256, context_length: 8192, tie_word_embeddings: true },
+const gemma = like(llama, {
+  keys: { bias_ffn: undefined },
+  base: { d_head: 256, context_length: 8192, tie_word_embeddings: true },
   reads: 'hidden_act hidden_activation use_bidirectional_attention',
   derive(json, unsupported) {
     if (json.use_bidirectional_attention) unsupported('use_bidirectional_attention', true);
@@ -252,20 +205,16 @@ const gemma = {
     };
   },
   conventions: { minusOne: true },
-};
+});
 
-/**
- * Gemma 2: a second norm on each sublayer's output, soft caps, and a sliding window in every other layer.
- * @type {Family}
- */
-const gemma2 = {
-  ...gemma,
-  base: { ...gemma.base, n_kv_heads: 4, norm_placement: 'sandwich', final_norm: true },
+/** Gemma 2: a second norm on each sublayer's output, soft caps, and a sliding window in every other layer. */
+const gemma2 = like(gemma, {
+  base: { n_kv_heads: 4, norm_placement: 'sandwich', final_norm: true },
   reads:
     `${gemma.reads} ` +
     'query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping sliding_window layer_types',
   derive: (json, unsupported) => ({
-    .../** @type {any} */ (gemma).derive(json, unsupported),
+    ...gemma.derive(json, unsupported),
     score_scale: inverseRoot(json.query_pre_attn_scalar ?? 256),
     score_softcap: json.attn_logit_softcapping === undefined ? 50 : (json.attn_logit_softcapping ?? 0),
     logit_softcap: json.final_logit_softcapping === undefined ? 30 : (json.final_logit_softcapping ?? 0),
@@ -274,21 +223,16 @@ const gemma2 = {
       json.sliding_window ?? 4096,
     ),
   }),
-  names: (config, json, files) => ({
-    ...llama.names(config, json, files),
+  names: {
     norm1_post: 'post_attention_layernorm',
     norm2: 'pre_feedforward_layernorm',
     norm2_post: 'post_feedforward_layernorm',
-  }),
-};
+  },
+});
 
-/**
- * Gemma 3: norms of q and k, most layers with a window and with rotary frequencies of their own, which are not scaled.
- * @type {Family}
- */
-const gemma3 = {
-  ...gemma2,
-  base: { ...gemma2.base, qk_norm: true, context_length: 131072 },
+/** Gemma 3: norms of q and k, most layers with a window and rotary frequencies of their own, which are not scaled. */
+const gemma3 = like(gemma2, {
+  base: { qk_norm: true, context_length: 131072 },
   reads: `${gemma2.reads} rope_theta rope_local_base_freq sliding_window_pattern _sliding_window_pattern`,
   derive(json, unsupported) {
     const every = json.sliding_window_pattern ?? json._sliding_window_pattern ?? 6;
@@ -296,10 +240,7 @@ const gemma3 = {
     const { full_attention: full, sliding_attention: local } = json.rope_parameters ?? {};
     if ((local?.rope_type ?? 'default') !== 'default') unsupported('rope_parameters.sliding_attention', local);
     return {
-      .../** @type {any} */ (gemma).derive(
-        { ...json, rope_parameters: undefined, rope_scaling: undefined },
-        unsupported,
-      ),
+      ...gemma.derive({ ...json, rope_parameters: undefined, rope_scaling: undefined }, unsupported),
       ...ropeFields(json, unsupported, full ? { parameters: full } : {}),
       rope_theta: full?.rope_theta ?? json.rope_theta ?? 1e6,
       rope_local_theta: local?.rope_theta ?? json.rope_local_base_freq ?? 10000,
@@ -312,47 +253,30 @@ const gemma3 = {
       ),
     };
   },
-};
+});
 
-/**
- * OLMo: LayerNorm without weights, and limits of q, k and v.
- * @type {Family}
- */
-const olmo = {
-  ...llama,
-  keys: { ...noEps, clip_qkv: 'clip_qkv' },
-  base: { ...llama.base, norm: 'layernorm', norm_eps: 1e-5, norm_gain: false, bias_norm: false },
-};
+/** OLMo: LayerNorm without weights, and limits of q, k and v. */
+const olmo = like(llama, {
+  keys: { bias_ffn: undefined, norm_eps: undefined, clip_qkv: 'clip_qkv' },
+  base: { norm: 'layernorm', norm_eps: 1e-5, norm_gain: false, bias_norm: false },
+});
 
-/**
- * OLMo 2: norms on the outputs of the sublayers alone, and over the whole projections of q and k.
- * @type {Family}
- */
-const olmo2 = {
-  ...llama,
-  keys: noFfnBias,
+/** OLMo 2: norms on the outputs of the sublayers alone, and over the whole projections of q and k. */
+const olmo2 = like(llama, {
+  keys: { bias_ffn: undefined },
   base: {
-    ...llama.base,
     norm_eps: 1e-5,
     norm_placement: 'output',
     final_norm: true,
     qk_norm: true,
     qk_norm_span: 'projection',
   },
-  names: (config, json, files) => ({
-    ...llama.names(config, json, files),
-    norm1: 'post_attention_layernorm',
-    norm2: 'post_feedforward_layernorm',
-  }),
-};
+  names: { norm1: 'post_attention_layernorm', norm2: 'post_feedforward_layernorm' },
+});
 
-/**
- * SmolLM 3: some layers do not rotate q and k.
- * @type {Family}
- */
-const smollm3 = {
-  ...llama,
-  base: { ...llama.base, n_kv_heads: 4, context_length: 32768, tie_word_embeddings: true },
+/** SmolLM 3: some layers do not rotate q and k. */
+const smollm3 = like(llama, {
+  base: { n_kv_heads: 4, context_length: 32768, tie_word_embeddings: true },
   reads: 'rope_theta no_rope_layers no_rope_layer_interval use_sliding_window sliding_window layer_types',
   derive(json, unsupported) {
     const n = json.num_hidden_layers;
@@ -369,36 +293,27 @@ const smollm3 = {
       ...windowFields(layers, window),
     };
   },
-};
+});
 
-/**
- * Granite: four factors.
- * @type {Family}
- */
-const granite = {
-  ...llama,
+/** Granite: four factors. */
+const granite = like(llama, {
   keys: {
-    ...llama.keys,
     embedding_scale: 'embedding_multiplier',
     residual_scale: 'residual_multiplier',
     score_scale: 'attention_multiplier',
   },
-  base: { ...llama.base, score_scale: 1 },
+  base: { score_scale: 1 },
   reads: 'logits_scaling',
   derive: (json, unsupported) => ({
-    .../** @type {any} */ (llama).derive(json, unsupported),
+    ...llama.derive(json, unsupported),
     logit_scale: typeof json.logits_scaling === 'number' ? 1 / json.logits_scaling : json.logits_scaling,
   }),
-};
+});
 
-/**
- * StableLM: LayerNorm, a part of each head rotated; the larger models compute both sublayers from one norm.
- * @type {Family}
- */
-const stablelm = {
-  ...llama,
+/** StableLM: LayerNorm, a part of each head rotated; the larger models compute both sublayers from one norm. */
+const stablelm = like(llama, {
   keys: {
-    ...noBias,
+    ...NO_BIAS,
     norm_eps: 'layer_norm_eps',
     bias_qkv: 'use_qkv_bias',
     parallel_residual: 'use_parallel_residual',
@@ -406,7 +321,6 @@ const stablelm = {
     qk_norm: 'qk_layernorm',
   },
   base: {
-    ...llama.base,
     norm: 'layernorm',
     norm_eps: 1e-5,
     context_length: 4096,
@@ -415,12 +329,11 @@ const stablelm = {
   },
   reads: 'partial_rotary_factor',
   derive: rotated({ partial: 0.25 }),
-  names: (config, json, files) => ({
-    ...llama.names(config, json, files),
+  names: {
     'attn.q_norm.*': 'self_attn.q_layernorm.norms.*',
     'attn.k_norm.*': 'self_attn.k_layernorm.norms.*',
-  }),
-};
+  },
+});
 
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const LLAMA_LIKE = {

@@ -168,7 +168,7 @@ function fieldsOf(family, json, used, where, tensors) {
     if (value !== false && !neutral.includes(value)) unsupported(key, value);
   }
   const fields = { ...family.base };
-  for (const [field, value] of Object.entries(family.derive?.(json, unsupported, tensors) ?? {}))
+  for (const [field, value] of Object.entries(family.derive(json, unsupported, tensors)))
     if (value !== undefined) fields[field] = value;
   for (const [field, key] of Object.entries(family.keys)) {
     const value = json[key];
