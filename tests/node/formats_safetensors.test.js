@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { golden } from './helpers.js';
-import { drain, floatsOf, hf, hfFile, rejects } from './small_files.js';
+import { drain, hf, hfFile, rejects } from './small_files.js';
 
 test('a safetensors tensor has the bytes between its offsets', async () => {
   for (const name of readdirSync(golden)) {
@@ -23,8 +23,7 @@ test('a safetensors tensor has the bytes between its offsets', async () => {
       if (!t.covers.length) continue;
       const [from, to] = header[t.name].data_offsets;
       const stored = file.subarray(8 + n + from, 8 + n + to);
-      const plusOne = () => Buffer.from(Float32Array.from(floatsOf(stored), (x) => 1 + x).buffer);
-      assert.deepEqual(data.get(t.name), t.minusOne ? plusOne() : stored, `${name}: ${t.name}`);
+      assert.deepEqual(data.get(t.name), stored, `${name}: ${t.name}`);
       assert.deepEqual([t.shape, t.dtype], [header[t.name].shape, header[t.name].dtype.toLowerCase()]);
     }
   }

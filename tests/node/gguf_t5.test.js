@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { convert } from '../../web/lib/convert/convert.js';
 import { ByteReader } from '../../web/lib/bytes/bytes.js';
 import { readGguf } from '../../web/lib/gguf/gguf.js';
-import { fromHalf } from '../../web/lib/bytes/half.js';
+import { fromHalf } from './half.js';
 import { toHalf } from '../../web/lib/convert/encode_half.js';
 import { t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
 import { Texts } from '../../web/lib/tokenizers/texts.js';

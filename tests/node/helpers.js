@@ -7,7 +7,7 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CODES } from '../../web/lib/base/codes.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
-import { fromHalf } from '../../web/lib/bytes/half.js';
+import { fromHalf } from './half.js';
 import { load } from '../../web/lib/index.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));

@@ -191,6 +191,3 @@ export const kinds = [
   ['llama2.c v1', llama2cFile(1, false), (b) => b, 'x.bin'],
   ['llama2.c v2', llama2cFile(2), (b) => b, 'x.bin'],
 ];
-
-/** Bytes as f32. @param {Uint8Array} bytes */
-export const floatsOf = (bytes) => new Float32Array(Uint8Array.from(bytes).buffer);

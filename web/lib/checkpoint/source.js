@@ -322,8 +322,7 @@ async function inOrder(_, r, tensors, give) {
  */
 async function deliverTensor(t, r, sink) {
   await sink.begin(t);
-  if (t.minusOne) await (await import('./minus_one.js')).pipePlusOne(r, t, (view) => sink.write(view));
-  else if (t.int8) await (await llama2c()).pipeInt8(r, t, (view) => sink.write(view));
+  if (t.int8) await (await llama2c()).pipeInt8(r, t, (view) => sink.write(view));
   else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
   await sink.end(t);
 }

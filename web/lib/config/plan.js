@@ -2,7 +2,7 @@
 //
 // A reader passes the tensors of its header and a mapping of names. Every tensor is compared with the roster before any
 // data is read: none may be missing, duplicated or left over, and every shape must match.
-import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
+import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { roster } from './roster.js';
 
@@ -20,7 +20,7 @@ import { roster } from './roster.js';
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
- * @property {Dtype} [minusOne]  stored in this type as the weight minus 1, delivered as f32 with the 1 added (Gemma)
+ * @property {boolean} [minusOne]  it is the weight minus 1 (Gemma's norms)
  * @property {import('../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
@@ -174,10 +174,9 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
       filled.set(name, e.name);
     }
-    if (minusOne && BLOCKS[e.dtype][0] > 1) fail('unknown-dtype', `${at}: a norm is stored as ${e.dtype}`);
-    const tensor = { ...e, dtype: e.dtype, covers, layout };
+    const tensor = { ...e, dtype: e.dtype, covers, layout, ...(minusOne && { minusOne }) };
     if (experts) plan.push(...eachExpert(tensor, experts, perExpert));
-    else plan.push({ ...tensor, ...(minusOne && { dtype: 'f32', minusOne: e.dtype }) });
+    else plan.push(tensor);
   }
   if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);

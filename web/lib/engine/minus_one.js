@@ -1,0 +1,20 @@
+// minus_one.js - adds the 1 to weights that a file stores minus 1: Gemma's norms
+import { tensorRow } from './probe.js';
+import { putRow } from './weights_memory.js';
+
+/**
+ * Add 1 to the vectors of such tensors.
+ * @param {import('./engine.js').Engine} engine  with a sealed model
+ * @param {{covers: string[], minusOne?: boolean}[]} tensors  of its file
+ */
+export function addOnes(engine, tensors) {
+  const names = tensors.flatMap(({ covers, minusOne }) => (minusOne ? covers : []));
+  for (const [i, { name, shape }] of engine.tensors().entries())
+    if (names.includes(name))
+      putRow(
+        engine,
+        i,
+        0,
+        tensorRow(engine, i, 0, shape[0]).map((x) => x + 1),
+      ); // [cols]
+}
