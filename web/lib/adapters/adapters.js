@@ -7,6 +7,7 @@ import { readGguf } from '../gguf/gguf.js';
 import { ARCHITECTURES } from '../gguf/gguf_archs.js';
 import { shapeText } from '../config/plan.js';
 import { readSafetensors } from '../huggingface/safetensors.js';
+import { fileFolder } from '../checkpoint/opened_files.js';
 import { Opener } from '../checkpoint/source.js';
 
 /** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
@@ -67,14 +68,8 @@ async function readAdapter(source, scale, what, options) {
  * @returns {Promise<import('../checkpoint/source.js').Bytes | null>}
  */
 async function singleFile(opener, source) {
-  const file = isBytes(source)
-    ? source
-    : 'length' in source
-      ? source.length === 1
-        ? source[0]
-        : null
-      : source.weights;
-  return isBytes(file) && !(await opener.folderOf(file)) ? file : null;
+  const [file, ...others] = Array.isArray(source) ? source : [isBytes(source) ? source : source.weights];
+  return !others.length && isBytes(file) && !(await opener.folderOf(file)) ? file : null;
 }
 
 /**
@@ -184,30 +179,19 @@ async function filesOf(opener, source, what) {
       fail('bad-config', `${what}: adapter_config.json is ${show(config)}, expected an object`);
     return config;
   };
-  if (!isBytes(source)) {
-    const files = 'length' in source ? new Map(Array.from(source, (f) => [f.name, f])) : null;
-    const config = files ? files.get(NAMES[0]) : source.config;
-    const weights = files ? files.get(NAMES[1]) : source.weights;
-    if (config === undefined || !isBytes(weights))
-      return fail(
-        'bad-argument',
-        `${what}: expected a folder, a GGUF, or { weights, config } with one safetensors file`,
-      );
-    return { config: await json(config), weights };
-  }
-  const folder = await opener.folderOf(source);
-  if (folder) {
-    const [config, weights] = NAMES.map((name) => folder.get(name));
-    if (config === null || weights === null)
-      return fail('not-found', `${what}: ${folder.name}: there is no ${config === null ? NAMES[0] : NAMES[1]}`);
-    return { config: await json(config), weights };
-  }
-  if (typeof source !== 'string' && !(source instanceof URL))
+  let { config, weights } = source;
+  const folder = Array.isArray(source) ? fileFolder(source) : isBytes(source) ? await opener.folderOf(source) : null;
+  if (folder) [config, weights] = NAMES.map((name) => folder.get(name) ?? undefined);
+  else if (typeof source === 'string' || source instanceof URL)
+    [config, weights] = [String(source).replace(/[^/\\]*$/, NAMES[0]), source];
+  if (config === undefined || !isBytes(weights))
     return fail(
       'bad-argument',
-      `${what}: these bytes are not GGUF, and a safetensors file needs { weights, config }, or a folder`,
+      isBytes(source)
+        ? `${what}: these bytes are not GGUF, and a safetensors file needs { weights, config }, or a folder`
+        : `${what}: expected a folder, a GGUF, or { weights, config } with one safetensors file`,
     );
-  return { config: await json(String(source).replace(/[^/\\]*$/, NAMES[0])), weights: source };
+  return { config: await json(config), weights };
 }
 
 /**

@@ -248,18 +248,6 @@ export function resolvedFile(file, what) {
 export const isReadable = (value) => isBytes(value) || isStreamed(value);
 
 /**
- * Throws the error for a source of `load` that has none of its forms.
- * @param {any} source
- * @returns {never}
- */
-export function failNotASource(source) {
-  return fail(
-    'bad-argument',
-    `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`,
-  );
-}
-
-/**
  * A file of the caller's, or the object that the file would contain, copied.
  * @param {any} value
  * @param {string} what  name of the value, for the message

@@ -188,27 +188,12 @@ export class OpenedFiles {
 }
 
 /**
- * Whether a value is a FileList or an array of files.
- * @param {unknown} v
- * @returns {v is ArrayLike<File>}
- */
-export function isFileList(v) {
-  return (
-    v !== null &&
-    typeof v === 'object' &&
-    'length' in v &&
-    Array.from(/** @type {ArrayLike<unknown>} */ (v)).every((f) => f instanceof Blob)
-  );
-}
-
-/**
  * The files of a file input or of a drop as a folder. A Blob has no name and is not found. A file of a chosen folder is
  * known by its path in it, and by its name where the folder itself has no other file of this name.
- * @param {ArrayLike<File>} files
+ * @param {File[]} list
  * @returns {Folder}
  */
-export function fileFolder(files) {
-  const list = Array.from(files);
+export function fileFolder(list) {
   const byName = new Map(list.map((f) => [f.name, f]));
   for (const f of list) byName.set((f.webkitRelativePath || '').split('/').slice(1).join('/') || f.name, f);
   return {

@@ -6,14 +6,14 @@
 import { BLOCKS } from '../base/blocks.js';
 import { ByteReader } from '../bytes/bytes.js';
 import { chatTemplates } from '../tokenizers/chat_template.js';
-import { fail, show } from '../base/errors.js';
+import { fail } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
-import { isBytes, failNotASource } from '../base/checks.js';
+import { isBytes } from '../base/checks.js';
 import { detectFormat } from '../bytes/detect.js';
 import { readGguf } from '../gguf/gguf.js';
 import { ROPE_TABLE, ggufModel } from '../gguf/gguf_model.js';
 import { parseJson } from '../bytes/json.js';
-import { OpenedFiles, fileFolder, isFileList } from './opened_files.js';
+import { OpenedFiles, fileFolder } from './opened_files.js';
 import { planTensors } from '../config/plan.js';
 import { pieceModels } from '../tokenizers/tokenizer_json.js';
 import { ggufTokenizer } from '../tokenizers/vocab.js';
@@ -23,7 +23,7 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
 /** @import { Folder, OpenOptions } from './opened_files.js' */
 /** @typedef {import('../bytes/open_file.js').Bytes} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
-/** @typedef {Bytes | Parts | ArrayLike<File>} Source */
+/** A source of load, as input/load_options.js returns it. @typedef {Bytes | Parts | File[]} Source */
 /**
  * The caller's configuration and tokenizer, which are used in place of those beside the weights.
  * config null: there is none.
@@ -126,28 +126,11 @@ export class Opener extends OpenedFiles {
    */
   async checkpoint(source) {
     if (source === '') fail('bad-argument', 'the address is empty');
-    if (isBytes(source)) {
-      const folder = await this.folderOf(source);
-      return folder ? this.folder(folder, {}) : this.weights([this.resolve(source)], {});
-    }
-    if (isFileList(source)) return this.folder(fileFolder(source), {});
-    if (source === null || typeof source !== 'object' || !('weights' in source)) {
-      return failNotASource(source);
-    }
-    const { weights, config, tokenizer } = /** @type {Parts} */ (source);
-    if (Array.isArray(weights)) {
-      if (!weights.length || !weights.every(isBytes)) fail('bad-argument', 'weights: expected one or more files');
-      return this.weights(
-        weights.map((w) => this.resolve(w)),
-        { config, tokenizer },
-      );
-    }
-    if (!isBytes(weights))
-      return fail('bad-argument', `weights: expected an address, a path or bytes, found ${show(weights)}`);
-    const folder = await this.folderOf(weights);
-    return folder
-      ? this.folder(folder, { config, tokenizer })
-      : this.weights([this.resolve(weights)], { config, tokenizer });
+    if (Array.isArray(source)) return this.folder(fileFolder(source), {});
+    const { weights, ...overrides } = isBytes(source) ? { weights: source } : source;
+    const files = [weights].flat().map((file) => this.resolve(file));
+    const folder = Array.isArray(weights) ? null : await this.folderOf(weights);
+    return folder ? this.folder(folder, overrides) : this.weights(files, overrides);
   }
 
   /**
@@ -284,11 +267,7 @@ export class Opener extends OpenedFiles {
    * @returns {Promise<{json: object}>} json: in the form of a tokenizer.json
    */
   async tokenizer(source) {
-    if (!isBytes(source)) {
-      if (source === null || typeof source !== 'object' || Array.isArray(source))
-        fail('bad-argument', `tokenizer: expected a file or an object, found ${show(source)}`);
-      return { json: source };
-    }
+    if (!isBytes(source)) return { json: source };
     const r = await this.reader(this.resolve(source));
     const head = await r.peek(4);
     const text = new TextDecoder('latin1').decode(head);

@@ -47,7 +47,10 @@ export async function convert(source, out, { type, vocabulary, options }) {
       ...(vocabulary && (await vocabularyOf(model))),
     };
     const config = /** @type {any} */ (configOf(model.config));
-    const chunks = writeModel(config, (name) => weightOf(model, name), { type: /** @type {any} */ (chosen), meta });
+    const chunks = writeModel(config, async (name) => (await model.matrix(name)).data, {
+      type: /** @type {any} */ (chosen),
+      meta,
+    });
     const bytes = await writeFile(out, chunks);
     if (vocabulary && model.tokenizer) await compareTokenizers(out, /** @type {any} */ (await model.tokenizer));
     return { bytes, type: chosen };
@@ -74,19 +77,6 @@ async function vocabularyOf({ tokenizer, special, config, chatTemplate }) {
   if (json.model.type === PIECES) json.model = SentencePieces.fromJSON(json.model);
   const ids = config.kind === 'encoder_decoder' ? { ...special, bos: null } : special;
   return vocabularyMeta(json, ids, config.vocabSize, chatTemplate);
-}
-
-/**
- * A weight as f32, row after row.
- * @param {import('../index.js').Model} model
- * @param {string} name  in the roster
- */
-async function weightOf(model, name) {
-  const { shape } = /** @type {any} */ (model.parameters.rows.find((row) => row.name === name));
-  const [rows, cols] = shape.length === 1 ? [1, shape[0]] : shape;
-  const data = new Float32Array(rows * cols);
-  for (let row = 0; row < rows; row++) data.set(await model.weight(name, row), row * cols);
-  return data;
 }
 
 /**

@@ -10,7 +10,6 @@ import {
   isBytes,
   isReadable,
   isStreamed,
-  failNotASource,
   number,
   checkedOptions,
   oneOf,
@@ -53,7 +52,11 @@ function fileList(value, what) {
 export function checkedSource(source) {
   return readValue('the source', () => {
     if (isReadable(source)) return resolvedFile(source, 'the source');
-    const refuse = () => failNotASource(source);
+    const refuse = () =>
+      fail(
+        'bad-argument',
+        `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`,
+      );
     if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return refuse();
     if (!('weights' in source)) {
       if (!('length' in source)) return refuse();
