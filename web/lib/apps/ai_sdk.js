@@ -179,21 +179,17 @@ async function* partsOf(answering, warnings) {
   yield { type: 'stream-start', warnings };
   const id = '0';
   let isBegun = false;
-  const steps = contents(answering);
   try {
-    for (;;) {
-      const { done, value } = await steps.next();
-      if (done) {
-        if (isBegun) yield { type: 'text-end', id };
-        yield* callsOf(value);
-        yield { type: 'finish', ...(await endOf(value, answering)) };
-        return;
-      }
-      if (!value.content) continue;
+    for await (const { content } of contents(answering)) {
+      if (!content) continue;
       if (!isBegun) yield { type: 'text-start', id };
       isBegun = true;
-      yield { type: 'text-delta', id, delta: value.content };
+      yield { type: 'text-delta', id, delta: content };
     }
+    const summary = await answering.steps.result;
+    if (isBegun) yield { type: 'text-end', id };
+    yield* callsOf(summary);
+    yield { type: 'finish', ...(await endOf(summary, answering)) };
   } catch (error) {
     yield { type: 'error', error };
   } finally {

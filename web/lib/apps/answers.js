@@ -1,7 +1,7 @@
 // answers.js - a conversation with a model, and what is inside it: shared by the adapters
 
 /** @import { Model } from '../model_handle.js' */
-/** @import { Step, Summary, Tensor } from '../index.js' */
+/** @import { Step, Tensor } from '../index.js' */
 /** @typedef {{steps: ReturnType<Model['chat']>, promptIds: () => Promise<number[]>}} Answering */
 
 /** Options of chat that say how the conversation is written. */
@@ -29,21 +29,18 @@ export function answer(model, messages, options) {
 /**
  * The steps with the text of each that is no part of a call. A tail that looked like a call comes with the last one.
  * @param {Answering} answering
- * @returns {AsyncGenerator<{step: Step | null, content: string}, Summary>}  step: null of the tail
+ * @returns {AsyncGenerator<{step: Step | null, content: string}, void>}  step: null of the tail
  */
 export async function* contents({ steps }) {
   let delivered = '';
-  for (;;) {
-    const { done, value } = await steps.next();
-    if (done) {
-      const rest = (value.content ?? value.text).slice(delivered.length);
-      if (rest) yield { step: null, content: rest };
-      return value;
-    }
-    const content = value.content ?? value.text;
+  for await (const step of steps) {
+    const content = step.content ?? step.text;
     delivered += content;
-    yield { step: value, content };
+    yield { step, content };
   }
+  const { content, text } = await steps.result;
+  const rest = (content ?? text).slice(delivered.length);
+  if (rest) yield { step: null, content: rest };
 }
 
 /**

@@ -191,22 +191,17 @@ async function* chunksOf(model, body, signal) {
     choices: [{ index: 0, delta, finish_reason: finish, logprobs }],
   });
   const answering = answer(model, body.messages, optionsOf(body, signal));
-  const steps = contents(answering);
   try {
     yield chunk({ role: 'assistant', content: '' }, null);
-    for (;;) {
-      const { done, value } = await steps.next();
-      if (done) {
-        const calls = callsOf(value).map((call, index) => ({ index, ...call }));
-        if (calls.length) yield chunk({ tool_calls: calls }, null);
-        yield chunk({}, finishOf(value));
-        if (body.stream_options?.include_usage) yield { ...head, choices: [], usage: usageOf([value]) };
-        return;
-      }
-      const { step, content } = value;
+    for await (const { step, content } of contents(answering)) {
       const logprobs = body.logprobs && step ? { content: [logprobOf(step)], refusal: null } : null;
       if (content || logprobs) yield chunk({ content }, null, logprobs);
     }
+    const summary = await answering.steps.result;
+    const calls = callsOf(summary).map((call, index) => ({ index, ...call }));
+    if (calls.length) yield chunk({ tool_calls: calls }, null);
+    yield chunk({}, finishOf(summary));
+    if (body.stream_options?.include_usage) yield { ...head, choices: [], usage: usageOf([summary]) };
   } finally {
     await answering.steps.return();
   }

@@ -65,20 +65,15 @@ export async function converse(model, options, { system, json, quiet }) {
  */
 async function answer(model, messages, options, json, quiet) {
   const steps = model.chat(messages, options);
-  for (;;) {
-    const { done, value } = await steps.next();
-    if (!done) {
-      if (!json) process.stdout.write(value.text);
-      continue;
-    }
-    const { text, ids, reusedTokens, prefilledTokens, tokensPerSecond } = value;
-    if (json) console.log(JSON.stringify({ prompt: messages[messages.length - 1].content, ...value }));
-    else process.stdout.write('\n');
-    if (!json && !quiet)
-      process.stderr.write(
-        `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second; ` +
-          `${prefilledTokens} tokens of the conversation read, ${reusedTokens} kept\n`,
-      );
-    return text;
-  }
+  for await (const { text } of steps) if (!json) process.stdout.write(text);
+  const summary = await steps.result;
+  const { text, ids, reusedTokens, prefilledTokens, tokensPerSecond } = summary;
+  if (json) console.log(JSON.stringify({ prompt: messages[messages.length - 1].content, ...summary }));
+  else process.stdout.write('\n');
+  if (!json && !quiet)
+    process.stderr.write(
+      `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second; ` +
+        `${prefilledTokens} tokens of the conversation read, ${reusedTokens} kept\n`,
+    );
+  return text;
 }

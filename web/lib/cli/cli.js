@@ -84,21 +84,17 @@ async function write(prompt, o) {
       { role: 'user', content: prompt },
     ];
     const steps = o.chat ? model.chat(messages, options) : model.generate(prompt, options);
-    for (let first = true; ; first = false) {
-      const { done, value } = await steps.next();
-      if (first && !o.json && !o.chat) process.stdout.write(prompt); // after everything that may be refused
-      if (!done) {
-        if (!o.json) process.stdout.write(value.text);
-        continue;
-      }
-      if (o.json) console.log(JSON.stringify({ prompt, ...(source !== undefined && { source }), ...value }));
-      else if (!o.quiet) {
-        const { ids, tokensPerSecond, stopReason, seed } = value;
-        const speed = `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second (${model.backend})`;
-        process.stderr.write(`\n\n${speed}, ended by ${stopReason}, seed ${seed}\n`);
-      }
-      return;
+    let before = o.chat ? '' : prompt; // is written after everything that may be refused
+    for await (const { text } of steps) {
+      if (!o.json) process.stdout.write(before + text);
+      before = '';
     }
+    const summary = await steps.result;
+    if (o.json) return console.log(JSON.stringify({ prompt, ...(source !== undefined && { source }), ...summary }));
+    process.stdout.write(before);
+    const { ids, tokensPerSecond, stopReason, seed } = summary;
+    const speed = `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second (${model.backend})`;
+    if (!o.quiet) process.stderr.write(`\n\n${speed}, ended by ${stopReason}, seed ${seed}\n`);
   });
 }
 
