@@ -174,7 +174,7 @@ export class Model {
    * @param {any} info
    */
   constructor(remote, info) {
-    this.#remote = freeing(constraining(remote, info), () => this.#freeConversation());
+    this.#remote = freeing({ remote, generate: constraining(remote, info) }, () => this.#freeConversation());
     this.#info = info;
     Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
     for (const value of Object.values(info.config)) Object.freeze(value);
@@ -432,17 +432,12 @@ export class Model {
       this.#limits,
     );
     const { text, answer } = await this.#written(messages, { template, tools, toolChoice, continue: continues });
-    const steps = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
-    if (!answer) return yield* steps;
-    try {
-      for (;;) {
-        const { done, value } = await steps.next();
-        if (done) return { ...value, ...answer.end(value.text) };
-        yield { ...value, content: answer.push(value.text) };
-      }
-    } finally {
-      await steps.return(/** @type {any} */ (undefined));
-    }
+    const written = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
+    if (!answer) return yield* written;
+    const steps = new Steps(written);
+    for await (const step of steps) yield { ...step, content: answer.push(step.text) };
+    const summary = await steps.result;
+    return { ...summary, ...answer.end(summary.text) };
   }
 
   /**

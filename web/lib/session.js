@@ -172,9 +172,7 @@ export class Session {
     if (this.#closed) throw new GlassformerError('bad-state', 'the session was closed');
     const previous = this.#last;
     let end = () => {};
-    this.#last = new Promise((resolve) => {
-      end = () => resolve(undefined);
-    });
+    this.#last = /** @type {Promise<void>} */ (new Promise((resolve) => (end = resolve)));
     /** How many of the new tokens the session keeps; null: it is restored. @type {number | null} */
     let kept = null;
     try {

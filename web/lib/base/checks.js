@@ -285,18 +285,15 @@ export const optional = (check) => (value, name, limits) => (value === null ? un
  */
 export const oneOf = (...words) => such(`one of ${words.join(', ')}`, (value) => words.includes(value));
 
+/** Whether a value is a short text: a name, an address, a path. @param {unknown} value */
+export const isWord = (value) => typeof value === 'string' && value.length <= LIMITS.word;
+
 /**
  * A check for a number, a boolean or a short text. The range is checked where the option is used.
  * @param {string} expected
  */
 const scalar = (expected) =>
-  such(
-    expected,
-    (value) =>
-      value === null ||
-      ['number', 'boolean', 'bigint'].includes(typeof value) ||
-      (typeof value === 'string' && value.length <= LIMITS.word),
-  );
+  such(expected, (value) => value === null || ['number', 'boolean', 'bigint'].includes(typeof value) || isWord(value));
 /**
  * Accepts everything: the option is checked where it is used.
  * @type {OptionCheck}
@@ -304,6 +301,7 @@ const scalar = (expected) =>
 export const anything = (value) => value;
 export const number = scalar('a number');
 export const word = scalar(`a text of at most ${LIMITS.word} characters`);
+export const text = such(`a text of at most ${LIMITS.word} characters`, isWord);
 export const flag = such('true or false', (value) => typeof value === 'boolean');
 export const callback = optional(such('a function', (value) => typeof value === 'function'));
 export const signal = optional(

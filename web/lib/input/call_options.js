@@ -10,6 +10,7 @@ import {
   flag,
   isArrayBuffer,
   isUint8Array,
+  isWord,
   jsonCopy,
   number,
   oneOf,
@@ -18,6 +19,7 @@ import {
   signal,
   stableBytes,
   such,
+  text,
   word,
 } from '../base/checks.js';
 
@@ -196,8 +198,7 @@ const edits = (value, name, limits) => {
       const { at, scale, set, add, project, mean, apply, position, ...places } = fields;
       const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));
       if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
-      if (typeof at !== 'string' || at.length > LIMITS.word)
-        fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
+      if (!isWord(at)) fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
       if (scale !== undefined && !Number.isFinite(scale))
         fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
       for (const [field, place] of Object.entries(places))
@@ -280,12 +281,6 @@ const schema = optional((value, name, limits) =>
     limits,
   ),
 );
-const grammar = optional(
-  such(
-    `a grammar as text of at most ${LIMITS.word} characters`,
-    (value) => typeof value === 'string' && value.length <= LIMITS.word,
-  ),
-);
 
 /** The second text of a pair, or one for each of several inputs. */
 const pair = optional((value, name, limits) =>
@@ -333,7 +328,7 @@ const SESSION_GENERATION_OPTIONS = {
   json: schema,
   whitespace: optional(oneOf('compact', 'any')),
   strictSchema: flag,
-  grammar,
+  grammar: optional(text),
   maxTokens: (value, name, limits) => (value === Infinity ? value : count(value, name, limits)),
   minTokens: count,
   seed: count,

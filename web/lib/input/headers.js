@@ -2,7 +2,7 @@
 //
 // No message quotes a value, because it may be a secret.
 import { fail, show } from '../base/errors.js';
-import { LIMITS, entriesOf } from '../base/checks.js';
+import { LIMITS, entriesOf, isWord } from '../base/checks.js';
 
 /** @typedef {[name: string, value: string][]} HeaderPairs */
 
@@ -38,9 +38,9 @@ export function headerPairs(value, option) {
       Array.isArray(pair) && pair.length === 2
         ? pair
         : fail('bad-option', `${option} holds something other than a name and a value at place ${i}`);
-    if (typeof name !== 'string' || name.length > LIMITS.word)
+    if (!isWord(name))
       fail('bad-option', `${option} holds a name of type ${typeName(name)} at place ${i}, expected a short text`);
-    if (typeof text !== 'string' || text.length > LIMITS.word)
+    if (!isWord(text))
       fail(
         'bad-option',
         `${option}: the value of ${show(name)} is of type ${typeName(text)}, ` +

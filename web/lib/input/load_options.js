@@ -10,6 +10,7 @@ import {
   isBytes,
   isReadable,
   isStreamed,
+  isWord,
   number,
   checkedOptions,
   oneOf,
@@ -17,6 +18,7 @@ import {
   readValue,
   signal,
   such,
+  text,
   word,
 } from '../base/checks.js';
 import { numberInRange, within } from './options.js';
@@ -105,14 +107,12 @@ const object = (expected) => (value, name) =>
  */
 const weightNames = (value, name, limits) =>
   typeof value === 'function' ? value : object('an object or a function')(value, name, limits);
-/** Where the engine runs. */
-const worker = such(
+const workerFile = such(
   'true, false, the address of a worker file or a function that starts one',
-  (value) =>
-    ['boolean', 'function'].includes(typeof value) ||
-    value instanceof URL ||
-    (typeof value === 'string' && value.length <= LIMITS.word),
+  (value) => ['boolean', 'function'].includes(typeof value) || value instanceof URL || isWord(value),
 );
+/** Where the engine runs; an address becomes absolute. @type {OptionCheck} */
+const worker = (value, name, limits) => resolvedFile(workerFile(value, name, limits), name);
 
 /** Adapters of one model. */
 const MAX_ADAPTERS = 64;
@@ -153,13 +153,8 @@ const CHECKS = {
     token: headerToken,
     headers: headerPairs,
     cache: oneOf('none', 'cache-storage', 'opfs', 'file'),
-    cacheDir: such(
-      'the path of a folder',
-      (value) => typeof value === 'string' && !!value && value.length <= LIMITS.word,
-    ),
-    chatTemplate: optional(
-      such('a template as text', (value) => typeof value === 'string' && value.length <= LIMITS.word),
-    ),
+    cacheDir: such('the path of a folder', (value) => isWord(value) && !!value),
+    chatTemplate: optional(text),
     sha256: word,
     switches,
     adapters,

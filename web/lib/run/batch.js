@@ -32,13 +32,11 @@ export async function* generateMany(model, prompts, o, { signal }, each = sample
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs));
   const ids = summaries.flatMap((s) => s.ids);
   return {
+    ...summaries[0],
     text: summaries.map((s) => s.text).join('\n'),
     ids,
     seed: o.seed,
-    stopReason: summaries[0].stopReason,
-    ...(summaries[0].stopText !== undefined && { stopText: summaries[0].stopText }),
     prefilledTokens: sum('prefilledTokens'),
-    reusedTokens: 0,
     prefillMs: sum('prefillMs'),
     decodeMs,
     tokensPerSecond: perSecond(ids.length, decodeMs),

@@ -159,11 +159,7 @@ export class SessionTable {
     keep(entry, model.config.causal ? Math.min(entry.ids.length, prompt.length - 1) : 0);
     const generation = new Generation(model, sequence, prompt, o);
     let end = () => {};
-    /** @type {Promise<void>} */
-    const ended = new Promise((resolve) => {
-      end = resolve;
-    });
-    entry.started = { ids: generation.ids, prompt: prompt.length, ended };
+    entry.started = { ids: generation.ids, prompt: prompt.length, ended: new Promise((resolve) => (end = resolve)) };
     try {
       const yielder = new Yielder(signal);
       await yielder.yieldIfDue();

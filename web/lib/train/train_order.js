@@ -11,10 +11,12 @@ import {
   fileOrObject,
   flag,
   isBytes,
+  isWord,
   jsonCopy,
   oneOf,
   optional,
   readValue,
+  resolvedFile,
   signal,
   stableBytes,
   such,
@@ -24,6 +26,7 @@ import { presetConfig } from '../config/presets.js';
 import { openTokenizer } from '../checkpoint/source.js';
 import { Tokenizer } from '../tokenizer.js';
 
+/** @import { OptionCheck } from '../base/checks.js' */
 /** @import { Order } from './train_worker.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */
@@ -72,10 +75,9 @@ const NUMBERS = [
 const SCHEDULES = ['cosine', 'linear', 'constant', 'wsd'];
 const workerFile = such(
   'the address of a worker file or a function that starts one',
-  (value) =>
-    typeof value === 'function' || value instanceof URL || (typeof value === 'string' && value.length <= LIMITS.word),
+  (value) => typeof value === 'function' || value instanceof URL || isWord(value),
 );
-/** @type {import('../base/checks.js').OptionCheck} */
+/** @type {OptionCheck} */
 const vocabulary = (value, name) => {
   if (value instanceof Tokenizer) return value;
   return isBytes(value) || typeof value === 'object'
@@ -90,10 +92,10 @@ const heldOut = such(
     Array.isArray(value) ||
     (isBytes(value) && !(value instanceof URL)),
 );
-/** The options of train. */
+/** The options of train. @type {Record<string, OptionCheck>} */
 export const TRAIN_OPTIONS = {
   ...Object.fromEntries(NUMBERS.map(([name, , , ...range]) => [name, optional(within(...range))])),
-  worker: workerFile,
+  worker: (value, name, limits) => resolvedFile(workerFile(value, name, limits), name),
   muon: flag,
   schedule: optional(oneOf(...SCHEDULES)),
   initScaled: flag,

@@ -206,12 +206,7 @@ export class TrainingRun {
     this.stop();
     if (this.#paused) return;
     let go = () => {};
-    this.#paused = {
-      wait: new Promise((resolve) => {
-        go = resolve;
-      }),
-      go,
-    };
+    this.#paused = { wait: new Promise((resolve) => (go = resolve)), go };
   }
 
   resume() {

@@ -5,10 +5,10 @@ import { lacking } from '../base/extras.js';
 /** @import { Remote } from './remote.js' */
 
 /**
- * A model whose generations take the options json, grammar and tools.
+ * Generations of a model with the options json, grammar and tools.
  * @param {Remote} remote
  * @param {any} info  of the model
- * @returns {Remote}
+ * @returns {Remote['generate']}
  */
 export function constraining(remote, info) {
   /** Resolves when the model has the bytes of its tokens; null before it needs them. @type {Promise<any> | null} */
@@ -28,13 +28,8 @@ export function constraining(remote, info) {
     const summary = yield* remote.generate([input, prepared.options, ...rest], hooks);
     return prepared.ignored.length ? { ...summary, ignoredKeywords: prepared.ignored } : summary;
   }
-  return {
-    call: (...args) => remote.call(...args),
-    generate(args, hooks) {
-      const { json, grammar, tools } = args[1];
-      return (json ?? grammar ?? tools) === undefined ? remote.generate(args, hooks) : constrained(args, hooks);
-    },
-    memory: () => remote.memory(),
-    close: () => remote.close(),
+  return (args, hooks) => {
+    const { json, grammar, tools } = args[1];
+    return (json ?? grammar ?? tools) === undefined ? remote.generate(args, hooks) : constrained(args, hooks);
   };
 }

@@ -4,11 +4,11 @@
 
 /**
  * A model whose calls are repeated once when they run out of memory and something can be freed.
- * @param {Remote} remote
+ * @param {{remote: Remote, generate: Remote['generate']}} model  generate: instead of the remote's
  * @param {() => Promise<boolean>} free  frees memory; false: there was nothing to free
  * @returns {Remote}
  */
-export function freeing(remote, free) {
+export function freeing({ remote, generate }, free) {
   /**
    * @template T
    * @param {() => Promise<T>} run  called again after memory was freed
@@ -23,7 +23,7 @@ export function freeing(remote, free) {
     async *generate(...args) {
       // repeated only where not even the first step was reached
       const { steps, first } = await twice(async () => {
-        const begun = remote.generate(...args);
+        const begun = generate(...args);
         return { steps: begun, first: await begun.next() };
       });
       if (first.done) return first.value;

@@ -78,10 +78,7 @@ function postResponse(port, url, request, own) {
     const { reader, read } = readerOf(body, own);
     cancel = () => void reader?.cancel().catch(() => {});
     while (!closed) {
-      if (!free.length)
-        await new Promise((resolve) => {
-          wake = () => resolve(undefined);
-        });
+      if (!free.length) await /** @type {Promise<void>} */ (new Promise((resolve) => (wake = resolve)));
       const { done, value } = closed ? { done: true, value: undefined } : await read(free.shift());
       if (done) return closed ? cancel() : port.postMessage({ done });
       const chunk = checkedChunk(value, url);
@@ -170,9 +167,7 @@ async function responseFrom(port, returns, signal) {
   };
   const next = async () => {
     while (!arrived.length && !signal?.aborted)
-      await new Promise((resolve) => {
-        wake = () => resolve(undefined);
-      });
+      await /** @type {Promise<void>} */ (new Promise((resolve) => (wake = resolve)));
     signal?.throwIfAborted();
     const message = arrived.shift();
     if (message.error || message.done) end();

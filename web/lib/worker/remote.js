@@ -289,11 +289,7 @@ export class WorkerModel {
           const { done, error } = /** @type {{done?: any, error?: unknown}} */ (end);
           if (error !== undefined) throw error;
           return done;
-        } else {
-          await new Promise((resolve) => {
-            wake = () => resolve(undefined);
-          });
-        }
+        } else await /** @type {Promise<void>} */ (new Promise((resolve) => (wake = resolve)));
       }
     } finally {
       signal?.removeEventListener('abort', abort);

@@ -5,8 +5,8 @@ import { spawn, spawnText } from '../base/spawn.js';
 
 /** @import { WorkerFile } from '../files.js' */
 /**
- * The option `worker`: the address of the worker's file, or a function that starts the worker.
- * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption
+ * The option `worker`, checked: the absolute address of the worker's file, or a function that starts the worker.
+ * @typedef {boolean | string | (() => Worker | Promise<Worker>)} WorkerOption
  */
 
 const SILENT = 'the given worker does not answer';
@@ -33,7 +33,7 @@ export async function startWorker(file, option = true, signal) {
     return { worker: await firstAnswer(worker, signal, moreAddress(file), false), address: null };
   }
   const own = typeof option === 'boolean';
-  const address = own ? addressOf(file) : absolute(option);
+  const address = own ? addressOf(file) : option;
   /** @type {unknown} */
   let cause;
   if (address !== null) {
@@ -63,18 +63,6 @@ export async function startWorker(file, option = true, signal) {
  * @param {WorkerFile} file
  */
 const moreAddress = (file) => (file === 'worker' ? (addressOf('worker_more') ?? undefined) : undefined);
-
-/**
- * An absolute address, relative to the page.
- * @param {string | URL} address
- */
-function absolute(address) {
-  try {
-    return new URL(address, globalThis.document?.baseURI ?? globalThis.location?.href).href;
-  } catch {
-    return String(address);
-  }
-}
 
 /**
  * Wait until a worker has run its script and answers. Its first message is a reply to `{ hello }`.

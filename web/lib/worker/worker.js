@@ -103,12 +103,7 @@ async function streamSteps(id, call, args) {
       last = performance.now();
       call.credit -= value.length;
       if (call.credit <= 0)
-        await Promise.race([
-          stopped,
-          new Promise((resolve) => {
-            call.wake = () => resolve(undefined);
-          }),
-        ]);
+        await Promise.race([stopped, /** @type {Promise<void>} */ (new Promise((resolve) => (call.wake = resolve)))]);
       signal.throwIfAborted();
     }
   } finally {
