@@ -7,13 +7,13 @@ import fc from 'fast-check';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { completeConfig } from '../../web/lib/config/config.js';
-import { countParameters, estimate } from '../../web/lib/estimate.js';
+import { estimate } from '../../web/lib/estimate.js';
 import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { PRESETS } from '../../web/lib/config/presets.js';
 import { dtypeBytes, parameterTable, roster } from '../../web/lib/config/roster.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { writeSafetensors } from './write_safetensors.js';
-import { completeConfig as completed, create } from '../../web/lib/index.js';
+import { completeConfig as completed, countParameters, create } from '../../web/lib/index.js';
 import { golden, json, noShared, shared } from './helpers.js';
 import { randomConfig, randomVariant } from './random_config.js';
 

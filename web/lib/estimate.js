@@ -28,15 +28,6 @@ export function configOf(config) {
 }
 
 /**
- * The parameter table of a configuration or preset.
- * @param {import('./config/config_input.js').ConfigInput} config
- * @returns {import('./config/roster.js').ParameterTable}
- */
-export function countParameters(config) {
-  return parameterTable(configOf(config));
-}
-
-/**
  * @typedef {object} EstimateOptions
  * @property {number} contextLength  positions in the key/value cache
  * @property {number} [batch]        sequences; default 1
@@ -56,9 +47,7 @@ const keyValueBytes = (heads, dHead, dtype) =>
     : 2 * dtypeBytes(heads * dHead, /** @type {any} */ (dtype));
 
 /**
- * Estimates compute and memory of a configuration. `flopsPerToken` counts every matrix that a token is multiplied by:
- * not the lookup tables, but a tied embedding, which is the head. Attention adds 4 x d_head for each head and key: the
- * scores and the weighted sum of the values.
+ * The public call of index.js.
  * @param {import('./config/config_input.js').ConfigInput} config
  * @param {EstimateOptions} options
  * @returns {Estimate}

@@ -24,7 +24,8 @@ import { fail, guarded, guardedAsync } from './base/errors.js';
 import { lacking } from './base/extras.js';
 import { addressed } from './base/checks.js';
 import { camelConfig } from './config/config.js';
-import { configOf, countParameters as count, estimate as estimated } from './estimate.js';
+import { parameterTable } from './config/roster.js';
+import { configOf, estimate as estimated } from './estimate.js';
 import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
 import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/load_options.js';
@@ -107,7 +108,7 @@ export function completeConfig(config) {
  * console.log(countParameters({ vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 }).rows[0].name);
  */
 export function countParameters(config) {
-  return guarded(() => count(config));
+  return guarded(() => parameterTable(configOf(config)));
 }
 
 /**

@@ -114,9 +114,7 @@ export class Tokenizer {
     const from = readValue('the tokenizer', () => fileOrObject(file, 'the tokenizer'));
     return guardedAsync(async () => {
       if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));
-      const { source, fetch } = /** @type {import('./base/streamed.js').Addressed} */ (
-        await addressed({ weights: null, tokenizer: from }, given.fetch)
-      );
+      const { source, fetch } = await addressed({ weights: null, tokenizer: from }, given.fetch);
       return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
     }, given.signal);
   }

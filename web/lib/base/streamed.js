@@ -20,9 +20,9 @@ const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'f
 /**
  * Replaces each Response and stream of a source by an address. A Response keeps its own URL, relative to which the
  * files beside it are found.
- * @param {any} source
+ * @param {any} source  checked, with a Response or a stream
  * @param {typeof globalThis.fetch} [fetch]  for all other addresses
- * @returns {Addressed | null} null when the source has no Response or stream
+ * @returns {Addressed}
  */
 export function addressed(source, fetch) {
   /** @type {Map<string, Response>} */
@@ -30,27 +30,20 @@ export function addressed(source, fetch) {
   /**
    * @param {any} value
    * @param {string} part  name of the file within the source
+   * @returns {any}
    */
   const address = (value, part) => {
+    if (Array.isArray(value)) return value.map((each, i) => address(each, `${part}-${i + 1}`));
     if (!isStreamed(value)) return value;
     const own =
       isResponse(value) && /^https?:.*[^/]$/.test(value.url) && !waiting.has(value.url) ? value.url : `stream:${part}`;
     waiting.set(own, isResponse(value) ? checked(value, own) : new Response(bytesOnly(value, own)));
     return own;
   };
-  const parts = source !== null && typeof source === 'object' && !isStreamed(source) && 'weights' in source;
-  const { weights = source, config, tokenizer } = parts ? source : {};
-  const files = Array.isArray(weights)
-    ? weights.map((each, i) => address(each, `weights-${i + 1}`))
-    : address(weights, 'weights');
-  const named = !parts
-    ? files
-    : {
-        weights: files,
-        ...(config !== undefined && { config: address(config, 'config') }),
-        ...(tokenizer !== undefined && { tokenizer: address(tokenizer, 'tokenizer') }),
-      };
-  if (!waiting.size) return null;
+  const named =
+    'weights' in source
+      ? Object.fromEntries(Object.entries(source).map(([part, file]) => [part, address(file, part)]))
+      : address(source, 'weights');
   return {
     source: named,
     fetch: async (input, init) => {

@@ -6,7 +6,7 @@ import { GlassformerError, messageOf, show } from '../base/errors.js';
 import { checkedChunk, checkedResponse } from '../base/checks.js';
 import { streamChunks } from '../bytes/open_file.js';
 import { Opener } from '../checkpoint/source.js';
-import { rangeOf, validatorOf } from '../download/resume.js';
+import { lengthOf, rangeOf, validatorOf } from '../download/resume.js';
 import { Sha256 } from '../download/sha256.js';
 import { checkDigest, checkSha256 } from './checksum.js';
 import { openStore } from './model_store.js';
@@ -20,18 +20,6 @@ const ABSENT = [403, 404, 410];
 /** Codes of errors that say nothing about the content of a file. */
 const NOT_THE_FILE =
   /^(network|not-found|out-of-memory|bad-(argument|option|wasm|state)|blocked|worker|storage|callback|crashed)$/;
-
-/**
- * The size of a body; null where it is unknown: content-length counts encoded bytes, and for another origin it is
- * hidden whether the body is encoded.
- * @param {Response} response
- */
-function lengthOf({ headers, type }) {
-  const length = headers.get('content-length');
-  return length !== null && /^\d+$/.test(length) && !headers.has('content-encoding') && type !== 'cors'
-    ? Number(length)
-    : null;
-}
 
 /**
  * Whether a JSON file is an error that a server sent with status 200.

@@ -26,17 +26,12 @@ export function checkDigest(name, found, expected) {
 async function digestOf(chunks, signal) {
   const hash = new Sha256();
   const yielder = new Yielder(signal);
-  try {
-    for (let step = await chunks.next(); !step.done; step = await chunks.next()) {
-      for (let at = 0; at < step.value.length; at += HASH_BYTES) {
-        hash.update(step.value.subarray(at, at + HASH_BYTES));
-        await yielder.yieldIfDue();
-      }
+  for await (const bytes of { [Symbol.asyncIterator]: () => chunks })
+    for (let at = 0; at < bytes.length; at += HASH_BYTES) {
+      hash.update(bytes.subarray(at, at + HASH_BYTES));
+      await yielder.yieldIfDue();
     }
-    return hash.digest();
-  } finally {
-    await chunks.return?.();
-  }
+  return hash.digest();
 }
 
 /**

@@ -123,19 +123,29 @@ export function counted(machine, least, most) {
 }
 
 /**
+ * The states from which some states are reached, and these.
+ * @template T
+ * @param {T[]} states
+ * @param {number[]} some
+ * @param {(state: T) => number[]} following
+ */
+export function reaching(states, some, following) {
+  /** @type {number[][]} */
+  const sources = states.map(() => []);
+  states.forEach((state, from) => following(state).forEach((to) => sources[to].push(from)));
+  const found = new Set(some);
+  for (const state of found) for (const from of sources[state]) found.add(from);
+  return found;
+}
+
+/**
  * The machine without the states from which no accepting one is reached; null: none is left.
  * @param {Machine} machine  whose states are all reached from its first
  * @returns {Machine | null}
  */
 export function trimmed(machine) {
-  /** @type {number[][]} */
-  const sources = machine.map(() => []);
-  machine.forEach(({ edges, free }, from) => {
-    for (const [, to] of edges) sources[to].push(from);
-    for (const to of free) sources[to].push(from);
-  });
-  const ending = new Set(machine.flatMap(({ accepting }, i) => (accepting ? [i] : [])));
-  for (const state of ending) for (const from of sources[state]) ending.add(from);
+  const accepting = machine.flatMap((state, i) => (state.accepting ? [i] : []));
+  const ending = reaching(machine, accepting, ({ edges, free }) => [...edges.map(([, to]) => to), ...free]);
   if (!ending.has(0)) return null;
   return explore(
     0,

@@ -3,7 +3,7 @@
 // A pattern may match anywhere in a text: the machine reads any characters before and behind it. ^ and $ are edges that
 // can be followed at the beginning, or after which nothing can be read.
 import { complement, connect } from './expression.js';
-import { explore, minimized, trimmed } from './machine.js';
+import { explore, minimized, reaching, trimmed } from './machine.js';
 
 /** @import { Machine } from './machine.js' */
 /** @import { Pattern, Ranges } from './regex.js' */
@@ -178,13 +178,7 @@ function closure(states, from, kinds) {
  */
 export function patternMachine(states, isNegative, alphabet, refuse) {
   /** The states from which the pattern's end is reached where the text ends. */
-  const ending = new Set([1]);
-  /** @type {number[][]} */
-  const sources = states.map(() => []);
-  states.forEach(({ free, end }, from) => {
-    for (const to of [...free, ...end]) sources[to].push(from);
-  });
-  for (const state of ending) for (const from of sources[state]) ending.add(from);
+  const ending = reaching(states, [1], ({ free, end }) => [...free, ...end]);
   const start = {
     states: [...closure(states, [0], ['free', 'begin'])].sort((a, b) => a - b),
     accepting: closure(states, [0], ['free', 'begin', 'end']).has(1),

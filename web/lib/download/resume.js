@@ -68,15 +68,26 @@ async function answer(fetch, url, init) {
  * @returns {Validator | null}
  */
 export function validatorOf({ headers }) {
-  const encoding = headers.get('content-encoding');
-  // With an encoding, a range would count encoded bytes.
-  if ((encoding && encoding !== 'identity') || headers.get('accept-ranges') === 'none') return null;
+  if (isEncoded(headers) || headers.get('accept-ranges') === 'none') return null;
   for (const name of /** @type {const} */ (['etag', 'last-modified'])) {
     const value = headers.get(name);
     if (value && !value.startsWith('W/')) return { name, value };
   }
   return null;
 }
+
+/**
+ * The size of a body; null where it is unknown: content-length counts encoded bytes, and for another origin it is
+ * hidden whether the body is encoded.
+ * @param {Response} response
+ */
+export function lengthOf({ headers, type }) {
+  const length = headers.get('content-length') ?? '';
+  return /^\d+$/.test(length) && !isEncoded(headers) && type !== 'cors' ? Number(length) : null;
+}
+
+/** Whether content-length and ranges count encoded bytes. @param {Headers} headers */
+const isEncoded = (headers) => !['', 'identity'].includes(headers.get('content-encoding') ?? '');
 
 /**
  * The Content-Range of a response.
@@ -123,16 +134,10 @@ class ResumedBody {
     this.#init = init;
     this.#validator = validator;
     this.#crossOrigin = response.type === 'cors';
-    const length = response.headers.get('content-length');
     // Of the rest of a file, which a caller can request
     const range = response.status === 206 ? rangeOf(response) : null;
     this.#position = range?.start ?? 0;
-    // The length of a response of another origin may be that of compressed bytes.
-    this.#total = range
-      ? range.size
-      : length !== null && /^\d+$/.test(length) && !this.#crossOrigin
-        ? Number(length)
-        : null;
+    this.#total = range ? range.size : lengthOf(response);
     this.#body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
   }
 
