@@ -236,8 +236,9 @@ describe('glassformer/react', () => {
     const story = shown(stories);
     await story.until(({ model: own }) => own);
     const { model: own } = story.seen;
-    const want = await own.complete(prompt, { maxTokens: 8, temperature: 0 });
+    // at once: React has rendered with the model, and has not yet run the effects of that rendering
     await story.seen.generate_(prompt, { maxTokens: 8, temperature: 0 });
+    const want = await own.complete(prompt, { maxTokens: 8, temperature: 0 });
     await story.until(({ summary_: summary }) => summary);
     assert.deepEqual([story.seen.text_, story.seen.running_, story.seen.summary_.ids], [want.text, false, want.ids]);
     const ended = story.seen.generate_(prompt, { temperature: 0 });

@@ -71,16 +71,23 @@ export function useModel(source, options) {
  */
 export function useGeneration(model) {
   const [state, setState] = useState(IDLE);
-  const running = useRef(/** @type {AbortController | null} */ (null));
-  const stop = useCallback(() => running.current?.abort(), []);
-  useEffect(() => stop, [model, stop]);
+  const running = useRef(/** @type {{controller: AbortController, of: Model} | null} */ (null));
+  const stop = useCallback(() => running.current?.controller.abort(), []);
+  useEffect(
+    // it may run after generate was called with the next model: React runs effects after it has rendered
+    () => () => {
+      if (running.current?.of === model) stop();
+    },
+    [model, stop],
+  );
   const generate = useCallback(
     async (/** @type {Prompt} */ prompt, /** @type {Parameters<Model['chat']>[1]} */ options = {}) => {
       if (!model) throw new TypeError('useGeneration: the model is not loaded yet');
       stop();
-      const controller = (running.current = new AbortController());
+      const controller = new AbortController();
+      running.current = { controller, of: model };
       const update = (/** @type {Partial<typeof IDLE>} */ more) => {
-        if (running.current === controller) setState((before) => ({ ...before, ...more }));
+        if (running.current?.controller === controller) setState((before) => ({ ...before, ...more }));
       };
       const signals = [controller.signal, ...(options.signal ? [options.signal] : [])];
       const all = { ...options, signal: AbortSignal.any(signals) };
