@@ -70,6 +70,8 @@ enum {
     X(int32_t, n_encoder_layers, c->kind == GF_ENCODER_DECODER ? c->n_layers : 0, 0, 1 << 12,                          \
       "blocks of an encoder-decoder's encoder, else 0")                                                                \
     X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12, "query heads")                                                      \
+    X(int32_t, n_encoder_heads, 0, 0, 1 << 12,                                                                         \
+      "heads of an encoder-decoder's encoder, whose queries are as wide as the decoder's; 0: n_heads")                 \
     X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12, "key and value heads; fewer than n_heads: grouped queries")         \
     X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12, "width of a head")                             \
     X(int32_t, ffn, GF_SWIGLU, 0, 8,                                                                                   \
@@ -209,6 +211,12 @@ enum {
     X(c->kind != GF_ENCODER_DECODER || c->n_encoder_layers > 0, "an encoder_decoder needs n_encoder_layers above 0")   \
     X(c->kind == GF_ENCODER_DECODER || c->n_encoder_layers == 0,                                                       \
       "{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own")                 \
+    X(c->kind == GF_ENCODER_DECODER || c->n_encoder_heads == 0, "{n_encoder_heads} needs kind encoder_decoder")        \
+    X(c->n_encoder_heads == 0 || c->n_heads * c->d_head % c->n_encoder_heads == 0,                                     \
+      "{n_encoder_heads} does not divide {n_heads} times {d_head}")                                                    \
+    X(c->n_encoder_heads == 0 ||                                                                                       \
+          (c->n_kv_heads == c->n_heads && !c->qk_norm && c->position != GF_POS_ROPE && c->relative_buckets == 0),      \
+      "{n_encoder_heads} does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets")        \
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
     X(c->kind != GF_ENCODER || !c->causal, "an encoder is bidirectional, causal cannot be true")                       \
     X(c->ffn == GF_NO_FFN ? c->d_ff == 0 : c->d_ff > 0, "{d_ff} does not fit {ffn}")                                   \
@@ -436,7 +444,7 @@ const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_
 /* ---- sampling: sample.c ------------------------------------------------------------------------------------------ */
 
 /* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. Off: 1, 1, 0, 1, 0.
- * temperature 0: argmax. The caller has checked the ranges (web/lib/input/arguments.js): temperature 0 .. 1e6, top_p
+ * temperature 0: argmax. The caller has checked the ranges (web/lib/input/call_options.js): temperature 0 .. 1e6, top_p
  * and repetition_penalty above 0 and at most 1 and 1e6, min_p 0 .. 1, top_k from 0. */
 struct gf_sampling {
     float temperature, top_p, min_p, repetition_penalty;

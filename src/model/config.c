@@ -244,6 +244,15 @@ int32_t gf_last_sublayer(const struct gf_config *c, int32_t stack) {
     return kind;
 }
 
+struct gf_config gf_stack_config(const struct gf_config *c, int32_t stack) {
+    struct gf_config of = *c;
+    if (stack == GF_STACK_ENCODER && c->n_encoder_heads > 0) {
+        of.n_heads = of.n_kv_heads = c->n_encoder_heads;
+        of.d_head = gf_q_width(c) / c->n_encoder_heads;
+    }
+    return of;
+}
+
 float gf_score_scale(const struct gf_config *c) {
     if (!c->scale_scores) return 1;
     return c->score_scale > 0 ? c->score_scale : (float)(1 / sqrt((double)c->d_head));

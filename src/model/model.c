@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
+#include "model/config.h"    /* gf_stack_config */
 #include "model/relative.h"
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     struct gf_model *m = calloc(1, sizeof *m);
     if (!m) goto no_memory;
     m->cfg = *cfg;
+    for (int32_t stack = 0; stack < 2; stack++) m->stack_cfg[stack] = gf_stack_config(cfg, stack);
     m->slots = calloc((size_t)n, sizeof *m->slots);
     m->loaded = calloc((size_t)n, 1);
     m->parts = calloc((size_t)n, sizeof *m->parts);

@@ -8,7 +8,7 @@
 struct gf_loading; /* load.c: the tensor that is being loaded */
 
 struct gf_model {
-    struct gf_config cfg;
+    struct gf_config cfg, stack_cfg[2]; /* by enum gf_stack: gf_stack_config */
     struct gf_weights w;
     struct gf_slot *slots; /* the roster, bound to w */
     int32_t n_slots;

@@ -68,7 +68,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_
     const int32_t status = refuse_encode(s, ids, types, mask, n, err);
     if (status != GF_OK) return status;
     struct gf_kv work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */
-    gf_kv_open(&work, c, 1, GF_KV_F32);
+    gf_kv_open(&work, &s->model->stack_cfg[GF_STACK_ENCODER], 1, GF_KV_F32);
     if (gf_kv_reserve(&work, n) || gf_reserve_scratch(s, n, n) ||
         gf_reserve_rows(&s->encoded, &s->encoded_room, n, c->d_model) ||
         (c->pooler && gf_reserve_rows(&s->pooled, &s->pooled_room, 1, c->d_model)) ||

@@ -33,9 +33,9 @@ const float *gf_session_captured(const struct gf_session *s, int32_t stack, int3
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err) {
-    const struct gf_config *c = &s->model->cfg;
-    const int32_t place = gf_observe_place(c, stack, layer, point, err);
+    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, err);
     if (place < 0) return place;
+    const struct gf_config *c = &s->model->stack_cfg[stack];
     const int32_t axes = gf_point_axes(point), width = gf_selected_width(c, axes),
                   heads = axes == 'K'                                 ? c->n_kv_heads
                           : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
@@ -58,7 +58,7 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     }
     for (int32_t i = 0; i < n_values; i++)
         if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
-    const int32_t status = gf_observe_need(&s->observe, c, err);
+    const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
     if (status != GF_OK) return status;
     struct gf_observe *o = s->observe;
     struct gf_edit *edits = o->edits;

@@ -31,7 +31,7 @@ void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int3
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
     const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
-    struct gf_pass p = {.cfg = c,
+    struct gf_pass p = {.cfg = &m->stack_cfg[stack],
                         .stack = stack,
                         .layer = -1,
                         .causal = stack == GF_STACK_DECODER && c->causal,

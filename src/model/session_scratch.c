@@ -50,7 +50,8 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     const int added = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED || c->n_token_types;
     BUF(s->embedded.pos, added ? d : 0);
 #undef BUF
-    uint64_t bytes = gf_mul_u64((uint64_t)c->n_kv_heads * 4 * sizeof(float), (uint64_t)keys);
+    const int32_t heads = c->n_encoder_heads > c->n_kv_heads ? c->n_encoder_heads : c->n_kv_heads;
+    uint64_t bytes = gf_mul_u64((uint64_t)heads * 4 * sizeof(float), (uint64_t)keys);
     total = gf_add_u64(total, gf_arena_share(bytes));
     if (carve) s->scores = gf_arena_take(&s->scratch, bytes);
     bytes = gf_matmul_scratch(rows, widest);

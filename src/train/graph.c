@@ -174,6 +174,7 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
     gf_kernels_init();
     memset(g, 0, sizeof *g);
     g->cfg = *cfg;
+    g->encoder_cfg = gf_stack_config(cfg, GF_STACK_ENCODER);
     g->max_rows = max_rows;
     g->max_source = cfg->kind == GF_ENCODER_DECODER ? max_source : 0;
     g->max_seqs = max_seqs;
@@ -283,6 +284,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     }
     if (two) {
         *e = *p;
+        e->cfg = &g->encoder_cfg;
         e->observe = NULL;
         if (p->relative) {
             gf_relative_spread(c, 1, g->relative_encoder, w->encoder_relative);

@@ -25,7 +25,7 @@ struct gf_metric {
 };
 
 struct gf_graph { /* the activations of one batch; each batch that runs at the same time needs its own */
-    struct gf_config cfg;
+    struct gf_config cfg, encoder_cfg; /* gf_stack_config */
     int32_t max_rows, max_source, max_seqs;
     gf_gemm_fn gemm;
     const struct gf_teacher *teachers; /* [n_teachers] the caller's; used when gradients are computed */

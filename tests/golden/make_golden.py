@@ -283,22 +283,25 @@ class Run:
     def attend(self, q, k, v, ok, name, prefix, stack, layer):
         """q [n, heads, d_head], k, v [m, kv heads, d_head] -> the output rows"""
         c = self.c
-        n, group = q.shape[0], c.n_heads // c.n_kv_heads
+        n, heads, d_head = q.shape
+        group = heads // k.shape[1]
         spread = (lambda t: t.repeat(1, group, 1)) if self.fault == 'gqa_interleaved' else (lambda t: t.repeat_interleave(group, 1))
         see = lambda point, value: self.see(prefix + point, stack, layer, value)
         raw = see('hook_attn_scores_raw', torch.einsum('nhd,mhd->hnm', q, spread(k)))
-        scaled = see('hook_attn_scores_scaled', raw * (c.d_head ** -0.5 if c.scale_scores else 1.0))
+        scaled = see('hook_attn_scores_scaled', raw * (d_head ** -0.5 if c.scale_scores else 1.0))
         masked = see('hook_attn_scores', scaled.masked_fill(~ok, -math.inf))
         pattern = see('hook_pattern', torch.softmax(masked, -1))
         z = see('hook_z', torch.einsum('hnm,mhd->nhd', pattern, spread(v)))
-        w = self.w[name + '.o.weight'].view(c.d_model, c.n_heads, c.d_head)
+        w = self.w[name + '.o.weight'].view(c.d_model, heads, d_head)
         result = see('hook_result', torch.einsum('nhd,ohd->nho', z, w))
         if self.edits(prefix + 'hook_result', stack, layer): return result.sum(1) + self.w.get(name + '.o.bias', 0.0)
         return self.linear(z.reshape(n, -1), name + '.o')
 
     def self_attention(self, x, name, stack, layer, causal, key_mask):
         c, n = self.c, x.shape[0]
-        q, k, v = (self.linear(x, f'{name}.{t}').view(n, -1, c.d_head) for t in 'qkv')
+        own = stack == 1 and self.fault != 'decoder_heads' and c.get('n_encoder_heads')
+        d_head = c.n_heads * c.d_head // own if own else c.d_head
+        q, k, v = (self.linear(x, f'{name}.{t}').view(n, -1, d_head) for t in 'qkv')
         q, k, v = (self.see('attn.hook_' + t, stack, layer, value) for t, value in zip('qkv', (q, k, v)))
         turn = c.position == 'rope' and c.use_position
         if c.qk_norm and self.fault != 'no_qk_norm':
@@ -569,6 +572,8 @@ def main():
           norm='layernorm', ffn='gelu_tanh', position='learned', context_length=72, bias_norm=0)
     model('encoder_decoder_attention', 34, [dict(name='full', n=5, n_source=6, decoys=['pre_post'])], **{**two, 'n_layers': 1},
           d_model=16, n_heads=2, n_kv_heads=2, d_ff=0, ffn='none', norm_placement='post', final_norm=0)
+    model('encoder_decoder_heads', 35, [dict(name='full', n=6, n_source=7, mask=[1, 1, 1, 1, 1, 0, 1], edits=1, decoys=['decoder_heads', 'mask_ignored'])],
+          **{**two, 'n_layers': 1}, n_heads=2, n_kv_heads=2, d_head=12, n_encoder_heads=6, ffn='relu', position='learned', context_length=72)
     # encoders
     model('encoder_learned', 41, [dict(name='full', n_source=10, mask=[1] * 7 + [0] * 3, decoys=['mask_ignored', 'pre_post'])],
           kind='encoder', norm='layernorm', ffn='gelu_erf', position='learned', bias_qkv=1, bias_attn_out=1, bias_ffn=1,

@@ -24,6 +24,7 @@ const char *const golden_names[N_GOLDEN] = {"modern_untied_gqa",
                                             "encoder_decoder_modern",
                                             "encoder_decoder_learned",
                                             "encoder_decoder_attention",
+                                            "encoder_decoder_heads",
                                             "encoder_learned",
                                             "encoder_post_norm",
                                             "q8_0",
@@ -65,6 +66,8 @@ struct gf_config test_config(uint64_t *state) {
     if (!ANY(6)) c.ffn = GF_NO_FFN, c.d_ff = 0;
     c.d_head = 1 + ANY(13), c.rotary_kv_heads = ANY(2);
     if (c.position == GF_POS_ROPE) c.d_head += c.d_head % 2;
+    if (c.kind == GF_ENCODER_DECODER && c.n_kv_heads == c.n_heads && !c.qk_norm && c.position != GF_POS_ROPE)
+        c.n_encoder_heads = (int32_t[]){0, 1, c.d_head, c.n_heads * c.d_head}[ANY(4)];
     c.rope_factor = 2;
     c.bias_qkv = ANY(2), c.bias_attn_out = ANY(2), c.bias_ffn = ANY(2);
     c.bias_norm = ANY(2), c.bias_head = c.kind == GF_ENCODER ? 0 : ANY(2);

@@ -255,6 +255,7 @@ static void gradients_of_encoder_decoders_match_central_differences(void) {
             c.embedding_scale = 2, c.tie_word_embeddings = 1);
     VARIANT("BART: norms of both embeddings, offset positions", original(&c), c.position = GF_POS_LEARNED,
             c.position_offset = 2, c.embed_norm = 1, c.tie_word_embeddings = 1, c.ffn = GF_GELU_ERF);
+    VARIANT("other heads in the encoder", original(&c), c.n_encoder_heads = 1, c.tie_word_embeddings = 1);
     VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c), c.norm_placement = GF_PRE_NORM, c.final_norm = 1,
             c.ffn = GF_GELU_TANH);
 }

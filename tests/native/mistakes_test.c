@@ -60,6 +60,7 @@ static void no_final(struct gf_config *c) { c->final_norm = 0; }
 static void relu(struct gf_config *c) { c->ffn = GF_RELU; }
 
 static void every_head_rotates(struct gf_config *c) { c->rotary_kv_heads = 0; }
+static void heads_of_the_decoder(struct gf_config *c) { c->n_encoder_heads = 0; }
 static void fewer_heads_rotate(struct gf_config *c) { c->rotary_kv_heads = 1; }
 
 static void the_comparison_fails_for_models_with_planted_faults(void) {
@@ -88,6 +89,7 @@ static void the_comparison_fails_for_models_with_planted_faults(void) {
     fault("rope_llama3", "llama3_as_linear", linear_scaling, NULL);
     fault("rotary_kv_heads", "rope_every_head", every_head_rotates, NULL);
     fault("rotary_kv_heads", NULL, fewer_heads_rotate, NULL);
+    fault("encoder_decoder_heads", "decoder_heads", heads_of_the_decoder, NULL);
     fault("sliding_window", "window_off_by_one", wider_window, NULL);
     fault("qk_norm", "no_qk_norm", no_qk_norm, NULL);
     fault("modern_untied_gqa", NULL, other_eps, NULL);

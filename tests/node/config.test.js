@@ -92,6 +92,7 @@ function anyValue(name) {
     rope_beta_slow: [1, 4, 100],
     position_pad_id: [...Array(9).fill(-1), 1],
     n_token_types: [...Array(9).fill(0), 2],
+    n_encoder_heads: [...Array(9).fill(0), 2],
   };
   const edges = [least, most, least - 1, most * 2, 0, NaN, Infinity, 0.5, 1e21];
   const plain = usual[name] ?? (field.type === 'real' ? [0.000001, 0.1, 0.25, 1, 2.5, 4, 10000] : [1, 2, 3, 8, 100]);
@@ -266,6 +267,12 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [
         { kind: 'encoder', n_encoder_layers: 2 },
         'n_encoder_layers 2 does not fit kind encoder: only an encoder_decoder has encoder layers of its own',
+      ],
+      [{ n_encoder_heads: 2 }, 'n_encoder_heads 2 needs kind encoder_decoder'],
+      [{ ...two, n_encoder_heads: 7 }, 'n_encoder_heads 7 does not divide n_heads 4 times d_head 12'],
+      [
+        { ...two, n_encoder_heads: 2 },
+        'n_encoder_heads 2 does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets',
       ],
       [{ shared_embedding: false }, 'only an encoder_decoder can have two embeddings'],
       [{ kind: 'encoder', causal: true }, 'an encoder is bidirectional, causal cannot be true'],

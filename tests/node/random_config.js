@@ -11,6 +11,7 @@ export const randomConfig = fc
     n_kv_heads: fc.integer({ min: 1, max: 3 }),
     group: fc.integer({ min: 1, max: 3 }),
     half: fc.integer({ min: 1, max: 4 }),
+    encoder_heads: fc.integer({ min: 0, max: 2 }),
     width: fc.integer({ min: 1, max: 12 }),
     d_ff: fc.integer({ min: 1, max: 24 }),
     context_length: fc.integer({ min: 1, max: 20 }),
@@ -36,12 +37,16 @@ export const randomConfig = fc
     pooler: fc.boolean(),
     mlm_head: fc.boolean(),
   })
-  .map(({ group, half, width, n_encoder_layers: encoders, types, pad, ...c }) => ({
+  .map(({ group, half, width, encoder_heads, n_encoder_layers: encoders, types, pad, ...c }) => ({
     ...c,
     ...(c.norm === 'none' && { norm_placement: 'pre', final_norm: false, embed_norm: false }),
     ...(c.ffn === 'none' && { d_ff: 0, mlm_head: false }),
     n_encoder_layers: c.kind === 'encoder_decoder' ? encoders : 0,
     n_heads: c.n_kv_heads * group,
+    ...(c.kind === 'encoder_decoder' &&
+      ![c.qk_norm, c.relative_buckets, c.position === 'rope', group > 1].some(Boolean) && {
+        n_encoder_heads: [0, 1, 2 * half * c.n_kv_heads][encoder_heads],
+      }),
     d_head: 2 * half,
     d_model: 2 * width,
     causal: c.kind !== 'encoder',

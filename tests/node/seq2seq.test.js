@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { changed, collect, golden, numbers, openCase, sameBits, untilEnd } from './helpers.js';
+import { changed, collect, golden, numbers, openCase, refused, sameBits, untilEnd } from './helpers.js';
 import { t5 } from './small_models.js';
 
 /** Bucket by the definition of Raffel et al. 2020, counted up instead of solved for. */
@@ -68,6 +68,60 @@ test('switched off with positions, the bias has no effect, and beside other posi
   const rotated = { ...t5, position: 'rope' };
   assert.ok(!sameBits(await logits(rotated), await logits({ ...rotated, use_position: false })));
 });
+
+/**
+ * Patterns from queries and keys, and z from the patterns and values, in float64 (Vaswani et al. 2017), of one head.
+ * @param {Record<'q' | 'k' | 'v', {data: Float32Array, shape: number[]}>} of  [n, heads, d_head] each
+ */
+function oneHead({ q, k, v }, head) {
+  const [n, heads, d] = q.shape;
+  const at = (t, i, j) => t.data[(i * heads + head) * d + j];
+  const range = (m) => Array.from({ length: m }, (_, i) => i);
+  const pattern = range(n).map((i) => {
+    const e = range(n).map((j) => Math.exp(range(d).reduce((s, x) => s + at(q, i, x) * at(k, j, x), 0) / Math.sqrt(d)));
+    return e.map((x) => x / e.reduce((a, b) => a + b));
+  });
+  return { pattern, z: pattern.map((row) => range(d).map((x) => row.reduce((s, p, j) => s + p * at(v, j, x), 0))) };
+}
+
+const near = (got, want) => assert.ok(Math.abs(got - want) <= 1e-5 * (1 + Math.abs(want)), `${got} for ${want}`);
+
+for (const [name, heads] of [
+  ['bart', 8],
+  ['marian', 1],
+])
+  test(`${name}: an encoder with ${heads} heads beside a decoder with 4`, async () => {
+    const model = await untilEnd(changed(name, () => {}, { encoder_attention_heads: heads }));
+    const ids = numbers(5, 112, 1),
+      source = numbers(7, 112, 2);
+    const width = model.config.dModel;
+    assert.deepEqual([model.config.nHeads, model.config.nEncoderHeads], [4, heads]);
+    const points = ['q', 'k', 'v', 'pattern', 'z', 'result'].map((point) => `*.attn.hook_${point}`);
+    const { captured, logits } = await model.forward(ids, { source, capture: points });
+    for (const layer of [0, 1]) {
+      const of = (point) => captured[`encoder.${layer}.attn.hook_${point}`];
+      assert.deepEqual(of('q').shape, [7, heads, width / heads]);
+      assert.deepEqual(of('result').shape, [7, heads, width]);
+      assert.deepEqual(captured[`decoder.${layer}.attn.hook_q`].shape, [5, 4, width / 4]);
+      for (let head = 0; head < heads; head++) {
+        const { pattern, z } = oneHead({ q: of('q'), k: of('k'), v: of('v') }, head);
+        for (let i = 0; i < 7; i++) {
+          for (let j = 0; j < 7; j++) near(of('pattern').data[(head * 7 + i) * 7 + j], pattern[i][j]);
+          z[i].forEach((x, d) => near(of('z').data[(i * heads + head) * (width / heads) + d], x));
+        }
+      }
+    }
+    const at = { at: 'encoder.1.attn.hook_result', position: 3, head: heads - 1, index: 2 };
+    const { value, computed } = await model.explain(ids, { ...at, source });
+    near(computed, value);
+    const without = (head, block = 'encoder.0') =>
+      model.forward(ids, { source, edits: [{ at: `${block}.attn.hook_z`, head, scale: 0 }] });
+    assert.ok(!sameBits((await without(heads - 1)).logits.data, logits.data));
+    await refused(without(heads), 'bad-argument', new RegExp(`head ${heads}: this point has ${heads} heads`));
+    await refused(without(4, 'decoder.0'), 'bad-argument', /head 4: this point has 4 heads/);
+    const rows = await model.trace(ids, { source });
+    assert.deepEqual(rows.find((r) => r.name === 'encoder.0.attn.attend').in, [7, heads, width / heads]);
+  });
 
 test('an encoder and a decoder alone can have the bias too', async () => {
   const ids = numbers(40, 96, 3);

@@ -117,14 +117,7 @@ describe('malformed files and features that are missing', () => {
       'bad-shape',
       /\[1, 112\]/,
     ],
-    [
-      'other heads in the encoder',
-      'bart',
-      () => {},
-      { encoder_attention_heads: 8 },
-      'unsupported',
-      /encoder_attention_heads/,
-    ],
+    ['heads that do not divide', 'bart', () => {}, { encoder_attention_heads: 5 }, 'bad-config', /n_encoder_heads 5/],
     ['another width in the encoder', 'bart', () => {}, { encoder_ffn_dim: 8 }, 'unsupported', /encoder_ffn_dim/],
     [
       'another vocabulary in the decoder',

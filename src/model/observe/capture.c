@@ -14,8 +14,9 @@ static int is_scores(int32_t point) {
            point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED || point == GF_P_CROSS_SCORES;
 }
 
-static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, int32_t dims[3]) {
-    const struct gf_config *c = &o->cfg;
+static void set_dims(const struct gf_observe *o, int32_t place, int32_t rows, int32_t dims[3]) {
+    const struct gf_config *c = gf_place_config(o, place);
+    const int32_t point = place % GF_N_POINTS;
     dims[0] = rows;
     dims[1] = dims[2] = 1;
     switch (gf_point_axes(point)) {
@@ -43,7 +44,7 @@ static int is_result(int32_t point) { return point == GF_P_RESULT || point == GF
 static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
     for (int32_t place = first; place < last; place++)
         if (is_result(place % GF_N_POINTS) && (o->captured[place].wanted || o->edited[place]))
-            return gf_observe_reserve(o, gf_results_floats(&o->cfg));
+            return gf_observe_reserve(o, gf_results_floats(o->cfg));
     return 0;
 }
 
@@ -51,7 +52,7 @@ static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
 static int allocate(const struct gf_observe *o, int32_t place, int32_t rows) {
     struct gf_captured *c = &o->captured[place];
     const int32_t point = place % GF_N_POINTS;
-    set_dims(o, point, rows, c->dims);
+    set_dims(o, place, rows, c->dims);
     uint64_t n = gf_mul_u64(gf_mul_u64((uint64_t)c->dims[0], (uint64_t)c->dims[1]), (uint64_t)c->dims[2]);
     gf_free(c->data);
     c->data = gf_alloc(gf_mul_u64(n, sizeof(float)));
@@ -65,7 +66,7 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
     o->pos0 = pos0;
     o->n_keys = n_keys;
     o->n_source = n_source;
-    const int32_t first = gf_place(&o->cfg, stack, -1, 0), last = gf_place(&o->cfg, stack, gf_stack_layers(&o->cfg), 0);
+    const int32_t first = gf_place(o->cfg, stack, -1, 0), last = gf_place(o->cfg, stack, gf_stack_layers(o->cfg), 0);
     for (int32_t place = first; place < last; place++)
         if (o->captured[place].wanted && !is_cross_kv(place % GF_N_POINTS) && allocate(o, place, rows)) return -1;
     return reserve_results(o, first, last);
@@ -74,7 +75,7 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
     o->row0 = 0;
     o->pos0 = 0;
-    const int32_t first = gf_place(&o->cfg, GF_STACK_DECODER, 0, 0), last = first + o->cfg.n_layers * GF_N_POINTS;
+    const int32_t first = gf_place(o->cfg, GF_STACK_DECODER, 0, 0), last = first + o->cfg->n_layers * GF_N_POINTS;
     for (int32_t place = first; place < last; place++)
         if (o->captured[place].wanted && is_cross_kv(place % GF_N_POINTS) && allocate(o, place, n_source)) return -1;
     return 0;

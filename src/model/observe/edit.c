@@ -45,7 +45,7 @@ static void apply(const struct gf_edit *e, float *x, int32_t n) {
 
 void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row, float *x, int32_t ld, int32_t n,
                   int32_t width) {
-    const int32_t part = gf_selected_width(&o->cfg, axes);
+    const int32_t part = gf_selected_width(gf_place_config(o, place), axes);
     for (int32_t k = 0; k < o->n_edits; k++) {
         const struct gf_edit *e = &o->edits[k];
         if (e->place != place) continue;

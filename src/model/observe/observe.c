@@ -20,6 +20,10 @@ int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int3
     return (stack * (gf_stack_layers(cfg) + 1) + layer + 1) * GF_N_POINTS + point;
 }
 
+const struct gf_config *gf_place_config(const struct gf_observe *o, int32_t place) {
+    return &o->cfg[2 * place >= o->n_places];
+}
+
 int gf_point_cross(int32_t point) { return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS; }
 
 /* Whether this architecture has the point. A component that a switch disables has no points. */
@@ -71,7 +75,7 @@ int32_t gf_observe_need(struct gf_observe **made, const struct gf_config *cfg, s
     if (*made) return GF_OK;
     struct gf_observe *o = calloc(1, sizeof *o);
     if (o) {
-        o->cfg = *cfg;
+        for (int32_t stack = 0; stack < 2; stack++) o->cfg[stack] = gf_stack_config(cfg, stack);
         o->n_places = 2 * (gf_stack_layers(cfg) + 1) * GF_N_POINTS;
         o->captured = calloc((size_t)o->n_places, sizeof *o->captured);
         o->edited = calloc((size_t)o->n_places, 1);
@@ -119,14 +123,14 @@ int gf_observing(const struct gf_observe *o) {
 
 void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,
                  int32_t n, int32_t width) {
-    const int32_t place = gf_place(&o->cfg, stack, layer, point);
+    const int32_t place = gf_place(o->cfg, stack, layer, point);
     if (o->edited[place]) gf_edit_rows(o, place, gf_point_axes(point), row, x, ld, n, width);
     if (o->captured[place].wanted) gf_capture_rows(o, place, row, x, ld, n, width);
 }
 
 void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head, int32_t row, float *x,
                  int32_t n) {
-    const int32_t place = gf_place(&o->cfg, stack, layer, point);
+    const int32_t place = gf_place(o->cfg, stack, layer, point);
     if (o->edited[place]) gf_edit_keys(o, place, head, row, x, n);
     if (o->captured[place].wanted) gf_capture_keys(o, place, head, row, x, n);
 }

@@ -2,7 +2,7 @@
  * in one number. */
 #ifndef GF_OBSERVE_H
 #define GF_OBSERVE_H
-#include "glassformer.h"
+#include "model/config.h" /* gf_q_width */
 
 struct gf_edit {
     int32_t place; /* stack, layer and point in one number: gf_place */
@@ -19,7 +19,7 @@ struct gf_captured {
 };
 
 struct gf_observe {
-    struct gf_config cfg;
+    struct gf_config cfg[2]; /* by enum gf_stack: gf_stack_config */
     int32_t n_places;
     struct gf_captured *captured; /* [n_places] */
     uint8_t *edited;              /* [n_places] */
@@ -39,6 +39,8 @@ int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int3
 int32_t gf_point_axes(int32_t point);                 /* 'D', 'Q', ... */
 int gf_point_cross(int32_t point);                    /* of cross-attention */
 int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
+/* The configuration of a place's stack. */
+const struct gf_config *gf_place_config(const struct gf_observe *o, int32_t place);
 
 /* Allocate *o if it is NULL. */
 int32_t gf_observe_need(struct gf_observe **o, const struct gf_config *cfg, struct gf_error *err);
@@ -58,9 +60,10 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source);
 /* Make o->scratch hold n floats. Returns 0, or -1 if memory is missing. */
 int gf_observe_reserve(struct gf_observe *o, uint64_t n);
-/* Number of floats that the per-head results need: one head's z, and [n_heads, d_model] twice. */
+/* Number of floats that the per-head results of any stack need: all heads' z, and [heads, d_model] twice. */
 static inline uint64_t gf_results_floats(const struct gf_config *c) {
-    return (uint64_t)c->n_heads * ((uint64_t)c->d_head + 2 * (uint64_t)c->d_model);
+    const int32_t heads = c->n_encoder_heads > c->n_heads ? c->n_encoder_heads : c->n_heads;
+    return (uint64_t)gf_q_width(c) + (uint64_t)heads * 2 * (uint64_t)c->d_model;
 }
 /* Report a point of a pass: apply the edits of that point, then capture it. Passes call these through gf_tap of pass.h,
  * and only where something is observed. */

@@ -81,6 +81,20 @@ export const rotaryDim = (config) => config.rotary_dim || config.d_head;
 export const rotaryKvHeads = (config) => config.rotary_kv_heads || config.n_kv_heads;
 
 /**
+ * The configuration as the blocks of a stack have it: with the heads of an encoder-decoder's encoder.
+ * @template {Pick<Config, 'n_heads' | 'n_kv_heads' | 'd_head' | 'n_encoder_heads'>} C
+ * @param {C} config
+ * @param {boolean} encoder
+ * @returns {C}
+ */
+export function stackConfig(config, encoder) {
+  const { n_encoder_heads: heads, n_heads, d_head } = config;
+  return encoder && heads
+    ? { ...config, n_heads: heads, n_kv_heads: heads, d_head: (n_heads * d_head) / heads }
+    : config;
+}
+
+/**
  * Width of the embedding.
  * @param {Pick<Config, 'd_embed' | 'd_model'>} config
  */

@@ -3,6 +3,7 @@
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
 import { BLOCKS } from '../base/blocks.js';
 import { weight } from '../inspect/weight.js';
+import { stackConfig } from '../config/config.js';
 import { FIELDS } from '../config/config_fields.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
@@ -30,7 +31,7 @@ export class PassValues {
    */
   constructor(model, names, at, { ids, types }, source) {
     this.model = model;
-    this.config = inFloats(model.config);
+    this.config = inFloats(stackConfig(model.config, at.startsWith('encoder.')));
     this.names = names;
     const [, block, layer, point] = /^((?:blocks|encoder|decoder)\.(\d+))\.(.+)$/.exec(at) ?? [];
     this.at = at;

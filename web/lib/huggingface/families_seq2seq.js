@@ -25,14 +25,14 @@ const sharedTable = (files, prefix) =>
  * @returns {Json}
  */
 function fairseqFields(json, unsupported, tensors) {
-  for (const name of ['attention_heads', 'ffn_dim'])
-    if (json[`encoder_${name}`] !== undefined && json[`encoder_${name}`] !== json[`decoder_${name}`])
-      unsupported(`encoder_${name} other than decoder_${name}`, json[`encoder_${name}`]);
+  if (json.encoder_ffn_dim !== undefined && json.encoder_ffn_dim !== json.decoder_ffn_dim)
+    unsupported('encoder_ffn_dim other than decoder_ffn_dim', json.encoder_ffn_dim);
   if ((json.decoder_vocab_size ?? json.vocab_size) !== json.vocab_size)
     unsupported('decoder_vocab_size', json.decoder_vocab_size);
   for (const name of ['normalize_before', 'add_final_layer_norm']) if (json[name]) unsupported(name, json[name]);
-  const { d_model: width, scale_embedding: scale } = json;
+  const { d_model: width, scale_embedding: scale, encoder_attention_heads: heads } = json;
   return {
+    n_encoder_heads: heads === json.decoder_attention_heads ? 0 : heads,
     ffn: activation(json.activation_function ?? 'gelu'),
     embedding_scale: scale && typeof width === 'number' ? Math.sqrt(width) : 1,
     shared_embedding: json.share_encoder_decoder_embeddings ?? true,

@@ -4,6 +4,7 @@
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { setCapture, readCapture } from '../engine/probe.js';
 import { fail, show } from '../base/errors.js';
+import { stackConfig } from '../config/config.js';
 
 /** @import { Engine, Tensor } from '../engine/engine.js' */
 /** @import { EngineSession } from '../engine/engine_session.js' */
@@ -142,8 +143,8 @@ export class Points {
    * @param {Point} p
    * @returns {number[]}
    */
-  shape({ axes }) {
-    const c = this.#config;
+  shape({ axes, stack }) {
+    const c = stackConfig(this.#config, stack === 1);
     /** @type {Record<string, number[]>} */
     const shapes = {
       D: [c.d_model],

@@ -2,7 +2,7 @@
 import { startTrace, readTrace } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
-import { embedWidth, isGated, isRotated, rotaryDim, rotaryKvHeads, windowOf } from '../config/config.js';
+import { embedWidth, isGated, isRotated, rotaryDim, rotaryKvHeads, stackConfig, windowOf } from '../config/config.js';
 import { isExpert } from '../config/roster.js';
 import { typedIds } from './typed_ids.js';
 
@@ -299,7 +299,7 @@ const size = (shape) => shape.reduce((a, b) => a * b, 1);
  */
 function traceRow(model, time, positions, source) {
   const { op, layer, ms, passes } = time;
-  const { config: c } = model;
+  const c = stackConfig(model.config, time.stack === 1);
   const stack = time.stack === 1 ? 'encoder' : 'decoder';
   const two = c.kind === 'encoder_decoder';
   const T = two && stack === 'encoder' ? source : positions;

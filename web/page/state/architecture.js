@@ -34,6 +34,9 @@ export const rotaryDim = (c) => c.rotaryDim || c.dHead;
 /** Heads whose queries are rotated, the first ones. @param {Config} c */
 export const rotaryHeads = (c) => (c.rotaryKvHeads || c.nKvHeads) * (c.nHeads / c.nKvHeads);
 
+/** Heads of a block of the encoder of two stacks, or of any other block. @param {Config} c @param {boolean} encoder */
+export const headsOf = (c, encoder) => (encoder && c.nEncoderHeads) || c.nHeads;
+
 /** Base of the rotary frequencies of the layer. @param {Config} c @param {number} layer */
 export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, layer) ? c.ropeLocalTheta : c.ropeTheta);
 

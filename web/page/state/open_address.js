@@ -36,12 +36,12 @@ export async function followAddress(asked, store, run) {
   if (state.run.model !== model) return; // another was chosen
   const { head, at, sourceAt, key, stage, zoom } = asked;
   const stack = asked.stack && model.config.kind === 'encoder_decoder' ? asked.stack : state.attention.stack;
-  const { layers, keys } = inView({ ...state, attention: { ...state.attention, stack } });
+  const { layers, heads, keys } = inView({ ...state, attention: { ...state.attention, stack } });
   const off = asked.off.filter((part) => partOf(model.config, part));
   /** @type {Partial<import('./state.js').State['attention']>} */
   const attention = {};
   if (stack !== state.attention.stack) attention.stack = stack;
-  if (head && head[0] < layers && head[1] < model.config.nHeads) attention.head = { layer: head[0], head: head[1] };
+  if (head && head[0] < layers && head[1] < heads) attention.head = { layer: head[0], head: head[1] };
   if (stage) attention.stage = stage;
   if (zoom) attention.zoom = zoom;
   if (off.length) attention.off = off;

@@ -1,4 +1,5 @@
 // patterns.js - which attention rows the panels show
+import { headsOf } from './architecture.js';
 
 /** @typedef {import('../../draw/pattern_store.js').Stack} Stack */
 
@@ -19,6 +20,7 @@ export function inView(s) {
     query: encoder ? s.text.sourceCursor : s.text.cursor,
     point,
     causal: !!s.attention.patterns?.causal && s.attention.stack === 'self',
+    heads: config ? headsOf(config, encoder) : 0,
     layers: encoder ? (config?.nEncoderLayers ?? 0) : (config?.nLayers ?? 0),
   };
 }

@@ -3,7 +3,7 @@
 import { say } from './language.js';
 import { logprob } from '../../draw/likelihood.js';
 import { PatternStore } from '../../draw/pattern_store.js';
-import { fillsBlanks } from './architecture.js';
+import { fillsBlanks, headsOf } from './architecture.js';
 import { isMask } from './marks.js';
 import { PATTERNS } from './points.js';
 import { appendRows } from './rows.js';
@@ -131,7 +131,7 @@ function emptyRows(runtime) {
     patterns: new PatternStore(config.nLayers, config.nHeads, 'self', causal),
     otherPatterns: runtime.twoStacks()
       ? {
-          encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'),
+          encoder: new PatternStore(config.nEncoderLayers, headsOf(config, true), 'encoder'),
           cross: new PatternStore(config.nLayers, config.nHeads, 'cross', causal),
         }
       : null,

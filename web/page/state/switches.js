@@ -3,7 +3,7 @@
 // 'e3.ffn', 'e3.n17' are the encoder's. Keys count layers and heads from 0, names from 1.
 
 import { say } from './language.js';
-import { hasExperts } from './architecture.js';
+import { hasExperts, headsOf } from './architecture.js';
 import { blockPoint } from './points.js';
 
 const KEY = /^(?:(e?)(\d+)\.(?:(\d+)|(ffn)|n(\d+))|(x)(\d+)\.(\d+))$/;
@@ -42,7 +42,7 @@ export function partOf(config, key) {
       ? { key, name: say`${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } }
       : undefined;
   const head = Number(x ? hx : h);
-  if (head >= config.nHeads) return undefined;
+  if (head >= headsOf(config, !!e)) return undefined;
   return {
     key,
     name: x ? say`${name}, head ${head + 1}, across` : say`${name}, head ${head + 1}`,

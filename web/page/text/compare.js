@@ -45,6 +45,7 @@ export const CONTROLS = {
   nLayers: { name: say`layers` },
   nEncoderLayers: { name: say`encoder layers`, when: two },
   nHeads: { name: say`heads` },
+  nEncoderHeads: { name: say`encoder heads`, when: two },
   nKvHeads: { name: say`kv heads` },
   dHead: { name: say`d_head` },
   dFf: { name: say`d_ff`, when: hasFfn },

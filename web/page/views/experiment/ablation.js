@@ -2,7 +2,7 @@
 // with parts switched off
 
 import { editsOf, headKey, partOf } from '../../state/switches.js';
-import { hasFfn } from '../../state/architecture.js';
+import { hasFfn, headsOf } from '../../state/architecture.js';
 import { likeliest } from '../../../draw/likelihood.js';
 
 /** @typedef {import('../../state/switches.js').Part} Part */
@@ -19,7 +19,7 @@ const AT_LEAST = 0.1; // bits by which a token counts as affected
  * @returns {{ label: string, parts: Part[], ffn: boolean }[]}
  */
 export function rowsOf(config) {
-  const { kind, nLayers, nEncoderLayers, nHeads } = config;
+  const { kind, nLayers, nEncoderLayers } = config;
   const two = kind === 'encoder_decoder';
   const rows = [];
   const add = (
@@ -27,7 +27,7 @@ export function rowsOf(config) {
     /** @type {import('../../state/patterns.js').Stack} */ stack,
     /** @type {number} */ layer,
   ) => {
-    const keys = Array.from({ length: nHeads }, (_, head) => headKey(stack, layer, head));
+    const keys = Array.from({ length: headsOf(config, stack === 'encoder') }, (_, head) => headKey(stack, layer, head));
     const ffn = stack !== 'cross' && hasFfn(config);
     if (ffn) keys.push(`${stack === 'encoder' ? 'e' : ''}${layer}.ffn`);
     rows.push({ label, parts: keys.map((key) => /** @type {Part} */ (partOf(config, key))), ffn });
