@@ -1,8 +1,8 @@
 /* train_abi.c - the functions that the training binary exports for one training run.
  *
- * train_exports.txt lists the exported names. Their only caller, web/lib/train/trainer.js, allocates memory for
- * arguments with gf_abi_alloc and frees the result of gf_train_file with gf_abi_free. The life of a run: gf_train_new,
- * gf_train_set and gf_train_vocabulary, gf_train_open, then any of the others, gf_train_close. */
+ * train_exports.txt lists the exported names. Their callers, trainer.js and differentiator.js of web/lib/train,
+ * allocate memory for arguments with gf_abi_alloc and free the result of gf_train_file with gf_abi_free. The life of a
+ * run: gf_train_new, gf_train_set and gf_train_vocabulary, gf_train_open, then any of the others, gf_train_close. */
 #include "glassformer.h"
 #include "train/depth.h"
 #include "train/files/export.h"
