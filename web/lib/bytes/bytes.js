@@ -270,7 +270,7 @@ function untilAborted(promise, signal) {
  * The bytes of several arrays in one.
  * @param {Uint8Array[]} parts
  * @param {number} length  of all parts together
- * @returns {Uint8Array}
+ * @returns {Uint8Array<ArrayBuffer>}
  */
 export function concatenate(parts, length) {
   const out = new Uint8Array(length);

@@ -1,5 +1,6 @@
 // tensor_files.js - tensors as files of numpy and safetensors
 import { fail, show } from '../base/errors.js';
+import { concatenate } from './bytes.js';
 
 /** @import { Tensor } from '../engine/engine.js' */
 
@@ -30,12 +31,11 @@ function bytesOf(tensor, what) {
 function joined(before, text, end, multiple, parts) {
   const length = before.length + text.length + end.length;
   const header = utf8.encode(text + ' '.repeat(Math.ceil(length / multiple) * multiple - length) + end);
-  const out = new Uint8Array(before.length + header.length + parts.reduce((n, p) => n + p.length, 0));
-  let at = 0;
-  for (const part of [before, header, ...parts]) {
-    out.set(part, at);
-    at += part.length;
-  }
+  const all = [before, header, ...parts];
+  const out = concatenate(
+    all,
+    all.reduce((n, { length }) => n + length, 0),
+  );
   const view = new DataView(out.buffer);
   if (end) view.setUint16(8, header.length, true);
   else view.setBigUint64(0, BigInt(header.length), true);

@@ -53,16 +53,7 @@ function kindsOfLayers(types) {
 
 /** GPT-Neo: scores are not scaled, and some layers have a window. */
 const gptNeo = family({
-  keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'num_layers',
-    n_heads: 'num_heads',
-    d_ff: 'intermediate_size',
-    context_length: 'max_position_embeddings',
-    norm_eps: 'layer_norm_epsilon',
-    tie_word_embeddings: 'tie_word_embeddings',
-  },
+  keys: { ...SIZE_KEYS, n_layers: 'num_layers', n_heads: 'num_heads', norm_eps: 'layer_norm_epsilon' },
   base: {
     norm: 'layernorm',
     position: 'learned',

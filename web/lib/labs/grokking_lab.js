@@ -6,7 +6,7 @@ import { claimRows, curvesOf, mean, percent } from './measures.js';
 import { paper } from './papers.js';
 
 /** @import { Model, TrainStep } from '../index.js' */
-/** @import { Figure, Lab } from './labs.js' */
+/** @import { Figure, Lab, LabReport } from './labs.js' */
 /**
  * A frequency k of the numbers 0 to p - 1: cos(2 pi k n / p) and sin(2 pi k n / p). share: of the energy.
  * @typedef {{k: number, share: number}} Frequency
@@ -65,7 +65,7 @@ function waves(p, k, value) {
  * @param {Model} model
  * @param {number} p
  * @param {AbortSignal} [signal]
- * @returns {AsyncGenerator<number, Logits, void>} yields the share that is done
+ * @returns {AsyncGenerator<LabReport, Logits, void>}
  */
 async function* logitsOf(model, p, signal) {
   const all = new Float32Array(p * p * p),
@@ -80,7 +80,7 @@ async function* logitsOf(model, p, signal) {
         all[(a * p + b) * p + c] = logit;
         bySum[((a + b) % p) * p + c] += logit / p;
       }
-    yield (a + 1) / p;
+    yield { progress: (0.1 * (a + 1)) / p, doing: `all pairs modulo ${p}`, figures: [] };
   }
   return { p, all, bySum };
 }
@@ -194,12 +194,7 @@ async function* run({ model, seed, size, change, signal }) {
   const all = await frequencies(model, p),
     keys = all.slice(0, KEYS);
   yield { progress: 0, doing: 'frequencies of the embedding', figures: [spectrum(all, p)] };
-  const reading = logitsOf(model, p, signal);
-  /** @type {IteratorResult<number, Logits>} */
-  let read;
-  while (!(read = await reading.next()).done)
-    yield { progress: 0.1 * read.value, doing: `all pairs modulo ${p}`, figures: [] };
-  const logits = read.value,
+  const logits = yield* logitsOf(model, p, signal),
     measured = losses(logits, keys, additionOf(p).held);
   const steps = size === 'short' ? 2 * EVERY : STEPS;
   const { taught, held, vocabulary } = additionOf(change);

@@ -40,11 +40,6 @@ import { Tokenizer } from '../tokenizer.js';
 
 /** Default sizes of a model, which a page trains in minutes. */
 const DEFAULT_SIZES = { vocab_size: 512, context_length: 128 };
-/**
- * The tokenizer.json, in the trainer's form, of Tokenizers that come from training runs.
- * @type {WeakMap<object, string>}
- */
-export const learntVocabularies = new WeakMap();
 /** The separator between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
@@ -326,8 +321,6 @@ async function ofMaskedText(config, { text, held }, { vocabSize, vocabulary }, o
  * @returns {Promise<string>}
  */
 async function vocabularyOf(source) {
-  const known = learntVocabularies.get(source);
-  if (known) return known;
   const json =
     source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source));
   const { vocab, merges } = json.model ?? {};

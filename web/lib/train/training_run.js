@@ -8,7 +8,7 @@ import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';
 import { whyNoThreads } from '../engine/features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
-import { TRAIN_OPTIONS, checkedOrder, configOf, learntVocabularies } from './train_order.js';
+import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
 
 /** @import { Order, TrainStep } from './train_worker.js' */
 /** @import { Teacher, Text } from './train_order.js' */
@@ -121,7 +121,7 @@ export class TrainingRun {
 
   /** @param {Order} order @returns {Promise<Tokenizer>} of its vocabulary */
   async open(order) {
-    const { adapter, teacher, batchOf } = this.#parts;
+    const { adapter, teacher } = this.#parts;
     let opened = await this.#call('open', order);
     if (adapter) {
       await this.#giveWeights(adapter.model);
@@ -135,7 +135,6 @@ export class TrainingRun {
     }
     const own = await adapter?.model.tokenizer;
     this.about = { config, parameters, tokenizer: own ?? new Tokenizer(JSON.parse(tokenizer)) };
-    if (!batchOf) learntVocabularies.set(this.about.tokenizer, tokenizer);
     return this.about.tokenizer;
   }
 
