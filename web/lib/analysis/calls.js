@@ -1,5 +1,5 @@
 // calls.js - the options of the calls for research, and what the caller's side adds to them
-import { LIMITS, checkedOptions, checkedText, entriesOf, flag, number, signal } from '../base/checks.js';
+import { LIMITS, checkedOptions, checkedText, entriesOf, flag, number, signal, tooMany } from '../base/checks.js';
 import { fail, show } from '../base/errors.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
@@ -33,7 +33,7 @@ const metricOf =
   };
 /** @type {OptionCheck} */
 const names = (value, name) => {
-  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, (n) => fail('bad-option', `${n} ${name}`)) : null;
+  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, tooMany(name, LIMITS.names)) : null;
   return list?.length && list.every((x) => typeof x === 'string' && x.length <= LIMITS.word)
     ? list
     : fail('bad-option', `${name} is ${show(value)}, expected a list of names of points or weights`);
@@ -47,7 +47,7 @@ const names = (value, name) => {
 function checkedSets({ edits, checkedInput }, value, limits) {
   const name = 'editSets';
   if (Array.isArray(value)) {
-    const list = entriesOf(value, LIMITS.edits, (n) => fail('bad-option', `${name} has ${n} entries`)) ?? [];
+    const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits)) ?? [];
     return list.map((set, i) => edits(set, `${name}[${i}]`, limits));
   }
   const { each, from: other, ...edit } = value ?? {};

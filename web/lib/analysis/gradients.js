@@ -11,8 +11,7 @@ import { placeOf } from './metric.js';
 import { sweep } from './sweep.js';
 
 /** @import { Tensor } from '../engine/engine.js' */
-/** @import { LoadedModel } from '../run/loaded_model.js' */
-/** @import { Hooks } from '../run/loaded_model.js' */
+/** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /** @import { Differentiator } from '../train/differentiator.js' */
 /**
  * The result of `gradients`.

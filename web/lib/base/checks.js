@@ -148,6 +148,14 @@ export function entriesOf(value, most, tooMany) {
 }
 
 /**
+ * A function that throws the error for an option with too many entries.
+ * @param {string} name
+ * @param {number} most
+ * @returns {(n: number) => never}
+ */
+export const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entries, at most ${most} are taken`);
+
+/**
  * Check that a value is a text.
  * @param {unknown} value
  * @param {string} what  name of the value, for the message

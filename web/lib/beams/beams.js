@@ -4,11 +4,9 @@ import { StepBuffer } from '../run/generate.js';
 import { advanceAll } from '../run/batch.js';
 import { Yielder } from '../base/event_loop.js';
 
-/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('../run/sequence.js').Sequence} Sequence */
-/** @typedef {import('../run/generate.js').Step} Step */
-/** @typedef {import('../run/generate.js').Summary} Summary */
-/** @typedef {import('../run/generate.js').GenerationOptions} GenerationOptions */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Sequence } from '../run/sequence.js' */
+/** @import { GenerationOptions, Step, Summary } from '../run/generate.js' */
 
 /**
  * A hypothesis: its sequence in the engine, its new tokens, their logarithms of probabilities and the sum of these.

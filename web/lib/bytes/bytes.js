@@ -266,6 +266,21 @@ function untilAborted(promise, signal) {
   });
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * A text of UTF-8.
+ * @param {Uint8Array} bytes
+ * @param {() => never} refuse  called where they are none
+ */
+export function utf8Text(bytes, refuse) {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return refuse();
+  }
+}
+
 /**
  * The bytes of several arrays in one.
  * @param {Uint8Array[]} parts

@@ -5,7 +5,7 @@
 // All numbers are little-endian. The dimensions of a tensor are listed innermost first.
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { concatenate } from '../bytes/bytes.js';
+import { concatenate, utf8Text } from '../bytes/bytes.js';
 import { align, checkTiling } from '../config/plan.js';
 import { Texts } from '../tokenizers/texts.js';
 
@@ -62,7 +62,6 @@ class HeaderReader {
   /** @param {ByteReader} r */
   constructor(r) {
     this.r = r;
-    this.utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   }
 
   /**
@@ -113,11 +112,7 @@ class HeaderReader {
   async string(what) {
     const n = await this.count(`the length of ${what}`, MAX_STRING);
     if (this.r.ready < n) await this.r.need(n, what);
-    try {
-      return this.utf8.decode(this.r.takeReady(n));
-    } catch {
-      return this.refuse(`${what} is not UTF-8`);
-    }
+    return utf8Text(this.r.takeReady(n), () => this.refuse(`${what} is not UTF-8`));
   }
 
   /**
@@ -170,13 +165,8 @@ class HeaderReader {
    * @param {string} what
    */
   checkUtf8({ bytes, starts, ends }, what) {
-    const check = (/** @type {number} */ from, /** @type {number} */ to) => {
-      try {
-        this.utf8.decode(bytes.subarray(from, to));
-      } catch {
-        this.refuse(`${what} is not UTF-8`);
-      }
-    };
+    const check = (/** @type {number} */ from, /** @type {number} */ to) =>
+      utf8Text(bytes.subarray(from, to), () => this.refuse(`${what} is not UTF-8`));
     let from = 0;
     for (let i = 0; i < starts.length; i++) {
       if (ends[i] - starts[i] < 128) continue;

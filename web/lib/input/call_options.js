@@ -20,6 +20,7 @@ import {
   stableBytes,
   such,
   text,
+  tooMany,
   word,
 } from '../base/checks.js';
 
@@ -28,14 +29,6 @@ import {
 
 /** The encoder's input. */
 const source = optional((value, name, limits) => checkedInput(value, 'source', limits, true));
-
-/**
- * A function that throws the error for an option with too many entries.
- * @param {string} name
- * @param {number} most
- * @returns {(n: number) => never}
- */
-const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entries, at most ${most} are taken`);
 
 /**
  * The check of one value for each position, or of a list of such for several inputs.

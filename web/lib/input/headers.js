@@ -2,7 +2,7 @@
 //
 // No message quotes a value, because it may be a secret.
 import { fail, show } from '../base/errors.js';
-import { LIMITS, entriesOf, isWord } from '../base/checks.js';
+import { LIMITS, entriesOf, isWord, tooMany } from '../base/checks.js';
 
 /** @typedef {[name: string, value: string][]} HeaderPairs */
 
@@ -25,13 +25,14 @@ const typeName = (value) => (value === null ? 'null' : Array.isArray(value) ? 'a
 export function headerPairs(value, option) {
   if (value === null || typeof value !== 'object')
     fail('bad-option', `${option} is of type ${typeName(value)}, expected an object of names and values`);
+  const refuse = tooMany('headers', MAX_HEADERS);
   const list =
     value instanceof Headers
       ? [...value]
       : Array.isArray(value)
-        ? (entriesOf(value, MAX_HEADERS, tooMany) ?? [])
+        ? (entriesOf(value, MAX_HEADERS, refuse) ?? [])
         : Object.entries(value);
-  if (list.length > MAX_HEADERS) tooMany(list.length);
+  if (list.length > MAX_HEADERS) refuse(list.length);
   const headers = new Headers();
   for (const [i, pair] of list.entries()) {
     const [name, text] =
@@ -56,13 +57,6 @@ export function headerPairs(value, option) {
   }
   return [...headers];
 }
-
-/**
- * Throws the error for too many headers.
- * @param {number} n
- * @returns {never}
- */
-const tooMany = (n) => fail('bad-option', `headers has ${n} entries, at most ${MAX_HEADERS} are taken`);
 
 /**
  * An access token, checked.

@@ -19,6 +19,7 @@ import {
   signal,
   such,
   text,
+  tooMany,
   word,
 } from '../base/checks.js';
 import { numberInRange, within } from './options.js';
@@ -117,9 +118,7 @@ const worker = (value, name, limits) => resolvedFile(workerFile(value, name, lim
 /** Adapters of one model. */
 const MAX_ADAPTERS = 64;
 const adapters = optional((value, name) => {
-  const list = entriesOf(value, MAX_ADAPTERS, (n) =>
-    fail('bad-option', `${name} has ${n} entries, at most ${MAX_ADAPTERS} are taken`),
-  );
+  const list = entriesOf(value, MAX_ADAPTERS, tooMany(name, MAX_ADAPTERS));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
   return list.map((entry, i) => {
     const at = `${name}[${i}]`;

@@ -7,6 +7,7 @@
 // Tensors have no names; their order is fixed. RoPE rotates adjacent pairs, norm_eps is 1e-5, rope_theta 10000.
 import { completeConfig } from '../config/config.js';
 import { fail } from '../base/errors.js';
+import { utf8Text } from '../bytes/bytes.js';
 import { LLAMA2C_MAGIC } from '../bytes/detect.js';
 import { placesByName, planTensors } from '../config/plan.js';
 import { sentencePieceJson } from '../tokenizers/pieces.js';
@@ -202,7 +203,6 @@ export function llama2cTokenizer(where, bytes) {
   const longest = v.getInt32(0, true);
   if (longest < 1 || longest > 1 << 16)
     refuse('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
-  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const texts = [];
   const scores = [];
   for (let at = 4; at < bytes.length;) {
@@ -211,11 +211,7 @@ export function llama2cTokenizer(where, bytes) {
     const n = v.getInt32(at + 4, true);
     if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score))
       refuse(`token ${texts.length} claims ${n} bytes and the score ${score}`);
-    try {
-      texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n)));
-    } catch {
-      refuse(`token ${texts.length} is not UTF-8`);
-    }
+    texts.push(utf8Text(bytes.subarray(at + 8, at + 8 + n), () => refuse(`token ${texts.length} is not UTF-8`)));
     scores.push(score);
     at += 8 + n;
   }

@@ -5,6 +5,7 @@
 // other opcode or global is refused by its name. A dict becomes a Map, a list or tuple an array, bytes and numbers
 // themselves.
 import { fail, show } from '../base/errors.js';
+import { utf8Text } from '../bytes/bytes.js';
 import { OPCODES, STOP, endOfOpcode } from './pickle_opcodes.js';
 
 /**
@@ -60,7 +61,6 @@ export class Unpickler {
     this.stack = [];
     /** @type {Map<number, unknown>} */
     this.memo = new Map();
-    this.utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   }
 
   /**
@@ -151,11 +151,7 @@ export class Unpickler {
    * @param {number} to
    */
   text(from, to) {
-    try {
-      return this.utf8.decode(this.bytes.subarray(from, to));
-    } catch {
-      return this.refuse('a text is not UTF-8');
-    }
+    return utf8Text(this.bytes.subarray(from, to), () => this.refuse('a text is not UTF-8'));
   }
 
   /** @param {unknown[]} parts  of its name */

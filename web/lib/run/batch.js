@@ -4,10 +4,8 @@ import { Generation } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
 import { optionsPerSequence } from '../input/sources.js';
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./generate.js').Step} Step */
-/** @typedef {import('./generate.js').Summary} Summary */
-/** @typedef {import('./generate.js').GenerationOptions} GenerationOptions */
+/** @import { LoadedModel } from './loaded_model.js' */
+/** @import { GenerationOptions, Step, Summary } from './generate.js' */
 
 /**
  * Continue several prompts together: each pass runs one token of every text. The i-th prompt is sampled with seed + i,

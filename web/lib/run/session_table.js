@@ -5,8 +5,7 @@ import { generationOf, numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 import { requireFinite } from '../inspect/finite.js';
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./loaded_model.js').Hooks} Hooks */
+/** @import { Hooks, LoadedModel } from './loaded_model.js' */
 /**
  * A generation in a session that was not settled yet. ids: the prompt and all tokens that were chosen; ended: resolves
  * when it makes no more engine calls.

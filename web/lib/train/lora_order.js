@@ -3,7 +3,7 @@
 // Hu et al. 2021, arXiv:2106.09685, as PEFT defines it (peft/tuners/lora/layer.py).
 import { completeConfig } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
-import { anything, checkedOptions, entriesOf, LIMITS, number, readValue } from '../base/checks.js';
+import { anything, checkedOptions, entriesOf, LIMITS, number, readValue, tooMany } from '../base/checks.js';
 import { numberInRange } from '../input/options.js';
 import { planOf } from './examples.js';
 
@@ -27,7 +27,7 @@ import { planOf } from './examples.js';
 /** @type {import('../base/checks.js').OptionCheck} */
 const names = (value, name) => {
   if (value === 'all-linear') return value;
-  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, (n) => fail('bad-option', `${n} ${name}`)) : null;
+  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, tooMany(name, LIMITS.names)) : null;
   return list?.length && list.every((x) => typeof x === 'string' && x)
     ? list
     : fail('bad-option', `lora.${name} is ${show(value)}, expected a list of names or 'all-linear'`);
