@@ -1,7 +1,7 @@
 // call_options.js - checks the types, sizes and ranges of the options of a model's calls
 import { fail, show } from '../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
-import { numberInRange as inRange, within } from './options.js';
+import { count, numberInRange as inRange, within } from './options.js';
 import {
   LIMITS,
   checkedOptions,
@@ -286,7 +286,6 @@ const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 /** The range is checked here, because the option is used only when something is captured. */
 const captureBudget = optional(within(0, Infinity));
 const CAPTURE_OPTIONS = { capture, captureBudget, edits };
-const count = within(0, Number.MAX_SAFE_INTEGER, true);
 /**
  * The check of a number above 0, also in single precision.
  * @param {number} most

@@ -22,7 +22,7 @@ import {
   tooMany,
   word,
 } from '../base/checks.js';
-import { numberInRange, within } from './options.js';
+import { SWITCHES, count, numberInRange, within } from './options.js';
 import { headerPairs, headerToken } from './headers.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
@@ -87,11 +87,9 @@ const wasm = optional((value, name) => {
 });
 /** @type {OptionCheck} */
 const switchFlag = (value, name, limits) => flag(value, `switches.${name}`, limits);
-const SWITCHES = Object.fromEntries(
-  ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'].map((name) => [name, switchFlag]),
-);
+const switchFlags = Object.fromEntries(Object.keys(SWITCHES).map((name) => [name, switchFlag]));
 /** @type {OptionCheck} */
-const switches = (value, name) => checkedOptions(name, value, SWITCHES);
+const switches = (value, name) => checkedOptions(name, value, switchFlags);
 
 /**
  * The check of an object of JSON.
@@ -161,7 +159,7 @@ const CHECKS = {
     names: weightNames,
     fetch: callback,
   },
-  create: { ...SHARED_OPTIONS, seed: number },
+  create: { ...SHARED_OPTIONS, seed: count },
 };
 
 /**

@@ -44,7 +44,7 @@ export function failContextFull(what, n, most) {
 }
 
 /** The configuration field of each part that the option `switches` of load can leave out. */
-const SWITCHES = /** @type {Record<string, keyof import('../config/config.js').Config>} */ ({
+export const SWITCHES = /** @type {Record<string, keyof import('../config/config.js').Config>} */ ({
   causal: 'causal',
   scaleScores: 'scale_scores',
   usePosition: 'use_position',
@@ -64,15 +64,10 @@ export function applySwitches(config, switches = {}) {
   return { ...config, ...Object.fromEntries(off.map(([name]) => [SWITCHES[name], false])) };
 }
 
-/**
- * The option `seed`, checked; a random number when it is absent.
- * @param {unknown} seed
- * @returns {number} 0 .. 2^53 - 1
- */
-export function checkedSeed(seed) {
-  if (seed === undefined) return crypto.getRandomValues(new Uint32Array(1))[0];
-  return numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
-}
+/** The check of an option that is a whole number from 0 up. */
+export const count = within(0, Number.MAX_SAFE_INTEGER, true);
+/** The seed where the option is absent. */
+export const drawnSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
 
 /** Options that change the logits of a generation before a token is drawn (run/controls.js). */
 const CONTROLS = ['presencePenalty', 'frequencyPenalty', 'logitBias', 'constraint'];
@@ -107,7 +102,7 @@ export function generationOf(options) {
     if (o.capture.length) fail('bad-option', 'capture cannot be combined with beams: give the result to forward');
   }
   const controls = minTokens || CONTROLS.some((name) => options[name] !== undefined) ? options : null;
-  return { ...o, controls, sampling: options, seed: checkedSeed(options.seed) };
+  return { ...o, controls, sampling: options, seed: options.seed ?? drawnSeed() };
 }
 
 /**

@@ -7,7 +7,7 @@ import { LoadedModel } from './loaded_model.js';
 import { defaultKvDtype } from './loaded_table.js';
 import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
-import { checkedSeed, applySwitches } from '../input/options.js';
+import { applySwitches, drawnSeed } from '../input/options.js';
 import { fail, GlassformerError } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { openCheckpoint } from '../checkpoint/source.js';
@@ -134,7 +134,7 @@ export async function createModel(config, options, { signal, onProgress, onHelpe
     checkContext(rest.contextLength, config, warnings);
     openModel(engine, config, null, { dtype }, warnings);
     engine.startThreads(rest.threads, onHelper, helper);
-    engine.randomize(checkedSeed(seed), INITIAL_STD);
+    engine.randomize(seed ?? drawnSeed(), INITIAL_STD);
     return new LoadedModel(engine, null, null, rest, warnings);
   } catch (error) {
     engine.close();

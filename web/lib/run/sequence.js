@@ -1,5 +1,4 @@
 // sequence.js - one sequence in the engine: encoder pass, prefill in chunks, decode, with captures and edits
-import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 import { Yielder } from '../base/event_loop.js';
 
@@ -64,7 +63,7 @@ export class Sequence {
       forwardOne(this.model, ids, options, new Yielder()),
     );
     const points = await this.model.points();
-    const budget = numberInRange('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    const budget = captureBudget ?? CAPTURE_BUDGET;
     const names = points.match(capture);
     /** @param {Sequence} sequence */
     const observeSequence = (sequence) => {

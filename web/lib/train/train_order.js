@@ -1,5 +1,5 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
-import { within } from '../input/options.js';
+import { count, within } from '../input/options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked.js';
 import { loraOption, ofLora } from './lora_order.js';
@@ -98,7 +98,7 @@ export const TRAIN_OPTIONS = {
   vocabSize: within(257, 8192, true), // at least the 256 bytes and the separator; pairs are counted in a square table
   tokenizer: optional(vocabulary),
   validation: optional(heldOut),
-  validateEvery: within(0, Number.MAX_SAFE_INTEGER, true),
+  validateEvery: count,
   checkpoint: optional((value, name, limits) => stableBytes(bytes(value, name, limits))),
   signal,
   lora: loraOption,

@@ -1,5 +1,5 @@
 // training_run.js - the caller's side of training: starts the worker and requests steps from it as they are read
-import { within } from '../input/options.js';
+import { count, within } from '../input/options.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
 import { Tokenizer } from '../tokenizer.js';
@@ -255,7 +255,7 @@ export async function depth(config, options) {
     tokens = 256,
     signal: given,
   } = checkedOptions('depth', options, {
-    seed: within(0, Number.MAX_SAFE_INTEGER, true),
+    seed: count,
     tokens: within(2, 1 << 16, true),
     signal,
   });
