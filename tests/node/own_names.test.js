@@ -33,6 +33,12 @@ describe('without a config.json', () => {
       'bad-config',
       /do not tell rms_norm_eps and max_position_embeddings: give them/,
     );
+    const untold = await load(safetensors(llama)).catch(({ keys }) => keys);
+    assert.ok(untold[0].choices.includes('llama'));
+    assert.deepEqual(
+      untold.map(({ key }) => key),
+      ['model_type', 'num_attention_heads', 'rms_norm_eps', 'rope_theta', 'max_position_embeddings'],
+    );
     await refused(
       load(pytorch('mingpt.pt')),
       'bad-config',

@@ -42,6 +42,8 @@ describe('errors that are posted between threads', () => {
     );
     const newer = sent(new GlassformerError('a-newer-code', 'x')); // of a worker of another version
     assert.deepEqual([newer.constructor, newer.code], [GlassformerError, 'a-newer-code']);
+    const keys = [{ key: 'model_type', choices: ['llama', 'mistral'] }];
+    assert.deepEqual(sent(new GlassformerError('bad-config', 'x', { keys })).keys, keys);
   });
   test('with circular causes, very long chains or values that cannot be cloned still arrive', () => {
     const one = new Error('one'),

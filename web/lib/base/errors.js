@@ -6,8 +6,9 @@
 
 /**
  * The error of this package: a stable `code` (a key of CODES) and a message that names the file, tensor or argument,
- * what was found and what was expected. `cause` holds the error behind it, where there is one. An aborted signal
- * rejects with the signal's own reason instead.
+ * what was found and what was expected. `cause` holds the error behind it, where there is one; `keys` what the option
+ * config has to give, of a checkpoint that does not tell it. An aborted signal rejects with the signal's own reason
+ * instead.
  * @example
  * try {
  *   await load('nowhere.gguf');
@@ -19,12 +20,13 @@ export class GlassformerError extends Error {
   /**
    * @param {string} code one of CODES
    * @param {string} message
-   * @param {{cause?: unknown}} [options]
+   * @param {{cause?: unknown, keys?: {key: string, choices: string[]}[]}} [options]  choices: values that fit, if few do
    */
   constructor(code, message, options) {
     super(message, options);
     this.name = 'GlassformerError';
     this.code = /** @type {ErrorCode} */ (code);
+    if (options?.keys) this.keys = options.keys;
   }
 }
 

@@ -13,6 +13,7 @@ const MAX_STACK = 20_000;
  * @property {string} message
  * @property {string} [stack]
  * @property {string | number} [code]
+ * @property {GlassformerError['keys']} [keys]
  * @property {PackedError} [cause]
  * @property {PackedError[]} [errors] of an AggregateError
  */
@@ -54,12 +55,13 @@ export function packError(error) {
     if (earlier >= 0) return { same: earlier };
     if (typeof e.message !== 'string' || seen.length >= MAX_ERRORS) return { value: show(e) };
     seen.push(e);
-    const { name, message, stack, code, cause, errors } = e;
+    const { name, message, stack, code, keys, cause, errors } = e;
     return {
       name: String(name),
       message,
       ...(typeof stack === 'string' && { stack: stack.slice(0, MAX_STACK) }),
       ...((typeof code === 'string' || typeof code === 'number') && { code }),
+      ...(Array.isArray(keys) && { keys }),
       ...(cause !== undefined && { cause: pack(cause) }),
       ...(Array.isArray(errors) && { errors: errors.slice(0, MAX_ERRORS).map(pack) }),
     };
@@ -92,9 +94,9 @@ export function unpackError(from) {
   const unpack = (p) => {
     if ('value' in p) return p.value;
     if ('same' in p) return rebuilt[p.same];
-    const { name, message, stack, code, cause, errors } = p;
+    const { name, message, stack, code, keys, cause, errors } = p;
     const own = name === 'GlassformerError' && typeof code === 'string';
-    const error = own ? new GlassformerError(code, message) : new (ERROR_CLASSES[name] ?? Error)(message);
+    const error = own ? new GlassformerError(code, message, { keys }) : new (ERROR_CLASSES[name] ?? Error)(message);
     rebuilt.push(error);
     const properties = {
       ...(error.name !== name && { name }),

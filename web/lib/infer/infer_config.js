@@ -368,18 +368,22 @@ function checkTold(found, files) {
     ? found.map((f) => f.missing).reduce((a, b) => a.filter((key) => b.includes(key)))
     : first.missing;
   if (!several && !missing.length) return;
-  const listed = [
-    ...(several ? [`model_type (the names fit ${found.map((f) => f.type).join(', ')})`] : []),
-    ...missing,
+  const keys = [
+    ...(several ? [{ key: 'model_type', choices: found.map(({ type }) => type) }] : []),
+    ...missing.map((key) => ({ key, choices: /** @type {string[]} */ ([]) })),
   ];
+  const listed = keys.map(({ key, choices }) =>
+    choices.length ? `${key} (the names fit ${choices.join(', ')})` : key,
+  );
   const read = several ? [] : first.read;
-  fail(
+  throw new GlassformerError(
     'bad-config',
     `${files[0]}: there is no config.json, and the tensors do not tell ${listedWords(listed)}: give ` +
       `${listed.length > 1 ? 'them' : 'it'} in the option config` +
       (read.length
         ? ` (read off the tensors: ${read.map((key) => `${key} ${show(first.json[key])}`).join(', ')})`
         : ''),
+    { keys },
   );
 }
 

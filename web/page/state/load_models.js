@@ -3,8 +3,6 @@ import { say } from './language.js';
 import { countParameters, create, load } from 'glassformer';
 import { adoptModel } from './adopt_model.js';
 import { keepRun } from './branching.js';
-import { messageOf } from './error_message.js';
-import { untoldKeys } from './untold_keys.js';
 import { run } from './writing.js';
 
 /** @typedef {import('./runtime.js').Runtime} Runtime */
@@ -64,11 +62,11 @@ export async function loadModel(runtime, source, about) {
   } catch (error) {
     if (runtime.loading !== loading) return;
     runtime.fail(error);
-    const keys = untoldKeys(messageOf(error));
+    const { keys } = /** @type {import('glassformer').GlassformerError} */ (error);
     set({
       run: {
         status: state.run.model ? state.run.status : status === 'loading' ? 'empty' : status,
-        untold: keys.length ? { keys, source, about } : null,
+        untold: keys ? { keys, source, about } : null,
       },
     });
   } finally {

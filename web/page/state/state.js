@@ -105,7 +105,7 @@ const run = () => ({
   progress: null,
   /** A larger model that may be downloaded and take the place of this one. @type {import('./models.js').Shipped | null} */
   offer: null,
-  /** A checkpoint that waits for keys of its configuration. @type {{ keys: ReturnType<typeof import('./untold_keys.js').untoldKeys>,
+  /** A checkpoint that waits for keys of its configuration. @type {{ keys: NonNullable<import('glassformer').GlassformerError['keys']>,
    *   source: any, about: Parameters<typeof import('./load_models.js').loadModel>[2] } | null} */
   untold: null,
   memory: /** @type {any} */ (null), // the library's map of linear memory, read again when the text rests
