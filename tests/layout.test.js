@@ -94,6 +94,7 @@ const imports = (file) =>
 const SHOWN = [
   ...['src/reference/decoder.c', 'src/kernels/int8_by_1.h', 'src/kernels/simd.h'].map((file) => `${file}?raw`),
   'build/scalar/glassformer-scalar.wasm?url',
+  'package.json', // its version
 ];
 
 test("the page imports drawing, and the library only by the package's name", () => {
@@ -436,7 +437,11 @@ const forbidden = [
     /(?<![.\w$])process\??\.\w|typeof process\b/,
     /^web\/lib\/(?!cli\/)/,
   ],
-  ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
+  [
+    'no content network, but in a text to paste into another page (programs.js)',
+    /unpkg|jsdelivr|cdnjs|googleapis|gstatic/,
+    /^web\/(?!page\/views\/write\/programs\.js)/,
+  ],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],
   ['floating point stays exact', /-ffast-math/, /^(?:build\.sh|scripts\/)/],
   ['a lock file names no registry', /"resolved"/, /^package-lock\.json$/],

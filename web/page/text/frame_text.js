@@ -50,7 +50,7 @@ export const KEYS = {
       'Page Down, Page Up',
       say`The next page of the textbook, or the one before; in a presentation the next panel, or the one before.`,
     ],
-    ['→ ←', say`The same in a presentation and in the box of the textbook.`],
+    [say`→ ←`, say`The same in a presentation and in the box of the textbook.`],
     ['→ ← ↑ ↓', say`Another token, head, cell or part, where the focus is on the text or on a picture.`],
     [
       'Enter',
@@ -152,11 +152,7 @@ export const MODELS = {
   context: say`context, tokens`,
 };
 
-export const DTYPES = /** @type {const} */ ([
-  { key: 'keep', name: say`as in the file` },
-  { key: 'q8_0', name: say`8 bits (q8_0)` },
-  { key: 'q4_0', name: say`4 bits (q4_0)` },
-]);
+export const DTYPES = { keep: say`as in the file`, q8_0: say`8 bits (q8_0)`, q4_0: say`4 bits (q4_0)` };
 
 /**
  * @param {import('../state/hub.js').HubModel} model

@@ -61,11 +61,14 @@ export const TEXT = {
   surprising: say`surprising`,
   arcs: say`Where the chosen head looks`,
   copyLink: say`Copy link`,
-  copyProgram: say`Copy as JavaScript`,
+  copyAs: say`Copy as`,
   saveJson: say`Save as JSON`,
   startOver: say`Start over`,
   keep: say`Keep this run`,
 };
+
+/** @param {string} language */
+export const copyAs = (language) => say`Copy as ${language}`;
 
 const REASON = {
   maxTokens: say`max tokens`,
