@@ -193,11 +193,7 @@ export const SAMPLING = {
   threadsHow: say`This host does not send the two headers that threads need; the service worker adds them. The page loads again.`,
 };
 
-export const PACES = /** @type {const} */ ([
-  { key: 'reading', name: say`reading speed` },
-  { key: 'fast', name: say`full speed` },
-  { key: 'step', name: say`one token at a time` },
-]);
+export const PACES = { reading: say`reading speed`, fast: say`full speed`, step: say`one token at a time` };
 
 export const temperatureSaid = (t) => (t === 0 ? say`0, greedy` : t.toFixed(2));
 export const topKSaid = (k) => (k === 0 ? say`off` : String(k));
