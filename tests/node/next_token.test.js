@@ -68,8 +68,9 @@ describe('the page and the engine', () => {
     await run.wantLogits(position);
     await run.wantSampled(position, ruleOf(state.sampler));
     const exact = following(state, 10);
-    carried.forEach(({ id, model, sampled }, i) => {
+    carried.forEach(({ id, text, model, sampled }, i) => {
       assert.equal(exact.candidates[i].id, id);
+      assert.equal(exact.candidates[i].text, text, 'the words are those of the step');
       close(model, exact.candidates[i].model, 'model');
       close(sampled, exact.candidates[i].sampled, 'sampler');
     });

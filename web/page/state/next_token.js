@@ -56,12 +56,14 @@ function ofRow(s, logits, n) {
     size = logits.length,
     softmax = divided(logits, sampler.temperature),
     probabilities = text.sampled?.row === logits ? text.sampled.probabilities : null,
-    list = likeliest(logits, n);
+    list = likeliest(logits, n),
+    texts = new Map(drawn && [...(drawn.top ?? []), drawn].map(({ id, text }) => [id, text])); // came with the step
   if (drawn && !isMask(drawn) && !list.some((c) => c.id === drawn.id))
     list[n - 1] = { id: drawn.id, model: Math.exp(logits[drawn.id] - sum) };
   /** @type {Candidate[]} */
   const candidates = list.map((c) => ({
     ...c,
+    text: texts.get(c.id),
     logit: logits[c.id],
     softmax: softmax(c.id),
     sampled: probabilities && probabilities[c.id],

@@ -87,7 +87,7 @@ export async function piecesOf(runtime, text) {
 }
 
 /** Learn these ids' texts as they stand inside a sentence, with the blank in front if they bring one: one call after the
- * other, so that whoever asks for one that is on its way has it in the end. @param {Runtime} runtime @param {number[]} ids */
+ * other, so that none is asked for twice. @param {Runtime} runtime @param {number[]} ids */
 export function spell(runtime, ids) {
   return (runtime.spelling = runtime.spelling.then(() => learn(runtime, ids)));
 }
@@ -98,7 +98,6 @@ async function learn({ state, set, fail }, ids) {
     { model } = state.run;
   const missing = ids.filter((id) => !words.has(id));
   if (!missing.length || !model) return;
-  for (const id of missing) words.set(id, '…'); // asked for
   try {
     const anchor = (await model.api.encode('a', { addSpecialTokens: false })).slice(-1);
     const alone = await model.api.decode(anchor);
