@@ -53,7 +53,7 @@ test('votes have a row for each layer and one for each cross-attention, and list
   const config = { kind: 'encoder_decoder', nLayers: 1, nHeads: 1 };
   const found = votesOf({ token: 1, text: '', logit: -1.5, sum: -1.5, parts }, config);
   assert.deepEqual(
-    found.rows.map(({ across, heads, ffn }) => [across, heads[0]?.value, ffn?.value]),
+    found.rows.map(({ across, cells: [head, ffn] }) => [across, head?.value, ffn?.value]),
     [
       [false, 2, 1],
       [true, -4, undefined],
@@ -68,6 +68,12 @@ test('votes have a row for each layer and one for each cross-attention, and list
     ],
   );
   assert.deepEqual(found.total, { sum: -1.5, logit: -1.5, biases: 0.5, gap: false });
+});
+
+test('a tokenizer’s mark around texts is written as their start or end', () => {
+  nameSpecial({ bos: null, eos: [] }); // an encoder's
+  assert.equal(label({ id: 0, text: '<|endoftext|>' }), '[end]');
+  assert.equal(label({ id: 0, text: '<|endoftext|>', given: true }), '[start]');
 });
 
 test('layers and heads are counted from 1, and rounding is named only where a gap remains', () => {

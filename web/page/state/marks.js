@@ -14,10 +14,12 @@ export const isSpecial = (id) => id === special.bos || special.eos.includes(id);
 /** Whether a token stands for a word that an encoder has to find. @param {Written} [token] */
 export const isMask = (token) => /^[[<]mask[\]>]$/i.test(token?.text.trim() ?? '');
 
+const AROUND = '<|endoftext|>'; // both, also of an encoder, whose tokenizer names neither
+
 /** What stands for a token without letters of its own: start or end of a text, otherwise its id; '' for any other.
  * @param {Written} token */
 export function markOf({ id, text, given }) {
-  const ends = special.eos.includes(id);
-  if (id === special.bos && (given ?? !ends)) return 'start';
+  const ends = special.eos.includes(id) || text === AROUND;
+  if ((id === special.bos || text === AROUND) && (given ?? !ends)) return 'start';
   return ends ? 'end' : text ? '' : `#${id}`;
 }

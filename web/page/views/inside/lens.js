@@ -71,21 +71,15 @@ export function votesOf({ parts: all, sum, logit }, config) {
   const parts = all.filter(({ kind }) => kind !== 'bias');
   const biases = all.filter(({ kind }) => kind === 'bias').reduce((n, { value }) => n + value, 0);
   const most = Math.max(...parts.map(({ value }) => Math.abs(value)), 1e-9);
-  const heads = (/** @type {number} */ layer, /** @type {string} */ stack) =>
-    Array.from({ length: config.nHeads }, (_, head) =>
-      parts.find((p) => p.kind === 'head' && p.layer === layer && p.head === head && p.name.includes(stack)),
-    );
-  const rows = Array.from({ length: config.nLayers }, (_, layer) => [
-    {
-      layer,
-      across: false,
-      heads: heads(layer, '.attn.'),
-      ffn: parts.find((p) => p.kind === 'ffn' && p.layer === layer),
-    },
-    ...(config.kind === 'encoder_decoder'
-      ? [{ layer, across: true, heads: heads(layer, '.cross_attn.'), ffn: undefined }]
-      : []),
-  ]).flat();
+  const stacks = config.kind === 'encoder_decoder' ? [false, true] : [false];
+  const rows = Array.from({ length: config.nLayers }, (_, layer) =>
+    stacks.map((across) => {
+      const own = parts.filter((p) => p.layer === layer && p.name.includes('.cross_attn.') === across);
+      const heads = Array.from({ length: config.nHeads }, (_, head) => own.find((p) => p.head === head));
+      const cells = [...heads, own.find(({ kind }) => kind === 'ffn')];
+      return { layer, across, cells, parts: cells.filter((part) => part !== undefined) };
+    }),
+  ).flat();
   const order = [...parts].sort((a, b) => b.value - a.value);
   return {
     rows,
