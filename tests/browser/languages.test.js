@@ -137,6 +137,7 @@ pageTest(
     assert.equal(await english('#h-heads'), 'zh-Hans');
     assert.equal(await english('.stream'), 'en', 'a panel by its heading');
     assert.equal(await english('.tagline p:not(.lab-links)'), 'en');
+    assert.equal(await english('.pill'), 'en', 'a sentence with values in it');
   },
 );
 
@@ -200,6 +201,15 @@ for (const [width, height] of [
           name,
         );
       await openView(page, 'write');
+      // so is the next panel of a presentation
+      await page.locator('[data-role="present"]').press('Enter');
+      await inAddress(page, 'present=stream');
+      await page.keyboard.press('ArrowLeft');
+      await inAddress(page, 'present=next');
+      await page.keyboard.press('ArrowRight');
+      await inAddress(page, 'present=stream');
+      await page.keyboard.press('Escape');
+      await quiet(page);
       await page.locator('.prompt .show').press('Enter');
       for (let i = 1; i <= 20; i++) {
         await says(page, '.textbook .num', new RegExp(`⟧${i} of `));
