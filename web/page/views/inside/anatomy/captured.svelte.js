@@ -5,8 +5,6 @@ import { hasExperts } from '../../../state/architecture.js';
 import { blockPoint } from '../../../state/points.js';
 import { layerOf } from './frame.js';
 
-/** @typedef {Record<string, { data: Float32Array, shape: number[] }>} Captured  by point */
-
 const EVERY_MS = 500; // between two readings while the text is written
 
 /** Point that each strip shows. @param {any} c config @param {number} layer @returns {Record<string, string>} */
@@ -29,7 +27,7 @@ export function stripPoints(c, layer) {
  * Call while a component is created.
  * @param {import('../../../state/context.js').PageContext} context
  * @param {() => boolean} wanted  whether somebody sees the strips
- * @returns {{ readonly current: Captured }}
+ * @returns {{ readonly current: Record<string, import('../../../../draw/strips.js').Tensor> }}  by point
  */
 export function capturedValues(context, wanted) {
   const { page, run } = context;

@@ -10,7 +10,6 @@ import { wordOf } from '../../write/candidates.js';
 /** @typedef {import('../../../state/state.js').State} State */
 /** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { run: Pick<State['run'], 'model'> }} Shown */
 /** @typedef {ReturnType<typeof frameOf>} Frame */
-/** @typedef {Frame['lanes'][number]} LaneState */
 
 /** The layer that is drawn: the encoder, whose heads may be shown, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
 export const layerOf = ({ attention, run }) => Math.min(attention.head.layer, (run.model?.config.nLayers ?? 1) - 1);

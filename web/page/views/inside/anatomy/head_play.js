@@ -109,18 +109,14 @@ export function stepsOf({ q, rows }) {
   // q and k are not known behind their own norms: then the score is there at once
   const known =
     first && Math.abs(dot(q, first, q.length) - rows[keyed[0]].raw) < 0.02 * (1 + Math.abs(rows[keyed[0]].raw));
+  /** @returns {Step} */
+  const step = (/** @type {Step['at']} */ at, row = -1, i = -1) => ({ at, row, i });
   return [
-    ...Array.from({ length: known ? q.length : 0 }, (_, i) => ({
-      at: /** @type {const} */ ('product'),
-      row: keyed[0],
-      i,
-    })),
-    ...keyed.map((row) => ({ at: /** @type {const} */ ('score'), row, i: -1 })),
-    .../** @type {const} */ (['scale', 'mask', 'power', 'sum', 'weight']).map((at) => ({ at, row: -1, i: -1 })),
-    ...[...rows.keys()]
-      .filter((row) => rows[row].weight > 0)
-      .map((row) => ({ at: /** @type {const} */ ('mix'), row, i: -1 })),
-    { at: 'project', row: -1, i: -1 },
+    ...Array.from({ length: known ? q.length : 0 }, (_, i) => step('product', keyed[0], i)),
+    ...keyed.map((row) => step('score', row)),
+    .../** @type {const} */ (['scale', 'mask', 'power', 'sum', 'weight']).map((at) => step(at)),
+    ...[...rows.keys()].filter((row) => rows[row].weight > 0).map((row) => step('mix', row)),
+    step('project'),
   ];
 }
 
