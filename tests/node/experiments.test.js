@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/index.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
-import { direction, steeringPoint } from '../../web/page/views/experiment/steering.js';
+import { direction } from '../../web/page/views/experiment/steering.js';
 import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/facts.js';
 import { counted, guessable, knownFrom, probabilities } from '../../web/page/views/learn/prediction.js';
 import { untilEnd } from './helpers.js';
@@ -69,7 +69,7 @@ test('a steering direction is the difference of the means without the first posi
 });
 
 test('a direction of strength 0 leaves the text as it is, and a strong one changes it', async () => {
-  const at = steeringPoint(model.config, 1);
+  const at = 'blocks.1.hook_resid_post';
   const read = async (text) => (await forward(await model.encode(text), { capture: [at] })).captured[at];
   const streams = await Promise.all(['She was sad and cried', 'She was happy and laughed', 'One day'].map(read));
   const write = async (strength) => {

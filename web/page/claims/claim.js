@@ -44,9 +44,13 @@ export async function using(making, use) {
   }
 }
 
+/** Of the table of parameters of a configuration or preset.
+ * @type {(config: any, use: (table: import('glassformer').ParameterTable, g: Glassformer) => Outcome) => Run} */
+export const ofTable = (config, use) => (g) => use(g.countParameters(config), g);
+
 /** The parameters of a configuration or preset are so many.
  * @type {(config: any, expected: string | number, found: (table: import('glassformer').ParameterTable) => any) => Run} */
-export const ofCount = (config, expected, found) => (g) => same(expected, found(g.countParameters(config)));
+export const ofCount = (config, expected, found) => ofTable(config, (table) => same(expected, found(table)));
 
 /** Of a model that is loaded from a checkpoint.
  * @type {(make: () => Checkpoint, use: (model: Model, made: Checkpoint, g: Glassformer) => Promise<Outcome>) => Run} */

@@ -63,12 +63,7 @@ function openMade(runtime, api, about) {
  * @returns {import('./state.js').LoadedModel}
  */
 const described = (api, about) => ({
-  name: about.name,
-  address: about.address ?? '',
-  source: about.source ?? null,
-  made: about.made ?? null,
-  opens: about.opens,
-  fileBytes: about.fileBytes ?? null,
+  ...{ address: '', source: null, made: null, fileBytes: null, ...about },
   config: api.config,
   parameters: api.parameters,
   counted: countParameters(api.config).total,

@@ -1,5 +1,6 @@
 // patterns.js - which attention rows the panels show
 import { headsOf } from './architecture.js';
+import { blockPoint } from './points.js';
 
 /** @typedef {import('../../draw/pattern_store.js').Stack} Stack */
 
@@ -8,17 +9,15 @@ import { headsOf } from './architecture.js';
 export function inView(s) {
   const { config } = s.run.model ?? {};
   const encoder = s.attention.stack === 'encoder';
-  const point =
-    config?.kind !== 'encoder_decoder'
-      ? `blocks.${s.attention.head.layer}.attn`
-      : `${encoder ? 'encoder' : 'decoder'}.${s.attention.head.layer}.${s.attention.stack === 'cross' ? 'cross_attn' : 'attn'}`;
+  const { layer } = s.attention.head;
+  const block = encoder ? `encoder.${layer}` : blockPoint(config ?? {}, layer);
   return {
     rows:
       s.attention.stack === 'self' ? s.attention.patterns : (s.attention.otherPatterns?.[s.attention.stack] ?? null),
     queries: encoder ? s.text.sourceTokens : s.text.tokens,
     keys: s.attention.stack === 'self' ? s.text.tokens : s.text.sourceTokens,
     query: encoder ? s.text.sourceCursor : s.text.cursor,
-    point,
+    point: `${block}.${s.attention.stack === 'cross' ? 'cross_attn' : 'attn'}`,
     causal: !!s.attention.patterns?.causal && s.attention.stack === 'self',
     heads: config ? headsOf(config, encoder) : 0,
     layers: encoder ? (config?.nEncoderLayers ?? 0) : (config?.nLayers ?? 0),

@@ -6,8 +6,6 @@ import { say } from '../state/language.js';
 
 /** @typedef {'causal' | 'scaleScores' | 'usePosition' | 'useResidual' | 'useNorm' | 'useFinalNorm'} Idea */
 
-/** @typedef {Record<string, any>} Config */
-
 /** The factor of the scores left out. */
 function unscaled(c) {
   const scale = scoreScale(c);
@@ -35,7 +33,7 @@ const UNNORMED = {
 
 /**
  * What it is called to leave an idea out of this model, and what that does.
- * @type {Record<Idea, (c: Config) => { name: string, why: string }>}
+ * @type {Record<Idea, (c: any) => { name: string, why: string }>}
  */
 export const IDEAS = {
   causal: () => ({

@@ -17,8 +17,6 @@ import { say } from '../state/language.js';
 import { activationOf } from './ffn.js';
 import { int } from './format.js';
 
-/** @typedef {Record<string, any>} Config */
-
 /** A factor of the configuration: at most four significant digits. */
 export const factor = (x) => String(Number(x.toPrecision(4)));
 const times = (x, term) => (x === 1 ? term : `${factor(x)} · ${term}`);

@@ -1,5 +1,5 @@
 // claims/tutorial5/gpt_counts.js - parameters counted by hand, operations, the kv cache and activations
-import { ofCount } from '../claim.js';
+import { ofCount, ofTable } from '../claim.js';
 import { GPT, QUIZ, SMALL } from '../configs.js';
 import { misprint, noted, same, sentence, shown, text } from '../outcome.js';
 import { block, count, scalars } from '../parameter_table.js';
@@ -11,6 +11,12 @@ const D = 768;
 
 const GiB = 2 ** 30;
 
+/** Within 5 %. */
+const isNear = (/** @type {number} */ n, /** @type {number} */ rule) => Math.abs(n / rule - 1) < 0.05;
+/** A count, and by how much it is more than a rule gives. */
+const moreThan = (/** @type {number} */ rule, /** @type {number} */ n) =>
+  `${text(n)}, ${(100 * (n / rule - 1)).toFixed(2)} % more`;
+
 /** @type {import('../claim.js').Runs} */
 export const runs = {
   projections: ofCount(SMALL, [3 * D * D, D * D, 4 * D * D, 4 * D * D, 4 * D].map(text).join(' + '), (t) =>
@@ -18,27 +24,17 @@ export const runs = {
       .map((pattern) => text(scalars(t, (r) => r.layer === 0 && pattern.test(r.name))))
       .join(' + '),
   ),
-  rule: (g) => {
-    const exact = block(g.countParameters(SMALL)),
-      rule = 12 * D * D;
-    return shown(
-      Math.abs(exact / rule - 1) < 0.05,
-      `${text(rule)} within 5 %`,
-      `${text(exact)}, ${(100 * (exact / rule - 1)).toFixed(2)} % more`,
-    );
-  },
-  'rule-exercise': (g) => {
-    const rule = 12 * 4 * 128 * 128 + (1000 + 64) * 128,
-      { total } = g.countParameters(GPT);
-    return shown(
-      Math.abs(total / rule - 1) < 0.05 && total === 924928,
-      `${text(rule)} within 5 %, exactly 924,928`,
-      `${text(total)}, ${(100 * (total / rule - 1)).toFixed(2)} % more`,
-    );
-  },
-  'gpt2-small': (g) => {
-    const t = g.countParameters(SMALL),
-      blocks = 12 * block(t),
+  rule: ofTable(SMALL, (t) => {
+    const rule = 12 * D * D;
+    return shown(isNear(block(t), rule), `${text(rule)} within 5 %`, moreThan(rule, block(t)));
+  }),
+  'rule-exercise': ofTable(GPT, ({ total }) => {
+    const rule = 12 * 4 * 128 * 128 + (1000 + 64) * 128;
+    const right = isNear(total, rule) && total === 924928;
+    return shown(right, `${text(rule)} within 5 %, exactly 924,928`, moreThan(rule, total));
+  }),
+  'gpt2-small': ofTable(SMALL, (t, g) => {
+    const blocks = 12 * block(t),
       tables = count(t, 'embedding') + count(t, 'position');
     return shown(
       Math.round(blocks / 1e6) === 85 && Math.round(tables / 1e6) === 39 && Math.round(t.total / 1e6) === 124,
@@ -46,29 +42,24 @@ export const runs = {
       [blocks, tables, t.total].map(text).join(', '),
       `With this tutorial’s class. OpenAI’s has biases too: ${text(g.countParameters('gpt2').total)}.`,
     );
-  },
-  'positions-small': (g) => {
-    const t = g.countParameters(SMALL),
-      share = (100 * count(t, 'position')) / t.total;
+  }),
+  'positions-small': ofTable(SMALL, (t) => {
+    const share = (100 * count(t, 'position')) / t.total;
     return shown(share < 1, 'under 1 %', `${share.toFixed(2)} %, ${text(count(t, 'position'))} parameters`);
-  },
+  }),
   'llama-attention': ofCount(LLAMA, 67108864, (t) => count(t, 'attention', 0)),
   'llama-ffn': ofCount(LLAMA, 135266304, (t) => count(t, 'ffn', 0)),
-  'llama-block': (g) => {
-    const one = block(g.countParameters(LLAMA));
-    return shown(
-      Math.round(one / 1e6) === 202 && ((32 * one) / 1e9).toFixed(1) === '6.5',
-      'about 202M, about 6.5B',
-      `${text(one)}, ${text(32 * one)}`,
-    );
-  },
+  'llama-block': ofTable(LLAMA, (t) => {
+    const one = block(t);
+    const right = Math.round(one / 1e6) === 202 && ((32 * one) / 1e9).toFixed(1) === '6.5';
+    return shown(right, 'about 202M, about 6.5B', `${text(one)}, ${text(32 * one)}`);
+  }),
   'llama-embeddings': ofCount(LLAMA, 262144000, (t) => count(t, 'embedding') + count(t, 'head')),
   'llama-total': ofCount(LLAMA, 6738415616, (t) => t.total),
-  'ffn-share': (g) => {
-    const t = g.countParameters(LLAMA),
-      share = count(t, 'ffn') / t.total;
+  'ffn-share': ofTable(LLAMA, (t) => {
+    const share = count(t, 'ffn') / t.total;
     return shown(Math.abs(share - 2 / 3) < 0.03, '66.7 % ± 3 %', `${(100 * share).toFixed(1)} %`);
-  },
+  }),
   'ffn-table': (g) => {
     const d = 4096,
       of = (ffn, d_ff) => count(g.countParameters({ ...g.PRESETS[LLAMA], n_layers: 1, ffn, d_ff }), 'ffn'),
@@ -81,17 +72,16 @@ export const runs = {
       '11,008 is 8/3 · 4096 rounded up to a multiple of 256.',
     );
   },
-  quiz: (g) => {
+  quiz: ofTable(QUIZ, (t) => {
     const rule = 12 * 24 * 2048 ** 2 + 50000 * 2048,
-      t = g.countParameters(QUIZ),
       own = t.total - count(t, 'position');
     return shown(
-      own === 1310560256 && Math.abs(own / rule - 1) < 0.05,
+      own === 1310560256 && isNear(own, rule),
       `${text(rule)} by the rule, exactly 1,310,560,256`,
       `${text(own)}`,
       `The exercise gives no number of positions; 2048 of them would add ${text(count(t, 'position'))}. An untied head would add ${text(50000 * 2048)}.`,
     );
-  },
+  }),
   tying: (g) => {
     const bytes = (tie_word_embeddings) =>
         g.estimate({ ...SMALL, tie_word_embeddings }, { contextLength: 1024, dtype: 'f32' }).weightBytes,
@@ -104,7 +94,7 @@ export const runs = {
   flops: (g) => {
     const { flopsPerToken2N, flopsPerToken } = g.estimate('llama-7b', { contextLength: 2048 });
     return shown(
-      flopsPerToken2N === 2 * 6738415616 && Math.abs(flopsPerToken2N / 14e9 - 1) < 0.05,
+      flopsPerToken2N === 2 * 6738415616 && isNear(flopsPerToken2N, 14e9),
       '14 GFLOPs within 5 %',
       `${(flopsPerToken2N / 1e9).toFixed(2)} GFLOPs`,
       `Exactly, behind 2048 tokens: ${(flopsPerToken / 1e9).toFixed(2)} GFLOPs: the embedding is only looked up, and attention reads its cache.`,
@@ -113,7 +103,7 @@ export const runs = {
   'tokens-per-second': (g) => {
     const rate = 80e12 / g.estimate('llama-7b', { contextLength: 2048 }).flopsPerToken2N;
     return shown(
-      Math.abs(rate / 5700 - 1) < 0.05,
+      isNear(rate, 5700),
       '5,700 within 5 %',
       text(Math.round(rate)),
       'If computing were the limit. 5,700 comes from 14 rounded up from 13.48.',

@@ -4,8 +4,7 @@ import { say } from '../../state/language.js';
 import { UNMEASURED } from '../../text/count.js';
 import { bytes, int, percent, si, time } from '../../text/format.js';
 
-/** @typedef {ReturnType<typeof import('glassformer').estimate>} Estimate */
-/** @typedef {(length: number) => Estimate} CostAt  a token with so many in the context, itself included */
+/** @typedef {import('../../state/run.js').Run['costAt']} CostAt  a token with so many in the context, itself included */
 
 const ROUND = [1, 16, 64, 256, 1024, 4096, 16384];
 

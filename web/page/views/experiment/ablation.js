@@ -41,7 +41,6 @@ export function rowsOf(config) {
 }
 
 /** @typedef {Awaited<ReturnType<typeof compareWithout>>} Comparison */
-/** One of the two runs. @typedef {Comparison['whole']} Side */
 
 /**
  * Compare the text with and without these parts.

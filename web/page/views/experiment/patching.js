@@ -16,13 +16,6 @@ import { blockPoint } from '../../state/points.js';
 const POINTS = { resid: 'hook_resid_pre', attn: 'hook_attn_out', ffn: 'hook_mlp_out' };
 
 /**
- * @param {any} config
- * @param {number} layer
- * @param {Place} place
- */
-export const patchPoint = (config, layer, place) => `${blockPoint(config, layer)}.${POINTS[place]}`;
-
-/**
  * The first position whose tokens differ: activations before it are equal, so patching them changes nothing.
  * @param {number[]} clean
  * @param {number[]} corrupted
@@ -34,30 +27,16 @@ export function firstDifference(clean, corrupted) {
 }
 
 /**
- * How far a pass is on the way from the corrupted to the clean one.
- * @param {{ clean: number, corrupted: number, patched: number }} differences  of the two answers' logits
- */
-export const restored = ({ clean, corrupted, patched }) => (patched - corrupted) / (clean - corrupted);
-
-/** @typedef {{ layer: number, position: number, restored: number }} Cell */
-/**
- * @typedef {object} Setup
- * @property {number[]} clean       ids of the clean prompt
- * @property {number[]} corrupted   as many
- * @property {Place} place
- * @property {{ clean: number, corrupted: number }} answers  ids of the two answers
- */
-
-/**
- * Patch every layer and position, the last position first.
+ * Patch every layer and position, the last position first. restored: how far the pass is on the way to the clean one.
  * @param {(ids: number[], options: { capture?: string[], edits?: any[] }) => Promise<{ logits: any, captured: any }>}
  *   forward
  * @param {any} config
- * @param {Setup} setup
- * @returns {AsyncGenerator<Cell>}
+ * @param {{ clean: number[], corrupted: number[], place: Place, answers: { clean: number, corrupted: number } }} setup  ids
+ *   of both prompts, as many, and of their answers
+ * @returns {AsyncGenerator<{ layer: number, position: number, restored: number }>}
  */
 export async function* patchCells(forward, config, { clean, corrupted, place, answers }) {
-  const points = Array.from({ length: config.nLayers }, (_, layer) => patchPoint(config, layer, place));
+  const points = Array.from({ length: config.nLayers }, (_, layer) => `${blockPoint(config, layer)}.${POINTS[place]}`);
   const source = await forward(clean, { capture: points });
   const difference = (/** @type {{ data: Float32Array, shape: number[] }} */ { data, shape: [n, size] }) =>
     data[(n - 1) * size + answers.clean] - data[(n - 1) * size + answers.corrupted];
@@ -71,6 +50,7 @@ export async function* patchCells(forward, config, { clean, corrupted, place, an
       const { data, shape } = source.captured[points[layer]];
       const set = data.slice(position * shape[1], (position + 1) * shape[1]);
       const { logits } = await forward(corrupted, { edits: [{ at: points[layer], position, set }] });
-      yield { layer, position, restored: restored({ ...ends, patched: difference(logits) }) };
+      const restored = (difference(logits) - ends.corrupted) / (ends.clean - ends.corrupted);
+      yield { layer, position, restored };
     }
 }

@@ -1,12 +1,4 @@
 // steering.js - a direction in the residual stream: the difference of two texts' means (activation addition, Turner et al. 2023)
-import { blockPoint } from '../../state/points.js';
-
-/**
- * Where the direction is read and added.
- * @param {any} config
- * @param {number} layer
- */
-export const steeringPoint = (config, layer) => `${blockPoint(config, layer)}.hook_resid_post`;
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor  [positions, d_model] */
 

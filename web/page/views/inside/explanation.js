@@ -73,47 +73,35 @@ export function columnsOf({ how, terms }) {
  * The rows below the terms.
  * @param {Explanation} found
  * @param {number[]} rest  indices of the terms that are not shown
- * @returns {{ name: string, value: string, role?: 'sum' | 'computed' }[]}
+ * @returns {{ name: string, value: string, role: string }[]}  role: 'sum', 'computed' or ''
  */
 export function footOf(found, rest) {
   const { how, terms, divisor, computed } = found;
-  const add = (/** @type {Iterable<Term>} */ list) => Array.from(list).reduce((sum, t) => sum + t.value, 0);
-  const sum = { name: say`sum of ${int(terms.length)}`, value: number(add(terms)) };
-  /** @type {Partial<Record<Explanation['how'], { name: string, value: string, role?: 'sum' | 'computed' }[]>>} */
+  const add = (/** @type {Term[]} */ list) => list.reduce((sum, t) => sum + t.value, 0);
+  const line = (/** @type {string} */ name, /** @type {number} */ value, role = '', write = number) => ({
+    ...{ name, role },
+    value: write(value),
+  });
+  const result = (/** @type {string} */ name, write = number) => line(name, computed, 'computed', write);
+  const sum = say`sum of ${int(terms.length)}`;
+  const divided = say`divided by ${number(divisor)}`;
+  /** @type {Partial<Record<Explanation['how'], ReturnType<typeof line>[]>>} */
   const lines = {
-    sum: [
-      { ...sum, role: 'sum' },
-      ...(divisor === 1
-        ? []
-        : [
-            {
-              name: say`divided by ${number(divisor)}`,
-              value: number(computed),
-              role: /** @type {const} */ ('computed'),
-            },
-          ]),
-    ],
-    share: [
-      { ...sum, value: number(divisor) },
-      { name: say`share of the first in the sum`, value: percent(computed), role: 'computed' },
-    ],
-    root: [{ name: say`root of the sum ÷ ${number(divisor)}`, value: number(computed), role: 'computed' }],
-    product: [{ name: say`product`, value: number(computed), role: 'computed' }],
+    sum: [line(sum, add(terms), 'sum'), ...(divisor === 1 ? [] : [result(divided)])],
+    share: [line(sum, divisor), result(say`share of the first in the sum`, percent)],
+    root: [result(say`root of the sum ÷ ${number(divisor)}`)],
+    product: [result(say`product`)],
     tanh: [
-      sum,
-      ...(divisor === 1 ? [] : [{ name: say`divided by ${number(divisor)}`, value: number(add(terms) / divisor) }]),
-      {
-        name: found.cap === 1 ? SAY.tanh : SAY.capped(number(found.cap ?? 1)),
-        value: number(computed),
-        role: 'computed',
-      },
+      line(sum, add(terms)),
+      ...(divisor === 1 ? [] : [line(divided, add(terms) / divisor)]),
+      result(found.cap === 1 ? SAY.tanh : SAY.capped(number(found.cap ?? 1))),
     ],
-    activation: [{ name: say`${found.formula} of the number`, value: number(computed), role: 'computed' }],
+    activation: [result(say`${found.formula} of the number`)],
   };
   return [
-    ...(rest.length ? [{ name: say`${int(rest.length)} more`, value: number(add(rest.map((i) => terms[i]))) }] : []),
+    ...(rest.length ? [line(say`${int(rest.length)} more`, add(rest.map((i) => terms[i])))] : []),
     ...(lines[how] ?? []),
-    { name: SAY.engine, value: how === 'share' ? percent(found.value) : number(found.value) },
+    line(SAY.engine, found.value, '', how === 'share' ? percent : number),
   ];
 }
 

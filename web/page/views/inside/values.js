@@ -6,17 +6,15 @@ export const ROWS = 24; // at most on the picture
 export const HEIGHT = 15; // px of a row
 export const PAGE = 16; // numbers of a row that the table shows at once
 
+/** @type {[RegExp, string][]} */
+const HUES = [
+  [/mlp/, 'f'],
+  [/hook_(rot_)?q$/, 'q'],
+  [/hook_(rot_)?k$/, 'k'],
+  [/hook_[vz]$/, 'v'],
+];
 /** The hue of positive numbers at a point. @param {string} point */
-export const hueOf = (point) =>
-  /mlp/.test(point)
-    ? 'f'
-    : /hook_(rot_)?q$/.test(point)
-      ? 'q'
-      : /hook_(rot_)?k$/.test(point)
-        ? 'k'
-        : /hook_[vz]$/.test(point)
-          ? 'v'
-          : 'p';
+export const hueOf = (point) => HUES.find(([pattern]) => pattern.test(point))?.[1] ?? 'p';
 
 /**
  * Numbers of a row.

@@ -69,18 +69,12 @@ const norm = (/** @type {Float32Array | null} */ row) => row && Math.hypot(...ro
  * @param {ReturnType<typeof pointsOf>} points
  */
 export function valuesOf(captured, points, position) {
-  const row = (/** @type {keyof typeof points} */ name) => rowOf(captured[points[name] ?? ''], position);
+  const row = (/** @type {string} */ name) => rowOf(captured[points[name] ?? ''], position);
   const [embed, active] = [row('embed'), row('active')];
   return {
     embedding: embed && [Math.min(...embed), Math.max(...embed)],
     active: active && [active.reduce((n, x) => n + Number(x > 0), 0), active.length],
-    norms: {
-      pre: norm(row('pre')),
-      normalized: norm(row('normalized')),
-      mid: norm(row('mid')),
-      post: norm(row('post')),
-      last: norm(row('last')),
-    },
+    norms: Object.fromEntries(['pre', 'normalized', 'mid', 'post', 'last'].map((name) => [name, norm(row(name))])),
   };
 }
 

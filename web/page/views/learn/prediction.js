@@ -1,4 +1,5 @@
 // prediction.js - which words of a text can be guessed, and what a guess is worth
+import { ranked } from '../../../draw/likelihood.js';
 
 /** @typedef {{ id: number, text: string }} Piece  a token and what it adds to the text */
 
@@ -18,12 +19,9 @@ export const guessable = (pieces) =>
  * @param {Float32Array} logits  [vocab_size]
  */
 export function probabilities(logits, ids) {
-  let best = 0;
-  for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i;
-  let sum = 0;
-  for (const x of logits) sum += Math.exp(x - logits[best]);
-  const of = (id) => Math.exp(logits[id] - logits[best]) / sum;
-  return { best: { id: best, p: of(best) }, of: ids.map(of) };
+  const { order, sum } = ranked(logits);
+  const of = (id) => Math.exp(logits[id] - sum);
+  return { best: { id: order[0], p: of(order[0]) }, of: ids.map(of) };
 }
 
 /**

@@ -8,6 +8,7 @@ import { passagesFor } from './passages.js';
 /** @typedef {import('../../../state/run.js').Run} Run */
 /** @typedef {import('../../../state/state.js').State} State */
 /** @typedef {import('../../../state/switches.js').Part} Part */
+/** A part of the model in the page. @typedef {{ run: Run, page: State, part: Part }} Unit */
 /** @typedef {{ id: number, text: string }} Token */
 /** key: of a head, what it takes most from.
  * @typedef {{ value: number, before: Token[], token: Token, after: Token[], key?: Token }} Response */
@@ -22,22 +23,21 @@ const remembered = new WeakMap();
 
 /**
  * Where a part responds most strongly.
- * @param {Run} run
- * @param {State} page
- * @param {Part} part
+ * @param {Unit} unit
  * @param {AbortSignal} signal
  * @param {(share: number) => void} tell  of the passages that are read
  */
-export async function responsesIn(run, page, part, signal, tell) {
+export async function responsesIn(unit, signal, tell) {
+  const { page, part } = unit;
   const { api } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
   const known = remembered.get(api) ?? new Map();
   remembered.set(api, known);
-  if (!known.has(part.key)) known.set(part.key, await read(run, page, part, signal, tell));
+  if (!known.has(part.key)) known.set(part.key, await read(unit, signal, tell));
   return /** @type {Response[]} */ (known.get(part.key));
 }
 
 /** @type {typeof responsesIn} */
-async function read(run, page, part, signal, tell) {
+async function read({ run, page, part }, signal, tell) {
   const point = part.edit.head === undefined ? part.edit.at : patternAt(part.edit.at);
   const passages = await passagesFor(run, page, signal);
   const all = [];
@@ -97,14 +97,13 @@ function responsesOf({ edit: { head, index = 0 } }, { data, shape }) {
 /**
  * Which tokens a part makes likelier and unlikelier where its output goes straight to the head; null where the model has
  * none. A logit is half the difference between those of the output alone and of its opposite, which leaves out biases.
- * @param {Run} run
- * @param {State} page
- * @param {Part} part
+ * @param {Unit} unit
  */
-export async function effectsOf(run, page, part) {
+export async function effectsOf(unit) {
+  const { run, page, part } = unit;
   const { config } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
   if (!predicts(config) || /^encoder\./.test(part.edit.at)) return null;
-  const direction = await outputOf(run, page, part);
+  const direction = await outputOf(unit);
   if (!direction) return null;
   const at = `${blockPoint(config, config.nLayers - 1)}.hook_resid_post`;
   const logitsOf = async (/** @type {Float32Array} */ set) => {
@@ -124,12 +123,13 @@ export async function effectsOf(run, page, part) {
 
 /**
  * What a part adds to the stream: a neuron its column of the down projection, a head what it writes at the selected token.
- * @param {Run} run
- * @param {State} page
- * @param {Part} part
+ * @param {Unit} unit
  * @returns {Promise<Float32Array | null>}
  */
-async function outputOf(run, { run: { model }, text }, { edit: { at, head, index = 0 } }) {
+async function outputOf({ run, page, part }) {
+  const { model } = page.run,
+    { text } = page,
+    { at, head, index = 0 } = part.edit;
   if (head === undefined) {
     const { data, shape } = await /** @type {any} */ (model).api.matrix(at.replace('mlp.hook_post', 'ffn.down.weight'));
     return Float32Array.from({ length: shape[0] }, (_, row) => data[row * shape[1] + index]);
@@ -143,12 +143,10 @@ async function outputOf(run, { run: { model }, text }, { edit: { at, head, index
 
 /**
  * Bits per token of the text, as it is and without a part; null where the model predicts none.
- * @param {Run} run
- * @param {State} page
- * @param {Part} part
+ * @param {Unit} unit
  * @param {AbortSignal} signal
  */
-export async function lossWithout(run, page, part, signal) {
+export async function lossWithout({ run, page, part }, signal) {
   if (!predicts(page.run.model?.config ?? {}) || page.text.tokens.length < 2) return null;
   const ids = page.text.tokens.map(({ id }) => id);
   const [whole, without] = [await run.lossOf(ids, [], signal), await run.lossOf(ids, [part.edit], signal)];
