@@ -257,3 +257,26 @@ test('T5: biases of distances instead of positions, and the factor of the logits
     assert.match(await page.locator('.parameters').innerText(), /Bias of distances[^]*buckets · h/);
   });
 });
+
+test('an encoder with other heads than the decoder: its own grid, links, switches', async () => {
+  const config = { kind: 'encoder_decoder', n_encoder_layers: 2, n_encoder_heads: 8, position: 'learned' };
+  await seen(config, async (page) => {
+    await openView(page, 'inside');
+    const heads = (/** @type {number} */ n) =>
+      page.waitForFunction((/** @type {number} */ all) => document.querySelectorAll('.grid .tile').length === all, n);
+    const choose = (/** @type {string} */ stack) => page.getByRole('radio', { name: stack, exact: true }).click();
+    await heads(3 * 4);
+    await choose('encoder');
+    await heads(2 * 8);
+    await page.locator('.grid .tile').last().click();
+    await says(page, '[data-panel="attention"] h2', /layer 2, head 8/i);
+    await quiet(page);
+    await choose('decoder');
+    await says(page, '[data-panel="attention"] h2', /head 4/i);
+    await heads(3 * 4);
+    await openView(page, 'experiment');
+    const titles = await page.locator('.switches button').evaluateAll((all) => all.map(({ title }) => title));
+    assert.equal(titles.length, 2 * (8 + 1) + 3 * (4 + 1 + 4));
+    assert.ok(titles.some((title) => title.startsWith('encoder layer 2, head 8')));
+  });
+});

@@ -13,6 +13,8 @@ import { wordOf } from '../../write/candidates.js';
 
 /** The layer that is drawn: the encoder, whose heads may be shown, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
 export const layerOf = ({ attention, run }) => Math.min(attention.head.layer, (run.model?.config.nLayers ?? 1) - 1);
+/** The head that is drawn, likewise. @param {Pick<Shown, 'attention' | 'run'>} s */
+export const headOf = ({ attention, run }) => Math.min(attention.head.head, (run.model?.config.nHeads ?? 1) - 1);
 
 /** Opacity of a weight. @param {number} weight */
 const opacity = (weight) => Number((0.06 + 0.94 * (shade(weight) / 255)).toFixed(3));
@@ -44,7 +46,7 @@ export function frameOf(s, most, { letters, words }) {
   const own = s.attention.stack === 'self';
   const here = ((own ? s.attention.hover?.query : null) ?? s.text.cursor) - first;
   const seen = own ? (s.attention.hover ? s.attention.hover.key : s.attention.key) : null;
-  const row = s.attention.patterns?.row(layer, s.attention.head.head, first + here) ?? null;
+  const row = s.attention.patterns?.row(layer, headOf(s), first + here) ?? null;
   const visible = here >= 0 && here < count;
   let sum = 0; // of the weights before a lane's
   for (let k = 0; row && k < Math.min(first, row.length); k++) sum += row[k];
@@ -86,7 +88,7 @@ function patternOf(s, layer, first, count) {
   const dots = [];
   const early = [];
   for (let q = 0; q < count; q++) {
-    const row = s.attention.patterns?.row(layer, s.attention.head.head, first + q) ?? null;
+    const row = s.attention.patterns?.row(layer, headOf(s), first + q) ?? null;
     let before = 0;
     for (let k = 0; row && k < first && k < row.length; k++) before += row[k];
     early.push(first ? opacity(before) : 0);
@@ -97,13 +99,13 @@ function patternOf(s, layer, first, count) {
 
 /** The same of cross-attention; from: position of the first key.
  * @param {Shown} s @param {number} layer @param {number} first @param {number} count */
-function crossOf({ run, attention, text }, layer, first, count) {
-  if (!hasTwoStacks(run.model?.config ?? {})) return null;
-  const { length } = text.sourceTokens,
+function crossOf(s, layer, first, count) {
+  if (!hasTwoStacks(s.run.model?.config ?? {})) return null;
+  const { length } = s.text.sourceTokens,
     keys = Math.min(KEYS, length),
     from = length - keys;
   const dots = Array.from({ length: count }, (_, q) => {
-    const weights = attention.otherPatterns?.cross?.row(layer, attention.head.head, first + q);
+    const weights = s.attention.otherPatterns?.cross?.row(layer, headOf(s), first + q);
     return Array.from({ length: keys }, (__, k) => opacity(weights?.[from + k] ?? 0));
   });
   return { from, dots };

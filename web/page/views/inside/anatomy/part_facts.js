@@ -4,7 +4,7 @@ import { blockPoint } from '../../../state/points.js';
 import { following } from '../../../state/next_token.js';
 import { label, percent, quoted } from '../../../text/format.js';
 import { CARD } from '../../../text/parts_text.js';
-import { layerOf } from './frame.js';
+import { headOf, layerOf } from './frame.js';
 
 /** @typedef {import('./pointing.svelte.js').Part} Part */
 /** @typedef {import('./frame.js').Shown} Shown */
@@ -43,7 +43,7 @@ function vectorOf({ data, shape }, position, { head, heads }) {
 export function vectorFacts(at, tensor, position, s) {
   if (!tensor || position >= tensor.shape[0]) return { value: '', cell: null };
   const heads = s.run.model?.config.nHeads ?? 1;
-  const { row, head } = vectorOf(tensor, position, { head: s.attention.head.head, heads });
+  const { row, head } = vectorOf(tensor, position, { head: headOf(s), heads });
   const index = row.reduce((best, x, i) => (Math.abs(x) > Math.abs(row[best]) ? i : best), 0);
   const vector = { length: Math.hypot(...row), index, most: row[index], first: Array.from(row.subarray(0, FIRST)) };
   return {
@@ -55,7 +55,7 @@ export function vectorFacts(at, tensor, position, s) {
 /** Weights of the head that is shown. @param {Part} part @param {Shown} s @param {Frame} frame @returns {Facts} */
 function weightFacts({ name, lane, index }, s, frame) {
   const layer = layerOf(s),
-    { head } = s.attention.head,
+    head = headOf(s),
     across = name === 'source',
     query = name === 'heads' ? s.text.cursor : frame.first + lane,
     rows = across ? s.attention.otherPatterns?.cross : s.attention.patterns,
