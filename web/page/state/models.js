@@ -19,7 +19,7 @@ import { say } from './language.js';
  * @property {string} [source]      what its encoder reads
  * @property {string[]} [examples]  other texts to read
  * @property {number} [temperature]
- * @property {import('./patterns.js').Stack} [stack]  the attention shown first, and its head
+ * @property {import('./shown_attention.js').Stack} [stack]  the attention shown first, and its head
  * @property {{ layer: number, head: number }} [head]
  */
 

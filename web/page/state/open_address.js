@@ -1,5 +1,5 @@
 // open_address.js - brings the page to the state that its address asks for, once the model is loaded
-import { inView } from './patterns.js';
+import { shownAttention } from './shown_attention.js';
 import { partOf } from './switches.js';
 
 /**
@@ -36,7 +36,7 @@ export async function followAddress(asked, store, run) {
   if (state.run.model !== model) return; // another was chosen
   const { head, at, sourceAt, key, stage, zoom } = asked;
   const stack = asked.stack && model.config.kind === 'encoder_decoder' ? asked.stack : state.attention.stack;
-  const { layers, heads, keys } = inView({ ...state, attention: { ...state.attention, stack } });
+  const { layers, heads, keys } = shownAttention({ ...state, attention: { ...state.attention, stack } });
   const off = asked.off.filter((part) => partOf(model.config, part));
   /** @type {Partial<import('./state.js').State['attention']>} */
   const attention = {};

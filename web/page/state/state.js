@@ -85,7 +85,7 @@ const attention = () => ({
   otherPatterns: null,
   /** What each head does as a rule, once measured: [layer][head]. @type {import('./habits.js').Scores[][] | null} */
   habits: null,
-  stack: /** @type {import('./patterns.js').Stack} */ ('self'), // which attention the panels show
+  stack: /** @type {import('./shown_attention.js').Stack} */ ('self'), // which attention the panels show
   head: { layer: 0, head: 0 },
   key: /** @type {number | null} */ (null), // the selected column of the large head
   hover: /** @type {{ query: number, key: number } | null} */ (null),

@@ -15,7 +15,7 @@ export const isPart = (key) => KEY.test(key);
 
 /**
  * The key of a head in one of the attentions.
- * @param {import('./patterns.js').Stack} stack
+ * @param {import('./shown_attention.js').Stack} stack
  * @param {number} layer
  * @param {number} head
  */

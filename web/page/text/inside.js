@@ -7,7 +7,7 @@ import { factor } from './formulas.js';
 import { say } from '../state/language.js';
 
 /**
- * @typedef {import('../state/patterns.js').Stack} Stack
+ * @typedef {import('../state/shown_attention.js').Stack} Stack
  * @typedef {{ layer: number, head: number }} Head  from 0, as in points
  */
 

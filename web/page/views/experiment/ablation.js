@@ -24,7 +24,7 @@ export function rowsOf(config) {
   const rows = [];
   const add = (
     /** @type {string} */ label,
-    /** @type {import('../../state/patterns.js').Stack} */ stack,
+    /** @type {import('../../state/shown_attention.js').Stack} */ stack,
     /** @type {number} */ layer,
   ) => {
     const keys = Array.from({ length: headsOf(config, stack === 'encoder') }, (_, head) => headKey(stack, layer, head));

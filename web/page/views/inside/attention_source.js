@@ -3,7 +3,7 @@
 
 import { patternSource } from '../../../draw/pattern_source.js';
 import { percent, value } from '../../text/format.js';
-import { inView } from '../../state/patterns.js';
+import { shownAttention } from '../../state/shown_attention.js';
 
 /**
  * @typedef {object} Stage
@@ -23,7 +23,7 @@ import { inView } from '../../state/patterns.js';
  * @returns {AttentionSource}
  */
 export function sourceOf(page, scores) {
-  const { rows, causal, keys } = inView(page);
+  const { rows, causal, keys } = shownAttention(page);
   const { stage, stack } = page.attention;
   const known = rows?.known(page.attention.head.layer) ?? 0;
   const columns = (/** @type {number} */ n) => (stack === 'self' ? n : keys.length);

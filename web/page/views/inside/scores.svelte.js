@@ -2,7 +2,7 @@
 
 import { aboutText, answerTo } from '../../state/answers.svelte.js';
 import { scoreScale } from '../../state/architecture.js';
-import { inView } from '../../state/patterns.js';
+import { shownAttention } from '../../state/shown_attention.js';
 import { headScores } from './scores.js';
 import { messageOf } from '../../state/error_message.js';
 
@@ -53,7 +53,7 @@ const holds = (key, now, causal) => now === key || (causal && now.startsWith(`${
  */
 export function scoresOfHead(context) {
   const { page, set, run } = context;
-  const keyNow = () => `${inView(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
+  const keyNow = () => `${shownAttention(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
   const layer = answerTo(
     () => (page.attention.stage === 'pattern' ? '' : aboutText(context) && keyNow()),
     async () => {
@@ -63,7 +63,7 @@ export function scoresOfHead(context) {
         return {
           key,
           scale: stage === 'raw' ? 1 : scoreScale(page.run.model?.config ?? {}),
-          ...(await layerScores(inView(page).point, stage, run.values, page.run.model?.config)),
+          ...(await layerScores(shownAttention(page).point, stage, run.values, page.run.model?.config)),
         };
       } catch (error) {
         if (keyNow() === key) set({ attention: { stage: 'pattern' }, view: { error: messageOf(error) } });

@@ -3,7 +3,7 @@
 import { version } from '../../../../package.json';
 import { hasFfn, isGated } from '../../state/architecture.js';
 import { isSpecial } from '../../state/marks.js';
-import { inView } from '../../state/patterns.js';
+import { shownAttention } from '../../state/shown_attention.js';
 import { editsOf } from '../../state/switches.js';
 import { activationOf } from '../../text/ffn.js';
 
@@ -24,7 +24,7 @@ export function asJavaScript(s) {
   const n = s.text.tokens.length - given.length || s.run.maxTokens;
   // the encoder runs once, no step brings its rows
   const stack = s.attention.stack === 'encoder' ? 'self' : s.attention.stack;
-  const point = json(`${inView({ ...s, attention: { ...s.attention, stack } }).point}.hook_pattern`);
+  const point = json(`${shownAttention({ ...s, attention: { ...s.attention, stack } }).point}.hook_pattern`);
   const wordless = !given.some((t) => t.text);
   const prompt = json(s.text.prompt && !wordless ? s.text.prompt : idsOf(given)); // without words it begins with a token of its own
   const read = wordless && made ? idsOf(s.text.sourceTokens) : s.text.source;
@@ -100,7 +100,7 @@ export function asPython(s) {
   const [lens, load] = LENS[/** @type {'decoder'} */ (config.kind)];
   const hub = /^hf:(?:openai-community\/(?=gpt2))?([\w.-]+(?:\/[\w.-]+)?)/.exec(model.address)?.[1];
   const two = config.kind === 'encoder_decoder';
-  const { point, queries } = inView(s);
+  const { point, queries } = shownAttention(s);
   const listed = (/** @type {State['text']['tokens']} */ tokens) =>
     `torch.tensor([${json(idsOf(tokens))}])  # ${json(textOf(tokens))}`;
   const fields = Object.entries(lensFields(config)).map(([key, value]) => `${key}=${json(value) ?? 'None'}`);
@@ -146,7 +146,7 @@ export function asHtml(s) {
     figure.setAttribute('src', /** @type {string} */ (sourceOf(model)));
     figure.setAttribute('text', s.run.model?.wordless ? idsOf(s.text.tokens).join(' ') : textOf(s.text.tokens));
   } else {
-    const { rows, queries, keys } = inView(s);
+    const { rows, queries, keys } = shownAttention(s);
     const { layer, head } = s.attention.head;
     const short = (/** @type {{ id: number, text: string }[]} */ list) => list.map(({ id, text }) => ({ id, text }));
     const tokens = short(queries.slice(0, rows?.known(layer)));

@@ -1,4 +1,4 @@
-// patterns.js - which attention rows the panels show
+// shown_attention.js - which attention rows the panels show
 import { headsOf } from './architecture.js';
 import { blockPoint } from './points.js';
 
@@ -6,7 +6,7 @@ import { blockPoint } from './points.js';
 
 /** What the panels of attention show: the rows of the chosen stack, whose queries and keys they are, and which query is
  * selected. @param {import('./state.js').State} s */
-export function inView(s) {
+export function shownAttention(s) {
   const { config } = s.run.model ?? {};
   const encoder = s.attention.stack === 'encoder';
   const { layer } = s.attention.head;
