@@ -35,6 +35,22 @@ export const SENTENCES = Object.fromEntries(
     .map((file) => [file, sentencesOf(file)]),
 );
 
+/** Attributes that a visitor reads or hears, of elements and of our components. */
+const READ = /^(?:aria-label|title|placeholder|alt|label|caption|scrolls|about|[xy]Name)$/;
+
+/** Words in templates that stand as they are, as `FILE: "WORDS"`. */
+export const UNTAGGED = files(/\.svelte$/).flatMap((file) => {
+  /** @type {string[]} */
+  const found = [];
+  const walk = (/** @type {any} */ node) => {
+    if (!node || typeof node !== 'object' || (node.type === 'Attribute' && !READ.test(node.name))) return;
+    if (node.type === 'Text' && /[a-z]{2}/i.test(node.data)) found.push(`${file}: ${JSON.stringify(node.data.trim())}`);
+    Object.values(node).forEach(walk);
+  };
+  walk(parse(readFileSync(page + file, 'utf8'), { modern: true }).fragment);
+  return found;
+});
+
 /** The catalogues by language, without what they say of themselves. @type {Record<string, Record<string, string>>} */
 export const CATALOGUES = Object.fromEntries(
   files(/^languages\//).map((file) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LANGUAGES, say } from '../../web/page/state/language.js';
-import { CATALOGUES, SENTENCES } from '../sentences.js';
+import { CATALOGUES, SENTENCES, UNTAGGED } from '../sentences.js';
 
 const all = new Set(Object.values(SENTENCES).flat());
 const values = (/** @type {string} */ text) => (text.match(/\{\d\}/g) ?? []).sort();
@@ -40,4 +40,9 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
 test('a sentence has at most ten values, and English is as it stands', () => {
   for (const sentence of all) assert.doesNotMatch(sentence, /\{\d\d\}/);
   assert.equal(say`${1} of ${'{0}'}\n`, '1 of {0}\n');
+});
+
+test('no words stand in a template without the tag, but for units', () => {
+  const bare = UNTAGGED.filter((line) => !/: "(?:px|start)"$/.test(line));
+  assert.deepEqual(bare, []);
 });
