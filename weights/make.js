@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toHalf } from '../web/lib/convert/encode_half.js';
 import { train } from '../web/lib/index.js';
-import { CONFIG, OPTIONS, additionOf } from '../web/lib/labs/addition.js';
+import { CONFIG, OPTIONS, additionOf } from '../web/lib/labs/grokking_task.js';
 import { runLab } from '../web/lib/labs/labs.js';
-import { LENGTH, trainSorting } from '../web/lib/labs/sorting.js';
+import { LENGTH, trainSorting } from '../web/lib/labs/sorting_task.js';
 
 const SEPARATOR = '<|endoftext|>';
 const HELD_OUT = 200; // stories that `fill` is validated with

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { distribution, addEdit, tensorRow } from '../../web/lib/engine/probe.js';
+import { distribution, addEdit, tensorRow } from '../../web/lib/engine/observe.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { encode } from '../../web/lib/convert/write_gguf.js';

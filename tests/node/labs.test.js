@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { countParameters, create, load } from '../../web/lib/index.js';
-import { additionOf } from '../../web/lib/labs/addition.js';
+import { additionOf } from '../../web/lib/labs/grokking_task.js';
 import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
 import { run as commandLine } from './command_line.js';
 import { top, untilEnd } from './helpers.js';

@@ -2,7 +2,7 @@
 // switching copies bytes
 import { fail, show } from '../base/errors.js';
 import { bytesOfRegion, putBytes, putRow, regionsOf } from '../engine/weights_memory.js';
-import { tensorRow } from '../engine/probe.js';
+import { tensorRow } from '../engine/observe.js';
 import { outputLine, productsByWeight, valuesOf } from './merge_adapters.js';
 import { baseOf } from './model_modules.js';
 

@@ -1,5 +1,5 @@
 // minus_one.js - adds the 1 to weights that a file stores minus 1: Gemma's norms
-import { tensorRow } from './probe.js';
+import { tensorRow } from './observe.js';
 import { putRow } from './weights_memory.js';
 
 /**

@@ -2,7 +2,7 @@
 //
 // Names are those of TransformerLens: hook_embed, blocks.0.attn.hook_pattern. Tensors have no batch axis. In an
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
-import { setCapture, readCapture } from '../engine/probe.js';
+import { setCapture, readCapture } from '../engine/observe.js';
 import { fail, show } from '../base/errors.js';
 import { stackConfig } from '../config/config.js';
 

@@ -1,6 +1,6 @@
 // inspect.js - the functions of this folder that the public Model calls; loaded together at the first such call
 import { lacking } from '../base/extras.js';
-import { distribution as probabilities } from '../engine/probe.js';
+import { distribution as probabilities } from '../engine/observe.js';
 import { biasOf } from '../engine/bias.js';
 
 export { forward } from './forward.js';

@@ -1,5 +1,5 @@
 // trace.js - lists the operations of a pass: shapes, parameters, computed cost, measured time
-import { startTrace, readTrace } from '../engine/probe.js';
+import { startTrace, readTrace } from '../engine/observe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
 import { embedWidth, isGated, isRotated, rotaryDim, rotaryKvHeads, stackConfig, windowOf } from '../config/config.js';

@@ -1,6 +1,6 @@
 // grokking_lab.js - a model learns pairs of a sum by heart, and much later the sum: how it adds by rotations
 import { train } from '../index.js';
-import { CONFIG, OPTIONS, additionOf } from './addition.js';
+import { CONFIG, OPTIONS, additionOf } from './grokking_task.js';
 import { curvesByStep, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
 import { claimRows, curvesOf, mean, percent } from './measures.js';
 import { paper } from './papers.js';

@@ -2,7 +2,7 @@
 import { trainEach } from './lab_training.js';
 import { claimRows, curvesOf, mean, percent, randomIntegers, rightOf } from './measures.js';
 import { paper } from './papers.js';
-import { sortingOf, trainSorting } from './sorting.js';
+import { sortingOf, trainSorting } from './sorting_task.js';
 
 /** @import { Model, Training } from '../index.js' */
 /** @import { Curves, Lab } from './labs.js' */

@@ -2,7 +2,7 @@
 import { trainEach } from './lab_training.js';
 import { claimRows, curvesOf, randomIntegers } from './measures.js';
 import { paper } from './papers.js';
-import { LENGTH, sortingOf, trainSorting } from './sorting.js';
+import { LENGTH, sortingOf, trainSorting } from './sorting_task.js';
 
 /** @import { TrainOptions } from '../index.js' */
 /** @import { Lab } from './labs.js' */

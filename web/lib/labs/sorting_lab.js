@@ -11,7 +11,7 @@ import {
   rightOf,
 } from './measures.js';
 import { paper } from './papers.js';
-import { LENGTH, sortingOf, trainSorting } from './sorting.js';
+import { LENGTH, sortingOf, trainSorting } from './sorting_task.js';
 
 /** @import { Model, Tensor, TrainStep } from '../index.js' */
 /** @import { Lab } from './labs.js' */

@@ -2,10 +2,10 @@
 //
 // Same rules as engine/instance.js: a view is created, used and dropped within one function, and results are copies.
 import { Trainer } from './trainer.js';
-import { tensorRow } from '../engine/probe.js';
+import { tensorRow } from '../engine/observe.js';
 
 /** @import { Engine } from '../engine/engine.js' */
-/** @import { Place } from '../engine/probe.js' */
+/** @import { Place } from '../engine/observe.js' */
 
 export class Differentiator extends Trainer {
   /** Address of the struct gf_gradients. */

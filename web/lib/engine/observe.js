@@ -1,4 +1,4 @@
-// probe.js - reads and edits the inside of the engine: captures, edits, timings, hidden states and weights
+// observe.js - reads and edits the inside of the engine: captures, edits, timings, hidden states and weights
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';

@@ -1,4 +1,4 @@
-// sorting.js - the task of the lab "sorting": a list of numbers, "=", and the numbers in order
+// sorting_task.js - the task of the lab "sorting": a list of numbers, "=", and the numbers in order
 import { train } from '../index.js';
 import { examplesOf } from './lab_training.js';
 import { randomIntegers } from './measures.js';
