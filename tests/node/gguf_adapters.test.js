@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { dequantize } from '../../web/lib/engine/dequantize.js';
+import { dequantize } from '../../web/lib/engine/weights_memory.js';
 import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';

@@ -4,7 +4,7 @@
 // line by line of the stored tensor, and rounded to f32 once, before the engine stores the weight in its own type.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { dequantize } from '../engine/dequantize.js';
+import { dequantize } from '../engine/weights_memory.js';
 import { modulesOf, tensorsOf } from './module_places.js';
 import { shapeText } from '../config/plan.js';
 import { rowsForOtherPairs } from '../config/rope_rows.js';

@@ -1,7 +1,7 @@
 // families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
-import { BIASED, activation, gated } from './families_common.js';
+import { BIASED, activation, family, gated, like } from './families_common.js';
 
-/** @import { Family, Json, Unsupported } from './families_common.js' */
+/** @import { Json, Unsupported } from './families_common.js' */
 
 /** Keys of how text is generated, which config.json of these families used to hold. They have no effect here. */
 const GENERATION =
@@ -43,9 +43,8 @@ function fairseqFields(json, unsupported, tensors) {
 /**
  * Marian: the transformer of 2017 with sines and cosines in halves, an activation of its choice and a bias of the
  * logits.
- * @type {Family}
  */
-const marian = {
+const marian = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'd_model',
@@ -102,35 +101,24 @@ const marian = {
   },
   conventions: { biasRow: true },
   skips: /(^|\.)(encoder|decoder)\.embed_(tokens|positions)\.weight$/,
-};
+});
 
-/**
- * BART: Marian with learned positions, whose tables have two more rows, and a norm after each embedding.
- * @type {Family}
- */
-const bart = {
-  ...marian,
-  base: {
-    ...marian.base,
-    position: 'learned',
-    sinusoid_pairs: 'adjacent',
-    position_offset: 2,
-    embed_norm: true,
-  },
+/** BART: Marian with learned positions, whose tables have two more rows, and a norm after each embedding. */
+const bart = like(marian, {
+  base: { position: 'learned', sinusoid_pairs: 'adjacent', position_offset: 2, embed_norm: true },
   derive(json, unsupported, tensors) {
     if (json.static_position_embeddings) unsupported('static_position_embeddings', true);
     return fairseqFields(json, unsupported, tensors);
   },
   skips: /(^|\.)(encoder|decoder)\.embed_tokens\.weight$/,
-};
+});
 
 /**
  * T5: RMSNorm before the sublayers, no biases, scores without a scale, and a bias of the scores by distance in place of
  * positions. The first version multiplies the decoder's output by d_model^-0.5 before the tied head; version 1.1 has a
  * gate with GELU and a head of its own.
- * @type {Family}
  */
-const t5 = {
+const t5 = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'd_model',
@@ -175,8 +163,7 @@ const t5 = {
     };
   },
   names(config, json, files) {
-    const dense = (/** @type {string} */ layer) => `${layer}.DenseReluDense`;
-    const gate = config.ffn.includes('glu');
+    const up = config.ffn.includes('glu') ? 'wi_1' : 'wi';
     return {
       embed: sharedTable(files, ''),
       'encoder.relative_bias': 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias',
@@ -188,23 +175,19 @@ const t5 = {
       norm1: 'layer.0.layer_norm',
       norm2: 'layer.1.layer_norm',
       norm3: 'layer.2.layer_norm',
-      ...Object.fromEntries(
-        [
-          ['encoder', 'layer.1'],
-          ['decoder', 'layer.2'],
-        ].flatMap(([stack, layer]) => [
-          [`${stack}.ffn.gate`, `${dense(layer)}.wi_0`],
-          [`${stack}.ffn.up`, `${dense(layer)}.${gate ? 'wi_1' : 'wi'}`],
-          [`${stack}.ffn.down`, `${dense(layer)}.wo`],
-        ]),
-      ),
+      'encoder.ffn.gate': 'layer.1.DenseReluDense.wi_0',
+      'encoder.ffn.up': `layer.1.DenseReluDense.${up}`,
+      'encoder.ffn.down': 'layer.1.DenseReluDense.wo',
+      'decoder.ffn.gate': 'layer.2.DenseReluDense.wi_0',
+      'decoder.ffn.up': `layer.2.DenseReluDense.${up}`,
+      'decoder.ffn.down': 'layer.2.DenseReluDense.wo',
       'encoder.final_norm': 'encoder.final_layer_norm',
       final_norm: 'decoder.final_layer_norm',
       head: 'lm_head',
     };
   },
   skips: /^(encoder|decoder)\.embed_tokens\.weight$|\.EncDecAttention\.relative_attention_bias\.weight$/,
-};
+});
 
-/** The families of this file by model_type. @type {Record<string, Family>} */
+/** The families of this file by model_type. */
 export const SEQ2SEQ = { marian, bart, t5, mt5: t5 };

@@ -34,22 +34,11 @@ export class Global {
 /** What MARK puts on the stack. */
 const MARK = Symbol('mark');
 
-/**
- * Reads a pickle.
- * @param {Uint8Array} bytes  exactly one pickle, as pickleLength found it
- * @param {string} where  file name, for messages
- * @param {Meanings} meanings
- * @returns {unknown}
- */
-export function readPickle(bytes, where, meanings) {
-  return new Unpickler(bytes, where, meanings).run();
-}
-
-/** The machine on which opcodes run. */
+/** Reads a pickle: the machine on which its opcodes run. */
 export class Unpickler {
   /**
-   * @param {Uint8Array} bytes
-   * @param {string} where
+   * @param {Uint8Array} bytes  exactly one pickle, as pickleLength found it
+   * @param {string} where  file name, for messages
    * @param {Meanings} meanings
    */
   constructor(bytes, where, meanings) {
@@ -72,6 +61,7 @@ export class Unpickler {
     return fail('bad-header', `${this.where}: the pickle is not valid: ${why}`);
   }
 
+  /** The value that the pickle describes. */
   run() {
     for (let at = 0; at < this.bytes.length;) {
       const end = endOfOpcode(this.bytes, at, this.where) || this.refuse('it ends inside an opcode');

@@ -7,7 +7,7 @@
 // formats here: a storage is delivered when it arrives, tensor by tensor.
 import { fail, show } from '../base/errors.js';
 import { ByteReader } from '../bytes/bytes.js';
-import { readPickle } from './pickle.js';
+import { Unpickler } from './pickle.js';
 import { pickleLength } from './pickle_opcodes.js';
 import { savedConfig, stateDictOf } from './torch_saved.js';
 import { Tensor, torchMeanings } from './torch_values.js';
@@ -61,7 +61,7 @@ export async function readTorch(r) {
   const bytes = await r.take(length, 'the pickle');
   /** @type {Map<string, Storage>} */
   const storages = new Map();
-  const root = readPickle(bytes, r.name, torchMeanings(r.name, storages));
+  const root = new Unpickler(bytes, r.name, torchMeanings(r.name, storages)).run();
   await archive.end(local, length);
   const { dict, saved } = stateDictOf(root, r.name);
   return { dict, config: savedConfig(saved), storages, archive, folder };
@@ -112,8 +112,6 @@ export async function deliverTorch({ archive, folder, storages }, tensors, give)
     byKey.get(key)?.push(t);
   }
   const waiting = new Set(storages.keys());
-  /** The memory in which one tensor after the other is collected. @type {Scratch} */
-  const scratch = { bytes: new Uint8Array(0) };
   for (let local = await archive.next(); local; local = await archive.next()) {
     if (!local.name.startsWith(folder))
       archive.refuse(`the archive has ${show(local.name)}, expected a name in ${show(folder)}`);
@@ -129,7 +127,7 @@ export async function deliverTorch({ archive, folder, storages }, tensors, give)
     if (!storage) return archive.refuse(`no tensor has the storage ${show(name)}`);
     if (local.size !== null && local.size !== storage.bytes)
       archive.refuse(`${name} has ${local.size} bytes, the pickle gives it ${storage.bytes}`);
-    await deliverStorage(r, storage, byKey.get(key) ?? [], scratch, give);
+    await deliverStorage(r, storage, byKey.get(key) ?? [], give);
     await archive.end(local, storage.bytes);
   }
   const [missing] = waiting;
@@ -137,18 +135,15 @@ export async function deliverTorch({ archive, folder, storages }, tensors, give)
   await archive.directory();
 }
 
-/** @typedef {{bytes: Uint8Array}} Scratch */
-
 /**
  * Delivers the tensors of one storage. A tensor whose elements follow each other is passed on while it arrives; one of
  * another order, or that shares elements with another one, is first collected in memory.
  * @param {ByteReader} r  at the storage; afterwards behind it
  * @param {Storage} storage
  * @param {TensorSource[]} tensors
- * @param {Scratch} scratch
  * @param {(t: TensorSource, r: ByteReader) => Promise<void>} give
  */
-async function deliverStorage(r, { bytes }, tensors, scratch, give) {
+async function deliverStorage(r, { bytes }, tensors, give) {
   const start = r.pos;
   const views = tensors
     .map((t) => {
@@ -166,7 +161,7 @@ async function deliverStorage(r, { bytes }, tensors, scratch, give) {
     const tensor = /** @type {Tensor} */ (t.tensor);
     if (end === i + 1 && tensor.isContiguous) await give(t, tensor.storage.dtype === 'f64' ? singles(r, t) : r);
     else {
-      const held = await collect(r, to - from, t.name, scratch);
+      const held = await collect(r, to - from, t.name);
       for (const view of views.slice(i, end)) {
         const { storage } = /** @type {Tensor} */ (view.t.tensor);
         const part = gathered(held.subarray(view.from - from), view.t, r.name);
@@ -179,24 +174,15 @@ async function deliverStorage(r, { bytes }, tensors, scratch, give) {
 }
 
 /**
- * The next bytes of a file, collected in memory; valid until the next call.
+ * The next bytes of a file, collected in memory.
  * @param {ByteReader} r
  * @param {number} n
  * @param {string} what
- * @param {Scratch} scratch
  */
-async function collect(r, n, what, scratch) {
+async function collect(r, n, what) {
   if (r.total === null) return (await r.take(n, what)).slice(); // the array grows with what arrives
   if (r.pos + n > r.total) r.failTruncated(n, r.total - r.pos, what);
-  if (scratch.bytes.length < n) {
-    try {
-      scratch.bytes = new Uint8Array(0);
-      scratch.bytes = new Uint8Array(n);
-    } catch (error) {
-      return fail('out-of-memory', `${r.name}: there is no room for the ${n} bytes of ${what}`, error);
-    }
-  }
-  const held = scratch.bytes.subarray(0, n);
+  const held = new Uint8Array(n);
   let at = 0;
   await r.pipe(
     n,
