@@ -15,6 +15,8 @@ import { Scanner } from './scanner.js';
 
 const SPACE = /(?:\s|#[^\n]*)*/y;
 const NAME = /[\w-]+/y;
+/** The beginning of a rule. A comment is matched in one way only: no text takes long. */
+const RULE = /([\w-]+)(?:\s|#[^\n]*(?:\n|$))*::=/y;
 const COUNTS = /\{\s*(\d+)\s*(?:(,)\s*(\d+)?\s*)?\}/y;
 /** A token by its text or number, or any other one. */
 const TOKEN = /!?<[^>\n]*>/y;
@@ -39,10 +41,8 @@ class Reader extends Scanner {
 
   /** Whether a rule begins here: its name and `::=`. */
   get beginsRule() {
-    const from = this.at;
-    const found = this.match(NAME) && this.match(SPACE) && this.skip('::=');
-    this.back(from);
-    return !!found;
+    RULE.lastIndex = this.at;
+    return RULE.test(this.source);
   }
 
   /** @returns {Map<string, Expression>} */
@@ -50,10 +50,7 @@ class Reader extends Scanner {
     /** @type {Map<string, Expression>} */
     const rules = new Map();
     for (this.match(SPACE); this.at < this.source.length;) {
-      if (!this.beginsRule) this.refuse('a rule, which is a name followed by ::=');
-      const [name] = /** @type {RegExpExecArray} */ (this.match(NAME));
-      this.match(SPACE);
-      this.skip('::=');
+      const [, name] = this.match(RULE) ?? this.refuse('a rule, which is a name followed by ::=');
       if (rules.has(name)) fail('bad-option', `grammar: there are two rules ${name}`);
       rules.set(name, this.alternatives());
     }

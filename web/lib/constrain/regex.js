@@ -79,11 +79,17 @@ const REFUSED = [
 class Reader extends Scanner {
   /**
    * @param {string} problem
+   * @param {number} [at]  default: here
    * @param {'bad-option' | 'unsupported'} [code]
    * @returns {never}
    */
-  refuse(problem, code = 'bad-option') {
-    return fail(code, `the pattern ${show(this.source)} ${problem} at character ${this.at + 1}`);
+  refuse(problem, at = this.at, code = 'bad-option') {
+    return fail(code, `the pattern ${show(this.source)} ${problem} at character ${at + 1}`);
+  }
+
+  /** Refuse what is not supported. @param {string} problem @param {number} [at] */
+  lacks(problem, at) {
+    return this.refuse(problem, at, 'unsupported');
   }
 
   /** The character here; empty at the end. */
@@ -103,7 +109,7 @@ class Reader extends Scanner {
       this.skip('^');
       for (let one; (one = this.ahead());) conditions.push(one);
       pattern = { all: [{ anchor: 'begin' }, this.sequence()] };
-      if (this.next === '|') this.refuse('has a lookahead in one of several alternatives, which ends', 'unsupported');
+      if (this.next === '|') this.lacks('has a lookahead in one of several alternatives, which ends');
     } else pattern = this.alternatives();
     if (this.next) this.refuse('closes a group that was not opened');
     return [...conditions, { pattern, isNegative: false }];
@@ -118,10 +124,7 @@ class Reader extends Scanner {
     const isNegative = this.skip('(?!');
     if (!isNegative && !this.skip('(?=')) return null;
     const inner = this.alternatives();
-    if (!this.skip(')')) {
-      this.back(from);
-      this.refuse('opens a group that is not closed');
-    }
+    if (!this.skip(')')) this.refuse('opens a group that is not closed', from);
     return { pattern: { all: [{ anchor: 'begin' }, inner] }, isNegative };
   }
 
@@ -148,7 +151,7 @@ class Reader extends Scanner {
     if (this.skip('^')) return { anchor: 'begin' };
     if (this.skip('$')) return { anchor: 'end' };
     for (const [form, name, how = 'not supported'] of REFUSED)
-      if (this.source.startsWith(form, this.at)) this.refuse(`has ${name} ${form}, which is ${how},`, 'unsupported');
+      if (this.source.startsWith(form, this.at)) this.lacks(`has ${name} ${form}, which is ${how},`);
     return this.repeated(this.atom());
   }
 
@@ -156,21 +159,15 @@ class Reader extends Scanner {
   atom() {
     const from = this.at;
     if (this.skip('(')) {
-      if (this.next === '?' && !this.skip('?:') && !this.match(GROUP_NAME)) {
-        this.back(from);
-        this.refuse('has a group that is neither (...), (?:...) nor (?<name>...),', 'unsupported');
-      }
+      if (this.next === '?' && !this.skip('?:') && !this.match(GROUP_NAME))
+        this.lacks('has a group that is neither (...), (?:...) nor (?<name>...),', from);
       const inner = this.alternatives();
-      if (this.skip(')')) return inner;
-      this.back(from);
-      this.refuse('opens a group that is not closed');
+      return this.skip(')') ? inner : this.refuse('opens a group that is not closed', from);
     }
     if (this.skip('[')) return { chars: this.class(from) };
     if (this.skip('.')) return { chars: complement(LINE_BREAKS) };
-    if (this.match(COUNTS) || '*+?'.includes(this.next)) {
-      this.back(from);
-      this.refuse('has a quantifier that follows nothing repeatable');
-    }
+    if ('*+?'.includes(this.next) || this.match(COUNTS))
+      this.refuse('has a quantifier that follows nothing repeatable', from);
     const found = this.character(false);
     return { chars: typeof found === 'number' ? [[found, found]] : found };
   }
@@ -192,10 +189,7 @@ class Reader extends Scanner {
       if (found) counts = [Number(found[1]), found[2] ? Number(found[3] || Infinity) : Number(found[1])];
     }
     if (!counts) return each;
-    if (counts[1] < counts[0]) {
-      this.back(from);
-      this.refuse('has a quantifier whose numbers are out of order');
-    }
+    if (counts[1] < counts[0]) this.refuse('has a quantifier whose numbers are out of order', from);
     this.skip('?');
     return { each, least: counts[0], most: counts[1] };
   }
@@ -213,14 +207,8 @@ class Reader extends Scanner {
       ranges.push(...(typeof one === 'number' ? /** @type {Ranges} */ ([[one, one]]) : one));
     while (!this.skip(']')) {
       const begin = this.at;
-      if (!this.next) {
-        this.back(from);
-        this.refuse('opens a class that is not closed');
-      }
-      if (this.match(POSIX)) {
-        this.back(begin);
-        this.refuse('has a class of POSIX, which is not supported,', 'unsupported');
-      }
+      if (!this.next) this.refuse('opens a class that is not closed', from);
+      if (this.match(POSIX)) this.lacks('has a class of POSIX, which is not supported,', begin);
       const low = this.character(true);
       if (this.next !== '-' || ['', ']'].includes(this.source.charAt(this.at + 1))) {
         put(low);
@@ -229,10 +217,7 @@ class Reader extends Scanner {
       this.at++;
       const high = this.character(true);
       if (typeof low === 'number' && typeof high === 'number') {
-        if (low > high) {
-          this.back(begin);
-          this.refuse('has a range whose end is before its beginning');
-        }
+        if (low > high) this.refuse('has a range whose end is before its beginning', begin);
         ranges.push([low, high]);
       } else for (const one of [low, 0x2d, high]) put(one);
     }
@@ -254,11 +239,10 @@ class Reader extends Scanner {
     const from = this.at++;
     const found = this.escape(inClass);
     if (found !== null) return found;
-    this.back(from);
     const escape = this.source.slice(from, from + 2);
     return escape === '\\'
-      ? this.refuse('ends with a backslash')
-      : this.refuse(`has ${escape}, which is no escape of ECMAScript that is supported,`, 'unsupported');
+      ? this.refuse('ends with a backslash', from)
+      : this.lacks(`has ${escape}, which is no escape of ECMAScript that is supported,`, from);
   }
 
   /**

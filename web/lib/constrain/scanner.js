@@ -31,12 +31,4 @@ export class Scanner {
     this.at += characters.length;
     return true;
   }
-
-  /**
-   * Go back to a place.
-   * @param {number} at
-   */
-  back(at) {
-    this.at = at;
-  }
 }
