@@ -151,6 +151,11 @@ test('narrower screens have the same cards in two columns, a phone in one, in th
     assert.deepEqual(order, boxes, `${width} px: ${order.map(({ name }) => name).join(' ')}`);
     const sides = await page.locator('.tile').evaluateAll((list) => list.map((tile) => tile.clientWidth));
     assert.ok(Math.max(...sides) <= 90, `${width} px: a head of ${Math.max(...sides)} px`);
+    const [card] = boxes.filter(({ name }) => name === '.stream');
+    const links = await page
+      .locator('.stream .under :is(button, label)')
+      .evaluateAll((list) => list.map((link) => link.getBoundingClientRect().right));
+    assert.ok(Math.max(...links) <= card.right, `${width} px: links lie beside the card`);
     const low = (list) =>
       list.map((e) => `${e.textContent} ${e.clientHeight}`).filter((s) => parseInt(/\d+$/.exec(s)[0]) < 42);
     if (width === 390)
