@@ -2,7 +2,7 @@
 import { fail, show } from '../base/errors.js';
 import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../tokenizers/tokenizer_json.js';
 import { NOT_EMPTY, UNUSED_MARK } from '../tokenizers/pieces.js';
-import { PATTERN_ONLY, SPLITS } from '../tokenizers/vocab.js';
+import { PATTERN_ONLY, SPLITS, WHOLE_WORDS } from '../tokenizers/vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
@@ -103,14 +103,15 @@ function pieces(model, json) {
 }
 
 /**
- * The tokens of a BPE by id.
+ * The tokens of a BPE or a Unigram by id.
  * @param {Json} json
  * @returns {Tokens}
  */
-function tokensOf({ model, added_tokens: added = [] }) {
+function tokensOf({ model: { vocab }, added_tokens: added = [] }) {
   /** @type {Tokens} */
   const out = { tokens: [], types: [] };
-  for (const [token, id] of Object.entries(model.vocab)) {
+  const entries = Array.isArray(vocab) ? vocab.map(([token], id) => [token, id]) : Object.entries(vocab);
+  for (const [token, id] of entries) {
     out.tokens[id] = token;
     out.types[id] = NORMAL;
   }
@@ -155,23 +156,15 @@ function byteFallback(json) {
  * @param {Json} json
  */
 function unigram(json) {
-  const { model, normalizer, pre_tokenizer: pre, added_tokens: added = [] } = json;
+  const { model, normalizer, pre_tokenizer: pre } = json;
   if (!Number.isInteger(model.unk_id))
     unsupported(`its unk_id is ${show(model.unk_id)}, expected the token for unknown characters`);
-  /** @type {string[]} */
-  const tokens = model.vocab.map((/** @type {[string, number]} */ [token]) => token);
+  const { tokens, types } = tokensOf(json);
   const scores = model.vocab.map((/** @type {[string, number]} */ [, score]) => score);
-  /** @type {number[]} */
-  const types = tokens.map((token) => (token.startsWith(UNUSED_MARK) ? UNUSED : NORMAL));
-  for (const { id, content, special } of added) {
-    tokens[id] = content;
-    types[id] = special ? CONTROL : USER_DEFINED;
-    scores[id] ??= 0;
-  }
-  for (let id = 0; id < tokens.length; id++) {
-    tokens[id] = tokens[id]?.replace(UNUSED_MARK, '') ?? `[PAD${id}]`;
-    types[id] ??= UNUSED;
-    if (types[id] === UNUSED) scores[id] = UNUSED_SCORE;
+  for (const [id, token] of tokens.entries()) {
+    if (types[id] === NORMAL && token.startsWith(UNUSED_MARK)) types[id] = UNUSED;
+    tokens[id] = token.replace(UNUSED_MARK, '');
+    scores[id] = types[id] === UNUSED ? UNUSED_SCORE : (scores[id] ?? 0);
   }
   types[model.unk_id] = UNKNOWN;
   const { charsmap, single } = normalizing([normalizer?.normalizers ?? normalizer ?? []].flat());
@@ -236,9 +229,9 @@ function byteLevel(json) {
   const patterns = (pre?.type === 'Sequence' ? pre.pretokenizers : [pre]).flatMap(patternsOf);
   const key = (/** @type {string[]} */ list) => list.map((p) => p.replace(/\|\\s\+$/, '')).join('\n');
   const known = Object.keys(SPLITS).find((name) => key(SPLITS[name]) === key(patterns));
-  if (!known) unsupported(`its split patterns ${show(patterns)} have no name in llama.cpp`);
+  if (!known) return unsupported(`its split patterns ${show(patterns)} have no name in llama.cpp`);
   // A word that is a token stays whole only with some of the names; dbrx is Llama 3's pattern without this.
-  const whole = known === 'llama-bpe' || known === 'tekken';
+  const whole = WHOLE_WORDS.includes(known);
   if (Boolean(model.ignore_merges) !== whole && known !== 'llama-bpe')
     unsupported(`ignore_merges is ${show(model.ignore_merges ?? false)}, which llama.cpp's ${known} has not`);
   const name = known === 'llama-bpe' && !model.ignore_merges ? PATTERN_ONLY[0] : known;

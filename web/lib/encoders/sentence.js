@@ -15,13 +15,10 @@ import { show } from '../base/errors.js';
  * @property {string | null} lacks      what the files prescribe and embed lacks
  */
 
-/** Kinds of pooling by their flag in 1_Pooling/config.json. @type {Record<string, Pooling['pooling']>} */
-const FLAGS = {
-  pooling_mode_cls_token: 'cls',
-  pooling_mode_mean_tokens: 'mean',
-  pooling_mode_lasttoken: 'last',
-};
-/** The same by the newer key pooling_mode. @type {Record<string, Pooling['pooling']>} */
+/**
+ * Kinds of pooling by pooling_mode in 1_Pooling/config.json; older files have a flag for each, pooling_mode_cls_token.
+ * @type {Record<string, Pooling['pooling']>}
+ */
 const MODES = { cls: 'cls', mean: 'mean', lasttoken: 'last' };
 
 /**
@@ -32,12 +29,9 @@ const MODES = { cls: 'cls', mean: 'mean', lasttoken: 'last' };
 function poolingOf(json) {
   const flags = Object.keys(json ?? {}).filter((key) => /^pooling_mode_/.test(key) && json[key] === true);
   const mode = json?.pooling_mode;
-  const kind =
-    typeof mode === 'string' && Object.hasOwn(MODES, mode)
-      ? MODES[mode]
-      : mode === undefined && flags.length === 1 && Object.hasOwn(FLAGS, flags[0])
-        ? FLAGS[flags[0]]
-        : null;
+  const [flag] = flags.length === 1 ? flags : [];
+  const name = mode === undefined ? flag?.replace(/^pooling_mode_|_tokens?$/g, '') : mode;
+  const kind = typeof name === 'string' && Object.hasOwn(MODES, name) ? MODES[name] : null;
   return { pooling: kind, lacks: kind ? null : mode === undefined ? flags.join(' with ') || 'no pooling' : show(mode) };
 }
 

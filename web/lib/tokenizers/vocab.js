@@ -67,7 +67,7 @@ const ALIASES = {
   bloom: 'poro-chat',
 };
 /** Patterns whose tokenizers take a word that is a token as it is, and put a begin token before a text. */
-const WHOLE_WORDS = ['llama-bpe', 'tekken'];
+export const WHOLE_WORDS = ['llama-bpe', 'tekken'];
 /** Names for such a pattern in other tokenizers. */
 export const PATTERN_ONLY = ['dbrx', 'smaug-bpe', 'glm4', 'chatglm-bpe'];
 
