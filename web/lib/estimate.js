@@ -98,7 +98,7 @@ export function estimate(config, options) {
     4 * c.d_model +
     (c.n_heads + 2 * c.n_kv_heads) * c.d_head +
     (isGated(c) ? 2 : 1) * Math.max(c.d_ff, c.d_expert * c.n_experts_used + c.d_shared_expert) +
-    c.n_heads * keys;
+    Math.max(c.n_heads, c.n_encoder_heads) * keys;
   return {
     flopsPerToken2N: 2 * active,
     flopsPerToken: 2 * matrices + scores,
