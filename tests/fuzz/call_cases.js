@@ -33,7 +33,7 @@ export const KINDS = [
   { ...small, sliding_window: 5 },
   { ...small, n_experts: 3, n_experts_used: 2, d_expert: 8, d_shared_expert: 6, expert_layers: [false, true] },
   { ...small, kind: 'encoder', position: 'sinusoidal' },
-  { ...small, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' },
+  { ...small, kind: 'encoder_decoder', n_encoder_layers: 1, n_kv_heads: 2, n_encoder_heads: 4, position: 'sinusoidal' },
   { ...small, causal: false },
 ];
 
