@@ -225,6 +225,8 @@ int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
         const int32_t status = check_field(cfg, i, err);
         if (status != GF_OK) return status;
     }
+    if (cfg->kind != GF_ENCODER && (cfg->pooler || cfg->mlm_head)) /* gf_config_complete clears them */
+        return gf_fail(err, GF_ERR_CONFIG, "pooler and mlm_head need kind encoder");
     return check_rules(cfg, NULL, err);
 }
 

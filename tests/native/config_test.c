@@ -346,6 +346,8 @@ static void impossible_configurations_are_refused(void) {
     REFUSED((c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_original_context = 9, c.rope_low_freq_factor = 4.5f),
             "rope_high_freq_factor 4 is not above rope_low_freq_factor 4.5");
     REFUSED(c.n_encoder_layers = 1, "n_encoder_layers", "encoder_decoder");
+    REFUSED(c.pooler = 1, "need kind encoder");
+    REFUSED(c.mlm_head = 1, "need kind encoder");
     REFUSED(c.n_encoder_heads = 2, "n_encoder_heads 2", "encoder_decoder");
     REFUSED(c.kind = GF_ENCODER_DECODER, "n_encoder_layers");
     REFUSED(c.shared_embedding = 0, "two embeddings");
