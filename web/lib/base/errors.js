@@ -20,7 +20,7 @@ export class GlassformerError extends Error {
   /**
    * @param {string} code one of CODES
    * @param {string} message
-   * @param {{cause?: unknown, keys?: {key: string, choices: string[]}[]}} [options]  choices: values that fit, if few do
+   * @param {{cause?: unknown, keys?: {key: string, choices: string[]}[]}} [options]  choices: values that fit
    */
   constructor(code, message, options) {
     super(message, options);

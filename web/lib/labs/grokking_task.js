@@ -1,4 +1,4 @@
-// grokking_task.js - the task and the recipe of the lab "grokking": a + b modulo p, taught from three tenths of all pairs
+// grokking_task.js - task and recipe of the lab "grokking": a + b modulo p, taught from three tenths of all pairs
 
 /**
  * A recipe of ours for the task of Power et al. 2022 and Nanda et al. 2023: pre-norm LayerNorm as GPT-2, all taught
