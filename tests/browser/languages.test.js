@@ -204,6 +204,7 @@ for (const [width, height] of [
       // so is the next panel of a presentation
       await page.locator('[data-role="present"]').press('Enter');
       await inAddress(page, 'present=stream');
+      await page.waitForSelector('.presenting'); // its code comes after the address
       await page.keyboard.press('ArrowLeft');
       await inAddress(page, 'present=next');
       await page.keyboard.press('ArrowRight');
