@@ -89,6 +89,19 @@ describe('the service worker of the page', () => {
     for (const name of ['glassformer', 'glassformer-models-1'])
       assert.deepEqual(worker.kept(name), Object.keys(theirs).sort());
   });
+  test('moves what an earlier version of the page has kept, and leaves the files of the package', async () => {
+    const worker = start({
+      glassformer: {
+        [SCOPE]: 'basic',
+        [`${SCOPE}assets/a.js`]: 'basic',
+        [`${SCOPE}model.gguf`]: 'default',
+        'https://site.test/other/': 'basic',
+      },
+    });
+    await worker.send('activate');
+    assert.deepEqual(worker.kept(OWN), [SCOPE, `${SCOPE}assets/a.js`]);
+    assert.deepEqual(worker.kept('glassformer'), ['https://site.test/other/', `${SCOPE}model.gguf`]);
+  });
   test('answers from its own cache only', async () => {
     const url = `${SCOPE}assets/a.js`;
     const request = { url, method: 'GET', headers: new Headers(), destination: 'script' };

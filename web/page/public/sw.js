@@ -6,6 +6,8 @@
 
 /** The cache of this page; pages under other paths of the origin, and the package, have their own. */
 const CACHE = `glassformer-page-1 ${registration.scope}`;
+/** Earlier versions shared this cache with the package. */
+const EARLIER = 'glassformer';
 
 const opened = () => caches.open(CACHE);
 
@@ -14,7 +16,21 @@ const ISOLATED = new URL('isolated', registration.scope).href;
 const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
 addEventListener('install', () => skipWaiting());
-addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+addEventListener('activate', (event) => event.waitUntil(moveEarlier().finally(() => clients.claim())));
+
+/** Move what an earlier version of this page has cached. The entries of the package are constructed responses. */
+async function moveEarlier() {
+  if (!(await caches.has(EARLIER))) return;
+  const earlier = await caches.open(EARLIER);
+  const cache = await opened();
+  for (const request of await earlier.keys()) {
+    const response = await earlier.match(request);
+    if (response?.type !== 'basic' || !request.url.startsWith(registration.scope)) continue;
+    if (!(await cache.match(request))) await cache.put(request, response);
+    await earlier.delete(request);
+  }
+  if (!(await earlier.keys()).length) await caches.delete(EARLIER);
+}
 
 addEventListener('message', (event) => {
   if (typeof event.data?.isolate !== 'boolean') return;
