@@ -133,6 +133,7 @@ export async function runStores(r, right) {
         down = !r.below(4);
       for (const name of r.below(4) ? [] : [...files.keys()])
         files.set(name, mutateBytes(r, /** @type {Uint8Array} */ (files.get(name)), right));
+      if (!r.below(4)) files.set(hex(new TextEncoder().encode(ADDRESS)), mutateBytes(r, right, right)); // of an earlier version
       const works = !down && served === right && !r.below(2);
       const fetch = async () => {
         if (down) throw new TypeError('no network');

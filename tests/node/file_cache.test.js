@@ -264,6 +264,21 @@ describe('the download folder', () => {
     await assert.rejects(open(wrong, 'm/'), (e) => e.code !== 'network');
     assert.deepEqual(await sixIds(await open({}, 'm/')), first);
   });
+  test('moves a file that an earlier version stored, and downloads it again when it is damaged', async () => {
+    const name = `${createHash('sha256').update(`${server.url}m.gguf`).digest('hex')}-m.gguf`;
+    mkdirSync(cacheDir, { recursive: true });
+    for (const [content, requests] of [
+      [bytes, 0],
+      [bytes.subarray(0, 9000), 1],
+    ]) {
+      for (const file of kept()) rmSync(join(cacheDir, file.name));
+      writeFileSync(join(cacheDir, name), content);
+      assert.deepEqual(await sixIds(await open()), want);
+      assert.equal(existsSync(join(cacheDir, name)), false);
+      assert.deepEqual(sums(), [sum(bytes)]);
+      assert.equal(server.asked.length, requests);
+    }
+  });
   test('has one complete file after several processes wrote it at once, and each process loads its model', async () => {
     const program = `
       import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};

@@ -1,5 +1,6 @@
 // storage_errors.test.js - storage that is blocked or full
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
@@ -145,4 +146,46 @@ describe('storage that is blocked or full', () => {
       );
     }
   });
+
+  // An empty entry with sha256 was "Cannot read properties of null"; the page's service worker used the same cache.
+  test('a file in the cache of an earlier version is moved, and downloaded again when it is wrong', async () => {
+    for (const sha256 of [undefined, createHash('sha256').update(bytes).digest('hex')]) {
+      for (const [content, requests] of [
+        [bytes, 0],
+        [bytes.subarray(0, 9000), 1],
+        [new Uint8Array(bytes.length), 1],
+        [null, 1],
+      ]) {
+        const stores = new Map([['glassformer', new Map([['https://files.test/model.gguf', content]])]]);
+        let asked = 0;
+        const counted = async () => {
+          asked++;
+          return fetch();
+        };
+        const options = { cache: 'cache-storage', fetch: counted, sha256 };
+        await withGlobals({ caches: fakeCaches(stores) }, async () => {
+          for (let i = 0; i < 2; i++) (await load('https://files.test/model.gguf', options)).dispose();
+        });
+        assert.equal(asked, requests);
+        assert.equal(stores.get('glassformer').size, 0);
+        assert.equal(stores.get('glassformer-models-1').size, 2, 'a record and one piece');
+      }
+    }
+  });
 });
+
+/** Cache Storage in memory. @param {Map<string, Map<string, any>>} stores  by name: bodies by address */
+function fakeCaches(stores) {
+  return {
+    has: async (name) => stores.has(name),
+    open: async (name) => {
+      if (!stores.has(name)) stores.set(name, new Map());
+      const entries = stores.get(name);
+      return {
+        match: async (url) => (entries.has(url) ? new Response(entries.get(url)) : undefined),
+        put: async (url, response) => entries.set(url, await response.arrayBuffer()),
+        delete: async (url) => entries.delete(url),
+      };
+    },
+  };
+}

@@ -75,16 +75,22 @@ class Downloads {
   }
 
   /**
-   * A file that is stored completely; null where there is none.
+   * A file that is stored, complete or as an earlier version stored it; null where there is none.
    * @param {StoredFile} file
    * @returns {Promise<Response | null>}
    */
   async #fromStore(file) {
     const record = await file.record('complete');
     const expected = this.#expectedDigest(file.url);
-    if (!record || (expected && record.sha256 && record.sha256 !== expected)) return null;
-    const headers = new Headers({ 'content-length': String(storedBytes(record)) });
-    return this.#deliver(file.url, this.#storedChunks(file, record), { headers, type: 'default' }, null);
+    if (record && !(expected && record.sha256 && record.sha256 !== expected)) {
+      const headers = new Headers({ 'content-length': String(storedBytes(record)) });
+      return this.#deliver(file.url, this.#storedChunks(file, record), { headers, type: 'default' }, null);
+    }
+    const earlier = record ? null : await file.store.earlier(file.url).catch(() => null);
+    if (!earlier) return null;
+    this.#used.add(file.url);
+    const copy = new Copy(file, { pieces: [], total: null, validator: null, crossOrigin: false });
+    return this.#deliver(file.url, earlier, { headers: new Headers(), type: 'default' }, copy);
   }
 
   /**
@@ -274,8 +280,10 @@ class Downloads {
     for (const [url, copy] of this.#copies)
       await (isRefusal && (!again || suspects.has(url)) ? copy.drop() : copy.keep());
     for (const url of again ? suspects : []) {
+      const file = new StoredFile(/** @type {Store} */ (this.#store), url);
       this.#refused.add(url);
-      await new StoredFile(/** @type {Store} */ (this.#store), url).remove('partial');
+      await file.remove('partial');
+      await file.store.removeEarlier(url).catch(() => {});
     }
     this.#copies.clear();
     this.#used.clear();

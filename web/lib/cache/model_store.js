@@ -3,17 +3,23 @@
 // A store holds small byte arrays, each under an address and a name. stored_file.js makes files of them.
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
+import { streamChunks } from '../bytes/open_file.js';
 import { Sha256 } from '../download/sha256.js';
 
 /** The cache and the folder of a browser; the number changes with the layout. */
 const NAME = 'glassformer-models-1';
+/** Earlier versions stored whole files under this name, beside those of other code. */
+const EARLIER = 'glassformer';
 
 /**
- * `put` replaces what was there, as a whole or not at all.
+ * `put` replaces what was there, as a whole or not at all. `earlier` gives a file as versions before this layout stored
+ * it, which nothing has checked.
  * @typedef {object} Store
  * @property {(url: string, name: string) => Promise<Uint8Array | null>} get
  * @property {(url: string, name: string, bytes: Uint8Array<ArrayBuffer>) => Promise<unknown>} put
  * @property {(url: string, name: string) => Promise<unknown>} remove
+ * @property {(url: string) => Promise<AsyncIterator<Uint8Array> | null>} earlier
+ * @property {(url: string) => Promise<unknown>} removeEarlier
  */
 
 /**
@@ -26,9 +32,10 @@ async function cacheStorage() {
   const cache = await caches.open(NAME);
   const at = (/** @type {string} */ url, /** @type {string} */ name) => {
     const key = new URL(url);
-    key.searchParams.append('glassformer', name);
+    key.searchParams.append(EARLIER, name);
     return key.href;
   };
+  const earlier = async () => ((await caches.has(EARLIER)) ? caches.open(EARLIER) : null);
   return {
     get: async (url, name) => {
       const response = await cache.match(at(url, name));
@@ -36,6 +43,11 @@ async function cacheStorage() {
     },
     put: async (url, name, bytes) => cache.put(at(url, name), new Response(bytes)),
     remove: async (url, name) => cache.delete(at(url, name)),
+    earlier: async (url) => {
+      const response = await (await earlier())?.match(url);
+      return response?.body ? streamChunks(response.body) : null;
+    },
+    removeEarlier: async (url) => (await earlier())?.delete(url),
   };
 }
 
@@ -48,12 +60,19 @@ async function opfs() {
   if (!root)
     fail('unsupported', 'opfs was requested, but there is no private file system here (it needs a browser and https)');
   const folder = await root.getDirectoryHandle(NAME, { create: true });
-  const at = (/** @type {string} */ url, /** @type {string} */ name) =>
-    `${new Sha256().update(new TextEncoder().encode(url)).digest()}.${name}`;
+  const earlier = () => root.getDirectoryHandle(EARLIER).catch(() => null);
+  const hashOf = (/** @type {string} */ url) => new Sha256().update(new TextEncoder().encode(url)).digest();
+  const at = (/** @type {string} */ url, /** @type {string} */ name) => `${hashOf(url)}.${name}`;
+  /** @param {Promise<FileSystemFileHandle> | undefined} handle */
+  const fileOf = async (handle) =>
+    handle?.then(
+      (found) => found.getFile(),
+      () => null,
+    );
   return {
     get: async (url, name) => {
-      const handle = await folder.getFileHandle(at(url, name)).catch(() => null);
-      return handle && new Uint8Array(await (await handle.getFile()).arrayBuffer());
+      const file = await fileOf(folder.getFileHandle(at(url, name)));
+      return file ? new Uint8Array(await file.arrayBuffer()) : null;
     },
     put: async (url, name, bytes) => {
       const stream = await (await folder.getFileHandle(at(url, name), { create: true })).createWritable();
@@ -66,6 +85,11 @@ async function opfs() {
       }
     },
     remove: async (url, name) => folder.removeEntry(at(url, name)),
+    earlier: async (url) => {
+      const file = await fileOf((await earlier())?.getFileHandle(hashOf(url)));
+      return file?.size ? streamChunks(file.stream()) : null;
+    },
+    removeEarlier: async (url) => (await earlier())?.removeEntry(hashOf(url)),
   };
 }
 

@@ -114,7 +114,8 @@ export class StoredFile {
   }
 
   /**
-   * Store the record of a complete file; then remove what only earlier records list.
+   * Store the record of a complete file; then remove what only earlier records list, and the copy of an earlier
+   * version.
    * @param {FileRecord} record  its pieces are stored
    */
   async putComplete(record) {
@@ -122,6 +123,7 @@ export class StoredFile {
     await this.put('complete', record);
     await this.#removePieces(before?.pieces ?? [], record);
     await this.remove('partial');
+    await this.store.removeEarlier(this.url).catch(() => {});
   }
 
   /**

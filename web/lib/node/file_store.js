@@ -1,5 +1,6 @@
 // file_store.js - the store of the option cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
+import { streamChunks } from '../bytes/open_file.js';
 import { PART, openFile, replaceFile } from './node_file.js';
 import { Sha256 } from '../download/sha256.js';
 
@@ -67,12 +68,18 @@ export async function fileStore(cacheDir) {
       await replaceFile(at(url, name), [bytes]);
     },
     remove: (url, name) => fs.rm(at(url, name)),
+    earlier: async (url) => {
+      const path = pathOf(folder, url);
+      const stat = await fs.stat(path).catch(() => null);
+      return stat?.size ? streamChunks(node('stream').Readable.toWeb(node('fs').createReadStream(path))) : null;
+    },
+    removeEarlier: (url) => fs.rm(pathOf(folder, url)),
   };
 }
 
 /**
  * The beginning of the paths of a file: SHA-256 of the address, and the last part of the address, which people can
- * read.
+ * read. Earlier versions stored the whole file there.
  * @param {string} folder
  * @param {string} url
  * @returns {string}
