@@ -174,6 +174,19 @@ async function deliverStorage(r, { bytes }, tensors, give) {
 }
 
 /**
+ * Memory for n bytes.
+ * @param {number} n
+ * @param {string} refusal  the message where there is none
+ */
+function roomFor(n, refusal) {
+  try {
+    return new Uint8Array(n);
+  } catch (error) {
+    return fail('out-of-memory', refusal, error);
+  }
+}
+
+/**
  * The next bytes of a file, collected in memory.
  * @param {ByteReader} r
  * @param {number} n
@@ -182,7 +195,7 @@ async function deliverStorage(r, { bytes }, tensors, give) {
 async function collect(r, n, what) {
   if (r.total === null) return (await r.take(n, what)).slice(); // the array grows with what arrives
   if (r.pos + n > r.total) r.failTruncated(n, r.total - r.pos, what);
-  const held = new Uint8Array(n);
+  const held = roomFor(n, `${r.name}: there is no room for the ${n} bytes of ${what}`);
   let at = 0;
   await r.pipe(
     n,

@@ -104,9 +104,9 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
-    engine.seal();
     if (checkpoint.tensors.some(({ minusOne }) => minusOne))
       (await import('../engine/minus_one.js')).addOnes(engine, checkpoint.tensors);
+    engine.seal();
     report('download', download.loaded, download.total ?? download.loaded, true, download.fromCache);
     report('load', copied, tensorBytes, true);
     return new LoadedModel(engine, checkpoint, tokenizer, options, warnings);

@@ -27,7 +27,7 @@ import { planOf } from './examples.js';
 /** @type {import('../base/checks.js').OptionCheck} */
 const names = (value, name) => {
   if (value === 'all-linear') return value;
-  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, tooMany(name, LIMITS.names)) : null;
+  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, tooMany(`lora.${name}`, LIMITS.names)) : null;
   return list?.length && list.every((x) => typeof x === 'string' && x)
     ? list
     : fail('bad-option', `lora.${name} is ${show(value)}, expected a list of names or 'all-linear'`);
