@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { embedMany, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
-import { StrictMode, createElement } from 'react';
+import { StrictMode, createElement, useLayoutEffect } from 'react';
 import { create as render } from 'react-test-renderer';
 import { embeddingModel, inside, languageModel } from '../../web/lib/apps/ai_sdk.js';
 import { openai } from '../../web/lib/apps/openai.js';
@@ -200,8 +200,12 @@ describe('glassformer/openai', () => {
 });
 
 describe('glassformer/react', () => {
-  /** A component that shows its hooks to the test; `until` waits for a rendering in which a condition is true. */
-  function shown(source) {
+  /**
+   * A component that shows its hooks to the test; `until` waits for a rendering in which a condition is true.
+   * @param {string} source
+   * @param {(generate: Function) => void} [committed]  called with the model's rendering, before other effects of it
+   */
+  function shown(source, committed) {
     let seen;
     let waiting = [];
     const Story = ({ from }) => {
@@ -211,6 +215,9 @@ describe('glassformer/react', () => {
         ...Object.fromEntries(Object.entries(useGeneration(loaded.model)).map(([k, v]) => [`${k}_`, v])),
       };
       waiting = waiting.filter(([condition, done]) => !condition(seen) || done());
+      useLayoutEffect(() => {
+        if (loaded.model) committed?.(seen.generate_);
+      }, [loaded.model]);
       return null;
     };
     const element = (from) => createElement(StrictMode, null, createElement(Story, { from }));
@@ -233,11 +240,14 @@ describe('glassformer/react', () => {
   }
 
   test('a model loads, generates, is stopped and disposed, in strict mode', async () => {
-    const story = shown(stories);
+    // a generation that begins before the effects of the rendering without a model have ended is not stopped by them
+    let story;
+    const early = new Promise((done) => {
+      story = shown(stories, (generate) => done(generate(prompt, { maxTokens: 8, temperature: 0 })));
+    });
     await story.until(({ model: own }) => own);
     const { model: own } = story.seen;
-    // at once: React has rendered with the model, and has not yet run the effects of that rendering
-    await story.seen.generate_(prompt, { maxTokens: 8, temperature: 0 });
+    assert.ok(await early);
     const want = await own.complete(prompt, { maxTokens: 8, temperature: 0 });
     await story.until(({ summary_: summary }) => summary);
     assert.deepEqual([story.seen.text_, story.seen.running_, story.seen.summary_.ids], [want.text, false, want.ids]);
