@@ -271,6 +271,7 @@ test('an encoder with other heads than the decoder: its own grid, links, switche
     await page.locator('.grid .tile').last().click();
     await says(page, '[data-panel="attention"] h2', /layer 2, head 8/i);
     await quiet(page);
+    assert.match(await page.locator('.anatomy').textContent(), /layer 2, head 4 of 4/); // it draws the decoder
     await choose('decoder');
     await says(page, '[data-panel="attention"] h2', /head 4/i);
     await heads(3 * 4);
