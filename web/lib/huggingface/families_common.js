@@ -32,13 +32,13 @@ import { eachLayer } from '../config/layers.js';
  */
 
 /**
- * In what a family differs from another one. keys, base, names: those that are added or changed; undefined takes one
- * away; prefixes: what may stand before all names: the first where the checkpoint has none of them.
+ * How a family differs from another one. keys, base, names: those that are added or changed; undefined removes one.
+ * prefixes: what may stand before all names; where the checkpoint has none of them, the first counts.
  * @typedef {Partial<Omit<Family, 'keys' | 'names'>> & {keys?: Record<string, string | undefined>,
  *   names?: Names | Family['names'], prefixes?: string[]}} Difference
  */
 
-/** Without the entries that are undefined. @param {Record<string, any>} entries */
+/** The entries that are not undefined. @param {Record<string, any>} entries */
 const present = (entries) => Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
 
 /**

@@ -1,5 +1,4 @@
-// programs.js - what the page shows as a text for elsewhere: a program for this package, one for TransformerLens, and an
-// element for any page
+// programs.js - what “Copy as” gives: a program for this package, one for TransformerLens, and an element for any page
 import { version } from '../../../../package.json';
 import { hasFfn, isGated } from '../../state/architecture.js';
 import { isSpecial } from '../../state/marks.js';
