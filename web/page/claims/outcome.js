@@ -3,6 +3,7 @@
 // What a claim's run returns is an Outcome. `printed` and `note` are there where a tutorial prints something that its
 // own code does not give: then `expected` is what the code gives.
 
+import { int, power } from '../text/format.js';
 import { rms } from './arithmetic.js';
 
 /**
@@ -15,11 +16,6 @@ import { rms } from './arithmetic.js';
  * @property {{name: string, values: number[]}[]} [series]  for a plot
  */
 
-const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-
-const raised = (/** @type {number} */ n) =>
-  `10${String(n).replace(/./g, (c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['-0123456789'.indexOf(c)])}`;
-
 /**
  * A number as the page writes it: whole ones with commas, others to four figures, very small and very large ones as 8.5
  * × 10⁻⁷.
@@ -27,11 +23,11 @@ const raised = (/** @type {number} */ n) =>
  */
 export function text(x) {
   if (typeof x !== 'number' || !Number.isFinite(x)) return String(x);
-  if (Number.isInteger(x) && Math.abs(x) < 1e15) return whole.format(x);
+  if (Number.isInteger(x) && Math.abs(x) < 1e15) return int(x);
   const a = Math.abs(x),
-    power = Math.floor(Math.log10(a));
-  if (a >= 1e-5 && a < 1e6) return String(Number(x.toFixed(Math.max(0, Math.min(7, 3 - power)))));
-  return `${Number((x / 10 ** power).toPrecision(2))} × ${raised(power)}`;
+    exponent = Math.floor(Math.log10(a));
+  if (a >= 1e-5 && a < 1e6) return String(Number(x.toFixed(Math.max(0, Math.min(7, 3 - exponent)))));
+  return `${Number((x / 10 ** exponent).toPrecision(2))} × ${power(exponent)}`;
 }
 
 /** @param {ArrayLike<number>} shape */

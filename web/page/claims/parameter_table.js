@@ -36,27 +36,20 @@ export const block = (table, layer = 0) => scalars(table, (r) => r.layer === lay
  */
 export function byBlock(table) {
   const row = (/** @type {string} */ name, /** @type {number} */ n) => [name, text(n), percent(n / table.total)];
-  /** @param {(row: any) => boolean} holds @param {string} where @returns {string[][]} */
-  const components = (holds, where) =>
+  /** @typedef {(row: any) => boolean} Holds */
+  const together = (/** @type {string} */ name, /** @type {Holds} */ holds) => row(name, scalars(table, holds));
+  const components = (/** @type {Holds} */ holds, /** @type {string} */ where) =>
     [...new Set(table.rows.filter(holds).map((r) => r.component))].map((component) =>
-      row(
-        `${COMPONENTS[component]}${where}`,
-        scalars(table, (r) => r.component === component && holds(r)),
-      ),
+      together(`${COMPONENTS[component]}${where}`, (r) => r.component === component && holds(r)),
     );
   const stacks = [...new Set(table.rows.filter((r) => r.layer === 0).map((r) => r.stack))];
   const blocks = stacks.flatMap((stack) => {
     const name = stacks.length > 1 ? `${stack} block` : 'block';
+    const first = (/** @type {any} */ r) => r.layer === 0 && r.stack === stack;
     return [
-      ...components((r) => r.layer === 0 && r.stack === stack, `, one ${name}`),
-      row(
-        `One ${name}`,
-        scalars(table, (r) => r.layer === 0 && r.stack === stack),
-      ),
-      row(
-        `All ${name}s`,
-        scalars(table, (r) => r.layer !== null && r.stack === stack),
-      ),
+      ...components(first, `, one ${name}`),
+      together(`One ${name}`, first),
+      together(`All ${name}s`, (r) => r.layer !== null && r.stack === stack),
     ];
   });
   return {

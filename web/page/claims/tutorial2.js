@@ -3,10 +3,9 @@
 import { SEQ2SEQ } from './configs.js';
 import { byBlock } from './parameter_table.js';
 import { sectionsOf, seen } from './section.js';
-import { runs as layers } from './tutorial2/encoder_decoder_layers.js';
-import { runs as model } from './tutorial2/encoder_decoder_model.js';
+import { runs } from './tutorial2/encoder_decoder_runs.js';
 
-const section = sectionsOf(2, { ...layers, ...model });
+const section = sectionsOf(2, runs);
 const MODEL = { preset: SEQ2SEQ };
 const DATES = 'weights/dates/'; // trained, of the same design
 

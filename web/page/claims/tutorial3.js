@@ -7,10 +7,9 @@
 import { BLOCK, WIDE } from './configs.js';
 import { byBlock } from './parameter_table.js';
 import { sectionsOf, seen } from './section.js';
-import { runs as parameters } from './tutorial3/block_parameters.js';
-import { runs as stream } from './tutorial3/block_stream.js';
+import { runs } from './tutorial3/block_runs.js';
 
-const section = sectionsOf(3, { ...parameters, ...stream });
+const section = sectionsOf(3, runs);
 
 /** Variants of the model. */
 const FOUR = { ...BLOCK, n_layers: 4 },

@@ -2,10 +2,9 @@
 
 import { TINY_GPT2 } from './configs.js';
 import { sectionsOf, seen } from './section.js';
-import { runs as attention } from './tutorial4/gpt2_attention.js';
-import { runs as model, sizes } from './tutorial4/gpt2_model.js';
+import { runs, sizes } from './tutorial4/gpt2_runs.js';
 
-const section = sectionsOf(4, { ...attention, ...model });
+const section = sectionsOf(4, runs);
 const STORIES = 'weights/stories-gpt2.gguf'; // trained, of the same design
 
 export const sections = [
