@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { marks } from '../../web/page/parts/axis_marks.js';
 import { target } from '../../web/draw/roving.js';
 import { mostAffected, rowsOf } from '../../web/page/views/experiment/ablation.js';
-import { ideasOf, partingOf } from '../../web/page/views/experiment/ideas.js';
+import { ideasOf } from '../../web/page/views/experiment/ideas.js';
 
 test('arrow keys lead to the neighbours in a list, a grid, and a grid with rows of unequal length', () => {
   assert.deepEqual(
@@ -65,7 +65,7 @@ test('the most affected tokens are those that lost most, three at most', () => {
   assert.deepEqual(mostAffected([1, 1], [1.05, 0]), []);
 });
 
-test('only ideas that a model has can be left out, and texts part at the first token that differs', () => {
+test('only ideas that a model has can be left out', () => {
   const all = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'];
   assert.deepEqual(ideasOf({ position: 'rope', finalNorm: true }), all);
   assert.deepEqual(ideasOf({ position: 'none', finalNorm: false }), [
@@ -74,8 +74,4 @@ test('only ideas that a model has can be left out, and texts part at the first t
     'useResidual',
     'useNorm',
   ]);
-  const text = (...ids) => ids.map((id) => ({ id }));
-  assert.equal(partingOf(text(1, 2, 3), text(1, 5)), 1);
-  assert.equal(partingOf(text(1, 2, 3), text(1, 2)), -1);
-  assert.equal(partingOf([], []), -1);
 });

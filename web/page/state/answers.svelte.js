@@ -18,10 +18,11 @@ export function aboutText({ page, run }, ...of) {
  * @template T
  * @param {() => string} question  reads the state; equal questions have equal answers, '' is none
  * @param {(signal: AbortSignal) => Promise<T>} ask  the signal: another question has come, or the component has gone
- * @param {number} [everyMs]  between two questions, at least
+ * @param {{ everyMs?: number, restMs?: number }} [waits]  between two questions, at least; that a question stays the same
+ *   before it is asked
  * @returns {{ readonly to: string, readonly current: T | null, readonly failed: unknown }}  to: the question
  */
-export function answerTo(question, ask, everyMs = 0) {
+export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {
   let answer = $state.raw({ to: '', current: /** @type {T | null} */ (null), failed: /** @type {unknown} */ (null) });
   let answered = '';
   let askedAt = -Infinity;
@@ -43,7 +44,7 @@ export function answerTo(question, ask, everyMs = 0) {
           (failed) => take({ failed }),
         );
       },
-      Math.max(0, askedAt + everyMs - performance.now()),
+      Math.max(restMs, askedAt + everyMs - performance.now()),
     );
     return () => {
       clearTimeout(timer);

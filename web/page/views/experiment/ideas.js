@@ -20,14 +20,3 @@ const HAS = {
  * @param {any} config
  */
 export const ideasOf = (config) => ALL.filter((idea) => config[idea] !== false && (HAS[idea]?.(config) ?? true));
-
-/**
- * Where two texts part: the first place at which their tokens differ, -1 while one begins the other.
- * @param {{ id: number }[]} one
- * @param {{ id: number }[]} other
- */
-export function partingOf(one, other) {
-  const n = Math.min(one.length, other.length);
-  for (let i = 0; i < n; i++) if (one[i].id !== other[i].id) return i;
-  return -1;
-}

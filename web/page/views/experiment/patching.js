@@ -16,15 +16,11 @@ import { blockPoint } from '../../state/points.js';
 const POINTS = { resid: 'hook_resid_pre', attn: 'hook_attn_out', ffn: 'hook_mlp_out' };
 
 /**
- * The first position whose tokens differ: activations before it are equal, so patching them changes nothing.
+ * The first position whose tokens differ, -1 for none: activations before it are equal, so patching them changes nothing.
  * @param {number[]} clean
  * @param {number[]} corrupted
  */
-export function firstDifference(clean, corrupted) {
-  let at = 0;
-  while (at < clean.length && clean[at] === corrupted[at]) at++;
-  return at;
-}
+export const firstDifference = (clean, corrupted) => clean.findIndex((id, i) => id !== corrupted[i]);
 
 /**
  * Patch every layer and position, the last position first. restored: how far the pass is on the way to the clean one.

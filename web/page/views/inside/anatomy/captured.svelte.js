@@ -40,7 +40,7 @@ export function capturedValues(context, wanted) {
       return wanted() && model && page.text.tokens.length && !(status === 'running' && slow) ? keyNow() : '';
     },
     () => run.values(Object.values(stripPoints(page.run.model?.config, layerOf(page)))),
-    EVERY_MS,
+    { everyMs: EVERY_MS },
   );
   return {
     /** Of a text that has grown the values are the same at its positions. */

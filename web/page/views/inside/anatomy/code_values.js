@@ -41,12 +41,11 @@ const LINES = {
 };
 const FIRST = 4; // numbers that are written
 
-const linesOf = (/** @type {string} */ stage) => LINES[{ before: 'resid', more: 'resid' }[stage] ?? stage] ?? [];
 const pointOf = (/** @type {any} */ c, /** @type {number} */ layer, /** @type {string} */ name) =>
   name.replace(/^block(?=\.)/, blockPoint(c, layer));
 
 /** @param {string} stage @param {any} c @param {number} layer */
-export const pointsOfCode = (stage, c, layer) => linesOf(stage).map(([, , name]) => pointOf(c, layer, name));
+export const pointsOfCode = (stage, c, layer) => (LINES[stage] ?? []).map(([, , name]) => pointOf(c, layer, name));
 
 /** The numbers of one position, of heads those of one. @param {import('../../../../draw/strips.js').Tensor} tensor @param {{ position: number, head: number }} at @param {boolean} keyed  [head, query, key] */
 function rowOf({ data, shape }, { position, head }, keyed) {
@@ -66,10 +65,10 @@ function rowOf({ data, shape }, { position, head }, keyed) {
 export function valuesOfCode(stage, c, at, captured, { logits }) {
   const says = (/** @type {string} */ name, /** @type {ArrayLike<number>} */ row) =>
     `  // ${name} = ${Array.from(row).slice(0, FIRST).map(figures).join(', ')}${row.length > FIRST ? ', …' : ''}`;
-  const values = linesOf(stage).flatMap(([line, name, point]) => {
+  const values = (LINES[stage] ?? []).flatMap(([line, name, point]) => {
     const tensor = captured[pointOf(c, at.layer, point)];
-    if (!tensor || at.position >= tensor.shape[/scores|pattern/.test(point) ? 1 : 0]) return [];
     const keyed = /scores|pattern/.test(point);
+    if (!tensor || at.position >= tensor.shape[keyed ? 1 : 0]) return [];
     const row = rowOf(tensor, at, keyed);
     return [{ in: line, says: says(name, keyed ? row.subarray(0, at.position + 1) : row) }];
   });

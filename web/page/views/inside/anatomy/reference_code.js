@@ -7,8 +7,6 @@ import { completeConfig } from 'glassformer';
 
 const camel = (/** @type {string} */ name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 const MARK = /^\/\* \[stage: ([\w ]+)\]/;
-/** Stages of the picture that have no mark of their own. @type {Record<string, string>} */
-const MARKED_AS = { before: 'resid', more: 'resid' };
 
 /**
  * Whether decoder.c computes all that a model has, as its function gf_reference_covers says: positions are of three kinds,
@@ -31,7 +29,7 @@ export function covers(code, config) {
 export function linesOf(code, stage) {
   const lines = code.split('\n');
   const stagesAt = (/** @type {string} */ line) => MARK.exec(line)?.[1].split(' ') ?? [];
-  const first = lines.findIndex((line) => stagesAt(line).includes(MARKED_AS[stage] ?? stage));
+  const first = lines.findIndex((line) => stagesAt(line).includes(stage));
   if (first < 0) return null;
   const length = lines.slice(first + 1).findIndex((line) => MARK.test(line));
   const own = length < 0 ? lines.slice(first) : lines.slice(first, first + 1 + length);
