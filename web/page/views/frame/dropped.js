@@ -43,36 +43,28 @@ export async function filesIn(directory) {
   }
 }
 
+const page = document.body.classList;
+
+/** Files are dragged over the page. @param {DragEvent} event */
+export function dragged(event) {
+  if (!event.dataTransfer?.types.includes('Files')) return;
+  event.preventDefault();
+  page.add('dropping');
+}
+
+/** They have left it. @param {DragEvent} event */
+export const left = (event) => void (event.relatedTarget || page.remove('dropping'));
+
 /**
- * Listens for files dropped anywhere on the page.
- * @param {(files: File[], directory: FileSystemDirectoryEntry | undefined) => void} take
- * @returns {() => void} ends it
+ * What was dropped anywhere on the page; null where that is nothing, or a panel has taken it.
+ * @param {DragEvent} event
+ * @returns {{ files: File[], directory: FileSystemDirectoryEntry | undefined } | null}
  */
-export function listenForDrops(take) {
-  const ended = new AbortController();
-  const how = { signal: ended.signal };
-  const body = document.body.classList;
-  addEventListener(
-    'dragover',
-    (event) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      body.add('dropping');
-    },
-    how,
-  );
-  addEventListener('dragleave', (event) => !event.relatedTarget && body.remove('dropping'), how);
-  addEventListener(
-    'drop',
-    (event) => {
-      body.remove('dropping');
-      const { files = /** @type {any} */ ([]), items = /** @type {any} */ ([]) } = event.dataTransfer ?? {};
-      if (!files.length || event.defaultPrevented) return;
-      event.preventDefault();
-      const entries = [...items].map((item) => item.webkitGetAsEntry()); // files and entries are gone after this turn
-      take([...files], /** @type {any} */ (entries.find((entry) => entry?.isDirectory)));
-    },
-    how,
-  );
-  return () => ended.abort();
+export function dropped(event) {
+  page.remove('dropping');
+  const { files = /** @type {any} */ ([]), items = /** @type {any} */ ([]) } = event.dataTransfer ?? {};
+  if (!files.length || event.defaultPrevented) return null;
+  event.preventDefault();
+  const entries = [...items].map((item) => item.webkitGetAsEntry()); // files and entries are gone after this turn
+  return { files: [...files], directory: entries.find((entry) => entry?.isDirectory) };
 }

@@ -4,8 +4,6 @@ import { extent } from 'd3-array';
 /** @typedef {import('glassformer/labs').Curves} Curves */
 /** @typedef {import('glassformer/labs').Axis} Axis */
 
-const KINDS = 8; // of the style sheet
-
 /**
  * Least and largest value, a little apart where they are equal; from 0 where the least is near it. A logarithmic axis
  * leaves out what is not above 0.
@@ -28,9 +26,8 @@ export function chartOf({ x, y, curves }) {
     y: rangeOf(all('y'), y),
     xLog: !!x.log,
     yLinear: !y.log,
-    series: curves.map((curve, i) => ({
+    series: curves.map((curve) => ({
       name: curve.name,
-      kind: `kind-${i % KINDS}`,
       points: curve.x
         .map((at, i) => /** @type {[number, number]} */ ([at, curve.y[i]]))
         .filter(([at, value]) => Number.isFinite(value) && (!x.log || at > 0)),
