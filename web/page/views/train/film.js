@@ -52,17 +52,11 @@ export function frameOf(step, config, captured, ids) {
  * @param {Frame} last
  */
 export function grown(first, last) {
-  let best = null,
-    rise = RISE;
-  last.heads.forEach(({ layer, head, habits }, i) =>
-    habits.forEach((to, habit) => {
-      const from = first.heads[i].habits[habit];
-      if (to - from <= rise) return;
-      rise = to - from;
-      best = { layer, head, habit, from, to };
-    }),
+  const all = last.heads.flatMap(({ layer, head, habits }, i) =>
+    habits.map((to, habit) => ({ layer, head, habit, from: first.heads[i].habits[habit], to })),
   );
-  return /** @type {{ layer: number, head: number, habit: number, from: number, to: number } | null} */ (best);
+  const best = all.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
+  return best.to - best.from > RISE ? best : null;
 }
 
 const LOOKS = 40; // samples, and pictures of the film, at most
