@@ -49,6 +49,14 @@ pageTest(
 );
 
 pageTest(
+  'a part that is off is called so in the language of the page',
+  `${STORY}&lang=zh&view=experiment&off=0.1`,
+  async ({ page }) => {
+    assert.match(await page.locator('.switches [aria-pressed="true"]').textContent(), /已关\s*$/);
+  },
+);
+
+pageTest(
   'where the catalogue does not come the page is in English',
   {
     hash: `${STORY}&lang=zh`,

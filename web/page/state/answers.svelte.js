@@ -18,8 +18,8 @@ export function aboutText({ page, run }, ...of) {
  * @template T
  * @param {() => string} question  reads the state; equal questions have equal answers, '' is none
  * @param {(signal: AbortSignal) => Promise<T>} ask  the signal: another question has come, or the component has gone
- * @param {{ everyMs?: number, restMs?: number }} [waits]  between two questions, at least; that a question stays the same
- *   before it is asked
+ * @param {{ everyMs?: number, restMs?: number }} [waits]  between two questions, at least; that a question stays as it
+ *   is before it is asked
  * @returns {{ readonly to: string, readonly current: T | null, readonly failed: unknown }}  to: the question
  */
 export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {

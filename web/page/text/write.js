@@ -86,23 +86,14 @@ export const pausedSaid = (written, speed) => say`Paused after ${written} tokens
 export const endedSaid = (reason) => (written, speed) =>
   say`Ended at ${REASON[reason] ?? reason} after ${written} tokens${speedSaid(speed)}`;
 
-/**
- * Why the text ends here, beside it; '' where it may go on.
- * @param {import('../state/state.js').State['run']} run
- */
-export function ended({ status, stopReason, maxTokens, model }) {
-  if (status !== 'done') return '';
-  switch (stopReason) {
-    case 'contextFull':
-      return say`Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`;
-    case 'maxTokens':
-      return say`Stopped at max tokens, ${int(maxTokens)}.`;
-    case 'eos':
-      return say`The model ended the text.`;
-    default:
-      return '';
-  }
-}
+/** Why a text ends, by its reason. @type {Record<string, (run: import('../state/state.js').State['run']) => string>} */
+const ENDS = {
+  contextFull: ({ model }) => say`Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`,
+  maxTokens: ({ maxTokens }) => say`Stopped at max tokens, ${int(maxTokens)}.`,
+  eos: () => say`The model ended the text.`,
+};
+/** The same beside the text, '' where it may go on. @param {import('../state/state.js').State['run']} run */
+export const ended = (run) => (run.status === 'done' && ENDS[run.stopReason]?.(run)) || '';
 
 /**
  * A token in one line.

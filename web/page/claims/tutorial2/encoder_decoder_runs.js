@@ -1,4 +1,4 @@
-// claims/tutorial2/encoder_decoder_runs.js - what runs its claims: the layers, the attentions, the positions, the whole model
+// claims/tutorial2/encoder_decoder_runs.js - what runs its claims: layers, attentions, positions, the whole model
 import { arriving, doubles, moved } from '../activations.js';
 import { distance, fromOne, ids, mean, minus, normal, plus, rows, sum, variance } from '../arithmetic.js';
 import { tutorial2 } from '../checkpoints.js';

@@ -3,6 +3,7 @@
 // heads and another d_head, unless these were set too.
 
 import { completeConfig } from 'glassformer';
+import { say } from '../../state/language.js';
 import { CONTROLS, FURTHER, LISTS, OPTIONS } from '../../text/compare.js';
 
 /** @typedef {ReturnType<typeof fieldOf>} Field */
@@ -79,7 +80,7 @@ function worded({ key, options, when, list }, config) {
   if (!when(config)) return '–';
   if (options) return options[value] ?? value;
   if (list) return LISTS[list](value);
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'boolean') return value ? say`yes` : say`no`;
   return typeof value === 'number' ? String(Number(value.toPrecision(6))) : String(value);
 }
 

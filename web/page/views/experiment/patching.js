@@ -16,7 +16,7 @@ import { blockPoint } from '../../state/points.js';
 const POINTS = { resid: 'hook_resid_pre', attn: 'hook_attn_out', ffn: 'hook_mlp_out' };
 
 /**
- * The first position whose tokens differ, -1 for none: activations before it are equal, so patching them changes nothing.
+ * The first position whose tokens differ, -1 for none: activations before it are equal, patching them changes nothing.
  * @param {number[]} clean
  * @param {number[]} corrupted
  */

@@ -1,4 +1,5 @@
 // values.js - which part of a tensor [position, ...] is on the picture, and what its cells are called
+import { say } from '../../state/language.js';
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
 
@@ -40,4 +41,4 @@ export function rowsOf(rows, row, first) {
  * @param {number[]} shape
  */
 export const columnName = (column, shape) =>
-  shape.length === 3 ? `head ${Math.floor(column / shape[2]) + 1}, ${column % shape[2]}` : String(column);
+  shape.length === 3 ? say`head ${Math.floor(column / shape[2]) + 1}, ` + (column % shape[2]) : String(column);
