@@ -12,8 +12,8 @@
 // Norms stay F32. Metadata, tokenizer included, is copied byte by byte, except general.file_type.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { fromHalf } from '../web/lib/bytes/half.js';
 import { toHalf } from '../web/lib/convert/encode_half.js';
+import { asHalf } from '../web/lib/explain/rounding.js';
 import { load } from '../web/lib/index.js';
 import { openGguf } from './gguf_file.js';
 
@@ -223,7 +223,7 @@ function scaleOf(block, importance) {
   for (const x of block) if (Math.abs(x) > Math.abs(most)) most = x;
   for (let levels = -6; levels >= -10; levels -= 0.125)
     for (const sign of [1, -1]) {
-      const scale = fromHalf(toHalf((sign * most) / levels));
+      const [scale] = asHalf(Float32Array.of((sign * most) / levels));
       let error = 0;
       for (let i = 0; i < BLOCK; i++) error += importance[i] * (block[i] - (levelOf(block[i], scale) - 8) * scale) ** 2;
       if (error < least) [best, least] = [scale, error];
