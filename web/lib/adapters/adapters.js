@@ -3,6 +3,7 @@
 import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { isBytes } from '../base/checks.js';
+import { remembered } from '../base/remembered.js';
 import { readGguf } from '../gguf/gguf.js';
 import { ARCHITECTURES } from '../gguf/gguf_archs.js';
 import { shapeText } from '../config/plan.js';
@@ -101,8 +102,7 @@ async function readPairs(r, entries, what, split) {
     const [module, side] = split(name, at);
     if (shape.length !== 2) fail('bad-shape', `${at}: shape ${shapeText(shape)}, expected a matrix`);
     if (!isDtype(dtype)) return fail('unknown-dtype', `${at}: stored as ${dtype}, expected one of ${DTYPES}`);
-    const pair = pairs.get(module) ?? {};
-    pairs.set(module, pair);
+    const pair = remembered(pairs, module, () => ({}));
     if (pair[side]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
     await r.skip(offset - r.pos);
     pair[side] = { shape, dtype, bytes: (await r.take(bytes, name)).slice() };

@@ -4,6 +4,7 @@
 // line by line of the stored tensor, and rounded to f32 once, before the engine stores the weight in its own type.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { dequantize } from '../engine/weights_memory.js';
 import { modulesOf, tensorsOf } from './module_places.js';
 import { shapeText } from '../config/plan.js';
@@ -109,7 +110,7 @@ export function productsByWeight(base, deltas) {
   const placeOf = placer(base, deltas);
   for (const delta of deltas)
     for (const [name, product] of productsOf(delta, placeOf(delta), base.config, shapes))
-      products.set(name, [...(products.get(name) ?? []), product]);
+      remembered(products, name, () => []).push(product);
   return products;
 }
 
@@ -132,23 +133,17 @@ export function placer({ config, format, tensors, architecture: base }, deltas) 
   for (const { name, covers, layout } of tensors) if (covers.length) own.places.set(name, { covers, layout });
   /** @type {Map<string, Scheme>} */
   const schemes = new Map();
-  return (delta) => {
-    const { architecture, name, where } = delta;
+  return ({ architecture, name, where }) => {
     if (base !== undefined && architecture !== undefined && architecture !== base)
       fail('bad-argument', `${where}: made for the architecture ${show(architecture)}, the model has ${show(base)}`);
     const isOwn = (format === 'gguf') === (architecture !== undefined);
-    const key = architecture ?? '';
-    let scheme = isOwn ? own : schemes.get(key);
-    if (!scheme) {
-      scheme =
-        architecture === undefined
-          ? modulesOf(config, /** @type {string} */ (base), where)
-          : tensorsOf(config, architecture, fused, where);
-      schemes.set(key, scheme);
-    }
-    const { pairs } = scheme;
+    const read = () =>
+      architecture === undefined
+        ? modulesOf(config, /** @type {string} */ (base), where)
+        : tensorsOf(config, architecture, fused, where);
+    const { places, pairs } = isOwn ? own : remembered(schemes, architecture ?? '', read);
     const full = architecture === undefined ? `${name}.weight` : name;
-    const place = placeNamed(scheme.places, full);
+    const place = placeNamed(places, full);
     return place ? { ...place, pairs } : fail('unknown-tensor', `${where}: the model has no tensor ${full}`);
   };
 }

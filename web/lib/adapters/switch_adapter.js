@@ -1,6 +1,7 @@
 // switch_adapter.js - adapters beside a loaded model: the sums of each are computed once and kept, as stored, so that
 // switching copies bytes
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { bytesOfRegion, putBytes, putRow, regionsOf } from '../engine/weights_memory.js';
 import { tensorRow } from '../engine/observe.js';
 import { outputLine, productsByWeight, valuesOf } from './merge_adapters.js';
@@ -20,11 +21,7 @@ export { modules } from './model_modules.js';
 const states = new WeakMap();
 
 /** @param {LoadedModel} model @returns {State} */
-function stateOf(model) {
-  const state = states.get(model) ?? { base: new Map(), adapters: [], on: null };
-  states.set(model, state);
-  return state;
-}
+const stateOf = (model) => remembered(states, model, () => ({ base: new Map(), adapters: [], on: null }));
 
 /** @param {LoadedModel} model @param {Iterable<[number, Uint8Array]>} bytes */
 function write({ engine }, bytes) {

@@ -7,6 +7,7 @@ import { matches } from '../inspect/capture.js';
 import { Yielder } from '../base/event_loop.js';
 import { lacking } from '../base/extras.js';
 import { fail } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { placeOf } from './metric.js';
 import { sweep } from './sweep.js';
 
@@ -52,8 +53,7 @@ async function copyOf(model, module) {
     return copy;
   };
   const { weights } = model;
-  let made = copies.get(weights);
-  if (!made) copies.set(weights, (made = make()));
+  const made = remembered(copies, weights, make);
   made.catch(() => copies.delete(weights));
   return made;
 }

@@ -6,7 +6,7 @@ import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { wordPiece } from '../tokenizers/vocab.js';
 import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
-import { MAX_OPEN_FILES } from '../bytes/bytes.js';
+import { openHeaders } from '../bytes/open_headers.js';
 import { partsAmong } from '../gguf/gguf_parts.js';
 import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
 import { isBytes } from '../base/checks.js';
@@ -186,35 +186,16 @@ export async function openStateDict(opener, format, first, files, overrides, map
   let json = await configOf(opener, format, files[0], overrides);
   // refuses before the headers of all files are fetched
   if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config });
-  const names = [];
-  const lists = [];
-  /** @type {(() => Promise<ByteReader>)[]} */
-  const readers = [];
-  /** @type {Record<string, any> | null} */
-  let own = null;
   const torch = format === 'pytorch' ? await import('../pytorch/pytorch.js').catch(lacking('pytorch')) : null;
   /** @type {import('../pytorch/pytorch.js').TorchFile[]} */
   const archives = [];
-  for (const [i, file] of files.entries()) {
-    const r = i === 0 ? first : await opener.reader(/** @type {Bytes} */ (file), true);
-    names.push(r.name);
-    if (torch) {
-      archives[i] = await torch.readTorch(r);
-      own ??= archives[i].config;
-      lists.push(torch.torchEntries(archives[i].dict, i, r.name));
-    } else lists.push(await readSafetensors(r, i));
-    if (i < MAX_OPEN_FILES) {
-      readers.push(async () => r);
-      continue;
-    }
-    opener.release(r);
-    readers.push(async () => {
-      const again = await opener.reader(/** @type {Bytes} */ (file), true, false);
-      if (torch) archives[i] = await torch.readTorch(again);
-      return again;
-    });
-  }
-  const entries = lists.flat();
+  const { headers, names, readers } = await openHeaders(opener, first, files, async (r, i) => {
+    if (!torch) return readSafetensors(r, i);
+    archives[i] = await torch.readTorch(r);
+    return torch.torchEntries(archives[i].dict, i, r.name);
+  });
+  const entries = headers.flat();
+  const own = archives.find(({ config }) => config)?.config;
   checkShards(map, entries, names);
   if (json === undefined) {
     json = await siblingConfig(opener, files[0], overrides);
@@ -229,7 +210,10 @@ export async function openStateDict(opener, format, first, files, overrides, map
     ...model,
     chatTemplate: null,
     readers,
-    ...(torch && { deliver: (i, _, tensors, give) => torch.deliverTorch(archives[i], tensors, give) }),
+    ...(torch && {
+      deliver: async (i, r, tensors, give) =>
+        torch.deliverTorch(r.pos ? archives[i] : await torch.readTorch(r), tensors, give), // r.pos 0: opened again
+    }),
   };
 }
 

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
 import { HELP, OPTIONS, generateOptions, loadOptions } from './cli_options.js';
 import { count } from './count_parameters.js';
-import { publicError } from '../base/errors.js';
+import { fail, publicError } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
-import { load, GlassformerError } from '../index.js';
+import { load } from '../index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/cli/ of the source tree. */
 const PACKAGE = [new URL('../', import.meta.url), new URL('../../../', import.meta.url)].find((url) =>
@@ -41,7 +41,7 @@ async function loadModel(source, options, isDefaultCache) {
 async function withModel(o, use, file = 'stories-1m.gguf') {
   const source = o.model ?? shipped(file);
   if (!o.model && !existsSync(source)) {
-    throw new GlassformerError(
+    fail(
       'not-found',
       `this installation has no ${file}: ` +
         'name a model with --model (a .gguf file, a folder ending in /, or hf:owner/name)',
@@ -74,7 +74,7 @@ async function withModel(o, use, file = 'stories-1m.gguf') {
  * @param {Record<string, any>} o
  */
 async function write(prompt, o) {
-  if (o.system !== undefined && !o.chat) throw new GlassformerError('bad-option', '--system belongs to --chat');
+  if (o.system !== undefined && !o.chat) fail('bad-option', '--system belongs to --chat');
   const given = await generateOptions(o);
   await withModel(o, async (model, signal) => {
     const source = o.source === '-' ? await inputText() : o.source;
@@ -103,7 +103,7 @@ async function write(prompt, o) {
  * @param {Record<string, any>} o
  */
 async function chat(o) {
-  if (o.source !== undefined) throw new GlassformerError('bad-option', '--source and --chat cannot be combined');
+  if (o.source !== undefined) fail('bad-option', '--source and --chat cannot be combined');
   const given = await generateOptions(o);
   const { converse } = await import('./chat.js');
   await withModel(o, (model, signal) => converse(model, { ...given, signal }, o));
@@ -116,8 +116,7 @@ async function chat(o) {
  */
 async function embed(given, o) {
   const texts = given.length ? given : ((await standardInput()) ?? '').split(/\r?\n/).filter(Boolean);
-  if (!texts.length)
-    throw new GlassformerError('empty-prompt', 'embed: there is no text, neither as argument nor on standard input');
+  if (!texts.length) fail('empty-prompt', 'embed: there is no text, neither as argument nor on standard input');
   await withModel(o, async (model, signal) => {
     const options = { signal, ...(o.pooling !== undefined && { pooling: o.pooling }) };
     for (const text of texts) {
@@ -137,10 +136,7 @@ async function embed(given, o) {
 async function convertTo(command, [source, out], o) {
   const type = o.type ?? (command === 'quantize' ? 'Q8_0' : 'F16');
   if (command === 'quantize' && !/^q/i.test(type))
-    throw new GlassformerError(
-      'bad-option',
-      `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q4_0 or Q4_1`,
-    );
+    fail('bad-option', `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q4_0 or Q4_1`);
   const { convert } = await import('../convert/convert.js').catch(lacking('convert'));
   const line = o.quiet ? null : progressLine(process.stderr, o.progress);
   const options = { ...loadOptions(o, source), onProgress: line?.onProgress };

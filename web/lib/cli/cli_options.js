@@ -1,7 +1,8 @@
 // cli_options.js - the options of the command line: their help, and the options of load and generate that they mean
 import { readFile } from 'node:fs/promises';
 import { defaultCacheDir } from '../node/file_store.js';
-import { GlassformerError, PRESETS } from '../index.js';
+import { fail, messageOf } from '../base/errors.js';
+import { PRESETS } from '../index.js';
 
 export const HELP = `\
 usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
@@ -83,7 +84,7 @@ function numeric(text, name) {
   if (text === undefined) return undefined;
   const value = Number(text);
   if (text.trim() === '' || Number.isNaN(value))
-    throw new GlassformerError('bad-option', `--${name} is ${JSON.stringify(text)}, expected a number`);
+    fail('bad-option', `--${name} is ${JSON.stringify(text)}, expected a number`);
   return value;
 }
 
@@ -95,7 +96,7 @@ function headersOf(lines) {
   return lines.map((line) => {
     const colon = line.indexOf(':');
     // not quoted: it may be a secret
-    if (colon < 1) throw new GlassformerError('bad-option', "--header has no name: expected --header 'Name: value'");
+    if (colon < 1) fail('bad-option', "--header has no name: expected --header 'Name: value'");
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
 }
@@ -110,7 +111,7 @@ export function loadOptions(o, source) {
   const threads = numeric(o.threads, 'threads');
   const isRemote = /^(hf|https?):/.test(source);
   if (o['cache-dir'] !== undefined && o['no-cache'])
-    throw new GlassformerError('bad-option', '--cache-dir and --no-cache cannot be combined');
+    fail('bad-option', '--cache-dir and --no-cache cannot be combined');
   return {
     dtype: o.dtype,
     kvDtype: o['kv-dtype'],
@@ -131,7 +132,7 @@ async function fileText(file, name) {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new GlassformerError('not-found', `--${name}: ${/** @type {Error} */ (error).message}`);
+    return fail('not-found', `--${name}: ${messageOf(error)}`);
   }
 }
 
@@ -141,10 +142,7 @@ async function schemaOf(file) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new GlassformerError(
-      'bad-option',
-      `--json-schema: ${file}: not JSON: ${/** @type {Error} */ (error).message}`,
-    );
+    return fail('bad-option', `--json-schema: ${file}: not JSON: ${messageOf(error)}`);
   }
 }
 

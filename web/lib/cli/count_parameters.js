@@ -1,7 +1,8 @@
 // count_parameters.js - the command `count`: parameters, bytes and operations of a configuration
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { load, countParameters, estimate, GlassformerError, PRESETS } from '../index.js';
+import { fail, messageOf } from '../base/errors.js';
+import { load, countParameters, estimate, PRESETS } from '../index.js';
 
 /**
  * @param {string} name preset or file
@@ -10,11 +11,7 @@ import { load, countParameters, estimate, GlassformerError, PRESETS } from '../i
 async function configOf(name) {
   if (Object.hasOwn(PRESETS, name)) return /** @type {import('../index.js').Preset} */ (name);
   const file = name.endsWith('/') ? `${name}config.json` : name;
-  if (!existsSync(file))
-    throw new GlassformerError(
-      'not-found',
-      `${name}: neither a file nor a preset (${Object.keys(PRESETS).join(', ')})`,
-    );
+  if (!existsSync(file)) fail('not-found', `${name}: neither a file nor a preset (${Object.keys(PRESETS).join(', ')})`);
   if (!file.endsWith('.json')) {
     const model = await load(file);
     try {
@@ -26,7 +23,7 @@ async function configOf(name) {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new GlassformerError('bad-config', `${file}: not JSON: ${/** @type {Error} */ (error).message}`);
+    return fail('bad-config', `${file}: not JSON: ${messageOf(error)}`);
   }
 }
 

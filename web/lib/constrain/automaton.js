@@ -4,6 +4,7 @@
 // configurations after some bytes. States and frames are created once and found again, so that steps and masks
 // (constraint.js) can be stored in them.
 import { fail } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 
 /**
  * A node of a network: its edges, which read a byte; its edges that read nothing; its calls; whether it is the last of
@@ -139,13 +140,9 @@ export class Automaton {
   #call(to, below) {
     const { edges, free, calls, end } = this.#nodes[to];
     if (end && !edges.length && !free.length && !calls.length) return below;
-    const key = to * 2 ** 27 + below;
-    let frame = this.#frames.get(key);
-    if (frame === undefined) {
-      frame = this.#frameNodes.push(to) - 1;
+    return remembered(this.#frames, to * 2 ** 27 + below, () => {
       this.#frameBelow.push(below);
-      this.#frames.set(key, frame);
-    }
-    return frame;
+      return this.#frameNodes.push(to) - 1;
+    });
   }
 }

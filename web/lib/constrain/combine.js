@@ -1,5 +1,6 @@
 // combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { isNothing } from './dialects.js';
 import { checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';
@@ -118,10 +119,7 @@ export class Combiner {
    * @param {Schema[]} parts
    */
   numberOf(parts) {
-    const key = JSON.stringify(parts);
-    const number = this.#numbers.get(key) ?? this.#numbers.size;
-    this.#numbers.set(key, number);
-    return number;
+    return remembered(this.#numbers, JSON.stringify(parts), () => this.#numbers.size);
   }
 
   /**

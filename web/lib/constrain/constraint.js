@@ -1,5 +1,6 @@
 // constraint.js - which tokens may come next, so that the text follows a grammar or a JSON schema
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { Automaton } from './automaton.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
@@ -33,12 +34,11 @@ const grammars = new WeakMap();
 export function constraintOf(model, { text, network }, prompt) {
   const { tokenizer, vocabulary } = model;
   if (!tokenizer || !vocabulary) return fail('bad-state', 'the vocabulary is missing');
-  const own = grammars.get(model) ?? new Map();
-  grammars.set(model, own);
+  const own = remembered(grammars, model, () => new Map());
   const found = own.get(text) ?? { automaton: new Automaton(network), vocabulary, size: model.config.vocab_size };
   own.delete(text);
   own.set(text, found); // the newest is the last
-  if (own.size > MAX_GRAMMARS) own.delete(own.keys().next().value);
+  if (own.size > MAX_GRAMMARS) own.delete([...own.keys()][0]);
   const before = prompt.filter((id) => tokenizer.knows(id)).at(-1);
   return new Constraint(found, before === undefined || tokenizer.special.has(before));
 }
@@ -149,8 +149,7 @@ function maskOf({ automaton, vocabulary, size }, state) {
     bits[ids[i] >> 5] |= 1 << (ids[i] & 31);
     count++;
   }
-  const all = kept.get(automaton) ?? { states: [], bytes: 0 };
-  kept.set(automaton, all);
+  const all = remembered(kept, automaton, () => ({ states: [], bytes: 0 }));
   if ((all.bytes += bits.byteLength) > MAX_MASK_BYTES) {
     for (const old of all.states) old.mask = null;
     all.states = [];

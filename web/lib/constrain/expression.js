@@ -51,16 +51,21 @@ export const choice = (...any) => ({ any });
  */
 export const repeat = (each, least, most) => ({ each, least, most });
 /**
- * One of the characters of a text; two with a hyphen between them name a range, as in 'a-z'.
+ * The ranges of code points of characters, each a text; two with a hyphen between them name a range, as in 'a-z'.
+ * @param {string[]} ranges
+ * @returns {[number, number][]}
+ */
+export const rangesOf = (...ranges) =>
+  ranges.map((range) => {
+    const points = Array.from(range, (c) => /** @type {number} */ (c.codePointAt(0)));
+    return [points[0], points.length === 3 ? points[2] : points[0]];
+  });
+/**
+ * One of the characters of these ranges.
  * @param {string[]} ranges
  * @returns {Expression}
  */
-export const chars = (...ranges) => ({
-  chars: ranges.map((range) => {
-    const points = Array.from(range, (c) => /** @type {number} */ (c.codePointAt(0)));
-    return [points[0], points.length === 3 ? points[2] : points[0]];
-  }),
-});
+export const chars = (...ranges) => ({ chars: rangesOf(...ranges) });
 
 /**
  * Nodes between which expressions are added. node: adds one; free: an edge that reads nothing; leaf: adds a part of no

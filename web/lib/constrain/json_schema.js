@@ -7,9 +7,10 @@
 // most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
 // name.
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
-import { chars, choice, complement, repeat, sequence, text } from './expression.js';
+import { chars, choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
 import {
   checkKeywords,
   countsOf,
@@ -48,7 +49,7 @@ const SHARED = [
   [
     'character',
     choice(
-      { chars: complement([...Array.from([0x22, 0x5c], (c) => /** @type {[number, number]} */ ([c, c])), [0, 0x1f]]) },
+      { chars: complement([...rangesOf('"', '\\'), [0, 0x1f]]) },
       sequence(text('\\'), chars('"', '\\', '/', 'b', 'f', 'n', 'r', 't')),
       sequence(
         text('\\u'),
@@ -260,11 +261,7 @@ class Compiler {
   characters(ranges) {
     const written = writtenChars(ranges);
     if ('chars' in written && written.chars.every(([, high]) => high < 0x80)) return written;
-    const key = ranges.join(' ');
-    const known = this.#characters.get(key);
-    if (known !== undefined) return rule(known);
-    const name = `characters ${this.#characters.size}`;
-    this.#characters.set(key, name);
+    const name = remembered(this.#characters, ranges.join(' '), () => `characters ${this.#characters.size}`);
     this.rules.set(name, written);
     return rule(name);
   }

@@ -1,6 +1,7 @@
 // machine.js - finite automata over numbered symbols
 //
 // A symbol stands for a set of characters that are treated alike. Whoever builds a machine keeps the characters.
+import { remembered } from '../base/remembered.js';
 
 /** @import { Expression } from './expression.js' */
 /**
@@ -27,15 +28,7 @@ const MAX_EDGES = 2_000_000;
 export function explore(start, keyOf, visit, limit = MAX_STATES) {
   const places = new Map([[keyOf(start), 0]]);
   const queue = [start];
-  const placeOf = (/** @type {T} */ state) => {
-    const key = keyOf(state);
-    let place = places.get(key);
-    if (place === undefined) {
-      place = queue.push(state) - 1;
-      places.set(key, place);
-    }
-    return place;
-  };
+  const placeOf = (/** @type {T} */ state) => remembered(places, keyOf(state), () => queue.push(state) - 1);
   /** @type {Machine} */
   const machine = [];
   let edges = 0;
@@ -61,7 +54,7 @@ export function intersection(a, b) {
   /** Targets of b's states by symbol. @type {Map<number, number[]>[]} */
   const targets = b.map(({ edges }) => {
     const by = new Map();
-    for (const [symbol, to] of edges) by.set(symbol, [...(by.get(symbol) ?? []), to]);
+    for (const [symbol, to] of edges) remembered(by, symbol, () => []).push(to);
     return by;
   });
   return explore(
@@ -172,9 +165,7 @@ export function minimized(machine) {
     const found = new Map();
     const next = machine.map(({ edges }, i) => {
       const key = `${groups[i]} ${edges.map(([symbol, to]) => `${symbol}:${groups[to]}`)}`;
-      const group = found.get(key) ?? found.size;
-      found.set(key, group);
-      return group;
+      return remembered(found, key, () => found.size);
     });
     [before, count, groups] = [count, found.size, next];
   }
@@ -195,11 +186,7 @@ export function statesOf(machine, charsOf) {
     states: machine.map(({ edges, free, accepting }) => {
       /** @type {Map<number, number[]>} */
       const symbols = new Map();
-      for (const [symbol, to] of edges) {
-        const known = symbols.get(to);
-        if (known) known.push(symbol);
-        else symbols.set(to, [symbol]);
-      }
+      for (const [symbol, to] of edges) remembered(symbols, to, () => []).push(symbol);
       return { edges: [...symbols].map(([to, own]) => [charsOf(own), to]), free, accepting };
     }),
   };

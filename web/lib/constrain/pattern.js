@@ -2,6 +2,7 @@
 //
 // A pattern may match anywhere in a text: the machine reads any characters before and behind it. ^ and $ are edges that
 // can be followed at the beginning, or after which nothing can be read.
+import { remembered } from '../base/remembered.js';
 import { complement, connect } from './expression.js';
 import { explore, minimized, reaching, trimmed } from './machine.js';
 
@@ -45,13 +46,8 @@ export class Alphabet {
    * @param {Ranges} ranges
    */
   set(ranges) {
-    const given = this.#given.get(ranges);
-    if (given !== undefined) return given;
-    const key = ranges.join(' ');
-    const set = this.#ids.get(key) ?? this.#sets.push(ranges) - 1;
-    this.#ids.set(key, set);
-    this.#given.set(ranges, set);
-    return set;
+    const found = () => remembered(this.#ids, ranges.join(' '), () => this.#sets.push(ranges) - 1);
+    return remembered(this.#given, ranges, found);
   }
 
   /**
@@ -67,11 +63,7 @@ export class Alphabet {
   split() {
     /** Where sets begin and end. @type {Map<number, [begin: number[], end: number[]]>} */
     const changes = new Map();
-    const at = (/** @type {number} */ point) => {
-      const found = changes.get(point) ?? [[], []];
-      changes.set(point, found);
-      return found;
-    };
+    const at = (/** @type {number} */ point) => remembered(changes, point, () => /** @type {[number[], number[]]} */ ([[], []]));
     this.#sets.forEach((ranges, set) => {
       for (const [low, high] of joined(ranges)) {
         at(low)[0].push(set);
@@ -244,20 +236,15 @@ function deterministic(states, { symbols }, ending, start) {
         for (const [set, to] of states[state].edges) {
           work += symbols[set].length;
           if (work > MAX_EDGES) return null;
-          for (const symbol of symbols[set]) {
-            const known = targets.get(symbol);
-            if (known) known.add(to);
-            else targets.set(symbol, new Set([to]));
-          }
+          for (const symbol of symbols[set]) remembered(targets, symbol, () => new Set()).add(to);
         }
       /** Subsets by their targets, which several symbols share. @type {Map<string, Subset>} */
       const known = new Map();
-      const edges = [...targets].map(([symbol, own]) => {
-        const key = [...own].join();
-        const found = known.get(key) ?? subset(own);
-        known.set(key, found);
-        return /** @type {[number, Subset]} */ ([symbol, found]);
-      });
+      /** @type {[number, Subset][]} */
+      const edges = [...targets].map(([symbol, own]) => [
+        symbol,
+        remembered(known, [...own].join(), () => subset(own)),
+      ]);
       return work > MAX_EDGES ? null : { edges, accepting };
     },
     MAX_DETERMINISTIC,

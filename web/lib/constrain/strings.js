@@ -3,6 +3,7 @@
 // A string with a pattern or a format is written as JSON.stringify writes it: no character is escaped that need not be,
 // and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { choice, sequence, text } from './expression.js';
 import { formatPatterns } from './formats.js';
 import { counted, intersection, statesOf, trimmed } from './machine.js';
@@ -67,12 +68,8 @@ export function patternString(patterns, least, most, oneOf) {
   const { machine, alphabet } = found;
   /** @type {Map<string, Expression>} */
   const expressions = new Map();
-  const charsOf = (/** @type {number[]} */ symbols) => {
-    const own = symbols.join();
-    const expression = expressions.get(own) ?? oneOf(alphabet.union(symbols));
-    expressions.set(own, expression);
-    return expression;
-  };
+  const charsOf = (/** @type {number[]} */ symbols) =>
+    remembered(expressions, symbols.join(), () => oneOf(alphabet.union(symbols)));
   return sequence(text('"'), statesOf(machine, charsOf), text('"'));
 }
 

@@ -1,5 +1,5 @@
 // tool_grammar.js - the grammar of an answer that may call tools: each call is JSON that fits the schema of its tool
-import { choice, complement, repeat, sequence, text } from './expression.js';
+import { choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
 import { schemaGrammar } from './json_schema.js';
 
 /** @import { Expression, Grammar } from './expression.js' */
@@ -15,14 +15,7 @@ import { schemaGrammar } from './json_schema.js';
  * Any character but these.
  * @param {string} own
  */
-const except = (own) => ({
-  chars: complement(
-    Array.from(own, (c) => {
-      const point = /** @type {number} */ (c.codePointAt(0));
-      return [point, point];
-    }),
-  ),
-});
+const except = (own) => ({ chars: complement(rangesOf(...own)) });
 
 /**
  * A text that may also be a special token.

@@ -1,6 +1,7 @@
 // convert.js - writes a loaded model as a GGUF file: the commands convert and quantize
 import { rm } from 'node:fs/promises';
-import { GlassformerError, Tokenizer, load } from '../index.js';
+import { fail } from '../base/errors.js';
+import { Tokenizer, load } from '../index.js';
 import { configOf } from '../estimate.js';
 import { replaceFile } from '../node/node_file.js';
 import { PIECES, SentencePieces } from '../tokenizers/pieces.js';
@@ -29,10 +30,7 @@ const SAMPLES = [
 export async function convert(source, out, { type, vocabulary, options }) {
   const chosen = type.toUpperCase();
   if (!Object.hasOwn(FILE_TYPES, chosen))
-    throw new GlassformerError(
-      'bad-option',
-      `--type is "${type}", expected one of ${Object.keys(FILE_TYPES).join(', ')}`,
-    );
+    fail('bad-option', `--type is "${type}", expected one of ${Object.keys(FILE_TYPES).join(', ')}`);
   let model = await load(source, options);
   try {
     if (model.warnings.some((warning) => warning.includes('rounded to its steps'))) {
@@ -87,7 +85,8 @@ async function vocabularyOf({ tokenizer, special, config, chatTemplate }) {
  */
 const writeFile = (out, chunks) =>
   replaceFile(out, chunks).catch((error) => {
-    throw error?.syscall ? new GlassformerError('storage', `${out} cannot be written: ${error.message}`) : error;
+    if (error?.syscall) fail('storage', `${out} cannot be written: ${error.message}`);
+    throw error;
   });
 
 /**
@@ -101,7 +100,7 @@ async function compareTokenizers(out, before) {
     const [a, b] = [before, after].map((tokenizer) => idsOf(tokenizer, sample));
     if (a === b) continue;
     await rm(out, { force: true });
-    throw new GlassformerError(
+    fail(
       'unsupported',
       `the tokenizer cannot be written as GGUF: ${JSON.stringify(sample)} would become ${b}, not ${a}; ` +
         '--no-tokenizer leaves it out',

@@ -3,6 +3,16 @@ import { BLOCKS } from '../base/blocks.js';
 import { TYPES } from '../gguf/gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
 
+const utf8 = new TextEncoder();
+/** Arrays of the value types that are numbers or booleans; the machine is little-endian, as the file. */
+const ARRAYS = /** @type {Record<number, {of(x: number): {buffer: ArrayBuffer}}>} */ ({
+  0: Uint8Array,
+  4: Uint32Array,
+  5: Int32Array,
+  6: Float32Array,
+  7: Uint8Array,
+});
+
 /**
  * A value of the metadata with its value type; `of` is the type of the elements of an array.
  * @typedef {{type: number, value: any, of?: number}} Value
@@ -30,46 +40,32 @@ export const f32s = valueOf(9, 6);
 /** @type {(value: number[]) => Value} */
 export const u8s = valueOf(9, 0);
 
-/** A growing byte buffer. */
+/** Collects the bytes of a header. */
 class ByteWriter {
-  bytes = new Uint8Array(1 << 16);
+  /** @type {Uint8Array[]} */
+  parts = [];
   length = 0;
 
-  /**
-   * Append n zero bytes.
-   * @param {number} n
-   * @returns {DataView} of these bytes, valid until the next call
-   */
-  room(n) {
-    if (this.length + n > this.bytes.length) {
-      const larger = new Uint8Array(Math.max(2 * this.bytes.length, this.length + n));
-      larger.set(this.bytes.subarray(0, this.length));
-      this.bytes = larger;
-    }
-    this.length += n;
-    return new DataView(this.bytes.buffer, this.length - n, n);
+  /** @param {Uint8Array} bytes */
+  put(bytes) {
+    this.parts.push(bytes);
+    this.length += bytes.length;
   }
 
   /** @param {number} n */
   u32(n) {
-    this.room(4).setUint32(0, n, true);
+    this.scalar(4, n);
   }
   /** @param {number} n */
   u64(n) {
-    this.room(8).setBigUint64(0, BigInt(n), true);
-  }
-
-  /** @param {Uint8Array} b */
-  put(b) {
-    const v = this.room(b.length);
-    new Uint8Array(v.buffer, v.byteOffset, b.length).set(b);
+    this.put(new Uint8Array(BigUint64Array.of(BigInt(n)).buffer));
   }
 
   /** @param {string} s */
   text(s) {
-    const b = new TextEncoder().encode(s);
-    this.u64(b.length);
-    this.put(b);
+    const bytes = utf8.encode(s);
+    this.u64(bytes.length);
+    this.put(bytes);
   }
 
   /**
@@ -78,11 +74,7 @@ class ByteWriter {
    */
   scalar(type, x) {
     if (type === 8) this.text(x);
-    else if (type === 7) this.room(1).setUint8(0, x ? 1 : 0);
-    else if (type === 6) this.room(4).setFloat32(0, x, true);
-    else if (type === 5) this.room(4).setInt32(0, x, true);
-    else if (type === 0) this.room(1).setUint8(0, x);
-    else this.u32(x);
+    else this.put(new Uint8Array(ARRAYS[type].of(x).buffer));
   }
 
   /**
@@ -90,11 +82,7 @@ class ByteWriter {
    * @param {number} to
    */
   pad(to) {
-    this.room(Math.ceil(this.length / to) * to - this.length);
-  }
-
-  finish() {
-    return this.bytes.slice(0, this.length);
+    this.put(new Uint8Array(Math.ceil(this.length / to) * to - this.length));
   }
 }
 
@@ -107,7 +95,7 @@ class ByteWriter {
  */
 export function ggufHeader(meta, tensors, alignment = 32) {
   const out = new ByteWriter();
-  out.put(new TextEncoder().encode('GGUF'));
+  out.put(utf8.encode('GGUF'));
   out.u32(3);
   out.u64(tensors.length);
   out.u64(Object.keys(meta).length);
@@ -137,7 +125,7 @@ export function ggufHeader(meta, tensors, alignment = 32) {
     return gap;
   });
   out.pad(alignment);
-  return { header: out.finish(), padding };
+  return { header: Buffer.concat(out.parts), padding };
 }
 
 /**

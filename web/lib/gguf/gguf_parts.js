@@ -2,8 +2,8 @@
 //
 // Every part has a header with a list of its own tensors. The metadata of the model are in part 1; the others have
 // split.no, their number from 0, split.count, the number of parts, and split.tensors.count, the tensors of all parts.
-import { MAX_OPEN_FILES } from '../bytes/bytes.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
+import { openHeaders } from '../bytes/open_headers.js';
 import { readGguf } from './gguf.js';
 
 /** @import { ByteReader } from '../bytes/bytes.js' */
@@ -29,21 +29,13 @@ export async function openParts(opener, first, r, files) {
     return fail('unsupported', `${r.name}: has no split.count, so it is not one of ${files.length} parts of a model`);
   if (count === undefined || (count <= 1 && files.length === 1)) return null;
   const all = files.length > 1 ? files : siblings(files[0], count, r.name, splitKey(first, 'no', r.name, count) ?? 0);
-  const headers = [first];
-  const names = [r.name];
-  const readers = [async () => r];
-  for (const [i, file] of all.entries()) {
-    if (i === 0) continue;
-    const part = await partReader(opener, /** @type {Bytes} */ (file), i + 1, all.length);
-    headers.push(await readGguf(part, i));
-    names.push(part.name);
-    if (i < MAX_OPEN_FILES) {
-      readers.push(async () => part);
-      continue;
-    }
-    opener.release(part);
-    readers.push(async () => opener.reader(/** @type {Bytes} */ (file), true, false));
-  }
+  const { headers, names, readers } = await openHeaders(
+    opener,
+    r,
+    all,
+    async (part, i) => (i === 0 ? first : readGguf(part, i)),
+    (file, i) => partReader(opener, file, i + 1, all.length),
+  );
   checkParts(headers, names, count);
   const main = /** @type {Gguf} */ (headers.find((h) => h.meta.get('split.no') === 0));
   const entries = headers.flatMap((h) => h.entries);

@@ -4,6 +4,7 @@
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { setCapture, readCapture } from '../engine/observe.js';
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { stackConfig } from '../config/config.js';
 
 /** @import { Engine, Tensor } from '../engine/engine.js' */
@@ -205,9 +206,7 @@ export class Recorder {
       if (p.source !== source) continue;
       const part = readCapture(this.#session, p);
       if (!part) fail('bad-state', `${p.name} was not captured`);
-      const parts = this.#parts.get(p);
-      if (parts) parts.push(part);
-      else this.#parts.set(p, [part]);
+      remembered(this.#parts, p, () => []).push(part);
     }
   }
 

@@ -1,6 +1,6 @@
 // node_file.js - reads and writes a file of Node by its descriptor
 //
-// FileHandle (fs/promises) is not used: when a worker thread is terminated, Node closes its file descriptors, but not
+// Node's modules are not imported, because bundlers for browsers would not find them. FileHandle (fs/promises) is not used: when a worker thread is terminated, Node closes its file descriptors, but not
 // the one of a FileHandle that is being read at that moment.
 
 /** Ending of files that are being written. */
@@ -14,9 +14,7 @@ export const PART = '.part';
  * @param {string} [flags]  of fs.open
  */
 export async function openFile(path, flags = 'r') {
-  const fs = /** @type {typeof import('node:fs')} */ (
-    /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs')
-  );
+  const fs = globalThis.process.getBuiltinModule('node:fs');
   /** @type {<T>(call: (done: (error: Error | null, value?: T) => void) => void) => Promise<any>} */
   const promise = (call) =>
     new Promise((resolve, reject) => call((error, value) => (error ? reject(error) : resolve(value))));
@@ -64,9 +62,7 @@ export async function openFile(path, flags = 'r') {
  * @returns {Promise<number>} bytes
  */
 export async function replaceFile(path, chunks) {
-  const fs = /** @type {typeof import('node:fs/promises')} */ (
-    /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises')
-  );
+  const fs = globalThis.process.getBuiltinModule('node:fs/promises');
   const part = `${path}.${crypto.randomUUID()}${PART}`;
   let size = 0;
   try {

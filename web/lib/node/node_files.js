@@ -9,18 +9,12 @@ import { openFile } from './node_file.js';
 /** @import { Folder } from '../checkpoint/opened_files.js' */
 
 /**
- * Node's file system. It is not imported, because bundlers for browsers would not find the module.
- * @returns {typeof import('node:fs/promises')}
- */
-const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises');
-
-/**
  * The folder at a path; null where the path is a file.
  * @param {string} path
  * @returns {Promise<Folder | null>}
  */
 export async function folderAt(path) {
-  const fs = nodeFs();
+  const fs = globalThis.process.getBuiltinModule('node:fs/promises');
   const stat = await fs.stat(path).catch(() => null);
   if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
   const base = path.endsWith('/') ? path : `${path}/`;
