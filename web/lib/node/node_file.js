@@ -1,7 +1,8 @@
 // node_file.js - reads and writes a file of Node by its descriptor
 //
-// Node's modules are not imported, because bundlers for browsers would not find them. FileHandle (fs/promises) is not used: when a worker thread is terminated, Node closes its file descriptors, but not
-// the one of a FileHandle that is being read at that moment.
+// Node's modules are not imported, because bundlers for browsers would not find them. FileHandle (fs/promises) is not
+// used: when a worker thread is terminated, Node closes its file descriptors, but not the one of a FileHandle that is
+// being read at that moment.
 
 /** Ending of files that are being written. */
 export const PART = '.part';
