@@ -61,13 +61,13 @@ export class Alphabet {
 
   /** Find the symbols of all sets. */
   split() {
-    /** Where sets begin and end. @type {Map<number, [begin: number[], end: number[]]>} */
+    /** Where sets begin and end. @type {Map<number, {begin: number[], end: number[]}>} */
     const changes = new Map();
-    const at = (/** @type {number} */ point) => remembered(changes, point, () => /** @type {[number[], number[]]} */ ([[], []]));
+    const at = (/** @type {number} */ point) => remembered(changes, point, () => ({ begin: [], end: [] }));
     this.#sets.forEach((ranges, set) => {
       for (const [low, high] of joined(ranges)) {
-        at(low)[0].push(set);
-        at(high + 1)[1].push(set);
+        at(low).begin.push(set);
+        at(high + 1).end.push(set);
       }
     });
     at(FIRST_SURROGATE);
@@ -79,7 +79,7 @@ export class Alphabet {
     this.symbols = this.#sets.map(() => []);
     const points = [...changes.keys()].sort((a, b) => a - b);
     points.forEach((point, i) => {
-      const [begin, end] = at(point);
+      const { begin, end } = at(point);
       for (const set of end) open.delete(set);
       for (const set of begin) open.add(set);
       if (!open.size || point === FIRST_SURROGATE) return;
