@@ -1,5 +1,4 @@
 // spawn.js - creates a worker from the address of a file or from a text, in browsers and in Node
-import { remembered } from './remembered.js';
 
 /**
  * Creates a worker (in Node a worker thread). Only its first message shows that it has started.
@@ -66,8 +65,12 @@ const blobs = new Map();
  */
 export function spawnText(text, name, type = globalThis.origin === 'null' ? 'classic' : 'module') {
   if (typeof Worker === 'undefined') return nodeWorker(text, true);
-  const blob = () => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-  return new Worker(remembered(blobs, text, blob), { type, name });
+  let address = blobs.get(text);
+  if (address === undefined) {
+    address = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+    blobs.set(text, address);
+  }
+  return new Worker(address, { type, name });
 }
 
 /**

@@ -7,7 +7,6 @@ import { generate } from './generate.js';
 import { failContextFull, generationOf, isSequenceList, checkSingleMask } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
-import { remembered } from '../base/remembered.js';
 import { camelConfig } from '../config/config.js';
 import { checkedIds } from '../base/checks.js';
 import { defaultKvDtype, tableOf } from './loaded_table.js';
@@ -165,7 +164,10 @@ export class LoadedModel {
    * @param {number} id
    */
   tokenText(id) {
-    return remembered(this.#texts, id, () => this.tokenizer?.idToText(id) ?? '');
+    if (!this.tokenizer) return '';
+    const text = this.#texts.get(id) ?? this.tokenizer.idToText(id);
+    this.#texts.set(id, text);
+    return text;
   }
 
   /**
