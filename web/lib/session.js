@@ -61,13 +61,8 @@ export class Session {
     this.#limits = limits;
     this.#id = session;
     this.#sizes = sizes;
-    finalizers.register(
-      this,
-      () => {
-        remote.call('session', ['close', [session]]).catch(() => {});
-      },
-      this,
-    );
+    const close = () => void remote.call('session', ['close', [session]]).catch(() => {});
+    finalizers.register(this, close, this);
   }
 
   static {

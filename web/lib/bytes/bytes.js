@@ -168,6 +168,17 @@ export class ByteReader {
   }
 
   /**
+   * Wait for n bytes and consume them. The view is valid until the next call that waits.
+   * @param {number} n
+   * @param {string} [what]
+   */
+  async view(n, what) {
+    if (this.ready < n) await this.need(n, what);
+    const bytes = this.takeReady(n);
+    return new DataView(bytes.buffer, bytes.byteOffset, n);
+  }
+
+  /**
    * Wait for the next n bytes without consuming them.
    * @param {number} n
    * @returns {Promise<Uint8Array>} fewer than n bytes where the file is shorter

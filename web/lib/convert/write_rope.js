@@ -1,5 +1,6 @@
 // write_rope.js - rotary scaling in a GGUF: its metadata keys and its tables of factors
 import { rotaryDim } from '../config/config.js';
+import { llama3Divisors } from '../gguf/rope_freqs.js';
 import { f32, text, u32 } from './write_gguf.js';
 
 /** @import { Config } from '../config/config.js' */
@@ -70,12 +71,5 @@ export function ropeTables(c) {
       table('rope_factors_short.weight', c.rope_short_factors),
     ];
   if (c.rope_scaling !== 'llama3') return [];
-  const pairs = rotaryDim(c) / 2;
-  const [low, high] = [c.rope_low_freq_factor, c.rope_high_freq_factor];
-  const divisors = Array.from({ length: pairs }, (_, i) => {
-    const rotations = (c.rope_original_context * c.rope_theta ** (-i / pairs)) / (2 * Math.PI);
-    const smooth = Math.min(1, Math.max(0, (rotations - low) / (high - low)));
-    return 1 / ((1 - smooth) / c.rope_factor + smooth);
-  });
-  return [table('rope_freqs.weight', divisors)];
+  return [table('rope_freqs.weight', llama3Divisors(c, c.rope_theta, rotaryDim(c) / 2))];
 }

@@ -40,13 +40,12 @@ function firstAddress(source, { hfEndpoint, token }) {
   if (token !== undefined && !hub)
     fail('bad-option', 'token is for sources that begin with "hf:"; for other servers use headers');
   if (first === undefined) return null;
-  let url;
   try {
-    url = new URL(String(new Opener({ hfEndpoint }).resolve(first)));
+    const { origin } = new URL(String(new Opener({ hfEndpoint }).resolve(first)));
+    return { origin, hub };
   } catch {
     return null; // the address is refused when it is opened
   }
-  return { origin: url.origin, hub };
 }
 
 /**

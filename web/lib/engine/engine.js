@@ -252,28 +252,20 @@ export class Engine extends Instance {
     const heap = this.model
       ? (this.#weightsAt ||= Math.min(...this.tensors().map((t) => t.address || Infinity)))
       : this.x.gf_abi_heap_base();
-    /** @type {{name: string, start: number, bytes: number}[]} */
-    const regions = [{ name: 'constants and stack', start: 0, bytes: heap }];
-    let at = heap;
-    /**
-     * @param {string} name
-     * @param {number} bytes
-     */
-    const put = (name, bytes) => {
-      regions.push({ name, start: at, bytes });
-      at += bytes;
+    const sizes = {
+      'constants and stack': heap,
+      weights: this.model ? this.x.gf_abi_model_bytes(this.model) : 0,
+      'kv cache': 0,
+      scratch:
+        this.scratchBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES),
     };
-    put('weights', this.model ? this.x.gf_abi_model_bytes(this.model) : 0);
-    let kv = 0;
-    let scratch =
-      this.scratchBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
     for (const s of this.sessions) {
-      kv += s.kvBytes;
-      scratch += s.scratchBytes;
+      sizes['kv cache'] += s.kvBytes;
+      sizes.scratch += s.scratchBytes;
     }
-    put('kv cache', kv);
-    put('scratch', scratch);
-    put('free', Math.max(0, totalBytes - at));
+    let at = 0;
+    const regions = Object.entries(sizes).map(([name, bytes]) => ({ name, start: (at += bytes) - bytes, bytes }));
+    regions.push({ name: 'free', start: at, bytes: Math.max(0, totalBytes - at) });
     return { totalBytes, regions };
   }
 

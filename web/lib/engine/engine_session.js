@@ -1,7 +1,7 @@
 // engine_session.js - one session of the engine: a key/value cache, its position and a sampler
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
-import { GlassformerError } from '../base/errors.js';
+import { fail } from '../base/errors.js';
 import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './structs.js';
 
 /** @import { Engine, Sampling } from './engine.js' */
@@ -22,8 +22,7 @@ export class EngineSession {
 
   /** The address of struct gf_session; throws after close. */
   get ptr() {
-    if (!this.#p) throw new GlassformerError('bad-state', 'the session was closed');
-    return this.#p;
+    return this.#p || fail('bad-state', 'the session was closed');
   }
 
   /** Number of positions in the cache. */

@@ -73,20 +73,9 @@ class HeaderReader {
     return fail('bad-header', `${this.r.name}: ${why}`);
   }
 
-  /**
-   * The next n bytes, consumed. The view is valid until the next call that waits.
-   * @param {number} n
-   * @param {string} what  what they are, for messages
-   */
-  async view(n, what) {
-    if (this.r.ready < n) await this.r.need(n, what);
-    const b = this.r.takeReady(n);
-    return new DataView(b.buffer, b.byteOffset, n);
-  }
-
   /** @param {string} what */
   async u32(what) {
-    return (await this.view(4, what)).getUint32(0, true);
+    return (await this.r.view(4, what)).getUint32(0, true);
   }
 
   /**
@@ -95,7 +84,7 @@ class HeaderReader {
    * @param {number} max  larger values are refused
    */
   async count(what, max) {
-    return this.checkedCount(await this.view(8, what), what, max);
+    return this.checkedCount(await this.r.view(8, what), what, max);
   }
 
   /**
@@ -185,7 +174,7 @@ class HeaderReader {
   async scalar(type, what) {
     if (type === STRING) return this.string(what);
     const [size] = NUMBERS[type] ?? this.refuse(`${what} has the value type ${type}, which does not exist`);
-    return readNumber(await this.view(size, what), 0, type) ?? this.refuse(`${what} is larger than 2^53`);
+    return readNumber(await this.r.view(size, what), 0, type) ?? this.refuse(`${what} is larger than 2^53`);
   }
 
   /**
@@ -210,7 +199,7 @@ class HeaderReader {
       const texts = await this.texts(n, what);
       return COMPACT_TEXTS.has(key) ? texts : texts.toArray();
     }
-    const view = await this.view(n * size, what);
+    const view = await this.r.view(n * size, what);
     const TypedArray = TYPED_ARRAYS[of];
     if (TypedArray) {
       const aligned = new Uint8Array(view.buffer, view.byteOffset, n * size).slice();

@@ -94,6 +94,22 @@ export function ropeTableFields(where, tables, meta) {
 }
 
 /**
+ * The divisors of Llama 3's rule, one for each pair.
+ * @param {Record<string, any>} scaling  fields of a configuration
+ * @param {number} theta  rope_theta
+ * @param {number} pairs
+ * @returns {number[]}
+ */
+export function llama3Divisors(scaling, theta, pairs) {
+  const { rope_low_freq_factor: low, rope_high_freq_factor: high, rope_original_context: context } = scaling;
+  return Array.from({ length: pairs }, (_, i) => {
+    const rotations = (context * theta ** (-i / pairs)) / (2 * Math.PI);
+    const smooth = Math.min(1, Math.max(0, (rotations - low) / (high - low)));
+    return 1 / ((1 - smooth) / scaling.rope_factor + smooth);
+  });
+}
+
+/**
  * The numbers of Llama 3's rule that a table of divisors follows. Files have low 1 and high 4; the original context is
  * found by trying powers of two.
  * @param {Float32Array} factors  the table, [rotated components / 2]
@@ -101,24 +117,12 @@ export function ropeTableFields(where, tables, meta) {
  * @returns {Record<string, any> | null} fields of a configuration; null: it follows no such rule
  */
 function llama3Scaling(factors, theta) {
-  const factor = factors.reduce((a, b) => Math.max(a, b), 0);
-  const low = 1;
-  const high = 4;
+  const rope_factor = factors.reduce((a, b) => Math.max(a, b), 0);
+  const known = { rope_scaling: 'llama3', rope_factor, rope_low_freq_factor: 1, rope_high_freq_factor: 4 };
   for (let context = 1; context <= 1 << 20; context *= 2) {
-    const rule = (/** @type {number} */ i) => {
-      const rotations = (context * theta ** (-i / factors.length)) / (2 * Math.PI);
-      const smooth = Math.min(1, Math.max(0, (rotations - low) / (high - low)));
-      return 1 / ((1 - smooth) / factor + smooth);
-    };
-    if (factors.every((x, i) => Math.abs(x / rule(i) - 1) < 1e-4)) {
-      return {
-        rope_scaling: 'llama3',
-        rope_factor: factor,
-        rope_low_freq_factor: low,
-        rope_high_freq_factor: high,
-        rope_original_context: context,
-      };
-    }
+    const scaling = { ...known, rope_original_context: context };
+    const rule = llama3Divisors(scaling, theta, factors.length);
+    if (factors.every((x, i) => Math.abs(x / rule[i] - 1) < 1e-4)) return scaling;
   }
   return null;
 }

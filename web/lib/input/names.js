@@ -13,7 +13,7 @@ export const checkedRename = (names) => async (list) =>
       return checked(names(name), name);
     } catch (error) {
       if (error instanceof GlassformerError) throw error;
-      throw new GlassformerError('callback', `names threw for ${show(name)}: ${messageOf(error)}`, { cause: error });
+      return fail('callback', `names threw for ${show(name)}: ${messageOf(error)}`, error);
     }
   });
 

@@ -10,6 +10,7 @@ import { typedIds } from './typed_ids.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */
+/** @import { EngineSession } from '../engine/engine_session.js' */
 
 /**
  * Runs the public call forward.
@@ -55,28 +56,29 @@ export async function forwardOne(model, ids, o, yielder) {
   const logits = { data: new Float32Array(rows.length * v), shape: [rows.length, v] };
   const sequence = await model.openSequence(o, ids.length, n);
   try {
+    await sequence.encodeSource(o, yielder);
+    /** @type {Omit<Pass, 'captured'>} */
+    let results = { logits };
+    /** @type {((session: EngineSession) => void) | undefined} */
+    let encode;
     if (config.kind === 'encoder') {
-      await sequence.encodeSource(o, yielder);
       const mask = model.mask(o.mask, ids.length, 'mask');
+      encode = (session) => session.encode(ids, mask, o.types);
       sequence.encodeOnly(ids, mask, o.types);
       if (config.mlm_head) copyLogits(sequence.session, logits, rows, 0, n);
-      const results = {
+      results = {
         ...(config.mlm_head && { logits }),
         hidden: readHidden(sequence.session, config.d_model),
         ...(config.pooler && { pooled: readPooled(sequence.session, config.d_model) }),
       };
-      const captured = sequence.takeCaptured() ?? {};
-      if (!o.allowNonFinite)
-        await requireFinite(sequence, { ...results, ...captured }, ids, (s) => s.encode(ids, mask, o.types));
-      return { ...results, captured };
+    } else {
+      /** @type {(first: number, chunk: number) => void} */
+      const copy = (first, chunk) => copyLogits(sequence.session, logits, rows, first, chunk);
+      await sequence.prefill(ids.slice(0, n), yielder, copy, Math.min(n, ...rows));
     }
-    await sequence.encodeSource(o, yielder);
-    /** @type {(first: number, chunk: number) => void} */
-    const copy = (first, chunk) => copyLogits(sequence.session, logits, rows, first, chunk);
-    await sequence.prefill(ids.slice(0, n), yielder, copy, Math.min(n, ...rows));
     const captured = sequence.takeCaptured() ?? {};
-    if (!o.allowNonFinite) await requireFinite(sequence, { ...captured, logits }, ids.slice(0, n));
-    return { logits, captured };
+    if (!o.allowNonFinite) await requireFinite(sequence, { ...captured, ...results }, ids.slice(0, n), encode);
+    return { ...results, captured };
   } finally {
     sequence.close();
   }
@@ -99,7 +101,7 @@ function logitRows(which = 'all', all, n) {
 
 /**
  * Copies the logits of those rows that the last pass computed. Rows in sequence are one product.
- * @param {import('../engine/engine_session.js').EngineSession} session
+ * @param {EngineSession} session
  * @param {Tensor} logits  [row, vocab_size]
  * @param {number[]} rows  the position of each row
  * @param {number} first   position of the pass

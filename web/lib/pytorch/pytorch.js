@@ -6,6 +6,7 @@
 // the pickle, and the central directory is compared at the end. The archive is read once from front to back, like all
 // formats here: a storage is delivered when it arrives, tensor by tensor.
 import { fail, show } from '../base/errors.js';
+import { remembered } from '../base/remembered.js';
 import { ByteReader } from '../bytes/bytes.js';
 import { Unpickler } from './pickle.js';
 import { pickleLength } from './pickle_opcodes.js';
@@ -106,10 +107,8 @@ export async function deliverTorch({ archive, folder, storages }, tensors, give)
   /** @type {Map<string, TensorSource[]>} */
   const byKey = new Map();
   for (const t of tensors) {
-    const key = /** @type {Tensor} */ (t.tensor).storage.key;
-    if (!t.covers.length) continue;
-    if (!byKey.has(key)) byKey.set(key, []);
-    byKey.get(key)?.push(t);
+    const { key } = /** @type {Tensor} */ (t.tensor).storage;
+    if (t.covers.length) remembered(byKey, key, () => []).push(t);
   }
   const waiting = new Set(storages.keys());
   for (let local = await archive.next(); local; local = await archive.next()) {

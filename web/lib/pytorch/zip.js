@@ -45,28 +45,19 @@ export class Archive {
   }
 
   /**
-   * @param {number} n
-   * @param {string} what
-   */
-  async view(n, what) {
-    const b = await this.r.take(n, what);
-    return new DataView(b.buffer, b.byteOffset, n);
-  }
-
-  /**
    * The head of the next entry; null at the central directory.
    * @returns {Promise<Local | null>}
    */
   async next() {
     const { r } = this;
     const at = r.pos;
-    const signature = (await this.view(4, 'the head of an entry')).getUint32(0, true);
+    const signature = (await this.r.view(4, 'the head of an entry')).getUint32(0, true);
     if (signature === CENTRAL || signature === END || signature === END_64) {
       this.signature = signature;
       return null;
     }
     if (signature !== LOCAL) this.refuse(`byte ${at} begins neither an entry nor the directory of the archive`);
-    const v = await this.view(26, 'the head of an entry');
+    const v = await this.r.view(26, 'the head of an entry');
     const [flags, method] = [v.getUint16(2, true), v.getUint16(4, true)];
     const [packed, size] = [v.getUint32(14, true), v.getUint32(18, true)];
     const [nameBytes, extraBytes] = [v.getUint16(22, true), v.getUint16(24, true)];
@@ -128,10 +119,10 @@ export class Archive {
     const { r } = this;
     const left = new Map(this.seen);
     let { signature } = this;
-    for (; signature === CENTRAL; signature = (await this.view(4, 'the directory')).getUint32(0, true)) {
-      const v = await this.view(42, 'the directory');
+    for (; signature === CENTRAL; signature = (await this.r.view(4, 'the directory')).getUint32(0, true)) {
+      const v = await this.r.view(42, 'the directory');
       const name = new TextDecoder().decode(await r.take(v.getUint16(24, true), 'the directory'));
-      const extra = await this.view(v.getUint16(26, true), 'the directory');
+      const extra = await this.r.view(v.getUint16(26, true), 'the directory');
       const size = [v.getUint32(20, true), v.getUint32(16, true)];
       const at = v.getUint32(38, true);
       const wide = wideFields(extra);
@@ -146,16 +137,16 @@ export class Archive {
     const [missing] = left.keys();
     if (missing !== undefined) this.refuse(`the directory does not list ${show(missing)}`);
     if (signature === END_64) {
-      const size = (await this.view(8, 'the end of the directory')).getBigUint64(0, true);
+      const size = (await this.r.view(8, 'the end of the directory')).getBigUint64(0, true);
       if (size > 1000n) this.refuse('the end of the directory is malformed');
       await r.skip(Number(size), 'the end of the directory');
-      signature = (await this.view(4, 'the end of the directory')).getUint32(0, true);
+      signature = (await this.r.view(4, 'the end of the directory')).getUint32(0, true);
       if (signature !== LOCATOR_64) this.refuse('the end of the directory is malformed');
       await r.skip(16, 'the end of the directory');
-      signature = (await this.view(4, 'the end of the directory')).getUint32(0, true);
+      signature = (await this.r.view(4, 'the end of the directory')).getUint32(0, true);
     }
     if (signature !== END) this.refuse('the end of the directory is malformed');
-    const comment = (await this.view(18, 'the end of the directory')).getUint16(16, true);
+    const comment = (await this.r.view(18, 'the end of the directory')).getUint16(16, true);
     await r.skip(comment, 'the comment of the archive');
   }
 }

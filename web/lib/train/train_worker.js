@@ -1,5 +1,6 @@
 // train_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
+import { concatenate } from '../bytes/bytes.js';
 import { Trainer } from './trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';
@@ -254,11 +255,9 @@ function folderOf(t, vocabulary) {
  * @param {Uint8Array} tokenizer
  */
 function packCheckpoint(state, tokenizer) {
-  const bytes = new Uint8Array(state.length + tokenizer.length + 4);
-  bytes.set(state);
-  bytes.set(tokenizer, state.length);
-  new DataView(bytes.buffer).setUint32(bytes.length - 4, tokenizer.length, true);
-  return bytes;
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, tokenizer.length, true);
+  return concatenate([state, tokenizer, length], state.length + tokenizer.length + 4);
 }
 
 /**

@@ -3,7 +3,7 @@
 // worker.js of the package can load and run a GGUF file. Its `import()` of other modules is a call of
 // `glassformerMore.load`, and `glassformerImport` is import() itself (scripts/split_worker.js). Embedded copies, and
 // workers that import glassformer/worker_more too, run both scripts at once. The source tree does not use this file.
-import { GlassformerError, messageOf } from '../base/errors.js';
+import { fail, messageOf } from '../base/errors.js';
 import { ownType } from '../base/spawn.js';
 import { greeting } from './port.js';
 
@@ -43,11 +43,11 @@ async function fetchScript() {
     await /** @type {any} */ (globalThis)[ownType() === 'classic' ? 'importScripts' : 'glassformerImport'](address);
     if (!shared.modules) throw new Error('it is another file');
   } catch (error) {
-    throw new GlassformerError(
+    fail(
       'worker',
       `${address}, the second script of the worker, could not be loaded: ${messageOf(error)}. ` +
         "Serve the package's dist/worker_more.js at that address, or let your worker import glassformer/worker_more",
-      { cause: error },
+      error,
     );
   }
 }
