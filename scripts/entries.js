@@ -4,20 +4,6 @@ export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', '
   (name) => `glassformer-${name}.wasm`,
 );
 
-/** Entries that CommonJS programs can require too, each through a file NAME.cjs. */
-export const required = [
-  'index',
-  'inline',
-  'worker',
-  'worker_more',
-  'train_worker',
-  'ai-sdk',
-  'openai',
-  'react',
-  'labs',
-  'elements',
-];
-
 /** Entries that use the package through its public calls, by their modules in web/lib. */
 export const apps = {
   'ai-sdk': 'apps/ai_sdk',
@@ -27,21 +13,13 @@ export const apps = {
   elements: 'elements/elements',
 };
 
+/** Entries that CommonJS programs can require too, each through a file NAME.cjs. */
+export const required = ['index', 'inline', 'worker', 'worker_more', 'train_worker', ...Object.keys(apps)];
+
 export const entries = [
-  ...required.map((name) => `${name}.cjs`),
-  'index.js',
-  ...Object.keys(apps).map((name) => `${name}.js`),
-  'inline.js',
-  'glassformer.iife.js',
-  'glassformer.js',
-  'cli.js',
-  'worker.js',
-  'worker_more.js',
-  'train_worker.js',
-  'embedded_worker.js',
-  'embedded_worker_more.js',
-  'embedded_engine.js',
-  'embedded_train.js',
+  ...required.flatMap((name) => [`${name}.cjs`, `${name}.js`]),
+  ...['glassformer.iife.js', 'glassformer.js', 'cli.js'],
+  ...['worker', 'worker_more', 'engine', 'train'].map((name) => `embedded_${name}.js`),
   'THIRD_PARTY_LICENSES.txt',
   ...binaries.map((name) => `wasm/${name}`),
 ];

@@ -17,15 +17,11 @@ const record = join(top, 'scripts/wasm.sha256');
  */
 export function builtSums() {
   const folder = 'web/lib/wasm';
-  return readdirSync(join(top, folder))
-    .filter((name) => name.endsWith('.wasm'))
+  const names = readdirSync(join(top, folder)).filter((name) => name.endsWith('.wasm'));
+  const sum = (name) => createHash('sha256').update(readFileSync(join(top, folder, name)));
+  return names
     .sort()
-    .map(
-      (name) =>
-        `${createHash('sha256')
-          .update(readFileSync(join(top, folder, name)))
-          .digest('hex')}  ${folder}/${name}\n`,
-    )
+    .map((name) => `${sum(name).digest('hex')}  ${folder}/${name}\n`)
     .join('');
 }
 

@@ -51,22 +51,9 @@ export function addEdit({ engine: e, ptr }, { stack, layer, point }, head, posit
   const values = typeof value === 'number' ? new Float32Array([value]) : value;
   const p = e.scratch(4 * values.length);
   new Float32Array(e.memory.buffer, p, values.length).set(values);
-  e.check(
-    e.x.gf_session_edit(
-      ptr,
-      stack,
-      layer,
-      point,
-      head,
-      position,
-      index,
-      EDIT_OPS[op],
-      op === 'scale' ? values[0] : 1,
-      p,
-      values.length,
-      e.error,
-    ),
-  );
+  const where = [stack, layer, point, head, position, index];
+  const factor = op === 'scale' ? values[0] : 1;
+  e.check(e.x.gf_session_edit(ptr, ...where, EDIT_OPS[op], factor, p, values.length, e.error));
 }
 
 /**

@@ -54,8 +54,7 @@ export async function readLlama2c(r, warnings) {
 async function readHeader(r) {
   const first = await r.peek(8);
   const magic = first.length === 8 && new DataView(first.buffer, first.byteOffset).getUint32(0, true) === LLAMA2C_MAGIC;
-  const b = await r.take(magic ? 256 : 28, 'the header');
-  const h = new DataView(b.buffer, b.byteOffset, b.length);
+  const h = await r.view(magic ? 256 : 28, 'the header');
   const version = magic ? h.getInt32(4, true) : 0;
   if (version < 0 || version > 2 || (magic && version === 0))
     fail('unsupported', `${r.name}: llama2.c version ${version} is not supported, only 0, 1 and 2 are`);

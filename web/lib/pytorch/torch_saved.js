@@ -3,16 +3,7 @@ import { fail, show } from '../base/errors.js';
 import { Tensor } from './torch_values.js';
 
 /** Keys under which training scripts save the state dict: nanoGPT, Lightning and others. */
-const STATE_DICT_KEYS = [
-  'state_dict',
-  'model_state_dict',
-  'model_state',
-  'model',
-  'module',
-  'net',
-  'weights',
-  'params',
-];
+const STATE_DICT_KEYS = 'state_dict model_state_dict model_state model module net weights params'.split(' ');
 
 /** Keys under which training scripts save the sizes of the model. */
 const CONFIG_KEYS = ['config', 'model_config', 'hyper_parameters', 'hparams', 'args', 'model_args'];

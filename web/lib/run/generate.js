@@ -293,18 +293,12 @@ export class Generation {
    * @returns {Summary}
    */
   summary() {
-    const {
-      prefilledTokens,
-      reusedTokens,
-      prefillMs,
-      decodeMs,
-      buffer: { text, ids, stopText },
-      o: { seed },
-    } = this;
+    const { prefilledTokens, reusedTokens, prefillMs, decodeMs } = this;
+    const { text, ids, stopText } = this.buffer;
     return {
       text,
       ids,
-      seed,
+      seed: this.o.seed,
       stopReason: /** @type {Summary['stopReason']} */ (this.#reason),
       ...(stopText !== undefined && { stopText }),
       prefilledTokens,

@@ -312,13 +312,8 @@ export class LoadedModel {
    */
   async *generate(prompt, options, hooks, inSession) {
     // Synchronous up to here: a later message about the session finds the generation running.
-    if (inSession)
-      return yield* /** @type {import('./session_table.js').SessionTable} */ (this.#sessions).generate(
-        prompt,
-        options,
-        hooks,
-        inSession,
-      );
+    const sessions = /** @type {import('./session_table.js').SessionTable} */ (this.#sessions);
+    if (inSession) return yield* sessions.generate(prompt, options, hooks, inSession);
     this.requireDecoder('generate');
     const o = generationOf(options);
     const many = isSequenceList(prompt);
