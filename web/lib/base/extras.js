@@ -1,5 +1,5 @@
 // extras.js - what a call throws that needs an extra, a folder beside the core, where a build has left it out
-import { GlassformerError, fail, messageOf } from './errors.js';
+import { GlassformerError, messageOf } from './errors.js';
 
 /**
  * Handles the failure of the import() of an extra. A build may leave the folder out.
@@ -9,6 +9,9 @@ import { GlassformerError, fail, messageOf } from './errors.js';
  */
 export const lacking = (name) => (error) => {
   if (error instanceof GlassformerError) throw error;
-  const why = `a file of the package that could not be loaded: ${messageOf(error)}`;
-  fail('not-found', `this call needs the extra ${name}, ${why}`, error);
+  throw new GlassformerError(
+    'not-found',
+    `this call needs the extra ${name}, a file of the package that could not be loaded: ${messageOf(error)}`,
+    { cause: error },
+  );
 };

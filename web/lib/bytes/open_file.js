@@ -144,6 +144,15 @@ function chunksOf(response, reused) {
   return chunksByResponse.get(response)?.(reused) ?? (reused ? reusedChunks(body) : streamChunks(body));
 }
 
+/** Whether content-length and ranges count encoded bytes. @param {Headers} headers */
+export const isEncoded = (headers) => !['', 'identity'].includes(headers.get('content-encoding') ?? '');
+
+/** The content-length; null where there is none, or where it counts encoded bytes. @param {Headers} headers */
+export function sizeOf(headers) {
+  const length = headers.get('content-length') ?? '';
+  return /^\d+$/.test(length) && !isEncoded(headers) ? Number(length) : null;
+}
+
 /**
  * Requests an address.
  * @param {string | URL} url
@@ -173,10 +182,7 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
     res.body?.cancel().catch(() => {});
     return failWebPage(name);
   }
-  const length = res.headers.get('content-length');
-  const encoding = res.headers.get('content-encoding');
-  const total =
-    length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
+  const total = sizeOf(res.headers);
   // The encoding of a response of another origin is hidden: its length may be that of the compressed bytes.
   const exact = res.type !== 'cors';
   return {

@@ -55,11 +55,9 @@ async function withModel(o, use, file = 'stories-1m.gguf') {
   let model;
   try {
     const options = { ...loadOptions(o, source), signal, onProgress: line?.onProgress };
-    model = await loadModel(source, options, o['cache-dir'] === undefined);
-    line?.clear();
+    model = await loadModel(source, options, o['cache-dir'] === undefined).finally(() => line?.clear());
     await use(model, signal);
   } catch (error) {
-    line?.clear();
     if (!signal.aborted) throw error;
     process.stdout.write('\n');
     process.exitCode = 130;
@@ -139,15 +137,10 @@ async function convertTo(command, [source, out], o) {
     fail('bad-option', `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q4_0 or Q4_1`);
   const { convert } = await import('../convert/convert.js').catch(lacking('convert'));
   const line = o.quiet ? null : progressLine(process.stderr, o.progress);
+  const how = { type, vocabulary: !o['no-tokenizer'] };
   const options = { ...loadOptions(o, source), onProgress: line?.onProgress };
-  try {
-    const written = await convert(source, out, { type, vocabulary: !o['no-tokenizer'], options });
-    line?.clear();
-    if (!o.quiet) console.log(`${out}: ${written.bytes} bytes, matrices as ${written.type}`);
-  } catch (error) {
-    line?.clear();
-    throw error;
-  }
+  const written = await convert(source, out, { ...how, options }).finally(() => line?.clear());
+  if (!o.quiet) console.log(`${out}: ${written.bytes} bytes, matrices as ${written.type}`);
 }
 
 /**

@@ -6,7 +6,7 @@
 // lookaround, except lookaheads between ^ and the rest of a pattern, each of which is a condition for the whole text. A
 // lazy quantifier accepts the same texts as a greedy one.
 import { fail, show } from '../base/errors.js';
-import { MAX_POINT, complement } from './expression.js';
+import { MAX_POINT, complement, rangesOf } from './expression.js';
 import { Scanner } from './scanner.js';
 
 /** @typedef {[number, number][]} Ranges */
@@ -29,29 +29,12 @@ const DIGITS = /** @type {Record<string, RegExp>} */ ({
 /** Deepest nesting of groups. */
 const MAX_DEPTH = 64;
 
-/** @type {Ranges} */
-const LINE_BREAKS = [
-  [0x0a, 0x0a],
-  [0x0d, 0x0d],
-  [0x2028, 0x2029],
-];
-/** @type {Ranges} */
-const DIGIT = [[0x30, 0x39]];
-/** @type {Ranges} */
-const WORD = [...DIGIT, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]];
-/** @type {Ranges} */
-const SPACE = [
-  [0x09, 0x0d],
-  [0x20, 0x20],
-  [0xa0, 0xa0],
-  [0x1680, 0x1680],
-  [0x2000, 0x200a],
-  [0x2028, 0x2029],
-  [0x202f, 0x202f],
-  [0x205f, 0x205f],
-  [0x3000, 0x3000],
-  [0xfeff, 0xfeff],
-];
+const LINE_BREAKS = rangesOf('\n', '\r', '\u2028', '\u2029');
+const DIGIT = rangesOf('0-9');
+const WORD = rangesOf('0-9', 'A-Z', '_', 'a-z');
+const SPACE = rangesOf(
+  ...['\t-\r', ' ', '\u00a0', '\u1680', '\u2000-\u200a', '\u2028', '\u2029', '\u202f', '\u205f', '\u3000', '\ufeff'],
+);
 /** @type {Record<string, Ranges>} */
 const CLASSES = {
   d: DIGIT,

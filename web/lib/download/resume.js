@@ -6,7 +6,7 @@
 import { GlassformerError, fail } from '../base/errors.js';
 import { checkedResponse, checkedChunk } from '../base/checks.js';
 import { END } from '../bytes/bytes.js';
-import { chunksByResponse, reusedChunks, streamChunks } from '../bytes/open_file.js';
+import { chunksByResponse, isEncoded, reusedChunks, sizeOf, streamChunks } from '../bytes/open_file.js';
 
 /** Most requests in succession without a new byte. */
 const ATTEMPTS = 5;
@@ -81,13 +81,7 @@ export function validatorOf({ headers }) {
  * hidden whether the body is encoded.
  * @param {Response} response
  */
-export function lengthOf({ headers, type }) {
-  const length = headers.get('content-length') ?? '';
-  return /^\d+$/.test(length) && !isEncoded(headers) && type !== 'cors' ? Number(length) : null;
-}
-
-/** Whether content-length and ranges count encoded bytes. @param {Headers} headers */
-const isEncoded = (headers) => !['', 'identity'].includes(headers.get('content-encoding') ?? '');
+export const lengthOf = ({ headers, type }) => (type === 'cors' ? null : sizeOf(headers));
 
 /**
  * The Content-Range of a response.
