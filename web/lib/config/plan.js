@@ -275,16 +275,7 @@ function stackedShape(shapes, layout) {
  */
 function failMissing(shapes, filled, places, files) {
   const names = [...shapes.keys()].filter((name) => !filled.has(name));
-  /** @type {string | undefined} */
-  let stored;
-  for (const [name, { covers }] of places)
-    if (covers.includes(names[0])) {
-      stored = name;
-      break;
-    }
+  const [stored = names[0]] = [...places].find(([, { covers }]) => covers.includes(names[0])) ?? [];
   const others = names.length > 1 ? ` (and ${names.length - 1} more weights)` : '';
-  return fail(
-    'missing-tensor',
-    `${files.length === 1 ? files[0] : 'the checkpoint'}: ${stored ?? names[0]} is missing${others}`,
-  );
+  return fail('missing-tensor', `${files.length === 1 ? files[0] : 'the checkpoint'}: ${stored} is missing${others}`);
 }

@@ -27,8 +27,7 @@ const BITS = Object.fromEntries(
  * @returns {Promise<Entry[]>}
  */
 export async function readSafetensors(r, file) {
-  const first = await r.take(8, 'the header length');
-  const length = new DataView(first.buffer, first.byteOffset, 8).getBigUint64(0, true);
+  const length = (await r.view(8, 'the header length')).getBigUint64(0, true);
   if (length > BigInt(MAX_HEADER))
     fail('bad-header', `${r.name}: the header claims ${length} bytes, at most ${MAX_HEADER} are allowed`);
   const n = Number(length);
