@@ -54,17 +54,8 @@ const keyValueBytes = (heads, dHead, dtype) =>
  */
 export function estimate(config, options) {
   const c = configOf(config);
-  const {
-    contextLength,
-    batch = 1,
-    dtype = 'f32',
-    kvDtype = 'f16',
-  } = checkedOptions('estimate', options, {
-    contextLength: anything,
-    batch: anything,
-    dtype: anything,
-    kvDtype: anything,
-  });
+  const checks = { contextLength: anything, batch: anything, dtype: anything, kvDtype: anything };
+  const { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' } = checkedOptions('estimate', options, checks);
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }

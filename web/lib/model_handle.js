@@ -426,11 +426,8 @@ export class Model {
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   async *#chat(messages, options) {
-    const [{ template, tools, toolChoice, continue: continues, ...rest }, hooks] = callOptions(
-      'chat',
-      options,
-      this.#limits,
-    );
+    const [checked, hooks] = callOptions('chat', options, this.#limits);
+    const { template, tools, toolChoice, continue: continues, ...rest } = checked;
     const { text, answer } = await this.#written(messages, { template, tools, toolChoice, continue: continues });
     const written = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
     if (!answer) return yield* written;

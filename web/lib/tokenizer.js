@@ -105,12 +105,8 @@ export class Tokenizer {
    * console.log(tokenizer.decode(tokenizer.encode('a red ball')));        // <|endoftext|>a red ball
    */
   static async load(file, options) {
-    const given = checkedOptions('Tokenizer.load', options, {
-      fetch: callback,
-      signal,
-      onBytes: callback,
-      hfEndpoint: word,
-    });
+    const checks = { fetch: callback, signal, onBytes: callback, hfEndpoint: word };
+    const given = checkedOptions('Tokenizer.load', options, checks);
     const from = readValue('the tokenizer', () => fileOrObject(file, 'the tokenizer'));
     return guardedAsync(async () => {
       if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));

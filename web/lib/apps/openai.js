@@ -47,12 +47,10 @@ export function openai(model) {
     embeddings: {
       async create({ input, model: name }, { signal } = {}) {
         const inputs = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input];
+        const options = { normalize: true, signal: signal ?? undefined };
         const data = [];
         for (const [index, one] of inputs.entries()) {
-          const { data: vector } = await model.embed(/** @type {any} */ (one), {
-            normalize: true,
-            signal: signal ?? undefined,
-          });
+          const { data: vector } = await model.embed(/** @type {any} */ (one), options);
           data.push({ object: /** @type {const} */ ('embedding'), index, embedding: Array.from(vector) });
         }
         return { object: 'list', model: String(name), data, usage: { prompt_tokens: 0, total_tokens: 0 } };

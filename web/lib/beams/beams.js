@@ -68,11 +68,8 @@ class Search {
     for (let n = 1; n <= maxSteps && this.#beams.length; n++) {
       this.#extend(this.#survivors(n, o.lengthPenalty ? maxSteps : n));
       if (n === maxSteps) break;
-      advanceAll(
-        model,
-        this.#beams.map((b) => b.sequence),
-        this.#beams.map((b) => [...prompt, ...b.ids]),
-      );
+      const running = this.#beams.map(({ sequence, ids }) => ({ sequence, ids: [...prompt, ...ids] }));
+      advanceAll(model, running);
       this.passes++;
       await yielder.yieldIfDue();
     }

@@ -39,10 +39,8 @@ export async function converse(model, options, { system, json, quiet }) {
       answering = new AbortController();
       const { signal } = answering;
       try {
-        messages.push({
-          role: 'assistant',
-          content: await answer(model, messages, { ...options, signal }, json, quiet),
-        });
+        const content = await answer(model, messages, { ...options, signal }, json, quiet);
+        messages.push({ role: 'assistant', content });
       } catch (error) {
         messages.pop();
         if (!isTerminal || options.signal.aborted) throw error;

@@ -22,11 +22,8 @@ function written(machine, members) {
   const space = { rule: 'space' };
   const comma = sequence(space, text(','), { rule: 'gap' });
   const one = (/** @type {number} */ symbol) => (symbol === COMMA ? comma : members[symbol]);
-  return sequence(
-    space,
-    statesOf(machine, (symbols) => choice(...symbols.map(one))),
-    space,
-  );
+  const states = statesOf(machine, (symbols) => choice(...symbols.map(one)));
+  return sequence(space, states, space);
 }
 
 /**

@@ -168,13 +168,6 @@ export function marianTokenizer(bytes, vocab, name) {
   const places = texts.map((text) => own.get(text) ?? -1);
   const type = (/** @type {string} */ text) =>
     /^<(\/?s|pad)>$/.test(text) ? CONTROL : /^>>.+<<$/.test(text) ? USER_DEFINED : NORMAL;
-  return tokenizerJson(
-    {
-      ...source,
-      texts,
-      scores: places.map((at) => (at < 0 ? least - FOREIGN : source.scores[at])),
-      types: texts.map(type),
-    },
-    where,
-  );
+  const scores = places.map((at) => (at < 0 ? least - FOREIGN : source.scores[at]));
+  return tokenizerJson({ ...source, texts, scores, types: texts.map(type) }, where);
 }

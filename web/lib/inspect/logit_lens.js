@@ -70,6 +70,9 @@ export async function logitLens(model, input, options, { signal } = {}) {
   const capture = [`${stack}.*.hook_resid_post`];
   const o = { source, sourceMask };
   const { captured } = await forwardOne(model, ids, { ...o, types, capture, logits: [from] }, yielder);
+  const withText = (/** @type {{id: number, logprob: number}} */ { id, logprob }) => {
+    return { id, text: model.tokenText(id), logprob, probability: Math.exp(logprob) };
+  };
   const sequence = await model.openSequence();
   try {
     await sequence.encodeSource(o, yielder);
@@ -87,15 +90,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
         runFrom(session, layers, stream.subarray(at * d, end * d), () =>
           model.config.kind === 'encoder' ? session.encode(part, null) : session.eval(part),
         );
-        for (const row of session.top(0, end - at, v, top))
-          tokens.push(
-            row.map(({ id, logprob }) => ({
-              id,
-              text: model.tokenText(id),
-              logprob,
-              probability: Math.exp(logprob),
-            })),
-          );
+        for (const row of session.top(0, end - at, v, top)) tokens.push(row.map(withText));
         await yielder.yieldIfDue();
       }
       if (!tokens.every(([{ logprob }]) => logprob <= 0))
@@ -192,11 +187,8 @@ async function passAt(model, ids, position, o, signal) {
     const row = position - first;
     const logits = sequence.session.logits(row, 1, model.config.vocab_size);
     const captured = sequence.takeCaptured() ?? {};
-    await requireFinite(
-      sequence,
-      { ...captured, logits: { data: logits, shape: [1, logits.length] } },
-      ids.slice(0, end),
-    );
+    const results = { ...captured, logits: { data: logits, shape: [1, logits.length] } };
+    await requireFinite(sequence, results, ids.slice(0, end));
     return { logits, captured, row };
   } finally {
     sequence.close();
@@ -258,12 +250,8 @@ function streamParts(model, stack, captured, row) {
     if (c.ffn === 'none') continue;
     sublayer(cross ? 'norm3' : 'norm2', 'ln2', () => {
       const bias = c.bias_ffn ? weight(model, `${block}.ffn.down.bias`) : null;
-      add(
-        'ffn',
-        `${block}.ffn`,
-        Float64Array.from(at(`${block}.hook_mlp_out`), (x, j) => x - (bias?.[j] ?? 0)),
-        l,
-      );
+      const output = Float64Array.from(at(`${block}.hook_mlp_out`), (x, j) => x - (bias?.[j] ?? 0));
+      add('ffn', `${block}.ffn`, output, l);
       if (bias) add('bias', `${block}.ffn.down.bias`, bias, l);
     });
   }

@@ -38,10 +38,8 @@ export async function loss(model, input, o, { signal }) {
     await sequence.prefill(ids, yielder, (first, n) => {
       const targets = ids.slice(first + 1, first + n + 1);
       if (!targets.length) return;
-      data.set(
-        logprobs(sequence.session, targets, model.config.vocab_size).map((x) => -x),
-        first,
-      );
+      const found = logprobs(sequence.session, targets, model.config.vocab_size);
+      found.forEach((x, i) => (data[first + i] = -x));
     });
     const perToken = { data, shape: [data.length] };
     if (!o.allowNonFinite) await requireFinite(sequence, { loss: perToken }, ids);

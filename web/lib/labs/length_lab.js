@@ -46,14 +46,11 @@ async function byLength(model, most, lists, seed) {
 async function* run({ seed, size, change: longest, signal }) {
   const [lists, steps] = size === 'short' ? [5, EVERY] : [LISTS, STEPS];
   const config = { ...SIZES, context_length: 4 * longest };
+  const options = { steps, signal, validateEvery: EVERY };
+  const task = { seed, least: LEAST, most: longest, batch: 64 };
   const asked = WAYS.map(([position, name]) => ({
     name,
-    start: () =>
-      trainSorting(
-        { ...config, position },
-        { steps, signal, validateEvery: EVERY },
-        { seed, least: LEAST, most: longest, batch: 64 },
-      ),
+    start: () => trainSorting({ ...config, position }, options, task),
   }));
   /** @type {Curves['curves']} */
   const curves = [];

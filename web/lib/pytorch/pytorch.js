@@ -196,15 +196,11 @@ async function collect(r, n, what) {
   if (r.pos + n > r.total) r.failTruncated(n, r.total - r.pos, what);
   const held = roomFor(n, `${r.name}: there is no room for the ${n} bytes of ${what}`);
   let at = 0;
-  await r.pipe(
-    n,
-    (view) => {
-      held.set(view, at);
-      at += view.length;
-    },
-    1,
-    what,
-  );
+  const put = (/** @type {Uint8Array} */ view) => {
+    held.set(view, at);
+    at += view.length;
+  };
+  await r.pipe(n, put, 1, what);
   return held;
 }
 

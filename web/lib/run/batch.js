@@ -67,11 +67,7 @@ async function* sampleTogether(model, prompts, options, signal) {
       running = running.filter((generation) => generation.running);
       await yielder.yieldIfDue();
       for (const generation of running) generation.startPass();
-      advanceAll(
-        model,
-        running.map((generation) => generation.sequence),
-        running.map((generation) => generation.ids),
-      );
+      advanceAll(model, running);
     }
     return generations.map((generation) => generation.summary());
   } finally {
@@ -82,20 +78,22 @@ async function* sampleTogether(model, prompts, options, signal) {
 /**
  * Run the last token of each sequence. Sequences without captures and edits share one pass over the weights.
  * @param {LoadedModel} model
- * @param {import('./sequence.js').Sequence[]} sequences
- * @param {number[][]} lists  all tokens of each sequence, including the one to run
+ * @param {{sequence: import('./sequence.js').Sequence, ids: number[]}[]} all  ids: all tokens of a sequence, including
+ *   the one to run
  */
-export function advanceAll(model, sequences, lists) {
-  const groupSize = model.config.causal && sequences.every((r) => r.unobserved) ? model.engine.schema.chunk : 1;
-  for (let at = 0; at < sequences.length; at += groupSize) {
-    const group = sequences.slice(at, at + groupSize);
-    if (group.length === 1) group[0].advance(lists[at]);
+export function advanceAll(model, all) {
+  const canShare = model.config.causal && all.every(({ sequence }) => sequence.unobserved);
+  const groupSize = canShare ? model.engine.schema.chunk : 1;
+  for (let at = 0; at < all.length; at += groupSize) {
+    const group = all.slice(at, at + groupSize);
+    if (group.length === 1) group[0].sequence.advance(group[0].ids);
     else {
+      const sessions = group.map(({ sequence }) => sequence.session);
       model.engine.evalAll(
-        group.map((r) => r.session),
-        lists.slice(at, at + groupSize).map((ids) => ids[ids.length - 1]),
+        sessions,
+        group.map(({ ids }) => ids[ids.length - 1]),
       );
-      for (const sequence of group) sequence.afterSharedPass();
+      for (const { sequence } of group) sequence.afterSharedPass();
     }
   }
 }

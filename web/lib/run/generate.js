@@ -201,21 +201,17 @@ export class Generation {
    */
   static async open(model, prompt, o, yielder) {
     const controls = await model.controls(o, prompt);
-    const generation = new Generation(
-      model,
-      await model.openSequence(o, prompt.length + o.maxTokens, prompt.length),
-      prompt,
-      o,
-    );
+    const sequence = await model.openSequence(o, prompt.length + o.maxTokens, prompt.length);
+    const generation = new Generation(model, sequence, prompt, o);
     generation.controls = controls;
     try {
       const from = performance.now();
-      await generation.sequence.encodeSource(o, yielder);
+      await sequence.encodeSource(o, yielder);
       await generation.prefill(yielder);
       generation.prefillMs = generation.#passStart - from;
       return generation;
     } catch (error) {
-      generation.sequence.close();
+      sequence.close();
       throw error;
     }
   }

@@ -34,11 +34,8 @@ export class Texts {
     parts.forEach((part, i) => {
       ends[i] = size += part.length;
     });
-    return new Texts(
-      concatenate(parts, size),
-      ends.map((end, i) => end - parts[i].length),
-      ends,
-    );
+    const starts = ends.map((end, i) => end - parts[i].length);
+    return new Texts(concatenate(parts, size), starts, ends);
   }
 
   get length() {

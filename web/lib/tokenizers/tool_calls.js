@@ -97,16 +97,10 @@ export function callable(template, tools, choice) {
 export function messagesFor(template, messages, tools) {
   if (hasTools(template)) return messages;
   let instructions = tools ? `${INSTRUCTIONS}\n${JSON.stringify(tools.map((tool) => tool.function))}\n\n` : '';
+  const written = (/** @type {any} */ { function: { name, arguments: parameters } }) =>
+    JSON.stringify({ name, parameters });
   return messages.map(({ tool_calls: calls, ...message }) => {
-    if (calls?.length)
-      return {
-        ...message,
-        content: calls
-          .map((/** @type {any} */ { function: { name, arguments: parameters } }) =>
-            JSON.stringify({ name, parameters }),
-          )
-          .join('\n'),
-      };
+    if (calls?.length) return { ...message, content: calls.map(written).join('\n') };
     if (message.role === 'tool') return { role: 'user', content: `The result of the function: ${message.content}` };
     if (message.role !== 'user') return message;
     const content = instructions + message.content;

@@ -250,15 +250,8 @@ export class TrainingRun {
  * @returns {Promise<{weights: number, stream: number}[]>}
  */
 export async function depth(config, options) {
-  const {
-    seed = 1,
-    tokens = 256,
-    signal: given,
-  } = checkedOptions('depth', options, {
-    seed: count,
-    tokens: within(2, 1 << 16, true),
-    signal,
-  });
+  const checks = { seed: count, tokens: within(2, 1 << 16, true), signal };
+  const { seed = 1, tokens = 256, signal: given } = checkedOptions('depth', options, checks);
   return guardedAsync(async () => {
     const complete = configOf(config, { vocab_size: 256, context_length: 128 });
     if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
