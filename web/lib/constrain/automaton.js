@@ -20,16 +20,17 @@ import { remembered } from '../base/remembered.js';
  * @typedef {{what: string, nodes: Node[], start: number}} Network
  */
 /**
- * A set of configurations. nodes and frames: those that read a byte; accepting: the text may end here; next: the state
- * after each byte, null: no text continues so; mask: see constraint.js.
+ * A set of configurations. reading: those that read a byte, each the number node * FRAMES + frame; accepting: the text
+ * may end here; next: the state after each byte, null: no text continues so; mask: see constraint.js.
  * @typedef {object} State
- * @property {number[]} nodes
- * @property {number[]} frames
+ * @property {number[]} reading
  * @property {boolean} accepting
  * @property {(State | null | undefined)[]} next
  * @property {import('./constraint.js').Mask | null} mask
  */
 
+/** More than there are frames. */
+const FRAMES = 2 ** 27;
 /** Most configurations of a state. */
 const MAX_CONFIGURATIONS = 20_000;
 /** Most stored states. When there are more, all are forgotten. */
@@ -51,7 +52,7 @@ export class Automaton {
   constructor({ what, nodes, start }) {
     this.#what = what;
     this.#nodes = nodes;
-    this.start = /** @type {State} */ (this.#state([start], [0]));
+    this.start = /** @type {State} */ (this.#state([start * FRAMES]));
   }
 
   /**
@@ -63,50 +64,35 @@ export class Automaton {
   step(state, byte) {
     const known = state.next[byte];
     if (known !== undefined) return known;
-    /** @type {number[]} */
-    const nodes = [];
-    /** @type {number[]} */
-    const frames = [];
-    state.nodes.forEach((node, i) => {
-      for (const [low, high, to] of this.#nodes[node].edges) {
-        if (byte < low || byte > high) continue;
-        nodes.push(to);
-        frames.push(state.frames[i]);
-      }
-    });
-    return (state.next[byte] = this.#state(nodes, frames));
+    const found = [];
+    for (const one of state.reading) {
+      const node = Math.floor(one / FRAMES);
+      for (const [low, high, to] of this.#nodes[node].edges)
+        if (byte >= low && byte <= high) found.push(one + (to - node) * FRAMES);
+    }
+    return (state.next[byte] = this.#state(found));
   }
 
   /**
    * The state of these configurations and of all that are reached from them without a byte; null: none.
-   * @param {number[]} nodes
-   * @param {number[]} frames
+   * @param {number[]} given
    * @returns {State | null}
    */
-  #state(nodes, frames) {
-    if (!nodes.length) return null;
+  #state(given) {
+    if (!given.length) return null;
+    const found = new Set(given);
     const reading = [];
-    const seen = new Set();
     let accepting = false;
-    const put = (/** @type {number} */ node, /** @type {number} */ frame) => {
-      const key = node * 2 ** 27 + frame;
-      if (seen.has(key)) return;
-      if (seen.size >= MAX_CONFIGURATIONS) fail('bad-option', `${this.#what} is too ambiguous`);
-      seen.add(key);
-      nodes.push(node);
-      frames.push(frame);
-    };
-    const given = nodes.splice(0);
-    const givenFrames = frames.splice(0);
-    given.forEach((node, i) => put(node, givenFrames[i]));
-    for (let i = 0; i < nodes.length; i++) {
-      const { edges, free, calls, end } = this.#nodes[nodes[i]];
-      const frame = frames[i];
-      if (edges.length) reading.push(nodes[i] * 2 ** 27 + frame);
-      if (end && frame) put(this.#frameNodes[frame], this.#frameBelow[frame]);
+    for (const one of found) {
+      if (found.size > MAX_CONFIGURATIONS) fail('bad-option', `${this.#what} is too ambiguous`);
+      const node = Math.floor(one / FRAMES);
+      const frame = one - node * FRAMES;
+      const { edges, free, calls, end } = this.#nodes[node];
+      if (edges.length) reading.push(one);
+      if (end && frame) found.add(this.#frameNodes[frame] * FRAMES + this.#frameBelow[frame]);
       if (end && !frame) accepting = true;
-      for (const to of free) put(to, frame);
-      for (const [start, to] of calls) put(start, this.#call(to, frame));
+      for (const to of free) found.add(to * FRAMES + frame);
+      for (const [start, to] of calls) found.add(start * FRAMES + this.#call(to, frame));
     }
     reading.sort((a, b) => a - b);
     const key = `${accepting} ${reading.join(' ')}`;
@@ -120,13 +106,7 @@ export class Automaton {
       this.#states.clear();
     }
     /** @type {State} */
-    const state = {
-      nodes: reading.map((n) => Math.floor(n / 2 ** 27)),
-      frames: reading.map((n) => n % 2 ** 27),
-      accepting,
-      next: new Array(256).fill(undefined),
-      mask: null,
-    };
+    const state = { reading, accepting, next: new Array(256).fill(undefined), mask: null };
     this.#states.set(key, state);
     return state;
   }
@@ -140,7 +120,7 @@ export class Automaton {
   #call(to, below) {
     const { edges, free, calls, end } = this.#nodes[to];
     if (end && !edges.length && !free.length && !calls.length) return below;
-    return remembered(this.#frames, to * 2 ** 27 + below, () => {
+    return remembered(this.#frames, to * FRAMES + below, () => {
       this.#frameBelow.push(below);
       return this.#frameNodes.push(to) - 1;
     });

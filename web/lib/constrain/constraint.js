@@ -10,7 +10,10 @@ import { Automaton } from './automaton.js';
  * The tokens that may follow a state: a bit for each token of the model, and how many there are.
  * @typedef {{bits: Uint32Array, count: number}} Mask
  */
-/** @typedef {{automaton: Automaton, vocabulary: Vocabulary, size: number}} Compiled */
+/**
+ * masked: the states that have masks.
+ * @typedef {{automaton: Automaton, vocabulary: Vocabulary, size: number, masked: State[]}} Compiled
+ */
 
 /** Grammars whose masks a model keeps. */
 const MAX_GRAMMARS = 8;
@@ -35,7 +38,8 @@ export function constraintOf(model, { text, network }, prompt) {
   const { tokenizer, vocabulary } = model;
   if (!tokenizer || !vocabulary) return fail('bad-state', 'the vocabulary is missing');
   const own = remembered(grammars, model, () => new Map());
-  const found = own.get(text) ?? { automaton: new Automaton(network), vocabulary, size: model.config.vocab_size };
+  const { vocab_size: size } = model.config;
+  const found = own.get(text) ?? { automaton: new Automaton(network), vocabulary, size, masked: [] };
   own.delete(text);
   own.set(text, found); // the newest is the last
   if (own.size > MAX_GRAMMARS) own.delete([...own.keys()][0]);
@@ -114,9 +118,6 @@ export class Constraint {
   }
 }
 
-/** Bytes of the masks of each automaton. @type {WeakMap<Automaton, {states: State[], bytes: number}>} */
-const kept = new WeakMap();
-
 /**
  * The mask of a state, computed at its first use: the tokens in order, each from the first byte that it does not share
  * with the one before it.
@@ -124,7 +125,7 @@ const kept = new WeakMap();
  * @param {State} state
  * @returns {Mask}
  */
-function maskOf({ automaton, vocabulary, size }, state) {
+function maskOf({ automaton, vocabulary, size, masked }, state) {
   if (state.mask) return state.mask;
   const { ids, bytes, offsets, shared } = vocabulary;
   const bits = new Uint32Array(Math.ceil(size / 32));
@@ -149,12 +150,7 @@ function maskOf({ automaton, vocabulary, size }, state) {
     bits[ids[i] >> 5] |= 1 << (ids[i] & 31);
     count++;
   }
-  const all = remembered(kept, automaton, () => ({ states: [], bytes: 0 }));
-  if ((all.bytes += bits.byteLength) > MAX_MASK_BYTES) {
-    for (const old of all.states) old.mask = null;
-    all.states = [];
-    all.bytes = bits.byteLength;
-  }
-  all.states.push(state);
+  if ((masked.length + 1) * bits.byteLength > MAX_MASK_BYTES) for (const old of masked.splice(0)) old.mask = null;
+  masked.push(state);
   return (state.mask = { bits, count });
 }
