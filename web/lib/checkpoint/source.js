@@ -246,8 +246,12 @@ export class Opener extends OpenedFiles {
       for (const [i, get] of readers.entries()) {
         const r = await get();
         if (r.done && r.ready === 0 && r.total !== r.pos) fail('bad-state', `${r.name}: was read already`);
-        const own = tensors.filter((t) => t.file === i);
-        await deliver(i, r, own, give);
+        await deliver(
+          i,
+          r,
+          tensors.filter((t) => t.file === i),
+          give,
+        );
         await r.skip((await r.peek(padding[i] ?? 0)).length);
         await r.end();
         this.release(r);

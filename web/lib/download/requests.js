@@ -81,10 +81,10 @@ function withHeaders(fetch, origin, pairs) {
     if (url.origin !== origin) return fetch(input, init);
     const headers = new Headers(init?.headers);
     for (const [name, value] of pairs) headers.set(name, value);
-    if (!inNode) return fetchInBrowser(fetch, url.href, { ...init, headers: headers }, pairs);
+    if (!inNode) return fetchInBrowser(fetch, url.href, { ...init, headers }, pairs);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       if (url.origin !== origin) return fetch(url.href, init);
-      const response = await fetch(url.href, { ...init, headers: headers, redirect: 'manual' });
+      const response = await fetch(url.href, { ...init, headers, redirect: 'manual' });
       const to = [301, 302, 303, 307, 308].includes(response.status) ? response.headers.get('location') : null;
       if (to === null) return response;
       response.body?.cancel().catch(() => {});

@@ -89,10 +89,8 @@ export function advanceAll(model, all) {
     if (group.length === 1) group[0].sequence.advance(group[0].ids);
     else {
       const sessions = group.map(({ sequence }) => sequence.session);
-      model.engine.evalAll(
-        sessions,
-        group.map(({ ids }) => ids[ids.length - 1]),
-      );
+      const last = group.map(({ ids }) => ids[ids.length - 1]);
+      model.engine.evalAll(sessions, last);
       for (const { sequence } of group) sequence.afterSharedPass();
     }
   }
