@@ -5,6 +5,7 @@
  * Tails run through the same vector operations with unused lanes, so that a value's bits do not depend on its
  * position. Sums over a row put value i into one of 16 chains, chain i mod 16, and add the chains
  * up in a fixed tree: appending zeros changes nothing. */
+#include "base/log.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
@@ -248,21 +249,6 @@ void gf_softmax(float *y, const float *x, int32_t n) {
     EACH(y, y, y, n, f4_div(a, sum));
 }
 
-/* Natural logarithm of a positive finite float, in double by its series, since libm's log differs
- * from one C library to the next: s = 2^e m, m in [1/sqrt2, sqrt2), log m = 2 atanh((m-1)/(m+1));
- * |f| < 0.172, so the first term left out is below 1e-18. */
-static double log_exactly(float s) {
-    int32_t e, bits;
-    if (s < 0x1p-126f) return log_exactly(s * 0x1p64f) - 64 * 0.69314718055994530942;
-    memcpy(&bits, &s, 4);
-    e = (bits - 0x3f3504f3) >> 23; /* the bits of 1/sqrt2 */
-    bits -= e * (1 << 23);
-    memcpy(&s, &bits, 4);
-    double f = ((double)s - 1) / ((double)s + 1), z = f * f, t = 0;
-    for (int k = 23; k > 0; k -= 2) t = t * z + 1.0 / k;
-    return (double)e * 0.69314718055994530942 + 2 * f * t;
-}
-
 /* The row is divided into pieces of fixed length, which threads compute, each relative to its own maximum. The results
  * are added in the order of the pieces. */
 enum { LSE_PARTS = 64, LSE_LEAST = 2048 };
@@ -291,7 +277,7 @@ float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool) {
     for (int32_t i = 0; i < parts; i++) s.top[i] -= top;
     gf_exp(s.top, s.top, parts);
     for (int32_t i = 0; i < parts; i++) sum += s.sum[i] * s.top[i];
-    return sum >= 1 ? (float)((double)top + log_exactly(sum)) : sum; /* else NaN */
+    return sum >= 1 ? (float)((double)top + gf_log(sum)) : sum; /* else NaN */
 }
 
 /* First the largest value and the group of 64 that holds it, then its index in that group. */

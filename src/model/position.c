@@ -6,6 +6,7 @@
  * applied in attention.c by gf_rope, ALiBi's slopes to the scores. Angles in double: at position 100,000 a float angle
  * would be off by 0.004. */
 #include "model/position.h"
+#include "base/log.h"
 #include "model/config.h"
 #include <math.h>
 
@@ -41,8 +42,8 @@ static double llama3_frequency(const struct gf_config *c, double f) {
  * fewer are divided by the factor, and a ramp over the pairs joins them. */
 static double yarn_frequency(const struct gf_config *c, double f, int32_t pair) {
     const double d = gf_rotary_dim(c), theta = (double)c->rope_theta, old = c->rope_original_context;
-    double low = d * log(old / (2 * pi * (double)c->rope_beta_fast)) / (2 * log(theta)),
-           high = d * log(old / (2 * pi * (double)c->rope_beta_slow)) / (2 * log(theta));
+    double low = d * gf_log(old / (2 * pi * (double)c->rope_beta_fast)) / (2 * gf_log(theta)),
+           high = d * gf_log(old / (2 * pi * (double)c->rope_beta_slow)) / (2 * gf_log(theta));
     if (c->rope_truncate) low = floor(low), high = ceil(high);
     if (low < 0) low = 0;
     if (high > d - 1) high = d - 1;

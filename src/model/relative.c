@@ -1,5 +1,6 @@
 /* relative.c - see relative.h. */
 #include "model/relative.h"
+#include "base/log.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ int32_t gf_relative_bucket(const struct gf_config *c, int two_sided, int32_t dis
                          : distance < 0 ? -distance
                                         : 0;
     if (away < single) return first + away;
-    const double share = log((double)away / single) / log((double)c->relative_max_distance / single);
+    const double share = gf_log((double)away / single) / gf_log((double)c->relative_max_distance / single);
     const int32_t bucket = single + (int32_t)(share * (n - single) + 1e-6);
     return first + (bucket < n ? bucket : n - 1);
 }
