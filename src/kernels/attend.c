@@ -286,8 +286,8 @@ void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t 
             scores_form(s, lds, q, ldq, k, F32, blocks, n_blocks, d_head, scale);
         else if (d_head <= Q_CHUNK && gf_scale_up(scaled, q, ldq, k, d_head))
             scores_form(s, lds, scaled, d_head, k, F16_LOW, blocks, n_blocks, d_head, scale);
-        else
-            scores_form(s, lds, q, ldq, k, F16, blocks, n_blocks, d_head, scale);
+        else /* rare: one by one */
+            k = 1, scores_form(s, lds, q, ldq, 1, F16, blocks, n_blocks, d_head, scale);
         s += (int64_t)k * lds, q += (int64_t)k * ldq, m -= k;
     }
 }

@@ -55,13 +55,14 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
 
 GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v, int32_t count,
                      int32_t d_head) {
-    int size = form == F32 ? 4 : 2, wide = 8 / m;
+    int size = form == F32 ? 4 : 2, wide = form == F16 ? 1 : 8 / m;
     int32_t d = 0;
     for (; d + 4 * wide <= d_head; d += 4 * wide)
         mix_columns(z + d, ldz, w, m, wide, form, v + (int64_t)d * size, count, d_head);
     for (; wide > 1 && d + 2 * wide <= d_head; d += 2 * wide)
         mix_columns(z + d, ldz, w, m, wide / 2, form, v + (int64_t)d * size, count, d_head);
-    for (; d + 4 <= d_head; d += 4) mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
+    for (; wide > 2 && d + 4 <= d_head; d += 4)
+        mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
     for (; d < d_head; d++)
         for (int t = 0; t < m; t++) {
             float *to = z + (int64_t)t * ldz + d;
@@ -114,8 +115,9 @@ static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m,
         float up[4 * GF_KV_BLOCK];
         if (gf_scale_up(up, w, GF_KV_BLOCK, m, GF_KV_BLOCK))
             mix_form(z, ldz, up, m, F16_LOW, v, count, d_head);
-        else
-            mix_form(z, ldz, w, m, F16, v, count, d_head);
+        else /* rare: one by one */
+            for (int t = 0; t < m; t++)
+                mix_form(z + (int64_t)t * ldz, ldz, w + t * GF_KV_BLOCK, 1, F16, v, count, d_head);
     }
 }
 
@@ -244,11 +246,11 @@ GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, con
 #if GF_RELAXED
     if (!u->negative && gf_dot_kind() != GF_DOT_ABS) {
         for (; d + 4 * wide <= d_head; d += 4 * wide) mix_narrow(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
-        for (; d + 4 <= d_head; d += 4) mix_narrow(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
+        for (; wide > 1 && d + 4 <= d_head; d += 4) mix_narrow(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
     }
 #endif
     for (; d + 4 * wide <= d_head; d += 4 * wide) mix_wide(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
-    for (; d + 4 <= d_head; d += 4) mix_wide(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
+    for (; wide > 1 && d + 4 <= d_head; d += 4) mix_wide(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
     for (; d < d_head; d++)
         for (int t = 0; t < m; t++) {
             int32_t sum = 0;
