@@ -10,19 +10,13 @@ static void *carve(char **at, uint64_t bytes) {
     return p;
 }
 
-/* Bytes of 4 activations for products with W: 4 int8, or two parts. */
-static int32_t unit_bytes(const struct gf_mat *w) {
-    switch (gf_dot_of(gf_dtypes[w->dtype].bits)) {
-    case GF_DOT_I16:
-    case GF_DOT_ABS: return 8;
-    default: return 4;
-    }
-}
-
 struct gf_acts gf_acts_for(const struct gf_mat *w, int32_t n, void *scratch) {
-    const int32_t lanes = n == 1 ? 1 : 4, groups = (n + lanes - 1) / lanes;
+    const enum gf_dot dot = gf_dot_of(w->dtype, n);
+    const int in_parts = dot == GF_DOT_I16 || dot == GF_DOT_ABS;
+    const int32_t lanes = n == 1 ? 1 : in_parts ? 2 : 4, groups = (n + lanes - 1) / lanes;
     const uint64_t tokens = (uint64_t)lanes * (uint64_t)groups;
-    struct gf_acts a = {.lanes = lanes, .groups = groups, .cols = w->cols, .unit = unit_bytes(w)};
+    struct gf_acts a = {.dot = dot, .lanes = lanes, .groups = groups, .cols = w->cols};
+    a.unit = in_parts || dot == GF_DOT_UNPACKED ? 8 : 4;
     char *at = scratch;
     a.q = carve(&at, tokens * (uint64_t)w->cols / 4 * (uint64_t)a.unit);
     a.scale = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
@@ -72,22 +66,37 @@ static void store_bytes(char *dst, int32_t step, const v128 q[8], int factors) {
     for (int j = 0; to == packed && factors && j < 32; j += 8, dst += step) memcpy(dst, packed + j, 8);
 }
 
-/* 32 integers for i32x4_dot, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3; for weights with factors 8
+/* 32 integers of one of 4 tokens as int16, in pairs of columns: 4j and 4j + 2 at dst + 32 j, 4j + 1 and 4j + 3 behind
+ * those of all tokens. */
+static void store_int16(char *dst, const v128 q[8]) {
+    char packed[64];
+    GF_UNROLL
+    for (int i = 0; i < 4; i++) {
+        v128 pairs = i16x8_narrow(v_evens(q[2 * i], q[2 * i + 1]), v_odds(q[2 * i], q[2 * i + 1]));
+        v_store(packed + 16 * i, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
+    }
+    for (int j = 0; j < 64; j += 4, dst += 16) memcpy(dst, packed + j, 4);
+}
+
+/* The 64 bytes of 32 integers in parts, `part` bytes at dst + j * step. */
+static void spread(char *dst, int32_t step, int32_t part, const char *packed) {
+    for (int j = 0; part == 8 && j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
+    for (int j = 0; part != 8 && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
+}
+
+/* 32 integers for GF_DOT_I16, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3; for weights with factors 8
  * columns as above, first x1, x3 of both fours. even [4]: of the same 8 columns, or of columns 8j .. 8j + 7, the even
  * ones, in lanes. */
 static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 even[4], int factors) {
     char packed[64];
-    const int32_t part = factors ? 16 : 8;
-    char *to = step == part ? dst : packed;
     GF_UNROLL
     for (int i = 0; i < 4; i++) {
         v128 u = factors ? q[i] : q[2 * i], v = factors ? q[i + 4] : q[2 * i + 1], odd = v_odds(u, v);
         even[i] = v_evens(u, v);
         v128 pairs = i16x8_narrow(odd, i32x4_sub(i32x4_shl(even[i], 8), odd));
-        v_store(to + 16 * i, factors ? pairs : V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
+        v_store(packed + 16 * i, factors ? pairs : V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
     }
-    for (int j = 0; to == packed && !factors && j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
-    for (int j = 0; to == packed && factors && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
+    spread(dst, step, factors ? 16 : 8, packed);
 }
 
 /* 32 integers for GF_DOT_ABS, 4 columns at dst + j * step: |x|, then 0 or -1, the sign of x; for weights with factors 8
@@ -95,8 +104,6 @@ static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 even[4], 
  * of columns 8j .. 8j + 7, in two lanes for each four. */
 static void store_abs(char *dst, int32_t step, const v128 q[8], v128 negative[4], int factors) {
     char packed[64];
-    const int32_t part = factors ? 16 : 8;
-    char *to = step == part ? dst : packed;
     GF_UNROLL
     for (int i = 0; i < 4; i++) {
         v128 u = factors ? q[i] : q[2 * i], v = factors ? q[i + 4] : q[2 * i + 1];
@@ -104,16 +111,16 @@ static void store_abs(char *dst, int32_t step, const v128 q[8], v128 negative[4]
         negative[i] = i32x4_sub(zero, i32x4_add_pairs(v_and(u, u_sign), v_and(v, v_sign)));
         v128 size = i16x8_narrow(i32x4_sub(v_xor(u, u_sign), u_sign), i32x4_sub(v_xor(v, v_sign), v_sign));
         v128 bytes = i8x16_narrow(size, i16x8_narrow(u_sign, v_sign));
-        v_store(to + 16 * i, factors ? bytes : V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
+        v_store(packed + 16 * i, factors ? bytes : V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
     }
-    for (int j = 0; to == packed && !factors && j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
-    for (int j = 0; to == packed && factors && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
+    spread(dst, step, factors ? 16 : 8, packed);
 }
 
 /* Minus what a sum of stored weights times activations is too large by. sum: of the activations; part: for GF_DOT_I16
  * of those of even columns, for GF_DOT_ABS of the magnitudes of negative ones, whose weights w become -w - 1. */
 static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t part) {
     if (gf_dtypes[dtype].bits != 8) return -gf_dtypes[dtype].zero * sum;
+    if (kind == GF_DOT_UNPACKED) return 0;
     if (kind == GF_DOT_UNSIGNED) return -128 * sum;
     return GF_RELAXED ? part : -128 * part;
 }
@@ -132,9 +139,10 @@ static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot
 }
 
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32_t dtype) {
-    int factors = gf_dtypes[dtype].has_factors;
-    enum gf_dot kind = gf_dot_of(gf_dtypes[dtype].bits);
-    int32_t blocks = a->cols / GF_QBLOCK, part = a->unit * (1 + factors), step = part * a->lanes;
+    const enum gf_dot kind = a->dot;
+    int factors = gf_dtypes[dtype].has_factors && kind != GF_DOT_UNPACKED;
+    int32_t blocks = a->cols / GF_QBLOCK, part = kind == GF_DOT_UNPACKED ? 4 : a->unit * (1 + factors),
+            step = part * a->lanes;
     int64_t group_bytes = (int64_t)a->cols / 4 * a->unit * a->lanes;
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;
@@ -148,8 +156,9 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32
             if (row < n) scale = quantize_block(q, xr + b * GF_QBLOCK);
             int32_t sum = i32x4_sum(sum_of_8(q));
             char *to = a->q + g * group_bytes + (int64_t)b * 8 * a->unit * a->lanes + t * part;
-            const int in_parts = !GF_RELAXED || kind == GF_DOT_ABS;
-            if (!in_parts)
+            if (kind == GF_DOT_UNPACKED)
+                store_int16(to, q);
+            else if (GF_RELAXED && kind != GF_DOT_ABS)
                 store_bytes(to, step, q, factors);
             else if (GF_RELAXED)
                 store_abs(to, step, q, parts, factors);

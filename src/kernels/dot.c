@@ -1,18 +1,26 @@
 /* dot.c - keeps the kind of int8 products in use; see dot.h. */
 #include "kernels/dot.h"
-#include "kernels/simd.h" /* GF_RELAXED */
+#include "kernels/kernels.h" /* gf_dtypes */
+#include "kernels/simd.h"    /* GF_RELAXED */
 
 #if GF_RELAXED
 static enum gf_dot dot_kind = GF_DOT_ABS;
 
 enum gf_dot gf_dot_kind(void) { return dot_kind; }
-enum gf_dot gf_dot_of(int32_t bits) { return bits == 4 && dot_kind == GF_DOT_ABS ? GF_DOT_I7 : dot_kind; }
 void gf_dot_use(enum gf_dot kind) { dot_kind = kind; }
 #else
 enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
-enum gf_dot gf_dot_of(int32_t bits) { return (void)bits, GF_DOT_I16; }
 void gf_dot_use(enum gf_dot kind) { (void)kind; }
 #endif
+
+/* Unpacking costs as much as one or two tokens. */
+enum gf_dot gf_dot_of(int32_t dtype, int32_t n) {
+    const enum gf_dot kind = gf_dot_kind();
+    const int small = gf_dtypes[dtype].bits == 4;
+    if (kind != GF_DOT_ABS && kind != GF_DOT_I16) return kind;
+    if (small && kind == GF_DOT_ABS) return GF_DOT_I7;
+    return n == 1 || (n <= 8 && !small && !gf_dtypes[dtype].has_factors) ? kind : GF_DOT_UNPACKED;
+}
 
 uint8_t gf_dot_flip(int32_t column) {
     switch (gf_dot_kind()) {

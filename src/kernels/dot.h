@@ -14,13 +14,15 @@ enum gf_dot {
     GF_DOT_UNSIGNED, /* i32x4_rdot, b unsigned; all columns are stored as w + 128 */
     GF_DOT_SIGNED,   /* i32x4_rdot, b signed; stored as they are */
     GF_DOT_I7,       /* i16x8_rdot of x and the weights: instead of GF_DOT_ABS for weights of 4 bits */
+    GF_DOT_UNPACKED, /* i32x4_dot of weights unpacked to int16: with more than a few tokens instead of GF_DOT_I16, and of
+                        GF_DOT_ABS for weights of 8 bits */
 };
 
 /* The kind in use: until gf_dot_use is called, GF_DOT_ABS in builds with relaxed SIMD, else GF_DOT_I16. Weights and
  * keys stored before a change must be stored again. */
 enum gf_dot gf_dot_kind(void);
-/* The kind for weights of 4 or 8 bits. */
-enum gf_dot gf_dot_of(int32_t bits);
+/* The kind for weights of a quantised type times n tokens. */
+enum gf_dot gf_dot_of(int32_t dtype, int32_t n);
 /* Set the kind; builds without relaxed SIMD keep GF_DOT_I16. Called by probe.c and tests. */
 void gf_dot_use(enum gf_dot kind);
 /* The byte to XOR with an int8 weight or key of this column when it is stored or read: 0x80 where it is stored as

@@ -3,54 +3,77 @@
 #define GF_INT8_BY_4_H
 #include "kernels/int8_sums.h"
 
-/* 4-bit weights are first unpacked to bytes, [cols/4][16 rows][4], the layout of 8-bit weights. One unpacking serves
- * up to 64 tokens. */
-#define CHUNK 8 /* blocks unpacked at a time: 4 KB on the stack */
+/* Weights that are not multiplied as they are stored are first unpacked, and one unpacking serves up to 64 tokens: those
+ * of 4 bits to bytes, [cols/4][16 rows][4], the layout of 8-bit weights; for GF_DOT_UNPACKED all to int16, [cols/4][2][16
+ * rows][2], columns 4j and 4j + 2, then 4j + 1 and 4j + 3. A block of int16 has 1 KB. */
+#define CHUNK 8 /* blocks unpacked at a time: 8 KB on the stack */
 
-/* skip: bytes of scales behind a block */
-static void unpack(char *to, const char *w, int32_t blocks, int32_t skip) {
+/* Blocks of 4 bits as bytes. step: bytes from a stored block to the next one */
+static __attribute__((noinline)) void unpack_nibbles(char *to, const char *from, int32_t blocks, int32_t step) {
     v128 low = I32X4(0x0f0f0f0f);
-    for (; blocks > 0; blocks--, w += skip)
+    for (; blocks > 0; blocks--, from += step) {
+        const char *w = from;
         for (int i = 0; i < 4; i++, to += 128) /* 8 columns */
             for (int j = 0; j < 4; j++, w += 16) {
                 v128 q = v_load(w);
                 v_store(to + 16 * j, v_and(q, low)), v_store(to + 64 + 16 * j, v_and(i16x8_shr_u(q, 4), low));
             }
+    }
+}
+
+/* Even and odd columns of 4 rows x 4 columns of bytes as int16. */
+GF_INLINE v128 even_columns(v128 bytes) { return i16x8_shr(i32x4_shl(bytes, 8), 8); }
+GF_INLINE v128 odd_columns(v128 bytes) { return i16x8_shr(bytes, 8); }
+/* Weights as int8, of which GF_DOT_I16 stores even columns as w + 128. */
+GF_INLINE v128 load_bytes(const char *w) { return GF_RELAXED ? v_load(w) : v_xor(v_load(w), I32X4(0x00800080)); }
+
+/* A block of a type without factors as int16. */
+GF_INLINE void unpack_bytes(char *to, const char *w, int32_t dtype) {
+    char bytes[GF_PANEL * GF_QBLOCK];
+    const int is_small = !GF_RELAXED && gf_dtypes[dtype].bits == 4;
+    if (is_small) unpack_nibbles(bytes, w, 1, 0), w = bytes;
+    for (int i = 0; i < 8; i++, to += 128) /* 4 columns */
+        for (int j = 0; j < 4; j++, w += 16) {
+            v128 v = is_small ? v_load(w) : load_bytes(w);
+            v_store(to + 16 * j, even_columns(v)), v_store(to + 64 + 16 * j, odd_columns(v));
+        }
+}
+
+/* The same of a type with factors, each weight times its factor: at most 32 * 128. */
+GF_INLINE void unpack_factored(char *to, const char *w) {
+    const v128 low = I32X4(0x0000ffff);
+    for (int i = 0; i < 4; i++, to += 16) { /* 4 rows */
+        const char *from = w + i / 2 * 256 + i % 2 * 32;
+        const v128 f = i16x8_load8(w + GF_PANEL * GF_QBLOCK + 8 * i); /* of both halves of the block */
+        const v128 k = v_or(v_and(f, low), i32x4_shl(f, 16)), l = v_or(v_andnot(f, low), i32x4_shr_u(f, 16));
+        for (int j = 0; j < 4; j++, from += 64) { /* 4 columns of both halves */
+            v128 a = load_bytes(from), b = load_bytes(from + 16), u = v_evens(a, b), v = v_odds(a, b);
+            char *first = to + 128 * j, *second = first + 4 * 128;
+            v_store(first, i16x8_mul(even_columns(u), k)), v_store(first + 64, i16x8_mul(odd_columns(u), k));
+            v_store(second, i16x8_mul(even_columns(v), l)), v_store(second + 64, i16x8_mul(odd_columns(v), l));
+        }
+    }
 }
 
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance */
 GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
-    int sums_start = dot != GF_DOT_I16 && dot != GF_DOT_I7;
     GF_UNROLL
-    for (int j = 0; j < 8; j++) s[j] = sums_start ? v_splat32(at->start + j / 2) : i32x4_splat(0);
-    if (dot == GF_DOT_I16) {
-        v128 mask = I32X4(0x00ff00ff);
+    for (int j = 0; j < 8; j++) s[j] = dot == GF_DOT_I7 ? i32x4_splat(0) : v_splat32(at->start + j / 2);
+    if (dot == GF_DOT_UNPACKED) {
         GF_ROLLED
-        for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 32, w += 64) {
-            v128 u = v_load(w), v = v_load(w + 16), u_even = v_and(u, mask), v_even = v_and(v, mask);
-            GF_UNROLL
-            for (int t = 0; t < 4; t++) {
-                v128 odd = v_splat32(x + 8 * t), pairs = v_splat32(x + 8 * t + 4);
-                s[2 * t] = i32x4_add(s[2 * t], i32x4_add(i32x4_dot(u, odd), i32x4_dot(u_even, pairs)));
-                s[2 * t + 1] = i32x4_add(s[2 * t + 1], i32x4_add(i32x4_dot(v, odd), i32x4_dot(v_even, pairs)));
-            }
-        }
-        GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i32x4_add(i32x4_shr(s[j], 8), v_splat32(at->start + j / 2));
-    }
-#if GF_RELAXED
-    else if (dot == GF_DOT_ABS) {
-        GF_ROLLED
-        for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 32, w += 64) {
+        for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
-                v128 size = v_splat32(x + 8 * t), sign = v_splat32(x + 8 * t + 4);
-                s[2 * t] = add_abs(s[2 * t], u, size, sign), s[2 * t + 1] = add_abs(s[2 * t + 1], v, size, sign);
+                v128 k = v_splat32(x + 4 * t);
+                s[2 * t] = i32x4_add(s[2 * t], i32x4_dot(u, k));
+                s[2 * t + 1] = i32x4_add(s[2 * t + 1], i32x4_dot(v, k));
             }
         }
-    } else if (dot == GF_DOT_I7) {
+    }
+#if GF_RELAXED
+    else if (dot == GF_DOT_I7) {
         GF_ROLLED
         for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
@@ -78,10 +101,10 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
     at->w = w, at->x = x, at->start += 4;
 }
 
-/* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors. w is at the 8 rows, of which the first is
- * `row`. */
-GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_dot dot) {
-    const int unit = in_parts(dot) ? 16 : 8;
+#if GF_RELAXED
+/* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors, by i32x4_rdot. w is at the 8 rows, of which
+ * the first is `row`. */
+GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
     const char *factors = at->w + GF_PANEL * GF_QBLOCK - 30 * row;
     GF_UNROLL
     for (int i = 0; i < 2; i++, factors += 8) { /* 4 rows */
@@ -93,29 +116,29 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row, enum gf_do
         for (int p = 0; p < 16; p += 8) { /* 8 columns of both halves */
             v128 t[8];
             GF_UNROLL
-            for (int j = 0; j < 8; j++) t[j] = in_parts(dot) ? i32x4_splat(0) : v_splat64(at->start + p + j / 2 * 2);
+            for (int j = 0; j < 8; j++) t[j] = v_splat64(at->start + p + j / 2 * 2);
             GF_ROLLED
-            for (const char *end = x + 8 * unit; x < end; x += 4 * unit, w += 64) {
+            for (const char *end = x + 64; x < end; x += 32, w += 64) {
                 GF_UNROLL
-                for (int j = 0; j < 8; j++) t[j] = add_halves(t[j], w + j % 2 * 16, x + j / 2 * unit, dot);
+                for (int j = 0; j < 8; j++) t[j] = i32x4_rdot(v_splat64(x + j / 2 * 8), v_load(w + j % 2 * 16), t[j]);
             }
             GF_UNROLL
-            for (int j = 0; j < 8; j += 2) {
-                v128 start = v_splat64(at->start + p + j);
-                s[j + i] = add_factored(s[j + i], t[j], t[j + 1], start, k, dot);
-            }
+            for (int j = 0; j < 8; j += 2) s[j + i] = i32x4_add(s[j + i], i32x4_dot(i16x8_narrow(t[j], t[j + 1]), k));
         }
     }
-    at->w += GF_PANEL * GF_QBLOCK + GF_FACTORS, at->x += 16 * unit, at->start += 16;
+    at->w += GF_PANEL * GF_QBLOCK + GF_FACTORS, at->x += 128, at->start += 16;
 }
+#else
+GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) { (void)s, (void)at, (void)row; }
+#endif
 
-/* sums [4][16], 8 rows from `row` on, += `blocks` blocks. step: floats from their scales to the next ones; skip: bytes
- * behind the weights of a block */
+/* sums [4][16], 8 rows from `row` on, += `blocks` blocks. step: floats from the scales of a block to the next ones, where
+ * factored of 8 blocks; skip: bytes behind the weights of a block; factored: whether these have factors, as stored */
 GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int32_t step, int32_t skip,
-                         int minimum, int dtype, enum gf_dot dot) {
+                         int minimum, int factored, enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */
-    int per = gf_scale_blocks(dtype);
-    at.w += (gf_dtypes[dtype].has_factors ? 32 : 4) * row, at.ws += row, sums += row;
+    const int per = factored ? 8 : 1;
+    at.w += (factored ? 32 : 4) * row, at.ws += row, sums += row;
     GF_UNROLL
     for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
@@ -123,8 +146,8 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
         GF_ROLLED
         for (int i = 0; i < per; i++) {
             v128 s[8];
-            if (gf_dtypes[dtype].has_factors)
-                factored_by_4(s, &at, row, dot);
+            if (factored)
+                factored_by_4(s, &at, row);
             else
                 block_by_4(s, &at, dot);
             GF_UNROLL
@@ -145,25 +168,32 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
     for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
 }
 
-/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first`. bits, minimum: of the
- * weights; dtype: GF_Q8_0, or GF_Q6_K for weights with factors. */
-GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int32_t bits,
-                          int minimum, int dtype, enum gf_dot dot) {
-    char unpacked[CHUNK * 512];
-    int32_t blocks = a->cols / GF_QBLOCK, chunk = bits == 8 ? blocks : CHUNK, x_bytes = 32 * a->unit;
-    int factors = gf_dtypes[dtype].has_factors;
-    int32_t per = gf_scale_blocks(dtype), starts = factors ? 16 : 4, weights = GF_PANEL * GF_QBLOCK / 8 * bits;
-    int32_t scales = factors ? 0 : 4 * GF_PANEL * (1 + minimum), step = factors ? GF_PANEL : (weights + scales) / 4;
+/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first`. factored: as in part_by_4 */
+GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int32_t dtype,
+                          int factored, enum gf_dot dot) {
+    char unpacked[CHUNK * 1024];
+    const struct gf_dtype_row *type = &gf_dtypes[dtype];
+    const int is_unpacked = dot == GF_DOT_UNPACKED || type->bits == 4;
+    const int32_t blocks = a->cols / GF_QBLOCK, chunk = is_unpacked ? CHUNK : blocks, x_bytes = 32 * a->unit;
+    const int32_t starts = factored ? 16 : 4, stored = gf_panel_bytes(dtype), scales = gf_scale_step(dtype);
+    const int32_t skip = is_unpacked || factored ? 0 : stored - GF_PANEL * GF_QBLOCK;
+    const int32_t step = type->has_factors && !factored ? 0 : scales; /* a chunk has one scale */
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
         struct operands at = first;
-        at.w += (int64_t)b * (weights + scales), at.ws += (int64_t)(b / per) * step;
+        at.w += (int64_t)b * stored, at.ws += (int64_t)(b / gf_scale_blocks(dtype)) * scales;
         at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += starts * b;
-        if (bits != 8) unpack(unpacked, at.w, n, scales), at.w = unpacked;
+        for (int32_t i = 0; i < n && dot == GF_DOT_UNPACKED; i++)
+            if (type->has_factors)
+                unpack_factored(unpacked + 1024 * i, at.w + i * stored);
+            else
+                unpack_bytes(unpacked + 1024 * i, at.w + i * stored, dtype);
+        if (is_unpacked && dot != GF_DOT_UNPACKED) unpack_nibbles(unpacked, at.w, n, stored);
+        if (is_unpacked) at.w = unpacked;
         for (int32_t g = 0; g < groups; g++) {
             for (int32_t row = 0; row < GF_PANEL; row += 8)
-                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, step, bits == 8 ? scales : 0, minimum, dtype, dot);
+                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, step, skip, type->has_minimum, factored, dot);
             at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += starts * blocks;
         }
     }

@@ -164,7 +164,7 @@ static void tile(void *ctx, int32_t index) {
     if (end > j->panels) end = j->panels;
     if (gf_dtype_is_quantized(j->w->dtype)) {
         float sums[TOKENS * GF_PANEL];
-        int32_t lanes = j->acts.lanes, max_groups = lanes == 1 ? 1 : TOKENS / 4;
+        int32_t lanes = j->acts.lanes, max_groups = lanes == 1 ? 1 : TOKENS / lanes;
         for (; p < end; p++)
             for (int32_t g = 0; g < j->acts.groups; g += max_groups) {
                 int32_t groups = j->acts.groups - g < max_groups ? j->acts.groups - g : max_groups;

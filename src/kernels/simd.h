@@ -73,8 +73,10 @@ GF_INLINE v128 i32x4_gt(v128 a, v128 b) { return wasm_i32x4_gt(a, b); }
 GF_INLINE v128 i32x4_shl(v128 a, int k) { return wasm_i32x4_shl(a, (uint32_t)k); }
 GF_INLINE v128 i32x4_shr(v128 a, int k) { return wasm_i32x4_shr(a, (uint32_t)k); }   /* arithmetic */
 GF_INLINE v128 i32x4_shr_u(v128 a, int k) { return wasm_u32x4_shr(a, (uint32_t)k); } /* logical */
-GF_INLINE v128 i16x8_shr_u(v128 a, int k) { return wasm_u16x8_shr(a, (uint32_t)k); }
+GF_INLINE v128 i16x8_shr(v128 a, int k) { return wasm_i16x8_shr(a, (uint32_t)k); }   /* arithmetic */
+GF_INLINE v128 i16x8_shr_u(v128 a, int k) { return wasm_u16x8_shr(a, (uint32_t)k); } /* logical */
 GF_INLINE v128 i16x8_add(v128 a, v128 b) { return wasm_i16x8_add(a, b); }
+GF_INLINE v128 i16x8_mul(v128 a, v128 b) { return wasm_i16x8_mul(a, b); }
 GF_INLINE v128 i32x4_load16(const void *p) { return wasm_i32x4_load16x4(p); }         /* 4 int16 -> int32 */
 GF_INLINE v128 i16x8_load8(const void *p) { return wasm_i16x8_load8x8(p); }           /* 8 int8 -> int16 */
 GF_INLINE v128 i16x8_narrow(v128 a, v128 b) { return wasm_i16x8_narrow_i32x4(a, b); } /* saturates */
@@ -149,8 +151,10 @@ GF_INLINE v128 i32x4_max(v128 a, v128 b) {
 GF_INLINE v128 i32x4_shl(v128 a, int k) { return (v128)((v_u4)a << k); }
 GF_INLINE v128 i32x4_shr(v128 a, int k) { return a >> k; }
 GF_INLINE v128 i32x4_shr_u(v128 a, int k) { return (v128)((v_u4)a >> k); }
+GF_INLINE v128 i16x8_shr(v128 a, int k) { return (v128)((v_h8)a >> (int16_t)k); }
 GF_INLINE v128 i16x8_shr_u(v128 a, int k) { return (v128)((v_uh8)a >> (uint16_t)k); }
 GF_INLINE v128 i16x8_add(v128 a, v128 b) { return (v128)((v_uh8)a + (v_uh8)b); }
+GF_INLINE v128 i16x8_mul(v128 a, v128 b) { return (v128)((v_uh8)a * (v_uh8)b); }
 GF_INLINE v128 i32x4_load16(const void *p) {
     v_h4 a;
     memcpy(&a, p, 8);

@@ -129,24 +129,42 @@ static void matmul_matches_ref_and_does_not_depend_on_the_batch(void) {
     }
 }
 
+/* Weights of -32 with factors of -128, and activations of 127, n tokens: sums of 32 columns just below 2^24. */
+static void matmul_handles_extreme_factors(int n) {
+    struct gf_mat w;
+    uint8_t block[210];
+    float *x = floats(256 * n), *y = floats(n);
+    bind(&w, GF_Q6_K, GF_PANELS, 1, 256);
+    memset(block, 0, 192), memset(block + 192, 0x80, 16); /* bits of the weights, all 0: -32; factors */
+    block[208] = 0, block[209] = 0x3c;                    /* 1 */
+    gf_mat_put_blocks(&w, 0, 0, block, GF_Q6_K, 256);
+    for (int i = 0; i < 256 * n; i++) x[i] = 127;
+    gf_matmul(y, x, &w, NULL, n, guarded(gf_matmul_scratch(n, 256)), NULL);
+    for (int t = 0; t < n; t++) CHECK(y[t] == 32.0f * 128 * 127 * 256);
+}
+
 static void matmul_handles_extreme_bytes_and_values(void) {
     /* extreme bytes: weights of -128, which a file may have although no quantiser writes them; activations of +-127 */
     struct gf_mat w;
     uint8_t block[34];
-    float x[64], y[2 * 3];
-    char *scratch = guarded(gf_matmul_scratch(2, 32));
+    float x[9 * 32], y[9 * 3];
+    char *scratch = guarded(gf_matmul_scratch(9, 32));
     bind(&w, GF_Q8_0, GF_PANELS, 3, 32);
     for (int row = 0; row < 3; row++) {
         block[0] = 0, block[1] = 0x3c; /* 1 */
         for (int i = 0; i < 32; i++) block[2 + i] = row == 0 ? 0x80 : row == 1 ? 0x7f : i % 2 ? 0x80 : 0x7f;
         gf_mat_put_blocks(&w, row, 0, block, GF_Q8_0, 32);
     }
-    for (int i = 0; i < 32; i++) x[i] = 127, x[32 + i] = i % 2 ? 127 : -127;
-    for (int n = 1; n <= 2; n++) {
+    for (int i = 0; i < 9 * 32; i++) x[i] = i / 32 % 2 == 0 || i % 2 ? 127 : -127;
+    for (int n = 1; n <= 9; n++) {
         gf_matmul(y, x, &w, NULL, n, scratch, NULL);
-        CHECK(y[0] == -128 * 127 * 32 && y[1] == 127 * 127 * 32 && y[2] == -127 * 16);
-        if (n == 2) CHECK(y[3] == 0 && y[4] == 0 && y[5] == -127 * 255 * 16);
+        for (int t = 0; t < n; t++) {
+            const float *at = y + 3 * t;
+            CHECK(t % 2 || (at[0] == -128 * 127 * 32 && at[1] == 127 * 127 * 32 && at[2] == -127 * 16));
+            CHECK(t % 2 == 0 || (at[0] == 0 && at[1] == 0 && at[2] == -127 * 255 * 16));
+        }
     }
+    matmul_handles_extreme_factors(1), matmul_handles_extreme_factors(9);
     /* values that are not finite reach the result; blocks of tiny values count as 0 */
     for (int bad = 0; bad < 3; bad++) {
         x[5] = bad == 0 ? NAN : bad == 1 ? INFINITY : -INFINITY;

@@ -1,0 +1,60 @@
+/* int8_by_2.h - a panel of quantised weights of 8 bits times two tokens at a time, by GF_DOT_I16 or GF_DOT_ABS. */
+#ifndef GF_INT8_BY_2_H
+#define GF_INT8_BY_2_H
+#include "kernels/int8_sums.h"
+
+/* s [2 tokens][4] = 16 rows of a block times 2 tokens, plus starts; w, x and start advance */
+GF_INLINE void block_by_2(v128 s[8], struct operands *at, enum gf_dot dot) {
+    const char *w = at->w, *x = at->x;
+    GF_UNROLL
+    for (int j = 0; j < 8; j++) s[j] = i32x4_splat(0);
+    GF_ROLLED
+    for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) { /* 4 columns, in two parts */
+        v128 a = v_splat32(x), b = v_splat32(x + 4), c = v_splat32(x + 8), d = v_splat32(x + 12);
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) {
+            v128 u = v_load(w + 16 * j);
+#if GF_RELAXED
+            s[j] = add_abs(s[j], u, a, b), s[4 + j] = add_abs(s[4 + j], u, c, d);
+#else
+            s[j] = add_pairs(s[j], u, a, b), s[4 + j] = add_pairs(s[4 + j], u, c, d);
+#endif
+        }
+    }
+    GF_UNROLL
+    for (int j = 0; j < 8; j++)
+        s[j] = i32x4_add(dot == GF_DOT_I16 ? i32x4_shr(s[j], 8) : s[j], v_splat32(at->start + j / 4));
+    at->w = w, at->x = x, at->start += 2;
+}
+
+/* sums [groups * 2][16] = a panel times groups of 2 tokens, the first of them at `first` */
+GF_INLINE void panel_by_2(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int32_t dtype,
+                          enum gf_dot dot) {
+    const int minimum = gf_dtypes[dtype].has_minimum;
+    struct operands at = first;
+    GF_ROLLED
+    for (; groups > 0; groups--, sums += 2 * GF_PANEL) {
+        v128 f[8]; /* [2 tokens][4] */
+        at.w = first.w;
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) f[j] = f4_splat(0);
+        GF_ROLLED
+        for (int32_t b = a->cols / GF_QBLOCK; b > 0; b--) {
+            v128 s[8];
+            block_by_2(s, &at, dot);
+            const float *scales = (const float *)at.w;
+            GF_UNROLL
+            for (int j = 0; j < 8; j++)
+                f[j] = add_block(f[j], s[j], 0, scales + j % 4 * 4, at.xs + j / 4, at.sum + j / 4);
+            if (minimum) {
+                GF_UNROLL
+                for (int j = 0; j < 8; j++)
+                    f[j] = f4_add(f[j], f4_mul(v_load(scales + GF_PANEL + j % 4 * 4), v_splat32(at.sum + j / 4)));
+            }
+            at.xs += 2, at.sum += 2, at.w += 4 * gf_panel_scales(dtype);
+        }
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) v_store(sums + 4 * j, f[j]);
+    }
+}
+#endif
