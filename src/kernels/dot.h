@@ -14,8 +14,8 @@ enum gf_dot {
     GF_DOT_UNSIGNED, /* i32x4_rdot, b unsigned; all columns are stored as w + 128 */
     GF_DOT_SIGNED,   /* i32x4_rdot, b signed; stored as they are */
     GF_DOT_I7,       /* i16x8_rdot of x and the weights: instead of GF_DOT_ABS for weights of 4 bits */
-    GF_DOT_UNPACKED, /* i32x4_dot of weights unpacked to int16: with more than a few tokens instead of GF_DOT_I16, and of
-                        GF_DOT_ABS for weights of 8 bits */
+    GF_DOT_UNPACKED, /* i32x4_dot of weights unpacked to int16: with more than a few tokens instead of GF_DOT_I16, and
+                        of GF_DOT_ABS for weights of 8 bits */
 };
 
 /* The kind in use: until gf_dot_use is called, GF_DOT_ABS in builds with relaxed SIMD, else GF_DOT_I16. Weights and

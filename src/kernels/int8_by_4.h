@@ -3,9 +3,9 @@
 #define GF_INT8_BY_4_H
 #include "kernels/int8_sums.h"
 
-/* Weights that are not multiplied as they are stored are first unpacked, and one unpacking serves up to 64 tokens: those
- * of 4 bits to bytes, [cols/4][16 rows][4], the layout of 8-bit weights; for GF_DOT_UNPACKED all to int16, [cols/4][2][16
- * rows][2], columns 4j and 4j + 2, then 4j + 1 and 4j + 3. A block of int16 has 1 KB. */
+/* Weights that are not multiplied as they are stored are first unpacked, and one unpacking serves up to 64 tokens:
+ * those of 4 bits to bytes, [cols/4][16 rows][4], the layout of 8-bit weights; for GF_DOT_UNPACKED all to int16,
+ * [cols/4][2][16 rows][2], columns 4j and 4j + 2, then 4j + 1 and 4j + 3. A block of int16 has 1 KB. */
 #define CHUNK 8 /* blocks unpacked at a time: 8 KB on the stack */
 
 /* Blocks of 4 bits as bytes. step: bytes from a stored block to the next one */
@@ -102,8 +102,8 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
 }
 
 #if GF_RELAXED
-/* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors, by i32x4_rdot. w is at the 8 rows, of which
- * the first is `row`. */
+/* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors, by i32x4_rdot. w is at the 8 rows, of
+ * which the first is `row`. */
 GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
     const char *factors = at->w + GF_PANEL * GF_QBLOCK - 30 * row;
     GF_UNROLL
@@ -132,8 +132,9 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
 GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) { (void)s, (void)at, (void)row; }
 #endif
 
-/* sums [4][16], 8 rows from `row` on, += `blocks` blocks. step: floats from the scales of a block to the next ones, where
- * factored of 8 blocks; skip: bytes behind the weights of a block; factored: whether these have factors, as stored */
+/* sums [4][16], 8 rows from `row` on, += `blocks` blocks. step: floats from the scales of a block to the next ones,
+ * where factored of 8 blocks; skip: bytes behind the weights of a block; factored: whether these have factors, as
+ * stored */
 GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int32_t step, int32_t skip,
                          int minimum, int factored, enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */

@@ -6,8 +6,7 @@
  * 16 products of at most 32 * 127 are multiplied by integers up to 128, and two of them stay below 2^24. Sums of 8 such
  * products fit int16, so that one i32x4_dot multiplies those of both halves of a block by their factors and adds them.
  * The sum is formed for 16 rows x 1 token (int8_by_1.h), 16 rows x 2 tokens (int8_by_2.h) or 8 rows x 4 tokens
- * (int8_by_4.h), in vectors whose
- * 32-bit lane holds 4 columns of a row:
+ * (int8_by_4.h), in vectors whose 32-bit lane holds 4 columns of a row:
  *
  *   i32x4_rdot  one instruction multiplies the 4 columns and adds them to the lane.
  *   i32x4_dot   (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column
@@ -30,8 +29,8 @@
 #include "kernels/int8_by_2.h"
 #include "kernels/int8_by_4.h"
 
-/* A product of a panel with the tokens at `at`: one token, or groups of four. Each is called through the table below, so
- * that it stays a function of its own: V8 keeps fewer values in registers where a function is large. */
+/* A product of a panel with the tokens at `at`: one token, or groups of two or four. Each is called through the table
+ * below, so that it stays a function of its own: V8 keeps fewer values in registers where a function is large. */
 typedef void product(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype);
 
 /* With one token: of types with and without a minimum. */
