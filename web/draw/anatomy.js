@@ -17,7 +17,7 @@
  * @property {string} v
  * @property {string} through             the value's way past the pattern
  * @property {string} [asks]              ribbon into the card of cross-attention
- * @property {Record<string, Strip>} strips  by the name of what they show, see anatomy/captured.js
+ * @property {Record<string, Strip>} strips  by the name of what they show, see STRIPS
  * @property {(Rect & { id: string })[]} norms  id: their stage
  * @property {string} pluses              where the block adds to the stream
  */

@@ -1,4 +1,4 @@
-// typing.js - fields in which a visitor types, for a value that others set too
+// typing.js - fields in which a visitor types: values that others set too, Enter, their size
 
 /**
  * An attachment that shows a text in a field, unless somebody types in it.
@@ -14,3 +14,17 @@ export const onEnter = (act) => (/** @type {KeyboardEvent} */ event) => {
   event.preventDefault();
   act();
 };
+
+/**
+ * Sizes a text area by its text where CSS cannot yet.
+ * @type {import('svelte/attachments').Attachment<HTMLTextAreaElement>}
+ */
+export function fitted(area) {
+  if (CSS.supports('field-sizing', 'content')) return;
+  function fit() {
+    area.style.blockSize = 'auto';
+    area.style.blockSize = `${area.scrollHeight}px`;
+  }
+  area.addEventListener('input', fit);
+  return () => area.removeEventListener('input', fit);
+}

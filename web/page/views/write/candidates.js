@@ -5,8 +5,6 @@ import { label } from '../../text/format.js';
 
 export const ROWS = 10;
 
-/** @typedef {NonNullable<ReturnType<typeof nextOf>>['rows'][number]} Row */
-
 /**
  * The likeliest candidates after the selected token, null where nothing is known yet.
  * @param {Pick<import('../../state/state.js').State, 'text' | 'sampler' | 'run'>} state

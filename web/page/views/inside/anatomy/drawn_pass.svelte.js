@@ -3,16 +3,63 @@
 import { MediaQuery } from 'svelte/reactivity';
 import { tallPicture } from '../../../../draw/anatomy_tall.js';
 import { widePicture } from '../../../../draw/anatomy_wide.js';
-import { LOOKS, hides } from '../../../state/views.js';
+import { answerTo } from '../../../state/answers.svelte.js';
+import { hasExperts } from '../../../state/architecture.js';
 import { paced } from '../../../state/paced.svelte.js';
-import { capturedValues, stripPoints } from './captured.svelte.js';
+import { blockPoint } from '../../../state/points.js';
+import { LOOKS, hides } from '../../../state/views.js';
 import { frameOf, layerOf } from './frame.js';
 import { partsOf, stagesOf } from './stages.js';
 
 const EVERY_MS = 90; // between two frames while text streams
+const READ_MS = 500; // between two readings of values meanwhile
 const NARROWEST = 280; // px of the tall picture, at least
 const FAINT = 0.16; // strength of ribbons that do not tell where a head looks
 const NARROW = 'max-width: 62rem'; // as in style/anatomy.css; a picture with more columns needs more
+
+/** Point that each strip shows. @param {any} c config @param {number} layer @returns {Record<string, string>} */
+function stripPoints(c, layer) {
+  const block = blockPoint(c, layer);
+  return {
+    embed: `${block}.hook_resid_pre`,
+    q: `${block}.attn.hook_q`,
+    k: `${block}.attn.hook_k`,
+    v: `${block}.attn.hook_v`,
+    out: `${block}.hook_attn_out`,
+    added: `${block}.hook_cross_attn_out`,
+    ffn: `${block}.${hasExperts(c, layer) ? 'hook_mlp_out' : 'mlp.hook_post'}`,
+    resid: `${block}.hook_resid_post`,
+    more: `${blockPoint(c, c.nLayers - 1)}.hook_resid_post`,
+  };
+}
+
+/**
+ * The values of the selected layer, read from the engine when the text rests, and now and then while it is written.
+ * @param {import('../../../state/context.js').PageContext} context
+ * @param {() => boolean} wanted  whether somebody sees the strips
+ * @returns {{ readonly current: Record<string, import('../../../../draw/strips.js').Tensor> }}  by point
+ */
+function capturedValues(context, wanted) {
+  const { page, run } = context;
+  const keyNow = () => (page.run.model ? `${layerOf(page)} ${run.textKey()}` : '');
+  const asked = answerTo(
+    () => {
+      const { model, status, pace, speed } = page.run;
+      void [page.text.tokens, page.text.sourceTokens];
+      const slow = pace === 'fast' || speed.msPerToken > 5;
+      return wanted() && model && page.text.tokens.length && !(status === 'running' && slow) ? keyNow() : '';
+    },
+    () => run.values(Object.values(stripPoints(page.run.model?.config, layerOf(page)))),
+    { everyMs: READ_MS },
+  );
+  return {
+    /** Of a text that has grown the values are the same at its positions. */
+    get current() {
+      void [page.text.tokens, page.text.sourceTokens];
+      return asked.to && `${keyNow()},`.startsWith(`${asked.to},`) ? (asked.current ?? {}) : {};
+    },
+  };
+}
 
 /** @typedef {NonNullable<ReturnType<typeof drawnPass>['current']>} Drawn */
 

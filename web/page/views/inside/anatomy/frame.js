@@ -1,5 +1,6 @@
 // frame.js - what the picture of a forward pass shows of the text: which tokens have lanes, how strong each ribbon and dot
 // is, the likeliest next tokens. Layout: web/draw/anatomy_*.js
+import { sum } from 'd3-array';
 import { KEYS, BARS } from '../../../../draw/anatomy.js';
 import { shade } from '../../../../draw/heatmap.js';
 import { hasTwoStacks } from '../../../state/architecture.js';
@@ -48,12 +49,11 @@ export function frameOf(s, most, { letters, words }) {
   const seen = own ? (s.attention.hover ? s.attention.hover.key : s.attention.key) : null;
   const row = s.attention.patterns?.row(layer, headOf(s), first + here) ?? null;
   const visible = here >= 0 && here < count;
-  let sum = 0; // of the weights before a lane's
-  for (let k = 0; row && k < Math.min(first, row.length); k++) sum += row[k];
+  let before = sum(row?.subarray(0, first) ?? []); // the weights before a lane's
   const lanes = Array.from({ length: count }, (_, i) => {
     const weight = row?.[first + i] ?? 0;
-    const at = -8 + 16 * (sum + weight / 2);
-    sum += weight;
+    const at = -8 + 16 * (before + weight / 2);
+    before += weight;
     return {
       text: clip(label(s.text.tokens[first + i]), letters),
       here: i === here, // the selected token
@@ -89,9 +89,7 @@ function patternOf(s, layer, first, count) {
   const early = [];
   for (let q = 0; q < count; q++) {
     const row = s.attention.patterns?.row(layer, headOf(s), first + q) ?? null;
-    let before = 0;
-    for (let k = 0; row && k < first && k < row.length; k++) before += row[k];
-    early.push(first ? opacity(before) : 0);
+    early.push(first ? opacity(sum(row?.subarray(0, first) ?? [])) : 0);
     dots.push(Array.from({ length: causal ? q + 1 : count }, (_, k) => opacity(row?.[first + k] ?? 0)));
   }
   return { dots, early };

@@ -1,5 +1,6 @@
 // part_facts.js - what is known of the part of the anatomy that is pointed at: whose it is, its value, the number that is
 // explained first
+import { maxIndex, sum } from 'd3-array';
 import { blockPoint } from '../../../state/points.js';
 import { following } from '../../../state/next_token.js';
 import { label, percent, quoted } from '../../../text/format.js';
@@ -65,16 +66,14 @@ function weightFacts({ name, lane, index }, s, frame) {
   if (name === 'masked') return { of: CARD.pair(of, token(frame.first + index)), value: CARD.masked, cell: null };
   if (!row) return { of, value: '', cell: null };
   const end = name === 'early' ? frame.first : row.length;
-  let most = 0;
-  for (let k = 1; k < end; k++) if (row[k] > row[most]) most = k;
+  const most = maxIndex(row.subarray(0, end));
   const one = name === 'weight' || across,
     key = one ? index + (across ? (frame.cross?.from ?? 0) : frame.first) : most,
     at = `${blockPoint(s.run.model?.config, layer)}.${across ? 'cross_attn' : 'attn'}.hook_pattern`,
     cell = { at, position: query, head, index: key };
   if (one) return { of: CARD.pair(of, token(key)), value: percent(row[key]), cell };
-  const sum = row.slice(0, end).reduce((a, b) => a + b, 0);
   const strongest = CARD.most(row[key], token(key));
-  return { of, value: name === 'early' ? `${percent(sum)}; ${strongest}` : strongest, cell };
+  return { of, value: name === 'early' ? `${percent(sum(row.subarray(0, end)))}; ${strongest}` : strongest, cell };
 }
 
 /** The head's scores: of one token that may follow, or of the likeliest. @param {Part} part @param {Shown} s @returns {Facts} */
