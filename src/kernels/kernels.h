@@ -21,7 +21,7 @@ struct gf_pool; /* base/pool.h; NULL means: this thread alone */
  * relaxed build gives the same results, more slowly. */
 void gf_kernels_init(void);
 /* The choice: "native", "simd128", or "relaxed, " and one of "unsigned dot", "signed dot",
- * "split dot", "16-bit dot". All give the same bits. */
+ * "16-bit dot". All give the same bits. */
 const char *gf_kernels_name(void);
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
