@@ -1,12 +1,11 @@
-// textbook.test.js - the textbook in Chromium: from page to page by keyboard, with what is true of the loaded model, a thing to
-// do that is noticed, and questions whose answers the library has
+// textbook.test.js - the textbook in Chromium: from page to page by keyboard, a thing to do that is noticed, and questions
+// whose answers the library has. tests/node/architectures_page.test.js has what the pages say of other models.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { top } from './expected.js';
-import { STORY, choose, makeRandom, openView, resting, says } from './page_parts.js';
+import { STORY, makeRandom, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -41,63 +40,33 @@ async function read(page) {
   }
 }
 
-// The 2017 model adds sinusoids, rescales the stream itself and reads letter by letter.
-pageTest(
-  'the textbook is read from page to page by keyboard and tells of the model that is loaded',
-  {},
-  async ({ page }) => {
-    const modern = await read(page);
-    assert.equal(Object.keys(modern).length, 20);
-    assert.match(modern.Token, /a fixed list of 2,048/);
-    assert.match(modern.Norm, /^Before anything reads/);
-    assert.match(modern.Position, /rotated by angles/);
-    await choose(page, 'stories-GPT-2');
-    const gpt2 = await read(page);
-    assert.match(gpt2.Position, /a row for each position, which is added/);
-    await choose(page, 'dates');
-    await openView(page, 'write');
-    await resting(page);
-    const dates = await read(page);
-    assert.match(dates.Token, /34 pieces, here single letters, from a fixed list of 257/);
-    assert.match(dates.Position, /Sines and cosines/);
-    assert.match(dates.Norm, /^After each sum/);
-    assert.match(dates['Cross-attention'], /all 34 tokens/);
-    assert.match(dates.Logits, /a table of their own/);
-    const all = Object.values(dates).join(' ');
-    assert.doesNotMatch(all, /left as it is|nothing overwrites|rotated by angles/);
-    const config = JSON.parse(readFileSync(`${top}weights/dates/config.json`, 'utf8'));
-    const switches = { use_norm: false, use_residual: false, use_position: false, scale_scores: false };
-    const file = (name, buffer) => ({ name, mimeType: '', buffer });
-    await page
-      .locator('#model-file')
-      .setInputFiles([
-        file('config.json', Buffer.from(JSON.stringify({ ...config, ...switches }))),
-        ...['model.safetensors', 'tokenizer.json'].map((name) =>
-          file(name, readFileSync(`${top}weights/dates/${name}`)),
-        ),
-      ]);
-    await says(page, '.pill', /^(?!dates)/);
-    const bare = await read(page);
-    assert.ok(!('Norm' in bare));
-    assert.match(bare.Position, /Nothing tells this model where/);
-    assert.match(bare.Scores, /divide by √16; this one was told not to/);
-    assert.match(bare['Residual stream'], /told not to/);
-  },
-);
-
-pageTest('a model with fewer pages is told of from the last one that it has', STORY, async ({ page }) => {
+pageTest('the textbook is read from page to page by keyboard', STORY, async ({ page }) => {
   await begin(page);
-  const num = () => page.locator('.textbook .num').textContent();
-  await page.waitForSelector('.textbook .primary');
-  const all = Number(/\d+$/.exec(await num()));
-  for (let i = 1; i < all - 5; i++) {
+  const texts = {};
+  for (let i = 1; ; i++) {
     await at(page, i);
-    await page.locator('.textbook .primary').click();
+    texts[await page.locator('#h-textbook').textContent()] = await said(page);
+    const last = (await page.locator('.textbook .primary').textContent()).trim() === 'Done';
+    await page.keyboard.press('PageDown');
+    if (last) break;
   }
-  await at(page, all - 5); // the kv cache
+  await page.waitForSelector('.textbook', { state: 'hidden' });
+  assert.equal(Object.keys(texts).length, 20);
+  assert.match(texts.Token, /a fixed list of 2,048/);
+  assert.match(texts.Norm, /^Before anything reads/);
+});
+
+pageTest('a model with fewer pages is told of from the last one that it has', address('cache'), async ({ page }) => {
+  const number = async () => {
+    const said = await page.locator('.textbook .num').textContent();
+    return said.split(' of ').map(Number);
+  };
+  await here(page);
+  const [, all] = await number();
   await makeRandom(page, 'tutorial-3', 'encoder');
   await quiet(page);
-  assert.ok(Number(/\d+$/.exec(await num())) < all);
+  const [last, fewer] = await number();
+  assert.ok(fewer < all && last === fewer, `page ${last} of ${fewer}, ${all} before`);
   assert.equal(await page.locator('#h-textbook').textContent(), 'Feed-forward network');
 });
 

@@ -45,12 +45,16 @@ const hereOf = (config, layer = 0) =>
 /** What the stages of a block say. @param {any} config @param {number} [layer] */
 const stagesIn = (config, layer = 0) =>
   Object.fromEntries(Object.keys(STAGES).map((id) => [id, stageSaid(id, config, layer).words]));
-/** What the pages say, and ask. @param {any} config @param {number} [layer] */
-function pagesIn(config, layer = 0) {
+/** What the pages say, and ask. @param {any} config @param {number} [layer] @param {string} [source] */
+function pagesIn(config, layer = 0, source = '') {
   const table = countParameters(config);
   const s = {
     run: { model: { config, parameters: table, kvDtype: 'f32' } },
-    text: { tokens: [{ id: 1, text: 'a', given: true }], sourceTokens: [], cursor: 0 },
+    text: {
+      tokens: [{ id: 1, text: 'a', given: true }],
+      sourceTokens: [...source].map((text) => ({ text })),
+      cursor: 0,
+    },
     attention: { head: { layer, head: 0 } },
     sampler: { temperature: 1 },
   };
@@ -85,44 +89,60 @@ test('no text about any concept has a gap, and every count has its formula', () 
 test('the textbook follows the norms and the residual stream', () => {
   const sandwich = complete({ norm_placement: 'sandwich' });
   assert.match(hereOf(sandwich).norm, /from 1\.00 to 5\.00/);
-  assert.match(stagesIn(sandwich).out, /is added, after a norm, to the residual stream/);
   assert.match(pagesIn(sandwich).norm, /and so is what each part of a block computes/);
   const output = complete({ norm_placement: 'output' });
   assert.equal(hereOf(output).norm, '');
-  assert.match(stagesIn(output).norm1, /^Rescales the output of the heads before it is added/);
   assert.match(pagesIn(output).norm, /before it is added/);
   assert.match(pagesIn(output).norm, /RMSNorm divides the output of attention or FFN/);
+  assert.doesNotMatch(Object.values(pagesIn(output)).join(), /Before the heads read/);
   const parallel = complete({ parallel_residual: true, shared_norm: true });
-  assert.match(stagesIn(parallel).norm1, /^Rescales what both the heads and the FFN read/);
-  assert.match(stagesIn(parallel).out, /together with that of the FFN, which reads the same stream\.$/);
   assert.match(hereOf(parallel).ffn, /from 1\.00 to 3\.00/);
   assert.match(pagesIn(parallel).stream, /read the same stream and add to it at once/);
   assert.match(pagesIn(parallel).ffn, /^Beside attention, and from the same stream/);
-  assert.equal(pagesIn(complete({ use_norm: false })).norm, undefined);
+  for (const alone of [{ use_norm: false }, { ffn: 'none', d_ff: 0, norm: 'none' }]) {
+    const pages = pagesIn(complete(alone));
+    assert.deepEqual(['norm' in pages, 'ffn' in pages], [false, !('ffn' in alone)]);
+    if (!('ffn' in pages)) assert.doesNotMatch(Object.values(pages).join(), /Both halves/);
+  }
 });
 
 test('the textbook follows positions, windows, scores and the width of the embedding', () => {
   const alibi = complete({ position: 'alibi' });
-  assert.match(stagesIn(alibi).heads, /ALiBi subtracts from each score the distance of the key/);
   assert.doesNotMatch(hereOf(alibi).qkv, /rotated/);
   assert.match(pagesIn(alibi).position, /distance of the key is subtracted/);
   const some = complete({ rope_layers: [true, false], rotary_dim: 4 });
-  assert.match(stagesIn(some).qkv, /rotates the first 4 of the 8 components/);
   assert.match(hereOf(some).qkv, /rotated/);
   assert.doesNotMatch(hereOf(some, 1).qkv, /rotated/);
   assert.match(pagesIn(some, 1).position, /Other layers rotate/);
   assert.match(pagesIn(complete({ rope_layers: [false] })).position, /except the mask/);
   const windows = complete({ sliding_window: 4, window_layers: [true, false], score_softcap: 50, logit_softcap: 30 });
-  assert.match(stagesIn(windows).heads, /its own key and the 3 before it .* −50 and 50\./);
-  assert.match(stagesIn(windows, 1).heads, /its own key and every key before it.*this one has not/);
-  assert.match(stagesIn(windows).head, /between −30 and 30/);
   assert.match(pagesIn(windows).mask, /more than 3 tokens back/);
   assert.match(pagesIn(windows, 1).mask, /In some layers a sliding window leaves only the last 4 tokens/);
   assert.match(pagesIn(complete({ score_scale: 0.0625 })).scores, /the next stage multiplies by 0\.0625/);
   assert.match(pagesIn(complete({ score_scale: 1 })).scores, /takes the products as they are/);
   const narrow = complete({ d_embed: 12 });
-  assert.match(stagesIn(narrow).embed, /rows of 12 numbers, from which a matrix makes 32/);
   assert.match(pagesIn(narrow).embedding, /64 rows of 12 numbers/);
+});
+
+test('the textbook tells of the block of 2017, of learned positions and of what was switched off', () => {
+  const dates = complete({
+    ...{ kind: 'encoder_decoder', n_encoder_layers: 2, norm: 'layernorm', norm_placement: 'post', final_norm: false },
+    ...{ position: 'sinusoidal', tie_word_embeddings: false },
+  });
+  const pages = pagesIn(dates, 0, 'Friday');
+  assert.match(pages.token, /6 pieces, here single letters, from a fixed list of 64/);
+  assert.match(pages.position, /Sines and cosines/);
+  assert.match(pages.norm, /^After each sum/);
+  assert.match(pages.cross, /all 6 tokens/);
+  assert.match(pages.logits, /a table of their own/);
+  assert.doesNotMatch(Object.values(pages).join(), /left as it is|nothing overwrites|rotated by angles/);
+  assert.match(pagesIn(complete({ position: 'learned' })).position, /a row for each position, which is added/);
+  assert.match(pagesIn(PLAIN).position, /rotated by angles/);
+  const bare = pagesIn(complete({ use_norm: false, use_residual: false, use_position: false, scale_scores: false }));
+  assert.equal('norm' in bare, false);
+  assert.match(bare.position, /Nothing tells this model where/);
+  assert.match(bare.scores, /divide by √8; this one was told not to/);
+  assert.match(bare.stream, /told not to/);
 });
 
 test('experts are told from the layers that have none', () => {
@@ -181,6 +201,7 @@ test('only ideas that a model has can be left out, in the words of that model', 
   assert.match(ideasIn(complete({ sliding_window: 4 })).usePosition, /mask and the sliding window tell/);
   assert.match(ideasIn(complete({ norm_placement: 'output' })).useNorm, /output of a sublayer is not rescaled/);
   assert.match(ideasIn(complete({ parallel_residual: true })).useResidual, /its attention and its FFN/);
+  assert.equal(ideasIn(complete({ norm: 'none' })).useNorm, undefined);
 });
 
 test('the steps of a score are those of the model', () => {
@@ -192,6 +213,7 @@ test('the steps of a score are those of the model', () => {
     'capped, masked',
     'softmax',
   ]);
+  assert.deepEqual(names({ position: 'alibi' }), ['scores', '÷ √d', 'ALiBi, masked', 'softmax']);
   assert.deepEqual(names({ position: 'alibi', scale_scores: false }), ['scores', '× 1', 'ALiBi, masked', 'softmax']);
 });
 
@@ -208,6 +230,16 @@ test('a model as a list of what a token passes has its norms, sums and parallel 
   assert.deepEqual(block({ parallel_residual: true, shared_norm: true }), [
     ...['RMSNorm', attention, 'beside it, from the same stream', ffn, '+ both + stream'],
   ]);
+  assert.deepEqual(flowIn(complete({ position: 'none', ffn: 'none', d_ff: 0, norm: 'none' })), [
+    ...['Embedding 64 × 32', '3 ×', 'Attention, 4 heads', '+ stream', 'Head, shared with the embedding'],
+  ]);
+  assert.ok(
+    block({ sliding_window: 5, window_layers: [true, false] }).includes(
+      'Attention, 4 heads, rotary, window 5 in some layers',
+    ),
+  );
+  const experts = { n_experts: 6, n_experts_used: 2, d_expert: 24, expert_layers: [true, false] };
+  assert.ok(block(experts).includes('SwiGLU, 2 of 6 experts, 24'));
   assert.deepEqual(flowIn(complete({ position: 'alibi', d_embed: 12, embed_norm: true })).slice(0, 2), [
     'Embedding 64 × 12 → 32',
     'RMSNorm',

@@ -34,7 +34,7 @@ export const CONCEPTS = {
     { norm1: true, norm2: true, post1: true, post2: true },
     {
       post1: [/output of the heads before it is added/],
-      out: [/x = x \+ norm\(W_o z\)\n/],
+      out: [/x = x \+ norm\(W_o z\)\n/, /is added, after a norm, to the residual stream/],
       resid: [/x = x \+ norm\(y\)\n/],
     },
   ],

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Tokenizer, train } from '../../web/lib/index.js';
+import { thinned } from '../../web/page/views/train/film.js';
 import { byHeart } from '../../web/page/views/train/losses.js';
+import { stepsFor } from '../../web/page/views/train/setup.js';
 import { collect, top } from './helpers.js';
 import { classic, gpt2, small, steps, text, tiny, trained } from './small_runs.js';
 
@@ -352,4 +354,19 @@ test('the page says since when the loss on text held out rises, and nothing wher
   assert.equal(byHeart(losses(4, 3, 2.5, 2.51)), 0);
   assert.equal(byHeart(losses(4, 3, 2)), 0);
   assert.equal(byHeart([]), 0);
+});
+
+test('the page takes as many steps as fit into 20 seconds, in whole tens from 60 to 2000', () => {
+  assert.equal(stepsFor(12.3 * 256, 256, 'next'), 250);
+  assert.equal(stepsFor(12.3 * 0.15 * 256, 256, 'masked'), 250, 'a masked step has fewer targets than tokens');
+  assert.deepEqual([stepsFor(1, 256, 'pairs'), stepsFor(1e9, 256, 'pairs')], [60, 2000]);
+});
+
+test('the looks at a training that are kept are spread over its steps, from the first to the newest', () => {
+  let looks = [];
+  for (let step = 1; step <= 90; step++) looks = thinned([...looks, { step }]);
+  const steps = looks.map(({ step }) => step);
+  assert.deepEqual([steps.length, steps[0], steps.at(-1)], [40, 1, 90]);
+  const gaps = steps.slice(1).map((step, i) => step - steps[i]);
+  assert.ok(Math.min(...gaps) > 0 && Math.max(...gaps) <= 4, String(steps));
 });
