@@ -2,12 +2,13 @@
 // every kind of screen; nothing is wider than the window
 import assert from 'node:assert/strict';
 import { VIEWS } from '../../web/page/state/views.js';
-import { pageTest } from './built_page.js';
+import { pageTest, samePage } from './built_page.js';
 import { STORY, accessible, atLeast, openView, says, shows } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { button, train, trained } from './training_parts.js';
 
 const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1440, height: 900 };
 
 /** A text, an explained value and a walk down one step. */
 async function writeAndExplain(page) {
@@ -53,45 +54,67 @@ async function checkClaims(page) {
   await claims(4);
 }
 
-for (const [what, how] of Object.entries({
-  'light, desktop': { colorScheme: 'light' },
-  'dark, phone': { colorScheme: 'dark', ...PHONE },
-})) {
-  pageTest(
-    `axe-core finds nothing in any panel that is used: ${what}`,
-    { hash: '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30&off=0.ffn,1.1', ...how },
-    async ({ page }) => {
-      for (const [view, work] of Object.entries({
-        write: writeAndExplain,
-        inside: lookInside,
-        count: async () => {},
-        experiment,
-        train: trainAndTable,
-        learn: checkClaims,
-      })) {
-        await openView(page, view);
-        await work(page);
-        await accessible(page, view);
-      }
-      await openView(page, 'write');
-      await page.locator('.pill:visible').click();
-      await accessible(page, 'dialog');
-      await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
-      await page.waitForSelector('.textbook .primary');
-      await accessible(page, 'textbook');
-    },
-  );
+const SCREENS = {
+  'light, desktop': { ...DESKTOP, colorScheme: 'light' },
+  'dark, phone': { ...PHONE, colorScheme: 'dark' },
+};
+/** The page is on this screen from now on. */
+async function use(page, { width, height, ...media }) {
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: null, forcedColors: null, ...media });
 }
+/** axe-core finds nothing in what is shown, on both screens. */
+async function accessibleOnBoth(page, what) {
+  const papers = new Set();
+  for (const [name, screen] of Object.entries(SCREENS).reverse()) {
+    await use(page, screen);
+    await accessible(page, `${what}, ${name}`);
+    papers.add(await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
+  }
+  assert.equal(papers.size, 2);
+}
+
+pageTest(
+  `axe-core finds nothing in any panel that is used: ${Object.keys(SCREENS).join('; ')}`,
+  '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30&off=0.ffn,1.1',
+  async ({ page }) => {
+    for (const [view, work] of Object.entries({
+      write: writeAndExplain,
+      inside: lookInside,
+      count: async () => {},
+      experiment,
+      train: trainAndTable,
+      learn: checkClaims,
+    })) {
+      await openView(page, view);
+      await work(page);
+      await accessibleOnBoth(page, view);
+    }
+    await openView(page, 'write');
+    await page.locator('.pill:visible').click();
+    await accessibleOnBoth(page, 'dialog');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
+    await page.waitForSelector('.textbook .primary');
+    await accessibleOnBoth(page, 'textbook');
+  },
+);
+
+const storyTest = samePage(STORY);
 
 // The elements are those of the test above; their colours differ.
 const COLOURS = ['color-contrast', 'link-in-text-block'];
-for (const how of [{ colorScheme: 'dark' }, { forcedColors: 'active' }, PHONE])
-  pageTest(`every view has contrast: ${JSON.stringify(how)}`, { hash: STORY, ...how }, async ({ page }) => {
+for (const screen of [
+  { ...DESKTOP, colorScheme: 'dark' },
+  { ...DESKTOP, forcedColors: 'active' },
+  { ...PHONE, colorScheme: 'light' },
+])
+  storyTest(`every view has contrast: ${JSON.stringify(screen)}`, async ({ page }) => {
+    await use(page, screen);
     for (const { id } of VIEWS) {
       await openView(page, id);
       await accessible(page, id, undefined, COLOURS);
-      if (!('forcedColors' in how)) continue;
+      if (!('forcedColors' in screen)) continue;
       // Where colours are forced, the browser lays a plate of the canvas colour behind the text.
       const plates = await page
         .locator('.go:visible, .primary:visible, [data-opens][aria-current]')
@@ -111,7 +134,8 @@ for (const [width, height] of [
   [320, 640],
   [720, 450],
 ])
-  pageTest(`no view is wider than a window of ${width} px`, { hash: STORY, width, height }, async ({ page }) => {
+  storyTest(`no view is wider than a window of ${width} px`, async ({ page }) => {
+    await page.setViewportSize({ width, height });
     for (const { id } of VIEWS) {
       await openView(page, id);
       await quiet(page);
@@ -119,7 +143,8 @@ for (const [width, height] of [
     }
   });
 
-pageTest('4K is used', { hash: STORY, width: 3840, height: 2160 }, async ({ page }) => {
+storyTest('4K is used', async ({ page }) => {
+  await page.setViewportSize({ width: 3840, height: 2160 });
   const [main, size] = await page.evaluate(() => [
     document.querySelector('main').clientWidth,
     parseFloat(getComputedStyle(document.body).fontSize),

@@ -119,5 +119,21 @@ const testOf =
     });
 /** A test with a page that is ready, which must not complain. */
 export const pageTest = testOf(open);
+
+/**
+ * Tests of one page, which the first of them opens: each begins in its view and with what the ones before it left.
+ * @param {How | string} how
+ */
+export function samePage(how) {
+  /** @type {Awaited<ReturnType<typeof open>>} */
+  let visitor;
+  return (/** @type {string} */ name, /** @type {Check} */ check) =>
+    test(name, async (t) => {
+      visitor ??= await open(how);
+      if (typeof how !== 'string' && how.view) await openView(visitor.page, how.view);
+      await check(visitor, t);
+      assert.deepEqual(visitor.complaints, []);
+    });
+}
 /** A test with a page that has only been requested, which must not complain. */
 export const visitTest = testOf(visit);

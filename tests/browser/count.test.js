@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { estimate, load } from '../../web/lib/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
-import { pageTest } from './built_page.js';
+import { pageTest, samePage } from './built_page.js';
 import { sum, top } from './expected.js';
 import { atLeast, cells, counts, ids, openView, read, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
@@ -13,46 +13,42 @@ const FILE = 'weights/stories-1m.gguf';
 const model = await load(top + FILE);
 after(() => model.dispose());
 // enough tokens for a speed: on a busy machine steps that were interrupted are left out
-const COUNT = { hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=40`, view: 'count' };
+const countTest = samePage({ hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=40`, view: 'count' });
 
-pageTest(
-  'every number of the table of parameters is the library’s, by component and by block',
-  COUNT,
-  async ({ page }) => {
-    const { rows, total, bytes: size, nonEmbedding } = model.parameters;
-    assert.equal(await page.locator('#h-parameters small').getAttribute('data-total'), String(total));
-    for (const by of ['component', 'block']) {
-      await page.getByRole('radio', { name: `by ${by}` }).click();
-      const keyOf = (row) => (by === 'component' || row.layer === null ? row.component : `Block ${row.layer + 1}`);
-      const keys = [...new Set(rows.map(keyOf))];
-      await counts(page, '.parameters tr.group', keys.length);
-      const shown = await cells(page, '.parameters tr.group');
-      const wanted = keys.map((key) => {
-        const own = rows.filter((row) => keyOf(row) === key && !row.tiedTo);
-        return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
-      });
-      const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
-      assert.deepEqual(shown.map((row) => row.slice(2, 5).join(' | ')).sort(), wanted.map(written).sort(), by);
-      for (const [name, formula, count] of shown) {
-        // the numbers of a formula, put in, are the count
-        const numbers = / = (.*)$/.exec(formula)?.[1];
-        if (!numbers) continue;
-        const value = numbers
-          .replace(/ (?:biases.*|q, k gains)/g, '')
-          .replace(/·/g, '*')
-          .replace(/(\d+)²/g, '$1**2');
-        assert.match(value, /^[\d +*()]+$/, `${name}: ${formula}`);
-        assert.equal(int(Function(`return ${value}`)()), count, `${name}: ${formula}`);
-      }
-      assert.ok(shown.some(([, formula]) => / = \d/.test(formula)));
+countTest('every number of the table of parameters is the library’s, by component and by block', async ({ page }) => {
+  const { rows, total, bytes: size, nonEmbedding } = model.parameters;
+  assert.equal(await page.locator('#h-parameters small').getAttribute('data-total'), String(total));
+  for (const by of ['block', 'component']) {
+    await page.getByRole('radio', { name: `by ${by}` }).click();
+    const keyOf = (row) => (by === 'component' || row.layer === null ? row.component : `Block ${row.layer + 1}`);
+    const keys = [...new Set(rows.map(keyOf))];
+    await counts(page, '.parameters tr.group', keys.length);
+    const shown = await cells(page, '.parameters tr.group');
+    const wanted = keys.map((key) => {
+      const own = rows.filter((row) => keyOf(row) === key && !row.tiedTo);
+      return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
+    });
+    const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
+    assert.deepEqual(shown.map((row) => row.slice(2, 5).join(' | ')).sort(), wanted.map(written).sort(), by);
+    for (const [name, formula, count] of shown) {
+      // the numbers of a formula, put in, are the count
+      const numbers = / = (.*)$/.exec(formula)?.[1];
+      if (!numbers) continue;
+      const value = numbers
+        .replace(/ (?:biases.*|q, k gains)/g, '')
+        .replace(/·/g, '*')
+        .replace(/(\d+)²/g, '$1**2');
+      assert.match(value, /^[\d +*()]+$/, `${name}: ${formula}`);
+      assert.equal(int(Function(`return ${value}`)()), count, `${name}: ${formula}`);
     }
-    const [[, words, all, length]] = await cells(page, '.parameters tfoot tr');
-    assert.deepEqual([all, length], [int(total), int(size)]);
-    assert.ok(words.startsWith(`non-embedding ${int(nonEmbedding)} · `), words);
-  },
-);
+    assert.ok(shown.some(([, formula]) => / = \d/.test(formula)));
+  }
+  const [[, words, all, length]] = await cells(page, '.parameters tfoot tr');
+  assert.deepEqual([all, length], [int(total), int(size)]);
+  assert.ok(words.startsWith(`non-embedding ${int(nonEmbedding)} · `), words);
+});
 
-pageTest('each matrix has a place of its own in linear memory, and q, k and v are one', COUNT, async ({ page }) => {
+countTest('each matrix has a place of its own in linear memory, and q, k and v are one', async ({ page }) => {
   await page.getByRole('button', { name: /Attention, \d+ blocks/ }).click();
   const rows = model.parameters.rows.filter((r) => r.component === 'attention');
   const places = (await page.locator('tr.tensor:not([hidden]) .numbers').allTextContents()).map((text) =>
@@ -77,7 +73,7 @@ pageTest('each matrix has a place of its own in linear memory, and q, k and v ar
   assert.equal((await head.locator('td.n').first().textContent()).trim(), '0');
 });
 
-pageTest('every number of the cost of a token is the library’s estimate', COUNT, async ({ page }) => {
+countTest('every number of the cost of a token is the library’s estimate', async ({ page }) => {
   await quiet(page);
   const kvDtype = model.kvDtype;
   const at = (length) => estimate(model.config, { contextLength: length, kvDtype });
@@ -118,7 +114,7 @@ pageTest('every number of the cost of a token is the library’s estimate', COUN
   assert.equal(Number(later.at(-1)[0].replace(/\D/g, '')), model.config.contextLength);
 });
 
-pageTest('the operations of a measured pass are the library’s, and their times add up', COUNT, async ({ page }) => {
+countTest('the operations of a measured pass are the library’s, and their times add up', async ({ page }) => {
   await page.locator('.trace').scrollIntoViewIfNeeded();
   await page.waitForSelector('.trace tfoot td');
   const all = await ids(page);
@@ -158,7 +154,7 @@ pageTest(
 );
 
 // 717,568 bytes predicted, 796,672 there, and not a word about the difference.
-pageTest('the difference between the bytes of the file and those of memory is named', COUNT, async ({ page }) => {
+countTest('the difference between the bytes of the file and those of memory is named', async ({ page }) => {
   await says(page, '.memory .hint', /bytes more because the scales of quantised blocks are f32 there/);
   const [, predicted, actual] = (await cells(page, '.memory tbody tr'))[0];
   const said = read(/([\d,]+) bytes more/.exec(await page.locator('.memory .hint').innerText())[1]);
@@ -167,13 +163,13 @@ pageTest('the difference between the bytes of the file and those of memory is na
 
 pageTest(
   'opened while the text is written, the cache has what the engine says, whatever the page has read of it',
-  `#model=${FILE}&prompt=Once upon a time&seed=3&past=1&pace=reading`,
+  `#model=${FILE}&prompt=Once upon a time&seed=3&written=50&past=1&pace=reading`,
   async ({ page }) => {
     await page.locator('.go').click();
     await openView(page, 'count');
     const perPosition = estimate(model.config, { contextLength: 1, kvDtype: model.kvDtype }).kvBytes;
-    for (const n of [20, 70, 80]) {
-      await atLeast(page, '.strip .line span', Math.min(n, 40));
+    for (const n of [60, 70]) {
+      await atLeast(page, '.strip .line span', 40);
       await page.waitForFunction(
         (n) => Number(/(\d+)/.exec(document.querySelector('#h-cost small').textContent)[1]) >= n,
         n,
@@ -187,9 +183,8 @@ pageTest(
   },
 );
 
-pageTest(
+countTest(
   'builds with and without SIMD are measured in turn, write the same text and show their loops',
-  COUNT,
   async ({ page }) => {
     const panel = page.locator('[data-panel="simd"]'),
       button = panel.getByRole('button');

@@ -1,6 +1,6 @@
-// engines_page.test.js - the built page in Chromium, Firefox and WebKit, with and without cross-origin isolation: it
-// writes by itself, writes what the library writes in Node, every panel has its numbers, and nothing is complained of.
-// Screenshots go to build/screens.
+// engines_page.test.js - the built page in Chromium, Firefox and WebKit: it writes by itself, writes what the library
+// writes in Node, every panel has its numbers, and nothing is complained of. All of this where it is cross-origin
+// isolated; not isolated it writes in one thread, and screenshots of it go to build/screens.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -27,8 +27,18 @@ async function expected(model, prompt, how) {
   loaded.dispose();
   return ids;
 }
-/** @type {Promise<number[]> | undefined} */
-let story;
+/** What Node writes, for all engines. */
+const STORIES = {
+  isolated: await expected('stories.gguf', PROMPT, { maxTokens: 40, seed: 7 }),
+  plain: await expected('stories-1m.gguf', 'Once upon a time', { maxTokens: 30, seed: 3 }),
+};
+/** The text becomes this. @param {Page} page @param {number[]} want */
+async function writes(page, want) {
+  const ids = () => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join();
+  await until(page, (want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, [
+    want.join(),
+  ]).catch(async () => assert.equal(await page.evaluate(ids), want.join()));
+}
 
 /**
  * Type into fields, as a visitor's events tell it.
@@ -140,132 +150,124 @@ for (const engine of ENGINES) {
     });
     after(() => browser?.close());
 
-    for (const isolate of [false, true]) {
-      describe(isolate ? 'isolated' : 'not isolated', () => {
-        /** @type {Awaited<ReturnType<typeof servePage>>} */
-        let server;
-        /** @type {Page} */
-        let page;
-        before(async () => {
-          server = await servePage(isolate);
-          page = await browser.open(`${server.url}#model=weights/stories.gguf`);
-        });
-        after(async () => {
-          await page?.close();
-          await server?.close();
-        });
-
-        test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
-          await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
-          const bars = () =>
-            page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
-          const [n, first] = [
-            await until(page, () => document.querySelectorAll('.tok:not(.given)').length),
-            await bars(),
-          ];
-          await until(page, (n) => document.querySelectorAll('.tok:not(.given)').length !== n, [n]);
-          await until(
-            page,
-            (first) => {
-              const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
-              return now && now !== first;
-            },
-            [first],
-          );
-          t.diagnostic(
-            `${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`,
-          );
-        });
-
-        test('a prompt is continued as the library continues it in Node', async () => {
-          await fill(page, { '#pace': 'fast', '#max-tokens': '40', '#seed': '7', 'textarea[name="prompt"]': PROMPT });
-          await page.evaluate(() => document.querySelector('form.prompt').requestSubmit());
-          story ??= expected('stories.gguf', PROMPT, { maxTokens: 40, seed: 7 });
-          const want = (await story).join();
-          const ids = () => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join();
-          await until(page, (want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, [
-            want,
-          ]).catch(async () => assert.equal(await page.evaluate(ids), want));
-          await until(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
-          assert.match(
-            await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent),
-            /^[\d,.]+ tok\/s$/,
-          );
-        });
-
-        test('every panel has its numbers', async () => {
-          for (const [view, panels] of Object.entries(PANELS)) {
-            await openView(page, view);
-            for (const [panel, ready] of Object.entries(panels)) {
-              const place = `.view:not([hidden]) ${panel}`;
-              await until(page, (place) => document.querySelector(place) !== null, [place]);
-              await show(page, place);
-              await until(page, ready).catch((error) => assert.fail(`${panel}: ${error.message}`));
-            }
-          }
-        });
-
-        test('a part of the anatomy that is pointed at has its card, with the lines of the reference', async () => {
-          await openView(page, 'inside');
-          await show(page, '.anatomy');
-          await until(page, () => document.querySelector('.lane [data-part="q"]') !== null);
-          await page.evaluate(() =>
-            document
-              .querySelector('.lane [data-part="q"]')
-              .dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' })),
-          );
-          await until(page, () => /query/.test(document.querySelector('.part-card h3')?.textContent ?? ''));
-          await click(page, '.part-card .takes button:nth-of-type(3)');
-          await until(page, () => /project_qkv/.test(document.querySelector('.part-card .code')?.textContent ?? ''));
-          await click(page, '.part-card .close');
-          await until(page, () => document.querySelector('.part-card') === null);
-        });
-
-        test('another head, a training run, another model', async () => {
-          await openView(page, 'inside');
-          await click(page, '.tile[aria-label="layer 3, head 2"]');
-          await until(page, () => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
-          await openView(page, 'train');
-          await until(page, () => document.querySelector('#train-preset') !== null);
-          await fill(page, { '#train-preset': 'one layer, one head' });
-          await fill(page, { '#train-steps': '6', '#train-every': '3' });
-          await page.evaluate(() =>
-            [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Teach it this text').click(),
-          );
-          await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent));
-          const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
-          assert.doesNotMatch(facts, /NaN|Infinity|∞/);
-          const dates = await browser.open(
-            `${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`,
-          );
-          await until(dates, () => {
-            const written = /1999-12-24/.test(document.querySelector('.text').textContent),
-              idle = document.querySelector('.go').getAttribute('aria-disabled') === 'false';
-            // again where the address was still being followed
-            if (!written && idle) document.querySelector('.go').click();
-            return written;
-          });
-          assert.deepEqual(await dates.complaints(), []);
-          await dates.close();
-        });
-
-        test('no number is missing, and nothing was complained of', async () => {
-          for (const view of [...Object.keys(PANELS), 'train', 'learn', 'labs']) {
-            await openView(page, view);
-            assert.equal(
-              /** @type {any} */ (
-                await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
-              )?.[0],
-              undefined,
-              view,
-            );
-          }
-          assert.deepEqual(await page.complaints(), []);
-        });
+    describe('isolated', () => {
+      /** @type {Awaited<ReturnType<typeof servePage>>} */
+      let server;
+      /** @type {Page} */
+      let page;
+      before(async () => {
+        server = await servePage(true);
+        page = await browser.open(`${server.url}#model=weights/stories.gguf`);
       });
-    }
+      after(async () => {
+        await page?.close();
+        await server?.close();
+      });
 
-    test('screenshots: desktop and phone, light and dark, and nothing lies beyond the right edge', async () => {
+      test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
+        await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
+        const bars = () => page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
+        const [n, first] = [
+          await until(page, () => document.querySelectorAll('.tok:not(.given)').length),
+          await bars(),
+        ];
+        await until(page, (n) => document.querySelectorAll('.tok:not(.given)').length !== n, [n]);
+        await until(
+          page,
+          (first) => {
+            const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
+            return now && now !== first;
+          },
+          [first],
+        );
+        t.diagnostic(
+          `${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`,
+        );
+      });
+
+      test('a prompt is continued as the library continues it in Node', async () => {
+        await fill(page, { '#pace': 'fast', '#max-tokens': '40', '#seed': '7', 'textarea[name="prompt"]': PROMPT });
+        await page.evaluate(() => document.querySelector('form.prompt').requestSubmit());
+        await writes(page, STORIES.isolated);
+        await until(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
+        assert.match(
+          await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent),
+          /^[\d,.]+ tok\/s$/,
+        );
+      });
+
+      test('every panel has its numbers', async () => {
+        for (const [view, panels] of Object.entries(PANELS)) {
+          await openView(page, view);
+          for (const [panel, ready] of Object.entries(panels)) {
+            const place = `.view:not([hidden]) ${panel}`;
+            await until(page, (place) => document.querySelector(place) !== null, [place]);
+            await show(page, place);
+            await until(page, ready).catch((error) => assert.fail(`${panel}: ${error.message}`));
+          }
+        }
+      });
+
+      test('a part of the anatomy that is pointed at has its card, with the lines of the reference', async () => {
+        await openView(page, 'inside');
+        await show(page, '.anatomy');
+        await until(page, () => document.querySelector('.lane [data-part="q"]') !== null);
+        await page.evaluate(() =>
+          document
+            .querySelector('.lane [data-part="q"]')
+            .dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' })),
+        );
+        await until(page, () => /query/.test(document.querySelector('.part-card h3')?.textContent ?? ''));
+        await click(page, '.part-card .takes button:nth-of-type(3)');
+        await until(page, () => /project_qkv/.test(document.querySelector('.part-card .code')?.textContent ?? ''));
+        await click(page, '.part-card .close');
+        await until(page, () => document.querySelector('.part-card') === null);
+      });
+
+      test('another head, a training run, another model', async () => {
+        await openView(page, 'inside');
+        await click(page, '.tile[aria-label="layer 3, head 2"]');
+        await until(page, () => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
+        await openView(page, 'train');
+        await until(page, () => document.querySelector('#train-preset') !== null);
+        await fill(page, { '#train-preset': 'one layer, one head' });
+        await fill(page, { '#train-steps': '6', '#train-every': '3' });
+        await page.evaluate(() =>
+          [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Teach it this text').click(),
+        );
+        await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent));
+        const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
+        assert.doesNotMatch(facts, /NaN|Infinity|∞/);
+        const dates = await browser.open(
+          `${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`,
+        );
+        await until(dates, () => {
+          const written = /1999-12-24/.test(document.querySelector('.text').textContent),
+            idle = document.querySelector('.go').getAttribute('aria-disabled') === 'false';
+          // again where the address was still being followed
+          if (!written && idle) document.querySelector('.go').click();
+          return written;
+        });
+        assert.deepEqual(await dates.complaints(), []);
+        await dates.close();
+      });
+
+      test('no number is missing, and nothing was complained of', async () => {
+        for (const view of [...Object.keys(PANELS), 'train', 'learn', 'labs']) {
+          await openView(page, view);
+          assert.equal(
+            /** @type {any} */ (
+              await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
+            )?.[0],
+            undefined,
+            view,
+          );
+        }
+        assert.deepEqual(await page.complaints(), []);
+      });
+    });
+
+    test("not isolated: Node's text, screenshots of desktop and phone, and nothing lies beyond the right edge", async () => {
       const server = await servePage(false);
       try {
         for (const [device, width, height] of /** @type {[string, number, number][]} */ ([
@@ -276,8 +278,8 @@ for (const engine of ENGINES) {
             `${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30`,
             { width, height },
           );
-          await until(page, () => document.querySelectorAll('.tok:not(.given)').length === 30);
-          for (const theme of ['light', 'dark']) {
+          await writes(page, STORIES.plain);
+          for (const theme of device === 'desktop' ? ['light', 'dark'] : ['dark']) {
             if ((await page.evaluate(() => document.documentElement.dataset.theme ?? 'light')) !== theme)
               await click(page, '[data-role="theme"]');
             for (const view of ['write', 'inside']) {

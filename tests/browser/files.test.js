@@ -5,7 +5,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before } from 'node:test';
-import { pageTest } from './built_page.js';
+import { pageTest, samePage } from './built_page.js';
 import { top, withModel } from './expected.js';
 import {
   STORY,
@@ -26,9 +26,10 @@ import {
 import { quiet } from './quiet.js';
 
 const shipped = `${top}weights/stories.gguf`;
+const storyTest = samePage(STORY);
 const parameters = (page) => page.locator('[data-role="total"]').textContent();
 
-pageTest('a broken file is refused in a sentence, and the model still runs', STORY, async ({ page }) => {
+storyTest('a broken file is refused in a sentence, and the model still runs', async ({ page }) => {
   for (const [name, content] of [
     ['cut.gguf', readFileSync(shipped).subarray(0, 5000)],
     ['notes.gguf', 'these are not weights'],
@@ -43,27 +44,23 @@ pageTest('a broken file is refused in a sentence, and the model still runs', STO
   assert.ok((await written(page)) >= 1);
 });
 
-pageTest(
-  'a file from disk is loaded here, and its name is text whatever it says',
-  STORY,
-  async ({ page, requests }) => {
-    const before = requests.length,
-      name = '<img src=x onerror=window.broken=1>.gguf';
-    await offer(page, name, readFileSync(shipped));
-    await says(page, '.pill', new RegExp(name));
-    await runPrompt(page, '<img src=x onerror=window.broken=1> said the fox', { tokens: 4 });
-    assert.equal(await page.evaluate(() => window.broken), undefined);
-    assert.equal(await page.locator('img').count(), 0);
-    assert.match(await page.locator('.text').innerText(), /<img src=x onerror=window\.broken=1>/);
-    assert.deepEqual(
-      requests.slice(before).filter((url) => !/\/assets\/|\/icon\.svg$/.test(url)), // the icon comes with each address
-      [],
-      'opening a local file asked the network for something',
-    );
-  },
-);
+storyTest('a file from disk is loaded here, and its name is text whatever it says', async ({ page, requests }) => {
+  const before = requests.length,
+    name = '<img src=x onerror=window.broken=1>.gguf';
+  await offer(page, name, readFileSync(shipped));
+  await says(page, '.pill', new RegExp(name));
+  await runPrompt(page, '<img src=x onerror=window.broken=1> said the fox', { tokens: 4 });
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.locator('img').count(), 0);
+  assert.match(await page.locator('.text').innerText(), /<img src=x onerror=window\.broken=1>/);
+  assert.deepEqual(
+    requests.slice(before).filter((url) => !/\/assets\/|\/icon\.svg$/.test(url)), // the icon comes with each address
+    [],
+    'opening a local file asked the network for something',
+  );
+});
 
-pageTest('every kind of architecture is drawn and counted as it is', STORY, async ({ page }) => {
+storyTest('every kind of architecture is drawn and counted as it is', async ({ page }) => {
   for (const [name, words] of Object.entries({
     gpt2_n_inner: ['Embedding + position', 'LayerNorm', 'GELU-tanh FFN', 'Scores (tied head)'],
     llama_gqa_f16: ['RMSNorm', 'SwiGLU'],
@@ -88,7 +85,7 @@ pageTest('every kind of architecture is drawn and counted as it is', STORY, asyn
   }
 });
 
-pageTest('keys that no tensor tells are asked for, and the file is loaded with them', STORY, async ({ page }) => {
+storyTest('keys that no tensor tells are asked for, and the file is loaded with them', async ({ page }) => {
   const file = (name) => `${top}tests/golden/cases/${name}/model.safetensors`;
   const total = await withModel('tests/golden/cases/gpt2_n_inner/', async ({ parameters }) => parameters.total);
   await page.locator('#model-file').setInputFiles(file('llama_gqa_f16'));
@@ -166,7 +163,7 @@ const drop = (page, where, how) =>
     [where, how],
   );
 
-pageTest('a folder without a model, and an unreadable file, are refused with a message', STORY, async ({ page }) => {
+storyTest('a folder without a model, and an unreadable file, are refused with a message', async ({ page }) => {
   const refused = async (/** @type {RegExp} */ words) => {
     await page.waitForFunction(
       (source) => new RegExp(source).test(document.querySelector('.error [role="alert"]').textContent),
@@ -209,7 +206,7 @@ pageTest('a folder without a model, and an unreadable file, are refused with a m
 });
 
 // Of an encoder-decoder as files nothing was written, while the shipped one begins by itself.
-pageTest('an encoder-decoder chosen as its three files writes as the shipped one does', STORY, async ({ page }) => {
+storyTest('an encoder-decoder chosen as its three files writes as the shipped one does', async ({ page }) => {
   const files = ['config.json', 'model.safetensors', 'tokenizer.json'].map((name) => `${top}weights/dates/${name}`);
   await page.locator('#model-file').setInputFiles(files);
   await says(page, '.pill', /^model\.safetensors/);

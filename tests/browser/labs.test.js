@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { LABS, openLab } from '../../web/lib/labs/labs.js';
-import { pageTest, visitTest } from './built_page.js';
-import { STORY, accessible, atLeast, cells, inAddress, says, settled, shows } from './page_parts.js';
+import { pageTest, samePage, visitTest } from './built_page.js';
+import { STORY, accessible, atLeast, cells, inAddress, openView, says, settled, shows } from './page_parts.js';
 import { quiet } from './quiet.js';
 
-const CACHE = { hash: `${STORY}&lab=cache&size=short` };
+const cacheTest = samePage({ hash: `${STORY}&lab=cache&size=short` });
 const main = '[data-role="lab-run"]';
 const names = (/** @type {any} */ page) => page.locator('.labs-list a').allTextContents();
 /** Run the open lab to its end. @param {import('playwright-core').Page} page */
@@ -36,19 +36,6 @@ visitTest('no lab is fetched before the view is opened', {}, async ({ page, requ
   assert.ok(requests.some((url) => /Labs-/.test(url)));
 });
 
-pageTest('every lab has a link, an address, and its claims before it runs', CACHE, async ({ page }) => {
-  const labs = await Promise.all(LABS.map(openLab));
-  await shows(page, async () => (await names(page)).join(), labs.map(({ title }) => title).join());
-  for (const lab of labs) {
-    await page.locator('.labs-list a', { hasText: lab.title }).press('Enter');
-    await page.locator(`[data-lab="${lab.name}"]`).waitFor();
-    await inAddress(page, 'view=labs', `lab=${lab.name}`, 'size=short');
-    const claims = async () => (await cells(page, '.lab-claims tbody tr')).map(([claim]) => claim).join();
-    await shows(page, claims, lab.claims.map(({ claim }) => claim).join());
-    assert.equal(await page.locator('.labs-list a[aria-current]').textContent(), lab.title);
-  }
-});
-
 visitTest('the address #lab=NAME opens that lab, another name says so', { hash: '#lab=ioi' }, async ({ page }) => {
   await page.locator('[data-lab="ioi"]').waitFor();
   await page.locator('[data-role="recorded"]').waitFor();
@@ -56,7 +43,29 @@ visitTest('the address #lab=NAME opens that lab, another name says so', { hash: 
   await says(page, '.lab-card .wrong', /there is no lab "none"/);
 });
 
-pageTest('a lab runs to its verdicts, and its figures are drawn and saved', CACHE, async ({ page }) => {
+cacheTest('a run is stopped, resumed and begun anew, and the model of the page stays', async ({ page }) => {
+  const model = await page.locator('.pill').first().textContent();
+  await page.locator(main).focus();
+  // stopped in the turn of its first figure: a report later it may be done
+  await page.evaluate((main) => {
+    const button = document.querySelector(main);
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector('.lab-figure')) return;
+      observer.disconnect();
+      button.click();
+    }).observe(document.querySelector('.lab-card'), { childList: true, subtree: true });
+    button.click();
+  }, main);
+  await says(page, '.lab-card', /Stopped at \d/);
+  assert.equal(await page.evaluate((main) => document.activeElement === document.querySelector(main), main), true);
+  assert.equal(await page.locator(main).textContent(), 'Resume');
+  await runLab(page);
+  assert.equal(await page.locator(main).textContent(), 'Run again');
+  await runLab(page);
+  assert.equal(await page.locator('.pill').first().textContent(), model);
+});
+
+cacheTest('a lab runs to its verdicts, and its figures are drawn and saved', async ({ page }) => {
   await runLab(page);
   await accessible(page, 'labs');
   const { claims } = await openLab('cache');
@@ -88,26 +97,24 @@ pageTest('a lab runs to its verdicts, and its figures are drawn and saved', CACH
   assert.ok(new Set(wrong.strokes).size >= 2, 'the curves have their colours');
 });
 
-pageTest('a run is stopped, resumed and begun anew, and the model of the page stays', CACHE, async ({ page }) => {
-  const model = await page.locator('.pill').first().textContent();
-  await page.locator(main).focus();
-  // stopped in the turn of its first figure: a report later it may be done
-  await page.evaluate((main) => {
-    const button = document.querySelector(main);
-    new MutationObserver((_, observer) => {
-      if (!document.querySelector('.lab-figure')) return;
-      observer.disconnect();
-      button.click();
-    }).observe(document.querySelector('.lab-card'), { childList: true, subtree: true });
-    button.click();
-  }, main);
-  await says(page, '.lab-card', /Stopped at \d/);
-  assert.equal(await page.evaluate((main) => document.activeElement === document.querySelector(main), main), true);
-  assert.equal(await page.locator(main).textContent(), 'Resume');
-  await runLab(page);
-  assert.equal(await page.locator(main).textContent(), 'Run again');
-  await runLab(page);
-  assert.equal(await page.locator('.pill').first().textContent(), model);
+cacheTest('the model of a lab opens in the page', async ({ page }) => {
+  await page.getByRole('button', { name: 'Open this model' }).press('Enter');
+  await page.locator('#view-write:not([hidden])').waitFor();
+  await says(page, '.pill', /^stories-1M ·/);
+});
+
+cacheTest('every lab has a link, an address, and its claims before it runs', async ({ page }) => {
+  await openView(page, 'labs');
+  const labs = await Promise.all(LABS.map(openLab));
+  await shows(page, async () => (await names(page)).join(), labs.map(({ title }) => title).join());
+  for (const lab of labs) {
+    await page.locator('.labs-list a', { hasText: lab.title }).press('Enter');
+    await page.locator(`[data-lab="${lab.name}"]`).waitFor();
+    await inAddress(page, 'view=labs', `lab=${lab.name}`, 'size=short');
+    const claims = async () => (await cells(page, '.lab-claims tbody tr')).map(([claim]) => claim).join();
+    await shows(page, claims, lab.claims.map(({ claim }) => claim).join());
+    assert.equal(await page.locator('.labs-list a[aria-current]').textContent(), lab.title);
+  }
 });
 
 pageTest(
@@ -126,12 +133,6 @@ pageTest(
     assert.match((await saved(page, 'Save SVG')).text, /<rect[^>]* fill="rgb/);
   },
 );
-
-pageTest('the model of a lab opens in the page', CACHE, async ({ page }) => {
-  await page.getByRole('button', { name: 'Open this model' }).press('Enter');
-  await page.locator('#view-write:not([hidden])').waitFor();
-  await says(page, '.pill', /^stories-1M ·/);
-});
 
 visitTest('a line on the first screen leads to a lab', { width: 1440 }, async ({ page }) => {
   await page.locator('.lab-links a').last().press('Enter');

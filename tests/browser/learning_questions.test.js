@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { pageTest } from './built_page.js';
+import { samePage } from './built_page.js';
 import { top } from './expected.js';
+import { openView } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -63,10 +64,14 @@ const QUESTIONS = {
   ],
 };
 
+const pageTest = samePage({ hash: `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}`, view: 'write' });
 for (const [question, [clicks, where, answer]] of Object.entries(QUESTIONS))
-  pageTest(question, `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}`, async ({ page }) => {
+  pageTest(question, async ({ page }) => {
     assert.ok(clicks.length <= 2 && nLayers > 3 && dFf > dModel);
-    await page.waitForSelector('.tok');
+    const textbook = page.locator('.textbook').getByRole('button', { name: 'Leave' });
+    if (await textbook.isVisible()) await textbook.press('Enter');
+    await openView(page, 'write');
+    await page.evaluate(() => scrollTo(0, 0));
     await quiet(page);
     for (const click of clicks) {
       await page.locator(click).first().click();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { figures, percent } from '../../web/page/text/format.js';
-import { pageTest } from './built_page.js';
+import { pageTest, samePage } from './built_page.js';
 import { top } from './expected.js';
 import { SMALL, cells, counts, ids, made, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
@@ -17,6 +17,7 @@ const story = (more = '', how = {}) => ({
   view: 'inside',
   ...how,
 });
+const storyTest = samePage(story());
 const lens = async (page) => {
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForSelector('.vote');
@@ -55,7 +56,7 @@ pageTest(
   },
 );
 
-pageTest('the lens ends in the model’s own answer, and the votes add up to the logit', story(), async ({ page }) => {
+storyTest('the lens ends in the model’s own answer, and the votes add up to the logit', async ({ page }) => {
   await lens(page);
   const all = await ids(page),
     n = all.length - 1;
@@ -123,9 +124,8 @@ pageTest(
   },
 );
 
-pageTest(
+storyTest(
   'the votes are one tab stop, arrow keys move over them, and one that is pressed is the selected head',
-  story(),
   async ({ page }) => {
     await page.locator('.lens-card').scrollIntoViewIfNeeded();
     await page.waitForSelector('.vote');
@@ -141,7 +141,7 @@ pageTest(
   },
 );
 
-pageTest('the lens asks the engine nothing while another view is open', story(), async ({ page }) => {
+storyTest('the lens asks the engine nothing while another view is open', async ({ page }) => {
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForSelector('.vote');
   await quiet(page);

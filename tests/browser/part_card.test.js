@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { load } from '../../web/lib/index.js';
-import { pageTest } from './built_page.js';
+import { pageTest, samePage } from './built_page.js';
 import { top } from './expected.js';
 import { accessible, ids, inAddress, makeRandom, openView, point, read, says, shows } from './page_parts.js';
 
 const FILE = 'weights/stories-1m.gguf';
 const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12&head=1.0`;
 const INSIDE = { hash: TEXT, view: 'inside' };
+const insideTest = samePage(INSIDE);
 const model = await load(top + FILE);
 after(() => model.dispose());
 const { dHead, nHeads, dModel, dFf } = model.config;
@@ -18,7 +19,36 @@ const { dHead, nHeads, dModel, dFf } = model.config;
 const here = (page) => page.locator('.part-card [data-role="here"]').innerText();
 const numbers = (text) => text.match(/-?\d+\.\d+/g).map(Number);
 
-pageTest('a strip, a dot, a bar and a norm say what they are and which value they have', INSIDE, async ({ page }) => {
+insideTest('arrow keys move over the parts, Enter leads into the card, Escape back', async ({ page }) => {
+  const title = () => page.locator('.part-card h3').innerText();
+  await page.locator('.anatomy [role="application"]').first().focus();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('.part-card').waitFor();
+  const seen = new Set([await title()]);
+  for (let i = 0; i < 24; i++) {
+    await page.keyboard.press('ArrowRight');
+    seen.add(await title());
+  }
+  for (const word of [
+    /embedding|residual stream/,
+    /query/,
+    /weight|masked/,
+    /attention output/,
+    /feed-forward/,
+    /probability/,
+  ])
+    assert.ok(
+      [...seen].some((text) => word.test(text)),
+      `${word} of ${[...seen].join(', ')}`,
+    );
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement.closest('.part-card'));
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.activeElement.matches('.anatomy [role="application"]'));
+  assert.equal(await page.locator('.part-card').count(), 0);
+});
+
+insideTest('a strip, a dot, a bar and a norm say what they are and which value they have', async ({ page }) => {
   const all = await ids(page);
   const at = 'blocks.1.attn.hook_';
   const { captured, logits } = await model.forward(all, {
@@ -52,71 +82,6 @@ pageTest('a strip, a dot, a bar and a norm say what they are and which value the
   const most = Math.max(...row);
   const p = 1 / row.reduce((sum, x) => sum + Math.exp(x - most), 0);
   assert.ok(Math.abs(read(await here(page)) - p) < 0.01, `${await here(page)}, expected ${p}`);
-});
-
-pageTest('a press opens the stage, or continues the text with a token that may follow', INSIDE, async ({ page }) => {
-  const all = await ids(page);
-  await page.locator('.lane[data-lane="3"] [data-part="ffn"]').click();
-  await says(page, '.inspector h3', /SwiGLU/);
-  await inAddress(page, 'open=ffn');
-  await page.locator('.anatomy [data-part="next"] .bar-hit').nth(3).click();
-  await openView(page, 'write');
-  await page.locator('.branches li').first().waitFor({ state: 'attached' });
-  const now = await ids(page);
-  const chosen = all.length - 7; // the fourth lane's token
-  assert.deepEqual(now.slice(0, chosen + 1), all.slice(0, chosen + 1));
-  assert.notEqual(now[chosen + 1], all[chosen + 1]);
-});
-
-pageTest('arrow keys move over the parts, Enter leads into the card, Escape back', INSIDE, async ({ page }) => {
-  const title = () => page.locator('.part-card h3').innerText();
-  await page.locator('.anatomy [role="application"]').first().focus();
-  await page.keyboard.press('ArrowRight');
-  await page.locator('.part-card').waitFor();
-  const seen = new Set([await title()]);
-  for (let i = 0; i < 24; i++) {
-    await page.keyboard.press('ArrowRight');
-    seen.add(await title());
-  }
-  for (const word of [
-    /embedding|residual stream/,
-    /query/,
-    /weight|masked/,
-    /attention output/,
-    /feed-forward/,
-    /probability/,
-  ])
-    assert.ok(
-      [...seen].some((text) => word.test(text)),
-      `${word} of ${[...seen].join(', ')}`,
-    );
-  await page.keyboard.press('Enter');
-  await page.waitForFunction(() => document.activeElement.closest('.part-card'));
-  await page.keyboard.press('Escape');
-  await page.waitForFunction(() => document.activeElement.matches('.anatomy [role="application"]'));
-  assert.equal(await page.locator('.part-card').count(), 0);
-});
-
-pageTest('Code shows the lines of the reference with sizes and values of this pass', INSIDE, async ({ page }) => {
-  await point(page, '.lane[data-lane="4"] [data-part="q"]', 'Code');
-  await page.locator('.part-card .code b', { hasText: '//' }).first().waitFor();
-  const code = readFileSync(`${top}src/reference/decoder.c`, 'utf8');
-  const shown = await page.locator('.part-card .code').evaluate((e) => {
-    const copy = /** @type {HTMLElement} */ (e.cloneNode(true));
-    for (const b of copy.querySelectorAll('b')) b.remove();
-    return copy.textContent;
-  });
-  assert.ok(code.includes(shown.trimEnd()) && /static void project_qkv/.test(shown), shown);
-  assert.match(
-    await page.locator('.part-card .code').innerText(),
-    new RegExp(`d_model=${dModel}[^]*n_heads=${nHeads}`),
-  );
-  await page.locator('.part-card').getByRole('button', { name: 'Learn' }).click();
-  await says(page, '#h-textbook', /Query, key, value/);
-  await makeRandom(page, 'tutorial-3', 'encoder');
-  await openView(page, 'inside');
-  await point(page, '.anatomy [data-part="ffn"]', 'Code');
-  await says(page, '.part-card', /src\/model\/ffn\.c computes this stage/);
 });
 
 pageTest(
@@ -167,7 +132,7 @@ pageTest(
   },
 );
 
-pageTest('a norm shows one vector on its way, an activation its curve with the neurons', INSIDE, async ({ page }) => {
+insideTest('a norm shows one vector on its way, an activation its curve with the neurons', async ({ page }) => {
   await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');
   await says(page, '.play', /as it comes[^]*brought to one size/);
   await accessible(page, 'the norm', '.play');
@@ -177,9 +142,45 @@ pageTest('a norm shows one vector on its way, an activation its curve with the n
   await accessible(page, 'the curve', '.play');
 });
 
-pageTest('the stage of q, k and v shows how positions turn them', INSIDE, async ({ page }) => {
+insideTest('the stage of q, k and v shows how positions turn them', async ({ page }) => {
   await page.locator('.stage:has(.word-q)').press('Enter');
   await says(page, '.positions', /Positions as rotations[^]*pair 0\s+1[^]*many positions away/);
   assert.equal(await page.locator('.positions .dials figure').count(), Math.min(8, dHead / 2));
   await accessible(page, 'the positions', '.positions');
+});
+
+insideTest('a press opens the stage, or continues the text with a token that may follow', async ({ page }) => {
+  const all = await ids(page);
+  await page.locator('.lane[data-lane="3"] [data-part="ffn"]').click();
+  await says(page, '.inspector h3', /SwiGLU/);
+  await inAddress(page, 'open=ffn');
+  await page.locator('.anatomy [data-part="next"] .bar-hit').nth(3).click();
+  await openView(page, 'write');
+  await page.locator('.branches li').first().waitFor({ state: 'attached' });
+  const now = await ids(page);
+  const chosen = all.length - 7; // the fourth lane's token
+  assert.deepEqual(now.slice(0, chosen + 1), all.slice(0, chosen + 1));
+  assert.notEqual(now[chosen + 1], all[chosen + 1]);
+});
+
+insideTest('Code shows the lines of the reference with sizes and values of this pass', async ({ page }) => {
+  await point(page, '.lane[data-lane="4"] [data-part="q"]', 'Code');
+  await page.locator('.part-card .code b', { hasText: '//' }).first().waitFor();
+  const code = readFileSync(`${top}src/reference/decoder.c`, 'utf8');
+  const shown = await page.locator('.part-card .code').evaluate((e) => {
+    const copy = /** @type {HTMLElement} */ (e.cloneNode(true));
+    for (const b of copy.querySelectorAll('b')) b.remove();
+    return copy.textContent;
+  });
+  assert.ok(code.includes(shown.trimEnd()) && /static void project_qkv/.test(shown), shown);
+  assert.match(
+    await page.locator('.part-card .code').innerText(),
+    new RegExp(`d_model=${dModel}[^]*n_heads=${nHeads}`),
+  );
+  await page.locator('.part-card').getByRole('button', { name: 'Learn' }).click();
+  await says(page, '#h-textbook', /Query, key, value/);
+  await makeRandom(page, 'tutorial-3', 'encoder');
+  await openView(page, 'inside');
+  await point(page, '.anatomy [data-part="ffn"]', 'Code');
+  await says(page, '.part-card', /src\/model\/ffn\.c computes this stage/);
 });

@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
-import { pageTest, server } from './built_page.js';
+import { pageTest, samePage, server } from './built_page.js';
 import { continued, sum } from './expected.js';
 import { atLeast, cells, complete, counts, fast, ids, openView, read, says, shows } from './page_parts.js';
 import { quiet } from './quiet.js';
-import { button, fact, settings, status, train, trained } from './training_parts.js';
+import { button, fact, settings, teach, train, trained } from './training_parts.js';
 
 const TRAIN = { hash: '#model=weights/stories-1m-q4_0.gguf', view: 'train' };
+const panelTest = samePage(TRAIN);
 
 pageTest(
   'training a small model: its binary is fetched at Start, the loss falls, samples and heads appear',
@@ -122,11 +123,11 @@ pageTest('training pauses, resumes and stops, and the loaded model stays usable'
   await trained(page, /^Stopped/);
 });
 
-pageTest('without a number of steps, ten looks are spread over as many as are taken', TRAIN, async ({ page }, t) => {
+panelTest('without a number of steps, ten looks are spread over as many as are taken', async ({ page }, t) => {
   await settings(page);
   await page.locator('#train-preset').selectOption('one layer, one head');
   assert.equal(await page.locator('#train-steps').inputValue(), '');
-  await button(page, 'Teach it this text').press('Enter');
+  await teach(page);
   await atLeast(page, '.film li', 2);
   const steps = await page.locator('#train progress').evaluate((/** @type {HTMLProgressElement} */ bar) => bar.max);
   t.diagnostic(`${steps} steps`);
@@ -171,9 +172,9 @@ for (const [block, kinds] of /** @type {[string, string[]][]} */ ([
   );
 }
 
-pageTest('unusable training text is refused with a message, and the panel stays usable', TRAIN, async ({ page }) => {
+panelTest('unusable training text is refused with a message, and the panel stays usable', async ({ page }) => {
   await page.locator('#train-text').fill('');
-  await button(page, 'Teach it this text').press('Enter');
+  await teach(page);
   await page.waitForFunction(() => document.querySelector('#train [role="alert"]').textContent);
   assert.match(await page.locator('#train [role="alert"]').textContent(), /^[^]{12,}\.$/);
   await page.locator('#train-text').fill('<img src=x onerror=window.broken=1> said the fox. '.repeat(40));
@@ -185,7 +186,7 @@ pageTest('unusable training text is refused with a message, and the panel stays 
   assert.equal(await page.locator('img').count(), 0);
 });
 
-pageTest('a chosen text file becomes the training text', TRAIN, async ({ page }) => {
+panelTest('a chosen text file becomes the training text', async ({ page }) => {
   await page.locator('#train-file').setInputFiles({
     name: 'song.txt',
     mimeType: 'text/plain',
@@ -196,7 +197,7 @@ pageTest('a chosen text file becomes the training text', TRAIN, async ({ page })
   assert.equal(await page.locator('#train-begins').getAttribute('placeholder'), 'La');
 });
 
-pageTest('a look at every step: strip and samples stay short', TRAIN, async ({ page }) => {
+panelTest('a look at every step: strip and samples stay short', async ({ page }) => {
   await train(page, { steps: 44, every: 1 });
   await trained(page, /^Done/);
   for (const list of ['.film', '.samples']) {
@@ -215,7 +216,7 @@ pageTest(
     await page.locator('#train-rank').selectOption('4');
     await page.locator('#train-modules').selectOption('all');
     await page.locator('#train-steps').fill('30');
-    await button(page, 'Teach it this text').press('Enter');
+    await teach(page);
     await trained(page, /^Done, 30 steps/);
     const look = async (/** @type {'on' | 'off'} */ wanted, /** @type {number} */ n) => {
       await button(page, `Switch the adapter ${wanted}`).press('Enter');
@@ -249,20 +250,20 @@ pageTest(
   },
 );
 
-pageTest('an encoder learns masked tokens, and its samples are blanks that it fills', TRAIN, async ({ page }) => {
-  await train(page, { steps: 10, every: 10, objective: 'masked' });
-  await trained(page, /^Done, 10 steps/);
-  await counts(page, '.samples li', 2);
-  assert.match(await page.locator('.samples .story').last().textContent(), /\[MASK\].* → [^[]+$/s);
-  await button(page, 'Use this model in the page').press('Enter');
-  await says(page, '.pill', /^trained here, 10 steps/);
-});
-
-pageTest('an encoder-decoder learns pairs of source and target', TRAIN, async ({ page }) => {
+panelTest('an encoder-decoder learns pairs of source and target', async ({ page }) => {
   const lines = Array.from({ length: 40 }, (_, i) => `${'abcdefgh'[i % 8]}${i}\t${i}`).join('\n');
   await page.locator('#train-text').fill(lines);
   await train(page, { steps: 10, every: 10, objective: 'pairs' });
   await trained(page, /^Done, 10 steps/);
   await counts(page, '.samples li', 2);
   assert.match(await page.locator('.samples .story').last().textContent(), /^a0 → /);
+});
+
+panelTest('an encoder learns masked tokens, and its samples are blanks that it fills', async ({ page }) => {
+  await train(page, { steps: 10, every: 10, objective: 'masked' });
+  await trained(page, /^Done, 10 steps/);
+  await counts(page, '.samples li', 2);
+  assert.match(await page.locator('.samples .story').last().textContent(), /\[MASK\].* → [^[]+$/s);
+  await button(page, 'Use this model in the page').press('Enter');
+  await says(page, '.pill', /^trained here, 10 steps/);
 });

@@ -10,6 +10,13 @@ export const trained = (page, pattern) =>
   );
 export const fact = (page, name) => page.locator('.training-facts div', { hasText: name }).locator('dd').textContent();
 
+/** Begins a training, the first or another. */
+export const teach = (page) =>
+  page
+    .locator('#train')
+    .getByRole('button', { name: /^Teach it (this text|again)$/ })
+    .press('Enter');
+
 /** Opens the settings of model and training. */
 export const settings = (page) =>
   page.locator('.train .further').evaluate((details) => {
@@ -24,5 +31,5 @@ export async function train(page, { steps = 30, every = 10, block = 'modern', ob
   await page.locator('#train-block').selectOption(block);
   await page.locator('#train-steps').fill(String(steps));
   await page.locator('#train-every').fill(String(every));
-  await button(page, 'Teach it this text').press('Enter');
+  await teach(page);
 }

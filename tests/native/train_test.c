@@ -466,8 +466,8 @@ static void validation_equals_the_bits_per_byte_of_a_session(void) {
         struct gf_error err;
         struct gf_score score;
         double loss, norm, engine = 0;
-        if (!open_small(&s, variants[i], 12)) return;
-        for (int k = 0; k < 10; k++) gf_trainer_step(&s.t, &loss, &norm, &err);
+        if (!open_small(&s, variants[i], 5)) return;
+        for (int k = 0; k < 5; k++) gf_trainer_step(&s.t, &loss, &norm, &err);
         CHECK_INT(gf_trainer_validate(&s.t, &s.data, &score, &err), GF_OK);
         const double bits = score.loss / 0.69314718055994530942 / (double)score.bytes;
         struct gf_model *m = gf_export_model(&s.t.weights, &s.t.cfg, GF_F32, &err);

@@ -70,7 +70,7 @@ describe('grammars', () => {
           assert.equal(found.length, Number(p >= low && p <= high));
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
     assert.deepEqual(utf8Sequences(0xd800, 0xdfff), []);
   });
@@ -150,7 +150,7 @@ describe('input of any kind', () => {
   test('any JSON as a schema is compiled or refused', () => {
     fc.assert(
       fc.property(value, (json) => compiles({ json })),
-      { numRuns: 3000 },
+      { numRuns: 800 },
     );
   });
 
@@ -162,7 +162,7 @@ describe('input of any kind', () => {
     );
     fc.assert(
       fc.property(fc.array(part, { maxLength: 14 }), (parts) => compiles({ grammar: `root ::= ${parts.join('')}` })),
-      { numRuns: 3000 },
+      { numRuns: 800 },
     );
   });
 });

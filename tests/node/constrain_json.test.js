@@ -24,7 +24,7 @@ describe('JSON schemas', () => {
           assert.ok(isValid(JSON.parse(text), given), `${one.name}: ${text.length} ${text}`);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 
@@ -98,7 +98,7 @@ describe('JSON schemas', () => {
           assert.ok(!reads(automaton, `0${Math.abs(x)}`) && !reads(automaton, '-0'));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 
@@ -154,13 +154,11 @@ describe('JSON schemas', () => {
             assert.ok(!automaton || !reads(automaton, text), text);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 160 },
     );
-    assert.ok(seen.yes > 250 && seen.no > 1000, JSON.stringify(seen));
+    assert.ok(seen.yes > 80 && seen.no > 400, JSON.stringify(seen));
     const money = schemaAutomaton({ type: 'number', minimum: 0, multipleOf: 0.01 });
     for (const text of ['0', '19.99', '0.1', '12.50', '9999999999999.99']) assert.ok(reads(money, text), text);
     for (const text of ['-1', '0.001', '99999999999999.99', '1e1']) assert.ok(!reads(money, text), text);
   });
-
-  /** Schemas that others often have values in common with. */
 });

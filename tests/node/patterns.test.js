@@ -50,9 +50,9 @@ describe('patterns', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
-    assert.ok(seen.yes > 400 && seen.no > 400, JSON.stringify(seen));
+    assert.ok(seen.yes > 130 && seen.no > 130, JSON.stringify(seen));
   });
 
   test('two patterns and a format hold together', () => {
@@ -66,7 +66,7 @@ describe('patterns', () => {
             JSON.stringify(one),
           );
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
     const years = schemaAutomaton({ format: 'date', pattern: '^19|^2000', maxLength: 10, allOf: [{ pattern: '1$' }] });
     for (const [text, fine] of [
@@ -162,9 +162,9 @@ describe('patterns', () => {
         if (!expression.unicode && /[^\0-\uffff]/u.test(source + one)) return;
         assert.equal(!!automaton && reads(automaton, JSON.stringify(one)), expression.test(one), `${source}: ${one}`);
       }),
-      { numRuns: 2500 },
+      { numRuns: 1000 },
     );
-    assert.ok(Math.min(...Object.values(seen)) > 200, JSON.stringify(seen));
+    assert.ok(Math.min(...Object.values(seen)) > 60, JSON.stringify(seen));
   });
 
   test('what is refused, with the form and its place', () => {

@@ -106,7 +106,7 @@ describe('the trained model', () => {
           });
         },
       ),
-      { numRuns: 20 },
+      { numRuns: 8 },
     ));
 
   test('validation holds out whole stories, or the end of a single text', async () => {
