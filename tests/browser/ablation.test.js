@@ -44,10 +44,8 @@ pageTest(
     const index = Number((await first.textContent()).split(' ')[0]);
     const at = Number(await page.locator('.tok.here').getAttribute('data-position'));
     const point = `blocks.${layer}.mlp.hook_post`;
-    const {
-      data,
-      shape: [, width],
-    } = await tensor(model, all, point);
+    const { data, shape } = await tensor(model, all, point);
+    const [, width] = shape;
     const row = data.subarray(at * width, (at + 1) * width);
     assert.equal(
       index,

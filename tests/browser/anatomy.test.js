@@ -87,10 +87,8 @@ pageTest(
     const api = await load(`${top}weights/stories-1m.gguf`);
     const all = await ids(page);
     const point = /(blocks\.\d\.mlp\.hook_post)/.exec(await page.locator('.values .cell').textContent())[1];
-    const {
-      data,
-      shape: [n, width],
-    } = (await api.forward(all, { capture: [point] })).captured[point];
+    const { data, shape } = (await api.forward(all, { capture: [point] })).captured[point];
+    const [n, width] = shape;
     api.dispose();
     const shown = async (from) => {
       await page.waitForFunction(

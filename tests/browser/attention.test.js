@@ -157,10 +157,8 @@ pageTest(
       size: c.width,
       pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)],
     }));
-    const {
-      data,
-      shape: [, n],
-    } = await tensor(model, await ids(page), `blocks.${layer}.attn.hook_pattern`);
+    const { data, shape } = await tensor(model, await ids(page), `blocks.${layer}.attn.hook_pattern`);
+    const [, n] = shape;
     assert.equal(n, 512);
     const wide = n / size;
     assert.ok(size <= 128 && Number.isInteger(wide), `${size} pixels`);
@@ -214,12 +212,10 @@ pageTest(
     await resting(page);
     // a row for each character written, against the library's own
     const all = await ids(page);
-    const {
-      data,
-      shape: [, queries, keys],
-    } = await withModel('weights/dates/', (dates) =>
+    const { data, shape } = await withModel('weights/dates/', (dates) =>
       tensor(dates, all, 'decoder.1.cross_attn.hook_pattern', { source }),
     );
+    const [, queries, keys] = shape;
     assert.deepEqual([queries, keys], [11, 20]);
     await page.locator('.tok').nth(3).click();
     await openView(page, 'inside');

@@ -46,12 +46,8 @@ export async function tensor(model, ids, point, options) {
  * @param {Model} model @param {number[]} ids @param {object} [options]
  */
 export async function surprisals(model, ids, options) {
-  const {
-    logits: {
-      data,
-      shape: [, size],
-    },
-  } = await model.forward(ids, options);
+  const { data, shape } = (await model.forward(ids, options)).logits;
+  const [, size] = shape;
   return ids.slice(1).map((id, p) => {
     const row = data.subarray(p * size, (p + 1) * size),
       most = row.reduce((a, b) => Math.max(a, b), -Infinity);

@@ -56,17 +56,13 @@ pageTest(
     const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
     const point = (name) => `blocks.${layer}.attn.${name}`;
     const cell = (name, index = k) => {
-      const {
-        data,
-        shape: [, n],
-      } = captured[point(name)];
+      const { data, shape } = captured[point(name)];
+      const [, n] = shape;
       return data[(Number(head) * n + q) * n + index];
     };
     const vector = (name, position) => {
-      const {
-        data,
-        shape: [, heads, d],
-      } = captured[point(name)];
+      const { data, shape } = captured[point(name)];
+      const [, heads, d] = shape;
       return data.subarray((position * heads + Number(head)) * d, (position * heads + Number(head) + 1) * d);
     };
     await explains(page, '.attention', point('hook_pattern'));

@@ -206,7 +206,7 @@ storyTest('a folder without a model, and an unreadable file, are refused with a 
 });
 
 // Of an encoder-decoder as files nothing was written, while the shipped one begins by itself.
-storyTest('an encoder-decoder chosen as its three files writes as the shipped one does', async ({ page }) => {
+pageTest('an encoder-decoder chosen as its three files writes as the shipped one does', STORY, async ({ page }) => {
   const files = ['config.json', 'model.safetensors', 'tokenizer.json'].map((name) => `${top}weights/dates/${name}`);
   await page.locator('#model-file').setInputFiles(files);
   await says(page, '.pill', /^model\.safetensors/);

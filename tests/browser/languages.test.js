@@ -222,10 +222,12 @@ for (const [width, height] of [
       await page.locator('.prompt .show').press('Enter');
       for (let i = 1; i <= 20; i++) {
         await says(page, '.textbook .num', new RegExp(`⟧${i} of `));
-        await quiet(page);
-        const box = await page.locator('.textbook').boundingBox();
-        assert.ok(box.x >= 0 && box.x + box.width <= width, `page ${i}`);
-        assert.deepEqual(await collisions(page), [], `page ${i}`);
+        if (i % 4 === 0) {
+          await quiet(page);
+          const box = await page.locator('.textbook').boundingBox();
+          assert.ok(box.x >= 0 && box.x + box.width <= width, `page ${i}`);
+          assert.deepEqual(await collisions(page), [], `page ${i}`);
+        }
         if (i < 20) await page.keyboard.press('PageDown');
       }
     },

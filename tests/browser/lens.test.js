@@ -60,12 +60,8 @@ storyTest('the lens ends in the model’s own answer, and the votes add up to th
   await lens(page);
   const all = await ids(page),
     n = all.length - 1;
-  const {
-    logits: {
-      data,
-      shape: [, size],
-    },
-  } = await model.forward(all.slice(0, n));
+  const { data, shape } = (await model.forward(all.slice(0, n))).logits;
+  const [, size] = shape;
   assert.equal(await page.locator('.lens tbody tr').count(), model.config.nLayers);
   const last = await page
     .locator('.lens tbody tr')

@@ -89,12 +89,8 @@ describe('beams', () => {
     for (let n = 1; n <= maxTokens; n++) {
       const all = [];
       for (const { ids, sum } of liveBeams) {
-        const {
-          logits: {
-            data,
-            shape: [rows, v],
-          },
-        } = await model.forward([...start, ...ids], { edits });
+        const { data, shape } = (await model.forward([...start, ...ids], { edits })).logits;
+        const [rows, v] = shape;
         const last = data.subarray((rows - 1) * v),
           max = Math.max(...last),
           z = max + Math.log(last.reduce((a, x) => a + Math.exp(x - max), 0));
@@ -155,12 +151,8 @@ describe('beams', () => {
     const { steps, summary } = await collect(
       translator.generate(c.about.greedy.prompt, { ...c.run, beams: 4, maxTokens: 10 }),
     );
-    const {
-      logits: {
-        data,
-        shape: [, v],
-      },
-    } = await translator.forward([...c.about.greedy.prompt, ...summary.ids], c.run);
+    const { data, shape } = (await translator.forward([...c.about.greedy.prompt, ...summary.ids], c.run)).logits;
+    const [, v] = shape;
     for (const s of steps) {
       const l = data.subarray((s.position - 1) * v, s.position * v),
         max = Math.max(...l);

@@ -34,10 +34,8 @@ describe('edits', () => {
     const { nHeads, dHead } = plain.config;
     for (let head = 0; head < nHeads; head++) {
       const without = await changed((t) => {
-        const {
-          data,
-          shape: [rows, cols],
-        } = t['model.layers.0.self_attn.o_proj.weight'];
+        const { data, shape } = t['model.layers.0.self_attn.o_proj.weight'];
+        const [rows, cols] = shape;
         for (let r = 0; r < rows; r++) data.fill(0, r * cols + head * dHead, r * cols + (head + 1) * dHead);
       });
       const want = (await without.forward(ids)).logits.data;
@@ -58,10 +56,8 @@ describe('edits', () => {
     const plain = await load(one.source, { dtype: 'f32' });
     const mask = Float32Array.from({ length: plain.config.dFf }, (_, i) => (i % 3 ? 1 : 0));
     const without = await changed((t) => {
-      const {
-        data,
-        shape: [rows, cols],
-      } = t['model.layers.0.mlp.down_proj.weight'];
+      const { data, shape } = t['model.layers.0.mlp.down_proj.weight'];
+      const [rows, cols] = shape;
       for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c += 3) data[r * cols + c] = 0;
     });
     // set the activations to their former values without those neurons, position by position

@@ -35,10 +35,8 @@ test('patterns captured step by step equal those of one pass without cache, 64 t
       built = new Float32Array(heads * n * n);
     let row = 0;
     for (const { captured: c } of steps) {
-      const {
-        data,
-        shape: [, rows, keys],
-      } = c[name];
+      const { data, shape } = c[name];
+      const [, rows, keys] = shape;
       for (let h = 0; h < heads; h++)
         for (let i = 0; i < rows; i++)
           built.set(data.subarray((h * rows + i) * keys, (h * rows + i + 1) * keys), (h * n + row + i) * n);

@@ -85,9 +85,7 @@ describe('attribution', () => {
         ),
       ),
       ids = numbers(9, 40);
-    const {
-      logits: { data },
-    } = await model.forward(ids);
+    const { data } = (await model.forward(ids)).logits;
     for (const position of [0, 4, 8]) {
       const a = await model.attribution(ids, { position, token: 3 });
       assert.equal(a.logit, data[position * 40 + 3]);

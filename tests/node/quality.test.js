@@ -44,9 +44,7 @@ async function logLikelihood(dtype, list, file = stories) {
   try {
     for (const story of list) {
       const ids = (await model.encode(story)).slice(0, model.contextLength);
-      const {
-        logits: { data },
-      } = await model.forward(ids);
+      const { data } = (await model.forward(ids)).logits;
       for (let i = 0; i + 1 < ids.length; i++) {
         const row = data.subarray(i * v, (i + 1) * v);
         let most = -Infinity,

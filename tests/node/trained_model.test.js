@@ -22,12 +22,8 @@ async function natsOf(run, held) {
   const ids = [0, ...run.tokenizer.encode(held, { addSpecialTokens: false })],
     targets = [...ids.slice(1), 0];
   const model = await run.model();
-  const {
-    logits: {
-      data,
-      shape: [rows, v],
-    },
-  } = await model.forward(ids);
+  const { data, shape } = (await model.forward(ids)).logits;
+  const [rows, v] = shape;
   model.dispose();
   let nats = 0;
   for (let i = 0; i < rows; i++) {

@@ -44,6 +44,13 @@ function made(patch = {}) {
   return { state, store, errors, run: createRun(store) };
 }
 
+/** A store with the small story model. */
+async function withStories(patch) {
+  const all = made(patch);
+  await all.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  return all;
+}
+
 /** A promise and the function that resolves it. */
 function gate() {
   let open = () => {};
@@ -54,7 +61,18 @@ function gate() {
 }
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const ids = (state) => state.text.tokens.map((t) => t.id);
+const given = (state) => state.text.tokens.filter((t) => t.given).map((t) => t.id);
+const branches = (state) => state.text.branches.map((b) => b.tokens.map((t) => t.id));
 const written = (state) => state.text.tokens.filter((t) => !t.given).map((t) => t.id);
+/** The log-probability of a token after the row of these logits. */
+function logprobOf({ data, shape }, row, id) {
+  const logits = data.subarray(row * shape[1], (row + 1) * shape[1]),
+    most = Math.max(...logits);
+  return logits[id] - most - Math.log(logits.reduce((sum, x) => sum + Math.exp(x - most), 0));
+}
+/** What the library writes. */
+const generated = async (api, prompt, options) => Array.from((await api.complete(prompt, options)).ids);
 const until = async (holds, what = '') => {
   for (let i = 0; !holds(); i++) {
     assert.ok(i < 500, `never came: ${what || holds}`);
@@ -65,8 +83,7 @@ const until = async (holds, what = '') => {
 // A sleeping reader of the generator was woken by the flag of the next reader: each change during generation added a
 // reader and made the text faster.
 test('generation at reading pace keeps its pace when options change during it', async () => {
-  const { state, run } = made();
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories();
   /** Tokens in six pauses: one reader writes seven at most, two write twelve. */
   const steady = async (what) => {
     await until(() => written(state).length > 0, what);
@@ -101,8 +118,7 @@ test('generation at reading pace keeps its pace when options change during it', 
 
 // Capturing every layer took a small model 15 to 20 % of its speed.
 test('at full speed the layers that are shown are captured, and the others read when shown or at rest', async () => {
-  const { state, run } = made({ run: { pace: 'fast', maxTokens: 60 }, view: { id: 'count' } });
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 60 }, view: { id: 'count' } });
   state.attention.head = { layer: 1, head: 0 };
   const { api, config } = state.run.model;
   const asked = [];
@@ -126,8 +142,7 @@ test('at full speed the layers that are shown are captured, and the others read 
   const same = async () => {
     const n = state.text.tokens.length - 1;
     await until(() => state.attention.patterns.length >= n, 'rows of every layer');
-    const given = state.text.tokens.filter((t) => t.given).map((t) => t.id);
-    const steps = generate.call(api, given, {
+    const steps = generate.call(api, given(state), {
       ...state.sampler,
       maxTokens: written(state).length,
       capture: ['*pattern'],
@@ -172,8 +187,7 @@ test('at full speed the layers that are shown are captured, and the others read 
 });
 
 test("another seed during generation restarts the text, which equals the library's text of that seed", async () => {
-  const { state, run } = made();
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories();
   void run.run();
   await until(() => written(state).length > 2);
   await run.setSampler({ seed: 5 });
@@ -182,11 +196,8 @@ test("another seed during generation restarts the text, which equals the library
   await until(() => written(state).length > 2, 'three tokens of the new seed');
   assert.equal(state.run.status, 'running');
   run.stop();
-  const now = written(state),
-    want = [];
-  const given = state.text.tokens.filter((t) => t.given).map((t) => t.id);
-  for await (const step of state.run.model.api.generate(given, { ...state.sampler, maxTokens: now.length }))
-    want.push(step.id);
+  const now = written(state);
+  const want = await generated(state.run.model.api, given(state), { ...state.sampler, maxTokens: now.length });
   assert.deepEqual(now, want);
 });
 
@@ -210,15 +221,8 @@ test('next-token probabilities that are requested while the source changes belon
     await run.run();
     assert.match(state.text.tokens.map((t) => t.text).join(''), /2001-01-03$/);
     for (let p = 0; p < state.text.tokens.length; p++) await run.wantLogits(p);
-    const {
-      logits: {
-        data,
-        shape: [n, size],
-      },
-    } = await state.run.model.api.forward(
-      state.text.tokens.map((t) => t.id),
-      { source: '3 JAN 2001' },
-    );
+    const { data, shape } = (await state.run.model.api.forward(ids(state), { source: '3 JAN 2001' })).logits;
+    const [n, size] = shape;
     for (let p = 0; p < n; p++) {
       const apart = Math.max(...state.text.logits.get(p).map((x, i) => Math.abs(x - data[p * size + i])));
       assert.ok(apart < 1e-3, `asked ${wait} turns after the change: row ${p} is ${apart} apart`);
@@ -228,24 +232,19 @@ test('next-token probabilities that are requested while the source changes belon
 });
 
 test('a prefill runs to its end, whichever buttons are pressed meanwhile', async () => {
-  const { state, run } = made({ run: { pace: 'fast', maxTokens: 4 } });
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 4 } });
   await run.run();
   for (const press of [() => run.rewind(), () => run.branch(2, 300)]) {
     await run.setPrompt('Once upon a time');
     const read = run.setPrompt('Lily');
     void press();
     await read;
-    assert.deepEqual(
-      state.text.tokens.map((t) => t.id),
-      await state.run.model.api.encode('Lily'),
-    );
+    assert.deepEqual(ids(state), await state.run.model.api.encode('Lily'));
   }
 });
 
 test('a prompt that comes while the rows of the one before it are kept replaces it', async () => {
-  const { state, run } = made();
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories();
   const { api } = state.run.model,
     { forward } = api;
   let second;
@@ -258,16 +257,12 @@ test('a prompt that comes while the rows of the one before it are kept replaces 
   await run.setPrompt('word '.repeat(200));
   await until(() => second);
   await second;
-  assert.deepEqual(
-    state.text.tokens.map((t) => t.id),
-    await api.encode('Lily'),
-  );
+  assert.deepEqual(ids(state), await api.encode('Lily'));
 });
 
 // The old text was shown under the new prompt, and the address belonged to neither.
 test('a prompt that is too long leaves the text before it, one that cannot be read leaves none', async () => {
-  const { state, errors, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
-  await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  const { state, errors, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
   await run.run();
   const { prompt, tokens } = state.text;
   await run.setPrompt('word '.repeat(600));
@@ -288,10 +283,7 @@ test('a prompt that is too long leaves the text before it, one that cannot be re
   assert.match(state.view.error, /300/);
   assert.equal(state.text.tokens.length, 0);
   await run.setPrompt('12, 30');
-  assert.deepEqual(
-    state.text.tokens.map((t) => t.id),
-    [12, 30],
-  );
+  assert.deepEqual(ids(state), [12, 30]);
   // a source too long for an encoder
   change(state, { text: { prompt: '', source: '3 JAN 2001' } });
   await run.loadModel(dates, { name: 'dates', address: 'd' });
@@ -335,10 +327,7 @@ test('an encoder, which predicts no tokens, generates none', async () => {
   const { state, run } = made({ text: { prompt: 'abc' } });
   await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
   await run.branch(1, 7);
-  assert.deepEqual(
-    [state.text.tokens.map((t) => t.id), state.text.branches, state.run.status],
-    [[97, 98, 99], [], 'ready'],
-  );
+  assert.deepEqual([ids(state), state.text.branches, state.run.status], [[97, 98, 99], [], 'ready']);
 });
 
 const CONFIG = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32 };
@@ -415,10 +404,7 @@ test('an address restores a prompt longer than half of the context for a model w
   await here.run.setPrompt('twenty letters and 5 more');
   await here.run.run();
   const { state } = await opened(addressOf(here.state));
-  assert.deepEqual(
-    state.text.tokens.map((t) => t.id),
-    here.state.text.tokens.map((t) => t.id),
-  );
+  assert.deepEqual(ids(state), ids(here.state));
   assert.deepEqual([state.text.prompt, written(state).length], ['twenty letters and 5 more', 5]);
   const longer = made({ text: { prompt: 'twenty letters and 5 more' } });
   await longer.run.make(CONFIG, 3);
@@ -426,11 +412,8 @@ test('an address restores a prompt longer than half of the context for a model w
 });
 
 test('a token limit changed during a pause takes effect, and the text equals an uninterrupted one', async () => {
-  const { state, run } = made({ run: { maxTokens: 12 } });
-  await run.loadModel(stories, { name: 'a', address: 'a' });
-  const given = state.text.tokens.map((t) => t.id),
-    want = [];
-  for await (const step of state.run.model.api.generate(given, { ...state.sampler, maxTokens: 24 })) want.push(step.id);
+  const { state, run } = await withStories({ run: { maxTokens: 12 } });
+  const want = await generated(state.run.model.api, given(state), { ...state.sampler, maxTokens: 24 });
   const pause = async () => {
     void run.run();
     await until(() => written(state).length >= 3);
@@ -495,19 +478,16 @@ test('of several models created at once the last one is kept and the others are 
 test('without the causal mask, values are computed from the text up to the chosen token', async () => {
   const { state, run } = made({ text: { prompt: 'abcdef' }, run: { pace: 'fast', maxTokens: 4 } });
   await run.make({ ...CONFIG, causal: false }, 5);
-  const api = state.run.model.api,
-    ids = () => state.text.tokens.map((t) => t.id);
+  const { api } = state.run.model;
   const near = (a, b, what) => {
     assert.equal(a.length, b.length, what);
     a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
   };
   const check = async (what) => {
-    const text = ids();
+    const text = ids(state);
     for (let p = 0; p < text.length; p++) {
       await run.wantLogits(p);
-      const {
-        logits: { data },
-      } = await api.forward(text.slice(0, p + 1));
+      const { data } = (await api.forward(text.slice(0, p + 1))).logits;
       near(state.text.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
     }
     await run.wantRows();
@@ -534,29 +514,27 @@ test('without the causal mask, values are computed from the text up to the chose
 test('a token chosen during generation is what the text continues from, whichever buttons are pressed', async () => {
   const { state, errors, run } = made({ run: { pace: 'fast', maxTokens: 300 } }); // still running when the token is chosen
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const given = state.text.tokens.map((t) => t.id),
+  const start = given(state),
     id = 300;
   void run.run();
   await until(() => written(state).length >= 4);
   const kept = written(state).slice(0, 2);
-  void run.branch(given.length + 1, id);
-  void run.branch(given.length + 1, id);
+  void run.branch(start.length + 1, id);
+  void run.branch(start.length + 1, id);
   for (let i = 0; i < 20; i++) {
     void run.run();
     await null;
   }
   // its text may arrive after the first run has ended
   await until(() => state.text.branches.length > 0 && state.run.status === 'done');
-  const want = [];
-  for await (const step of state.run.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 }))
-    want.push(step.id);
+  const { api } = state.run.model;
+  const want = await generated(api, [...start, ...kept, id], { ...state.sampler, maxTokens: 297 });
   assert.deepEqual(written(state), [...kept, id, ...want]);
   assert.deepEqual([state.text.branches.length, errors], [1, []], 'chosen twice is chosen once');
-  const { api } = state.run.model,
-    before = await api.decode(given.slice(1));
+  const before = await api.decode(start.slice(1));
   assert.equal(
-    state.text.tokens[given.length + 2].text,
-    (await api.decode([...given.slice(1), id])).slice(before.length),
+    state.text.tokens[start.length + 2].text,
+    (await api.decode([...start.slice(1), id])).slice(before.length),
   );
 });
 
@@ -567,36 +545,27 @@ test('a previous text is restored completely, also after further branches', asyn
     [10, 5],
     [5, 10],
   ]) {
-    const { state, run } = made({ run: { pace: 'fast', maxTokens: 20 } });
-    await run.loadModel(stories, { name: 'a', address: 'a' });
+    const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 20 } });
     await run.run();
-    const ids = () => state.text.tokens.map((t) => t.id),
-      n = state.text.tokens.filter((t) => t.given).length;
+    const n = given(state).length;
     const texts = [];
     for (const at of [first, second]) {
-      texts.push(ids());
+      texts.push(ids(state));
       await run.branch(n + at - 1, 300 + at);
     }
-    texts.push(ids());
+    texts.push(ids(state));
     for (const i of [0, 1, 0, 1]) {
       const want = state.text.branches[i].tokens.map((t) => t.id);
       await run.takeUp(i);
-      assert.deepEqual(ids(), want);
+      assert.deepEqual(ids(state), want);
       assert.deepEqual(
-        [want, ...state.text.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(),
+        [want, ...branches(state)].map(String).sort(),
         texts.map(String).sort(),
         'the three that were written',
       );
-      const {
-        logits: {
-          data,
-          shape: [, size],
-        },
-      } = await state.run.model.api.forward(want);
+      const { logits } = await state.run.model.api.forward(want);
       state.text.tokens.slice(n).forEach((t, k) => {
-        const row = data.subarray((n + k - 1) * size, (n + k) * size),
-          most = Math.max(...row);
-        const p = row[t.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
+        const p = logprobOf(logits, n + k - 1, t.id);
         assert.ok(Math.abs(t.logprob - p) < 1e-3, `token ${k} of text ${i}: ${t.logprob}, expected ${p}`);
       });
     }
@@ -604,13 +573,11 @@ test('a previous text is restored completely, also after further branches', asyn
 });
 
 test('a text that was branched inside its prompt is restored from its address', async () => {
-  const { state, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
-  await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
   await run.run();
-  const ids = () => state.text.tokens.map((t) => t.id),
-    prompt = ids().slice(0, state.text.promptLength);
+  const prompt = ids(state).slice(0, state.text.promptLength);
   await run.branch(1, 300);
-  const branched = ids(),
+  const branched = ids(state),
     asked = readAddress(addressOf(state));
   assert.deepEqual(branched.slice(0, 3), [...prompt.slice(0, 2), 300]);
   assert.ok(branched.length > 3 && prompt.length > 3);
@@ -619,25 +586,17 @@ test('a text that was branched inside its prompt is restored from its address', 
   const other = made({ ...asked.state, run: { pace: 'fast' } });
   await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await followAddress(asked, other.store, other.run);
-  assert.deepEqual(
-    other.state.text.tokens.map((t) => t.id),
-    branched,
-  );
+  assert.deepEqual(ids(other.state), branched);
   assert.deepEqual(readAddress(addressOf(other.state)).ids, asked.ids);
   other.run.rewind();
   await until(() => other.state.text.tokens.length === prompt.length);
-  assert.deepEqual(
-    other.state.text.tokens.map((t) => t.id),
-    prompt,
-  );
+  assert.deepEqual(ids(other.state), prompt);
 });
 
 test('a text and a prefix of it can be swapped, repeatedly', async () => {
-  const { state, run } = made({ run: { pace: 'fast', maxTokens: 12 } });
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 12 } });
   await run.run();
-  const ids = () => state.text.tokens.map((t) => t.id),
-    whole = ids(),
+  const whole = ids(state),
     at = whole.length - 6;
   state.run.pace = 'step';
   for (const id of [300, whole[at]]) await run.branch(at - 1, id); // to another text and back
@@ -646,10 +605,7 @@ test('a text and a prefix of it can be swapped, repeatedly', async () => {
     [whole.slice(0, at + 1), whole],
   ]) {
     await run.takeUp(0);
-    assert.deepEqual(
-      [ids(), state.text.branches.map((b) => b.tokens.map((t) => t.id))],
-      [present, [left, [...whole.slice(0, at), 300]]],
-    );
+    assert.deepEqual([ids(state), branches(state)], [present, [left, [...whole.slice(0, at), 300]]]);
     for (const b of state.text.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
   }
 });
@@ -657,8 +613,7 @@ test('a text and a prefix of it can be swapped, repeatedly', async () => {
 // Only Stop ended the generation: the rest was generated at full speed.
 test('switching to single steps during generation stops it after the current token', async () => {
   for (const pace of ['reading', 'fast']) {
-    const { state, run } = made({ run: { pace, maxTokens: 300 } });
-    await run.loadModel(stories, { name: 'a', address: 'a' });
+    const { state, run } = await withStories({ run: { pace, maxTokens: 300 } });
     const whole = run.run();
     await until(() => written(state).length >= 2);
     const before = written(state).length;
@@ -681,8 +636,7 @@ test('a model with fewer tokens than probability bars generates', async () => {
 
 // The page showed an alert that the previous model was disposed.
 test('calls to a model that is replaced meanwhile end without an error message', async () => {
-  const { state, errors, run } = made();
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, errors, run } = await withStories();
   await run.step();
   const { api } = state.run.model,
     { decode, forward } = api;
@@ -735,8 +689,7 @@ test('the page does not change its address before a model is loaded', async (t) 
 
 // Every prefix was decoded before the prompt was refused: a long paste blocked the page for minutes.
 test('a prompt longer than the context is encoded once and not decoded for each of its prefixes', async () => {
-  const { state, run } = made();
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories();
   const { api } = state.run.model,
     { decode } = api;
   let decoded = 0;
@@ -750,13 +703,13 @@ test('a prompt longer than the context is encoded once and not decoded for each 
   const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
   const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i))); // typed in the meantime
   await Promise.all([...keys, run.setPrompt(prompt)]);
-  const ids = state.text.tokens.map((t) => t.id);
-  assert.deepEqual(ids, await api.encode(prompt));
-  assert.ok(ids.length > 100 && decoded < 40 * ids.length, `${decoded} tokens decoded for ${ids.length}`);
-  for (let i = 0, text = ''; i < ids.length; i++) {
+  const all = ids(state);
+  assert.deepEqual(all, await api.encode(prompt));
+  assert.ok(all.length > 100 && decoded < 40 * all.length, `${decoded} tokens decoded for ${all.length}`);
+  for (let i = 0, text = ''; i < all.length; i++) {
     // each token has its own text; a character of several tokens belongs to the last of them
     text += state.text.tokens[i].text;
-    assert.equal(text, (await decode.call(api, ids.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
+    assert.equal(text, (await decode.call(api, all.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
   }
 });
 
@@ -788,10 +741,7 @@ test('a model that is chosen while another one is created replaces it', async ()
     prototype.points = points;
   }
   assert.deepEqual([state.run.model.name, state.text.prompt, state.run.progress, errors], ['chosen', prompt, null, []]);
-  assert.deepEqual(
-    state.text.tokens.map((t) => t.id),
-    await state.run.model.api.encode(prompt),
-  );
+  assert.deepEqual(ids(state), await state.run.model.api.encode(prompt));
 });
 
 test('input before the first model is loaded is kept', async () => {
@@ -803,10 +753,7 @@ test('input before the first model is loaded is kept', async () => {
   await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });
   await run.loadModel(stories, { name: 'a', address: 'a', opens });
   assert.deepEqual([state.text.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
-  assert.deepEqual(
-    state.text.tokens.map((t) => t.id),
-    await state.run.model.api.encode('Tom and Sue'),
-  );
+  assert.deepEqual(ids(state), await state.run.model.api.encode('Tom and Sue'));
   // a model of another kind opens with its own prompt
   await run.loadModel(dates, {
     name: 'dates',
@@ -822,12 +769,11 @@ test('input before the first model is loaded is kept', async () => {
   );
   await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
   await followAddress(asked, random.store, random.run);
-  assert.deepEqual([random.state.text.tokens.map((t) => t.id), random.state.attention.head.head], [[98, 99], 1]);
+  assert.deepEqual([ids(random.state), random.state.attention.head.head], [[98, 99], 1]);
 });
 
 test('a token chosen from a text generated at full speed has its probability', async () => {
-  const { state, run } = made({ run: { pace: 'fast', maxTokens: 6 } });
-  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
   await run.run();
   state.run.pace = 'step';
   const at = state.text.tokens.length - 3,
@@ -835,16 +781,8 @@ test('a token chosen from a text generated at full speed has its probability', a
     other = top.find((t) => t.id !== id);
   assert.equal(state.text.logits.has(at - 1), false);
   await run.branch(at - 1, other.id);
-  const ids = state.text.tokens.map((t) => t.id),
-    {
-      logits: {
-        data,
-        shape: [, size],
-      },
-    } = await state.run.model.api.forward(ids);
-  const row = data.subarray((at - 1) * size, at * size),
-    most = Math.max(...row);
-  const p = row[other.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
+  const { logits } = await state.run.model.api.forward(ids(state));
+  const p = logprobOf(logits, at - 1, other.id);
   assert.ok(Math.abs(state.text.tokens[at].logprob - p) < 1e-3, `${state.text.tokens[at].logprob}, expected ${p}`);
 });
 
