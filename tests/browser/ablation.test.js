@@ -2,15 +2,12 @@
 // run, and what is written, against the library in Node
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { open, pageTest } from './built_page.js';
-import { SAMPLER, bitsPerToken, tensor, top, withModel } from './expected.js';
+import { SAMPLER, bitsPerToken, opened, tensor, top, withModel } from './expected.js';
 import { STORY, atLeast, ids, inAddress, openView, read, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
-const model = await load(`${top}weights/stories-1m.gguf`);
-after(() => model.dispose());
+const model = await opened('weights/stories-1m.gguf');
 
 /** Bits a token of the untouched run and of the cut one. */
 const shown = async (page) =>

@@ -1,15 +1,13 @@
 // anatomy.test.js - the picture of a pass in Chromium: its stages, lanes and words, and the values of a stage
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { top } from './expected.js';
+import { opened, top } from './expected.js';
 import { STORY, accessible, counts, ids, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
-const model = await load(top + FILE);
-after(() => model.dispose());
+const model = await opened(FILE);
 const WRITTEN = 20;
 
 /**

@@ -1,11 +1,9 @@
 // attention.test.js - the view Inside in Chromium: heads, the matrix of one head and its stages, against the library in
 // Node on the same file
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { percent } from '../../web/page/text/format.js';
 import { open, pageTest } from './built_page.js';
-import { sum, tensor, top, withModel } from './expected.js';
+import { opened, sum, tensor, withModel } from './expected.js';
 import {
   STORY,
   atLeast,
@@ -24,8 +22,7 @@ import {
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
-const model = await load(top + FILE);
-after(() => model.dispose());
+const model = await opened(FILE);
 
 const story = (more = '', how = {}) => ({
   hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=20${more}`,

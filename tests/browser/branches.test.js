@@ -1,14 +1,11 @@
 // branches.test.js - the built page in Chromium where another token is chosen: versions of a text, and two of them side
 // by side
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { sum, surprisals, top } from './expected.js';
+import { opened, sum, surprisals } from './expected.js';
 import { STORY, accessible, another, counts, fast, hasIds, ids, run, says, shows } from './page_parts.js';
 
-const model = await load(`${top}weights/stories-1m.gguf`);
-after(() => model.dispose());
+const model = await opened('weights/stories-1m.gguf');
 
 /** A text of 14 tokens, and another token chosen after one of them. */
 const token = (page, i) => page.locator('.tok:not(.given)').nth(i);

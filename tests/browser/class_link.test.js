@@ -1,16 +1,13 @@
 // class_link.test.js - a link for a class: what it hides stands nowhere in the document, in no view, under no name
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { top } from './expected.js';
+import { opened } from './expected.js';
 import { accessible, openView, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
 const PROMPT = 'The dog saw a big red';
-const model = await load(top + MODEL);
-after(() => model.dispose());
+const model = await opened(MODEL);
 const address = (hidden) =>
   `#model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}&head=1.0&ask=What+follows%3F&hide=${hidden}`;
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { relaxedSimd } from '../node-flags.js';
 import { serve } from '../../scripts/serve.js';
-import { pageTest, server, site } from './built_page.js';
+import { pageTest, site } from './built_page.js';
 import { top } from './expected.js';
 import {
   another,

@@ -1,17 +1,15 @@
 // count.test.js - the view Count in Chromium: every number of parameters, cost, trace and memory against the library in
 // Node on the same file
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { estimate, load } from '../../web/lib/index.js';
+import { estimate } from '../../web/lib/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
 import { pageTest, samePage } from './built_page.js';
-import { sum, top } from './expected.js';
+import { opened, sum } from './expected.js';
 import { atLeast, cells, counts, ids, openView, read, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
-const model = await load(top + FILE);
-after(() => model.dispose());
+const model = await opened(FILE);
 // enough tokens for a speed: on a busy machine steps that were interrupted are left out
 const countTest = samePage({ hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=40`, view: 'count' });
 

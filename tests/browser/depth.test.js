@@ -4,21 +4,6 @@ import { depth } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { STORY, counts, openView, says } from './page_parts.js';
 
-const openLab = async (page) => {
-  await openView(page, 'experiment');
-  await page.locator('.lab > summary').press('Enter');
-  await page.waitForSelector('.depth circle');
-  await page.locator('#depth .as-table').evaluate((d) => {
-    d.open = true;
-  });
-};
-/** @param {any} page @param {{layers: number, width?: number}} how */
-const measure = async (page, { layers, width }) => {
-  await page.locator('#depth-layers').fill(String(layers));
-  if (width) await page.locator('#depth-width').selectOption(String(width));
-  await page.locator('#depth').getByRole('button', { name: 'Measure', exact: true }).press('Enter');
-};
-
 pageTest('depth: Stop ends the measuring worker and keeps earlier results', STORY, async ({ page }) => {
   await openView(page, 'experiment');
   await page.locator('.lab > summary').press('Enter');

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
+import { after, before, test } from 'node:test';
+import { until } from './drivers/browsers.js';
+import { inEachEngine } from './drivers/each_engine.js';
 import { load } from '../../web/lib/index.js';
 import { serveCut } from '../node/cut_server.js';
 import { golden } from '../node/helpers.js';
@@ -62,169 +63,161 @@ const inPage = (page, url, options) =>
     options,
   );
 
-for (const engine of ENGINES) {
-  const missing = whyMissing(engine);
-  if (missing) {
-    test(engine, { skip: missing }, () => {});
-    continue;
-  }
-  describe(engine, () => {
-    /** @type {any} */
-    let browser, server, page, want;
-    before(async () => {
-      want = await idsOf(await load(bytes));
-      [browser, server] = await Promise.all([openBrowser(engine), serveLibrary(false)]);
-      page = await browser.open(server.url);
-      await until(page, () => /** @type {any} */ (window).programme);
-    });
-    after(async () => {
-      await page?.close();
-      await server?.close();
-      await browser?.close();
-    });
+inEachEngine((own) => {
+  /** @type {any} */
+  let server, page, want;
+  before(async () => {
+    want = await idsOf(await load(bytes));
+    server = await serveLibrary(false);
+    page = await own.browser.open(server.url);
+    await until(page, () => /** @type {any} */ (window).programme);
+  });
+  after(async () => {
+    await page?.close();
+    await server?.close();
+  });
 
-    for (const worker of [true, false]) {
-      test(`an interrupted download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
-        const models = await serveCut(
-          { '/m.gguf': { bytes, cuts: [9000, 3000], held: true, headers: { 'cache-control': 'no-store' } } },
-          OPEN,
-        );
-        try {
-          assert.deepEqual(await inPage(page, `${models.url}m.gguf`, { worker }), want);
-          assert.equal(
-            models.asked.filter((request) => request.range).length,
-            2,
-            JSON.stringify(models.asked.map(({ range, status }) => [range, status])),
-          );
-        } finally {
-          models.close();
-        }
-      });
-    }
-    test('the model is requested once, before its worker starts; an abort ends the load', async () => {
-      const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);
-      const begin = () =>
-        page.evaluate((/** @type {string} */ url) => {
-          const w = /** @type {any} */ (window),
-            stop = new AbortController(),
-            held = new Promise((go) => Object.assign(w, { go, stop }));
-          const worker = async () => {
-            await held;
-            return new Worker('dist/worker.js', { type: 'module' });
-          };
-          w.loading = w.library.load(url, { worker, signal: stop.signal });
-          w.loading.catch(() => {});
-        }, `${models.url}m.gguf`);
-      try {
-        await begin();
-        while (!models.asked.length) await new Promise((resolve) => setTimeout(resolve, 10));
-        const ids = await page.evaluate(async () => {
-          const w = /** @type {any} */ (window),
-            list = [];
-          w.go();
-          const model = await w.loading;
-          for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))
-            list.push(id);
-          model.dispose();
-          return list;
-        });
-        assert.deepEqual(ids, want);
-        assert.equal(models.asked.length, 1);
-        await begin();
-        const error = await page.evaluate(async () => {
-          const w = /** @type {any} */ (window);
-          w.stop.abort();
-          w.go();
-          return w.loading.then(
-            () => 'loaded',
-            (/** @type {any} */ e) => e.name,
-          );
-        });
-        assert.equal(error, 'AbortError');
-      } finally {
-        models.close();
-      }
-    });
-    for (const worker of [true, false]) {
-      test(`a Response and a stream are read ${worker ? 'by the worker' : 'in the page'}`, async () => {
-        const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);
-        try {
-          const found = await page.evaluate(
-            async (/** @type {string} */ url, /** @type {boolean} */ worker) => {
-              const ids = [],
-                { load } = /** @type {any} */ (window).library;
-              for (const source of [await fetch(url), (await fetch(url)).body, { weights: (await fetch(url)).body }]) {
-                const model = await load(source, { worker }),
-                  list = [];
-                for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))
-                  list.push(id);
-                model.dispose();
-                ids.push(list);
-              }
-              return ids;
-            },
-            `${models.url}m.gguf`,
-            worker,
-          );
-          assert.deepEqual(found, [want, want, want]);
-        } finally {
-          models.close();
-        }
-      });
-    }
-    test('a server that does not expose Content-Range is named in the error', async () => {
+  for (const worker of [true, false]) {
+    test(`an interrupted download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
       const models = await serveCut(
-        {
-          '/m.gguf': {
-            bytes,
-            etag: null,
-            modified: 'Sat, 01 Nov 2025 10:00:00 GMT',
-            cuts: [9000],
-            held: true,
-            headers: { 'cache-control': 'no-store' },
-          },
-        },
-        CLOSED,
+        { '/m.gguf': { bytes, cuts: [9000, 3000], held: true, headers: { 'cache-control': 'no-store' } } },
+        OPEN,
       );
       try {
-        const { code, message } = await inPage(page, `${models.url}m.gguf`, {});
-        assert.equal(code, 'network', message);
-        assert.match(
-          message,
-          /cut after \d+ bytes, and the server does not let pages of other origins read Content-Range/,
+        assert.deepEqual(await inPage(page, `${models.url}m.gguf`, { worker }), want);
+        assert.equal(
+          models.asked.filter((request) => request.range).length,
+          2,
+          JSON.stringify(models.asked.map(({ range, status }) => [range, status])),
         );
       } finally {
         models.close();
       }
     });
-    test('an Authorization header is sent to the origin of the weights and not to where it redirects', async () => {
-      const away = await serveCut({ '/m.gguf': { bytes } }, OPEN),
-        home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
-      try {
-        for (const path of ['m.gguf', 'near.gguf'])
-          assert.deepEqual(
-            await inPage(page, `${home.url}${path}`, { headers: { authorization: `Bearer ${SECRET}` } }),
-            want,
-          );
-        assert.deepEqual([home.asked.map(carried), away.asked.map(carried)], [[true, true], [false]]);
-      } finally {
-        home.close();
-        away.close();
-      }
-    });
-    test('other headers are sent without redirects, and a redirect is an error', async () => {
-      const away = await serveCut({ '/m.gguf': { bytes } }, OPEN),
-        home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
-      try {
-        assert.deepEqual(await inPage(page, `${home.url}near.gguf`, { headers: { 'x-key': SECRET } }), want);
-        const { code, message } = await inPage(page, `${home.url}m.gguf`, { headers: { 'x-key': SECRET } });
-        assert.equal(code, 'network');
-        assert.match(message, /the server redirects/);
-        assert.deepEqual([home.asked.map(carried), away.asked.length], [[true, true], 0]);
-      } finally {
-        home.close();
-        away.close();
-      }
-    });
+  }
+  test('the model is requested once, before its worker starts; an abort ends the load', async () => {
+    const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);
+    const begin = () =>
+      page.evaluate((/** @type {string} */ url) => {
+        const w = /** @type {any} */ (window),
+          stop = new AbortController(),
+          held = new Promise((go) => Object.assign(w, { go, stop }));
+        const worker = async () => {
+          await held;
+          return new Worker('dist/worker.js', { type: 'module' });
+        };
+        w.loading = w.library.load(url, { worker, signal: stop.signal });
+        w.loading.catch(() => {});
+      }, `${models.url}m.gguf`);
+    try {
+      await begin();
+      while (!models.asked.length) await new Promise((resolve) => setTimeout(resolve, 10));
+      const ids = await page.evaluate(async () => {
+        const w = /** @type {any} */ (window),
+          list = [];
+        w.go();
+        const model = await w.loading;
+        for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))
+          list.push(id);
+        model.dispose();
+        return list;
+      });
+      assert.deepEqual(ids, want);
+      assert.equal(models.asked.length, 1);
+      await begin();
+      const error = await page.evaluate(async () => {
+        const w = /** @type {any} */ (window);
+        w.stop.abort();
+        w.go();
+        return w.loading.then(
+          () => 'loaded',
+          (/** @type {any} */ e) => e.name,
+        );
+      });
+      assert.equal(error, 'AbortError');
+    } finally {
+      models.close();
+    }
   });
-}
+  for (const worker of [true, false]) {
+    test(`a Response and a stream are read ${worker ? 'by the worker' : 'in the page'}`, async () => {
+      const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);
+      try {
+        const found = await page.evaluate(
+          async (/** @type {string} */ url, /** @type {boolean} */ worker) => {
+            const ids = [],
+              { load } = /** @type {any} */ (window).library;
+            for (const source of [await fetch(url), (await fetch(url)).body, { weights: (await fetch(url)).body }]) {
+              const model = await load(source, { worker }),
+                list = [];
+              for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))
+                list.push(id);
+              model.dispose();
+              ids.push(list);
+            }
+            return ids;
+          },
+          `${models.url}m.gguf`,
+          worker,
+        );
+        assert.deepEqual(found, [want, want, want]);
+      } finally {
+        models.close();
+      }
+    });
+  }
+  test('a server that does not expose Content-Range is named in the error', async () => {
+    const models = await serveCut(
+      {
+        '/m.gguf': {
+          bytes,
+          etag: null,
+          modified: 'Sat, 01 Nov 2025 10:00:00 GMT',
+          cuts: [9000],
+          held: true,
+          headers: { 'cache-control': 'no-store' },
+        },
+      },
+      CLOSED,
+    );
+    try {
+      const { code, message } = await inPage(page, `${models.url}m.gguf`, {});
+      assert.equal(code, 'network', message);
+      assert.match(
+        message,
+        /cut after \d+ bytes, and the server does not let pages of other origins read Content-Range/,
+      );
+    } finally {
+      models.close();
+    }
+  });
+  test('an Authorization header is sent to the origin of the weights and not to where it redirects', async () => {
+    const away = await serveCut({ '/m.gguf': { bytes } }, OPEN),
+      home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
+    try {
+      for (const path of ['m.gguf', 'near.gguf'])
+        assert.deepEqual(
+          await inPage(page, `${home.url}${path}`, { headers: { authorization: `Bearer ${SECRET}` } }),
+          want,
+        );
+      assert.deepEqual([home.asked.map(carried), away.asked.map(carried)], [[true, true], [false]]);
+    } finally {
+      home.close();
+      away.close();
+    }
+  });
+  test('other headers are sent without redirects, and a redirect is an error', async () => {
+    const away = await serveCut({ '/m.gguf': { bytes } }, OPEN),
+      home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
+    try {
+      assert.deepEqual(await inPage(page, `${home.url}near.gguf`, { headers: { 'x-key': SECRET } }), want);
+      const { code, message } = await inPage(page, `${home.url}m.gguf`, { headers: { 'x-key': SECRET } });
+      assert.equal(code, 'network');
+      assert.match(message, /the server redirects/);
+      assert.deepEqual([home.asked.map(carried), away.asked.length], [[true, true], 0]);
+    } finally {
+      home.close();
+      away.close();
+    }
+  });
+});

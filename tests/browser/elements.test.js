@@ -4,10 +4,11 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { after, before, describe, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
 import { serve } from '../../scripts/serve.js';
-import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
+import { until } from './drivers/browsers.js';
+import { inEachEngine } from './drivers/each_engine.js';
 import { top } from './engines/fixture.js';
 
 const examples = `${top}docs/examples/`;
@@ -87,106 +88,92 @@ const SAID = {
   'glass-tokens.html': /\[start\]0Once423upon436/,
 };
 
-for (const engine of ENGINES) {
-  const missing = whyMissing(engine);
-  if (missing) {
-    test(engine, { skip: missing }, () => {});
-    continue;
-  }
-  describe(engine, () => {
-    /** @type {import('./drivers/browsers.js').Browser} */
-    let browser;
-    before(async () => {
-      browser = await openBrowser(engine);
-    });
-    after(() => browser?.close());
-
-    for (const name of names)
-      test(`${name} draws`, async () => {
-        const page = await browser.open(server.url + name);
-        assert.match(await drawn(page), SAID[/** @type {keyof typeof SAID} */ (name)]);
-        await page.close();
-      });
-
-    test('a page opened from disk draws plain data', async () => {
-      const page = await browser.open(pathToFileURL(join(folder, 'disk.html')).href);
-      assert.match(await drawn(page), SAID['glass-data.html']);
+inEachEngine((own) => {
+  for (const name of names)
+    test(`${name} draws`, async () => {
+      const page = await own.browser.open(server.url + name);
+      assert.match(await drawn(page), SAID[/** @type {keyof typeof SAID} */ (name)]);
       await page.close();
     });
 
-    test('React gives data as a property, and its listener hears the cell that an arrow key chooses', async () => {
-      const page = await browser.open(`${server.url}react.html`);
-      assert.match(await drawn(page), /“b” \(1\) gives 60\.0 %/);
-      await page.evaluate(() => {
-        const matrix = document.querySelector('glass-attention')?.shadowRoot?.querySelector('.matrix');
-        matrix?.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
-      });
-      await until(page, () => document.title.includes('query'));
-      assert.deepEqual(JSON.parse(await page.evaluate(() => document.title)), { layer: 0, head: 0, query: 1, key: 1 });
-      await page.close();
-    });
-
-    test('<glass-former> writes, a token of the text shows what may follow it, and removal ends it', async () => {
-      const page = await browser.open(`${server.url}glass-former.html`);
-      await drawn(page);
-      await page.evaluate(() => {
-        const former = /** @type {any} */ (document.querySelector('glass-former'));
-        former.addEventListener('done', (/** @type {any} */ { detail }) => (document.title = `done ${detail.text}`));
-        former.shadowRoot.querySelector('button').click();
-      });
-      await until(page, () => document.title.startsWith('done'));
-      assert.ok((await page.evaluate(() => document.title)).length > 100);
-      const next = () => {
-        const former = document.querySelector('glass-former')?.shadowRoot;
-        return former?.querySelector('glass-next')?.shadowRoot?.textContent;
-      };
-      const old = await page.evaluate(next);
-      await page.evaluate(() => {
-        const former = document.querySelector('glass-former')?.shadowRoot;
-        const strip = former?.querySelector('glass-tokens')?.shadowRoot;
-        /** @type {any} */ (strip?.querySelectorAll('.token')[3]).click();
-      });
-      await until(page, () => {
-        const former = document.querySelector('glass-former')?.shadowRoot;
-        return former?.querySelector('glass-attention')?.shadowRoot?.textContent?.includes('(3) gives');
-      });
-      await until(
-        page,
-        (/** @type {string} */ old) => {
-          const former = document.querySelector('glass-former')?.shadowRoot;
-          return former?.querySelector('glass-next')?.shadowRoot?.textContent !== old;
-        },
-        [old],
-      );
-      await page.evaluate(() => document.querySelector('glass-former')?.remove());
-      assert.deepEqual(await page.complaints(), []);
-      await page.close();
-    });
-
-    test('arrow keys move among the heads', async () => {
-      const page = await browser.open(`${server.url}heads.html`);
-      assert.match(await drawn(page), /head 1: “b” \(1\) gives 75\.0 %/);
-      await page.evaluate(() => {
-        const tile = document.querySelector('glass-attention')?.shadowRoot?.querySelector('.tile');
-        tile?.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
-      });
-      assert.match(await drawn(page), /head 2: “b” \(1\) gives 75\.0 % of its attention to “a”/);
-      await page.close();
-    });
-
-    test('data of another form gives one sentence and an error event', async () => {
-      const page = await browser.open(`${server.url}heads.html`);
-      await drawn(page);
-      const said = await page.evaluate(async () => {
-        const element = /** @type {any} */ (document.querySelector('glass-attention'));
-        const heard = new Promise((resolve) => element.addEventListener('error', resolve, { once: true }));
-        element.data = { tokens: ['a', 'b'], pattern: [[1, 0], [0.5]] };
-        const { message } = /** @type {ErrorEvent} */ (await heard);
-        return [message, element.shadowRoot.querySelector('[role=alert]').textContent];
-      });
-      const sentence = 'row 1 of layer 0, head 0 of pattern has 2 numbers; found [0.5]';
-      assert.deepEqual(said, [sentence, `${sentence}.`]);
-      await page.close();
-    });
+  test('a page opened from disk draws plain data', async () => {
+    const page = await own.browser.open(pathToFileURL(join(folder, 'disk.html')).href);
+    assert.match(await drawn(page), SAID['glass-data.html']);
+    await page.close();
   });
-}
+
+  test('React gives data as a property, and its listener hears the cell that an arrow key chooses', async () => {
+    const page = await own.browser.open(`${server.url}react.html`);
+    assert.match(await drawn(page), /“b” \(1\) gives 60\.0 %/);
+    await page.evaluate(() => {
+      const matrix = document.querySelector('glass-attention')?.shadowRoot?.querySelector('.matrix');
+      matrix?.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
+    });
+    await until(page, () => document.title.includes('query'));
+    assert.deepEqual(JSON.parse(await page.evaluate(() => document.title)), { layer: 0, head: 0, query: 1, key: 1 });
+    await page.close();
+  });
+
+  test('<glass-former> writes, a token of the text shows what may follow it, and removal ends it', async () => {
+    const page = await own.browser.open(`${server.url}glass-former.html`);
+    await drawn(page);
+    await page.evaluate(() => {
+      const former = /** @type {any} */ (document.querySelector('glass-former'));
+      former.addEventListener('done', (/** @type {any} */ { detail }) => (document.title = `done ${detail.text}`));
+      former.shadowRoot.querySelector('button').click();
+    });
+    await until(page, () => document.title.startsWith('done'));
+    assert.ok((await page.evaluate(() => document.title)).length > 100);
+    const next = () => {
+      const former = document.querySelector('glass-former')?.shadowRoot;
+      return former?.querySelector('glass-next')?.shadowRoot?.textContent;
+    };
+    const old = await page.evaluate(next);
+    await page.evaluate(() => {
+      const former = document.querySelector('glass-former')?.shadowRoot;
+      const strip = former?.querySelector('glass-tokens')?.shadowRoot;
+      /** @type {any} */ (strip?.querySelectorAll('.token')[3]).click();
+    });
+    await until(page, () => {
+      const former = document.querySelector('glass-former')?.shadowRoot;
+      return former?.querySelector('glass-attention')?.shadowRoot?.textContent?.includes('(3) gives');
+    });
+    await until(
+      page,
+      (/** @type {string} */ old) => {
+        const former = document.querySelector('glass-former')?.shadowRoot;
+        return former?.querySelector('glass-next')?.shadowRoot?.textContent !== old;
+      },
+      [old],
+    );
+    await page.evaluate(() => document.querySelector('glass-former')?.remove());
+    assert.deepEqual(await page.complaints(), []);
+    await page.close();
+  });
+
+  test('arrow keys move among the heads', async () => {
+    const page = await own.browser.open(`${server.url}heads.html`);
+    assert.match(await drawn(page), /head 1: “b” \(1\) gives 75\.0 %/);
+    await page.evaluate(() => {
+      const tile = document.querySelector('glass-attention')?.shadowRoot?.querySelector('.tile');
+      tile?.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+    });
+    assert.match(await drawn(page), /head 2: “b” \(1\) gives 75\.0 % of its attention to “a”/);
+    await page.close();
+  });
+
+  test('data of another form gives one sentence and an error event', async () => {
+    const page = await own.browser.open(`${server.url}heads.html`);
+    await drawn(page);
+    const said = await page.evaluate(async () => {
+      const element = /** @type {any} */ (document.querySelector('glass-attention'));
+      const heard = new Promise((resolve) => element.addEventListener('error', resolve, { once: true }));
+      element.data = { tokens: ['a', 'b'], pattern: [[1, 0], [0.5]] };
+      const { message } = /** @type {ErrorEvent} */ (await heard);
+      return [message, element.shadowRoot.querySelector('[role=alert]').textContent];
+    });
+    const sentence = 'row 1 of layer 0, head 0 of pattern has 2 numbers; found [0.5]';
+    assert.deepEqual(said, [sentence, `${sentence}.`]);
+    await page.close();
+  });
+});

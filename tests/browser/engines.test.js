@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
+import { openBrowser, until } from './drivers/browsers.js';
+import { inEachEngine } from './drivers/each_engine.js';
 import { PROBES } from '../../web/lib/engine/features.js';
 import * as library from '../../web/lib/index.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { MODELS, QUESTIONS, ask, trains } from './engines/programme.js';
 
-/** @typedef {import('./drivers/browsers.js').Browser} Browser */
 /** @typedef {import('./drivers/browsers.js').Page} Page */
 
 const STORIES = readFileSync(`${top}tests/golden/text/stories.txt`, 'utf8'),
@@ -53,134 +53,122 @@ const inPage = (page, model, options) =>
     QUESTIONS,
   );
 
-for (const engine of ENGINES) {
-  const missing = whyMissing(engine);
-  if (missing) {
-    test(engine, { skip: missing }, () => {});
-    continue;
-  }
-  describe(engine, () => {
-    /** @type {Browser} */
-    let browser;
-    before(async () => {
-      browser = await openBrowser(engine);
-    });
-    after(() => browser?.close());
+inEachEngine((own) => {
+  const { engine } = own;
 
-    for (const isolate of [false, true]) {
-      describe(isolate ? 'isolated' : 'not isolated', () => {
-        /** @type {Awaited<ReturnType<typeof serveLibrary>>} */
-        let server;
-        /** @type {Page} */
-        let page;
-        before(async () => {
-          server = await serveLibrary(isolate);
-          page = await browser.open(server.url);
-          await until(page, () => /** @type {any} */ (window).programme);
-        });
-        after(async () => {
-          await page?.close();
-          await server?.close();
-        });
-
-        test('the page is isolated exactly where the server sends the headers', async (t) => {
-          t.diagnostic(browser.version);
-          assert.equal(await page.evaluate(() => crossOriginIsolated), isolate);
-        });
-
-        for (const model of MODELS) {
-          test(`${model}: texts, captures, edits, lens, sessions and batches have Node's bits`, async (t) => {
-            const { backend, ...answers } = await inPage(page, model, {});
-            t.diagnostic(String(backend));
-            assert.deepEqual(answers, await inNode(model));
-            if (!isolate) assert.match(backend, /one thread: the page is not cross-origin isolated$/);
-          });
-        }
-
-        for (const backend of /** @type {const} */ (['simd', 'relaxed'])) {
-          test(`backend ${backend}, ${isolate ? 'two threads' : "in the page's own thread"}, has Node's bits`, async (t) => {
-            const {
-              backend: used,
-              failed,
-              ...answers
-            } = await inPage(page, SMALL, { backend, ...(isolate ? { threads: 2 } : { worker: false }) });
-            if (!(await page.evaluate((bytes) => WebAssembly.validate(new Uint8Array(bytes)), [...PROBES[backend]]))) {
-              assert.equal(`${engine} ${backend}`, 'webkit relaxed'); // the other engines have both
-              assert.match(failed, /^unsupported: backend relaxed was requested/);
-              return t.skip(`${browser.version} lacks an instruction of the relaxed binary`);
-            }
-            assert.deepEqual({ failed, ...answers }, { failed: undefined, ...(await inNode(SMALL)) });
-            assert.match(
-              used,
-              isolate
-                ? new RegExp(`^${backend}.*, 2 threads$`)
-                : new RegExp(`^${backend}.*one thread: it computes in the caller's thread`),
-            );
-          });
-        }
-
-        test("training with two threads, or with one where they cannot be, has Node's losses, file, checkpoint and depth", async () => {
-          const before = server.requests.length;
-          assert.deepEqual(
-            await page.evaluate((text) => {
-              const { library, programme } = /** @type {any} */ (window);
-              return programme.trains(library, text, 2);
-            }, STORIES),
-            await once('training', () => trains(library, STORIES, 1)),
-          );
-          const wanted = server.requests.slice(before).filter((url) => /train-threads\.wasm/.test(url));
-          assert.equal(wanted.length, Number(isolate));
-        });
-
-        for (const cache of ['cache-storage', 'opfs']) {
-          test(`${cache}: the first load uses the network, the second one the cache`, async (t) => {
-            const { answers, failed } = await page.evaluate((cache) => {
-              const { library, programme } = /** @type {any} */ (window);
-              return programme.keeps(library, `weights/stories-1m.gguf?${cache}`, cache).then(
-                (answers) => ({ answers }),
-                (e) => ({ failed: `${e.code ?? e.name}: ${e.message}` }),
-              );
-            }, cache);
-            if (cache === 'opfs' && !(await page.evaluate(() => 'getDirectory' in (navigator.storage ?? {})))) {
-              assert.equal(engine, 'webkit'); // WebKitGTK has no such cache; Safari has one
-              assert.match(failed, /^unsupported: opfs was requested/);
-              return t.skip(`${browser.version} has no private file system`);
-            }
-            const [first, second] = answers ?? assert.fail(failed);
-            assert.deepEqual([first.fromCache, second.fromCache, second.ids], [false, true, first.ids]);
-            assert.equal(server.requests.filter((path) => path.includes(`?${cache}`)).length, 1);
-          });
-        }
-
-        test('the console has no error or warning', async () => {
-          assert.deepEqual(await page.complaints(), []);
-        });
+  for (const isolate of [false, true]) {
+    describe(isolate ? 'isolated' : 'not isolated', () => {
+      /** @type {Awaited<ReturnType<typeof serveLibrary>>} */
+      let server;
+      /** @type {Page} */
+      let page;
+      before(async () => {
+        server = await serveLibrary(isolate);
+        page = await own.browser.open(server.url);
+        await until(page, () => /** @type {any} */ (window).programme);
       });
-    }
+      after(async () => {
+        await page?.close();
+        await server?.close();
+      });
 
-    // Where SharedArrayBuffer is switched off, WebKit still reports an isolated page: threads were started, and every
-    // load failed.
-    if (engine === 'webkit') {
-      test('isolated, without SharedArrayBuffer: one thread, and the backend text says why', async () => {
-        const [server, other] = [await serveLibrary(true), await openBrowser(engine, { sharedMemory: false })];
-        try {
-          const page = await other.open(server.url);
-          await until(page, () => /** @type {any} */ (window).programme);
-          assert.deepEqual(await page.evaluate(() => [crossOriginIsolated, typeof SharedArrayBuffer]), [
-            true,
-            'undefined',
-          ]);
-          const { backend, ...answers } = await inPage(page, SMALL, { threads: 2 });
-          assert.deepEqual(answers, await inNode(SMALL));
+      test('the page is isolated exactly where the server sends the headers', async (t) => {
+        t.diagnostic(own.browser.version);
+        assert.equal(await page.evaluate(() => crossOriginIsolated), isolate);
+      });
+
+      for (const model of MODELS) {
+        test(`${model}: texts, captures, edits, lens, sessions and batches have Node's bits`, async (t) => {
+          const { backend, ...answers } = await inPage(page, model, {});
+          t.diagnostic(String(backend));
+          assert.deepEqual(answers, await inNode(model));
+          if (!isolate) assert.match(backend, /one thread: the page is not cross-origin isolated$/);
+        });
+      }
+
+      for (const backend of /** @type {const} */ (['simd', 'relaxed'])) {
+        test(`backend ${backend}, ${isolate ? 'two threads' : "in the page's own thread"}, has Node's bits`, async (t) => {
+          const {
+            backend: used,
+            failed,
+            ...answers
+          } = await inPage(page, SMALL, { backend, ...(isolate ? { threads: 2 } : { worker: false }) });
+          if (!(await page.evaluate((bytes) => WebAssembly.validate(new Uint8Array(bytes)), [...PROBES[backend]]))) {
+            assert.equal(`${engine} ${backend}`, 'webkit relaxed'); // the other engines have both
+            assert.match(failed, /^unsupported: backend relaxed was requested/);
+            return t.skip(`${own.browser.version} lacks an instruction of the relaxed binary`);
+          }
+          assert.deepEqual({ failed, ...answers }, { failed: undefined, ...(await inNode(SMALL)) });
           assert.match(
-            backend,
-            /one thread: the page is cross-origin isolated, but this browser has no SharedArrayBuffer$/,
+            used,
+            isolate
+              ? new RegExp(`^${backend}.*, 2 threads$`)
+              : new RegExp(`^${backend}.*one thread: it computes in the caller's thread`),
           );
-        } finally {
-          await other.close();
-          await server.close();
-        }
+        });
+      }
+
+      test("training with two threads, or with one where they cannot be, has Node's losses, file, checkpoint and depth", async () => {
+        const before = server.requests.length;
+        assert.deepEqual(
+          await page.evaluate((text) => {
+            const { library, programme } = /** @type {any} */ (window);
+            return programme.trains(library, text, 2);
+          }, STORIES),
+          await once('training', () => trains(library, STORIES, 1)),
+        );
+        const wanted = server.requests.slice(before).filter((url) => /train-threads\.wasm/.test(url));
+        assert.equal(wanted.length, Number(isolate));
       });
-    }
-  });
-}
+
+      for (const cache of ['cache-storage', 'opfs']) {
+        test(`${cache}: the first load uses the network, the second one the cache`, async (t) => {
+          const { answers, failed } = await page.evaluate((cache) => {
+            const { library, programme } = /** @type {any} */ (window);
+            return programme.keeps(library, `weights/stories-1m.gguf?${cache}`, cache).then(
+              (answers) => ({ answers }),
+              (e) => ({ failed: `${e.code ?? e.name}: ${e.message}` }),
+            );
+          }, cache);
+          if (cache === 'opfs' && !(await page.evaluate(() => 'getDirectory' in (navigator.storage ?? {})))) {
+            assert.equal(engine, 'webkit'); // WebKitGTK has no such cache; Safari has one
+            assert.match(failed, /^unsupported: opfs was requested/);
+            return t.skip(`${own.browser.version} has no private file system`);
+          }
+          const [first, second] = answers ?? assert.fail(failed);
+          assert.deepEqual([first.fromCache, second.fromCache, second.ids], [false, true, first.ids]);
+          assert.equal(server.requests.filter((path) => path.includes(`?${cache}`)).length, 1);
+        });
+      }
+
+      test('the console has no error or warning', async () => {
+        assert.deepEqual(await page.complaints(), []);
+      });
+    });
+  }
+
+  // Where SharedArrayBuffer is switched off, WebKit still reports an isolated page: threads were started, and every
+  // load failed.
+  if (engine === 'webkit') {
+    test('isolated, without SharedArrayBuffer: one thread, and the backend text says why', async () => {
+      const [server, other] = [await serveLibrary(true), await openBrowser(engine, { sharedMemory: false })];
+      try {
+        const page = await other.open(server.url);
+        await until(page, () => /** @type {any} */ (window).programme);
+        assert.deepEqual(await page.evaluate(() => [crossOriginIsolated, typeof SharedArrayBuffer]), [
+          true,
+          'undefined',
+        ]);
+        const { backend, ...answers } = await inPage(page, SMALL, { threads: 2 });
+        assert.deepEqual(answers, await inNode(SMALL));
+        assert.match(
+          backend,
+          /one thread: the page is cross-origin isolated, but this browser has no SharedArrayBuffer$/,
+        );
+      } finally {
+        await other.close();
+        await server.close();
+      }
+    });
+  }
+});

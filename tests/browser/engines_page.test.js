@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
+import { until } from './drivers/browsers.js';
+import { inEachEngine } from './drivers/each_engine.js';
 import { load } from '../../web/lib/index.js';
 import { servePage, top } from './engines/fixture.js';
 
-/** @typedef {import('./drivers/browsers.js').Browser} Browser */
 /** @typedef {import('./drivers/browsers.js').Page} Page */
 
 const SCREENS = `${top}build/screens`;
@@ -135,195 +135,178 @@ const headsAreDrawn = (page, theme) =>
     [theme === 'dark'],
   );
 
-for (const engine of ENGINES) {
-  const missing = whyMissing(engine);
-  if (missing) {
-    test(engine, { skip: missing }, () => {});
-    continue;
-  }
-  describe(engine, () => {
-    /** @type {Browser} */
-    let browser;
+mkdirSync(SCREENS, { recursive: true });
+inEachEngine((own) => {
+  describe('isolated', () => {
+    /** @type {Awaited<ReturnType<typeof servePage>>} */
+    let server;
+    /** @type {Page} */
+    let page;
     before(async () => {
-      mkdirSync(SCREENS, { recursive: true });
-      browser = await openBrowser(engine);
+      server = await servePage(true);
+      page = await own.browser.open(`${server.url}#model=weights/stories.gguf`);
     });
-    after(() => browser?.close());
-
-    describe('isolated', () => {
-      /** @type {Awaited<ReturnType<typeof servePage>>} */
-      let server;
-      /** @type {Page} */
-      let page;
-      before(async () => {
-        server = await servePage(true);
-        page = await browser.open(`${server.url}#model=weights/stories.gguf`);
-      });
-      after(async () => {
-        await page?.close();
-        await server?.close();
-      });
-
-      test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
-        await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
-        const bars = () => page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
-        const [n, first] = [
-          await until(page, () => document.querySelectorAll('.tok:not(.given)').length),
-          await bars(),
-        ];
-        await until(page, (n) => document.querySelectorAll('.tok:not(.given)').length !== n, [n]);
-        await until(
-          page,
-          (first) => {
-            const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
-            return now && now !== first;
-          },
-          [first],
-        );
-        t.diagnostic(
-          `${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`,
-        );
-      });
-
-      test('a prompt is continued as the library continues it in Node', async () => {
-        await fill(page, { '#pace': 'fast', '#max-tokens': '40', '#seed': '7', 'textarea[name="prompt"]': PROMPT });
-        await page.evaluate(() => document.querySelector('form.prompt').requestSubmit());
-        await writes(page, STORIES.isolated);
-        await until(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
-        assert.match(
-          await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent),
-          /^[\d,.]+ tok\/s$/,
-        );
-      });
-
-      test('every panel has its numbers', async () => {
-        for (const [view, panels] of Object.entries(PANELS)) {
-          await openView(page, view);
-          for (const [panel, ready] of Object.entries(panels)) {
-            const place = `.view:not([hidden]) ${panel}`;
-            await until(page, (place) => document.querySelector(place) !== null, [place]);
-            await show(page, place);
-            await until(page, ready).catch((error) => assert.fail(`${panel}: ${error.message}`));
-          }
-        }
-      });
-
-      test('a part of the anatomy that is pointed at has its card, with the lines of the reference', async () => {
-        await openView(page, 'inside');
-        await show(page, '.anatomy');
-        await until(page, () => document.querySelector('.lane [data-part="q"]') !== null);
-        await page.evaluate(() =>
-          document
-            .querySelector('.lane [data-part="q"]')
-            .dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' })),
-        );
-        await until(page, () => /query/.test(document.querySelector('.part-card h3')?.textContent ?? ''));
-        await click(page, '.part-card .takes button:nth-of-type(3)');
-        await until(page, () => /project_qkv/.test(document.querySelector('.part-card .code')?.textContent ?? ''));
-        await click(page, '.part-card .close');
-        await until(page, () => document.querySelector('.part-card') === null);
-      });
-
-      test('another head, a training run, another model', async () => {
-        await openView(page, 'inside');
-        await click(page, '.tile[aria-label="layer 3, head 2"]');
-        await until(page, () => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
-        await openView(page, 'train');
-        await until(page, () => document.querySelector('#train-preset') !== null);
-        await fill(page, { '#train-preset': 'one layer, one head' });
-        await fill(page, { '#train-steps': '6', '#train-every': '3' });
-        await page.evaluate(() =>
-          [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Teach it this text').click(),
-        );
-        await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent));
-        const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
-        assert.doesNotMatch(facts, /NaN|Infinity|∞/);
-        const dates = await browser.open(
-          `${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`,
-        );
-        await until(dates, () => {
-          const written = /1999-12-24/.test(document.querySelector('.text').textContent),
-            idle = document.querySelector('.go').getAttribute('aria-disabled') === 'false';
-          // again where the address was still being followed
-          if (!written && idle) document.querySelector('.go').click();
-          return written;
-        });
-        assert.deepEqual(await dates.complaints(), []);
-        await dates.close();
-      });
-
-      test('no number is missing, and nothing was complained of', async () => {
-        for (const view of [...Object.keys(PANELS), 'train', 'learn', 'labs']) {
-          await openView(page, view);
-          assert.equal(
-            /** @type {any} */ (
-              await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
-            )?.[0],
-            undefined,
-            view,
-          );
-        }
-        assert.deepEqual(await page.complaints(), []);
-      });
+    after(async () => {
+      await page?.close();
+      await server?.close();
     });
 
-    test("not isolated: Node's text, screenshots of desktop and phone, and nothing lies beyond the right edge", async () => {
-      const server = await servePage(false);
-      try {
-        for (const [device, width, height] of /** @type {[string, number, number][]} */ ([
-          ['desktop', 1440, 2000],
-          ['phone', 390, 844],
-        ])) {
-          const page = await browser.open(
-            `${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30`,
-            { width, height },
-          );
-          await writes(page, STORIES.plain);
-          for (const theme of device === 'desktop' ? ['light', 'dark'] : ['dark']) {
-            if ((await page.evaluate(() => document.documentElement.dataset.theme ?? 'light')) !== theme)
-              await click(page, '[data-role="theme"]');
-            for (const view of ['write', 'inside']) {
-              await openView(page, view);
-              if (view === 'write') {
-                await until(page, PANELS.write['.next']);
-                await until(page, () =>
-                  [...document.querySelectorAll('.bar')].every((bar) => !bar.textContent.includes('…')),
-                );
-              } else {
-                await until(page, () => document.querySelector('.attention') !== null);
-                await show(page, '.attention');
-                await until(page, PANELS.inside['.attention']);
-                if (device === 'desktop') {
-                  await headsAreDrawn(page, theme);
-                  await until(page, PANELS.inside['.lens-card']);
-                }
-              }
-              let png = await page.screenshot();
-              for (let again = 0; png.length <= 30_000 && again < 10; again++) {
-                await new Promise((done) => setTimeout(done, 300)); // WebKit paints some time after it has scrolled
-                png = await page.screenshot();
-              }
-              writeFileSync(`${SCREENS}/${engine}-${device}-${theme}-${view}.png`, png);
-              const header = new DataView(png.buffer, png.byteOffset);
-              assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);
-              assert.ok(png.length > 30_000, `${png.length} bytes: an empty picture`);
-              assert.ok(
-                await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
-                `${device}, ${view}: the page scrolls sideways`,
-              );
-            }
-          }
-          // Firefox's kind of dot product once stood there too, and the head of the page took a second line
-          assert.match(
-            await page.evaluate(() => document.querySelector('[data-role="backend"]').textContent),
-            /^(relaxed SIMD|simd128), one thread$/,
-          );
-          assert.deepEqual(await page.complaints(), []);
-          await page.close();
+    test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
+      await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
+      const bars = () => page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
+      const [n, first] = [await until(page, () => document.querySelectorAll('.tok:not(.given)').length), await bars()];
+      await until(page, (n) => document.querySelectorAll('.tok:not(.given)').length !== n, [n]);
+      await until(
+        page,
+        (first) => {
+          const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
+          return now && now !== first;
+        },
+        [first],
+      );
+      t.diagnostic(
+        `${own.browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`,
+      );
+    });
+
+    test('a prompt is continued as the library continues it in Node', async () => {
+      await fill(page, { '#pace': 'fast', '#max-tokens': '40', '#seed': '7', 'textarea[name="prompt"]': PROMPT });
+      await page.evaluate(() => document.querySelector('form.prompt').requestSubmit());
+      await writes(page, STORIES.isolated);
+      await until(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
+      assert.match(
+        await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent),
+        /^[\d,.]+ tok\/s$/,
+      );
+    });
+
+    test('every panel has its numbers', async () => {
+      for (const [view, panels] of Object.entries(PANELS)) {
+        await openView(page, view);
+        for (const [panel, ready] of Object.entries(panels)) {
+          const place = `.view:not([hidden]) ${panel}`;
+          await until(page, (place) => document.querySelector(place) !== null, [place]);
+          await show(page, place);
+          await until(page, ready).catch((error) => assert.fail(`${panel}: ${error.message}`));
         }
-      } finally {
-        await server.close();
       }
     });
+
+    test('a part of the anatomy that is pointed at has its card, with the lines of the reference', async () => {
+      await openView(page, 'inside');
+      await show(page, '.anatomy');
+      await until(page, () => document.querySelector('.lane [data-part="q"]') !== null);
+      await page.evaluate(() =>
+        document
+          .querySelector('.lane [data-part="q"]')
+          .dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' })),
+      );
+      await until(page, () => /query/.test(document.querySelector('.part-card h3')?.textContent ?? ''));
+      await click(page, '.part-card .takes button:nth-of-type(3)');
+      await until(page, () => /project_qkv/.test(document.querySelector('.part-card .code')?.textContent ?? ''));
+      await click(page, '.part-card .close');
+      await until(page, () => document.querySelector('.part-card') === null);
+    });
+
+    test('another head, a training run, another model', async () => {
+      await openView(page, 'inside');
+      await click(page, '.tile[aria-label="layer 3, head 2"]');
+      await until(page, () => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
+      await openView(page, 'train');
+      await until(page, () => document.querySelector('#train-preset') !== null);
+      await fill(page, { '#train-preset': 'one layer, one head' });
+      await fill(page, { '#train-steps': '6', '#train-every': '3' });
+      await page.evaluate(() =>
+        [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Teach it this text').click(),
+      );
+      await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent));
+      const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
+      assert.doesNotMatch(facts, /NaN|Infinity|∞/);
+      const dates = await own.browser.open(
+        `${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`,
+      );
+      await until(dates, () => {
+        const written = /1999-12-24/.test(document.querySelector('.text').textContent),
+          idle = document.querySelector('.go').getAttribute('aria-disabled') === 'false';
+        // again where the address was still being followed
+        if (!written && idle) document.querySelector('.go').click();
+        return written;
+      });
+      assert.deepEqual(await dates.complaints(), []);
+      await dates.close();
+    });
+
+    test('no number is missing, and nothing was complained of', async () => {
+      for (const view of [...Object.keys(PANELS), 'train', 'learn', 'labs']) {
+        await openView(page, view);
+        assert.equal(
+          /** @type {any} */ (
+            await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
+          )?.[0],
+          undefined,
+          view,
+        );
+      }
+      assert.deepEqual(await page.complaints(), []);
+    });
   });
-}
+
+  test("not isolated: Node's text, screenshots of desktop and phone, and nothing lies beyond the right edge", async () => {
+    const server = await servePage(false);
+    try {
+      for (const [device, width, height] of /** @type {[string, number, number][]} */ ([
+        ['desktop', 1440, 2000],
+        ['phone', 390, 844],
+      ])) {
+        const page = await own.browser.open(
+          `${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30`,
+          { width, height },
+        );
+        await writes(page, STORIES.plain);
+        for (const theme of device === 'desktop' ? ['light', 'dark'] : ['dark']) {
+          if ((await page.evaluate(() => document.documentElement.dataset.theme ?? 'light')) !== theme)
+            await click(page, '[data-role="theme"]');
+          for (const view of ['write', 'inside']) {
+            await openView(page, view);
+            if (view === 'write') {
+              await until(page, PANELS.write['.next']);
+              await until(page, () =>
+                [...document.querySelectorAll('.bar')].every((bar) => !bar.textContent.includes('…')),
+              );
+            } else {
+              await until(page, () => document.querySelector('.attention') !== null);
+              await show(page, '.attention');
+              await until(page, PANELS.inside['.attention']);
+              if (device === 'desktop') {
+                await headsAreDrawn(page, theme);
+                await until(page, PANELS.inside['.lens-card']);
+              }
+            }
+            let png = await page.screenshot();
+            for (let again = 0; png.length <= 30_000 && again < 10; again++) {
+              await new Promise((done) => setTimeout(done, 300)); // WebKit paints some time after it has scrolled
+              png = await page.screenshot();
+            }
+            writeFileSync(`${SCREENS}/${own.engine}-${device}-${theme}-${view}.png`, png);
+            const header = new DataView(png.buffer, png.byteOffset);
+            assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);
+            assert.ok(png.length > 30_000, `${png.length} bytes: an empty picture`);
+            assert.ok(
+              await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+              `${device}, ${view}: the page scrolls sideways`,
+            );
+          }
+        }
+        // Firefox's kind of dot product once stood there too, and the head of the page took a second line
+        assert.match(
+          await page.evaluate(() => document.querySelector('[data-role="backend"]').textContent),
+          /^(relaxed SIMD|simd128), one thread$/,
+        );
+        assert.deepEqual(await page.complaints(), []);
+        await page.close();
+      }
+    } finally {
+      await server.close();
+    }
+  });
+});

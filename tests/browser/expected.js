@@ -1,4 +1,5 @@
 // expected.js - what the page has to show, from the library in Node on the same file
+import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
 
 /** @typedef {import('../../web/lib/index.js').Model} Model */
@@ -6,6 +7,17 @@ import { load } from '../../web/lib/index.js';
 export const top = new URL('../..', import.meta.url).pathname;
 /** How the page samples unless it is told otherwise. */
 export const SAMPLER = { temperature: 0.8, topK: 40, topP: 0.95 };
+
+/**
+ * A model of this repository, for all tests of a file.
+ * @param {string} path
+ * @returns {Promise<Model>}
+ */
+export async function opened(path) {
+  const model = await load(top + path);
+  after(() => model.dispose());
+  return model;
+}
 
 /**
  * Do something with a model of this repository, and free it.

@@ -1,16 +1,14 @@
 // explanation.test.js - the built page in Chromium where a value is explained: its terms against the library's captures,
 // and the way from one value to those that make it
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { top } from './expected.js';
+import { opened, top } from './expected.js';
 import { counts, ids, made, openView, point, read, run, runPrompt, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { held, hold, holding, release } from './holding.js';
 
-const model = await load(`${top}weights/stories.gguf`);
-after(() => model.dispose());
+const model = await opened('weights/stories.gguf');
 
 /** Layer and head that a heading counts from 1, counted from 0 as in the names of points. */
 function headOf(text) {

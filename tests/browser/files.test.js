@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { before } from 'node:test';
 import { pageTest, samePage } from './built_page.js';
 import { top, withModel } from './expected.js';
 import {

@@ -1,10 +1,8 @@
 // generation.test.js - the built page in Chromium: a visitor types, runs, stops, steps; what is written is what the
 // library writes in Node on the same file
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { open, pageTest, server, visitTest } from './built_page.js';
-import { continued, surprisals, top, withModel } from './expected.js';
+import { continued, opened, surprisals, withModel } from './expected.js';
 import {
   STORY,
   another,
@@ -28,8 +26,7 @@ import {
 import { quiet } from './quiet.js';
 import { button } from './training_parts.js';
 
-const model = await load(`${top}weights/stories.gguf`);
-after(() => model.dispose());
+const model = await opened('weights/stories.gguf');
 
 pageTest(
   'a prompt is continued, the same seed gives the library’s text, and nothing leaves the origin',
@@ -244,8 +241,7 @@ pageTest(
 );
 
 // Their log-probabilities came after they were drawn.
-const small = await load(`${top}weights/stories-1m.gguf`);
-after(() => small.dispose());
+const small = await opened('weights/stories-1m.gguf');
 const prompt = await small.encode('Once upon a time');
 const text = await continued(small, prompt, { maxTokens: 9, seed: 4 });
 const given = text.slice(prompt.length).map((id) => id.toString(36));

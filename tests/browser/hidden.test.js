@@ -1,15 +1,13 @@
 // hidden.test.js - the text goes on while the page is hidden, and when a visitor comes back to it
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
-import { load } from '../../web/lib/index.js';
 import { pageTest, server, unfold } from './built_page.js';
-import { continued, top } from './expected.js';
+import { continued, opened } from './expected.js';
 import { STORY, atLeast, hasIds, prepare } from './page_parts.js';
 import { PATIENCE } from './quiet.js';
 
-const model = await load(`${top}weights/stories-1m.gguf`);
-after(() => model.dispose());
+const model = await opened('weights/stories-1m.gguf');
 const prompt = 'Tom and Sue';
 
 /** Runs in a page before its scripts: `hide(true)` makes it as a tab in the background, which gets no frames. */

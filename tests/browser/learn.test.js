@@ -1,16 +1,13 @@
 // learn.test.js - "Predict, then reveal"; patching and steering under Experiment. What the
 // page says is compared with the library in Node.
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { sum, top } from './expected.js';
+import { opened, sum, top } from './expected.js';
 import { cells, ids } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
-const model = await load(top + MODEL);
-after(() => model.dispose());
+const model = await opened(MODEL);
 
 const address = (view, prompt = 'Once upon a time, a little fox found a', more = '') =>
   `#view=${view}&model=${MODEL}&t=0&prompt=${encodeURIComponent(prompt)}${more}`;

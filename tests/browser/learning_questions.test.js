@@ -1,16 +1,13 @@
 // learning_questions.test.js - ten questions of a newcomer: each is answered on the first screen or within two clicks of it
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { samePage } from './built_page.js';
-import { top } from './expected.js';
+import { opened, top } from './expected.js';
 import { openView } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
 const PROMPT = 'Once upon a time, a little fox found a';
-const model = await load(top + MODEL);
-after(() => model.dispose());
+const model = await opened(MODEL);
 const { dHead, dFf, dModel, nLayers } = model.config;
 const ids = await model.encode(PROMPT);
 const inFfn = model.parameters.rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);

@@ -1,16 +1,13 @@
 // lens.test.js - the panel of the logit lens and of the votes in Chromium, against the library in Node on the same file
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
-import { load } from '../../web/lib/index.js';
 import { figures, percent } from '../../web/page/text/format.js';
 import { pageTest, samePage } from './built_page.js';
-import { top } from './expected.js';
+import { opened, top } from './expected.js';
 import { SMALL, cells, counts, ids, made, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
-const model = await load(top + FILE);
-after(() => model.dispose());
+const model = await opened(FILE);
 
 const story = (more = '', how = {}) => ({
   hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=20${more}`,

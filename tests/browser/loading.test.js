@@ -1,7 +1,6 @@
 // loading.test.js - the built page in Chromium while its first models come: what is requested, what a visitor does
 // meanwhile, and which model takes the place of which
 import assert from 'node:assert/strict';
-import { before } from 'node:test';
 import { pageTest, visitTest } from './built_page.js';
 import { top, withModel } from './expected.js';
 import { STORY, hasIds, ids, resting, runPrompt, says, settled } from './page_parts.js';

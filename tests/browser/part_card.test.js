@@ -1,19 +1,16 @@
 // part_card.test.js - the built page in Chromium: whatever of the anatomy is pointed at has one card, with its value of
 // this pass, the numbers that made it, the lines of the reference and a page of the textbook; by mouse, keys and finger
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import { readFileSync } from 'node:fs';
-import { load } from '../../web/lib/index.js';
 import { pageTest, samePage } from './built_page.js';
-import { top } from './expected.js';
+import { opened, top } from './expected.js';
 import { accessible, ids, inAddress, makeRandom, openView, point, read, says, shows } from './page_parts.js';
 
 const FILE = 'weights/stories-1m.gguf';
 const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12&head=1.0`;
 const INSIDE = { hash: TEXT, view: 'inside' };
 const insideTest = samePage(INSIDE);
-const model = await load(top + FILE);
-after(() => model.dispose());
+const model = await opened(FILE);
 const { dHead, nHeads, dModel, dFf } = model.config;
 
 const here = (page) => page.locator('.part-card [data-role="here"]').innerText();

@@ -1,17 +1,15 @@
 // textbook.test.js - the textbook in Chromium: from page to page by keyboard, a thing to do that is noticed, and questions
 // whose answers the library has. tests/node/architectures_page.test.js has what the pages say of other models.
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { countParameters, load } from '../../web/lib/index.js';
+import { countParameters } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { top } from './expected.js';
+import { opened, top } from './expected.js';
 import { STORY, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
 const PROMPT = 'Once upon a time, a little fox found a';
-const model = await load(top + MODEL);
-after(() => model.dispose());
+const model = await opened(MODEL);
 const address = (learn) => `#learn=${learn}&model=${MODEL}&t=0&prompt=${encodeURIComponent(PROMPT)}`;
 
 const at = async (page, i) => {

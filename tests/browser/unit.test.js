@@ -1,16 +1,14 @@
 // unit.test.js - the built page in Chromium: the card of a neuron and of a head, against the library in Node on the same
 // file; a blank that is filled; the tree of a beam search, and a source with tokens left out
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { bitsPerToken, top } from './expected.js';
+import { bitsPerToken, opened, top } from './expected.js';
 import { accessible, cells, copied, counts, ids, openView, read, says, shows } from './page_parts.js';
 
 const FILE = 'weights/stories-1m.gguf';
 const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12`;
-const model = await load(top + FILE);
-after(() => model.dispose());
+const model = await opened(FILE);
 
 const card = (page) => page.locator('dialog.unit');
 const responses = async (page) => {

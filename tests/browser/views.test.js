@@ -1,6 +1,5 @@
 // views.test.js - the views of the page, their addresses, the browser's history, and links for a class
 import assert from 'node:assert/strict';
-import { before } from 'node:test';
 import { VIEWS } from '../../web/page/state/views.js';
 import { visitTest } from './built_page.js';
 import { atLeast, openView, resting, settled } from './page_parts.js';

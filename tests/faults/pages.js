@@ -1,7 +1,8 @@
 // pages.js - the caches of a browser in two of its pages, while the server fails in the ways of this folder
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { openBrowser, until, whyMissing } from '../browser/drivers/browsers.js';
+import { after, before, test } from 'node:test';
+import { until } from '../browser/drivers/browsers.js';
+import { inEngine } from '../browser/drivers/each_engine.js';
 import { serveLibrary } from '../browser/engines/fixture.js';
 import { checkFaults, idsOf } from './matrix.js';
 
@@ -23,22 +24,19 @@ const loadInPage = (url, options, idsOfSource) =>
  * @param {string[]} [names]  of behaviours
  */
 export function testInPages(engine, names) {
-  const missing = whyMissing(engine);
-  if (missing) return void test(engine, { skip: missing }, () => {});
-  describe(engine, () => {
+  inEngine(engine, (own) => {
     /** @type {any} */
-    let browser, server;
+    let server;
     /** @type {import('../browser/drivers/browsers.js').Page[]} */
     let pages = [];
     before(async () => {
-      [browser, server] = await Promise.all([openBrowser(engine), serveLibrary(false)]);
-      pages = [await browser.open(server.url), await browser.open(server.url)];
+      server = await serveLibrary(false);
+      pages = [await own.browser.open(server.url), await own.browser.open(server.url)];
       for (const page of pages) await until(page, () => /** @type {any} */ (window).programme);
     });
     after(async () => {
       for (const page of pages) await page.close();
       await server?.close();
-      await browser?.close();
     });
     for (const cache of ['cache-storage', 'opfs']) {
       test(`${cache}: right tokens or one sentence, and the copy is intact`, async (t) => {

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Automaton } from '../../web/lib/constrain/automaton.js';
-import { networkOf } from '../../web/lib/constrain/network.js';
 import { reads, schemaAutomaton } from './automata.js';
 import { isValid } from './json_validity.js';
 import { vocabularies } from './vocabularies.js';

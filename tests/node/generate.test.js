@@ -1,6 +1,6 @@
 // generate.test.js - sampling, stop conditions, batches and beam search
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
