@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { load } from '../../web/lib/index.js';
-import { collect, limited, openCase, refused, stories, untilEnd } from './helpers.js';
+import { collect, openCase, refused, stories, untilEnd } from './helpers.js';
+import { limited } from './wasm_file.js';
 
 /** A folder with a model that has the letters from A on as tokens, and this chat template. */
 function folderWith(template, names = {}) {

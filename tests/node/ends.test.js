@@ -5,8 +5,7 @@ import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { collect, numbers, refused, stories, untilEnd } from './helpers.js';
-
-const wasm = (name) => new URL(`../../web/lib/wasm/glassformer-${name}.wasm`, import.meta.url);
+import { crippled } from './wasm_file.js';
 
 // ---- ways to end
 
@@ -49,59 +48,6 @@ const isStarted = async (index) => {
  * @param {string} code
  */
 const preface = (code) => ({ execArgv: ['--import', `data:text/javascript,${encodeURIComponent(code)}`] });
-
-/**
- * The binary with one of its functions replaced by `unreachable`.
- * @param {URL} file
- * @param {string} name of an export
- */
-function crippled(file, name) {
-  const bytes = Uint8Array.from(readFileSync(file));
-  let at = 8;
-  const number = () => {
-    let n = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = bytes[at++];
-      n += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return n;
-    }
-  };
-  const imports = WebAssembly.Module.imports(new WebAssembly.Module(bytes)).filter(
-    ({ kind }) => kind === 'function',
-  ).length;
-  let index = -1;
-  while (at < bytes.length) {
-    const id = bytes[at++],
-      size = number(),
-      end = at + size;
-    if (id === 7) {
-      // exports: name, kind, index
-      for (let n = number(); n > 0; n--) {
-        const length = number(),
-          text = new TextDecoder().decode(bytes.subarray(at, (at += length))),
-          kind = bytes[at++],
-          i = number();
-        if (text === name && kind === 0) index = i;
-      }
-    } else if (id === 10) {
-      // code: function bodies, each preceded by its size
-      const count = number();
-      for (let i = 0; i < count; i++) {
-        const body = number();
-        if (i === index - imports) {
-          // no locals, unreachable, nop ..., end
-          bytes.fill(1, at, at + body);
-          bytes.set([0, 0], at);
-          bytes[at + body - 1] = 0x0b;
-          return bytes;
-        }
-        at += body;
-      }
-    }
-    at = end;
-  }
-  return assert.fail(`${name} is not exported`);
-}
 
 const assertGenerates = async (model) =>
   assert.equal((await collect(model.generate([1, 2], { maxTokens: 3, ignoreEos: true }))).steps.length, 3);
@@ -240,7 +186,7 @@ describe("the engine's worker", () => {
   });
 
   test('a trap in the worker rejects all calls', async () => {
-    const { model, session } = await begin({ wasm: crippled(wasm('simd'), 'gf_session_sample') });
+    const { model, session } = await begin({ wasm: crippled('simd', 'gf_session_sample') });
     await model.forward([1]); // does not sample
     await assertModelEnded(
       model,
@@ -252,7 +198,7 @@ describe("the engine's worker", () => {
   });
 
   test("a trap in the caller's own thread rejects all calls", async () => {
-    const { model, session } = await begin({ wasm: crippled(wasm('simd'), 'gf_session_sample'), worker: false });
+    const { model, session } = await begin({ wasm: crippled('simd', 'gf_session_sample'), worker: false });
     const other = model.generate([1, 2]);
     await assertModelEnded(
       model,
@@ -265,7 +211,7 @@ describe("the engine's worker", () => {
   });
 
   test('a trap during loading rejects the load', async () => {
-    const bad = crippled(wasm('simd'), 'gf_tensor_write');
+    const bad = crippled('simd', 'gf_tensor_write');
     for (const worker of [true, false]) await refused(load(stories, { worker, wasm: bad }), 'crashed', /unreachable/);
   });
 });
@@ -289,7 +235,7 @@ describe('helper threads', () => {
   };
 
   test('a trap in one helper ends the model instead of waiting for its tile', async () => {
-    await refused(forwardFor({ wasm: crippled(wasm('simd-threads'), 'gf_pool_worker') }), 'crashed', /unreachable/);
+    await refused(forwardFor({ wasm: crippled('simd-threads', 'gf_pool_worker') }), 'crashed', /unreachable/);
   });
 
   // Replaces Worker inside the engine's worker, so that its helper threads start with a preface or another file.
@@ -360,7 +306,7 @@ describe("the trainer's worker", () => {
 
   const bad = (name) =>
     preface(`
-    const bytes = Uint8Array.from(atob('${Buffer.from(crippled(wasm('train'), name)).toString('base64')}'), (c) => c.charCodeAt(0));
+    const bytes = Uint8Array.from(atob('${Buffer.from(crippled('train', name)).toString('base64')}'), (c) => c.charCodeAt(0));
     const { instantiate } = WebAssembly;
     WebAssembly.instantiate = (_, imports) => instantiate.call(WebAssembly, new WebAssembly.Module(bytes), imports);`);
 

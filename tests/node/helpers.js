@@ -298,42 +298,6 @@ export async function serve(handler) {
   };
 }
 
-/**
- * The binary with this limit of its memory, in pages of 64 KiB.
- * @param {number} pages
- */
-export function limited(pages) {
-  const bytes = Array.from(readFileSync(new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url)));
-  const number = (at) => {
-    let n = 0,
-      shift = 0;
-    for (; ; shift += 7) {
-      const byte = bytes[at++];
-      n += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return { n, at };
-    }
-  };
-  const leb = (n) => {
-    const out = [];
-    for (; n > 0x7f; n = Math.floor(n / 128)) out.push((n % 128) | 0x80);
-    return [...out, n];
-  };
-  for (let at = 8; at < bytes.length;) {
-    const id = bytes[at],
-      size = number(at + 1),
-      end = size.at + size.n;
-    if (id === 5) {
-      // memories: their number, whether there is a maximum, the minimum, the maximum
-      const first = number(size.at + 2),
-        body = [1, 1, ...leb(first.n), ...leb(pages)];
-      assert.deepEqual(bytes.slice(size.at, size.at + 2), [1, 1]);
-      return Uint8Array.from([...bytes.slice(0, at), 5, ...leb(body.length), ...body, ...bytes.slice(end)]);
-    }
-    at = end;
-  }
-  throw new Error('there is no memory in it');
-}
-
 /** The logits after three tokens, of a model that is loaded for this alone. */
 export async function logitsOf(source, options) {
   const model = await load(source, options);

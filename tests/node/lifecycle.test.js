@@ -13,7 +13,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { Random } from '../fuzz/mutate.js';
-import { limited, collect, numbers, refused, serve, top, untilEnd } from './helpers.js';
+import { collect, numbers, refused, serve, top, untilEnd } from './helpers.js';
+import { limited } from './wasm_file.js';
 
 const full = process.env.LIFECYCLE === 'full';
 /**

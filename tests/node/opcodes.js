@@ -2,11 +2,12 @@
 //
 //   node tests/node/opcodes.js FILE.wasm...    prints the relaxed SIMD instructions of each file
 //
-// Decodes every function body to its end, so that constants are not taken for instructions. Encodings: WebAssembly core
-// specification 3.0, section "Binary Format", and the threads proposal.
+// Decodes every function body to its end, so that constants are not taken for instructions. Encodings: those of
+// wasm_file.js, and the threads proposal.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CODE, sectionsOf } from './wasm_file.js';
 
 /** Relaxed SIMD by its number: the byte 0xfd, then this number in LEB128. @type {Record<number, string>} */
 export const RELAXED = {
@@ -32,40 +33,11 @@ export const RELAXED = {
   0x113: 'i32x4.relaxed_dot_i8x16_i7x16_add_s',
 };
 
-const SIMD = 0xfd,
-  CODE_SECTION = 10;
-
-/** Reads numbers from bytes, in order. */
-class Reader {
-  /** @param {Uint8Array} bytes */
-  constructor(bytes) {
-    this.bytes = bytes;
-    this.at = 0;
-  }
-
-  byte() {
-    if (this.at >= this.bytes.length) throw new Error('the file ends within a section');
-    return this.bytes[this.at++];
-  }
-
-  /** Reads an unsigned LEB128 number. Also skips signed ones, which have the same length; their value is not used. */
-  leb() {
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
-      const byte = this.byte();
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
-    }
-  }
-
-  lebs(n) {
-    for (let i = 0; i < n; i++) this.leb();
-  }
-}
+const SIMD = 0xfd;
 
 /**
  * Skip a memory operand: alignment, the memory's number where bit 6 says so, offset.
- * @param {Reader} r
+ * @param {import('./wasm_file.js').Reader} r
  */
 function memory(r) {
   r.lebs(r.leb() & 0x40 ? 2 : 1);
@@ -73,7 +45,7 @@ function memory(r) {
 
 /**
  * Skip the operands of an instruction.
- * @param {Reader} r
+ * @param {import('./wasm_file.js').Reader} r
  * @param {number} prefix 0 for none
  * @param {number} op
  */
@@ -123,28 +95,21 @@ export function simdInstructions(bytes) {
   if (bytes[0] !== 0 || bytes[1] !== 0x61 || bytes[2] !== 0x73 || bytes[3] !== 0x6d)
     throw new Error('the file does not begin with \\0asm');
   const found = new Map();
-  const r = new Reader(bytes);
-  r.at = 8;
-  while (r.at < bytes.length) {
-    const section = r.byte(),
-      size = r.leb(),
-      end = r.at + size;
-    if (section === CODE_SECTION) {
-      for (let left = r.leb(); left > 0; left--) {
-        const length = r.leb(),
-          last = r.at + length;
-        for (let groups = r.leb(); groups > 0; groups--) r.lebs(2); // locals: their number and type
-        while (r.at < last) {
-          const first = r.byte(),
-            prefix = first >= 0xfc && first <= 0xfe ? first : 0,
-            op = prefix ? r.leb() : first;
-          if (prefix === SIMD) found.set(op, (found.get(op) ?? 0) + 1);
-          operands(r, prefix, op);
-        }
-        if (r.at !== last) throw new Error(`a function ends at byte ${last}, its last instruction at ${r.at}`);
+  for (const { id, content: r } of sectionsOf(bytes)) {
+    if (id !== CODE) continue;
+    for (let left = r.leb(); left > 0; left--) {
+      const length = r.leb(),
+        last = r.at + length;
+      for (let groups = r.leb(); groups > 0; groups--) r.lebs(2); // locals: their number and type
+      while (r.at < last) {
+        const first = r.byte(),
+          prefix = first >= 0xfc && first <= 0xfe ? first : 0,
+          op = prefix ? r.leb() : first;
+        if (prefix === SIMD) found.set(op, (found.get(op) ?? 0) + 1);
+        operands(r, prefix, op);
       }
+      if (r.at !== last) throw new Error(`a function ends at byte ${last}, its last instruction at ${r.at}`);
     }
-    r.at = end;
   }
   return found;
 }
