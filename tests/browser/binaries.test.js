@@ -130,9 +130,10 @@ describe('threads', () => {
       'the logits differ',
     );
 
+  let here;
   for (const backend of ['simd', 'relaxed']) {
     test(`${backend}: every type of weights and cache, and every captured point, have Node's bits`, async () => {
-      const here = await everything(create)({ backend: 'simd', worker: false });
+      here ??= await everything(create)({ backend: 'simd', worker: false });
       assert.ok(Object.keys(here).length > 12 * 30);
       const page = await browser.newPage();
       await page.goto(server.url);
@@ -149,7 +150,7 @@ describe('threads', () => {
 
     for (const threads of [2, 3]) {
       test(`${threads} threads of ${backend}: the same numbers, and dispose ends all workers`, { skip }, async () => {
-        const { used, bits, workers, errors } = await inPage(server.url, { backend, threads }, 5);
+        const { used, bits, workers, errors } = await inPage(server.url, { backend, threads }, 3);
         assert.match(used, new RegExp(`^${backend}.*, ${threads} threads$`));
         same(bits);
         assert.equal(workers, 0);
