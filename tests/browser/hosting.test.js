@@ -180,15 +180,14 @@ test('without headers the service worker adds them when the visitor asks, until 
       assert.equal(await page.locator('#isolated').isChecked(), true);
       await page.reload(); // and on later visits
       await openFold(page);
-    });
-    assert.ok(visit.requests.some((request) => /-threads-[^/]*\.wasm$/.test(request)));
-    assert.deepEqual([visit.ids, visit.isolated, visit.complaints], [expected, true, []]);
-    const { ids: after, isolated } = await written(host.url, async (page) => {
-      await switchThreads(page);
+      await runPrompt(page, PROMPT, { tokens: TOKENS, seed: SEED });
+      assert.deepEqual(await ids(page), expected);
+      assert.equal(await page.evaluate(() => crossOriginIsolated), true);
       await switchThreads(page);
       assert.equal(await page.locator('#isolated').isChecked(), false);
     });
-    assert.deepEqual([after, isolated], [expected, false]);
+    assert.ok(visit.requests.some((request) => /-threads-[^/]*\.wasm$/.test(request)));
+    assert.deepEqual([visit.ids, visit.isolated, visit.complaints], [expected, false, []]);
   } finally {
     await host.close();
   }

@@ -15,11 +15,15 @@ const stories = join(top, 'weights/stories-1m.gguf');
 test('generated text goes to standard output, measurements to standard error', async () => {
   const model = await load(stories);
   const { text } = await collect(model.generate('One day, a dog', { maxTokens: 20, temperature: 0 }));
-  const { code, out, err } = await run('--model', stories, '-n', '20', '-t', '0', 'One day, a dog');
+  const seeded = ['-m', stories, '--json', '-n', '9', '--seed', '5', 'One day, a dog'];
+  const [{ code, out, err }, ...repeated] = await runMany([
+    ['--model', stories, '-n', '20', '-t', '0', 'One day, a dog'],
+    seeded,
+    seeded,
+  ]);
   assert.deepEqual([code, out], [0, `One day, a dog${text}`]);
   assert.match(err, /20 tokens, \d+ a second \(.+\), ended by maxTokens, seed \d+/);
-  const again = JSON.parse((await run('-m', stories, '--json', '-n', '9', '--seed', '5', 'One day, a dog')).out);
-  const third = JSON.parse((await run('-m', stories, '--json', '-n', '9', '--seed', '5', 'One day, a dog')).out);
+  const [again, third] = repeated.map((each) => JSON.parse(each.out));
   assert.deepEqual(again.ids, third.ids);
   assert.equal(again.seed, 5);
 });
@@ -118,9 +122,13 @@ test('the prompt - and a pipe read standard input, without its last line break',
   const lines = await runWith(['-m', stories, '-n', '3', '-t', '0'], { input: 'One\n\n' });
   assert.ok(lines.out.startsWith('One\n'), 'only the last one');
   assert.equal((await runWith(['-m', stories, '-'], { input: '' })).code, 1);
+  const several = await runMany([
+    ['-', '-'],
+    ['a', 'b'],
+  ]);
   assert.deepEqual(
-    [(await runWith([])).code, (await runWith(['-', '-'])).code, (await runWith(['a', 'b'])).code],
-    [2, 2, 2],
+    several.map((each) => each.code),
+    [2, 2],
   );
 });
 
