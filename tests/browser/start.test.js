@@ -1,7 +1,7 @@
 // start.test.js - starting the package's worker in a page under difficult hosts: missing files, a web page in their
 // place, policies, the caller's own worker. The package is served as it is published, unbundled.
 import assert from 'node:assert/strict';
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,5 @@
 // fault_server.js - a web server for tests that fails in many ways, and what a load may then give
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { serve } from '../node/helpers.js';
 

@@ -97,6 +97,11 @@ describe('several schemas for one value', () => {
         ['{"a":1}', '{"a":1,"b":1}'],
       ],
       [
+        { type: 'number', allOf: [5, 3].map((limit) => ({ exclusiveMaximum: limit, exclusiveMinimum: limit - 4 })) },
+        ['2', '2.5'],
+        ['3', '4', '1', '0'],
+      ],
+      [
         { $defs: { list: { type: 'array' } }, $ref: '#/$defs/list', items: { const: 1 }, maxItems: 2 },
         ['[]', '[1]', '[1,1]'],
         ['[2]', '[1,1,1]'],
