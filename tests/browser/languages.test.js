@@ -191,6 +191,7 @@ for (const [width, height] of [
       await openView(page, 'inside');
       // the next of them is on the left
       await page.locator('.attention .tabs [aria-checked="true"]').first().press('ArrowRight');
+      await quiet(page);
       assert.deepEqual(
         await page
           .locator('.attention .tabs')
