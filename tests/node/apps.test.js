@@ -1,6 +1,6 @@
 // apps.test.js - the entries for other libraries, with the real packages: the AI SDK, OpenAI's types, React
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { embedMany, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import { StrictMode, createElement, useLayoutEffect } from 'react';
@@ -22,15 +22,8 @@ const schema = {
 };
 const prompt = 'Once upon a time';
 
-let model, chatting;
-before(async () => {
-  model = await load(stories, { worker: false });
-  chatting = await load(stories, { worker: false, chatTemplate });
-});
-after(() => {
-  model.dispose();
-  chatting.dispose();
-});
+const model = await untilEnd(load(stories, { worker: false }));
+const chatting = await untilEnd(load(stories, { worker: false, chatTemplate }));
 
 describe('glassformer/ai-sdk', () => {
   const options = { temperature: 0, maxOutputTokens: 12, maxRetries: 0 };

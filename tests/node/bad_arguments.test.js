@@ -6,21 +6,15 @@
 // length: 6e8 }` made the engine reserve 2^32 bytes, which is 0 in 32 bits: every later call overwrote its memory until
 // it trapped.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { show } from '../../web/lib/base/errors.js';
 import { Tokenizer, train } from '../../web/lib/index.js';
 import { CALLS, odd, openModels } from './bad_inputs.js';
 import { claims, collect, refusal, stories } from './helpers.js';
 
-let here, there, logitsBefore;
 const logitsOf = async ({ plain }) => Buffer.from((await plain.forward([1, 2, 3])).logits.data.buffer).toString('hex');
-before(async () => {
-  [here, there] = await Promise.all([false, true].map((worker) => openModels({ worker, threads: 1 })));
-  logitsBefore = await logitsOf(here);
-});
-after(() => {
-  for (const models of [here, there]) for (const model of Object.values(models)) model.dispose();
-});
+const { here, there } = await openModels();
+const logitsBefore = await logitsOf(here);
 
 /** Entries of a list that a sentence may show. */
 const SHOWN = 50;

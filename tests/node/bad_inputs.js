@@ -1,5 +1,6 @@
 // bad_inputs.js - the one table of wrong inputs: for every public call its argument and its options, and for each of
 // them the values that must be refused
+import { after } from 'node:test';
 import {
   Tokenizer,
   completeConfig,
@@ -14,7 +15,7 @@ import { collect, stories } from './helpers.js';
 
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
 /** The models of the calls below. @param {any} options  of create and load */
-export async function openModels(options) {
+async function modelsWith(options) {
   const [plain, pair, encoder, told] = await Promise.all([
     create(config, { seed: 1, ...options }),
     create(
@@ -25,6 +26,14 @@ export async function openModels(options) {
     load(stories, options),
   ]);
   return { plain, pair, encoder, told };
+}
+/** The models of the calls below, in this thread and in workers, until the tests of the file have ended. */
+export async function openModels() {
+  const [here, there] = await Promise.all([false, true].map((worker) => modelsWith({ worker, threads: 1 })));
+  after(() => {
+    for (const place of [here, there]) for (const model of Object.values(place)) model.dispose();
+  });
+  return { here, there };
 }
 
 /**

@@ -1,6 +1,6 @@
 // constrain.test.js - JSON schemas and grammars: every text that they allow is valid
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -14,15 +14,8 @@ import { isValid } from './json_validity.js';
 import { vocabularies } from './vocabularies.js';
 import { numbersOf } from './random_schemas.js';
 
-let models;
-let model;
-
-before(async () => {
-  models = await vocabularies();
-  model = await load(stories);
-});
-
-after(() => model.dispose());
+const models = await vocabularies();
+const model = await untilEnd(load(stories));
 
 const utf8 = new TextEncoder();
 

@@ -1,17 +1,13 @@
 // constrain_json.test.js - JSON schemas: exactly the valid texts are read
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { reads, schemaAutomaton } from './automata.js';
 import { isValid } from './json_validity.js';
 import { vocabularies } from './vocabularies.js';
 import { numbersOf, randomText, schema } from './random_schemas.js';
 
-let models;
-
-before(async () => {
-  models = await vocabularies();
-});
+const models = await vocabularies();
 
 describe('JSON schemas', () => {
   test('any random text under any schema is JSON and valid, in every kind of vocabulary', () => {

@@ -1,24 +1,17 @@
 // constrain_merged.test.js - several JSON schemas for one value, and keywords that are not supported
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { compiled } from '../../web/lib/constrain/compile.js';
 import { reads, schemaAutomaton } from './automata.js';
-import { collect, refused, stories } from './helpers.js';
+import { collect, refused, stories, untilEnd } from './helpers.js';
 import { isValid } from './json_validity.js';
 import { vocabularies } from './vocabularies.js';
 import { numbersOf, randomText, schema } from './random_schemas.js';
 
-let models;
-let model;
-
-before(async () => {
-  models = await vocabularies();
-  model = await load(stories);
-});
-
-after(() => model.dispose());
+const models = await vocabularies();
+const model = await untilEnd(load(stories));
 
 describe('several schemas for one value', () => {
   const condition = fc.oneof(

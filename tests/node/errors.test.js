@@ -6,22 +6,13 @@ import { getEventListeners } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { show } from '../../web/lib/base/errors.js';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { config, openModels } from './bad_inputs.js';
 import { collect, openCase, refusal, stories, top } from './helpers.js';
 
-let models;
-
-before(async () => {
-  const [here, there] = await Promise.all([false, true].map((worker) => openModels({ worker, threads: 1 })));
-  models = { here, there };
-});
-
-after(() => {
-  for (const place of Object.values(models)) for (const model of Object.values(place)) model.dispose();
-});
+const models = await openModels();
 
 describe('callbacks of the caller', () => {
   const c = openCase('llama_gqa_f16'),

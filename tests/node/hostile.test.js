@@ -2,26 +2,22 @@
 // (bad_arguments.test.js: the same hostile values for every call)
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
 import { config } from './bad_inputs.js';
 import { claims, collect, refusal, stories, untilEnd } from './helpers.js';
 
 const both = { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' };
-let localModel, workerModel, encoderDecoder, withTokenizer;
 const ids = [1, 2, 3];
-before(async () => {
-  [localModel, workerModel, encoderDecoder, withTokenizer] = await Promise.all([
+const [localModel, workerModel, encoderDecoder, withTokenizer] = await Promise.all(
+  [
     create(config, { seed: 1 }),
     create(config, { seed: 1, worker: true, threads: 1 }),
     create(both, { seed: 1 }),
     load(stories),
-  ]);
-});
-after(() => {
-  for (const model of [localModel, workerModel, encoderDecoder, withTokenizer]) model.dispose();
-});
+  ].map(untilEnd),
+);
 
 const at = 'blocks.0.hook_mlp_out';
 

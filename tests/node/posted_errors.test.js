@@ -1,22 +1,13 @@
 // posted_errors.test.js - errors and reasons of signals that are posted between threads
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { packError, unpackError } from '../../web/lib/base/failure.js';
 import { guarded, publicError } from '../../web/lib/base/errors.js';
 import { GlassformerError, create, depth, load, train } from '../../web/lib/index.js';
 import { config, openModels } from './bad_inputs.js';
 import { collect, stories } from './helpers.js';
 
-let models;
-
-before(async () => {
-  const [here, there] = await Promise.all([false, true].map((worker) => openModels({ worker, threads: 1 })));
-  models = { here, there };
-});
-
-after(() => {
-  for (const place of Object.values(models)) for (const model of Object.values(place)) model.dispose();
-});
+const models = await openModels();
 
 describe('errors that are posted between threads', () => {
   const sent = (error) => unpackError(structuredClone(packError(error)));

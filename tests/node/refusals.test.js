@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { CODES, GlassformerError, Tokenizer, countParameters, create, load } from '../../web/lib/index.js';
 import {
   collect,
@@ -20,13 +20,9 @@ import {
   untilEnd,
 } from './helpers.js';
 
-let model, expected;
+const model = await untilEnd(load(stories));
 const write = () => collect(model.generate('Once upon a time', { maxTokens: 5, temperature: 0 })).then((r) => r.ids);
-before(async () => {
-  model = await load(stories);
-  expected = await write();
-});
-after(() => model.dispose());
+const expected = await write();
 
 /** The refusal itself, and that the model loaded before still writes. */
 async function refused(promise, code, words) {

@@ -32,6 +32,44 @@ async function served(served, options, check) {
   }
 }
 
+/** Cut once, and then each request for the rest brings nothing. */
+const cutForGood = {
+  bytes,
+  before: (request, served) => {
+    served.cuts = [request.headers.range ? 0 : 9000];
+  },
+};
+/** A file that is another one when its rest is requested. */
+const changing = () => ({
+  bytes,
+  cuts: [9000],
+  before: (request, served) => {
+    if (request.headers.range) Object.assign(served, { bytes: other, etag: '"two"' });
+  },
+});
+/** A body that gives these bytes and then breaks off. @param {Uint8Array} part */
+function breaking(part) {
+  let sent = 0;
+  return new ReadableStream({
+    pull(to) {
+      if (sent++) to.error(new TypeError('cut'));
+      else to.enqueue(Uint8Array.from(part));
+    },
+  });
+}
+/** Abort a load once the server was asked so many times. */
+async function abortedAfter(n, { load: open, of }) {
+  const controller = new AbortController(),
+    loading = open({ signal: controller.signal });
+  loading.catch(() => {});
+  while (of().length < n)
+    await new Promise((done) => {
+      setTimeout(done, 5);
+    });
+  controller.abort(new Error('enough'));
+  await assert.rejects(loading, /enough/);
+}
+
 for (const worker of [false, true]) {
   describe(worker ? 'in a worker' : 'in this thread', () => {
     test('a download that is interrupted several times continues with the missing bytes', () =>
@@ -60,25 +98,15 @@ for (const worker of [false, true]) {
         assert.deepEqual([seen.at(-1).loaded, seen.at(-1).total], [bytes.length, bytes.length]);
       }));
     test('a file that changed during the download is refused', () =>
-      served(
-        {
-          bytes,
-          cuts: [9000],
-          before: (request, s) => {
-            if (request.headers.range) Object.assign(s, { bytes: other, etag: '"two"' });
-          },
-        },
-        { worker },
-        async ({ load: open, of }) => {
-          await refused(
-            open(),
-            'network',
-            /m\.gguf: the connection was cut after \d+ of \d+ bytes, and the file on the server has changed since/,
-          );
-          assert.equal(of().length, 2);
-          assert.equal((await sixIds(await load(other))).length, 6);
-        },
-      ));
+      served(changing(), { worker }, async ({ load: open, of }) => {
+        await refused(
+          open(),
+          'network',
+          /m\.gguf: the connection was cut after \d+ of \d+ bytes, and the file on the server has changed since/,
+        );
+        assert.equal(of().length, 2);
+        assert.equal((await sixIds(await load(other))).length, 6);
+      }));
   });
 }
 
@@ -91,20 +119,7 @@ test('a server without range requests sends the file again, and known bytes are 
     );
   }));
 test('a changed file from a server without range requests is refused', () =>
-  served(
-    {
-      bytes,
-      ranges: false,
-      cuts: [9000],
-      before: (request, s) => {
-        if (request.headers.range) s.etag = '"two"';
-      },
-    },
-    {},
-    async ({ load: open }) => {
-      await refused(open(), 'network', /has changed since/);
-    },
-  ));
+  served({ ...changing(), ranges: false }, {}, ({ load: open }) => refused(open(), 'network', /has changed since/)));
 test('Last-Modified is used where there is no ETag, also without a length', () =>
   served(
     { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], chunked: true },
@@ -136,19 +151,10 @@ test('retries stop after repeated server errors, and continue after a short fail
   await served({ bytes, before: moment }, {}, async ({ load: open }) => {
     assert.deepEqual(await sixIds(await open({ sha256 })), want);
   });
-  await served(
-    {
-      bytes,
-      before: (request, s) => {
-        s.cuts = [request.headers.range ? 0 : 9000];
-      },
-    },
-    {},
-    async ({ load: open, of }) => {
-      await refused(open(), 'network', /cut after \d+ of \d+ bytes, and 5 requests for the rest brought nothing/);
-      assert.equal(of().length, 6);
-    },
-  );
+  await served(cutForGood, {}, async ({ load: open, of }) => {
+    await refused(open(), 'network', /cut after \d+ of \d+ bytes, and 5 requests for the rest brought nothing/);
+    assert.equal(of().length, 6);
+  });
 });
 test('a download may be interrupted any number of times as long as each request brings bytes', async () => {
   const requestedRanges = [],
@@ -157,14 +163,8 @@ test('a download may be interrupted any number of times as long as each request 
     const range = new Headers(init?.headers).get('range'),
       from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
     requestedRanges.push(range);
-    let sent = 0;
-    const body = new ReadableStream({
-      pull(c) {
-        if (!sent++) c.enqueue(new Uint8Array(bytes.subarray(from, from + part)));
-        else if (from + part < bytes.length) c.error(new TypeError('cut'));
-        else c.close();
-      },
-    });
+    const own = bytes.subarray(from, from + part),
+      body = from + part < bytes.length ? breaking(own) : own;
     const headers = {
       etag: '"one"',
       'content-length': String(bytes.length - from),
@@ -184,31 +184,18 @@ test('an answer with the wrong range is refused', async () => {
     const fetch = async (url, init) => {
       const part = new Headers(init?.headers).has('range');
       if (part) return new Response(bytes.subarray(3, 5), { status: 206, headers: { etag: '"one"', ...headers } });
-      let sent = 0;
-      const body = new ReadableStream({
-        pull(c) {
-          if (sent++) c.error(new TypeError('cut'));
-          else c.enqueue(new Uint8Array(bytes.subarray(0, 9000)));
-        },
+      return new Response(breaking(bytes.subarray(0, 9000)), {
+        headers: { etag: '"one"', 'content-length': String(bytes.length) },
       });
-      return new Response(body, { headers: { etag: '"one"', 'content-length': String(bytes.length) } });
     };
     await refused(load('https://h.example/m.gguf', { fetch }), 'network', words);
   }
   const gone = async (url, init) =>
     new Headers(init?.headers).has('range')
       ? new Response('', { status: 404 })
-      : new Response(
-          new ReadableStream({
-            start(c) {
-              c.enqueue(new Uint8Array(bytes.subarray(0, 50)));
-            },
-            pull(c) {
-              c.error(new TypeError('cut'));
-            },
-          }),
-          { headers: { etag: '"one"' } },
-        );
+      : new Response(breaking(bytes.subarray(0, 50)), {
+          headers: { etag: '"one"', 'content-length': String(bytes.length) },
+        });
   await refused(load('https://h.example/m.gguf', { fetch: gone }), 'network', /then answered 404/);
 });
 // The first answer of a busy server failed the load.
@@ -246,39 +233,12 @@ test('Retry-After is obeyed, as seconds and as a date, and a longer one than hal
   });
 });
 test('an abort during the wait for a busy server takes effect at once', () =>
-  served({ bytes, busy: [503], retryAfter: '20' }, {}, async ({ load: open, of }) => {
-    const controller = new AbortController(),
-      loading = open({ signal: controller.signal });
-    loading.catch(() => {});
-    while (!of().length)
-      await new Promise((done) => {
-        setTimeout(done, 5);
-      });
-    controller.abort(new Error('enough'));
-    await assert.rejects(loading, /enough/);
-    assert.equal(of().length, 1);
+  served({ bytes, busy: [503], retryAfter: '20' }, {}, async (server) => {
+    await abortedAfter(1, server);
+    assert.equal(server.of().length, 1);
   }));
 test('an abort between two attempts takes effect at once', () =>
-  served(
-    {
-      bytes,
-      before: (request, s) => {
-        s.cuts = [request.headers.range ? 0 : 9000];
-      },
-    },
-    {},
-    async ({ load: open, of }) => {
-      const controller = new AbortController(),
-        loading = open({ signal: controller.signal });
-      loading.catch(() => {});
-      while (of().length < 2)
-        await new Promise((done) => {
-          setTimeout(done, 5);
-        });
-      controller.abort(new Error('enough'));
-      await assert.rejects(loading, /enough/);
-    },
-  ));
+  served(cutForGood, {}, (server) => abortedAfter(2, server)));
 
 test('the rate of a transfer is that of its last seconds', () => {
   const rate = transferRate();

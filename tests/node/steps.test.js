@@ -1,23 +1,18 @@
 // steps.test.js - what generate and chat return: an iterator with result, text() and toReadableStream(); complete
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Steps, load } from '../../web/lib/index.js';
-import { refused, stories, top } from './helpers.js';
+import { collect, refused, stories, top, untilEnd } from './helpers.js';
 
 const options = { maxTokens: 12, temperature: 0, seed: 1 };
 const prompt = 'Once upon a time';
 const smallest = join(top, 'weights/stories-1m.gguf');
-let model, expected;
-before(async () => {
-  model = await load(stories);
-  const steps = model.generate(prompt, options);
-  expected = { texts: [], summary: null };
-  let step = await steps.next();
-  for (; !step.done; step = await steps.next()) expected.texts.push(step.value.text);
-  expected.summary = step.value;
-});
-after(() => model.dispose());
+const model = await untilEnd(load(stories));
+const expected = await collect(model.generate(prompt, options)).then(({ steps, summary }) => ({
+  texts: steps.map(({ text }) => text),
+  summary,
+}));
 
 /** A summary without its times. */
 const untimed = ({ prefillMs, decodeMs, tokensPerSecond, ...rest }) => rest;

@@ -2,20 +2,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
-import { collect, numbers, openCase, sameBits, serve, stories } from './helpers.js';
+import { collect, numbers, openCase, sameBits, serve, stories, untilEnd } from './helpers.js';
 
-let localModel, workerModel;
-before(async () => {
-  localModel = await load(stories);
-  workerModel = await load(stories, { worker: true });
-});
-after(() => {
-  localModel.dispose();
-  workerModel.dispose();
-});
+const localModel = await untilEnd(load(stories));
+const workerModel = await untilEnd(load(stories, { worker: true }));
 
 describe('a worker and the calling thread give the same results', () => {
   test('for text, ids, tables and points', async () => {
