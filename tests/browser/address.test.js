@@ -107,16 +107,6 @@ pageTest('another address put into the same tab is followed, the skip link is no
   assert.deepEqual(await ids(page), want);
 });
 
-const config = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32, seed: 3 };
-pageTest(
-  'an address of a model made on the page brings its whole prompt',
-  `#made=${encodeURIComponent(JSON.stringify(config))}&prompt=twenty letters and 5 more&written=5`,
-  async ({ page }) => {
-    assert.deepEqual(await ids(page, '.given'), [...new TextEncoder().encode('twenty letters and 5 more')]);
-    assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'twenty letters and 5 more');
-  },
-);
-
 // The token was refused, and yet drawn, with NaN for its probabilities.
 pageTest('an address with an id that the model has not brings the prompt alone', {}, async ({ page }) => {
   for (const ids of ['-1', 'zzzzz']) {

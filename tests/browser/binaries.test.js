@@ -109,12 +109,12 @@ describe('threads', () => {
   });
   after(() => browser.close());
 
-  /** Open the page from a server with or without the headers of isolation, and load the model so many times. */
-  async function inPage(url, options, times = 1) {
+  /** Open an isolated page, and load the model so many times. */
+  async function inPage(options, times) {
     const page = await browser.newPage();
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.message));
-    await page.goto(url);
+    await page.goto(server.url);
     let last;
     for (let i = 0; i < times; i++) last = await logits(page, options);
     // workers need a moment to end
@@ -150,7 +150,7 @@ describe('threads', () => {
 
     for (const threads of [2, 3]) {
       test(`${threads} threads of ${backend}: the same numbers, and dispose ends all workers`, { skip }, async () => {
-        const { used, bits, workers, errors } = await inPage(server.url, { backend, threads }, 3);
+        const { used, bits, workers, errors } = await inPage({ backend, threads }, 3);
         assert.match(used, new RegExp(`^${backend}.*, ${threads} threads$`));
         same(bits);
         assert.equal(workers, 0);
@@ -158,17 +158,4 @@ describe('threads', () => {
       });
     }
   }
-
-  test('a page that is not isolated uses one thread, and the backend text says why', { skip }, async () => {
-    const plain = await serveLibrary(false);
-    try {
-      const { used, bits, errors } = await inPage(plain.url, { threads: 2 });
-      assert.match(used, /, one thread: the page is not cross-origin isolated$/);
-      same(bits);
-      assert.deepEqual(errors, []);
-      assert.ok(!plain.requests.some((path) => /threads?[.-]/.test(path)), 'files of threads were fetched');
-    } finally {
-      await plain.close();
-    }
-  });
 });

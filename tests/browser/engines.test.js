@@ -141,8 +141,12 @@ inEachEngine((own) => {
         });
       }
 
-      test('the console has no error or warning', async () => {
+      test('the console has no error or warning, and files of threads are fetched where they can be', async () => {
         assert.deepEqual(await page.complaints(), []);
+        assert.equal(
+          server.requests.some((path) => /threads?[.-]/.test(path)),
+          isolate,
+        );
       });
     });
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, openCase, refused, sameBits } from './helpers.js';
+import { collect, distance, openCase, refused, sameBits, untilEnd } from './helpers.js';
 
 const gqa = await load(openCase('llama_gqa_f16').source, { dtype: 'f32' });
 const ids = [5, 9, 2, 7, 1, 4];
@@ -34,7 +34,7 @@ describe('positions', () => {
 
   test('negative positions of a source count from its end', async () => {
     const open = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
-    const pair = await create({ ...open, kind: 'encoder_decoder' }, { seed: 3 });
+    const pair = await untilEnd(create({ ...open, kind: 'encoder_decoder' }, { seed: 3 }));
     const source = [3, 1, 4, 1, 5, 9, 2, 6];
     const run = async (position) =>
       (await pair.forward(ids, { source, edits: [{ at: 'encoder.0.hook_resid_pre', position, scale: 3 }] })).logits
@@ -42,7 +42,6 @@ describe('positions', () => {
     assert.ok(sameBits(await run(-2), await run(6)));
     assert.ok(sameBits(await run({ from: 5 }), await run([5, 6, 7])));
     assert.ok(!sameBits(await run(6), await run(4)));
-    pair.dispose();
   });
 
   test('in a generation they count from the end of the prompt', async () => {
@@ -159,9 +158,8 @@ describe('values', async () => {
     assert.equal(loss, (await gqa.loss(ids, { edits: [{ at: 'blocks.*.hook_resid_mid', scale: 0.5 }] })).loss);
     await refused(logits([{ at, apply: () => [1] }]), 'bad-option', /apply at blocks[^]*expected/);
     await refused(collect(gqa.generate(ids, { edits: [{ at, apply: half }] })), 'bad-option', /forward and loss/);
-    const elsewhere = await create({ vocab_size: 20, d_model: 8, n_layers: 1, n_heads: 1 }, { worker: true });
+    const elsewhere = await untilEnd(create({ vocab_size: 20, d_model: 8, n_layers: 1, n_heads: 1 }, { worker: true }));
     await refused(elsewhere.forward([1], { edits: [{ at, apply: half }] }), 'bad-option', /without a worker/);
-    elsewhere.dispose();
   });
 
   test('several inputs take a list of edits each', async () => {
