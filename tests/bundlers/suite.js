@@ -30,7 +30,6 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {RegExp} [complains]  the browser's messages about those requests
  * @property {boolean} [threads]  whether a second thread runs where the page is isolated; default: where files are used
  * @property {boolean} [prefetches]  its pages ask the browser to fetch every file of the build when it is idle
- * @property {boolean} [thorough] no part of ./build.sh test package, also where its fixture is
  * @property {Record<string, string>} [env]
  * @property {{pattern: RegExp, why: string}[]} [prints] messages that are about the tool or the project, not about the
  *   package
