@@ -12,11 +12,10 @@ static void *carve(char **at, uint64_t bytes) {
 
 struct gf_acts gf_acts_for(const struct gf_mat *w, int32_t n, void *scratch) {
     const enum gf_dot dot = gf_dot_of(w->dtype, n);
-    const int in_parts = dot == GF_DOT_I16 || dot == GF_DOT_ABS;
-    const int32_t lanes = n == 1 ? 1 : in_parts ? 2 : 4, groups = (n + lanes - 1) / lanes;
+    const int32_t lanes = n == 1 ? 1 : gf_dot_in_parts(dot) ? 2 : 4, groups = (n + lanes - 1) / lanes;
     const uint64_t tokens = (uint64_t)lanes * (uint64_t)groups;
     struct gf_acts a = {.dot = dot, .lanes = lanes, .groups = groups, .cols = w->cols};
-    a.unit = in_parts || dot == GF_DOT_UNPACKED ? 8 : 4;
+    a.unit = gf_dot_in_parts(dot) || dot == GF_DOT_UNPACKED ? 8 : 4;
     char *at = scratch;
     a.q = carve(&at, tokens * (uint64_t)w->cols / 4 * (uint64_t)a.unit);
     a.scale = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
@@ -78,15 +77,14 @@ static void store_int16(char *dst, const v128 q[8]) {
     for (int j = 0; j < 64; j += 4, dst += 16) memcpy(dst, packed + j, 4);
 }
 
-/* The 64 bytes of 32 integers in parts, `part` bytes at dst + j * step. */
-static void spread(char *dst, int32_t step, int32_t part, const char *packed) {
-    for (int j = 0; part == 8 && j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
-    for (int j = 0; part != 8 && j < 64; j += 16, dst += step) memcpy(dst, packed + j, 16);
+/* The 64 bytes of 32 integers in two parts, those of 4 columns at dst + j * step. */
+static void spread(char *dst, int32_t step, const char *packed) {
+    for (int j = 0; j < 64; j += 8, dst += step) memcpy(dst, packed + j, 8);
 }
 
-/* 32 integers for GF_DOT_I16, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3; for weights with factors 8
- * columns as above, first x1, x3 of both fours. even [4]: of the same 8 columns, or of columns 8j .. 8j + 7, the even
- * ones, in lanes. */
+/* 32 integers for GF_DOT_I16, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3; for weights with factors,
+ * of one token, 8 columns as above, first x1, x3 of both fours. even [4]: of the same 8 columns, or of columns 8j ..
+ * 8j + 7, the even ones, in lanes. */
 static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 even[4], int factors) {
     char packed[64];
     GF_UNROLL
@@ -96,12 +94,12 @@ static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 even[4], 
         v128 pairs = i16x8_narrow(odd, i32x4_sub(i32x4_shl(even[i], 8), odd));
         v_store(packed + 16 * i, factors ? pairs : V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
     }
-    spread(dst, step, factors ? 16 : 8, packed);
+    spread(dst, step, packed);
 }
 
-/* 32 integers for GF_DOT_ABS, 4 columns at dst + j * step: |x|, then 0 or -1, the sign of x; for weights with factors 8
- * columns as above, first |x| of both fours. negative [4]: the sum of -x of the negative ones of the same 8 columns, or
- * of columns 8j .. 8j + 7, in two lanes for each four. */
+/* 32 integers for GF_DOT_ABS, 4 columns at dst + j * step: |x|, then 0 or -1, the sign of x; for weights with factors,
+ * of one token, 8 columns as above, first |x| of both fours. negative [4]: the sum of -x of the negative ones of the
+ * same 8 columns, or of columns 8j .. 8j + 7, in two lanes for each four. */
 static void store_abs(char *dst, int32_t step, const v128 q[8], v128 negative[4], int factors) {
     char packed[64];
     GF_UNROLL
@@ -113,7 +111,7 @@ static void store_abs(char *dst, int32_t step, const v128 q[8], v128 negative[4]
         v128 bytes = i8x16_narrow(size, i16x8_narrow(u_sign, v_sign));
         v_store(packed + 16 * i, factors ? bytes : V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
     }
-    spread(dst, step, factors ? 16 : 8, packed);
+    spread(dst, step, packed);
 }
 
 /* Minus what a sum of stored weights times activations is too large by. sum: of the activations; part: for GF_DOT_I16
@@ -141,8 +139,7 @@ static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32_t dtype) {
     const enum gf_dot kind = a->dot;
     int factors = gf_dtypes[dtype].has_factors && kind != GF_DOT_UNPACKED;
-    int32_t blocks = a->cols / GF_QBLOCK, part = kind == GF_DOT_UNPACKED ? 4 : a->unit * (1 + factors),
-            step = part * a->lanes;
+    int32_t blocks = a->cols / GF_QBLOCK, part = kind == GF_DOT_UNPACKED ? 4 : a->unit * (1 + factors);
     int64_t group_bytes = (int64_t)a->cols / 4 * a->unit * a->lanes;
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;
@@ -159,11 +156,11 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32
             if (kind == GF_DOT_UNPACKED)
                 store_int16(to, q);
             else if (GF_RELAXED && kind != GF_DOT_ABS)
-                store_bytes(to, step, q, factors);
+                store_bytes(to, part * a->lanes, q, factors);
             else if (GF_RELAXED)
-                store_abs(to, step, q, parts, factors);
+                store_abs(to, a->unit * a->lanes, q, parts, factors);
             else
-                store_pairs(to, step, q, parts, factors);
+                store_pairs(to, a->unit * a->lanes, q, parts, factors);
             a->scale[at] = scale, a->sum[at] = scale * (float)sum;
             if (factors) {
                 start_factored(a->start + 4 * (at - t) + 2 * t, a->lanes, dtype, kind, q, parts);

@@ -13,7 +13,7 @@ enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
 void gf_dot_use(enum gf_dot kind) { (void)kind; }
 #endif
 
-/* Unpacking costs as much as one or two tokens. */
+/* For up to 8 tokens, unpacking costs more time than it saves. */
 enum gf_dot gf_dot_of(int32_t dtype, int32_t n) {
     const enum gf_dot kind = gf_dot_kind();
     const int small = gf_dtypes[dtype].bits == 4;

@@ -21,6 +21,8 @@ enum gf_dot {
 /* The kind in use: until gf_dot_use is called, GF_DOT_ABS in builds with relaxed SIMD, else GF_DOT_I16. Weights and
  * keys stored before a change must be stored again. */
 enum gf_dot gf_dot_kind(void);
+/* Whether 4 activations are stored in two parts of 4 bytes. */
+static inline int gf_dot_in_parts(enum gf_dot dot) { return dot == GF_DOT_I16 || dot == GF_DOT_ABS; }
 /* The kind for weights of a quantised type times n tokens. */
 enum gf_dot gf_dot_of(int32_t dtype, int32_t n);
 /* Set the kind; builds without relaxed SIMD keep GF_DOT_I16. Called by probe.c and tests. */

@@ -113,7 +113,7 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
 GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
-    const int unit = in_parts(dot) ? 16 : 8;
+    const int unit = gf_dot_in_parts(dot) ? 16 : 8;
     const char *w = at->w, *factors = w + GF_PANEL * GF_QBLOCK;
     GF_UNROLL
     for (int i = 0; i < 4; i += 2, factors += 16) { /* 8 rows */
@@ -124,7 +124,7 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
         for (int p = 0; p < 2; p++) { /* 8 columns of both halves */
             v128 start = v_splat64(at->start + 2 * p), t[4];
             GF_UNROLL
-            for (int j = 0; j < 4; j++) t[j] = in_parts(dot) ? i32x4_splat(0) : start;
+            for (int j = 0; j < 4; j++) t[j] = gf_dot_in_parts(dot) ? i32x4_splat(0) : start;
             if (dot == GF_DOT_I16) {
                 GF_UNROLL
                 for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
@@ -146,7 +146,7 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 /* out [16] = 16 rows times 1 token */
 GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
-    int per = gf_scale_blocks(dtype), reads_ahead = !in_parts(dot) && gf_dtypes[dtype].bits == 8;
+    int per = gf_scale_blocks(dtype), reads_ahead = !gf_dot_in_parts(dot) && gf_dtypes[dtype].bits == 8;
     GF_ROLLED
     for (; blocks > 0; blocks -= per) {
         GF_ROLLED

@@ -1,10 +1,20 @@
-/* int8_by_2.h - a panel of quantised weights of 8 bits times two tokens at a time, by GF_DOT_I16 or GF_DOT_ABS. */
+/* int8_by_2.h - a panel of quantised weights of 8 bits times two tokens at a time, by GF_DOT_ABS, or by GF_DOT_I16 in
+ * builds without relaxed SIMD. */
 #ifndef GF_INT8_BY_2_H
 #define GF_INT8_BY_2_H
 #include "kernels/int8_sums.h"
 
+/* s += the products of 4 rows x 4 columns; a, b: the two parts of 4 columns of x */
+GF_INLINE v128 add_parts(v128 s, v128 w, v128 a, v128 b) {
+#if GF_RELAXED
+    return add_abs(s, w, a, b);
+#else
+    return add_pairs(s, w, a, b);
+#endif
+}
+
 /* s [2 tokens][4] = 16 rows of a block times 2 tokens, plus starts; w, x and start advance */
-GF_INLINE void block_by_2(v128 s[8], struct operands *at, enum gf_dot dot) {
+GF_INLINE void block_by_2(v128 s[8], struct operands *at) {
     const char *w = at->w, *x = at->x;
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = i32x4_splat(0);
@@ -14,34 +24,29 @@ GF_INLINE void block_by_2(v128 s[8], struct operands *at, enum gf_dot dot) {
         GF_UNROLL
         for (int j = 0; j < 4; j++) {
             v128 u = v_load(w + 16 * j);
-#if GF_RELAXED
-            s[j] = add_abs(s[j], u, a, b), s[4 + j] = add_abs(s[4 + j], u, c, d);
-#else
-            s[j] = add_pairs(s[j], u, a, b), s[4 + j] = add_pairs(s[4 + j], u, c, d);
-#endif
+            s[j] = add_parts(s[j], u, a, b), s[4 + j] = add_parts(s[4 + j], u, c, d);
         }
     }
     GF_UNROLL
-    for (int j = 0; j < 8; j++)
-        s[j] = i32x4_add(dot == GF_DOT_I16 ? i32x4_shr(s[j], 8) : s[j], v_splat32(at->start + j / 4));
+    for (int j = 0; j < 8; j++) s[j] = i32x4_add(GF_RELAXED ? s[j] : i32x4_shr(s[j], 8), v_splat32(at->start + j / 4));
     at->w = w, at->x = x, at->start += 2;
 }
 
 /* sums [groups * 2][16] = a panel times groups of 2 tokens, the first of them at `first` */
-GF_INLINE void panel_by_2(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int32_t dtype,
-                          enum gf_dot dot) {
+static void panel_by_2(float *sums, const struct operands *first, const struct gf_acts *a, int32_t groups,
+                       int32_t dtype) {
     const int minimum = gf_dtypes[dtype].has_minimum;
-    struct operands at = first;
+    struct operands at = *first;
     GF_ROLLED
     for (; groups > 0; groups--, sums += 2 * GF_PANEL) {
         v128 f[8]; /* [2 tokens][4] */
-        at.w = first.w;
+        at.w = first->w;
         GF_UNROLL
         for (int j = 0; j < 8; j++) f[j] = f4_splat(0);
         GF_ROLLED
         for (int32_t b = a->cols / GF_QBLOCK; b > 0; b--) {
             v128 s[8];
-            block_by_2(s, &at, dot);
+            block_by_2(s, &at);
             const float *scales = (const float *)at.w;
             GF_UNROLL
             for (int j = 0; j < 8; j++)

@@ -1,11 +1,8 @@
-/* int8_sums.h - the sums of blocks of quantised products that one token and four tokens share: see matmul_int8.c. */
+/* int8_sums.h - the sums of blocks of quantised products that one, two and four tokens share: see matmul_int8.c. */
 #ifndef GF_INT8_SUMS_H
 #define GF_INT8_SUMS_H
 #include "kernels/shared.h"
 #include "kernels/simd.h"
-
-/* GF_DOT_I16, GF_DOT_ABS: 4 activations are stored in two parts of 4 bytes. */
-GF_INLINE int in_parts(enum gf_dot dot) { return dot == GF_DOT_I16 || dot == GF_DOT_ABS; }
 
 /* Where the product of a panel reads: weights w with scales ws; activations x with scales xs, sums and starts (struct
  * gf_acts). Advanced block by block. Where w < ahead, the matrix has a byte at w + AHEAD. */

@@ -42,11 +42,6 @@ typedef void product(float *out, const struct operands *at, const struct gf_acts
         else                                                                                                           \
             panel_by_1(out, *at, a->cols / GF_QBLOCK, plain, dot);                                                     \
     }
-/* With two. */
-#define BY_2(name, dot)                                                                                                \
-    static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
-        panel_by_2(out, *at, a, groups, dtype, dot);                                                                   \
-    }
 /* With four: asks once a block whether there is a minimum; more specialisations would make the binary larger. */
 #define BY_4(name, factored, dot)                                                                                      \
     static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
@@ -56,7 +51,6 @@ enum { BYTES, NIBBLES, FACTORED };
 BY_4(unpacked_by_4, 0, GF_DOT_UNPACKED)
 #if GF_RELAXED
 BY_1(bytes_abs, GF_Q8_0, GF_Q5_1, GF_DOT_ABS)
-BY_2(bytes_abs_by_2, GF_DOT_ABS)
 BY_1(bytes_rdot, GF_Q8_0, GF_Q5_1, GF_DOT_SIGNED)
 BY_1(nibbles_unsigned, GF_Q4_0, GF_Q4_1, GF_DOT_UNSIGNED)
 BY_1(nibbles_signed, GF_Q4_0, GF_Q4_1, GF_DOT_SIGNED)
@@ -68,7 +62,7 @@ BY_4(rdot_by_4, 0, GF_DOT_SIGNED)
 BY_4(factored_by_4_rdot, 1, GF_DOT_SIGNED)
 /* By kind, kind of weights, and tokens at a time: 1, 2, 4. */
 static product *const products[][3][3] = {
-    [GF_DOT_ABS] = {{bytes_abs, bytes_abs_by_2}, {NULL}, {factored_abs}},
+    [GF_DOT_ABS] = {{bytes_abs, panel_by_2}, {NULL}, {factored_abs}},
     [GF_DOT_UNSIGNED] = {{bytes_rdot, NULL, rdot_by_4},
                          {nibbles_unsigned, NULL, rdot_by_4},
                          {factored_rdot, NULL, factored_by_4_rdot}},
@@ -80,11 +74,10 @@ static product *const products[][3][3] = {
 };
 #else
 BY_1(bytes_i16, GF_Q8_0, GF_Q5_1, GF_DOT_I16)
-BY_2(bytes_i16_by_2, GF_DOT_I16)
 BY_1(nibbles_i16, GF_Q4_0, GF_Q4_1, GF_DOT_I16)
 BY_1(factored_i16, GF_Q6_K, GF_Q6_K, GF_DOT_I16)
 static product *const products[][3][3] = {
-    [GF_DOT_I16] = {{bytes_i16, bytes_i16_by_2}, {nibbles_i16}, {factored_i16}},
+    [GF_DOT_I16] = {{bytes_i16, panel_by_2}, {nibbles_i16}, {factored_i16}},
     [GF_DOT_UNPACKED] = {{NULL, NULL, unpacked_by_4}, {NULL, NULL, unpacked_by_4}, {NULL, NULL, unpacked_by_4}},
 };
 #endif

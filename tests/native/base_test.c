@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/half.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "check.h"
@@ -279,6 +280,26 @@ static void status_codes_are_stable_and_distinct(void) {
     CHECK_TEXT(all[-GF_ERR_NOT_FINITE].code, "not-finite");
 }
 
+/* The number with these 64 bits. */
+static double of_bits(uint64_t bits) {
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+/* libm's is correct within 1 ulp. */
+static void the_logarithm_is_accurate(void) {
+    struct gf_rng rng;
+    gf_rng_seed(&rng, 1);
+    CHECK(gf_log(1) == 0 && gf_log(2) == log(2.0) && gf_log(0.5) == -log(2.0));
+    for (int i = 0; i < 100000; i++) {
+        /* every exponent of a normal number, every second one near 1 */
+        const uint64_t e = i % 2 ? 1020 + (uint64_t)i / 2 % 7 : 1 + (uint64_t)i / 2 % 2046;
+        const double x = of_bits(e << 52 | gf_rng_u64(&rng) >> 12), want = log(x);
+        CHECK_NEAR(gf_log(x), want, 4 * fabs(nextafter(want, INFINITY) - want));
+    }
+}
+
 int main(void) {
     RUN(size_arithmetic_reports_overflow);
     RUN(an_arena_gives_zeroed_aligned_memory_until_it_is_full);
@@ -290,6 +311,7 @@ int main(void) {
     RUN(normal_numbers_have_the_same_bits_on_every_machine);
     RUN(normal_numbers_redraw_points_on_the_circle_and_at_its_centre);
     RUN(floats_above_the_largest_f16_convert_to_infinity);
+    RUN(the_logarithm_is_accurate);
     RUN(error_sentences_are_formatted_and_cut_to_the_buffer);
     RUN(status_codes_are_stable_and_distinct);
     return check_end();

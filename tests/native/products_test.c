@@ -339,6 +339,24 @@ static void attention_matches_ref(void) {
     release();
 }
 
+/* Queries and weights times 2^17, which the f16 kernels cannot also multiply by 2^112, give results times 2^17. */
+static void attention_over_f16_takes_large_factors(void) {
+    enum { M = 7, D = 44 };
+    const float large = 0x1p17f;
+    float *x = floats(M * 64), *y = floats(M * 64), *s = floats(M * 64), *t = floats(M * 64), v[D];
+    void *kb = guarded(gf_kv_key_bytes(GF_KV_F16, D)), *vb = guarded(gf_kv_value_bytes(GF_KV_F16, D));
+    const void *keys = kb;
+    for (int j = 0; j < 64; j++) fill(v, D, 1), gf_kv_put(GF_KV_F16, kb, vb, j, v, v, D);
+    fill(x, M * 64, 1);
+    for (int i = 0; i < M * 64; i++) y[i] = large * x[i], s[i] = t[i] = 0;
+    gf_attn_mix(s, 64, x, 64, M, GF_KV_F16, vb, 60, D), gf_attn_mix(t, 64, y, 64, M, GF_KV_F16, vb, 60, D);
+    for (int i = 0; i < M * 64; i++) CHECK(t[i] == large * s[i]);
+    gf_attn_scores(s, 64, x, 64, M, GF_KV_F16, &keys, 1, D, 0.3f);
+    gf_attn_scores(t, 64, y, 64, M, GF_KV_F16, &keys, 1, D, 0.3f);
+    for (int i = 0; i < M * 64; i++) CHECK(t[i] == large * s[i]);
+    release();
+}
+
 int main(void) {
     open_kernels();
     RUN(matrices_have_the_documented_sizes);
@@ -346,5 +364,6 @@ int main(void) {
     RUN(matmul_matches_ref_and_does_not_depend_on_the_batch);
     RUN(matmul_handles_extreme_bytes_and_values);
     RUN(attention_matches_ref);
+    RUN(attention_over_f16_takes_large_factors);
     return close_kernels();
 }
