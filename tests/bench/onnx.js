@@ -1,4 +1,4 @@
-// onnx.js - writes a measured model as an ONNX file for onnxruntime-web, with the weights of models.js
+// onnx.js - writes a measured model as an ONNX file for onnxruntime-web, with the weights of models.js (encoders: onnx_encoder.js)
 //
 //   int8   a matrix product is DynamicQuantizeLinear, MatMulInteger, Cast, Mul: the graph that onnxruntime's
 //          quantize_dynamic makes, with int8 weights and one scale for each output row
@@ -13,10 +13,10 @@ import { CONTEXT, NORM_EPS, ROPE_THETA, shape, tensors } from './models.js';
 
 // ---- protobuf: https://protobuf.dev/programming-guides/encoding, field numbers of onnx.proto3
 
-const FLOAT = 1,
-  INT8 = 3,
-  INT32 = 6,
+export const FLOAT = 1,
   INT64 = 7;
+const INT8 = 3,
+  INT32 = 6;
 
 const utf8 = new TextEncoder();
 /** @param {number} n  a whole number, not negative */
@@ -52,9 +52,9 @@ const valueInfo = (name, type, dims) => [
 ];
 
 /** @param {string} name @param {number} x */
-const floatAttribute = (name, x) => [...string(1, name), ...float(2, x), ...integer(20, 1)];
+export const floatAttribute = (name, x) => [...string(1, name), ...float(2, x), ...integer(20, 1)];
 /** @param {string} name @param {number} n */
-const integerAttribute = (name, n) => [...string(1, name), ...integer(3, n), ...integer(20, 2)];
+export const integerAttribute = (name, n) => [...string(1, name), ...integer(3, n), ...integer(20, 2)];
 
 // ---- the graph
 
@@ -74,7 +74,7 @@ function quantizeRows(data, rows, cols) {
 }
 
 /** Nodes, constants, inputs and outputs of a graph while it is built. A value is the name of a node's output. */
-class Graph {
+export class Graph {
   constructor() {
     /** @type {Uint8Array[]} */
     this.parts = [];
@@ -122,12 +122,50 @@ class Graph {
     this.parts.push(...nested(12, valueInfo(name, type, dims)));
     return name;
   }
+
+  /**
+   * The products of one input with several matrices: [..., cols] to [..., rows] each.
+   * @param {'int8' | 'f32'} type @param {string} x
+   * @param {{ name: string, shape: number[], data: Float32Array }[]} matrices
+   */
+  products(type, x, matrices) {
+    const quantized = type === 'int8' ? ['x', 'scale', 'zero'].map((part) => `${matrices[0].name}.${part}`) : [];
+    if (type === 'int8') this.node('DynamicQuantizeLinear', [x], { outputs: quantized });
+    return matrices.map(({ name, shape: [rows, cols], data }) => {
+      if (type === 'f32') {
+        const columns = new Float32Array(data.length);
+        for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c++) columns[c * rows + r] = data[r * cols + c];
+        return this.node('MatMul', [x, this.constant(`${name}.t`, [cols, rows], columns)]);
+      }
+      const { columns, scales } = quantizeRows(data, rows, cols);
+      const sums = this.node('MatMulInteger', [
+        quantized[0],
+        this.constant(`${name}.t`, [cols, rows], columns),
+        quantized[2],
+      ]);
+      const real = this.node('Cast', [sums], { attributes: [integerAttribute('to', FLOAT)] });
+      const scale = this.node('Mul', [quantized[1], this.constant(`${name}.scales`, [rows], scales)]);
+      return this.node('Mul', [real, scale]);
+    });
+  }
+
+  /** The file. @param {string} name */
+  file(name) {
+    const opset = (/** @type {string} */ domain, /** @type {number} */ version) =>
+      nested(8, [...(domain ? string(1, domain) : []), ...integer(2, version)]);
+    return Buffer.concat([
+      ...integer(1, 8), // the IR version of ONNX 1.12
+      ...nested(7, [...string(2, name), ...this.parts]),
+      ...opset('', 17),
+      ...opset('com.microsoft', 1),
+    ]);
+  }
 }
 
 /**
  * @param {keyof import('./models.js').SIZES} name
  * @param {'int8' | 'f32'} type
- * @returns {Uint8Array[]} the file
+ * @returns {Uint8Array} the file
  */
 function model(name, type) {
   const s = shape(name),
@@ -135,29 +173,12 @@ function model(name, type) {
   const weights = new Map(tensors(s, 'f32').map((tensor) => [tensor.name, tensor]));
   const graph = new Graph();
 
-  /** The products of one input with several matrices: [..., cols] to [..., rows] each. */
-  const products = (x, names) => {
-    const quantized = type === 'int8' ? [`${names[0]}.x`, `${names[0]}.x_scale`, `${names[0]}.x_zero`] : [];
-    if (type === 'int8') graph.node('DynamicQuantizeLinear', [x], { outputs: quantized });
-    return names.map((weight) => {
-      const { shape: dims, data } = weights.get(weight),
-        [rows, cols] = dims;
-      if (type === 'f32') {
-        const columns = new Float32Array(data.length);
-        for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c++) columns[c * rows + r] = data[r * cols + c];
-        return graph.node('MatMul', [x, graph.constant(`${weight}.t`, [cols, rows], columns)]);
-      }
-      const { columns, scales } = quantizeRows(data, rows, cols);
-      const sums = graph.node('MatMulInteger', [
-        quantized[0],
-        graph.constant(`${weight}.t`, [cols, rows], columns),
-        quantized[2],
-      ]);
-      const real = graph.node('Cast', [sums], { attributes: [integerAttribute('to', FLOAT)] });
-      const scale = graph.node('Mul', [quantized[1], graph.constant(`${weight}.scale`, [rows], scales)]);
-      return graph.node('Mul', [real, scale]);
-    });
-  };
+  const products = (x, names) =>
+    graph.products(
+      type,
+      x,
+      names.map((weight) => weights.get(weight)),
+    );
   const norm = (x, weight) =>
     graph.node('SimplifiedLayerNormalization', [x, graph.constant(weight, [d], weights.get(weight).data)], {
       attributes: [floatAttribute('epsilon', NORM_EPS)],
@@ -215,14 +236,7 @@ function model(name, type) {
   const [logits] = products(norm(last, 'output_norm.weight'), [embedding]);
   graph.node('Identity', [logits], { outputs: [graph.output('logits', FLOAT, [1, vocabSize])] });
 
-  const opset = (/** @type {string} */ domain, /** @type {number} */ version) =>
-    nested(8, [...(domain ? string(1, domain) : []), ...integer(2, version)]);
-  return [
-    ...integer(1, 8), // the IR version of ONNX 1.12
-    ...nested(7, [...string(2, name), ...graph.parts]),
-    ...opset('', 17),
-    ...opset('com.microsoft', 1),
-  ];
+  return graph.file(name);
 }
 
 /** How onnxruntime-web stores and multiplies weights of a type that the other engines read from a GGUF file. */
@@ -238,7 +252,7 @@ export function onnxFile(folder, name, dtype) {
   if (existsSync(join(folder, file))) return file;
   mkdirSync(folder, { recursive: true });
   const part = join(folder, `${file}.${process.pid}.part`); // renamed when it is complete
-  writeFileSync(part, Buffer.concat(model(name, ONNX_TYPES[dtype])));
+  writeFileSync(part, model(name, ONNX_TYPES[dtype]));
   renameSync(part, join(folder, file));
   return file;
 }

@@ -1,13 +1,23 @@
 // uses.js - what people do besides writing one text: processor time of one thread in this process, and ratios within
 // the run, which change less from machine to machine
 //
-//   node tests/bench/uses.js [ROW...]     rows: lens attribution sweep batch sentences schema; default: all
+//   node tests/bench/uses.js [--against DIR] [--rounds 3] [--onnxruntime] [ROW...]
 //
-// Models have random weights. A figure is the least of several rounds: other work on the machine only adds to it.
-import { fileURLToPath } from 'node:url';
-import { create, load } from '../../web/lib/index.js';
+//   ROW            lens attribution sweep batch sentences schema; default: all
+//   --against DIR  also the package of another checkout, built there (README.md), in turn with this one
+//   --onnxruntime  the row of sentences also with onnxruntime-web, which is downloaded for this
+//
+// Models have random weights. A figure is the median over the rounds of the least of several runs: other work on the
+// machine only adds to a run.
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ONNXRUNTIME, fetchPackage } from './fetch.js';
+import { encoderFile } from './onnx_encoder.js';
+import { median } from './tables.js';
 
-const ROUNDS = 5;
+const RUNS = 5;
 const SMOLLM2 = { vocab_size: 49152, d_model: 576, n_layers: 30, n_heads: 9, n_kv_heads: 3, d_ff: 1536 };
 const GPT2 = {
   ...{ vocab_size: 50257, d_model: 768, n_layers: 12, n_heads: 12, context_length: 1024, norm: 'layernorm' },
@@ -29,13 +39,13 @@ const SCHEMA = {
 };
 
 /** Milliseconds of processor time of a call, the least of several. @param {() => Promise<unknown>} call */
-async function timed(call, rounds = ROUNDS) {
+async function timed(call, runs = RUNS) {
   let least = Infinity;
-  for (let i = 0; i <= rounds; i++) {
+  for (let i = 0; i <= runs; i++) {
     const from = process.cpuUsage();
     await call();
     const { user, system } = process.cpuUsage(from);
-    if (i) least = Math.min(least, (user + system) / 1000); // the first round warms up
+    if (i) least = Math.min(least, (user + system) / 1000); // the first run warms up
   }
   return least;
 }
@@ -45,27 +55,45 @@ const ids = (n, seed = 0) => Array.from({ length: n }, (_, i) => (i * 977 + seed
 async function drain(steps) {
   for await (const _ of steps);
 }
-const ms = (/** @type {number} */ x) => `${x.toFixed(x < 10 ? 1 : 0)} ms`;
-const times = (/** @type {number} */ x) => `${x.toFixed(1)} times`;
 
-/** @type {Record<string, () => Promise<string>>} */
+/** @typedef {typeof import('../../web/lib/index.js')} Library */
+/** What a row measured: milliseconds by default, `times` where the name says so. @typedef {Record<string, number>} Figures */
+
+/**
+ * onnxruntime-web on one thread, with the weights of an encoder: all inputs in one run.
+ * @param {import('../../web/lib/model.js').Model} model @param {'f32' | 'int8'} type @param {number[][]} inputs
+ */
+async function onnxruntime(model, type, inputs) {
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'glassformer/bench');
+  const dist = join(fetchPackage(cache, 'onnxruntime-web', ONNXRUNTIME), 'dist');
+  const { InferenceSession, Tensor, env } = await import(pathToFileURL(join(dist, 'ort.wasm.min.mjs')).href);
+  env.wasm.numThreads = 1;
+  env.wasm.wasmPaths = pathToFileURL(`${dist}/`).href;
+  const session = await InferenceSession.create(await encoderFile(model, type), { executionProviders: ['wasm'] });
+  const [rows, n] = [inputs.length, inputs[0].length];
+  const ids = new Tensor('int64', BigInt64Array.from(inputs.flat(), BigInt), [rows, n]);
+  const run = async () => (await session.run({ input_ids: ids })).hidden.data;
+  return { run, end: () => session.release() };
+}
+
+/** @type {Record<string, (library: Library) => Promise<Figures>>} */
 const rows = {
-  async lens() {
+  async lens({ create }) {
     const model = await create({ ...SMOLLM2, tie_word_embeddings: true }, { seed: 1, dtype: 'q8_0', worker: false });
     const plain = await timed(() => model.forward(ids(35))),
       lens = await timed(() => model.logitLens(ids(35)));
     model.dispose();
-    return `logit lens of 35 tokens, 135M Q8_0: ${ms(lens)}, ${times(lens / plain)} a forward pass`;
+    return { 'logit lens of 35 tokens, 135M Q8_0': lens, 'the same, times a forward pass': lens / plain };
   },
-  async attribution() {
+  async attribution({ create }) {
     const model = await create(GPT2, { seed: 1, dtype: 'q8_0', worker: false });
-    const plain = await timed(() => model.forward(ids(35))),
-      parts = await timed(() => model.attribution(ids(35)));
+    const parts = await timed(() => model.attribution(ids(35)));
     model.dispose();
-    return `attribution over 35 tokens, GPT-2 Q8_0: ${ms(parts)}, ${times(parts / plain)} a forward pass`;
+    return { 'attribution over 35 tokens, GPT-2 Q8_0': parts };
   },
-  async sweep() {
+  async sweep({ create }) {
     const model = await create(GPT2, { seed: 1, dtype: 'f32', worker: false });
+    if (!model.sweep) return (model.dispose(), {});
     const sets = Array.from({ length: 12 }, (_, l) => [{ at: `blocks.${l}.attn.hook_z`, head: 5, scale: 0 }]);
     const loop = async () => {
       for (const edits of sets) await model.forward(ids(35), { edits });
@@ -74,9 +102,9 @@ const rows = {
       clean = await timed(() => model.sweep(ids(35), [], { metric: { token: 1 } })),
       swept = await timed(() => model.sweep(ids(35), sets, { metric: { token: 1 } }), 2);
     model.dispose();
-    return `sweep of 12 sets of edits, GPT-2 f32: ${ms(swept)}; pass by pass ${times(passes / (swept - clean))} as long`;
+    return { 'sweep of 12 sets of edits, GPT-2 f32': swept, 'pass by pass, times a sweep': passes / (swept - clean) };
   },
-  async batch() {
+  async batch({ create }) {
     const model = await create({ ...SMOLLM2, tie_word_embeddings: true }, { seed: 1, dtype: 'q8_0', worker: false });
     const step = async (/** @type {number} */ n) => {
       const prompts = n === 1 ? ids(8) : Array.from({ length: n }, (_, i) => ids(8, i));
@@ -86,21 +114,43 @@ const rows = {
     };
     const [one, two, eight] = [await step(1), await step(2), await step(8)];
     model.dispose();
-    return `a step of one sequence, 135M Q8_0: ${ms(one)}; of two ${times(two / one)}, of eight ${times(eight / one)} that`;
+    return {
+      'a step of one sequence, 135M Q8_0': one,
+      'of two, times that': two / one,
+      'of eight, times that': eight / one,
+    };
   },
-  async sentences() {
-    const found = [];
+  async sentences({ create }) {
     const [d, f, n] = [MINILM.d_model, MINILM.d_ff, 24];
+    const inputs = Array.from({ length: 100 }, (_, i) => ids(n, i));
     const operations = 2 * 100 * n * MINILM.n_layers * (4 * d * d + 2 * d * f + 2 * n * d);
+    /** @type {Figures} */
+    const figures = {};
     for (const dtype of /** @type {const} */ (['f32', 'q8_0'])) {
       const model = await create(MINILM, { seed: 1, dtype, worker: false });
-      const time = await timed(() => model.embed(Array.from({ length: 100 }, (_, i) => ids(n, i))));
-      found.push(`${dtype} ${ms(time)} (${(operations / time / 1e6).toFixed(0)} G operations/s)`);
+      const ours = await timed(() => model.embed(inputs));
+      figures[`100 sentences of ${n} tokens, MiniLM's shape, ${dtype}`] = ours;
+      if (dtype === 'f32') figures['the same, G operations/s'] = operations / ours / 1e6;
       model.dispose();
+      if (!given.onnxruntime) continue;
+      const source = await create(MINILM, { seed: 1, dtype: 'f32', worker: false });
+      const other = await onnxruntime(source, dtype === 'f32' ? 'f32' : 'int8', inputs);
+      const hidden = await other.run();
+      const { data } = await source.embed(inputs[99]);
+      const mean = data.map((_, i) => {
+        let sum = 0;
+        for (let t = 0; t < n; t++) sum += hidden[((99 * n + t) * d + i) | 0] / n;
+        return sum;
+      });
+      const apart = Math.max(...mean.map((x, i) => Math.abs(x - data[i]))) / Math.max(...data.map(Math.abs));
+      if (apart > (dtype === 'f32' ? 1e-4 : 0.1)) throw new Error(`onnxruntime-web: ${dtype} differs by ${apart}`);
+      figures[`onnxruntime-web, times that, ${dtype}`] = (await timed(other.run)) / ours;
+      await other.end();
+      source.dispose();
     }
-    return `embeddings of 100 sentences of ${n} tokens, MiniLM's shape: ${found.join(', ')}`;
+    return figures;
   },
-  async schema() {
+  async schema({ load }) {
     const file = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));
     const model = await load(file, { worker: false });
     const options = { maxTokens: 60, seed: 1, ignoreEos: true };
@@ -114,11 +164,39 @@ const rows = {
     const bound = (await timed(json, 20)) / n;
     const free = (await timed(() => drain(model.generate('Once', { ...options, maxTokens: n })), 20)) / n;
     model.dispose();
-    return `JSON under a schema, stories-1m: first token ${ms((user + system) / 1000)}; then ${(bound / free).toFixed(2)} times a free token`;
+    return {
+      'first token of JSON under a schema, stories-1m': (user + system) / 1000,
+      'a later token, times a free one': bound / free,
+    };
   },
 };
 
-const named = process.argv.slice(2);
+const { values: given, positionals: named } = parseArgs({
+  allowPositionals: true,
+  options: {
+    against: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
+    onnxruntime: { type: 'boolean', default: false },
+  },
+});
 const unknown = named.find((name) => !Object.hasOwn(rows, name));
 if (unknown) throw new Error(`There is no row ${unknown}; the rows are ${Object.keys(rows).join(', ')}.`);
-for (const name of named.length ? named : Object.keys(rows)) console.log(await rows[name]());
+const library = (/** @type {string} */ folder) => import(pathToFileURL(join(resolve(folder), 'web/lib/index.js')).href);
+const here = fileURLToPath(new URL('../..', import.meta.url));
+/** @type {[string, Library][]} */
+const checkouts = [['now', await library(here)]];
+if (given.against) checkouts.unshift(['before', await library(given.against)]);
+for (const name of named.length ? named : Object.keys(rows)) {
+  /** @type {Map<string, Record<string, number[]>>} */
+  const found = new Map();
+  for (let round = 0; round < Number(given.rounds); round++)
+    for (const [checkout, its] of checkouts)
+      for (const [figure, x] of Object.entries(await rows[name](its))) {
+        const row = found.get(figure) ?? found.set(figure, {}).get(figure);
+        (row[checkout] ??= []).push(x);
+      }
+  for (const [figure, by] of found)
+    console.log(
+      `${figure}: ${checkouts.map(([checkout]) => `${median(by[checkout] ?? [NaN]).toPrecision(3)} (${checkout})`).join(', ')}`,
+    );
+}

@@ -96,6 +96,23 @@ describe('grammars', () => {
   });
 });
 
+test('what was compiled is found again by what was given, and only by that', () => {
+  const schema = { type: 'array', items: { const: 0 } };
+  const first = compiled({ json: schema });
+  assert.equal(compiled({ json: structuredClone(schema) }), first);
+  for (const other of [
+    { json: schema, whitespace: 'any' },
+    { json: schema, strictSchema: true },
+    { json: { type: 'array', items: { const: 1 } } },
+    { grammar: 'root ::= "0"' },
+  ])
+    assert.notEqual(compiled(other).text, first.text);
+  const { text } = compiled({ json: { enum: [1, null] } });
+  for (const absent of [NaN, undefined]) assert.notEqual(compiled({ json: { enum: [1, absent] } }).text, text);
+  for (let i = 0; i < 8; i++) compiled({ grammar: `root ::= "${i}"` });
+  assert.notEqual(compiled({ json: schema }), first, 'eight later ones are kept');
+});
+
 describe('input of any kind', () => {
   /** What a call throws is an error of the package. */
   const compiles = (options) => {

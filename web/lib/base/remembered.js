@@ -15,3 +15,22 @@ export function remembered(map, key, make) {
   map.set(key, made);
   return made;
 }
+
+/** Most values of a map of the newest. */
+const NEWEST = 8;
+
+/**
+ * As `remembered`, for a map that keeps the values that were asked for last.
+ * @template K, V
+ * @param {Map<K, V>} map  the newest is its last
+ * @param {K} key
+ * @param {() => V} make
+ * @returns {V}
+ */
+export function rememberedNewest(map, key, make) {
+  const value = map.get(key) ?? make();
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > NEWEST) map.delete([...map.keys()][0]);
+  return value;
+}

@@ -2,6 +2,7 @@
 //
 // The worker gets the network of the grammar and the bytes of the vocabulary, so that it needs no reader of grammars.
 import { fail } from '../base/errors.js';
+import { rememberedNewest } from '../base/remembered.js';
 import { networkOf } from './network.js';
 import { readGbnf } from './gbnf.js';
 import { schemaGrammar } from './json_schema.js';
@@ -25,21 +26,39 @@ export function prepare({ json, grammar, tools, whitespace, strictSchema, ...opt
   return { options: { ...options, constraint }, ignored };
 }
 
+let unequal = 0;
+/** What JSON lacks is written so that no later text is equal. @type {(key: string, value: any) => any} */
+const unlike = (_, value) =>
+  value === undefined || typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))
+    ? `\0${unequal++}`
+    : value;
+
+/** @typedef {import('./constraint.js').Posted & {ignored: string[]}} Compiled */
+/** The newest grammars, by what was given. @type {Map<string, Compiled>} */
+const newest = new Map();
+
 /**
- * A grammar or JSON schema, compiled.
+ * A grammar or JSON schema, compiled. One that was compiled before is found again by its text.
  * @param {{json?: any, grammar?: string, tools?: import('./tool_grammar.js').Tools,
- *   whitespace?: 'compact' | 'any', strictSchema?: boolean}} options  one of them, with the options of a schema
- * @returns {import('./constraint.js').Posted & {ignored: string[]}}
+ *   whitespace?: 'compact' | 'any', strictSchema?: boolean}} given  one of them, with the options of a schema
+ * @returns {Compiled}
  */
-export function compiled({ json, grammar, tools, ...how }) {
-  if (tools) {
-    const { ignored, ...read } = toolGrammar(tools, how);
-    return { text: `tools ${JSON.stringify(tools)}`, network: networkOf(read, 'tools'), ignored };
+export function compiled(given) {
+  const { json, grammar, tools, ...how } = given;
+  const make = () => {
+    if (grammar !== undefined) return { network: networkOf(readGbnf(grammar), 'grammar'), ignored: [] };
+    const { ignored, ...read } = tools ? toolGrammar(tools, how) : schemaGrammar(json, how);
+    return { network: networkOf(read, tools ? 'tools' : 'json'), ignored };
+  };
+  let text = '';
+  try {
+    const options = Object.entries(given).filter(([, value]) => value !== undefined);
+    text = JSON.stringify(options, unlike);
+  } catch (error) {
+    make(); // refuses by name what is nested too deep
+    throw error;
   }
-  if (grammar !== undefined)
-    return { text: `grammar ${grammar}`, network: networkOf(readGbnf(grammar), 'grammar'), ignored: [] };
-  const { ignored, ...read } = schemaGrammar(json, how);
-  return { text: `json ${how.whitespace} ${JSON.stringify(json)}`, network: networkOf(read, 'json'), ignored };
+  return rememberedNewest(newest, text, () => ({ text, ...make() }));
 }
 
 /**

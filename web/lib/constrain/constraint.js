@@ -1,6 +1,6 @@
 // constraint.js - which tokens may come next, so that the text follows a grammar or a JSON schema
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered, rememberedNewest } from '../base/remembered.js';
 import { Automaton } from './automaton.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
@@ -15,8 +15,6 @@ import { Automaton } from './automaton.js';
  * @typedef {{automaton: Automaton, vocabulary: Vocabulary, size: number, masked: State[]}} Compiled
  */
 
-/** Grammars whose masks a model keeps. */
-const MAX_GRAMMARS = 8;
 /** Bytes of the masks of one grammar. When there are more, all are forgotten. */
 const MAX_MASK_BYTES = 2 ** 26;
 
@@ -39,10 +37,8 @@ export function constraintOf(model, { text, network }, prompt) {
   if (!tokenizer || !vocabulary) return fail('bad-state', 'the vocabulary is missing');
   const own = remembered(grammars, model, () => new Map());
   const { vocab_size: size } = model.config;
-  const found = own.get(text) ?? { automaton: new Automaton(network), vocabulary, size, masked: [] };
-  own.delete(text);
-  own.set(text, found); // the newest is the last
-  if (own.size > MAX_GRAMMARS) own.delete([...own.keys()][0]);
+  const make = () => ({ automaton: new Automaton(network), vocabulary, size, masked: [] });
+  const found = rememberedNewest(own, text, make);
   const before = prompt.filter((id) => tokenizer.knows(id)).at(-1);
   return new Constraint(found, before === undefined || tokenizer.special.has(before));
 }

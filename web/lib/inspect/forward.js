@@ -52,7 +52,7 @@ export async function forwardOne(model, ids, o, yielder) {
   const isPadded = (o.mask ?? null) !== null && config.kind !== 'encoder';
   const n = isPadded ? positionsBeforePadding(o.mask, ids.length) : ids.length;
   const rows = logitRows(o.logits, ids.length, n);
-  const v = config.vocab_size;
+  const v = config.kind === 'encoder' && !config.mlm_head ? 0 : config.vocab_size; // 0: there is no head
   const logits = { data: new Float32Array(rows.length * v), shape: [rows.length, v] };
   const sequence = await model.openSequence(o, ids.length, n);
   try {
