@@ -12,7 +12,9 @@ static void *carve(char **at, uint64_t bytes) {
 
 struct gf_acts gf_acts_for(const struct gf_mat *w, int32_t n, void *scratch) {
     const enum gf_dot dot = gf_dot_of(w->dtype, n);
-    const int32_t lanes = n == 1 ? 1 : gf_dot_in_parts(dot) ? 2 : 4, groups = (n + lanes - 1) / lanes;
+    const int is_pair = n == 2 && gf_dtypes[w->dtype].bits == 8 && !gf_dtypes[w->dtype].has_factors;
+    const int by_2 = gf_dot_in_parts(dot) || (is_pair && dot != GF_DOT_UNPACKED);
+    const int32_t lanes = n == 1 ? 1 : by_2 ? 2 : 4, groups = (n + lanes - 1) / lanes;
     const uint64_t tokens = (uint64_t)lanes * (uint64_t)groups;
     struct gf_acts a = {.dot = dot, .lanes = lanes, .groups = groups, .cols = w->cols};
     a.unit = gf_dot_in_parts(dot) || dot == GF_DOT_UNPACKED ? 8 : 4;

@@ -3,14 +3,6 @@
 #define GF_INT8_BY_1_H
 #include "kernels/int8_sums.h"
 
-/* With one token the relaxed dot waits for the weights, which come from a far cache level or from memory. Processors
- * prefetch within a page of 4 KB, so the first access to each page is slow: reading one byte two pages ahead starts it
- * early (25.2 instead of 22.6 GB/s from L3). It is a plain load, because WebAssembly has no prefetch, and the processor
- * may have to wait for it. Kinds in parts are limited by their arithmetic and gain nothing. 4-bit weights take so long
- * for each byte that the processor prefetches early enough; the reads would cost them a fifth of their speed. */
-#define AHEAD 8192
-GF_INLINE void touch(const char *p) { (void)*(const volatile char *)p; }
-
 /* s [4] = 16 rows of a block of 8 bits times x, plus start. The rolled loops update each accumulator once per
  * iteration. */
 GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
@@ -146,13 +138,12 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 /* out [16] = 16 rows times 1 token */
 GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
-    int per = gf_scale_blocks(dtype), reads_ahead = !gf_dot_in_parts(dot) && gf_dtypes[dtype].bits == 8;
+    int per = gf_scale_blocks(dtype);
     GF_ROLLED
     for (; blocks > 0; blocks -= per) {
         GF_ROLLED
         for (int i = 0; i < per; i++) {
             v128 s[4];
-            if (reads_ahead) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
             if (gf_dtypes[dtype].has_factors)
                 factored_by_1(s, &at, dot);
             else if (gf_dtypes[dtype].bits == 8)

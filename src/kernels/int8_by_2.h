@@ -1,30 +1,32 @@
-/* int8_by_2.h - a panel of quantised weights of 8 bits times two tokens at a time, by GF_DOT_ABS, or by GF_DOT_I16 in
- * builds without relaxed SIMD. */
+/* int8_by_2.h - a panel of quantised weights of 8 bits times two tokens at a time. */
 #ifndef GF_INT8_BY_2_H
 #define GF_INT8_BY_2_H
 #include "kernels/int8_sums.h"
 
-/* s += the products of 4 rows x 4 columns; a, b: the two parts of 4 columns of x */
-GF_INLINE v128 add_parts(v128 s, v128 w, v128 a, v128 b) {
+/* s += the products of 4 rows x 4 columns; a, b: the parts of 4 columns of x, b only for kinds in parts */
+GF_INLINE v128 add_products(v128 s, v128 w, v128 a, v128 b, enum gf_dot dot) {
 #if GF_RELAXED
-    return add_abs(s, w, a, b);
+    return dot == GF_DOT_ABS ? add_abs(s, w, a, b) : i32x4_rdot(a, w, s);
 #else
+    (void)dot;
     return add_pairs(s, w, a, b);
 #endif
 }
 
 /* s [2 tokens][4] = 16 rows of a block times 2 tokens, plus starts; w, x and start advance */
-GF_INLINE void block_by_2(v128 s[8], struct operands *at) {
+GF_INLINE void block_by_2(v128 s[8], struct operands *at, enum gf_dot dot) {
+    const int parts = gf_dot_in_parts(dot), unit = parts ? 8 : 4;
     const char *w = at->w, *x = at->x;
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = i32x4_splat(0);
     GF_ROLLED
-    for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) { /* 4 columns, in two parts */
-        v128 a = v_splat32(x), b = v_splat32(x + 4), c = v_splat32(x + 8), d = v_splat32(x + 12);
+    for (const char *end = x + GF_QBLOCK / 2 * unit; x < end; x += 2 * unit, w += 64) { /* 4 columns */
+        v128 a = v_splat32(x), b = parts ? v_splat32(x + 4) : a, c = v_splat32(x + unit);
+        v128 d = parts ? v_splat32(x + 12) : c;
         GF_UNROLL
         for (int j = 0; j < 4; j++) {
             v128 u = v_load(w + 16 * j);
-            s[j] = add_parts(s[j], u, a, b), s[4 + j] = add_parts(s[4 + j], u, c, d);
+            s[j] = add_products(s[j], u, a, b, dot), s[4 + j] = add_products(s[4 + j], u, c, d, dot);
         }
     }
     GF_UNROLL
@@ -33,8 +35,8 @@ GF_INLINE void block_by_2(v128 s[8], struct operands *at) {
 }
 
 /* sums [groups * 2][16] = a panel times groups of 2 tokens, the first of them at `first` */
-static void panel_by_2(float *sums, const struct operands *first, const struct gf_acts *a, int32_t groups,
-                       int32_t dtype) {
+GF_INLINE void panel_by_2(float *sums, const struct operands *first, const struct gf_acts *a, int32_t groups,
+                          int32_t dtype, enum gf_dot dot) {
     const int minimum = gf_dtypes[dtype].has_minimum;
     struct operands at = *first;
     GF_ROLLED
@@ -46,7 +48,7 @@ static void panel_by_2(float *sums, const struct operands *first, const struct g
         GF_ROLLED
         for (int32_t b = a->cols / GF_QBLOCK; b > 0; b--) {
             v128 s[8];
-            block_by_2(s, &at);
+            block_by_2(s, &at, dot);
             const float *scales = (const float *)at.w;
             GF_UNROLL
             for (int j = 0; j < 8; j++)

@@ -5,9 +5,9 @@
 #include "kernels/simd.h"
 
 /* Where the product of a panel reads: weights w with scales ws; activations x with scales xs, sums and starts (struct
- * gf_acts). Advanced block by block. Where w < ahead, the matrix has a byte at w + AHEAD. */
+ * gf_acts). Advanced block by block. */
 struct operands {
-    const char *w, *x, *ahead;
+    const char *w, *x;
     const float *ws, *xs, *sum;
     const int32_t *start;
 };

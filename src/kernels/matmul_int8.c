@@ -42,6 +42,10 @@ typedef void product(float *out, const struct operands *at, const struct gf_acts
         else                                                                                                           \
             panel_by_1(out, *at, a->cols / GF_QBLOCK, plain, dot);                                                     \
     }
+#define BY_2(name, dot)                                                                                                \
+    static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
+        panel_by_2(out, at, a, groups, dtype, dot);                                                                    \
+    }
 /* With four: asks once a block whether there is a minimum; more specialisations would make the binary larger. */
 #define BY_4(name, factored, dot)                                                                                      \
     static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
@@ -57,16 +61,18 @@ BY_1(nibbles_signed, GF_Q4_0, GF_Q4_1, GF_DOT_SIGNED)
 BY_1(nibbles_i7, GF_Q4_0, GF_Q4_1, GF_DOT_I7)
 BY_1(factored_abs, GF_Q6_K, GF_Q6_K, GF_DOT_ABS)
 BY_1(factored_rdot, GF_Q6_K, GF_Q6_K, GF_DOT_SIGNED)
+BY_2(bytes_abs_by_2, GF_DOT_ABS)
+BY_2(bytes_rdot_by_2, GF_DOT_SIGNED)
 BY_4(nibbles_i7_by_4, 0, GF_DOT_I7)
 BY_4(rdot_by_4, 0, GF_DOT_SIGNED)
 BY_4(factored_by_4_rdot, 1, GF_DOT_SIGNED)
 /* By kind, kind of weights, and tokens at a time: 1, 2, 4. */
 static product *const products[][3][3] = {
-    [GF_DOT_ABS] = {{bytes_abs, panel_by_2}, {NULL}, {factored_abs}},
-    [GF_DOT_UNSIGNED] = {{bytes_rdot, NULL, rdot_by_4},
+    [GF_DOT_ABS] = {{bytes_abs, bytes_abs_by_2}, {NULL}, {factored_abs}},
+    [GF_DOT_UNSIGNED] = {{bytes_rdot, bytes_rdot_by_2, rdot_by_4},
                          {nibbles_unsigned, NULL, rdot_by_4},
                          {factored_rdot, NULL, factored_by_4_rdot}},
-    [GF_DOT_SIGNED] = {{bytes_rdot, NULL, rdot_by_4},
+    [GF_DOT_SIGNED] = {{bytes_rdot, bytes_rdot_by_2, rdot_by_4},
                        {nibbles_signed, NULL, rdot_by_4},
                        {factored_rdot, NULL, factored_by_4_rdot}},
     [GF_DOT_I7] = {[NIBBLES] = {nibbles_i7, NULL, nibbles_i7_by_4}},
@@ -76,8 +82,9 @@ static product *const products[][3][3] = {
 BY_1(bytes_i16, GF_Q8_0, GF_Q5_1, GF_DOT_I16)
 BY_1(nibbles_i16, GF_Q4_0, GF_Q4_1, GF_DOT_I16)
 BY_1(factored_i16, GF_Q6_K, GF_Q6_K, GF_DOT_I16)
+BY_2(bytes_i16_by_2, GF_DOT_I16)
 static product *const products[][3][3] = {
-    [GF_DOT_I16] = {{bytes_i16, panel_by_2}, {nibbles_i16}, {factored_i16}},
+    [GF_DOT_I16] = {{bytes_i16, bytes_i16_by_2}, {nibbles_i16}, {factored_i16}},
     [GF_DOT_UNPACKED] = {{NULL, NULL, unpacked_by_4}, {NULL, NULL, unpacked_by_4}, {NULL, NULL, unpacked_by_4}},
 };
 #endif
@@ -88,9 +95,7 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     int64_t s = (int64_t)g * blocks * lanes;
     int64_t panel_bytes = (int64_t)blocks * gf_panel_bytes(dtype);
     int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_scale_step(dtype);
-    int64_t bytes = (w->rows + GF_PANEL - 1) / GF_PANEL * panel_bytes;
     struct operands at = {.w = (const char *)w->data + p * panel_bytes,
-                          .ahead = (const char *)w->data + (bytes > AHEAD ? bytes - AHEAD : 0),
                           .x = a->q + (int64_t)g * a->cols / 4 * lanes * a->unit,
                           .ws = w->scale + p * panel_scales,
                           .xs = a->scale + s,
