@@ -6,7 +6,7 @@
 /* Weights that are not multiplied as they are stored are first unpacked, and one unpacking serves up to 64 tokens:
  * those of 4 bits to bytes, [cols/4][16 rows][4], the layout of 8-bit weights; for GF_DOT_UNPACKED all to int16,
  * [cols/4][2][16 rows][2], columns 4j and 4j + 2, then 4j + 1 and 4j + 3. A block of int16 has 1 KB. */
-#define CHUNK 8 /* blocks unpacked at a time: 8 KB on the stack */
+#define CHUNK 8 /* blocks that all groups are multiplied with before the next ones; unpacked, 8 KB on the stack */
 
 /* Blocks of 4 bits as bytes. step: bytes from a stored block to the next one */
 static __attribute__((noinline)) void unpack_nibbles(char *to, const char *from, int32_t blocks, int32_t step) {
@@ -175,13 +175,13 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
     char unpacked[CHUNK * 1024];
     const struct gf_dtype_row *type = &gf_dtypes[dtype];
     const int is_unpacked = dot == GF_DOT_UNPACKED || type->bits == 4;
-    const int32_t blocks = a->cols / GF_QBLOCK, chunk = is_unpacked ? CHUNK : blocks, x_bytes = 32 * a->unit;
+    const int32_t blocks = a->cols / GF_QBLOCK, x_bytes = 32 * a->unit;
     const int32_t starts = factored ? 16 : 4, stored = gf_panel_bytes(dtype), scales = gf_scale_step(dtype);
     const int32_t skip = is_unpacked || factored ? 0 : stored - GF_PANEL * GF_QBLOCK;
     const int32_t step = type->has_factors && !factored ? 0 : scales; /* a chunk has one scale */
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
-    for (int32_t b = 0; b < blocks; b += chunk) {
-        int32_t n = blocks - b < chunk ? blocks - b : chunk;
+    for (int32_t b = 0; b < blocks; b += CHUNK) {
+        int32_t n = blocks - b < CHUNK ? blocks - b : CHUNK;
         struct operands at = first;
         at.w += (int64_t)b * stored, at.ws += (int64_t)(b / gf_scale_blocks(dtype)) * scales;
         at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += starts * b;

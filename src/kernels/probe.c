@@ -26,11 +26,11 @@ static enum gf_dot operand_kind(void) {
 #define COLS   256
 #define D_HEAD 28 /* whole vectors and a rest, for 4, 2 and 1 queries */
 struct sample {
-    float y[GF_N_DTYPES][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
+    float y[GF_N_DTYPES][3][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
 };
 
-/* The results of the int8 kernels on fixed numbers, with the current gf_dot_kind(): products with 1 and 5 tokens, and
- * attention with 7 queries, which runs the code for 4, 2 and 1. */
+/* The results of the int8 kernels on fixed numbers, with the current gf_dot_kind(): products with 1, 2 and 5 tokens,
+ * and attention with 7 queries, which runs the code for 4, 2 and 1. */
 static void take_sample(struct sample *to) {
     _Alignas(64) char memory[10240], scratch[10240];
     float x[7 * COLS], p[7 * GF_KV_BLOCK];
@@ -52,9 +52,8 @@ static void take_sample(struct sample *to) {
             for (int c = 0; c < COLS; c += gf_dtypes[type].block_cols)
                 gf_mat_put_blocks(&w, r, c, block, type, gf_dtypes[type].block_cols);
         }
-        float *one = to->y[type][0], *five = to->y[type][1];
-        gf_matmul(one, x, &w, NULL, 1, scratch, NULL);
-        gf_matmul(five, x, &w, NULL, 5, scratch, NULL);
+        static const int32_t tokens[] = {1, 2, 5};
+        for (int i = 0; i < 3; i++) gf_matmul(to->y[type][i], x, &w, NULL, tokens[i], scratch, NULL);
     }
     for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
     const void *keys = memory;

@@ -51,9 +51,11 @@ async function timed(call, runs = RUNS) {
 }
 /** @param {number} n @param {number} [seed] token ids below 30,000 */
 const ids = (n, seed = 0) => Array.from({ length: n }, (_, i) => (i * 977 + seed * 131) % 30000);
-/** @param {AsyncIterable<unknown>} steps */
+/** The number of tokens of a generation. @param {AsyncIterable<unknown>} steps */
 async function drain(steps) {
-  for await (const _ of steps);
+  let n = 0;
+  for await (const _ of steps) n++;
+  return n;
 }
 
 /** @typedef {typeof import('../../web/lib/index.js')} Library */
@@ -159,7 +161,7 @@ const rows = {
     const { user, system } = process.cpuUsage(from);
     let n = 0;
     const json = async () => {
-      n = (await model.complete('Once', { ...options, json: SCHEMA })).ids.length;
+      n = await drain(model.generate('Once', { ...options, json: SCHEMA }));
     };
     const bound = (await timed(json, 20)) / n;
     const free = (await timed(() => drain(model.generate('Once', { ...options, maxTokens: n })), 20)) / n;
