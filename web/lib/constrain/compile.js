@@ -23,7 +23,7 @@ export function prepare({ json, grammar, tools, whitespace, strictSchema, ...opt
   if (options.beams > 1) fail('bad-option', `${what} cannot be combined with beams: a beam search draws no tokens`);
   if (!hasTokenizer) fail('no-tokenizer', `${what}: this model came without a tokenizer: its tokens have no texts`);
   const { ignored, ...constraint } = compiled({ json, grammar, tools, whitespace, strictSchema });
-  return { options: { ...options, constraint }, ignored };
+  return { options: { ...options, constraint }, ignored: [...ignored] }; // what was compiled is kept
 }
 
 let unequal = 0;
