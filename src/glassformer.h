@@ -435,6 +435,11 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, st
  * decoder restarts at length 0. */
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
                           int32_t n, struct gf_error *err);
+/* Several sources of an encoder that neither captures nor edits, in one pass over the weights; the same bits as one
+ * call for each. lengths [n_sources], 1 .. GF_CHUNK of them; ids, types and mask of all sources one after another, and
+ * so are the rows of gf_session_hidden and gf_session_logits, and gf_session_pooled is [n_sources, d_model]. */
+int32_t gf_encode_batch(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
+                        const int32_t *lengths, int32_t n_sources, struct gf_error *err);
 /* After encode, where there is a pooler: its output [d_model]; otherwise NULL. Valid until the next call on s. */
 const float *gf_session_pooled(const struct gf_session *s);
 /* Output [n, d_model] of the last eval (stack GF_STACK_DECODER) or encode (GF_STACK_ENCODER), after the final norm. *n

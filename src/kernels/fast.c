@@ -153,8 +153,8 @@ void gf_axpy(float *y, const float *x, float s, int64_t n) {
 void gf_relu(float *y, const float *x, int64_t n) { /* NaN stays NaN */
     EACH(y, x, x, n, v_andnot(a, f4_lt(a, f4_splat(0))));
 }
-void gf_gelu_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_gelu_erf(a)); }
-void gf_gelu_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_gelu_tanh(a)); }
+void gf_gelu_erf(float *y, const float *x, int64_t n) { EACH_8(y, x, x, n, f4_gelu_erf(a)); }
+void gf_gelu_tanh(float *y, const float *x, int64_t n) { EACH_8(y, x, x, n, f4_gelu_tanh(a)); }
 void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n) {
     EACH_8(y, gate, up, n, f4_mul(f4_silu(a), b));
 }

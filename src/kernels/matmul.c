@@ -17,6 +17,7 @@ struct job {
     const struct gf_mat *w;
     struct gf_acts acts; /* quantised types */
     const float *scaled; /* f16, one token: x times 2^112; NULL if that would overflow */
+    float *grouped;      /* float types, more tokens: [cols][4] of each four tokens, [cols][2] and [cols] of the rest */
 };
 
 /* Store the sums of panel p, [n][16], for n tokens from `token` on: y = sums + b, without the panel's padding rows. */
@@ -95,38 +96,47 @@ static void unpack(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int
         v_store(dst + i, w->dtype == GF_F16 ? f4_load_f16(from + 2 * i) : f4_load_bf16(from + 2 * i));
 }
 
-/* sums [tokens][16] += columns 0 .. k - 1 of w [k][16], for `vectors` vectors of 4 rows from `row` on. tokens * vectors
- * <= 8 accumulators stay in registers over all columns: a column costs `vectors` loads of weights, `tokens` broadcasts
- * of x and tokens * vectors products. 4 tokens x 2 vectors read 6 values for 8 products; 1 token x 4 vectors read 5 for
- * 4. */
-GF_INLINE void add_columns(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens, int vectors,
-                           int row) {
+/* The 4 tokens from `token` on, or those that are left: x by columns. */
+static void group(void *ctx, int32_t index) {
+    const struct job *j = ctx;
+    const int32_t cols = j->w->cols, token = 4 * index, left = j->n - token;
+    const float *a = j->x + (int64_t)token * cols, *b = a + cols, *c = b + cols, *d = c + cols;
+    float *to = j->grouped + (int64_t)token * cols;
+    int32_t i = 0;
+    for (; left >= 4 && i + 4 <= cols; i += 4, to += 16) {
+        v128 p = v_load(a + i), q = v_load(b + i), r = v_load(c + i), s = v_load(d + i);
+        v128 u = v_zip_low(p, q), v = v_zip_low(r, s), w = v_zip_high(p, q), z = v_zip_high(r, s);
+        v_store(to, V_SHUFFLE32(u, v, 0, 1, 4, 5)), v_store(to + 4, V_SHUFFLE32(u, v, 2, 3, 6, 7));
+        v_store(to + 8, V_SHUFFLE32(w, z, 0, 1, 4, 5)), v_store(to + 12, V_SHUFFLE32(w, z, 2, 3, 6, 7));
+    }
+    for (; left >= 4 && i < cols; i++, to += 4) to[0] = a[i], to[1] = b[i], to[2] = c[i], to[3] = d[i];
+    for (; left >= 2 && i < cols; i++, to += 2) to[0] = a[i], to[1] = b[i];
+    if (left < 4 && left & 1) memcpy(to, left == 3 ? c : a, (size_t)cols * sizeof *to);
+}
+
+/* sums [tokens][16] += columns 0 .. k - 1 of w [k][16] times x [k][tokens], for `vectors` vectors of 4 rows from `row`
+ * on. tokens * vectors <= 8 accumulators stay in registers over all columns: a column costs `vectors` loads of weights,
+ * `tokens` broadcasts of x and tokens * vectors products. 4 tokens x 2 vectors read 6 values for 8 products; 1 token x
+ * 4 vectors read 5 for 4. */
+GF_INLINE void add_columns(float *sums, const float *w, const float *x, int32_t k, int tokens, int vectors, int row) {
     v128 s[8];
-    const float *xt[4];
     w += row, sums += row;
     GF_UNROLL
-    for (int t = 0; t < tokens; t++) {
-        xt[t] = x + (int64_t)t * ldx;
-        GF_UNROLL
-        for (int v = 0; v < vectors; v++) s[t * vectors + v] = v_load(sums + t * GF_PANEL + 4 * v);
-    }
+    for (int i = 0; i < tokens * vectors; i++) s[i] = v_load(sums + i / vectors * GF_PANEL + i % vectors * 4);
     GF_ROLLED
-    for (int32_t i = 0; i < k; i++, w += GF_PANEL) {
+    for (const float *end = x + (int64_t)k * tokens; x < end; x += tokens, w += GF_PANEL) {
         v128 u[4];
         GF_UNROLL
         for (int v = 0; v < vectors; v++) u[v] = v_load(w + 4 * v);
         GF_UNROLL
         for (int t = 0; t < tokens; t++) {
-            v128 a = v_splat32(xt[t] + i);
+            v128 a = v_splat32(x + t);
             GF_UNROLL
             for (int v = 0; v < vectors; v++) s[t * vectors + v] = f4_add(s[t * vectors + v], f4_mul(u[v], a));
         }
     }
     GF_UNROLL
-    for (int t = 0; t < tokens; t++) {
-        GF_UNROLL
-        for (int v = 0; v < vectors; v++) v_store(sums + t * GF_PANEL + 4 * v, s[t * vectors + v]);
-    }
+    for (int i = 0; i < tokens * vectors; i++) v_store(sums + i / vectors * GF_PANEL + i % vectors * 4, s[i]);
 }
 
 static void float_by_many(const struct job *j, int32_t p) {
@@ -137,20 +147,20 @@ static void float_by_many(const struct job *j, int32_t p) {
         memset(sums, 0, sizeof *sums * GF_PANEL * (size_t)n);
         for (int32_t c = 0; c < w->cols; c += CHUNK) {
             int32_t k = w->cols - c < CHUNK ? w->cols - c : CHUNK, t = 0;
-            const float *panel = unpacked, *x = j->x + (int64_t)t0 * w->cols + c;
+            const float *panel = unpacked, *x = j->grouped + (int64_t)t0 * w->cols;
             if (w->dtype == GF_F32)
                 panel = (const float *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL;
             else
                 unpack(unpacked, w, p, c, k);
-            for (; t + 4 <= n; t += 4) {
-                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, w->cols, k, 4, 2, 0);
-                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, w->cols, k, 4, 2, 8);
+            for (; t + 4 <= n; t += 4, x += 4 * w->cols) {
+                add_columns(sums + t * GF_PANEL, panel, x + 4 * c, k, 4, 2, 0);
+                add_columns(sums + t * GF_PANEL, panel, x + 4 * c, k, 4, 2, 8);
             }
             if (t + 2 <= n) {
-                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, w->cols, k, 2, 4, 0);
-                t += 2;
+                add_columns(sums + t * GF_PANEL, panel, x + 2 * c, k, 2, 4, 0);
+                t += 2, x += 2 * w->cols;
             }
-            if (t < n) add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * w->cols, 0, k, 1, 4, 0);
+            if (t < n) add_columns(sums + t * GF_PANEL, panel, x + c, k, 1, 4, 0);
         }
         store_sums(j, p, t0, sums, n);
     }
@@ -213,7 +223,10 @@ static void multiply(float *y, int32_t rows, const float *x, const struct gf_mat
     if (gf_dtype_is_quantized(w->dtype)) {
         j.acts = gf_acts_for(w, n, scratch);
         gf_pool_run(n > 32 ? pool : NULL, fill, &j, j.acts.groups);
-    } else if (w->dtype == GF_F16 && n == 1 && gf_scale_up(scratch, x, 0, 1, w->cols))
+    } else if (n > 1) {
+        j.grouped = scratch;
+        gf_pool_run(n > 32 ? pool : NULL, group, &j, (n + 3) / 4);
+    } else if (w->dtype == GF_F16 && gf_scale_up(scratch, x, 0, 1, w->cols))
         j.scaled = scratch;
     /* Tiles of about 24k products of weight and token, a microsecond or less: long against claiming
      * one, short enough to share out a small matrix. Even, for float_by_1's pairs. */

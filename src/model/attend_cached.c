@@ -63,9 +63,10 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
     const int adjusted = c->score_softcap > 0 || a->alibi || a->relative;
     float *s = p->scores + (int64_t)kv_head * MAX_QUERIES * ld;
     /* keys before the window's first block matter only if an edit may give them weight */
-    const int32_t b0 = pattern_edited(a) ? 0 : gf_keys_from(a, row_of[0]) / GF_KV_BLOCK,
-                  b1 = (gf_keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
-                  to = b1 * GF_KV_BLOCK;
+    const int32_t end = gf_keys_to(a, row_of[m - 1]),
+                  b0 = pattern_edited(a) ? 0 : gf_keys_from(a, row_of[0]) / GF_KV_BLOCK,
+                  b1 = (end + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
+                  to = (end + 15) / 16 * 16; /* whole chains of the softmax's sum */
     const int staged = gf_tapped(p, a->points->raw) || gf_tapped(p, a->points->scaled);
     for (int32_t b = b0, n; b < b1; b += n) {
         const void *keys[KEY_BLOCKS];
@@ -95,7 +96,6 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
         }
         memset(z + (int64_t)i * dz, 0, (size_t)d * sizeof *z);
     }
-    const int32_t end = gf_keys_to(a, row_of[m - 1]);
     for (int32_t b = b0; b < b1; b++) {
         int32_t count = end - b * GF_KV_BLOCK;
         if (count > GF_KV_BLOCK) count = GF_KV_BLOCK;

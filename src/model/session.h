@@ -49,7 +49,7 @@ struct gf_session {
     void *matmul_scratch;
     /* results of the last eval and encode */
     float *hidden, *encoded; /* [rows, d_model] after the final norm; hidden of an encoder: what its mlm_head reads */
-    float *pooled;           /* [d_model] an encoder's, with a pooler */
+    float *pooled;           /* [sources, d_model] an encoder's, with a pooler */
     int32_t pooled_room, hidden_rows, hidden_room, encoded_rows, encoded_room;
     float *logits;                                 /* [logits_room, vocab_size] */
     int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */

@@ -73,7 +73,8 @@ void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int3
     } else {
         memcpy(hidden, b->resid_pre, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
     }
-    if (c->pooler) gf_pooler_forward(&p, &m->w, s->pooled, hidden);
+    for (int32_t i = 0, first = 0; c->pooler && i < n_segs; first += segs[i++].n)
+        gf_pooler_forward(&p, &m->w, s->pooled + (int64_t)i * c->d_model, hidden + (int64_t)first * c->d_model);
     const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};
     if (c->mlm_head) gf_transform_forward(&p, &m->w, &t, hidden);
 }

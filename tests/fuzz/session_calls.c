@@ -48,9 +48,13 @@ static void encode(struct stream *s, struct gf_session *e, const struct gf_confi
     for (int32_t i = 0; i < count; i++) mask[i] = below(s, 4) != 0;
     int32_t *types = values((size_t)count, sizeof *types);
     for (int32_t i = 0; i < count; i++) types[i] = below(s, 16) ? below(s, c->n_token_types + 1) : about(s, 2);
+    int32_t lengths[3] = {n, 0, 0}, sources = 1; /* of the n tokens, one or several times divided in two */
+    for (; sources < 3 && lengths[0] > 1 && below(s, 2); sources++)
+        lengths[sources] = lengths[0] / 2, lengths[0] -= lengths[sources];
     maybe_fail_allocations(s);
     if (count || n < 1)
-        STATUS(gf_session_encode(e, ids, below(s, 2) ? types : NULL, below(s, 2) ? mask : NULL, n, &err), err);
+        STATUS(gf_encode_batch(e, ids, below(s, 2) ? types : NULL, below(s, 2) ? mask : NULL, lengths, sources, &err),
+               err);
     allow_allocations();
     free(types);
     free(mask);

@@ -70,6 +70,44 @@ static void logits_of_other_rows_are_computed_anew(void) {
     gf_model_close(m);
 }
 
+static void sources_of_one_pass_have_the_bits_of_single_calls(void) {
+    struct gf_config c = config(GF_ENCODER);
+    c.pooler = c.mlm_head = 1, c.n_token_types = 2, c.position = GF_POS_LEARNED, c.position_pad_id = 4;
+    c.position_offset = 1;
+    struct gf_model *m = random_model(&c, 5, 0.5f);
+    struct gf_session *s = open_session(m), *one = open_session(m);
+    static const int32_t lengths[] = {5, 1, 70, 30};
+    int32_t ids[106], types[106], n;
+    uint8_t mask[106];
+    for (int32_t i = 0; i < 106; i++) ids[i] = id(i), types[i] = i % 3 == 0, mask[i] = i % 5 != 1;
+    for (int how = 0; how < 4; how++) { /* with types, with a mask */
+        const int32_t *t = how & 1 ? types : NULL;
+        const uint8_t *shown = how & 2 ? mask : NULL;
+        CHECK_INT(gf_encode_batch(s, ids, t, shown, lengths, 4, &err), GF_OK);
+        const float *hidden = gf_session_hidden(s, GF_STACK_ENCODER, &n), *pooled = gf_session_pooled(s),
+                    *logits = gf_session_logits(s, 0, 106, &err);
+        CHECK_INT(n, 106);
+        for (int32_t i = 0, row = 0; i < 4; row += lengths[i++]) {
+            const size_t rows = (size_t)lengths[i], width = (size_t)c.d_model;
+            CHECK_INT(
+                gf_session_encode(one, ids + row, t ? t + row : NULL, shown ? shown + row : NULL, lengths[i], &err),
+                GF_OK);
+            const float *h = gf_session_hidden(one, GF_STACK_ENCODER, &n), *p = gf_session_pooled(one),
+                        *l = gf_session_logits(one, 0, lengths[i], &err);
+            CHECK_INT(n, lengths[i]);
+            CHECK(!memcmp(hidden + (size_t)row * width, h, rows * width * sizeof *h));
+            CHECK(!memcmp(pooled + (size_t)i * width, p, width * sizeof *p));
+            CHECK(!memcmp(logits + (size_t)row * VOCAB, l, rows * VOCAB * sizeof *l));
+        }
+    }
+    CHECK_REFUSED(gf_encode_batch(s, ids, NULL, NULL, lengths, 0, &err), GF_ERR_ARGUMENT, "1 to 64");
+    CHECK_REFUSED(gf_encode_batch(s, ids, NULL, NULL, (int32_t[]){5, 0}, 2, &err), GF_ERR_ARGUMENT, "at least one");
+    CHECK_OK(gf_session_capture(s, GF_STACK_ENCODER, 0, GF_P_Q, 1, &err));
+    CHECK_REFUSED(gf_encode_batch(s, ids, NULL, NULL, lengths, 2, &err), GF_ERR_STATE, "without captures");
+    gf_session_close(s), gf_session_close(one);
+    gf_model_close(m);
+}
+
 static void a_fork_has_the_context_length_of_its_original(void) {
     const struct gf_config c = config(GF_DECODER);
     struct gf_model *m = random_model(&c, 5, 0.5f);
@@ -287,6 +325,7 @@ static void sampling_at_the_limits_of_its_settings(void) {
 int main(void) {
     RUN(the_slopes_of_alibi_are_those_of_its_authors);
     RUN(logits_of_other_rows_are_computed_anew);
+    RUN(sources_of_one_pass_have_the_bits_of_single_calls);
     RUN(a_fork_has_the_context_length_of_its_original);
     RUN(sessions_evaluated_together_keep_their_own_sources);
     RUN(a_source_without_a_mask_ignores_the_mask_of_the_one_before);

@@ -38,6 +38,19 @@ describe('one pass by every path has the same bits', () => {
     }
   });
 
+  test('inputs that share a pass have the vectors of single calls', async () => {
+    const batch = [5, 23, 1, 23, 23, 12, 23, 2].map((n) => ids.slice(0, n)); // three passes of at most 64 tokens
+    const mask = batch.map((b) => b.map((_, i) => (b.length > 20 && i % 4 === 2 ? 0 : 1)));
+    for (const dtype of ['f32', 'q8_0']) {
+      const model = await untilEnd(load(bert.source, { dtype }));
+      for (const pooling of ['mean', 'cls', 'last', 'pooler']) {
+        const vectors = rowsOf(await model.embed(batch, { pooling, mask }));
+        for (const [i, one] of batch.entries())
+          assert.ok(sameBits(vectors[i], (await model.embed(one, { pooling, mask: mask[i] })).data), `${pooling} ${i}`);
+      }
+    }
+  });
+
   test('a mask at the end gives what the shorter text gives', async () => {
     for (const name of ['bert', 'roberta', 'distilbert', 'mpnet']) {
       const model = await load(openCase(name).source);

@@ -43,6 +43,16 @@ for (const worker of [false, true])
       await session.close();
     });
 
+    test('embed: the position is that of its own input, not of the pass', async () => {
+      const tensors = readTensors(join(golden, 'bert', 'model.safetensors'));
+      const [, words] = Object.entries(tensors).find(([name]) => name.endsWith('word_embeddings.weight'));
+      words.data.fill(3e38, 30 * 32, 31 * 32); // of token 30
+      const encoder = await load({ weights: safetensors(tensors), config: openCase('bert').config }, { worker });
+      await refused(encoder.embed([ids, [7, 8, 30, 9], ids]), 'not-finite', /embed\.ln\.hook_scale at position 2: /);
+      assert.ok(!hasNaN((await encoder.embed([ids, ids.slice(1)])).data));
+      encoder.dispose();
+    });
+
     test('huge edits: the first point is named, a session keeps what it held', async () => {
       await refused(model.forward(ids, { edits: huge }), 'not-finite', first);
       const session = await model.session({ edits: huge });

@@ -1,20 +1,29 @@
 // embed.js - one vector for a text: the states of an encoder, pooled
 //
 // Reimers & Gurevych 2019 (sentence embeddings: the mean of the states, or the state of the first token).
-import { forwardOne } from '../inspect/forward.js';
+import { readHidden, readPooled } from '../engine/observe.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
+import { requireFinite } from '../inspect/finite.js';
 import { typedIds } from '../inspect/typed_ids.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Sequence } from '../run/sequence.js' */
 /** @import { Tensor } from '../engine/engine.js' */
 /**
  * @typedef {object} EmbedSettings
  * @property {'mean'|'cls'|'last'|'pooler'} pooling
  * @property {boolean} normalize
  * @property {number} most  tokens of a text that is truncated; Infinity: none is
+ */
+/**
+ * What the encoder reads of an input.
+ * @typedef {object} Source
+ * @property {number[]} ids
+ * @property {ArrayLike<number> | null} mask  null: nothing is hidden
+ * @property {ArrayLike<number> | null} types  null: all 0
  */
 
 /**
@@ -33,9 +42,26 @@ export async function embed(model, input, options = {}, { signal } = {}) {
   const yielder = new Yielder(signal);
   const d = model.config.d_model;
   const data = new Float32Array(list.length * d);
-  for (const [i, one] of list.entries()) {
-    await yielder.yieldIfDue();
-    data.set(await embedOne(model, one, many ? `input ${i}` : 'input', each[i], settings, yielder), i * d);
+  const { chunk } = model.engine.schema;
+  const sequence = await model.openSequence();
+  try {
+    /** @type {Source[]} */
+    let pass = []; // short inputs share a pass over the weights
+    let [tokens, done] = [0, 0];
+    const run = async () => {
+      for (const vector of await embedTogether(sequence, pass, settings)) data.set(vector, d * done++);
+      [pass, tokens] = [[], 0];
+    };
+    for (const [i, one] of list.entries()) {
+      await yielder.yieldIfDue();
+      const source = sourceOf(model, one, many ? `input ${i}` : 'input', each[i], settings);
+      if (pass.length && tokens + source.ids.length > chunk) await run();
+      pass.push(source);
+      tokens += source.ids.length;
+    }
+    if (pass.length) await run();
+  } finally {
+    sequence.close();
   }
   return { data, shape: many ? [list.length, d] : [d] };
 }
@@ -59,28 +85,58 @@ function settingsOf({ config, pooling: own, contextLength }, o) {
 }
 
 /**
- * The vector of one input.
+ * The tokens of one input.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {string} what  its name, for messages
  * @param {Record<string, any>} o
  * @param {EmbedSettings} settings
- * @param {Yielder} yielder
- * @returns {Promise<Float64Array>} [d_model]
+ * @returns {Source}
  */
-async function embedOne(model, input, what, o, { pooling, normalize, most }, yielder) {
-  const { ids, types } = typedIds(model, input, what, o);
-  const cut = truncated(model, ids, most);
-  const { hidden, pooled } = await forwardOne(model, cut, { mask: o.mask, types }, yielder);
-  const { data, shape } = /** @type {Tensor} */ (hidden);
-  const shown = Array.from({ length: shape[0] }, (_, i) => i).filter((i) => !o.mask || o.mask[i]);
-  const vector =
-    pooling === 'pooler'
-      ? Float64Array.from(/** @type {Tensor} */ (pooled).data)
-      : mean(data, shape[1], pooling === 'mean' ? shown : [pooling === 'cls' ? 0 : shown[shown.length - 1]]);
-  if (!normalize) return vector;
-  const length = Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
-  return length > 0 ? vector.map((x) => x / length) : vector;
+function sourceOf(model, input, what, o, { most }) {
+  const { ids: all, types } = typedIds(model, input, what, o);
+  const ids = truncated(model, all, most);
+  model.checkLength(ids.length, 'input');
+  return { ids, types, mask: model.mask(o.mask, ids.length, 'mask') };
+}
+
+/**
+ * The vectors of several inputs, in one pass.
+ * @param {Sequence} sequence
+ * @param {Source[]} sources
+ * @param {EmbedSettings} settings
+ * @returns {Promise<Float64Array[]>} [d_model] of each
+ */
+async function embedTogether(sequence, sources, { pooling, normalize }) {
+  const { session, model } = sequence;
+  const d = model.config.d_model;
+  const [mask, types] = [joined(sources, 'mask', 1), joined(sources, 'types', 0)];
+  session.encode(sources.flatMap((s) => s.ids), mask, types, sources.map((s) => s.ids.length)); // prettier-ignore
+  const { data } = readHidden(session, d);
+  const vectors = [];
+  let at = 0;
+  for (const [i, { ids, mask, types }] of sources.entries()) {
+    const hidden = { data: data.subarray(d * at, d * (at += ids.length)), shape: [ids.length, d] };
+    const pooled = pooling === 'pooler' ? readPooled(session, d, i) : undefined;
+    await requireFinite(sequence, { hidden, pooled }, ids, (copy) => copy.encode(ids, mask, types));
+    const shown = Array.from(ids.keys()).filter((p) => !mask || mask[p]);
+    const rows = pooling === 'mean' ? shown : [pooling === 'cls' ? 0 : shown[shown.length - 1]];
+    const vector = pooled ? Float64Array.from(pooled.data) : mean(hidden.data, d, rows);
+    const length = normalize ? Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0)) : 0;
+    vectors.push(length > 0 ? vector.map((x) => x / length) : vector);
+  }
+  return vectors;
+}
+
+/**
+ * The masks or token types of several sources, one after another; null where none has any.
+ * @param {Source[]} sources
+ * @param {'mask' | 'types'} name
+ * @param {number} value  of a source that has none
+ */
+function joined(sources, name, value) {
+  if (sources.every((s) => !s[name])) return null;
+  return sources.flatMap((s) => Array.from(s[name] ?? s.ids.map(() => value)));
 }
 
 /**

@@ -57,19 +57,24 @@ export class EngineSession {
   }
 
   /**
-   * Run the encoder over a source.
+   * Run the encoder over a source, or over several that follow one another: the results are bit-equal to separate
+   * calls.
    * @param {ArrayLike<number>} ids
    * @param {ArrayLike<number> | null} mask  0 hides a position
    * @param {ArrayLike<number> | null} [types]  of the tokens; null: all 0
+   * @param {number[]} [lengths]  of the sources, at most schema.chunk; several only in an encoder that is not observed
    */
-  encode(ids, mask, types = null) {
+  encode(ids, mask, types = null, lengths = [ids.length]) {
     const e = this.engine;
     const n = ids.length;
-    const p = e.scratch(9 * n);
+    const many = lengths.length;
+    const p = e.scratch(9 * n + 4 * many); // ids, types, lengths, mask
+    const [typesAt, lengthsAt, maskAt] = [p + 4 * n, p + 8 * n, p + 8 * n + 4 * many];
     new Int32Array(e.memory.buffer, p, n).set(ids);
-    if (types) new Int32Array(e.memory.buffer, p + 4 * n, n).set(types);
-    if (mask) new Uint8Array(e.memory.buffer, p + 8 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
-    e.check(e.x.gf_session_encode(this.ptr, p, types ? p + 4 * n : 0, mask ? p + 8 * n : 0, n, e.error));
+    if (types) new Int32Array(e.memory.buffer, typesAt, n).set(types);
+    new Int32Array(e.memory.buffer, lengthsAt, many).set(lengths);
+    if (mask) new Uint8Array(e.memory.buffer, maskAt, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
+    e.check(e.x.gf_encode_batch(this.ptr, p, types ? typesAt : 0, mask ? maskAt : 0, lengthsAt, many, e.error));
   }
 
   /**

@@ -138,11 +138,12 @@ export function readHidden({ engine: e, ptr }, dModel) {
  * What an encoder's pooler gave in the last encode.
  * @param {EngineSession} session
  * @param {number} dModel
+ * @param {number} [i]  of which source
  * @returns {import('./engine.js').Tensor} [d_model]
  */
-export function readPooled({ engine: e, ptr }, dModel) {
+export function readPooled({ engine: e, ptr }, dModel, i = 0) {
   const p = e.x.gf_session_pooled(ptr) || fail('bad-state', 'there is no pooled state yet');
-  return { data: e.floats(p, dModel), shape: [dModel] };
+  return { data: e.floats(p + 4 * i * dModel, dModel), shape: [dModel] };
 }
 
 /**
