@@ -119,8 +119,8 @@ static void store_abs(char *dst, int32_t step, const v128 q[8], v128 negative[4]
 /* Minus what a sum of stored weights times activations is too large by. sum: of the activations; part: for GF_DOT_I16
  * of those of even columns, for GF_DOT_ABS of the magnitudes of negative ones, whose weights w become -w - 1. */
 static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t part) {
-    if (gf_dtypes[dtype].bits != 8) return -gf_dtypes[dtype].zero * sum;
     if (kind == GF_DOT_UNPACKED) return 0;
+    if (gf_dtypes[dtype].bits != 8) return -gf_dtypes[dtype].zero * sum;
     if (kind == GF_DOT_UNSIGNED) return -128 * sum;
     return GF_RELAXED ? part : -128 * part;
 }

@@ -31,11 +31,13 @@ GF_INLINE v128 load_bytes(const char *w) { return GF_RELAXED ? v_load(w) : v_xor
 GF_INLINE void unpack_bytes(char *to, const char *w, int32_t dtype) {
     char bytes[GF_PANEL * GF_QBLOCK];
     const int is_small = !GF_RELAXED && gf_dtypes[dtype].bits == 4;
+    const v128 minus_zero = i32x4_splat((int32_t)(is_small ? (uint16_t)-gf_dtypes[dtype].zero * 0x10001u : 0));
     if (is_small) unpack_nibbles(bytes, w, 1, 0), w = bytes;
     for (int i = 0; i < 8; i++, to += 128) /* 4 columns */
         for (int j = 0; j < 4; j++, w += 16) {
             v128 v = is_small ? v_load(w) : load_bytes(w);
-            v_store(to + 16 * j, even_columns(v)), v_store(to + 64 + 16 * j, odd_columns(v));
+            v_store(to + 16 * j, i16x8_add(even_columns(v), minus_zero));
+            v_store(to + 64 + 16 * j, i16x8_add(odd_columns(v), minus_zero));
         }
 }
 
@@ -55,14 +57,15 @@ GF_INLINE void unpack_factored(char *to, const char *w) {
     }
 }
 
-/* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance */
+/* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance. A loop that adds to s by an
+ * instruction of its own begins with the second columns, so that the first are added to nothing. */
 GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
-    const char *w = at->w, *x = at->x;
-    GF_UNROLL
-    for (int j = 0; j < 8; j++) s[j] = dot == GF_DOT_I7 ? i32x4_splat(0) : v_splat32(at->start + j / 2);
+    const char *w = at->w, *x = at->x, *end = x + (dot == GF_DOT_UNPACKED ? 8 : 4) * GF_QBLOCK;
     if (dot == GF_DOT_UNPACKED) {
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) s[j] = i32x4_dot(v_load(w + j % 2 * 16), v_splat32(x + j / 2 * 4));
         GF_ROLLED
-        for (const char *end = x + 8 * GF_QBLOCK; x < end; x += 16, w += 64) {
+        for (x += 16, w += 64; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -74,21 +77,25 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
     }
 #if GF_RELAXED
     else if (dot == GF_DOT_I7) {
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) s[j] = i16x8_rdot(v_splat32(x + j / 2 * 4), v_load(w + j % 2 * 16));
         GF_ROLLED
-        for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
+        for (x += 16, w += 64; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
                 v128 k = v_splat32(x + 4 * t);
-                s[2 * t] = i16x8_add(s[2 * t], i16x8_rdot(k, u)),
-                      s[2 * t + 1] = i16x8_add(s[2 * t + 1], i16x8_rdot(k, v));
+                s[2 * t] = i16x8_add(s[2 * t], i16x8_rdot(k, u));
+                s[2 * t + 1] = i16x8_add(s[2 * t + 1], i16x8_rdot(k, v));
             }
         }
         GF_UNROLL
         for (int j = 0; j < 8; j++) s[j] = i32x4_add(i32x4_dot(s[j], I32X4(0x00010001)), v_splat32(at->start + j / 2));
     } else {
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) s[j] = v_splat32(at->start + j / 2);
         GF_ROLLED
-        for (const char *end = x + 4 * GF_QBLOCK; x < end; x += 16, w += 64) {
+        for (; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
