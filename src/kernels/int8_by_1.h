@@ -45,6 +45,15 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     at->w = w, at->x = x;
 }
 
+#if GF_RELAXED
+/* 4 rows x 8 columns of 4 bits times x, in lanes of 16 bits, to which s is added unless these are the first columns. */
+GF_INLINE v128 add_nibbles_i7(v128 s, v128 w, const char *x, int adds) {
+    const v128 low = I32X4(0x0f0f0f0f), k = v_splat32(x), l = v_splat32(x + 4);
+    const v128 sum = i16x8_rdot(k, v_and(w, low));
+    return i16x8_add(adds ? i16x8_add(s, sum) : sum, i16x8_rdot(l, v_and(i16x8_shr_u(w, 4), low)));
+}
+#endif
+
 /* s [4] = 16 rows of a block of 4 bits times x, plus start */
 GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
@@ -54,19 +63,16 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
     for (int j = 0; j < 4; j++) s[j] = sums_start ? start : i32x4_splat(0), t[j] = i32x4_splat(0);
 #if GF_RELAXED
     if (dot == GF_DOT_I7) {
-        GF_ROLLED
-        for (const char *end = x + GF_QBLOCK; x < end; x += 8, w += 64) {
-            v128 k = v_splat32(x), l = v_splat32(x + 4);
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) {
-                v128 q = v_load(w + 16 * j);
-                s[j] = i16x8_add(s[j], i16x8_rdot(k, v_and(q, low)));
-                t[j] = i16x8_add(t[j], i16x8_rdot(l, v_and(i16x8_shr_u(q, 4), low)));
-            }
-        }
-        v128 one = I32X4(0x00010001);
+        const char *end = x + GF_QBLOCK;
         GF_UNROLL
-        for (int j = 0; j < 4; j++) s[j] = i32x4_dot(i16x8_add(s[j], t[j]), one), t[j] = start;
+        for (int j = 0; j < 4; j++) s[j] = add_nibbles_i7(i32x4_splat(0), v_load(w + 16 * j), x, 0);
+        GF_ROLLED
+        for (x += 8, w += 64; x < end; x += 8, w += 64) {
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) s[j] = add_nibbles_i7(s[j], v_load(w + 16 * j), x, 1);
+        }
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) s[j] = i32x4_dot(s[j], I32X4(0x00010001)), t[j] = start;
     } else {
         /* unsigned: high nibbles in place count 16-fold and need no shift */
         int in_place = dot == GF_DOT_UNSIGNED;
