@@ -123,17 +123,9 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
             v128 start = v_splat64(at->start + 2 * p), t[4];
             GF_UNROLL
             for (int j = 0; j < 4; j++) t[j] = gf_dot_in_parts(dot) ? i32x4_splat(0) : start;
-            if (dot == GF_DOT_I16) {
-                GF_UNROLL
-                for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
-                w += 128, x += 2 * unit;
-            } else {
-                GF_ROLLED
-                for (const char *end = x + 2 * unit; x < end; x += unit, w += 64) {
-                    GF_UNROLL
-                    for (int j = 0; j < 4; j++) t[j] = add_halves(t[j], w + 16 * j, x, dot);
-                }
-            }
+            GF_UNROLL
+            for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
+            w += 128, x += 2 * unit;
             s[i] = add_factored(s[i], t[0], t[1], start, k, dot);
             s[i + 1] = add_factored(s[i + 1], t[2], t[3], start, l, dot);
         }
