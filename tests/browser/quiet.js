@@ -45,10 +45,14 @@ function count() {
       super();
       const { port1, port2 } = this,
         post = port2.postMessage.bind(port2);
+      let own = 0; // a port that was transferred to a worker also brings messages that were not posted here
       port1.addEventListener('message', () => {
+        if (!own) return;
+        own--;
         messages--;
       });
       port2.postMessage = (...args) => {
+        own++;
         messages++;
         post(...args);
       };
