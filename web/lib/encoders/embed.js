@@ -113,11 +113,12 @@ async function embedTogether(sequence, sources, { pooling, normalize }) {
   const [mask, types] = [joined(sources, 'mask', 1), joined(sources, 'types', 0)];
   session.encode(sources.flatMap((s) => s.ids), mask, types, sources.map((s) => s.ids.length)); // prettier-ignore
   const { data } = readHidden(session, d);
+  const all = pooling === 'pooler' ? readPooled(session, d, sources.length) : null;
   const vectors = [];
   let at = 0;
   for (const [i, { ids, mask, types }] of sources.entries()) {
     const hidden = { data: data.subarray(d * at, d * (at += ids.length)), shape: [ids.length, d] };
-    const pooled = pooling === 'pooler' ? readPooled(session, d, i) : undefined;
+    const pooled = all ? { data: all.data.subarray(d * i, d * (i + 1)), shape: [d] } : undefined;
     await requireFinite(sequence, { hidden, pooled }, ids, (copy) => copy.encode(ids, mask, types));
     const shown = Array.from(ids.keys()).filter((p) => !mask || mask[p]);
     const rows = pooling === 'mean' ? shown : [pooling === 'cls' ? 0 : shown[shown.length - 1]];

@@ -138,12 +138,12 @@ export function readHidden({ engine: e, ptr }, dModel) {
  * What an encoder's pooler gave in the last encode.
  * @param {EngineSession} session
  * @param {number} dModel
- * @param {number} [i]  of which source
- * @returns {import('./engine.js').Tensor} [d_model]
+ * @param {number} [sources]  of that pass; one after another in the data
+ * @returns {import('./engine.js').Tensor} [d_model] of each
  */
-export function readPooled({ engine: e, ptr }, dModel, i = 0) {
+export function readPooled({ engine: e, ptr }, dModel, sources = 1) {
   const p = e.x.gf_session_pooled(ptr) || fail('bad-state', 'there is no pooled state yet');
-  return { data: e.floats(p + 4 * i * dModel, dModel), shape: [dModel] };
+  return { data: e.floats(p, sources * dModel), shape: [dModel] };
 }
 
 /**
