@@ -79,19 +79,21 @@ describe('the number of threads does not change any value', () => {
   }
 });
 
-test('helper threads do part of the work', { skip: noTasks }, async () => {
+// One helper: of more threads than free cores, one may never be there while there is work. Long passes: beside other
+// work helpers are left out after some.
+test('a helper thread does part of the work', { skip: noTasks }, async () => {
   const before = tasks();
   const model = await untilEnd(
-    create({ ...config, num_hidden_layers: 8 }, { dtype: 'q8_0', worker: true, threads: 3 }),
+    create({ ...config, num_hidden_layers: 24 }, { dtype: 'q8_0', worker: true, threads: 2 }),
   );
   const ids = numbers(256, config.vocab_size),
-    deadline = Date.now() + 60_000;
+    deadline = Date.now() + 240_000;
   let busy = [];
-  while (busy.length < 3 && Date.now() < deadline) {
+  while (busy.length < 2 && Date.now() < deadline) {
     await model.forward(ids);
     busy = [...tasks()].filter(([id, ticks]) => !before.has(id) && ticks >= 20);
   }
-  assert.ok(busy.length >= 3, `${busy.length} new threads took at least 0.2 s of processor time`);
+  assert.ok(busy.length >= 2, `${busy.length} new threads took at least 0.2 s of processor time`);
 });
 
 test('small models and one thread start no helpers, and the backend says why', async () => {
