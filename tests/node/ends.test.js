@@ -224,7 +224,7 @@ describe('helper threads', () => {
    * @param {object} more
    * @param {number} [ms]
    */
-  const forwardFor = async (more, ms = 30_000) => {
+  const forwardFor = async (more, ms = 240_000) => {
     const model = await create(wide, { ...helped, ...more });
     assert.match(model.backend, /, 2 threads$/);
     try {

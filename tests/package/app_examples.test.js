@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
+import { PATIENCE } from '../browser/quiet.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const examples = join(top, 'docs/examples');
@@ -83,16 +84,18 @@ describe('docs/examples', () => {
 
   test('vite.js draws a row for each token', async () => {
     const { page, said, close } = await application('vite.js');
-    await page.waitForSelector('table tr:nth-child(9)', { timeout: 60_000 });
+    await page.waitForSelector('table tr:nth-child(9)', { timeout: PATIENCE });
     assert.deepEqual(said, []);
     await close();
   });
 
   test('react.jsx writes a story, which can be written again', async () => {
     const { page, said, close } = await application('react.jsx');
-    await page.getByRole('button', { name: 'Write' }).click({ timeout: 60_000 });
-    await page.waitForFunction(() => document.querySelector('p')?.textContent.length > 100, null, { timeout: 60_000 });
-    await page.getByRole('button', { name: 'Write' }).waitFor({ timeout: 60_000 });
+    await page.getByRole('button', { name: 'Write' }).click({ timeout: PATIENCE });
+    await page.waitForFunction(() => document.querySelector('p')?.textContent.length > 100, null, {
+      timeout: PATIENCE,
+    });
+    await page.getByRole('button', { name: 'Write' }).waitFor({ timeout: PATIENCE });
     assert.deepEqual(said, []);
     await close();
   });
@@ -107,10 +110,10 @@ describe('docs/examples', () => {
     );
     cpSync(package_, join(root, 'package'), { recursive: true });
     const { page, said, close } = await opened(root);
-    await page.waitForFunction(() => document.querySelector('form')?.onsubmit, null, { timeout: 60_000 });
+    await page.waitForFunction(() => document.querySelector('form')?.onsubmit, null, { timeout: PATIENCE });
     await page.getByRole('button', { name: 'Write' }).click();
     await page.waitForFunction(() => document.querySelector('#story').textContent.length > 100, null, {
-      timeout: 60_000,
+      timeout: PATIENCE,
     });
     assert.deepEqual(said, []);
     await close();
