@@ -66,7 +66,7 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
     const int32_t end = gf_keys_to(a, row_of[m - 1]),
                   b0 = pattern_edited(a) ? 0 : gf_keys_from(a, row_of[0]) / GF_KV_BLOCK,
                   b1 = (end + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
-                  to = (end + 15) / 16 * 16; /* whole chains of the softmax's sum */
+                  to = (end + 15) / 16 * 16; /* without a tail for the softmax */
     const int staged = gf_tapped(p, a->points->raw) || gf_tapped(p, a->points->scaled);
     for (int32_t b = b0, n; b < b1; b += n) {
         const void *keys[KEY_BLOCKS];

@@ -110,8 +110,10 @@ function sourceOf(model, input, what, o, { most }) {
 async function embedTogether(sequence, sources, { pooling, normalize }) {
   const { session, model } = sequence;
   const d = model.config.d_model;
-  const [mask, types] = [joined(sources, 'mask', 1), joined(sources, 'types', 0)];
-  session.encode(sources.flatMap((s) => s.ids), mask, types, sources.map((s) => s.ids.length)); // prettier-ignore
+  /** A call gives masks and types of all inputs or of none. @param {'mask' | 'types'} name */
+  const joined = (name) => (sources.every((s) => s[name]) ? sources.flatMap((s) => Array.from(s[name] ?? [])) : null);
+  const lengths = sources.map((s) => s.ids.length);
+  session.encode(sources.flatMap((s) => s.ids), joined('mask'), joined('types'), lengths); // prettier-ignore
   const { data } = readHidden(session, d);
   const all = pooling === 'pooler' ? readPooled(session, d, sources.length) : null;
   const vectors = [];
@@ -127,17 +129,6 @@ async function embedTogether(sequence, sources, { pooling, normalize }) {
     vectors.push(length > 0 ? vector.map((x) => x / length) : vector);
   }
   return vectors;
-}
-
-/**
- * The masks or token types of several sources, one after another; null where none has any.
- * @param {Source[]} sources
- * @param {'mask' | 'types'} name
- * @param {number} value  of a source that has none
- */
-function joined(sources, name, value) {
-  if (sources.every((s) => !s[name])) return null;
-  return sources.flatMap((s) => Array.from(s[name] ?? s.ids.map(() => value)));
 }
 
 /**
