@@ -62,7 +62,7 @@ function nativeTests() {
 const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith('.test.js'));
 
 /** A file of Node's test runner, in a process of its own, for so many minutes at most. */
-function nodeTest(file, minutes = 15) {
+function nodeTest(file, minutes = 40) {
   const result = { passed: 0, failed: 0, skipped: 0, output: '' };
   return new Promise((resolve) => {
     const isFile = (event) => event.nesting === 0 && file === event.name;
