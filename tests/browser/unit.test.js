@@ -1,10 +1,12 @@
 // unit.test.js - the built page in Chromium: the card of a neuron and of a head, against the library in Node on the same
 // file; a blank that is filled; the tree of a beam search, and a source with tokens left out
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { bitsPerToken, opened, top } from './expected.js';
 import { accessible, cells, copied, counts, ids, openView, read, says, shows } from './page_parts.js';
+import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
 const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12`;
@@ -124,6 +126,20 @@ pageTest(
       want,
     );
     await accessible(page, 'similarity', '.similarity');
+    // two models of one name
+    const files = ['config.json', 'tokenizer.json', 'model.safetensors'].map((name) => ({
+      ...{ name, mimeType: 'application/octet-stream' },
+      buffer: readFileSync(`${top}weights/fill/${name}`),
+    }));
+    const cosines = async () => String((await cells(page, '.similarity tbody tr')).map((row) => row.slice(1)));
+    for (const same of [true, false]) {
+      const { buffer } = files[2];
+      if (!same) buffer.fill(0, buffer.length >> 1, 3 * (buffer.length >> 2));
+      await page.locator('#model-file').setInputFiles(files);
+      await quiet(page);
+      await says(page, '.pill', /^model\.safetensors/);
+      await shows(page, async () => (await cosines()) === String(want), same, 'cosines of the model that is loaded');
+    }
     fill.dispose();
   },
 );

@@ -45,6 +45,8 @@ export function createRun(store) {
     ...bound(runtime, CALLS),
     reads: runtime.reads,
     has: runtime.has,
+    /** Equal keys, equal weights. */
+    modelKey: () => String(runtime.models),
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
     textKey: () => `${runtime.models}: ${store.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
     /** @param {number} n */
