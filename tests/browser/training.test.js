@@ -227,8 +227,22 @@ pageTest(
       t.diagnostic(said);
       return page.locator('.samples .story').last().textContent();
     };
-    const [on, off] = [await look('on', 1), await look('off', 2)];
+    /** What a head's card and its habits say of it with the weights as they are. */
+    const responses = async () => {
+      await openView(page, 'inside');
+      await page.locator('.habits li').first().waitFor();
+      const habits = await page.locator('.habits').innerText();
+      await page.locator('.attention .side [aria-haspopup]').press('Enter');
+      await page.locator('dialog.unit .responses li').first().waitFor();
+      const said = await page.locator('dialog.unit .responses').innerText();
+      await page.keyboard.press('Escape');
+      await openView(page, 'train');
+      return [habits, said];
+    };
+    const [on, adapted] = [await look('on', 1), await responses()];
+    const [off, plain] = [await look('off', 2), await responses()];
     assert.notEqual(on, off);
+    for (const [i, said] of adapted.entries()) assert.notEqual(said, plain[i]);
     const downloads = [];
     page.on('download', (download) => downloads.push(download));
     await button(page, 'Save the adapter').press('Enter');

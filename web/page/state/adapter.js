@@ -40,7 +40,7 @@ export async function setAdapter(runtime, adapter) {
   const ms = await switched(runtime, api, adapter?.number ?? null);
   runtime.models++; // what was answered about the text is asked again
   runtime.measured = null;
-  runtime.set({ run: { adapter } });
+  runtime.set({ run: { adapter }, attention: { habits: null } });
   await setPrompt(runtime, runtime.state.text.prompt);
   return ms;
 }

@@ -26,8 +26,9 @@ export async function wantHabits(runtime) {
   const { config, api } = runtime.loaded();
   if (runtime.measured === api || config.kind !== 'decoder' || config.causal === false || config.vocabSize < 3) return;
   runtime.measured = api;
+  const { models } = runtime;
   const scores = await api.headScores().catch(() => null); // it is gone
-  if (!scores || api !== runtime.model()) return;
+  if (!scores || models !== runtime.models) return;
   const habits = scores.map((/** @type {any[]} */ heads) =>
     heads.map(({ previous, first, self, duplicate, induction }) => ({
       previous,

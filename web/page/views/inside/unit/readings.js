@@ -18,7 +18,7 @@ const RESPONSES = 8;
 const OFTEN = 2; // responses at the same token, at most
 const TOKENS = 8; // that are made likelier, or less likely
 
-/** Strongest responses by part. @type {WeakMap<object, Map<string, Response[]>>} */
+/** Of a model, or of an adapter that it has on: strongest responses by part. @type {WeakMap<object, Map<string, Response[]>>} */
 const remembered = new WeakMap();
 
 /**
@@ -30,8 +30,9 @@ const remembered = new WeakMap();
 export async function responsesIn(unit, signal, tell) {
   const { page, part } = unit;
   const { api } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
-  const known = remembered.get(api) ?? new Map();
-  remembered.set(api, known);
+  const owner = page.run.adapter ?? api;
+  const known = remembered.get(owner) ?? new Map();
+  remembered.set(owner, known);
   if (!known.has(part.key)) known.set(part.key, await read(unit, signal, tell));
   return /** @type {Response[]} */ (known.get(part.key));
 }
