@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/index.js';
+import { nameSpecial } from '../../web/page/state/marks.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction } from '../../web/page/views/experiment/steering.js';
 import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/facts.js';
+import { answerTo } from '../../web/page/views/learn/questions.js';
 import { counted, guessable, knownFrom, probabilities } from '../../web/page/views/learn/prediction.js';
 import { untilEnd } from './helpers.js';
 
@@ -104,6 +106,20 @@ test('a guess is worth its surprise to the model', () => {
   assert.equal(knownFrom([5, 7, 7, 7], 7), 2);
   assert.equal(knownFrom([7, 7], 7), 1);
   assert.equal(knownFrom([7, 5], 7), 3);
+});
+
+test('the token with the largest weight is answered by its word, the start of a text by its mark', async () => {
+  nameSpecial(model.special);
+  const tokens = [{ id: model.special.bos, text: '', given: true }, { id: 300, text: ' fox' }, { id: 301, text: '.' }]; // prettier-ignore
+  const answer = async (/** @type {number} */ most) => {
+    const patterns = { row: () => Float32Array.from(tokens, (_, key) => (key === most ? 0.5 : 0.25)) };
+    const page = { run: { model }, text: { cursor: 2, tokens }, attention: { patterns, head: { layer: 0, head: 0 } } };
+    return answerTo('softmax', /** @type {any} */ ({ page }));
+  };
+  for (const [most, right] of ['start', 'Fox', '.'].entries()) {
+    const { matches } = await answer(most);
+    assert.deepEqual([right, '', 'cat'].map(matches), [true, false, false], right);
+  }
 });
 
 test('the textbook’s numbers are those of the pass', async () => {

@@ -2,7 +2,7 @@
 import { countParameters } from 'glassformer';
 import { embedWidth, scoreScale, windowOf } from '../../state/architecture.js';
 import { say } from '../../state/language.js';
-import { figures, percent, quoted } from '../../text/format.js';
+import { figures, label, percent, quoted } from '../../text/format.js';
 import { named, number, plain } from './typed_answer.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
@@ -14,9 +14,10 @@ function largestWeight({ text: { cursor, tokens }, attention: { patterns, head }
   const row = patterns?.row(head.layer, head.head, cursor);
   if (!row) return null;
   const at = row.reduce((best, x, i) => (x > row[best] ? i : best), 0);
-  const { text } = tokens[at];
+  const shown = label(tokens[at]); // the start of a text has no letters of its own
   return {
-    matches: (typed) => (plain(text) ? plain(typed) === plain(text) : typed.trim() === text.trim()),
+    matches: (typed) =>
+      plain(shown) ? plain(typed) === plain(shown) : [shown, tokens[at].text.trim()].includes(typed.trim()),
     words: say`${quoted(tokens[at])}, with ${percent(row[at])}`,
   };
 }
