@@ -19,8 +19,9 @@ pageTest(
     const game = page.locator('#predict');
     const before = (await game.locator('[data-role="story"]').innerText()).replace(/\s*…$/, '');
     await game.getByLabel('the next word').fill('green');
-    await game.getByLabel('the next word').press('Enter');
+    await game.locator('form').evaluate((form) => [1, 2].forEach(() => form.requestSubmit())); // counts once
     await game.locator('[data-role="tally"]').waitFor();
+    await quiet(page);
     const said = await game.innerText();
     const ids = await model.encode(before);
     const id = (await model.encode(`${before} green`))[ids.length];
@@ -54,6 +55,12 @@ pageTest(
       .evaluateAll((list) => list.map((row) => [...row.cells].slice(1).map((cell) => cell.textContent.trim())));
     assert.equal(cells.length, model.config.nLayers);
     assert.equal(cells[0][0], '100 %'); // the only token that differs
+    const rounded = await patch
+      .locator('td.n')
+      .evaluateAll((list) =>
+        list.map((cell) => [parseInt(cell.textContent), Number(/(-?[\d.]+) %/.exec(cell.title)[1])]),
+      );
+    for (const [said, exact] of rounded) assert.ok(Math.abs(said - exact) < 0.56, `${said}, not ${exact}`);
     assert.match(await patch.locator('[data-role="answers"]').innerText(), /“ Lily”.*“ Tim”/);
     await patch.getByLabel('second prompt').fill('Too short');
     await patch.getByRole('button', { name: 'Patch every layer and position' }).click();
