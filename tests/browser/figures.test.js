@@ -66,6 +66,15 @@ pageTest(
   },
 );
 
+pageTest('a file is named after its figure in every language', { hash: `${HASH}&lang=zh` }, async ({ page }) => {
+  await opened(page);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator('dialog.figures li button').first().press('Enter'),
+  ]);
+  assert.match(download.suggestedFilename(), /^\p{L}.*\.svg$/u);
+});
+
 pageTest('tables are saved as CSV', { hash: HASH, view: 'count' }, async ({ page }) => {
   const table = page.locator('[data-panel="parameters"] table');
   await table.locator('tr.total').waitFor();

@@ -6,6 +6,7 @@ const STYLES = [
   ...['fill-opacity', 'stroke-opacity', 'font-family', 'font-size', 'font-weight', 'paint-order', 'image-rendering'],
 ];
 const SIDE = 16; // px around all
+const SCALE = 2; // pixels of a CSS pixel
 /** Controls, which say nothing on paper. */
 const CONTROLS = 'input, select, textarea, button.quiet, .hidden, [hidden], [role="status"]';
 const pen = document.createElement('canvas').getContext('2d');
@@ -145,16 +146,15 @@ export function svgOf(figure, title, about) {
 /**
  * An SVG as pixels.
  * @param {string} svg
- * @param {number} scale  pixels of a CSS pixel
  * @returns {Promise<Blob>} PNG
  */
-export async function pngOf(svg, scale) {
+export async function pngOf(svg) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = Object.assign(document.createElement('canvas'), {
-    width: scale * image.width,
-    height: scale * image.height,
+    width: SCALE * image.width,
+    height: SCALE * image.height,
   });
   canvas.getContext('2d')?.drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) =>
