@@ -72,8 +72,9 @@ visitTest(
     await page.getByRole('button', { name: 'Token before' }).click();
     await quiet(page);
     assert.notEqual(await page.locator('.strip .chosen').innerText(), chosen);
+    const silent = page.locator('.strip .chosen[aria-live="off"]').waitFor(); // no word for each token
     await page.locator('.strip').getByRole('button', { name: 'Run' }).click();
-    await atLeast(page, '.strip .line span:not(.given)', 6);
+    await Promise.all([silent, atLeast(page, '.strip .line span:not(.given)', 6)]);
     await openView(page, 'write');
     await resting(page);
     assert.ok(
