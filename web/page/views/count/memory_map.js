@@ -5,13 +5,12 @@ import { int } from '../../text/format.js';
 
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
 
-/** Regions that the library's map names, in order of address, one behind the other. */
-const KIND = { 'constants and stack': 'base', weights: 'weights', 'kv cache': 'kv', scratch: 'scratch', free: 'free' };
-const NAMES = {
-  'constants and stack': say`constants and stack`,
-  weights: say`weights`,
-  scratch: say`scratch`,
-  free: say`free`,
+/** Regions that the library's map names, the kv cache left out: kind and name. @type {Record<string, [string, string]>} */
+const REGIONS = {
+  'constants and stack': ['base', say`constants and stack`],
+  weights: ['weights', say`weights`],
+  scratch: ['scratch', say`scratch`],
+  free: ['free', say`free`],
 };
 
 /**
@@ -81,11 +80,10 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
 export function piecesOf(regions, filled) {
   return regions
     .flatMap(({ name, bytes }) => {
-      const kind = KIND[name];
-      if (kind !== 'kv') return [{ name: NAMES[name], kind, bytes }];
+      if (name !== 'kv cache') return [{ kind: REGIONS[name][0], name: REGIONS[name][1], bytes }];
       const used = Math.min(bytes, filled.bytes);
       return [
-        { name: say`kv cache, ${filled.words}`, kind, bytes: used },
+        { name: say`kv cache, ${filled.words}`, kind: 'kv', bytes: used },
         { name: say`kv cache, free`, kind: 'kv-free', bytes: bytes - used },
       ];
     })
