@@ -9,7 +9,7 @@
 /**
  * One token's lane.
  * @typedef {object} Lane
- * @property {Text[]} labels
+ * @property {Text} label
  * @property {string} stream              path of the residual stream past everything
  * @property {{ d: string, hue: string }[]} flow  ribbons that never change
  * @property {string} q                   ribbons into the card of heads

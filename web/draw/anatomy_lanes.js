@@ -108,7 +108,7 @@ function laneOf(lane, track, ways, ribbon) {
     ribbon([end('qkv'), c + by * aside.value, thick.thin * 0.8], [card.from, card[name](lane), VALUE]);
   const [from, to] = [end('embed'), end(ids[ids.length - 1])];
   return {
-    labels: [track.label(lane)],
+    label: track.label(lane),
     stream: tall ? `M${stream} ${from}V${to}` : `M${from} ${stream}H${to}`,
     flow: [
       ...joined(attention, 'ink'),

@@ -21,7 +21,6 @@
  * @property {Row[]} rows
  * @property {number} largest  score
  * @property {number} sum      of the powers
- * @property {Float32Array} z
  * @property {Float32Array} out  what the head adds
  */
 /** @typedef {{ at: 'product' | 'score' | 'scale' | 'mask' | 'power' | 'sum' | 'weight' | 'mix' | 'project', row: number, i: number }} Step  row, i: -1 where it is of all */
@@ -71,7 +70,6 @@ export function headRows(of, query, head, causal) {
     rows,
     largest,
     sum,
-    z: mixed(rows),
     out: vector(of.out, query, head, heads),
   };
 }
