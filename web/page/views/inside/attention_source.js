@@ -27,7 +27,6 @@ export function sourceOf(page, scores) {
   const { stage, stack } = page.attention;
   const known = rows?.known(page.attention.head.layer) ?? 0;
   const columns = (/** @type {number} */ n) => (stack === 'self' ? n : keys.length);
-  const common = { triangular: causal, sums: false, shown: false, later: false };
   if (stage === 'pattern')
     return {
       ...patternSource(rows, page.attention.head, causal),
@@ -44,7 +43,8 @@ export function sourceOf(page, scores) {
   const cut = causal && stage === 'masked';
   const later = causal && !!scores?.of.q;
   return {
-    ...common,
+    triangular: causal,
+    sums: false,
     n,
     m: columns(n),
     here: !!scores,

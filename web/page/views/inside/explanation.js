@@ -45,28 +45,25 @@ export function ordered({ how, terms, index = 0 }) {
 }
 
 /**
- * Which columns the table has.
+ * A column of numbers; factor: what the input is multiplied with.
+ * @typedef {{ heading: string, of: (term: Term) => number | undefined, has?: boolean, factor?: boolean }} Column
+ */
+/**
+ * The columns between the names of the terms and their values, and the heading of these.
  * @param {Explanation} found
+ * @returns {{ columns: Column[], last: string }}
  */
 export function columnsOf({ how, terms }) {
-  const given = how === 'given';
-  const times = !given && terms.some((t) => t.weight || t.times);
-  const columns = {
-    input: times || (!given && terms.some((t) => t.input !== undefined)),
-    rounded: !given && terms.some((t) => t.rounded !== undefined),
-    times,
-    timesRounded: !given && terms.some((t) => t.times?.rounded !== undefined),
-  };
   const [first, last] = SAY.columns[how] ?? SAY.columns.sum;
-  const headings = [
-    SAY.term,
-    ...(columns.input ? [first] : []),
-    ...(columns.rounded ? [SAY.rounded] : []),
-    ...(columns.times ? [SAY.times] : []),
-    ...(columns.timesRounded ? [SAY.rounded] : []),
-    last,
+  /** @type {Column[]} */
+  const columns = [
+    { heading: first, of: (t) => t.input, has: terms.some((t) => t.weight || t.times) },
+    { heading: SAY.rounded, of: (t) => t.rounded },
+    { heading: SAY.times, of: (t) => t.times?.input ?? t.weight?.value, factor: true },
+    { heading: SAY.rounded, of: (t) => t.times?.rounded },
   ];
-  return { ...columns, headings };
+  const shown = columns.filter(({ of, has }) => has || terms.some((t) => of(t) !== undefined));
+  return { columns: how === 'given' ? [] : shown, last };
 }
 
 /**
