@@ -21,7 +21,7 @@ export function saveFile(name, content, type = 'text/plain') {
 export const csv = (rows) =>
   rows
     .map((row) =>
-      row.map((x) => (/[",\n]/.test(String(x)) ? `"${String(x).replace(/"/g, '""')}"` : String(x))).join(','),
+      row.map((x) => (/[",\r\n]/.test(String(x)) ? `"${String(x).replace(/"/g, '""')}"` : String(x))).join(','),
     )
     .join('\n') + '\n';
 
