@@ -12,18 +12,23 @@ import { top } from './helpers.js';
 const SCOPE = 'https://site.test/page/';
 const OWN = `glassformer-page-1 ${SCOPE}`;
 
+/** A response of this type. */
+const response = (type, status = 200) => ({
+  type,
+  status,
+  headers: new Headers(),
+  body: null,
+  text: async () => '',
+  clone: () => response(type, status),
+});
+
 /**
  * The service worker with caches in memory.
  * @param {Record<string, Record<string, string>>} stored  types of responses by address, by name of the cache
+ * @param {any} [answer]  to each request
  */
-function start(stored) {
+function start(stored, answer = response('basic')) {
   const stores = new Map();
-  const response = (type) => ({
-    type,
-    status: 200,
-    text: async () => '',
-    clone: () => response(type),
-  });
   for (const [name, entries] of Object.entries(stored))
     stores.set(name, new Map(Object.entries(entries).map(([url, type]) => [url, response(type)])));
   const urlOf = (request) => request.url ?? request;
@@ -59,7 +64,7 @@ function start(stored) {
     },
     fetch: async (request) => {
       asked.push(request.url);
-      return response('basic');
+      return answer;
     },
   });
   runInContext(readFileSync(join(top, 'web/page/public/sw.js'), 'utf8'), context);
@@ -110,5 +115,17 @@ describe('the service worker of the page', () => {
     assert.deepEqual(worker.asked, [url]);
     await worker.send('fetch', { request });
     assert.deepEqual(worker.asked, [url]);
+  });
+  // A response was made of status 0, which is an error: the visit failed.
+  test('with the isolation headers, an address that the host redirects opens', async () => {
+    const request = { url: `${SCOPE}index.html`, method: 'GET', headers: new Headers(), destination: 'document' };
+    for (const [answer, headers] of [
+      [response('opaqueredirect', 0), []],
+      [response('basic'), ['cross-origin-embedder-policy', 'cross-origin-opener-policy']],
+    ]) {
+      const worker = start({ [OWN]: { [`${SCOPE}isolated`]: 'basic' } }, answer); // the visitor has asked for them
+      const { status, headers: had } = await worker.send('fetch', { request });
+      assert.deepEqual([status, [...had.keys()].sort()], [answer.status, headers]);
+    }
   });
 });

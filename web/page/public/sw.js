@@ -43,10 +43,11 @@ async function setIsolated(on) {
   await (on ? cache.put(ISOLATED, new Response('')) : cache.delete(ISOLATED));
 }
 
-/** A document or a worker with the headers, if the visitor has asked for them. */
+/** A document or a worker with the headers, if the visitor has asked for them. A redirect is followed by the browser. */
 async function isolated(request, response) {
-  if (!['document', 'iframe', 'worker'].includes(request.destination) || !(await (await opened()).match(ISOLATED)))
+  if (!['document', 'iframe', 'worker'].includes(request.destination) || response.type === 'opaqueredirect')
     return response;
+  if (!(await (await opened()).match(ISOLATED))) return response;
   const { status, statusText, headers, body } = response;
   return new Response(body, { status, statusText, headers: { ...Object.fromEntries(headers), ...ISOLATION } });
 }
