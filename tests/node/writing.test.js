@@ -593,6 +593,17 @@ test('a text that was branched inside its prompt is restored from its address', 
   assert.deepEqual(ids(other.state), prompt);
 });
 
+// The prompt was still being read when the next text began: nothing was written.
+test('a text that was branched inside its prompt is written again from the prompt', async () => {
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
+  await run.run();
+  const whole = ids(state);
+  await run.branch(1, 300);
+  assert.equal(state.run.status, 'done');
+  await Promise.all([run.run(), run.run()]); // pressed twice
+  assert.deepEqual([ids(state), state.run.status], [whole, 'done']);
+});
+
 test('a text and a prefix of it can be swapped, repeatedly', async () => {
   const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 12 } });
   await run.run();

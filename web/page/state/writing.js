@@ -136,13 +136,12 @@ const stepwise = (/** @type {Runtime} */ { state }) => state.run.pace === 'step'
 async function ready(runtime, asked = false) {
   if (!asked && hides(runtime.state.view, 'next')) return false;
   const { prompt } = runtime.state.text;
+  if (runtime.state.run.status === 'done') rewind(runtime); // may read the prompt
   await runtime.reading;
   if (runtime.state.text.prompt !== prompt) return false; // it was refused, the text before it is not continued
   if (runtime.unread) await setPrompt(runtime, runtime.state.text.prompt);
-  const { model, status } = runtime.state.run;
-  if (runtime.running || runtime.unread || !model || model.config.kind === 'encoder') return false;
-  if (status === 'done') rewind(runtime);
-  return true;
+  const { model } = runtime.state.run;
+  return !runtime.running && !runtime.unread && !!model && model.config.kind !== 'encoder';
 }
 
 /**
