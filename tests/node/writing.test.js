@@ -621,6 +621,18 @@ test('a text and a prefix of it can be swapped, repeatedly', async () => {
   }
 });
 
+// What was asked while the switch waited held it up for ever.
+test('an adapter is switched though the page asks about its text while another call is open', async () => {
+  const { state, run } = await withStories();
+  const session = await state.run.model.api.session();
+  const switched = run.setAdapter(null);
+  await sleep(30);
+  state.text.logits.clear();
+  await run.wantLogits(0);
+  session.close();
+  assert.ok((await Promise.race([switched, sleep(10_000)])) >= 0);
+});
+
 // Only Stop ended the generation: the rest was generated at full speed.
 test('switching to single steps during generation stops it after the current token', async () => {
   for (const pace of ['reading', 'fast']) {

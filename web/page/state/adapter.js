@@ -10,9 +10,13 @@ import { pause } from './yielding.js';
 
 const WAIT_MS = 20; // for a call that is open: its keys are of the weights before
 
-/** The switch alone, once no other call is open.
+/** The switch alone, once no other call is open. What the page opens meanwhile is closed.
  * @param {Runtime} runtime @param {any} api @param {number | null} number @returns {Promise<number>} its milliseconds */
 async function switched(runtime, api, number) {
+  await runtime.close();
+  runtime.questions = runtime.questions.then(() => runtime.reader?.session.close());
+  await runtime.questions;
+  runtime.reader = null;
   const start = performance.now();
   try {
     await api.setAdapter(number);
@@ -33,10 +37,6 @@ async function switched(runtime, api, number) {
 export async function setAdapter(runtime, adapter) {
   const api = runtime.model();
   if (adapter) adapter.number ??= await api.addAdapter(adapter.files);
-  await runtime.close();
-  runtime.questions = runtime.questions.then(() => runtime.reader?.session.close());
-  await runtime.questions;
-  runtime.reader = null;
   const ms = await switched(runtime, api, adapter?.number ?? null);
   runtime.models++; // what was answered about the text is asked again
   runtime.measured = null;
