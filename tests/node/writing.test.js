@@ -387,6 +387,14 @@ test("the stack in an address is ignored when the address's model is not availab
   assert.deepEqual([away.stack, away.sourceAt, away.key, away.opens], [null, undefined, undefined, { source: 'abc' }]);
 });
 
+// The FFN of a model without any was switched off: every comparison failed with an unknown point.
+test('of the parts that an address switches off those are on that the model has not', async () => {
+  const { state, store, run } = made();
+  await run.make({ vocab_size: 64, d_model: 16, n_layers: 1, n_heads: 2, ffn: 'none' }, 1);
+  await followAddress(readAddress('#off=0.1,0.ffn,0.n3,7.0'), store, run);
+  assert.deepEqual(state.attention.off, ['0.1']);
+});
+
 test('counts in an address must be whole numbers', () => {
   const { state, at, key, written: n } = readAddress('#k=2.5&seed=1.5&t=0.5&p=0.25&at=1.5&key=0.5&written=2.5');
   assert.deepEqual(

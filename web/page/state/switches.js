@@ -3,7 +3,7 @@
 // 'e3.ffn', 'e3.n17' are the encoder's. Keys count layers and heads from 0, names from 1.
 
 import { say } from './language.js';
-import { hasExperts, headsOf } from './architecture.js';
+import { hasExperts, hasFfn, headsOf } from './architecture.js';
 import { blockPoint } from './points.js';
 
 const KEY = /^(?:(e?)(\d+)\.(?:(\d+)|(ffn)|n(\d+))|(x)(\d+)\.(\d+))$/;
@@ -36,7 +36,10 @@ export function partOf(config, key) {
   if (((e || x) && !two) || layer >= (e ? config.nEncoderLayers : config.nLayers)) return undefined;
   const block = e ? `encoder.${layer}` : blockPoint(config, layer);
   const name = e ? say`encoder layer ${layer + 1}` : say`layer ${layer + 1}`;
-  if (ffn) return { key, name: say`${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } };
+  if (ffn)
+    return hasFfn(config)
+      ? { key, name: say`${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } }
+      : undefined;
   if (n)
     return Number(n) < config.dFf && !hasExperts(config, layer)
       ? { key, name: say`${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } }
