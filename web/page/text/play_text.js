@@ -13,7 +13,6 @@ export const PLAY = {
   of: (i, n) => say`${i + 1} of ${n}`,
   speed: say`Speed`,
   perSecond: (n) => say`${n} a second`,
-  key: say`key`,
   power: 'e^…',
   weight: say`weight`,
   value: say`its value`,
