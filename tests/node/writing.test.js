@@ -612,6 +612,36 @@ test('a text that was branched inside its prompt is written again from the promp
   assert.deepEqual([ids(state), state.run.status], [whole, 'done']);
 });
 
+// The generator went on from the text before: it was opened while another prompt or source was read in its place.
+test('Run, pressed while a source is read, writes what the model makes of the one that replaces it', async () => {
+  const { state, run } = made({ run: { pace: 'fast' }, text: { prompt: '', source: 'one' } });
+  await run.loadModel(dates, { name: 'dates', address: 'weights/dates/' });
+  const first = run.setSource('3 May 2001');
+  await Promise.all([first, run.run(), run.setSource('the 4th of June, 1999')]);
+  await run.run();
+  const source = state.text.sourceTokens.map((t) => t.id),
+    { api } = state.run.model;
+  assert.deepEqual(written(state), await generated(api, given(state), { ...state.sampler, source, maxTokens: 160 }));
+});
+
+test('an address selects the same token, of a text that goes on and of one whose next token is asked for', async () => {
+  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
+  const opened = async (changes) => {
+    const asked = readAddress(addressOf(state, changes)),
+      other = made({ ...asked.state, run: { pace: 'fast' } });
+    await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+    await followAddress(asked, other.store, other.run);
+    return other.state.text;
+  };
+  const assignment = { question: '', questions: [], concealed: ['next'] };
+  for (const write of [() => run.run(), () => run.branch(4, 300)]) {
+    await write();
+    assert.equal((await opened()).cursor, state.text.cursor);
+    const { cursor, tokens } = await opened({ assignment });
+    assert.deepEqual([cursor, tokens.length], [state.text.cursor, state.text.cursor + 1]);
+  }
+});
+
 test('a text and a prefix of it can be swapped, repeatedly', async () => {
   const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 12 } });
   await run.run();

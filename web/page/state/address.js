@@ -177,7 +177,8 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (sampler.ignoreEos) q.set('past', '1');
   if (!model?.address && !model?.made) return `#${q}`;
   // the text ends where a question about the next token is asked
-  const end = assignment.concealed.includes('next') && text.cursor >= 0 ? text.cursor + 1 : text.tokens.length;
+  const asks = assignment.concealed.includes('next') && text.cursor >= 0;
+  const end = asks ? text.cursor + 1 : text.tokens.length;
   const written = text.tokens.slice(0, end).filter((t) => !t.given);
   if (written.length) {
     if (text.pure) q.set('written', String(written.length));
@@ -186,7 +187,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
     if (given < text.promptLength) q.set('kept', String(given)); // branched within the prompt
   }
   q.set('head', `${attention.head.layer}.${attention.head.head}`);
-  if (!text.follow && text.cursor >= 0) q.set('at', String(text.cursor));
+  if (asks || (!text.follow && text.cursor >= 0)) q.set('at', String(text.cursor));
   if (text.sourceCursor < text.sourceTokens.length - 1) q.set('source-at', String(text.sourceCursor));
   if (attention.key !== null) q.set('key', String(attention.key));
   if (attention.stage !== 'pattern') q.set('stage', attention.stage);

@@ -124,5 +124,5 @@ export async function restore(runtime, ids, kept = runtime.state.text.tokens.len
   tokens.push(...ids.map((id) => ({ id, text: words.get(id) ?? '', given: false, logprob: null, top: null })));
   set({ text: { tokens, pure: false }, run: { status: 'paused' } });
   await wantRows(runtime);
-  set({ text: { cursor: runtime.rows().length - 1 } });
+  set({ text: { cursor: tokens.length - 2 } });
 }

@@ -137,7 +137,8 @@ async function ready(runtime, asked = false) {
   if (!asked && hides(runtime.state.view, 'next')) return false;
   const { prompt } = runtime.state.text;
   if (runtime.state.run.status === 'done') rewind(runtime); // may read the prompt
-  await runtime.reading;
+  do await runtime.reading;
+  while (runtime.reading); // another has taken its place
   if (runtime.state.text.prompt !== prompt) return false; // it was refused, the text before it is not continued
   if (runtime.unread) await setPrompt(runtime, runtime.state.text.prompt);
   const { model } = runtime.state.run;
