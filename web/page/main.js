@@ -3,12 +3,12 @@ import { mount } from 'svelte';
 import App from './App.svelte';
 import { contextOf } from './state/context.js';
 import { initialState } from './state/state.js';
-import { keepHeadInStack } from './state/head_in_stack.js';
 import { createNavigation } from './state/browser_history.js';
 import { observed } from './state/observed.js';
 import { keepOffline } from './state/offline.js';
 import { openPage } from './state/opening.js';
 import { createRun } from './state/run.js';
+import { keepHeadInStack } from './state/shown_attention.js';
 import { createStore } from './state/store.js';
 import { CLAIMS_CODE, VIEW_CODE } from './views/code.js';
 

@@ -1,4 +1,4 @@
-// shown_attention.js - which attention rows the panels show
+// shown_attention.js - which attention rows the panels show, and of which head
 import { headsOf } from './architecture.js';
 import { blockPoint } from './points.js';
 
@@ -22,4 +22,18 @@ export function shownAttention(s) {
     heads: config ? headsOf(config, encoder) : 0,
     layers: encoder ? (config?.nEncoderLayers ?? 0) : (config?.nLayers ?? 0),
   };
+}
+
+/**
+ * Keep the selected head within the stack that is shown: of two stacks one may have more layers or heads.
+ * @param {import('./store.js').Store} store
+ */
+export function keepHeadInStack({ state, set, subscribe }) {
+  const check = () => {
+    const { layers, heads } = shownAttention(state);
+    const { layer, head } = state.attention.head;
+    if (state.run.model && (layer >= layers || head >= heads))
+      set({ attention: { head: { layer: Math.min(layer, layers - 1), head: Math.min(head, heads - 1) } } });
+  };
+  for (const key of ['run.model', 'attention.stack', 'attention.head']) subscribe(key, check);
 }

@@ -1,5 +1,5 @@
 // pages_in.js - the textbook's pages from the text to the end of attention
-import { embedWidth, hasTwoStacks, positionKind, predicts, windowOf } from '../state/architecture.js';
+import { embedWidth, hasTwoStacks, positionKind, windowOf } from '../state/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, quoted, sentences } from './format.js';
 import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';

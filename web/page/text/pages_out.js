@@ -3,17 +3,7 @@ import { hasFfn, hasNorms, hasTwoStacks, predicts } from '../state/architecture.
 import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
 import { NORM_NAMES, widenedAnywhere } from './ffn.js';
 import { int, percent, sentences } from './format.js';
-import {
-  changed,
-  otherPrompt,
-  otherToken,
-  otherLayer,
-  otherModel,
-  switched,
-  longer,
-  anatomy,
-  matrix,
-} from './page_parts.js';
+import { changed, otherPrompt, otherToken, otherLayer, otherModel, switched, longer, anatomy } from './page_parts.js';
 import { say } from '../state/language.js';
 
 /** @typedef {import('./textbook.js').Page} Page */
