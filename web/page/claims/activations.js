@@ -1,20 +1,26 @@
 // claims/activations.js - measures over the activations of a pass, and over what edits make of them
 
-import { distance, minus, plus, rms, rows } from './arithmetic.js';
+import { distance, minus, normal, plus, rms, rows } from './arithmetic.js';
 import { using } from './claim.js';
+import { near, noted, sentence, under } from './outcome.js';
 
 /** @typedef {Record<string, import('glassformer').Tensor>} Captured */
 
-/** @param {(layer: number) => number} of */
-const ofBlocks = (of) => Math.max(...[0, 1].map(of));
-
-/** @param {import('glassformer').Tensor} t */
-export const doubles = (t) => rows(t).map((r) => Float64Array.from(r));
-
-/** Positions at which two tensors differ. @param {import('glassformer').Tensor} a @param {import('glassformer').Tensor} b */
-export function moved(a, b) {
-  const [old, now] = [rows(a), rows(b)];
-  return [...old.keys()].filter((t) => distance(old[t], now[t]) > 0).join(', ');
+/**
+ * Positions at which each point moves when the stream is changed at position 3 of one point.
+ * @param {import('glassformer').Model} model
+ * @param {import('./claim.js').Pass & { ids: number[] }} pass
+ * @param {string} at
+ * @param {string[]} points
+ */
+export async function movedBy(model, { ids, ...options }, at, points) {
+  const run = async (edits) => (await model.forward(ids, { ...options, capture: points, edits })).captured;
+  const before = await run([]),
+    after = await run([{ at, position: 3, add: Float32Array.from({ length: 16 }, normal(1)) }]);
+  return points.map((point) => {
+    const [old, now] = [rows(before[point]), rows(after[point])];
+    return [...old.keys()].filter((t) => distance(old[t], now[t]) > 0).join(', ');
+  });
 }
 
 /** The first norms of two blocks, before gain and shift. */
@@ -23,29 +29,17 @@ export const FIRST_NORMS = ['blocks.0.ln1.hook_normalized', 'blocks.1.ln1.hook_n
 /** What the measures below read. */
 export const STREAM_POINTS = ['*.hook_resid_*', '*.hook_attn_out', '*.hook_mlp_out'];
 
-/** A block's input with what its attention and FFN wrote.
- * @param {Captured} c @param {ArrayLike<number>} x @param {number} l */
-const behind = (c, x, l) => plus(x, c[`blocks.${l}.hook_attn_out`].data, c[`blocks.${l}.hook_mlp_out`].data);
-
-/**
- * The largest difference between the output of each block and the sum of its input, attention and FFN.
- * @param {Captured} c  STREAM_POINTS
- */
-export const streamDistance = (c) =>
-  ofBlocks((l) => distance(c[`blocks.${l}.hook_resid_post`].data, behind(c, c[`blocks.${l}.hook_resid_pre`].data, l)));
-
 /**
  * The largest difference between the stream behind any block and the sum of all that was written into it.
  * @param {Captured} c  STREAM_POINTS
  * @param {number} layers
- * @param {ArrayLike<number>} start  of the stream
- * @param {(sum: Float64Array) => ArrayLike<number>} [rounded]  a sum as it is carried on
+ * @param {ArrayLike<number>} [start]  of the stream
  */
-export function streamSumDistance(c, layers, start, rounded = (sum) => sum) {
+export function streamDistance(c, layers, start = c['blocks.0.hook_resid_pre'].data) {
   let total = start,
     worst = 0;
   for (let l = 0; l < layers; l++) {
-    total = rounded(behind(c, total, l));
+    total = plus(total, c[`blocks.${l}.hook_attn_out`].data, c[`blocks.${l}.hook_mlp_out`].data);
     worst = Math.max(worst, distance(total, c[`blocks.${l}.hook_resid_post`].data));
   }
   return worst;
@@ -66,6 +60,19 @@ export const arriving = (glassformer, config, { ids, scale = 1, by }) =>
     const [before, after] = [await run(scale), await run(scale * by)];
     return rms(minus(after[last].data, before[last].data)) / rms(minus(after[first].data, before[first].data));
   });
+
+/**
+ * A change of the embeddings' length arrives whole where there are residuals, and is lost without them; norms are off.
+ * @param {any} config
+ * @param {Parameters<typeof arriving>[2]} change
+ * @param {string} note
+ * @returns {import('./claim.js').Run}
+ */
+export const ofResiduals = (config, change, note) => async (g) => {
+  const without = { ...config, use_residual: false };
+  const [kept, lost] = [await arriving(g, config, change), await arriving(g, without, change)];
+  return noted(sentence`with residuals: ${near(1, kept, 0.05)}; without: ${under(1e-20, lost)}`, note);
+};
 
 /**
  * What the activation of the first block makes of these inputs, which are put into it.

@@ -30,6 +30,9 @@ export const rms = (x) => Math.sqrt(mean(Array.from(x, (v) => v ** 2)));
 /** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export const minus = (a, b) => Float64Array.from(a, (v, i) => v - b[i]);
 
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+export const dot = (a, b) => sum(Float64Array.from(a, (v, i) => v * b[i]));
+
 /** @param {ArrayLike<number>[]} list */
 export const plus = (...list) => Float64Array.from(list[0], (_, i) => list.reduce((s, x) => s + x[i], 0));
 
@@ -50,17 +53,9 @@ export function softmax(logits, temperature = 1) {
   return e.map((v) => v / total);
 }
 
-/** In bits. @param {ArrayLike<number>} p */
-export const entropy = (p) => -sum(Array.from(p, (v) => (v > 0 ? v * Math.log2(v) : 0)));
-
 /** Mean cross-entropy of each token given those before it.
- * @param {{data: ArrayLike<number>, shape: number[]}} logits [T, V] @param {number[]} ids */
-export function loss({ data, shape: [, v] }, ids) {
-  let s = 0;
-  for (let t = 0; t + 1 < ids.length; t++)
-    s -= Math.log(softmax(Array.prototype.slice.call(data, t * v, (t + 1) * v))[ids[t + 1]]);
-  return s / (ids.length - 1);
-}
+ * @param {ArrayLike<number>[]} logits  a row for each token @param {number[]} ids */
+export const loss = (logits, ids) => mean(ids.slice(1).map((next, before) => -Math.log(softmax(logits[before])[next])));
 
 /** Numbers in 0 .. 1 that are the same every time (mulberry32). @param {number} seed */
 export function uniform(seed) {

@@ -1,6 +1,6 @@
 // claims/claim.js - what a claim is, and what claims are about: configurations, models, passes over them
 
-import { distance } from './arithmetic.js';
+import { distance, rows } from './arithmetic.js';
 import { loaded } from './checkpoints.js';
 import { WORDS } from './configs.js';
 import { flat } from './double_precision.js';
@@ -120,24 +120,18 @@ export const ofCache = (make, pass, note) =>
 /** The likeliest token. @param {Float32Array} logits */
 export const argmax = (logits) => logits.indexOf(Math.max(...logits));
 
-/** These ids and what follows greedily until there are n, by full passes without a cache.
- * @param {Model} model @param {number[]} start @param {number} n */
-export async function greedily(model, start, n) {
-  const all = [...start];
-  while (all.length < n) {
-    const { data, shape } = (await model.forward(all)).logits;
-    all.push(argmax(data.subarray(data.length - shape[1])));
-  }
-  return all;
-}
-
-/** All of a generation. @param {AsyncGenerator<any, any, void>} generator */
-export async function written(generator) {
-  for (;;) {
-    const { done, value } = await generator.next();
-    if (done) return value;
-  }
-}
+/** Greedy generation, each time, adds the likeliest tokens of full passes without a cache.
+ * @param {() => Checkpoint} make @param {number} start  so many WORDS @param {number} n  new tokens */
+export const ofGreedy = (make, start, n) =>
+  ofFile(make, async (model) => {
+    const all = WORDS.slice(0, start);
+    const made = async () =>
+      (await model.complete(WORDS.slice(0, start), { maxTokens: n, temperature: 0, ignoreEos: true })).ids.join(' ');
+    const [first, second] = [await made(), await made()];
+    while (all.length < start + n)
+      all.push(argmax(/** @type {Float32Array} */ (rows((await model.forward(all)).logits).at(-1))));
+    return same(all.slice(start).join(' '), first === second ? first : `${first} and then ${second}`);
+  });
 
 /** The sentence with which something is refused, '' when it is not. @param {() => any} act @returns {Promise<string>} */
 export async function refusal(act) {

@@ -2,12 +2,13 @@
 //
 // Written from the formulas, apart from the engine. Slow and small on purpose. A matrix is a list of rows; a weight is
 // [out, in].
+import { mean, softmax } from './arithmetic.js';
 
 /** @typedef {import('glassformer').Tensor} Weight */
 /** @typedef {Record<string, Weight>} Weights */
 /** @typedef {Float64Array[]} Matrix [positions, width] */
 
-/** @param {Matrix} x @param {Weight} w @param {Weight} [b] @returns {Matrix} */
+/** @param {ArrayLike<number>[]} x @param {Weight} w @param {Weight} [b] @returns {Matrix} */
 export function linear(x, w, b) {
   const [out, inner] = w.shape;
   return x.map((row) =>
@@ -33,22 +34,17 @@ export const times = (a, b) => a.map((row, i) => row.map((v, j) => v * b[i][j]))
 /** A matrix with this function of each value. @param {Matrix} m @param {(x: number) => number} of @returns {Matrix} */
 export const each = (m, of) => m.map((row) => row.map((v) => of(v)));
 
-/** (x - mean) / sqrt(variance + eps). @param {Matrix} x @param {number} eps @param {Weight} [gain] @param {Weight} [bias] */
-export function layerNorm(x, eps, gain, bias) {
+/**
+ * Each row over sqrt(mean of squares + eps), for LayerNorm less its mean first. outside: over sqrt(mean of squares) + eps,
+ * which Llama does not do.
+ * @param {Matrix} x @param {number} eps @param {{ centred?: boolean, outside?: boolean }} how @returns {Matrix}
+ */
+export function normalised(x, eps, { centred = false, outside = false }) {
   return x.map((row) => {
-    const mean = row.reduce((s, v) => s + v, 0) / row.length;
-    const scale = 1 / Math.sqrt(row.reduce((s, v) => s + (v - mean) ** 2, 0) / row.length + eps);
-    return row.map((v, j) => (v - mean) * scale * (gain ? gain.data[j] : 1) + (bias ? bias.data[j] : 0));
-  });
-}
-
-/** x / sqrt(mean of squares + eps); outside: x / (sqrt(mean of squares) + eps), which Llama does not do.
- * @param {Matrix} x @param {number} eps @param {Weight} [gain] @param {boolean} [outside] @returns {Matrix} */
-export function rmsNorm(x, eps, gain, outside = false) {
-  return x.map((row) => {
-    const square = row.reduce((s, v) => s + v * v, 0) / row.length;
-    const scale = outside ? 1 / (Math.sqrt(square) + eps) : 1 / Math.sqrt(square + eps);
-    return row.map((v, j) => v * scale * (gain ? gain.data[j] : 1));
+    const m = centred ? mean(row) : 0;
+    const square = mean(row.map((v) => (v - m) ** 2));
+    const size = outside ? Math.sqrt(square) + eps : Math.sqrt(square + eps);
+    return row.map((v) => (v - m) / size);
   });
 }
 
@@ -99,12 +95,6 @@ export function sinusoid(position, width) {
   });
 }
 
-/** @param {Float64Array} row @param {number} position */
-export function withSinusoid(row, position) {
-  const wave = sinusoid(position, row.length);
-  return row.map((v, j) => v + wave[j]);
-}
-
 /**
  * softmax(q k^T / sqrt(d_head)) v, the heads side by side; causal: no query sees a later key.
  * @param {Matrix} q @param {Matrix} k @param {Matrix} v @param {number} heads @param {boolean} causal @returns {Matrix}
@@ -119,10 +109,9 @@ export function attend(q, k, v, heads, causal) {
         for (let c = h * d; c < (h + 1) * d; c++) s += row[c] * key[c];
         return s / Math.sqrt(d);
       });
-      const top = Math.max(...scores),
-        e = scores.map((s) => Math.exp(s - top)),
-        total = e.reduce((a, b) => a + b, 0);
-      for (let j = 0; j < e.length; j++) for (let c = h * d; c < (h + 1) * d; c++) out[c] += (e[j] / total) * v[j][c];
+      softmax(scores).forEach((p, j) => {
+        for (let c = h * d; c < (h + 1) * d; c++) out[c] += p * v[j][c];
+      });
     }
     return out;
   });

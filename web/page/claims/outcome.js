@@ -78,10 +78,10 @@ export const sentence = (words, ...parts) => {
 };
 
 /** Logits of this shape, all of them numbers and not all zero.
- * @param {string} shape @param {import('glassformer').Tensor} logits */
+ * @param {number[]} shape @param {import('glassformer').Tensor} logits */
 export function finite(shape, logits) {
   const all = logits.data.every(Number.isFinite) && rms(logits.data) > 0.01;
-  return sentence`${same(shape, shapeText(logits.shape))}, ${same('all', all ? 'all' : 'not all')} finite`;
+  return sentence`${same(shape, logits.shape)}, ${same('all', all ? 'all' : 'not all')} finite`;
 }
 
 /** With what is to be seen. @param {Outcome} outcome @param {string} note @returns {Outcome} */

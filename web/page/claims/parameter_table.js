@@ -1,10 +1,15 @@
 // claims/parameter_table.js - counts in a table of parameters, and claims that they are so many
-import { COMPONENTS } from '../text/count.js';
+import { groups } from 'd3-array';
 import { percent } from '../text/format.js';
+import { byComponent } from '../views/count/parameter_groups.js';
 import { sum } from './arithmetic.js';
-import { text } from './outcome.js';
+import { same, sentence, text } from './outcome.js';
 
 /** @typedef {import('glassformer').ParameterTable} Table */
+/** @typedef {typeof import('glassformer')} Glassformer */
+
+/** @param {{ count: number }[]} rows */
+const ofAll = (rows) => sum(rows.map((r) => r.count));
 
 /**
  * Scalars of some rows of a parameter table.
@@ -20,45 +25,42 @@ export const count = (table, component, layer) =>
  * @param {{rows: any[]}} table
  * @param {(row: any) => boolean} holds
  */
-export const scalars = ({ rows }, holds) => sum(rows.filter(holds).map((r) => r.count));
+export const scalars = ({ rows }, holds) => ofAll(rows.filter(holds));
 
-/**
- * Scalars of one block.
- * @param {{rows: any[]}} table
- * @param {number} [layer]
- */
-export const block = (table, layer = 0) => scalars(table, (r) => r.layer === layer);
+/** Scalars of the first block. @param {{rows: any[]}} table */
+export const block = (table) => scalars(table, (r) => r.layer === 0);
+
+/** The final norm has d_model parameters as RMSNorm, twice as many as LayerNorm.
+ * @param {any} config  or the name of a preset @returns {import('./claim.js').Run} */
+export const ofNormSizes = (config) => (g) => {
+  const c = g.PRESETS[config] ?? config;
+  const of = (/** @type {string} */ norm) => count(g.countParameters({ ...c, norm }), 'final_norm');
+  return sentence`RMSNorm ${same(c.d_model, of('rmsnorm'))}, LayerNorm ${same(2 * c.d_model, of('layernorm'))}`;
+};
 
 /**
  * Parameters by component: of one block of each stack, of what is in no block, and of all.
- * @param {Table} table
- * @returns {import('./section.js').Table}
+ * @param {any} config  or the name of a preset
+ * @returns {(g: Glassformer) => import('./section.js').Table}
  */
-export function byBlock(table) {
-  const row = (/** @type {string} */ name, /** @type {number} */ n) => [name, text(n), percent(n / table.total)];
-  /** @typedef {(row: any) => boolean} Holds */
-  const together = (/** @type {string} */ name, /** @type {Holds} */ holds) => row(name, scalars(table, holds));
-  const components = (/** @type {Holds} */ holds, /** @type {string} */ where) =>
-    [...new Set(table.rows.filter(holds).map((r) => r.component))].map((component) =>
-      together(`${COMPONENTS[component]}${where}`, (r) => r.component === component && holds(r)),
-    );
-  const stacks = [...new Set(table.rows.filter((r) => r.layer === 0).map((r) => r.stack))];
-  const blocks = stacks.flatMap((stack) => {
-    const name = stacks.length > 1 ? `${stack} block` : 'block';
-    const first = (/** @type {any} */ r) => r.layer === 0 && r.stack === stack;
-    return [
-      ...components(first, `, one ${name}`),
-      together(`One ${name}`, first),
-      together(`All ${name}s`, (r) => r.layer !== null && r.stack === stack),
-    ];
-  });
+export const byBlock = (config) => (g) => {
+  const { rows, total, nonEmbedding } = g.countParameters(config),
+    complete = g.completeConfig(config);
+  const row = (/** @type {string} */ name, /** @type {number} */ n) => [name, text(n), percent(n / total)];
+  const components = (/** @type {any[]} */ list) =>
+    byComponent(list, complete).map(({ name, count }) => row(name, count));
+  const [unlayered, ...stacks] = groups(rows, (r) => r.layer !== null && r.stack);
   return {
     head: ['Component', 'Parameters', 'Share'],
     rows: [
-      ...components((r) => r.layer === null, ''),
-      ...blocks,
-      row('Without the embeddings', table.nonEmbedding),
-      row('Total', table.total),
+      ...components(unlayered[1]),
+      ...stacks.flatMap(([stack, list]) => {
+        const block = stacks.length > 1 ? `${stack} block` : 'block',
+          first = list.filter((r) => r.layer === 0);
+        return [...components(first), row(`One ${block}`, ofAll(first)), row(`All ${block}s`, ofAll(list))];
+      }),
+      row('Without the embeddings', nonEmbedding),
+      row('Total', total),
     ],
   };
-}
+};

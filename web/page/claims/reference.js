@@ -2,8 +2,8 @@
 // their own checkpoints. The engine's numbers are held against it.
 
 import { DESIGNS } from './designs.js';
-import { activations, add, attend, each, flat, layerNorm, linear, look, rmsNorm } from './double_precision.js';
-import { rotate, thirds, times, transposed, withSinusoid } from './double_precision.js';
+import { activations, add, attend, each, flat, linear, look, normalised } from './double_precision.js';
+import { rotate, sinusoid, thirds, times, transposed } from './double_precision.js';
 
 /** @typedef {import('./double_precision.js').Matrix} Matrix */
 /** @typedef {import('./double_precision.js').Weights} Weights */
@@ -20,7 +20,12 @@ const STAGES = {
 function embed(design, w, ids) {
   const x = look(w[design.embed], ids);
   if (design.positions) return add(x, look(w[design.positions], [...ids.keys()]));
-  return design.sinusoids ? x.map(withSinusoid) : x;
+  return design.sinusoids
+    ? add(
+        x,
+        [...x.keys()].map((position) => sinusoid(position, design.width)),
+      )
+    : x;
 }
 
 /**
@@ -45,9 +50,10 @@ export function reference(w, config, ids, { source = [], stages = {}, positions 
     linear(x, design.transposed ? transposed(w[`${name}.weight`]) : w[`${name}.weight`], w[`${name}.bias`]);
   const norm = (/** @type {Matrix} */ x, /** @type {string} */ name, stage = '') => {
     const [gain, shift] = design.affine.map((end) => w[`${name}.${end}`]);
-    const normal = design.rms ? rmsNorm(x, eps, undefined, epsOutside) : layerNorm(x, eps);
-    kept(`${stage}.hook_normalized`, normal);
-    return normal.map((row) => row.map((v, i) => v * gain.data[i] + (shift?.data[i] ?? 0)));
+    const normal = normalised(x, eps, { centred: !design.rms, outside: epsOutside });
+    return kept(`${stage}.hook_normalized`, normal).map((row) =>
+      row.map((v, i) => v * gain.data[i] + (shift?.data[i] ?? 0)),
+    );
   };
   /** @type {(x: Matrix, from: Matrix, names: Sublayer, at: string, causal: boolean) => Matrix} */
   const attention = (x, from, names, at, causal) => {

@@ -140,7 +140,7 @@ export const sections = [
         'tying-saves': 'Tying is worth 38.6M parameters, some 24 % of what the untied model has',
       }),
     ],
-    { table: (g) => byBlock(g.countParameters(MODERN)) },
+    { table: byBlock(MODERN) },
   ),
   section('8. Implementation', [
     seen('training', TINY, { gradients: 'The loss depends on the embedding, on each block’s FFN and on each norm' }),

@@ -75,7 +75,7 @@ export const sections = [
       }),
     ],
     {
-      table: (g) => byBlock(g.countParameters(SEQ2SEQ)),
+      table: byBlock(SEQ2SEQ),
       exercises: [{ text: 'Its structural test: random ids as source and as target.', ids: { model: MODEL, n: 20 } }],
     },
   ),

@@ -72,7 +72,7 @@ export const sections = [
         identity: 'A fresh pre-norm block is close to the identity; a post-norm one is not',
       }),
     ],
-    { table: (g) => byBlock(g.countParameters('tutorial-3')) },
+    { table: byBlock('tutorial-3') },
   ),
   section('LayerNorm from scratch', [
     seen('norm', BLOCK, {

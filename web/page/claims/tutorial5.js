@@ -104,7 +104,7 @@ export const sections = [
         'llama-total': 'LLaMA-7B in all',
       }),
     ],
-    { table: (g) => byBlock(g.countParameters(SMALL)) },
+    { table: byBlock(SMALL) },
   ),
   section(
     'Three families',

@@ -1,10 +1,9 @@
 // claims/tutorial1/decoder_model.js - the model itself: its logits, shapes and tables, what moves its loss, and what it refuses
-import { distance, ids, loss, sum } from '../arithmetic.js';
+import { distance, ids, loss, rows, sum } from '../arithmetic.js';
 import { loaded, nudged, tutorial1, tutorial1Classical } from '../checkpoints.js';
 import { ofFresh, ofFreshPass, ofReference, refusal, using } from '../claim.js';
 import { MODERN, TINY, WORDS } from '../configs.js';
-import { flat } from '../double_precision.js';
-import { same, sentence, shown, text } from '../outcome.js';
+import { noted, over, same, sentence, shown, under, upTo } from '../outcome.js';
 import { block, count } from '../parameter_table.js';
 import { reference } from '../reference.js';
 
@@ -24,29 +23,20 @@ const afterThree = (glassformer, config, read) =>
 
 /** @type {import('../claim.js').Runs} */
 export const runs = {
-  'tied-zero': async (g) => {
-    const [tied, untied] = [g.countParameters(TINY), g.countParameters({ ...TINY, tie_word_embeddings: false })];
-    return using(g.create(TINY, { seed: 2 }), async (model) => {
-      const head = model.parameters.rows.find((r) => r.component === 'head');
-      const own = sum(model.parameters.rows.map((r) => r.memoryBytes ?? 0));
-      const { logits, captured } = await model.forward([7], { capture: ['ln_final.hook_normalized'] });
-      const gain = await model.weight('final_norm.weight'),
-        e = await model.weight('embed.weight', 9);
-      const dot = captured['ln_final.hook_normalized'].data.reduce((s, v, i) => s + v * gain[i] * e[i], 0);
-      const ok =
-        head?.count === 0 &&
-        head.tiedTo === 'embed.weight' &&
-        untied.total - tied.total === 64 * 32 &&
-        Math.abs(dot - logits.data[9]) < 1e-5 &&
-        own < 4 * untied.total;
-      return shown(
-        ok,
-        '0 parameters, shared; untied 2,048 more',
-        `${text(head?.count ?? NaN)} parameters, tied to ${head?.tiedTo}; untied ${text(untied.total - tied.total)} more`,
-        `One logit by hand from the embedding’s row: ${dot.toFixed(5)}, the model’s: ${logits.data[9].toFixed(5)}.`,
-      );
-    });
-  },
+  'tied-zero': ofFresh(TINY, 2, async (model, g) => {
+    const { total, rows } = model.parameters,
+      head = rows.find((r) => r.component === 'head');
+    const bytes = sum(rows.map((r) => r.memoryBytes ?? 0)),
+      untied = g.countParameters({ ...TINY, tie_word_embeddings: false }).total;
+    const { logits, captured } = await model.forward([7], { capture: ['ln_final.hook_normalized'] });
+    const gain = await model.weight('final_norm.weight'),
+      e = await model.weight('embed.weight', 9);
+    const dot = captured['ln_final.hook_normalized'].data.reduce((s, v, i) => s + v * gain[i] * e[i], 0);
+    return noted(
+      sentence`${same(0, head?.count)} parameters, tied to ${same('embed.weight', head?.tiedTo)}; untied ${same(2048, untied - total)} more; ${under(4 * untied, bytes)} bytes; one logit by hand within ${upTo(1e-5, Math.abs(dot - logits.data[9]))}`,
+      `From the embedding’s row: ${dot.toFixed(5)}, the model’s: ${logits.data[9].toFixed(5)}.`,
+    );
+  }),
   reference: ofReference(tutorial1),
   'reference-untied': ofReference(() => tutorial1({ tie_embeddings: false })),
   'reference-classical': ofReference(tutorial1Classical),
@@ -69,25 +59,17 @@ export const runs = {
     const table = async (n) =>
       (await scratch({ ...TINY, n_layers: n })) - (await scratch({ ...TINY, n_layers: n, position: 'none' }));
     const [one, six] = [await table(1), await table(6)];
-    return shown(
-      one > 0 && one === six,
-      'the same bytes with 1 layer and with 6',
-      `${text(one)} bytes with 1 layer, ${text(six)} with 6`,
-    );
+    return sentence`${over(0, one)} bytes with 1 layer, ${same(one, six)} with 6`;
   },
   'cache-slots': async (g) => {
     const bytes = (n) => afterThree(g, { ...TINY, n_layers: n }, (_, session) => session.bytes);
     const [one, two, six] = [await bytes(1), await bytes(2), await bytes(6)];
-    return shown(
-      one > 0 && two === 2 * one && six === 6 * one,
-      '1, 2 and 6 times the cache of one layer',
-      `${text(one)}, ${text(two)} and ${text(six)} bytes`,
-    );
+    return sentence`${over(0, one)} bytes with 1 layer, ${same(2 * one, two)} with 2, ${same(6 * one, six)} with 6`;
   },
   gradients: async (g) => {
     const made = tutorial1(),
-      of = (c) => using(loaded(g, c), async (model) => loss((await model.forward(WORDS)).logits, WORDS));
-    const truth = (c) => loss({ data: flat(reference(c.weights, c.config, WORDS)), shape: [WORDS.length, 48] }, WORDS);
+      of = (c) => using(loaded(g, c), async (model) => loss(rows((await model.forward(WORDS)).logits), WORDS));
+    const truth = (c) => loss(reference(c.weights, c.config, WORDS), WORDS);
     const places = [
       ['token_emb.weight', WORDS[2] * 16],
       ...[0, 1].flatMap((l) => [
@@ -101,15 +83,13 @@ export const runs = {
     const moved = await Promise.all(
       places.map(async ([name, index]) => {
         const other = nudged(made, String(name), Number(index), 0.5);
-        return { name, found: (await of(other)) - base, want: truth(other) - exact };
+        return [(await of(other)) - base, truth(other) - exact];
       }),
     );
-    const off = Math.max(...moved.map((m) => Math.abs(m.found - m.want))),
-      least = Math.min(...moved.map((m) => Math.abs(m.found)));
-    return shown(
-      off < 1e-5 && least > 1e-5,
-      'all 8 move the loss, as the double-precision one',
-      `${moved.filter((m) => Math.abs(m.found) > 1e-5).length} of 8 move it, off by ${text(off)} at most`,
+    const off = Math.max(...moved.map(([found, want]) => Math.abs(found - want))),
+      least = Math.min(...moved.map(([found]) => Math.abs(found)));
+    return noted(
+      sentence`all 8 move the loss: by ${over(1e-5, least)}, within ${upTo(1e-5, off)} of the double-precision one`,
       'One weight of each made 0.5 larger. The trainer’s gradients are held against PyTorch’s in the project’s native tests.',
     );
   },

@@ -1,9 +1,9 @@
 // claims/tutorial1/decoder_parameters.js - every row of the table of parameters, and the FFN
-import { moved } from '../activations.js';
+import { movedBy } from '../activations.js';
 import { loaded, tutorial1 } from '../checkpoints.js';
 import { ofCount, ofFile, refusal } from '../claim.js';
 import { MODERN, UNTIED, WORDS } from '../configs.js';
-import { same, shapeText, shown, text } from '../outcome.js';
+import { near, same, sentence, shapeText, shown } from '../outcome.js';
 import { block, count, scalars } from '../parameter_table.js';
 
 /** The FFN's parameters for each one of attention, in all blocks. @param {import('../parameter_table.js').Table} t */
@@ -27,11 +27,7 @@ export const runs = {
     const untied = g.countParameters(UNTIED).total,
       saved = untied - g.countParameters(MODERN).total,
       share = (100 * saved) / untied;
-    return shown(
-      saved === 38597376 && Math.round(share) === 24,
-      '38,597,376, about 24 %',
-      `${text(saved)}, ${share.toFixed(1)} %`,
-    );
+    return sentence`${same(38597376, saved)}, ${near(24, share, 0.5)} %`;
   },
   'swiglu-budget': (g) => {
     const of = (ffn, d_ff) => count(g.countParameters({ ...g.PRESETS[MODERN], ffn, d_ff }), 'ffn', 0);
@@ -62,16 +58,11 @@ export const runs = {
     );
   },
   'ffn-alone': ofFile(tutorial1, async (model) => {
-    const run = async (edits) =>
-      (await model.forward(WORDS, { capture: ['blocks.0.hook_mlp_out', 'blocks.1.hook_attn_out'], edits })).captured;
-    const [a, b] = [
-      await run([]),
-      await run([{ at: 'blocks.0.hook_resid_mid', position: 3, add: new Float32Array(16).fill(0.5) }]),
-    ];
-    const of = (name) => moved(a[name], b[name]);
+    const points = ['blocks.0.hook_mlp_out', 'blocks.1.hook_attn_out'];
+    const [ffn, attention] = await movedBy(model, { ids: WORDS }, 'blocks.0.hook_resid_mid', points);
     return same(
       'FFN: 3; attention: 3, 4, 5, 6, 7, 8, 9, 10, 11',
-      `FFN: ${of('blocks.0.hook_mlp_out')}; attention: ${of('blocks.1.hook_attn_out')}`,
+      `FFN: ${ffn}; attention: ${attention}`,
       'Positions whose output moves when the stream at position 3 is changed.',
     );
   }),

@@ -1,10 +1,11 @@
 // claims/tutorial1/generation.js - the cache gives what a full pass gives, and what breaks that; sampling
-import { distance, entropy, ids, softmax, sum } from '../arithmetic.js';
+import { entropyOf } from '../../../draw/likelihood.js';
+import { distance, ids, softmax } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints.js';
-import { argmax, greedily, ofCache, ofFile, ofFresh, ofPass, written } from '../claim.js';
+import { argmax, ofCache, ofFile, ofFresh, ofGreedy, ofPass } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
 import { rotate } from '../double_precision.js';
-import { noted, over, same, sentence, shapeText, shown, text, under } from '../outcome.js';
+import { noted, over, same, sentence, shapeText, text, under, upTo } from '../outcome.js';
 import { reference } from '../reference.js';
 
 /** @type {import('../claim.js').Runs} */
@@ -56,44 +57,25 @@ export const runs = {
     const turned = rotate(Array(4).fill(plain), 4, [0, 1, 2, 3], 10000);
     const keys = Math.max(...k.map((key, t) => distance(key, turned[t]))),
       values = Math.max(...v.map((x) => distance(x, v[0])));
-    return shown(
-      keys < 1e-6 && values === 0 && distance(k[1], k[0]) > 1e-3,
-      'keys turned by 0, 1, 2, 3 steps; values equal',
-      `keys off by ${text(keys)}; values by ${text(values)}`,
-    );
+    return sentence`keys turned by 0, 1, 2, 3 steps within ${upTo(1e-6, keys)}, the second by ${over(1e-3, distance(k[1], k[0]))}; values differ by ${same(0, values)}`;
   }),
   'generate-shape': ofFresh(TINY, 8, async (model) => {
     const prompts = [ids(5, 64, 1), ids(5, 64, 2)];
-    const { sequences } = await written(model.generate(prompts, { maxTokens: 7, temperature: 1, seed: 3 }));
+    const { sequences = [] } = await model.complete(prompts, { maxTokens: 7, temperature: 1, seed: 3 });
     const kept = sequences.every((s, i) => s.slice(0, 5).join() === prompts[i].join());
     return same(
       '(2, 12), prompts kept',
       `${shapeText([sequences.length, sequences[0].length])}, prompts ${kept ? 'kept' : 'changed'}`,
     );
   }),
-  greedy: ofFile(tutorial1, async (model) => {
-    const start = WORDS.slice(0, 4),
-      run = async () => (await written(model.generate(start, { maxTokens: 8, temperature: 0 }))).ids;
-    const [a, b] = [await run(), await run()],
-      slow = await greedily(model, start, 12);
-    return shown(
-      a.join() === b.join() && a.join() === slow.slice(4).join(),
-      slow.slice(4).join(' '),
-      a.join() === b.join() ? a.join(' ') : `${a.join(' ')} and then ${b.join(' ')}`,
-    );
-  }),
+  greedy: ofGreedy(tutorial1, 4, 8),
   temperature: ofPass(tutorial1, {}, async (_, __, { data }, model) => {
     const logits = data.slice(data.length - 48);
     const p = await Promise.all([0.5, 1, 2].map((temperature) => model.distribution(logits, { temperature })));
     const off = Math.max(...p.map((q, i) => distance(q, softmax(logits, [0.5, 1, 2][i])))),
-      bits = p.map(entropy);
+      [low, one, high] = p.map(entropyOf);
     const greedy = await model.distribution(logits, { temperature: 0 });
-    const ok = off < 1e-6 && bits[0] < bits[1] && bits[1] < bits[2] && greedy[argmax(logits)] === 1;
-    return shown(
-      ok,
-      'softmax(logits / T) within 0.000001; entropy grows with T',
-      `within ${text(off)}; ${bits.map((b) => `${b.toFixed(2)} bits`).join(', ')} at T = 0.5, 1, 2`,
-    );
+    return sentence`softmax(logits / T) within ${upTo(1e-6, off)}; ${under(one, low)} bits at T = 0.5, ${over(one, high)} at 2; likeliest at 0: ${same(1, greedy[argmax(logits)])}`;
   }),
   'top-k': ofFile(tutorial1, async (model) => {
     const { data } = (await model.forward(WORDS)).logits,
@@ -101,10 +83,6 @@ export const runs = {
     const p = await model.distribution(logits, { topK: 5, temperature: 1 });
     const border = [...logits].sort((a, b) => b - a)[4];
     const want = softmax(logits.map((v) => (v < border ? -Infinity : v)));
-    return shown(
-      p.filter((v) => v > 0).length === 5 && distance(p, want) < 1e-6,
-      '5 tokens, summing to 1',
-      `${p.filter((v) => v > 0).length} tokens, summing to ${text(Number(sum(p).toFixed(6)))}`,
-    );
+    return sentence`${same(5, p.filter((v) => v > 0).length)} tokens, sharing their probability within ${upTo(1e-6, distance(p, want))}`;
   }),
 };

@@ -1,12 +1,12 @@
 // claims/tutorial1/norms.js - RMSNorm, the slips that shapes do not show, and the residual stream with norms before and after
-import { STREAM_POINTS, arriving, streamDistance } from '../activations.js';
+import { STREAM_POINTS, arriving, ofResiduals, streamDistance } from '../activations.js';
 import { distance, ids, mean, rms, rows, variance } from '../arithmetic.js';
 import { loaded, tutorial1 } from '../checkpoints.js';
 import { ofFresh, ofFreshPass, ofPass, using } from '../claim.js';
 import { DEEP, POST, TINY, WORDS } from '../configs.js';
 import { flat } from '../double_precision.js';
-import { atMost, noted, over, same, sentence, shown, text, under } from '../outcome.js';
-import { count } from '../parameter_table.js';
+import { atMost, near, noted, over, same, sentence, text, under } from '../outcome.js';
+import { ofNormSizes } from '../parameter_table.js';
 import { reference } from '../reference.js';
 
 const RMS_POINTS = { capture: ['*.hook_resid_pre', '*.ln1.hook_scale'] };
@@ -48,10 +48,8 @@ export const runs = {
       );
     };
     const [small, large] = [await run(0), await run(0.1)];
-    return shown(
-      small < 0.5 && large > 4 * small && large > 0.8,
-      'under 0.5 for a small mean, over 0.8 for a large one',
-      `${text(small)} and ${text(large)}`,
+    return noted(
+      sentence`${under(0.2, small)} for a small mean, ${over(0.8, large)} for a large one`,
       'Largest difference of a normalised value from LayerNorm’s.',
     );
   }),
@@ -87,70 +85,45 @@ export const runs = {
         .map(([name, { shape }]) => [name.replace('gamma', 'beta'), { shape, data: new Float32Array(shape[0]) }]),
     );
     const right = await off({}, {});
-    const wrong = [
+    const [gates, pairs, norms, placement] = [
       await off({}, swapped),
       await off({ rope_convention: 'interleaved' }, {}),
       await off({ norm: 'layernorm' }, shifts),
       await off({ pre_norm: false }, {}),
-    ];
-    return shown(
-      right < 1e-4 && wrong.every((d) => d > 0.01),
-      'as built under 0.0001; each slip over 0.01',
-      `as built ${text(right)}; slips ${wrong.map(text).join(', ')}`,
+    ].map((wrong) => over(0.01, wrong));
+    return noted(
+      sentence`as built ${under(1e-4, right)}; slips ${gates}, ${pairs}, ${norms}, ${placement}`,
       'Distance from the logits in double precision.',
     );
   },
-  'norm-parameters': (g) => {
-    const [r, l] = /** @type {const} */ (['rmsnorm', 'layernorm']).map((norm) =>
-      count(g.countParameters({ ...TINY, norm }), 'final_norm'),
-    );
-    return same('32 and 64', `${r} and ${l}`);
-  },
+  'norm-parameters': ofNormSizes(TINY),
   'pre-highway': ofPass(tutorial1, { capture: STREAM_POINTS }, (c) =>
-    atMost(1e-5, streamDistance(c), 'Output of each block less its input and what attention and FFN wrote.'),
+    atMost(1e-5, streamDistance(c, 2), 'Output of each block less the first input and all that was written since.'),
   ),
   'post-highway': ofFreshPass(
     POST,
     { seed: 4, ids: ids(8, 64), capture: ['*.hook_resid_post'], edits: [{ at: 'hook_embed', scale: 100 }] },
     (c) => {
       const sizes = [0, 1].flatMap((l) => rows(c[`blocks.${l}.hook_resid_post`]).map(rms));
-      return shown(
-        sizes.every((s) => Math.abs(s - 1) < 1e-3),
-        '1 behind every block',
-        `${text(Math.min(...sizes))} to ${text(Math.max(...sizes))} behind every block`,
-      );
+      const [least, most] = [Math.min(...sizes), Math.max(...sizes)].map((size) => near(1, size, 1e-3));
+      return sentence`${least} to ${most} behind every block`;
     },
   ),
   'identity-path': async (g) => {
     const pre = await arriving(g, { ...TINY, n_layers: 6 }, CHANGE),
       post = await arriving(g, { ...POST, n_layers: 6 }, CHANGE);
-    return shown(
-      Math.abs(pre - 1) < 0.05 && post < 0.05,
-      'pre-norm: 1; post-norm: near 0',
-      `pre-norm: ${text(pre)}; post-norm: ${text(post)}`,
+    return noted(
+      sentence`pre-norm: ${near(1, pre, 0.05)}; post-norm: ${under(0.05, post)}`,
       'The stream made 1 % longer before the first of six blocks: how much of that change is there behind the last.',
     );
   },
-  'fifty-layers': async (g) => {
-    const change = { ...CHANGE, scale: 1 };
-    const [kept, lost] = [await arriving(g, DEEP, change), await arriving(g, { ...DEEP, use_residual: false }, change)];
-    return shown(
-      Math.abs(kept - 1) < 0.05 && lost < 1e-20,
-      'with residuals: 1; without: under 10⁻²⁰',
-      `with residuals: ${text(kept)}; without: ${text(lost)}`,
-      'Norms are off, so that only the residuals differ.',
-    );
-  },
+  'fifty-layers': ofResiduals(DEEP, { ...CHANGE, scale: 1 }, 'Norms are off, so that only the residuals differ.'),
   'same-parts': async (g) => {
     const [pre, post] = [{ ...POST, norm_placement: 'pre' }, POST];
-    const equal = g.countParameters(pre).total === g.countParameters(post).total;
+    const [before, after] = [pre, post].map((c) => g.countParameters(c).total);
     const [a, b] = await Promise.all(
       [pre, post].map((c) => using(g.create(c, { seed: 6 }), async (m) => (await m.forward(ids(8, 64))).logits.data)),
     );
-    return shown(
-      equal && distance(a, b) > 0.01,
-      'equal counts, different logits',
-      `${equal ? 'equal' : 'unequal'} counts, logits differ by ${text(distance(a, b))}`,
-    );
+    return sentence`${same(before, after)} parameters each, logits differ by ${over(0.01, distance(a, b))}`;
   },
 };

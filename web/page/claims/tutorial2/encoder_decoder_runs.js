@@ -1,11 +1,11 @@
 // claims/tutorial2/encoder_decoder_runs.js - what runs its claims: layers, attentions, positions, the whole model
-import { arriving, doubles, moved } from '../activations.js';
-import { distance, fromOne, ids, mean, minus, normal, plus, rows, sum, variance } from '../arithmetic.js';
+import { movedBy, ofResiduals } from '../activations.js';
+import { distance, dot, fromOne, ids, mean, minus, plus, rows, variance } from '../arithmetic.js';
 import { tutorial2 } from '../checkpoints.js';
 import { ofCache, ofCount, ofFile, ofFreshPass, ofPass, ofReference, ofStages, using } from '../claim.js';
 import { ENCODER, SEQ2SEQ, SOURCE, TARGET, TRANSLATION } from '../configs.js';
 import { activations, flat, linear, sinusoid } from '../double_precision.js';
-import { atMost, finite, noted, over, same, sentence, shapeText, shown, text, under, upTo } from '../outcome.js';
+import { atMost, finite, noted, over, same, sentence, text, under, upTo } from '../outcome.js';
 import { count, scalars } from '../parameter_table.js';
 
 const batch = (/** @type {number} */ seed) => Array.from({ length: 8 }, (_, i) => ids(20, 1000, seed + i));
@@ -43,37 +43,21 @@ export const runs = {
     );
   }),
   'ffn-alone': ofFile(tutorial2, async (model) => {
-    const at = 'encoder.0.hook_mlp_out',
-      add = Float32Array.from({ length: 16 }, normal(1));
-    const run = async (edits) => (await model.forward(TARGET, { source: SOURCE, capture: [at], edits })).captured[at];
-    const a = await run([]),
-      b = await run([{ at: 'encoder.0.hook_resid_mid', position: 3, add }]);
-    return same('3', moved(a, b), 'Positions whose output moves when position 3 is changed.');
+    const [ffn] = await movedBy(model, TRANSLATION, 'encoder.0.hook_resid_mid', ['encoder.0.hook_mlp_out']);
+    return same('3', ffn, 'Positions whose output moves when position 3 is changed.');
   }),
-  'residual-path': async (g) => {
-    const deep = { ...ENCODER, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 40, use_norm: false };
-    const change = { ids: ids(6, 40), by: 1.1 };
-    const [kept, lost] = [await arriving(g, deep, change), await arriving(g, { ...deep, use_residual: false }, change)];
-    return shown(
-      Math.abs(kept - 1) < 0.05 && lost < 1e-20,
-      'with: 1; without: under 10⁻²⁰',
-      `with: ${text(kept)}; without: ${text(lost)}`,
-      'How much of a change of the embeddings is there behind 40 layers, norms off.',
-    );
-  },
+  'residual-path': ofResiduals(
+    { ...ENCODER, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 40, use_norm: false },
+    { ids: ids(6, 40), by: 1.1 },
+    'How much of a change of the embeddings is there behind 40 layers, norms off.',
+  ),
   'encoder-sees-all': ofFreshPass(
     SEQ2SEQ,
     { ids: [1], source: ids(20, 1000), capture: ['encoder.*.hook_pattern'] },
     (c) => {
-      const all = Object.values(c),
-        off = fromOne(all.flatMap(rows));
-      return shown(
-        all.length === 2 &&
-          all.every((t) => shapeText(t.shape) === '(4, 20, 20)' && t.data.every((p) => p > 0)) &&
-          off < 1e-5,
-        '2 × (4, 20, 20), none 0, sums 1 ± 0.00001',
-        `${all.length} × ${shapeText(all[0].shape)}, ${all.reduce((n, t) => n + t.data.filter((p) => p === 0).length, 0) || 'none'} 0, sums 1 ± ${text(off)}`,
-      );
+      const [one, two] = Object.values(c),
+        all = [one, two].flatMap(rows);
+      return sentence`${same([4, 20, 20], one.shape)} and ${same([4, 20, 20], two.shape)}, weights ${over(0, Math.min(...all.flatMap((row) => [...row])))}, sums 1 ± ${upTo(1e-5, fromOne(all))}`;
     },
   ),
   masked: ofFreshPass(
@@ -94,15 +78,10 @@ export const runs = {
     },
     (c, w) => {
       const [weight, bias] = ['weight', 'bias'].map((n) => w[`decoder.layers.0.enc_dec_attn.v_linear.${n}`]);
-      const want = linear(doubles(c['encoder.1.hook_resid_post']), weight, bias);
+      const want = linear(rows(c['encoder.1.hook_resid_post']), weight, bias);
       const off = distance(c['decoder.0.cross_attn.hook_v'].data, flat(want)),
-        pattern = c['decoder.0.cross_attn.hook_pattern'],
-        sums = fromOne(rows(pattern));
-      return shown(
-        off < 1e-5 && shapeText(pattern.shape) === '(2, 12, 9)' && sums < 1e-5,
-        'pattern (2, 12, 9), rows sum to 1; values within 0.00001',
-        `pattern ${shapeText(pattern.shape)}, rows within ${text(sums)} of 1; values within ${text(off)}`,
-      );
+        pattern = c['decoder.0.cross_attn.hook_pattern'];
+      return sentence`pattern ${same([2, 12, 9], pattern.shape)}, rows sum to 1 ± ${upTo(1e-5, fromOne(rows(pattern)))}; values within ${upTo(1e-5, off)}`;
     },
   ),
   'source-mask': ofFile(tutorial2, async (model) => {
@@ -110,22 +89,19 @@ export const runs = {
     const capture = ['decoder.*.cross_attn.hook_pattern'];
     const { logits, captured } = await model.forward(TARGET, { source: SOURCE, sourceMask, capture });
     const short = await model.forward(TARGET, { source: SOURCE.slice(0, 6) });
-    const weights = Object.values(captured).flatMap(rows),
-      seen = Math.max(...weights.map((r) => Math.max(...r.subarray(6)))),
-      off = distance(logits.data, short.logits.data);
-    return shown(
-      seen === 0 && off < 1e-5,
-      'weight 0 on the hidden three; logits of the shorter source',
-      `weight ${text(seen)} on the hidden three; logits off by ${text(off)}`,
+    const seen = Math.max(
+      ...Object.values(captured)
+        .flatMap(rows)
+        .flatMap((r) => [...r.subarray(6)]),
     );
+    return sentence`weight ${same(0, seen)} on the hidden three; logits of the shorter source within ${upTo(1e-5, distance(logits.data, short.logits.data))}`;
   }),
   'source-matters': ofPass(tutorial2, TRANSLATION, async (_, __, logits, model) => {
     const other = await model.forward(TARGET, { source: [...SOURCE].reverse() });
-    const off = distance(logits.data, other.logits.data);
-    return over(0.01, off);
+    return over(0.01, distance(logits.data, other.logits.data));
   }),
   cached: ofCache(tutorial2, TRANSLATION),
-  shape: ofFreshPass(SEQ2SEQ, { ids: batch(1), source: batch(50) }, (_, logits) => finite('(8, 20, 1000)', logits)),
+  shape: ofFreshPass(SEQ2SEQ, { ids: batch(1), source: batch(50) }, (_, logits) => finite([8, 20, 1000], logits)),
   'shape-unmasked': (g) =>
     using(g.create({ ...g.PRESETS[SEQ2SEQ], causal: false }, { seed: 1 }), async (model) => {
       const { logits, captured } = await model.forward([ids(20, 1000, 1)], {
@@ -133,7 +109,7 @@ export const runs = {
         capture: ['decoder.0.attn.hook_pattern'],
       });
       const pattern = captured['decoder.0.attn.hook_pattern'].data.subarray(0, 20);
-      return sentence`${same('(1, 20, 1000)', shapeText(logits.shape))}, the first position sees ${same(20, pattern.filter((p) => p > 0).length)}`;
+      return sentence`${same([1, 20, 1000], logits.shape)}, the first position sees ${same(20, pattern.filter((p) => p > 0).length)}`;
     }),
   parameters: ofCount(SEQ2SEQ, 296424, (t) => t.total),
   parts: ofCount(SEQ2SEQ, '64,000 + 2 × 33,472 + 2 × 50,240 + 65,000', (t) => {
@@ -155,20 +131,16 @@ export const runs = {
     return atMost(1e-6, distance(data, want), `Position 0 begins ${[...data.subarray(0, 4)].join(', ')}.`);
   }),
   'positions-unique': ofFreshPass(SEQ2SEQ, POSITIONS, (captured) => {
-    const table = rows(captured['encoder.hook_pos_embed']),
-      dot = (a, b) => sum(Array.from(a, (v, i) => v * b[i]));
+    const table = rows(captured['encoder.hook_pos_embed']);
     let nearest = Infinity,
       spread = 0;
     for (let a = 0; a < 50; a++)
       for (let b = 0; b < a; b++) {
-        nearest = Math.min(nearest, Math.sqrt(sum(minus(table[a], table[b]).map((v) => v * v))));
+        const apart = minus(table[a], table[b]);
+        nearest = Math.min(nearest, Math.sqrt(dot(apart, apart)));
         spread = Math.max(spread, Math.abs(dot(table[a], table[b]) - dot(table[a - b], table[0])));
       }
-    return shown(
-      nearest > 0.5 && spread < 1e-4,
-      'no two alike; products equal at equal distance',
-      `nearest pair ${text(nearest)} apart; products within ${text(spread)}`,
-    );
+    return sentence`nearest pair ${over(0.5, nearest)} apart; products at equal distance within ${upTo(1e-4, spread)}`;
   }),
   added: ofFreshPass(
     SEQ2SEQ,

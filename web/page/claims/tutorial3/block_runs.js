@@ -1,11 +1,11 @@
 // claims/tutorial3/block_runs.js - what runs its claims: the parameters of a block, its layers, the residual stream
-import { FIRST_NORMS, STREAM_POINTS, activated, streamSumDistance } from '../activations.js';
+import { FIRST_NORMS, STREAM_POINTS, activated, streamDistance } from '../activations.js';
 import { distance, ids, mean, minus, normal, plus, rms, rows, variance } from '../arithmetic.js';
 import { plainGpt } from '../checkpoints.js';
 import { ofCount, ofFresh, ofFreshPass, ofPass, ofReference, ofStages, ofTable, using } from '../claim.js';
 import { BLOCK, WIDE } from '../configs.js';
 import { activations } from '../double_precision.js';
-import { atMost, misprint, near, noted, same, sentence, shapeText, shown, text } from '../outcome.js';
+import { atMost, misprint, near, noted, over, same, sentence, text, under, upTo } from '../outcome.js';
 import { block, count } from '../parameter_table.js';
 
 /** @typedef {import('../parameter_table.js').Table} Table */
@@ -35,26 +35,16 @@ const SEEDS = 20;
 const change = (glassformer, config, size = 1) =>
   using(glassformer.create({ ...config, n_layers: SEEDS }, { seed: 7 }), async (model) => {
     const draw = normal(77),
-      input = () => Float32Array.from({ length: 64 }, () => size * draw());
-    /** @type {number[][][]} */
-    const [delta, x] = [0, 1].map(() => Array.from({ length: SEEDS }, () => []));
-    for (let sequence = 0; sequence < 2; sequence++) {
-      const edits = Array.from({ length: SEEDS * 12 }, (_, i) => ({
-        at: `blocks.${Math.floor(i / 12)}.hook_resid_pre`,
-        position: i % 12,
-        set: input(),
-      }));
-      const { captured } = await model.forward(ids(12, 32, sequence), {
-        capture: ['*.hook_resid_pre', '*.hook_resid_post'],
-        edits,
-      });
-      for (let l = 0; l < SEEDS; l++) {
-        const before = captured[`blocks.${l}.hook_resid_pre`].data;
-        x[l].push(...before);
-        delta[l].push(...minus(captured[`blocks.${l}.hook_resid_post`].data, before));
-      }
-    }
-    const each = delta.map((d, l) => Math.sqrt(variance(d) / variance(x[l])));
+      x = Array.from({ length: SEEDS }, () => Float32Array.from({ length: 2 * 12 * 64 }, () => size * draw()));
+    const edits = [0, 1].map((sequence) =>
+      x.map((both, l) => {
+        const data = both.subarray(sequence * 12 * 64, (sequence + 1) * 12 * 64);
+        return { at: `blocks.${l}.hook_resid_pre`, set: { shape: [12, 64], data } };
+      }),
+    );
+    const { captured } = await model.forward([ids(12, 32), ids(12, 32)], { capture: ['*.hook_resid_post'], edits });
+    const out = (/** @type {number} */ l) => captured[`blocks.${l}.hook_resid_post`].data;
+    const each = x.map((before, l) => Math.sqrt(variance(minus(out(l), before)) / variance(before)));
     return { average: mean(each), each };
   });
 
@@ -92,10 +82,7 @@ export const runs = {
     (t) => `${text(mlp(t))} in a block of ${text(block(t))}`,
   ),
   'params-norms': ofCount(PRESET, 256, (t) => count(t, 'norm')),
-  'norms-free': ofTable(PRESET, (t) => {
-    const share = count(t, 'norm') / block(t);
-    return shown(share < 0.01, 'under 1 % of the block', `${(100 * share).toFixed(2)} % of the block`);
-  }),
+  'norms-free': ofTable(PRESET, (t) => sentence`${under(1, (100 * count(t, 'norm')) / block(t))} % of the block`),
   'mlp-share': ofTable(PRESET, (t) =>
     misprint(
       '4 at the end, 2 in the text',
@@ -105,11 +92,10 @@ export const runs = {
   ),
   'mlp-128': ofCount(WIDE, 131072, mlp),
   'attention-128': ofCount(WIDE, 65536, attention),
-  'twelve-blocks': ofTable({ ...WIDE, n_layers: 12 }, (t) => {
-    const share = mlp(t) / t.total;
-    const right = share > 0.5 && mlp(t) === 12 * 131072;
-    return shown(right, '1,572,864, over half', `${text(mlp(t))}, ${(100 * share).toFixed(1)} %`);
-  }),
+  'twelve-blocks': ofTable(
+    { ...WIDE, n_layers: 12 },
+    (t) => sentence`${same(12 * 131072, mlp(t))}, ${over(50, (100 * mlp(t)) / t.total)} %`,
+  ),
   reference: ofReference(() => plainGpt({ fused_qkv: false })),
   'stream-sum': ofPass(
     () => plainGpt({ n_layers: 4 }),
@@ -117,7 +103,7 @@ export const runs = {
     (c) =>
       atMost(
         1e-5,
-        streamSumDistance(c, 4, plus(c.hook_embed.data, c.hook_pos_embed.data)),
+        streamDistance(c, 4, plus(c.hook_embed.data, c.hook_pos_embed.data)),
         '4 blocks: the embedding and 4 contributions, each of an attention and an MLP.',
       ),
   ),
@@ -139,15 +125,16 @@ export const runs = {
       await sizes({ ...GPT, n_layers: 8 }),
       await sizes({ ...GPT, n_layers: 8, norm_placement: 'post' }),
     ];
-    return shown(
-      post.every((s) => Math.abs(s - 1) < 0.001) && pre[7] > pre[0],
-      'post-norm 1 throughout, pre-norm growing',
-      `post-norm ${text(post[0])} … ${text(post[7])}, pre-norm ${pre.map((s) => s.toFixed(3)).join(' ')}`,
-      'Size of the stream (RMS) behind each of 8 blocks.',
+    const [least, most] = [Math.min(...post), Math.max(...post)].map((size) => near(1, size, 0.001));
+    return noted(
+      sentence`post-norm ${least} to ${most}, pre-norm growing to ${over(pre[0], pre[7])}`,
+      `Size of the stream (RMS) behind 8 blocks. Pre-norm, block by block: ${pre.map((s) => s.toFixed(3)).join(' ')}`,
     );
   },
-  shape: ofFreshPass(BLOCK, { ids: [ids(12, 32), ids(12, 32, 2)], capture: ENDS }, (c) =>
-    same('(2, 12, 64) to (2, 12, 64)', ENDS.map((name) => shapeText(c[name].shape)).join(' to ')),
+  shape: ofFreshPass(
+    BLOCK,
+    { ids: [ids(12, 32), ids(12, 32, 2)], capture: ENDS },
+    (c) => sentence`${same([2, 12, 64], c[ENDS[0]].shape)} to ${same([2, 12, 64], c[ENDS[1]].shape)}`,
   ),
   change: async (g) => {
     const { average, each } = await change(g, BLOCK);
@@ -177,10 +164,8 @@ export const runs = {
       edits: [{ at: 'hook_embed', set: Float32Array.from({ length: 64 }, (_, i) => 3 + (i % 2)) }],
     });
     const out = c['blocks.0.ln1.hook_normalized'].data;
-    return shown(
-      gain.every((v) => v === 1) && shift.every((v) => v === 0) && Math.abs(out[0] + 1) < 1e-4,
-      '64 ones, 64 zeros',
-      `${gain.filter((v) => v === 1).length} ones, ${shift.filter((v) => v === 0).length} zeros`,
+    return noted(
+      sentence`${same(64, gain.filter((v) => v === 1).length)} ones, ${same(64, shift.filter((v) => v === 0).length)} zeros; 3 becomes ${near(-1, out[0], 1e-4)}`,
       `The tutorial calls it the identity then. It standardises all the same: 3, 4, 3, 4, … becomes ${out[0].toFixed(3)}, ${out[1].toFixed(3)}, …`,
     );
   }),
@@ -197,15 +182,10 @@ export const runs = {
     const grid = [-8, -6, 6, 8, -0.01, 0, 0.01],
       gelu = await curve(g, 'gelu_erf', grid),
       relu = await curve(g, 'relu', grid);
-    const far = distance(gelu.slice(0, 4), relu.slice(0, 4)),
-      slopes = (y) => [(y[5] - y[4]) / 0.01, (y[6] - y[5]) / 0.01];
-    const [a, b] = [slopes(gelu), slopes(relu)],
-      say = (s) => s.map((v) => v.toFixed(2)).join(' and ');
-    return shown(
-      far < 1e-6 && say(a) === '0.50 and 0.50' && say(b) === '0.00 and 1.00',
-      'slopes at 0: GELU 0.50 and 0.50, ReLU 0.00 and 1.00',
-      `slopes at 0: GELU ${say(a)}, ReLU ${say(b)}`,
-      `From the left and from the right. At ±6 and ±8 they differ by ${text(far)}.`,
+    const slopes = (y) => `${((y[5] - y[4]) / 0.01).toFixed(2)} and ${((y[6] - y[5]) / 0.01).toFixed(2)}`;
+    return noted(
+      sentence`slopes at 0: GELU ${same('0.50 and 0.50', slopes(gelu))}, ReLU ${same('0.00 and 1.00', slopes(relu))}; at ±6 and ±8 alike within ${upTo(1e-6, distance(gelu.slice(0, 4), relu.slice(0, 4)))}`,
+      'From the left and from the right.',
     );
   },
   'no-biases': ofCount('tutorial-3', 'norm1, norm2', ({ rows }) => {

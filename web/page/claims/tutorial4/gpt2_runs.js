@@ -1,11 +1,11 @@
 // claims/tutorial4/gpt2_runs.js - what runs its claims: the four sizes, the pass from input to output, attention, FFN
 import { STREAM_POINTS, activated, streamDistance } from '../activations.js';
-import { distance, fromOne, ids, rms, rows, softmax } from '../arithmetic.js';
+import { distance, dot, fromOne, ids, rms, rows, softmax } from '../arithmetic.js';
 import { gpt2 } from '../checkpoints.js';
-import { argmax, ofCount, ofFile, ofFresh, ofPass, ofReference, ofStages, refusal, written } from '../claim.js';
+import { ofCount, ofFile, ofFresh, ofGreedy, ofPass, ofReference, ofStages, refusal } from '../claim.js';
 import { TINY_GPT2, WORDS } from '../configs.js';
-import { activations } from '../double_precision.js';
-import { atMost, noted, over, same, sentence, shapeText, shown, text, upTo } from '../outcome.js';
+import { activations, flat, linear } from '../double_precision.js';
+import { atMost, near, noted, over, same, sentence, shapeText, shown, text, under, upTo } from '../outcome.js';
 import { count } from '../parameter_table.js';
 
 /** Its tokens, vocabulary, width and heads. */
@@ -43,37 +43,23 @@ export const sizes = (g) => ({
 const ofSize = (preset, layers, heads, width, total) => (g) => {
   const p = g.PRESETS[preset],
     sizes = [p.n_layers, p.n_heads, p.d_model, p.vocab_size, p.context_length];
-  const found = g.countParameters(preset).total;
-  return shown(
-    sizes.join() === [layers, heads, width, 50257, 1024].join() && found === total,
-    `${text(total)} parameters`,
-    `${text(found)} parameters`,
-    `Sizes as the preset has them: ${sizes.map(text).join(', ')}.`,
-  );
+  return sentence`${same(total, g.countParameters(preset).total)} parameters, sizes ${same([layers, heads, width, 50257, 1024], sizes)}`;
 };
 
 /** @type {import('../claim.js').Runs} */
 export const runs = {
   scores: ofGpt2(['blocks.0.attn.hook_q', 'blocks.0.attn.hook_k', 'blocks.0.attn.hook_attn_scores'], (c) => {
-    const [q, k, s] = ['q', 'k', 'attn_scores'].map((name) => c[`blocks.0.attn.hook_${name}`].data),
-      d = D / H;
+    const [q, k, scores] = ['q', 'k', 'attn_scores'].map((name) => rows(c[`blocks.0.attn.hook_${name}`]));
     let off = 0,
-      masked = 0,
-      open = 0;
-    for (let h = 0; h < H; h++)
-      for (let i = 0; i < T; i++)
-        for (let j = 0; j < T; j++) {
-          const got = s[(h * T + i) * T + j];
-          if (j > i) {
-            masked += Number(got === -Infinity);
-            continue;
-          }
-          open++;
-          let dot = 0;
-          for (let n = 0; n < d; n++) dot += q[(i * H + h) * d + n] * k[(j * H + h) * d + n];
-          off = Math.max(off, Math.abs(got - dot / Math.sqrt(d)));
-        }
-    return sentence`${same((H * T * (T - 1)) / 2, masked)} masked, ${same(open, open)} others within ${upTo(1e-5, off)}`;
+      masked = 0;
+    scores.forEach((row, at) => {
+      const [h, i] = [Math.floor(at / T), at % T];
+      row.forEach((got, j) => {
+        if (j > i) masked += Number(got === -Infinity);
+        else off = Math.max(off, Math.abs(got - dot(q[i * H + h], k[j * H + h]) / Math.sqrt(D / H)));
+      });
+    });
+    return sentence`${same((H * T * (T - 1)) / 2, masked)} masked, the others within ${upTo(1e-5, off)}`;
   }),
   pattern: ofGpt2(['blocks.*.attn.hook_attn_scores', 'blocks.*.attn.hook_pattern'], (c) => {
     let off = 0,
@@ -94,17 +80,14 @@ export const runs = {
   }),
   values: ofStages(gpt2, ['blocks.1.attn.hook_z']),
   concat: ofStages(gpt2, ['blocks.1.hook_attn_out']),
-  residuals: ofGpt2(STREAM_POINTS, (c) => atMost(1e-5, streamDistance(c))),
+  residuals: ofGpt2(STREAM_POINTS, (c) => atMost(1e-5, streamDistance(c, 2))),
   ffn: ofStages(gpt2, ['blocks.0.hook_mlp_out']),
   gelu: ofFresh(TINY_GPT2, 1, async (model) => {
     const set = Float32Array.from({ length: 128 }, (_, i) => i / 10 - 6.4),
       got = await activated(model, set, 128);
-    const own = distance(got, set.map(activations.gelu_tanh)),
-      other = distance(got, set.map(activations.gelu_erf));
-    return shown(
-      own < 2e-6 && other > 4e-4 && other < 6e-4,
-      'tanh form: under 0.000002; erf form: 0.0004 to 0.0006',
-      `tanh form: ${text(own)}; erf form: ${text(other)}`,
+    const [own, other] = ['gelu_tanh', 'gelu_erf'].map((form) => distance(got, set.map(activations[form])));
+    return noted(
+      sentence`tanh form: ${under(2e-6, own)}; erf form: ${near(5e-4, other, 1e-4)}`,
       'Largest distance of the engine’s curve from either, from −6.4 to 6.3.',
     );
   }),
@@ -141,11 +124,11 @@ export const runs = {
     );
   }),
   tied: ofGpt2(['ln_final.hook_normalized'], (c, w, logits) => {
-    const [gain, shift, e] = ['ln_f.weight', 'ln_f.bias', 'wte.weight'].map((name) => w[name].data);
-    const want = rows(c['ln_final.hook_normalized']).flatMap((x) =>
-      Array.from({ length: V }, (_, id) => x.reduce((s, v, i) => s + (v * gain[i] + shift[i]) * e[id * D + i], 0)),
+    const [gain, shift] = ['weight', 'bias'].map((end) => w[`ln_f.${end}`].data);
+    const x = rows(c['ln_final.hook_normalized']).map((row) =>
+      Float64Array.from(row, (v, i) => v * gain[i] + shift[i]),
     );
-    return atMost(1e-4, distance(logits.data, want));
+    return atMost(1e-4, distance(logits.data, flat(linear(x, w['wte.weight']))));
   }),
   'tied-free': ofCount('gpt2', 0, (t) => count(t, 'head')),
   distributions: ofGpt2([], async (_, __, logits, model) => {
@@ -153,15 +136,7 @@ export const runs = {
     const off = Math.max(fromOne(each), ...rows(logits).map((r, i) => distance(each[i], softmax(r))));
     return sentence`${same(T, rms(logits.data) > 0.1 ? each.length : 0)} that sum to 1 ± ${upTo(1e-5, off)}`;
   }),
-  generation: ofFile(gpt2, async (model) => {
-    const made = (await written(model.generate(WORDS.slice(0, 5), { maxTokens: 6, temperature: 0, ignoreEos: true })))
-        .ids,
-      all = [...WORDS.slice(0, 5), ...made];
-    const likeliest = rows((await model.forward(all)).logits)
-      .map(argmax)
-      .slice(4, -1);
-    return same(likeliest.join(' '), made.join(' '));
-  }),
+  generation: ofGreedy(gpt2, 5, 6),
   context: ofFresh(TINY_GPT2, 1, async (model) => {
     const fits = await refusal(() => model.forward(ids(32, 64)).then(() => null)),
       longer = await refusal(() => model.forward(ids(33, 64)).then(() => null));
@@ -169,7 +144,7 @@ export const runs = {
       fits === '' && longer.includes('33') && longer.includes('32'),
       '32 fit, 33 are refused',
       `32 ${fits ? 'are refused' : 'fit'}, 33 ${longer ? 'are refused' : 'fit'}`,
-      longer ? `“${longer}”` : undefined,
+      longer && `“${longer}”`,
     );
   }),
 };

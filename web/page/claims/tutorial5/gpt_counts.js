@@ -1,7 +1,7 @@
 // claims/tutorial5/gpt_counts.js - parameters counted by hand, operations, the kv cache and activations
 import { ofCount, ofTable } from '../claim.js';
 import { GPT, QUIZ, SMALL } from '../configs.js';
-import { misprint, noted, same, sentence, shown, text } from '../outcome.js';
+import { misprint, near, noted, same, sentence, shown, text, under } from '../outcome.js';
 import { block, count, scalars } from '../parameter_table.js';
 
 const LLAMA = 'llama-7b';
@@ -11,11 +11,12 @@ const D = 768;
 
 const GiB = 2 ** 30;
 
-/** Within 5 %. */
-const isNear = (/** @type {number} */ n, /** @type {number} */ rule) => Math.abs(n / rule - 1) < 0.05;
-/** A count, and by how much it is more than a rule gives. */
-const moreThan = (/** @type {number} */ rule, /** @type {number} */ n) =>
-  `${text(n)}, ${(100 * (n / rule - 1)).toFixed(2)} % more`;
+/** Within some per cent of what a rule gives. @param {number} rule @param {number} n */
+const byRule = (rule, n, most = 5) =>
+  shown(Math.abs(n / rule - 1) < most / 100, `${text(rule)} within ${most} %`, text(n));
+
+/** A share in per cent. @param {number} part @param {number} whole */
+const share = (part, whole) => (100 * part) / whole;
 
 /** @type {import('../claim.js').Runs} */
 export const runs = {
@@ -24,61 +25,46 @@ export const runs = {
       .map((pattern) => text(scalars(t, (r) => r.layer === 0 && pattern.test(r.name))))
       .join(' + '),
   ),
-  rule: ofTable(SMALL, (t) => {
-    const rule = 12 * D * D;
-    return shown(isNear(block(t), rule), `${text(rule)} within 5 %`, moreThan(rule, block(t)));
-  }),
+  rule: ofTable(SMALL, (t) => byRule(12 * D * D, block(t))),
   'rule-exercise': ofTable(GPT, ({ total }) => {
     const rule = 12 * 4 * 128 * 128 + (1000 + 64) * 128;
-    const right = isNear(total, rule) && total === 924928;
-    return shown(right, `${text(rule)} within 5 %, exactly 924,928`, moreThan(rule, total));
+    return sentence`${byRule(rule, total)}, exactly ${same(924928, total)}`;
   }),
   'gpt2-small': ofTable(SMALL, (t, g) => {
-    const blocks = 12 * block(t),
-      tables = count(t, 'embedding') + count(t, 'position');
-    return shown(
-      Math.round(blocks / 1e6) === 85 && Math.round(tables / 1e6) === 39 && Math.round(t.total / 1e6) === 124,
-      '85M, 39M, 124M',
-      [blocks, tables, t.total].map(text).join(', '),
+    const tables = count(t, 'embedding') + count(t, 'position');
+    return noted(
+      sentence`${near(85, (12 * block(t)) / 1e6, 0.5)}M, ${near(39, tables / 1e6, 0.5)}M, ${near(124, t.total / 1e6, 0.5)}M`,
       `With this tutorial’s class. OpenAI’s has biases too: ${text(g.countParameters('gpt2').total)}.`,
     );
   }),
-  'positions-small': ofTable(SMALL, (t) => {
-    const share = (100 * count(t, 'position')) / t.total;
-    return shown(share < 1, 'under 1 %', `${share.toFixed(2)} %, ${text(count(t, 'position'))} parameters`);
-  }),
+  'positions-small': ofTable(
+    SMALL,
+    (t) => sentence`${same(1024 * D, count(t, 'position'))}, ${under(1, share(count(t, 'position'), t.total))} %`,
+  ),
   'llama-attention': ofCount(LLAMA, 67108864, (t) => count(t, 'attention', 0)),
   'llama-ffn': ofCount(LLAMA, 135266304, (t) => count(t, 'ffn', 0)),
-  'llama-block': ofTable(LLAMA, (t) => {
-    const one = block(t);
-    const right = Math.round(one / 1e6) === 202 && ((32 * one) / 1e9).toFixed(1) === '6.5';
-    return shown(right, 'about 202M, about 6.5B', `${text(one)}, ${text(32 * one)}`);
-  }),
+  'llama-block': ofTable(
+    LLAMA,
+    (t) => sentence`${near(202, block(t) / 1e6, 0.5)}M, ${near(6.5, (32 * block(t)) / 1e9, 0.05)}B`,
+  ),
   'llama-embeddings': ofCount(LLAMA, 262144000, (t) => count(t, 'embedding') + count(t, 'head')),
   'llama-total': ofCount(LLAMA, 6738415616, (t) => t.total),
-  'ffn-share': ofTable(LLAMA, (t) => {
-    const share = count(t, 'ffn') / t.total;
-    return shown(Math.abs(share - 2 / 3) < 0.03, '66.7 % ± 3 %', `${(100 * share).toFixed(1)} %`);
-  }),
+  'ffn-share': ofTable(LLAMA, (t) => sentence`${near(66.7, share(count(t, 'ffn'), t.total), 3)} %`),
   'ffn-table': (g) => {
     const d = 4096,
       of = (ffn, d_ff) => count(g.countParameters({ ...g.PRESETS[LLAMA], n_layers: 1, ffn, d_ff }), 'ffn'),
       gelu = of('gelu_erf', 4 * d),
       swiglu = of('swiglu', 11008);
-    return shown(
-      gelu === 8 * d * d && Math.abs(swiglu / gelu - 1) < 0.02,
-      `${text(8 * d * d)} both, within 2 %`,
-      `${text(gelu)} and ${text(swiglu)}`,
+    return noted(
+      sentence`${same(8 * d * d, gelu)} and ${byRule(gelu, swiglu, 2)}`,
       '11,008 is 8/3 · 4096 rounded up to a multiple of 256.',
     );
   },
   quiz: ofTable(QUIZ, (t) => {
     const rule = 12 * 24 * 2048 ** 2 + 50000 * 2048,
       own = t.total - count(t, 'position');
-    return shown(
-      own === 1310560256 && isNear(own, rule),
-      `${text(rule)} by the rule, exactly 1,310,560,256`,
-      `${text(own)}`,
+    return noted(
+      sentence`${byRule(rule, own)}, exactly ${same(1310560256, own)}`,
       `The exercise gives no number of positions; 2048 of them would add ${text(count(t, 'position'))}. An untied head would add ${text(50000 * 2048)}.`,
     );
   }),
@@ -93,19 +79,15 @@ export const runs = {
   },
   flops: (g) => {
     const { flopsPerToken2N, flopsPerToken } = g.estimate('llama-7b', { contextLength: 2048 });
-    return shown(
-      flopsPerToken2N === 2 * 6738415616 && isNear(flopsPerToken2N, 14e9),
-      '14 GFLOPs within 5 %',
-      `${(flopsPerToken2N / 1e9).toFixed(2)} GFLOPs`,
+    return noted(
+      sentence`FLOPs: ${byRule(14e9, flopsPerToken2N)}, 2 × ${same(6738415616, flopsPerToken2N / 2)}`,
       `Exactly, behind 2048 tokens: ${(flopsPerToken / 1e9).toFixed(2)} GFLOPs: the embedding is only looked up, and attention reads its cache.`,
     );
   },
   'tokens-per-second': (g) => {
     const rate = 80e12 / g.estimate('llama-7b', { contextLength: 2048 }).flopsPerToken2N;
-    return shown(
-      isNear(rate, 5700),
-      '5,700 within 5 %',
-      text(Math.round(rate)),
+    return noted(
+      byRule(5700, Math.round(rate)),
       'If computing were the limit. 5,700 comes from 14 rounded up from 13.48.',
     );
   },
@@ -139,11 +121,7 @@ export const runs = {
       g.estimate({ ...g.PRESETS['llama-7b'], n_layers: 1 }, { contextLength: n }).activationBytes / n / 2 - 2 * 32000;
     return misprint(
       'megabytes',
-      shown(
-        Math.abs(f16(4096) / one(4096) - 1) < 0.2 && f16(4096) < 1e6,
-        `${text(one(4096))} bytes within 20 %`,
-        `${text(f16(4096))} bytes`,
-      ),
+      sentence`bytes: ${byRule(one(4096), f16(4096), 20)}`,
       `Queries, keys and values, the scores against 4096 keys and the FFN’s hidden states: ${text(one(4096))} bytes, a third of a megabyte; ${text(one(1))} with no context. Megabytes begin at a dozen tokens together. The engine’s own buffers, counted in f32, are halved here and the logits left out.`,
     );
   },

@@ -1,11 +1,11 @@
 // claims/tutorial5/gpt_stream.js - LayerNorm and RMSNorm, and what is added to the residual stream
-import { FIRST_NORMS, STREAM_POINTS, streamSumDistance } from '../activations.js';
+import { FIRST_NORMS, STREAM_POINTS, streamDistance } from '../activations.js';
 import { distance, ids, mean, minus, rms, rows, variance } from '../arithmetic.js';
 import { plainGpt, tutorial1 } from '../checkpoints.js';
 import { ofFresh, ofPass, ofStages, using } from '../claim.js';
 import { GPT } from '../configs.js';
-import { atMost, same, shown, text } from '../outcome.js';
-import { count } from '../parameter_table.js';
+import { atMost, near, noted, over, same, sentence, text, under } from '../outcome.js';
+import { ofNormSizes } from '../parameter_table.js';
 
 /** @type {import('../claim.js').Runs} */
 export const runs = {
@@ -21,13 +21,7 @@ export const runs = {
     const alone = [(await model.forward(a)).logits.data, (await model.forward(b)).logits.data];
     return same(0, Math.max(...alone.map((x, i) => distance(x, both.subarray(i * 16000, (i + 1) * 16000)))));
   }),
-  'norm-parameters': (g) =>
-    same(
-      '256 and 128',
-      /** @type {const} */ (['layernorm', 'rmsnorm'])
-        .map((norm) => count(g.countParameters({ ...g.PRESETS[GPT], norm }), 'final_norm'))
-        .join(' and '),
-    ),
+  'norm-parameters': ofNormSizes(GPT),
   'norm-cost': async (g) => {
     const flops = (norm) =>
       using(
@@ -35,21 +29,15 @@ export const runs = {
         async (model) => (await model.trace([1, 2, 3])).filter((r) => r.op === 'norm1')[0].flops / (3 * 128),
       );
     const [l, r] = [await flops('layernorm'), await flops('rmsnorm')];
-    return shown(
-      r < l,
-      'fewer operations a value',
-      `${r} against ${l} operations a value`,
+    return noted(
+      sentence`${under(l, r)} operations a value`,
       'The tutorial’s “5 % faster” is of whole models on GPUs of its time; what can be counted here are operations.',
     );
   },
   'stream-sum': ofPass(
     () => plainGpt({ n_layers: 3 }),
     { capture: STREAM_POINTS },
-    (c) =>
-      atMost(
-        1e-5,
-        streamSumDistance(c, 3, c['blocks.0.hook_resid_pre'].data, (sum) => Float32Array.from(sum)),
-      ),
+    (c) => atMost(1e-5, streamDistance(c, 3)),
   ),
   'identity-prior': ofFresh(GPT, 1, async (model) => {
     const change = async (size) => {
@@ -64,11 +52,9 @@ export const runs = {
       );
     };
     const [unit, own] = [await change(1 / 0.0283), await change(1)];
-    return shown(
-      unit.every((x) => x < 0.15),
-      'each under 0.15',
-      unit.map(text).join(', '),
-      `Relative change by the four blocks. The stream’s own size at the start is 0.028, with embeddings of standard deviation 0.02: beside that the same blocks add ${own.map(text).join(', ')}.`,
+    return noted(
+      sentence`${under(0.15, Math.max(...unit))} at most`,
+      `Relative change by the four blocks: ${unit.map(text).join(', ')}. The stream’s own size at the start is 0.028, with embeddings of standard deviation 0.02: beside that the same blocks add ${own.map(text).join(', ')}.`,
     );
   }),
   drift: async (g) => {
@@ -84,12 +70,9 @@ export const runs = {
         return { at, into: finalNorm ? size(behind) : at[8], logits: Math.sqrt(variance(logits.data)) };
       });
     const [a, b] = [await run(true), await run(false)];
-    const ok = a.at[8] > 2 * a.at[0] && Math.abs(a.into - 1) < 0.01 && b.into < 0.5 && b.logits < 0.5 * a.logits;
     return {
-      ...shown(
-        ok,
-        'grows over twofold; 1 with the final norm, as it is without',
-        `${text(a.at[0])} to ${text(a.at[8])}; ${text(a.into)} with, ${text(b.into)} without`,
+      ...noted(
+        sentence`${over(2, a.at[8] / a.at[0])} times as large; ${near(1, a.into, 0.01)} with the final norm, ${under(0.5, b.into)} without; spread of the logits without ${under(0.5 * a.logits, b.logits)}`,
         `Size (RMS) of the stream by layer and into the head. Without the final norm the logits’ spread is ${text(b.logits)} in place of ${text(a.logits)}: the head is given whatever size the depth has made.`,
       ),
       series: [
