@@ -5,6 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
+import { openPlace } from '../../web/page/claims/claim_place.js';
 import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
 import { text } from '../../web/page/claims/outcome.js';
 import { TEXTBOOK } from '../../web/page/text/textbook.js';
@@ -52,6 +53,17 @@ test('each claim of the files is in one section, and is seen on a page of the te
       assert.ok(page.when?.(config) ?? true, `${place.page} has nothing to show of ${JSON.stringify(place.model)}`);
     }
   }
+});
+
+// The page of the textbook was opened beside the model before.
+test('what shows a claim is not opened when its model does not come', async (t) => {
+  Object.assign(globalThis, { document: { baseURI: 'https://page.test/' } });
+  t.after(() => Reflect.deleteProperty(globalThis, 'document'));
+  const opened = [];
+  const page = { run: { model: { address: 'weights/stories.gguf' } } },
+    run = { loadModel: async () => {}, greet: () => opened.push('text') };
+  await openPlace({ page: 'cross', model: 'weights/dates/' }, { page, run, set: (patch) => opened.push(patch) });
+  assert.deepEqual(opened, []);
 });
 
 test('tables and exercises have the figures of the tutorials', () => {

@@ -27,8 +27,8 @@ export function addressOfPlace({ page, model }) {
  * @param {Place} place
  * @param {import('../state/context.js').PageContext} context
  */
-export async function openPlace({ page, model }, { set, run, go }) {
-  if (page === 'compare') {
+export async function openPlace({ page: place, model }, { page, set, run, go }) {
+  if (place === 'compare') {
     set({ view: { preset: model, learn: '' } });
     return go('experiment');
   }
@@ -36,7 +36,8 @@ export async function openPlace({ page, model }, { set, run, go }) {
   if (shipped) {
     const { file, name, opens } = shipped;
     await run.loadModel(new URL(file, document.baseURI), { name, address: file, opens });
+    if (page.run.model?.address !== file) return; // it did not come: the notice says why
     await run.greet();
   } else if (!(await run.make(configOf(model), 1, { prompt: IDS, source: IDS }))) return;
-  set({ view: { learn: page } });
+  set({ view: { learn: place } });
 }
