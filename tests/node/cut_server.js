@@ -10,6 +10,7 @@ import { serve } from './helpers.js';
  * @property {number[]} [cuts] bytes after which each answer in turn ends in a broken connection; used up as they come
  * @property {(request: any, served: Served) => void} [before]  called with each request, and may change what is served
  * @property {Record<string, string>} [headers]
+ * @property {boolean} [silent]           a cut connection stays open and brings nothing more
  * @property {boolean} [chunked]          no content-length
  * @property {boolean} [held] the connection breaks when /cut is requested, so that a test can wait until the client has
  *   read some bytes
@@ -68,7 +69,8 @@ export async function serveCut(files, always = {}) {
       return;
     }
     if (cut === undefined || cut >= body.length) return response.end(body);
-    const end = () => response.socket?.end(); // FIN and not RST: a reset would discard what the client has not read
+    // FIN and not RST: a reset would discard what the client has not read
+    const end = () => served.silent || response.socket?.end();
     response.write(
       body.subarray(0, cut),
       held
@@ -82,12 +84,16 @@ export async function serveCut(files, always = {}) {
 }
 
 /**
- * Waits of this thread, as between requests for the rest of a file, take a fiftieth of their time.
+ * Waits of this thread, as between requests for the rest of a file, take a part of their time.
+ * @param {number} [times]    shorter
+ * @param {number} [longest]  that is shortened: on a busy machine an answer may take a second
  * @returns {() => void} ends this
  */
-export function shortWaits() {
+export function shortWaits(times = 50, longest = 30_000) {
   const { setTimeout: later } = globalThis;
-  globalThis.setTimeout = /** @type {any} */ ((call, ms, ...args) => later(call, ms / 50, ...args));
+  globalThis.setTimeout = /** @type {any} */ (
+    (call, ms, ...args) => later(call, ms > longest ? ms : ms / times, ...args)
+  );
   return () => {
     globalThis.setTimeout = later;
   };

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { transferRate } from '../../web/lib/download/rate.js';
 import { load } from '../../web/lib/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
-import { golden, refused, sixIds } from './helpers.js';
+import { golden, refusal, refused, sixIds } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   other = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
@@ -153,6 +153,19 @@ test('retries stop after repeated server errors, and continue after a short fail
   });
   await served(cutForGood, {}, async ({ load: open, of }) => {
     await refused(open(), 'network', /cut after \d+ of \d+ bytes, and 5 requests for the rest brought nothing/);
+    assert.equal(of().length, 6);
+  });
+});
+// A connection that was not closed and brought nothing more was waited for without end.
+test('a connection that stays open and brings nothing more counts as interrupted', async (t) => {
+  t.after(shortWaits(100, Infinity));
+  await served({ bytes, cuts: [9000], silent: true }, {}, async ({ load: open, of }) => {
+    assert.deepEqual(await sixIds(await open({ sha256 })), want);
+    assert.ok(of().length > 1);
+  });
+  await served({ ...cutForGood, silent: true }, {}, async ({ load: open, of }) => {
+    const { code, cause } = await refusal(open);
+    assert.equal(`${code}: ${cause?.message}`, 'network: nothing came for 60 seconds');
     assert.equal(of().length, 6);
   });
 });

@@ -1,5 +1,5 @@
 // resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body when the connection was
-// interrupted
+// interrupted or brings nothing more
 //
 // A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without
 // a validator, or with a content encoding, are not resumed.
@@ -14,6 +14,8 @@ const ATTEMPTS = 5;
 const WAIT_MS = 150;
 /** Longest wait that a server may ask for. A server that asks for more is not asked again. */
 const LONGEST_WAIT_MS = 30_000;
+/** Time without a byte after which a connection counts as interrupted. */
+const SILENCE_MS = 60_000;
 /** Status codes of a server that may answer later. */
 const BUSY = [408, 429, 500, 502, 503, 504];
 
@@ -189,7 +191,7 @@ class ResumedBody {
       /** @type {unknown} */
       let cause;
       try {
-        const { done, value } = await this.#open().next();
+        const { done, value } = await inTime(this.#open().next());
         if (done && (this.#total === null || this.#position >= this.#total)) return null;
         if (!done) {
           checkedChunk(value, this.#url);
@@ -204,6 +206,7 @@ class ResumedBody {
         this.#init?.signal?.throwIfAborted();
         if (error instanceof GlassformerError) throw error;
         cause = error;
+        this.#cancel(); // a silent connection is still open
       }
       await this.#reconnect(cause);
     }
@@ -215,6 +218,7 @@ class ResumedBody {
    */
   async #reconnect(cause) {
     const signal = this.#init?.signal ?? undefined;
+    const fetch = this.#fetch; // the platform's fetch throws when it is called as a method
     for (;;) {
       if (this.#attempts++ === ATTEMPTS) this.#refuse(`${ATTEMPTS} requests for the rest brought nothing`, cause);
       await pause(WAIT_MS * 2 ** (this.#attempts - 1), signal);
@@ -224,7 +228,7 @@ class ResumedBody {
         headers.set('range', `bytes=${this.#position}-`);
         // A request to another origin would need Access-Control-Allow-Headers for if-range.
         if (!this.#crossOrigin) headers.set('if-range', this.#validator.value);
-        response = await answer(this.#fetch, this.#url, { ...this.#init, headers });
+        response = await answer((url, init) => inTime(fetch(url, init)), this.#url, { ...this.#init, headers });
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof GlassformerError) throw error;
@@ -278,6 +282,23 @@ class ResumedBody {
       cause,
     );
   }
+}
+
+/**
+ * What a connection brings, or an error where it brings nothing for a long time.
+ * @template T
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+function inTime(promise) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const silence = /** @type {Promise<never>} */ (
+    new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`nothing came for ${SILENCE_MS / 1000} seconds`)), SILENCE_MS);
+    })
+  );
+  return Promise.race([promise, silence]).finally(() => clearTimeout(timer));
 }
 
 /**
