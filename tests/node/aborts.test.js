@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { unlessAborted } from '../../web/lib/base/event_loop.js';
-import { load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/index.js';
 import { CALLS, MOMENTS, failureOf, openTable } from '../browser/engines/abort_table.js';
-import { stories } from './helpers.js';
+import { serve, stories } from './helpers.js';
 
 for (const worker of [false, true])
   describe(worker ? 'in a worker' : "in the caller's thread", () => {
@@ -16,6 +16,18 @@ for (const worker of [false, true])
     for (const moment of Object.keys(MOMENTS))
       for (const name of CALLS)
         test(`${name}, aborted ${moment}`, async () => assert.equal(await failureOf(table, name, moment), null));
+  });
+
+// A load waited for the binary, although its signal was aborted.
+for (const worker of [false, true])
+  test(`a binary that never arrives does not hold an aborted call${worker ? ', in a worker' : ''}`, async () => {
+    const server = await serve((_, response) => response.writeHead(200).write('\0asm'));
+    const controller = new AbortController();
+    const options = { wasm: server.url, worker, signal: controller.signal };
+    const calls = [load(stories, options), create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 1 }, options)];
+    setTimeout(() => controller.abort('enough'), 500);
+    for (const { reason } of await Promise.allSettled(calls)) assert.equal(reason, 'enough');
+    server.close();
   });
 
 // An empty session has no memory of its own, by which the table could see that it is closed.

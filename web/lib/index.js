@@ -23,6 +23,7 @@ export { PRESETS } from './config/presets.js';
 import { fail, guarded, guardedAsync } from './base/errors.js';
 import { lacking } from './base/extras.js';
 import { addressed } from './base/checks.js';
+import { untilAborted } from './base/event_loop.js';
 import { camelConfig } from './config/config.js';
 import { parameterTable } from './config/roster.js';
 import { configOf, estimate as estimated } from './estimate.js';
@@ -149,7 +150,8 @@ async function open(method, what, options) {
   try {
     /** @type {string[]} */
     const warnings = [];
-    const engine = engineModule({ backend, wasm, warnings, threaded: whyNoThreads(rest.threads, !!worker) === null });
+    const threaded = whyNoThreads(rest.threads, !!worker) === null;
+    const engine = untilAborted(engineModule({ backend, wasm, warnings, threaded }), signal);
     engine.catch(() => {}); // reported by the call that needs it
     const starting = worker ? startWorker('worker', worker, signal) : null;
     const url = worker && !isNode && method === 'load' ? prefetchable(what, options) : undefined;
@@ -310,7 +312,6 @@ export async function toSafetensors(tensors) {
  * in "/", or the files of a file input); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream.
  * @typedef {Bytes | Streamed | ArrayLike<File> | SourceParts} Source
  */
-/**
 /**
  * @typedef {LoadOnly | 'fetch' | 'headers' | 'hfEndpoint' | 'sha256' | 'token'} DownloadOption
  * @typedef {'adapters' | 'cache' | 'cacheDir' | 'chatTemplate' | 'config' | 'names' | 'switches'} LoadOnly

@@ -23,6 +23,22 @@ function yieldToEventLoop() {
 }
 
 /**
+ * A promise that rejects with the signal's reason when the signal is aborted first.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {AbortSignal} [signal]  not yet aborted
+ * @returns {Promise<T>}
+ */
+export function untilAborted(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/**
  * The answer of a call. Where its signal was aborted before the answer came, the call rejects with the signal's reason.
  * @template T
  * @param {Promise<T>} answer

@@ -4,6 +4,7 @@
 // No length field of a file determines an allocation: the buffer grows with the bytes that have arrived.
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { checkedChunk } from '../base/checks.js';
+import { untilAborted } from '../base/event_loop.js';
 
 /**
  * The result of an iterator at its end.
@@ -259,22 +260,6 @@ export class ByteReader {
     this.pushedBack = null;
     Promise.resolve(this.chunks.return?.()).catch(() => {});
   }
-}
-
-/**
- * A promise that rejects with the signal's reason when the signal is aborted first.
- * @template T
- * @param {Promise<T>} promise
- * @param {AbortSignal} [signal]
- * @returns {Promise<T>}
- */
-function untilAborted(promise, signal) {
-  if (!signal) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
