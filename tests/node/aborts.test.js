@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { unlessAborted } from '../../web/lib/base/event_loop.js';
+import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { create, load } from '../../web/lib/index.js';
 import { CALLS, MOMENTS, failureOf, openTable } from '../browser/engines/abort_table.js';
 import { serve, stories } from './helpers.js';
@@ -17,6 +18,22 @@ for (const worker of [false, true])
       for (const name of CALLS)
         test(`${name}, aborted ${moment}`, async () => assert.equal(await failureOf(table, name, moment), null));
   });
+
+// These passes went on, of which there may be one for each of many edits.
+test('an abort ends the passes that give edits their means', async (t) => {
+  const model = await load(stories);
+  const controller = new AbortController();
+  const run = EngineSession.prototype.eval;
+  const { mock } = t.mock.method(EngineSession.prototype, 'eval', function counted(...args) {
+    if (mock.callCount() === 2) controller.abort('enough');
+    return run.apply(this, args);
+  });
+  const edits = Array.from({ length: 40 }, () => ({ at: 'blocks.0.hook_mlp_out', mean: 'Once upon a time' }));
+  const asked = model.forward('Once', { edits, signal: controller.signal });
+  assert.equal(await asked.catch((reason) => reason), 'enough');
+  assert.equal(mock.callCount(), 3);
+  model.dispose();
+});
 
 // A load waited for the binary, although its signal was aborted.
 for (const worker of [false, true])

@@ -170,7 +170,7 @@ class CleanRun {
     const copy = new Sequence(model, this.sequence.session.fork());
     const options = { edits: set, source: this.o.source, sourceMask: this.o.sourceMask };
     try {
-      await copy.observe(options, n, n);
+      await copy.observe(options, n, n, yielder);
       if (edited.some(({ p }) => p.source)) await copy.encodeSource(options, yielder);
       copy.session.rewind(first);
       const rows = this.stream[layer].subarray(first * model.config.d_model);

@@ -141,7 +141,7 @@ class Search {
 export async function* beamSearch(model, prompt, o, { signal }) {
   const yielder = new Yielder(signal);
   await yielder.yieldIfDue();
-  const first = await model.openSequence(o, prompt.length + o.maxTokens, prompt.length);
+  const first = await model.openSequence(o, prompt.length + o.maxTokens, prompt.length, yielder);
   const search = new Search(model, prompt, o, first);
   try {
     const start = performance.now();

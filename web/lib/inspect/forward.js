@@ -54,7 +54,7 @@ export async function forwardOne(model, ids, o, yielder) {
   const rows = logitRows(o.logits, ids.length, n);
   const v = config.kind === 'encoder' && !config.mlm_head ? 0 : config.vocab_size; // 0: there is no head
   const logits = { data: new Float32Array(rows.length * v), shape: [rows.length, v] };
-  const sequence = await model.openSequence(o, ids.length, n);
+  const sequence = await model.openSequence(o, ids.length, n, yielder);
   try {
     await sequence.encodeSource(o, yielder);
     /** @type {Omit<Pass, 'captured'>} */

@@ -31,7 +31,7 @@ export async function loss(model, input, o, { signal }) {
   model.checkLength(ids.length, 'input');
   if (ids.length < 2) fail('bad-argument', 'the input is one token: a loss needs one that follows it');
   o = await withFunctions(model, ids, o, (other) => forwardOne(model, ids, other, yielder));
-  const sequence = await model.openSequence(o, ids.length, ids.length);
+  const sequence = await model.openSequence(o, ids.length, ids.length, yielder);
   try {
     await sequence.encodeSource(o, yielder);
     const data = new Float32Array(ids.length - 1);

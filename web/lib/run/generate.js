@@ -201,7 +201,7 @@ export class Generation {
    */
   static async open(model, prompt, o, yielder) {
     const controls = await model.controls(o, prompt);
-    const sequence = await model.openSequence(o, prompt.length + o.maxTokens, prompt.length);
+    const sequence = await model.openSequence(o, prompt.length + o.maxTokens, prompt.length, yielder);
     const generation = new Generation(model, sequence, prompt, o);
     generation.controls = controls;
     try {

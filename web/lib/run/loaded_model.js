@@ -246,11 +246,12 @@ export class LoadedModel {
    * @param {import('./sequence.js').ObserveOptions & {source?: any}} [o]
    * @param {number} [positions]  most that it will have; default: the context length
    * @param {number} [end]  those of its input, from whose end edits may count
+   * @param {import('../base/event_loop.js').Yielder} [yielder]  of the passes that edits need
    */
-  async openSequence(o = {}, positions = this.contextLength, end = undefined) {
+  async openSequence(o = {}, positions = this.contextLength, end = undefined, yielder = undefined) {
     const sequence = new Sequence(this, this.#open());
     try {
-      await sequence.observe(o, Math.min(positions, this.contextLength), end);
+      await sequence.observe(o, Math.min(positions, this.contextLength), end, yielder);
       return sequence;
     } catch (error) {
       sequence.close();

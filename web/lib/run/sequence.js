@@ -50,8 +50,9 @@ export class Sequence {
    * @param {ObserveOptions & {source?: string | ArrayLike<number>}} o
    * @param {number} positions  most that the sequence will have
    * @param {number} [end]  those of its input, from whose end negative positions count
+   * @param {Yielder} [yielder]  of the passes that edits need
    */
-  async observe(o, positions, end) {
+  async observe(o, positions, end, yielder = new Yielder()) {
     const { capture = [], captureBudget, edits: given = [], source } = o;
     if (capture?.length === 0 && given?.length === 0) return;
     // loaded at the first capture or edit
@@ -60,7 +61,7 @@ export class Sequence {
     const { forwardOne } = await import('../inspect/forward.js');
     const sourceLength = source === undefined ? 0 : this.model.ids(source, 'source').length;
     const edits = await withMeans(this.model, { ...o, edits: given }, (ids, options) =>
-      forwardOne(this.model, ids, options, new Yielder()),
+      forwardOne(this.model, ids, options, yielder),
     );
     const points = await this.model.points();
     const budget = captureBudget ?? CAPTURE_BUDGET;

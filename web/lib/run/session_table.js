@@ -58,14 +58,14 @@ export class SessionTable {
     const { state, ...rest } = options;
     const yielder = new Yielder(signal);
     // With a state, captures and edits begin after the check of that state, which is a pass.
-    const sequence = await this.model.openSequence(state ? {} : rest);
+    const sequence = await this.model.openSequence(state ? {} : rest, undefined, undefined, yielder);
     /** @type {number[]} */
     let ids = [];
     try {
       await sequence.encodeSource(rest, yielder);
       if (state) {
         ids = await (await import('./saved.js')).restore(this.model, sequence, state, yielder);
-        await sequence.observe(rest, this.model.contextLength);
+        await sequence.observe(rest, this.model.contextLength, undefined, yielder);
       }
     } catch (error) {
       sequence.close();
