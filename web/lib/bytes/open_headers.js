@@ -20,11 +20,13 @@ export async function openHeaders(opener, first, files, read, open = (file) => o
   const readers = [];
   for (const [i, given] of files.entries()) {
     const file = /** @type {Bytes} */ (given);
+    const before = opener.loaded;
     const r = i === 0 ? first : await open(file, i);
     headers.push(await read(r, i));
+    const counted = opener.loaded - before;
     names.push(r.name);
     if (i >= MAX_OPEN_FILES) opener.release(r);
-    readers.push(async () => (i < MAX_OPEN_FILES ? r : opener.reader(file, true, false)));
+    readers.push(async () => (i < MAX_OPEN_FILES ? r : opener.reader(file, true, counted)));
   }
   return { headers, names, readers };
 }

@@ -87,19 +87,21 @@ export class OpenedFiles {
    * Open a file. A missing file, a web page and a Git LFS pointer are refused.
    * @param {Bytes} source
    * @param {boolean} [counts]  whether its bytes count for the progress
-   * @param {boolean} [first]  false when the file is opened again: its size is then counted already
+   * @param {number} [counted]  bytes of it that were counted, and its size, when it was opened before
    * @returns {Promise<ByteReader>}
    */
-  async reader(source, counts = false, first = true) {
+  async reader(source, counts = false, counted = 0) {
     const { signal } = this.options;
     const { name, chunks, total, exact = true, bounded, reused } = await openBytes(source, this.options);
+    let known = counted;
     const onBytes = counts
       ? (/** @type {number} */ n) => {
-          this.loaded += n;
+          this.loaded += Math.max(0, n - known);
+          known = Math.max(0, known - n);
           this.options.onBytes?.(this.loaded, this.total);
         }
       : undefined;
-    if (counts && first && this.total !== null) this.total = total === null ? null : this.total + total;
+    if (counts && !counted && this.total !== null) this.total = total === null ? null : this.total + total;
     const r = new ByteReader(chunks, { name, total: exact ? total : null, bounded, reused, onBytes, signal });
     this.open.add(r);
     const head = new TextDecoder('latin1')
