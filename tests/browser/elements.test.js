@@ -146,6 +146,25 @@ inEachEngine((own) => {
       },
       [old],
     );
+    // after a refusal the model was disposed of, so that no other prompt could be written
+    const write = (/** @type {string} */ prompt) => {
+      const form = document.querySelector('glass-former')?.shadowRoot?.querySelector('form');
+      /** @type {any} */ (form?.querySelector('input')).value = prompt;
+      form?.querySelector('button')?.click();
+    };
+    await page.evaluate(write, 'a '.repeat(5000));
+    await until(page, () => !!document.querySelector('glass-former')?.shadowRoot?.querySelector('[role=alert]'));
+    await page.evaluate(write, 'The cat');
+    await until(page, () => document.title.includes('The cat'));
+    // the tokens of data led to what may follow those of the model's text
+    const asksForPrompt = await page.evaluate(async () => {
+      const former = /** @type {any} */ (document.querySelector('glass-former'));
+      former.data = { tokens: ['a', 'b'] };
+      await new Promise((resolve) => setTimeout(resolve));
+      former.shadowRoot.querySelector('glass-tokens').shadowRoot.querySelector('.token').click();
+      return former.shadowRoot.querySelector('form') !== null;
+    });
+    assert.equal(asksForPrompt, false);
     await page.evaluate(() => document.querySelector('glass-former')?.remove());
     assert.deepEqual(await page.complaints(), []);
     await page.close();

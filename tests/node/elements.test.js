@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { candidatesOf, componentsOf, storeOf, tokensOf } from '../../web/lib/elements/data.js';
-import { readPattern, readTokens } from '../../web/lib/elements/reading.js';
+import { nextAfter, readPattern, readTokens } from '../../web/lib/elements/reading.js';
 import { releaseModel, requestModel } from '../../web/lib/elements/shared_models.js';
-import { load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/index.js';
 import { untilEnd } from './helpers.js';
 
 const model = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));
@@ -32,6 +32,17 @@ test('a pattern as nested lists, as a tensor and from a model gives the same row
     assert.equal(store.causal, true);
     assert.deepEqual(store.row(0, 2, 3), pattern.row(1, 2, 3));
   }
+});
+
+// Keys after the query were left out, and the sentence about an encoder was one of JavaScript's.
+test('a decoder without the causal mask has whole rows, an encoder without a head no next token', async () => {
+  const config = { vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 };
+  const open = await create({ ...config, causal: false });
+  const { pattern } = await readPattern(open, [1, 2, 3]);
+  assert.equal(pattern.row(0, 0, 0).length, 3);
+  const encoder = await create({ ...config, kind: 'encoder' });
+  const { logits } = await readPattern(encoder, [1, 2, 3]);
+  await assert.rejects(nextAfter(encoder, logits, 0), /encoder without a head/);
 });
 
 test('data of another form is refused with a sentence that says what was found', () => {

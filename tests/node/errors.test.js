@@ -97,11 +97,12 @@ describe('callbacks of the caller', () => {
         );
       }
       for (const chunk of ['text', 5, {}, new Uint16Array(4), () => 1]) {
+        let cancelled = false;
         const body = () =>
           new ReadableStream({
-            start(to) {
-              to.enqueue(chunk);
-              to.close();
+            start: (to) => to.enqueue(chunk),
+            cancel: () => {
+              cancelled = true;
             },
           });
         const refused = await answers(async () => ({
@@ -117,6 +118,7 @@ describe('callbacks of the caller', () => {
           [refused.code, refused.message],
           ['network', `https://files.test/model.gguf: the body holds ${show(chunk)}, expected bytes (Uint8Array)`],
         );
+        assert.ok(cancelled, 'the request goes on');
       }
       const late = await answers(
         async () =>

@@ -26,7 +26,7 @@ export class Figure extends Base {
 
   constructor() {
     super();
-    const root = this.attachShadow({ mode: 'open', delegatesFocus: false });
+    const root = this.attachShadow({ mode: 'open' });
     root.adoptedStyleSheets = [lookOf()];
     root.append(this.body, this.#line);
   }
@@ -115,7 +115,9 @@ export class Figure extends Base {
       }
       if (!signal.aborted) this.say('');
     } catch (error) {
-      if (!signal.aborted) this.fail(error);
+      if (signal.aborted) return;
+      this.#release(); // the next change loads again
+      this.fail(error);
     }
   }
 
@@ -156,7 +158,6 @@ export class Figure extends Base {
     this.body.replaceChildren();
     this.#line.setAttribute('role', 'alert');
     this.#line.textContent = message.replace(/[^.!?]$/, '$&.');
-    if (this.#own) this.#release();
     this.dispatchEvent(new ErrorEvent('error', { error: cause, message }));
   }
 

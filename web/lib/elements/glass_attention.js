@@ -122,7 +122,7 @@ export class AttentionFigure extends Figure {
   /** @override @param {import('../model_handle.js').Model} model @param {AbortSignal} signal */
   async read(model, signal) {
     const { ids, tokens } = await readTokens(model, this.text);
-    const { pattern } = await readPattern(model, ids);
+    const { pattern } = await readPattern(model, ids, signal);
     if (!signal.aborted) this.show({ tokens, pattern });
   }
 

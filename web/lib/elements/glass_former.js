@@ -31,7 +31,7 @@ export class FormerFigure extends Figure {
       else if (this.#reader) void this.#write(this.#reader);
     });
     this.#tokens.addEventListener('choose', (event) => {
-      void this.#after(/** @type {CustomEvent} */ (event).detail.position);
+      this.#after(/** @type {CustomEvent} */ (event).detail.position).catch((error) => this.fail(error));
     });
   }
 
@@ -43,6 +43,12 @@ export class FormerFigure extends Figure {
 
   /** @override @param {any} data  { tokens, pattern, candidates }, of which each may be missing */
   show(data) {
+    this.#reader = this.#pass = null; // of the model before
+    this.#draw(data);
+  }
+
+  /** @param {any} data */
+  #draw(data) {
     this.body.replaceChildren(...(this.#reader ? [this.#form] : []), this.#frame);
     this.#tokens.data = data.tokens ?? null;
     if (data.pattern) this.#attention.data = data;
@@ -66,10 +72,10 @@ export class FormerFigure extends Figure {
    * @param {AbortSignal} signal
    */
   async #rest(model, ids, tokens, signal) {
-    this.#pass = await readPattern(model, ids);
+    this.#pass = await readPattern(model, ids, signal);
     const candidates = await nextAfter(model, this.#pass.logits, ids.length - 1);
     if (signal.aborted) return;
-    this.show({ tokens, pattern: this.#pass.pattern, candidates });
+    this.#draw({ tokens, pattern: this.#pass.pattern, candidates });
     this.#tokens.chosen = ids.length - 1;
   }
 
@@ -100,7 +106,7 @@ export class FormerFigure extends Figure {
         const candidates = top?.map(({ logprob, ...candidate }) => ({ ...candidate, probability: Math.exp(logprob) }));
         frame ||= requestAnimationFrame(() => {
           frame = 0;
-          this.show({ tokens: [...tokens], pattern, candidates });
+          this.#draw({ tokens: [...tokens], pattern, candidates });
         });
       }
       cancelAnimationFrame(frame);

@@ -21,8 +21,8 @@ export class NextFigure extends Figure {
   /** @override @param {import('../model_handle.js').Model} model @param {AbortSignal} signal */
   async read(model, signal) {
     const { ids } = await readTokens(model, this.text);
-    const { logits } = await model.forward(ids);
-    const candidates = await nextAfter(model, logits, ids.length - 1);
+    const { logits } = await model.forward(ids, { logits: 'last', signal });
+    const candidates = await nextAfter(model, logits, 0);
     if (!signal.aborted) this.show(candidates);
   }
 }

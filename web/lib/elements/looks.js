@@ -29,7 +29,7 @@ const RULES = `
   background: var(--card); color: var(--ink); font: 0.875rem/1.5 var(--sans); font-variant-numeric: tabular-nums; }
 :host([hidden]), [hidden][hidden] { display: none; }
 *, ::before, ::after { box-sizing: border-box; }
-p, ol { margin: 0; padding: 0; }
+p { margin: 0; padding: 0; }
 .line:empty, .body:empty { display: none; }
 .line[role='alert'] { color: var(--wrong); }
 button, input { font: inherit; color: inherit; }

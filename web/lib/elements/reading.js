@@ -31,18 +31,19 @@ export async function tokensOfIds(model, ids) {
 export function emptyStore({ config }) {
   if (config.kind === 'encoder_decoder')
     throw new TypeError('an encoder-decoder has three attentions: give the one to show as data');
-  return new PatternStore(config.nLayers ?? config.nEncoderLayers, config.nHeads, 'self', config.kind !== 'encoder');
+  return new PatternStore(config.nLayers, config.nHeads, 'self', config.causal && config.kind !== 'encoder');
 }
 
 /**
  * One pass over a sequence.
  * @param {Model} model
  * @param {number[]} ids
+ * @param {AbortSignal} [signal]
  * @returns {Promise<{ pattern: PatternStore, logits: { data: Float32Array, shape: number[] } }>}
  */
-export async function readPattern(model, ids) {
+export async function readPattern(model, ids, signal) {
   const pattern = emptyStore(model);
-  const { captured, logits } = await model.forward(ids, { capture: PATTERNS });
+  const { captured, logits } = await model.forward(ids, { capture: PATTERNS, signal });
   pattern.append(captured);
   return { pattern, logits };
 }
@@ -53,8 +54,10 @@ export async function readPattern(model, ids) {
  * @param {{ data: Float32Array, shape: number[] }} logits [n, vocab_size]
  * @param {number} position
  */
-export async function nextAfter(model, { data, shape: [, size] }, position) {
-  const row = data.subarray(position * size, (position + 1) * size);
+export async function nextAfter(model, logits, position) {
+  if (!logits) throw new TypeError('this model is an encoder without a head: it has no next token');
+  const size = logits.shape[1];
+  const row = logits.data.subarray(position * size, (position + 1) * size);
   const best = likeliest(row, CANDIDATES);
   const tokens = await tokensOfIds(
     model,

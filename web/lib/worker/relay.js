@@ -86,7 +86,10 @@ function postResponse(port, url, request, own) {
     }
     cancel();
   };
-  send().catch((error) => port.postMessage({ error: packError(error) }));
+  send().catch((error) => {
+    cancel();
+    port.postMessage({ error: packError(error) });
+  });
   return close;
 }
 
