@@ -4,6 +4,7 @@ import { tensorRow } from '../engine/observe.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { lensWeight } from './lens_weights.js';
+import { rowOf, weight } from '../inspect/weight.js';
 import { eigenvalues, singularValues } from './spectra.js';
 
 /** @import { Tensor } from '../engine/engine.js' */
@@ -17,16 +18,6 @@ import { eigenvalues, singularValues } from './spectra.js';
  * @property {number} [copying]  of 'OV': sum of the eigenvalues of embedding, circuit and head together, over the sum
  *   of their absolute values: 1 where each token raises its own logit, -1 where it lowers it
  */
-
-/**
- * The place of a weight in the parameter table.
- * @param {LoadedModel} model
- * @param {string} name
- */
-function rowOf(model, name) {
-  const i = model.table.rows.findIndex((r) => r.name === name);
-  return i < 0 ? fail('bad-argument', `there is no weight ${show(name)}`) : i;
-}
 
 /**
  * All values of a weight, as f32.
@@ -53,11 +44,8 @@ export function matrix(model, name) {
  * @param {number} n
  * @returns {Float64Array[]}
  */
-function rowsOf(model, name, from, n) {
-  const i = rowOf(model, name);
-  const { shape } = model.table.rows[i];
-  return Array.from({ length: n }, (_, r) => Float64Array.from(tensorRow(model.engine, i, from + r, shape[1])));
-}
+const rowsOf = (model, name, from, n) =>
+  Array.from({ length: n }, (_, r) => Float64Array.from(weight(model, name, from + r)));
 
 const dot = (/** @type {Float64Array} */ a, /** @type {Float64Array} */ b) => {
   let sum = 0;
@@ -81,9 +69,8 @@ export function circuit(model, layer, head, kind) {
   const block = `blocks.${layer}`;
   const d = c.d_head;
   const shared = Math.floor(head / (c.n_heads / c.n_kv_heads));
-  const name = `${block}.norm1.weight`;
   const before = c.use_norm && c.norm_gain && c.norm !== 'none' && /pre|sandwich/.test(c.norm_placement);
-  const gain = before ? tensorRow(model.engine, rowOf(model, name), 0, c.d_model) : null;
+  const gain = before ? weight(model, `${block}.norm1.weight`) : null;
   const read = (/** @type {string} */ part, /** @type {number} */ h) =>
     rowsOf(model, `${block}.attn.${part}.weight`, h * d, d).map((row) => row.map((x, j) => x * (gain?.[j] ?? 1)));
   // matrix = a^T b, with a and b [d_head, d_model]

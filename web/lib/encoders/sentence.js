@@ -7,13 +7,7 @@ import { show } from '../base/errors.js';
 
 /** @import { Folder } from '../checkpoint/opened_files.js' */
 /** @import { Opener } from '../checkpoint/source.js' */
-/**
- * @typedef {object} Pooling
- * @property {'mean'|'cls'|'last'|'pooler'|null} pooling
- * @property {boolean} normalize
- * @property {number | null} maxTokens  most tokens of a text that is truncated
- * @property {string | null} lacks      what the files prescribe and embed lacks
- */
+/** @import { Pooling } from '../run/loaded_model.js' */
 
 /**
  * Kinds of pooling by pooling_mode in 1_Pooling/config.json; older files have a flag for each, pooling_mode_cls_token.

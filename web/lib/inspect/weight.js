@@ -6,6 +6,16 @@ import { fail, show } from '../base/errors.js';
 /** @import { LoadedModel } from '../run/loaded_model.js' */
 
 /**
+ * The place of a weight in the parameter table.
+ * @param {LoadedModel} model
+ * @param {string} name
+ */
+export function rowOf(model, name) {
+  const i = model.table.rows.findIndex((r) => r.name === name);
+  return i < 0 ? fail('bad-argument', `there is no weight ${show(name)}`) : i;
+}
+
+/**
  * The values of a vector, or of one row of a matrix, as f32.
  * @param {LoadedModel} model
  * @param {string} name  as in the parameter table
@@ -13,8 +23,7 @@ import { fail, show } from '../base/errors.js';
  * @returns {Float32Array} [cols]
  */
 export function weight(model, name, row = 0) {
-  const i = model.table.rows.findIndex((r) => r.name === name);
-  if (i < 0) fail('bad-argument', `there is no weight ${show(name)}`);
+  const i = rowOf(model, name);
   const { shape } = model.table.rows[i];
   numberInRange(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
   return tensorRow(model.engine, i, row, shape[shape.length - 1]);
