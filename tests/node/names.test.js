@@ -37,6 +37,11 @@ describe('options of load and create', () => {
     assert.ok(f32 > f16 && f16 > q8, JSON.stringify([f32, f16, q8]));
     const cost = (kvDtype) => estimate(tiny, { contextLength: 16, kvDtype }).kvBytes;
     assert.ok(cost('q8_0') < cost('f16'));
+    // the cost of a cache was computed that no model has
+    assert.throws(() => cost('q4_0'), {
+      code: 'bad-argument',
+      message: /kvDtype is "q4_0", expected one of f32,f16,q8_0/,
+    });
   });
   test('without kvDtype the cache is q8_0 for quantised weights and f32 for others', async () => {
     const kvDtype = async (options) => {

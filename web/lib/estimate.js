@@ -7,6 +7,9 @@ import { readConfig } from './huggingface/huggingface.js';
 import { presetConfig } from './config/presets.js';
 import { dtypeBytes, isExpert, parameterTable } from './config/roster.js';
 
+/** Types of the key/value cache. */
+const CACHED = ['f32', 'f16', 'q8_0'];
+
 /**
  * @typedef {object} Estimate
  * @property {number} flopsPerToken2N   the rule of thumb: two operations per parameter that a token uses
@@ -59,11 +62,11 @@ export function estimate(config, options) {
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
-  for (const [name, v] of Object.entries({ dtype, kvDtype }))
-    if (!isKept(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${KEPT}`);
-  const [blockCols] = BLOCKS[/** @type {import('./base/blocks.js').KeptDtype} */ (dtype)];
+  if (!isKept(dtype)) fail('bad-argument', `dtype is ${show(dtype)}, expected one of ${KEPT}`);
+  if (!CACHED.includes(kvDtype)) fail('bad-argument', `kvDtype is ${show(kvDtype)}, expected one of ${CACHED}`);
+  const [blockCols] = BLOCKS[dtype];
   const { rows, active } = parameterTable(c);
-  const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
+  const vectors = dtype.startsWith('q') ? 'f32' : dtype;
   let matrices = 0;
   let weightBytes = 0;
   let experts = 0;
