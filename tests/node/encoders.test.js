@@ -221,6 +221,12 @@ describe('pairs and token types', () => {
     );
   });
 
+  test('a configuration that is given as a file leaves the folder its vocabulary', async () => {
+    const weights = withWords();
+    const model = await untilEnd(load({ weights, config: `${weights}config.json` })); // had no tokenizer
+    assert.equal((await model.tokenizer)?.vocabSize, vocabulary.length);
+  });
+
   test('wrong ones are refused', async () => {
     const model = await load(withWords());
     for (const [input, options, words] of [

@@ -24,7 +24,7 @@ import { isFileName } from '../base/file_name.js';
  * @returns {Promise<Checkpoint>}
  */
 export async function openFolder(opener, folder, overrides) {
-  const config = overrides.config ?? (await opener.optionalJson(folder.get('config.json')));
+  const config = (await jsonOf(opener, overrides.config)) ?? (await opener.optionalJson(folder.get('config.json')));
   if (!config) {
     checkRefused(opener);
     const names = weightFilesAmong(await folder.list());
@@ -59,6 +59,14 @@ export async function openFolder(opener, folder, overrides) {
   }
   return checkpoint;
 }
+
+/**
+ * The caller's configuration.
+ * @param {Opener} opener
+ * @param {Overrides['config']} config
+ * @returns {Promise<any>}
+ */
+const jsonOf = async (opener, config) => (isBytes(config) ? opener.json(config) : config);
 
 /** Files of weights with an index beside them, where there are several. */
 const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
@@ -226,8 +234,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
  * @returns {Promise<any>} undefined where it is not known whether there is one, null where there is none
  */
 async function configOf(opener, format, file, overrides) {
-  const { config } = overrides;
-  if (config !== undefined) return isBytes(config) ? opener.json(config) : config;
+  if (overrides.config !== undefined) return jsonOf(opener, overrides.config);
   return format === 'safetensors' ? siblingConfig(opener, file, overrides, true) : undefined;
 }
 
