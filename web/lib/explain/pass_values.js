@@ -95,7 +95,7 @@ export class PassValues {
       stack === 'encoder' && this.config.kind === 'encoder_decoder'
         ? this.config.n_encoder_layers
         : this.config.n_layers;
-    return n ? `${stack}.${n - 1}.hook_resid_post` : `${this.stackPrefix}hook_embed`;
+    return `${stack}.${n - 1}.hook_resid_post`;
   }
 
   /**
@@ -258,7 +258,10 @@ export class PassValues {
    * @returns {{at: string | null, x: Float64Array}} at: null for a sum; x: [d_model]
    */
   normInput(ln) {
-    if (ln === 'ln_final') return this.finalStream();
+    if (ln === 'ln_final') {
+      const at = this.lastStream();
+      return { at, x: Float64Array.from(this.row(at)) };
+    }
     if (ln === 'embed') {
       const rows = this.embeddingParts().map((name) => this.row(name));
       return { at: null, x: Float64Array.from(rows[0], (v, j) => rows.slice(1).reduce((sum, row) => sum + row[j], v)) };
@@ -276,18 +279,6 @@ export class PassValues {
     return ['hook_embed', 'hook_pos_embed', 'hook_token_type_embed']
       .map((n) => this.stackPrefix + n)
       .filter((n) => this.captured[n]);
-  }
-
-  /**
-   * The stream after the last block. In a model without blocks it is the token embedding plus the position embedding.
-   * @returns {{at: string, x: Float64Array}} x: [d_model]
-   */
-  finalStream() {
-    const at = this.lastStream();
-    const name = `${this.stackPrefix}hook_pos_embed`;
-    const isSum = !this.config.n_layers && this.captured[name];
-    const added = isSum ? this.row(name) : new Float32Array(this.config.d_model);
-    return { at, x: Float64Array.from(this.row(at), (v, j) => v + added[j]) };
   }
 
   /**
@@ -336,8 +327,8 @@ export class PassValues {
       const at = `${this.stackPrefix}ln_final.hook_normalized`;
       return { at, x: this.withGain('final_norm', this.row(at)) };
     }
-    const { at, x } = this.finalStream();
-    return { at, x: Float32Array.from(x) };
+    const at = this.lastStream();
+    return { at, x: this.row(at) };
   }
 
   /** The input of the keys and values of cross-attention, which is the encoder's output. */
