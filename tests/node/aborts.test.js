@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { unlessAborted } from '../../web/lib/base/event_loop.js';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
-import { create, load } from '../../web/lib/index.js';
+import { Tokenizer, create, load } from '../../web/lib/index.js';
 import { CALLS, MOMENTS, failureOf, openTable } from '../browser/engines/abort_table.js';
 import { serve, stories } from './helpers.js';
 
@@ -46,6 +46,23 @@ for (const worker of [false, true])
     for (const { reason } of await Promise.allSettled(calls)) assert.equal(reason, 'enough');
     server.close();
   });
+
+// In the caller's thread a load waited for the answer, and Tokenizer.load in any case.
+test('a fetch that ignores the signal does not hold an aborted call', async () => {
+  for (const open of [load, Tokenizer.load]) {
+    const controller = new AbortController();
+    let answer, cancelled;
+    const fetch = () => {
+      setTimeout(() => controller.abort('enough'));
+      return new Promise((resolve) => (answer = resolve));
+    };
+    const asked = open('https://files.test/a.gguf', { fetch, signal: controller.signal });
+    assert.equal(await asked.catch((reason) => reason), 'enough');
+    answer(new Response(new ReadableStream({ cancel: () => (cancelled = true) })));
+    await new Promise(setImmediate);
+    assert.ok(cancelled, 'the late answer is not read');
+  }
+});
 
 // An empty session has no memory of its own, by which the table could see that it is closed.
 test('what an aborted call has opened is undone before it rejects', async () => {

@@ -26,13 +26,14 @@ function yieldToEventLoop() {
  * A promise that rejects with the signal's reason when the signal is aborted first.
  * @template T
  * @param {Promise<T>} promise
- * @param {AbortSignal} [signal]  not yet aborted
+ * @param {AbortSignal} [signal]
  * @returns {Promise<T>}
  */
 export function untilAborted(promise, signal) {
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
     signal.addEventListener('abort', abort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });

@@ -1,6 +1,7 @@
 // open_file.js - opens one file as a sequence of chunks: bytes, a Blob, an address or a path
 import { EMPTY, END } from './bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
+import { untilAborted } from '../base/event_loop.js';
 import { lacking } from '../base/extras.js';
 import { checkedResponse } from '../base/checks.js';
 
@@ -161,10 +162,12 @@ export function sizeOf(headers) {
  */
 async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal }) {
   const name = String(url);
-  let res;
+  let asked, res;
   try {
-    res = checkedResponse(await fetch(url, { signal }), name);
+    asked = Promise.resolve(fetch(url, { signal }));
+    res = checkedResponse(await untilAborted(asked, signal), name);
   } catch (e) {
+    if (signal?.aborted) asked?.then(({ body }) => body?.cancel()).catch(() => {}); // a fetch that ignores the signal
     signal?.throwIfAborted();
     if (e instanceof GlassformerError) throw e;
     return fail('network', `${name}: the request failed: ${messageOf(e)}`, e);
