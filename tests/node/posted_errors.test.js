@@ -67,6 +67,7 @@ describe('errors that are posted between threads', () => {
     }
     for (const value of [undefined, null, 5, 'text', 10n]) assert.equal(sent(value), value);
     assert.equal(typeof sent(() => 1), 'string');
+    assert.equal(sent(Object.assign(new Error('of a caller'), { keys: [() => 1] })).message, 'of a caller');
   });
   test('of other classes become a GlassformerError, with the original as the cause', () => {
     const own = new GlassformerError('network', 'x'),

@@ -61,7 +61,7 @@ export function packError(error) {
       message,
       ...(typeof stack === 'string' && { stack: stack.slice(0, MAX_STACK) }),
       ...((typeof code === 'string' || typeof code === 'number') && { code }),
-      ...(Array.isArray(keys) && { keys }),
+      ...(e instanceof GlassformerError && keys && { keys }),
       ...(cause !== undefined && { cause: pack(cause) }),
       ...(Array.isArray(errors) && { errors: errors.slice(0, MAX_ERRORS).map(pack) }),
     };
