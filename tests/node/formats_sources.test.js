@@ -83,12 +83,13 @@ test('paths, addresses, blobs, buffers and folders give the same model', async (
   for (const source of [
     `${base}/hf/`,
     `${base}/hf/model.safetensors`,
+    `${base}/hf/model.safetensors?key=a/b`, // the files beside it were looked for in a/
     Object.entries(files).map(([name, body]) => new File([body], name)),
   ]) {
     const got = await drain(source);
     assert.deepEqual(got.data, data);
     assert.equal(got.tokenizer.model.vocab.b, 1);
-    if (source !== `${base}/hf/model.safetensors`)
+    if (!String(source).includes('/hf/model.safetensors'))
       assert.deepEqual([got.special.eos, got.chatTemplate], [[2, 3], '{{ messages }}']);
   }
   await rejects(
@@ -195,6 +196,20 @@ test('an address of the hub that would lead out of its repository is refused', a
     await assert.rejects(load({ weights: source }, { fetch }), { code: 'bad-argument' });
   }
   assert.deepEqual(asked, []);
+});
+
+// A stream took the config.json of the current folder or page; a data: address was refused.
+test('nothing is beside a stream or a data: address', async () => {
+  const asked = [];
+  const fetch = async (url) => {
+    asked.push(url);
+    return new Response(hfFile());
+  };
+  const config = { ...hf, rope_theta: 1e4 };
+  await drain('stream:weights', { fetch, config });
+  assert.deepEqual(asked, ['stream:weights']);
+  const base64 = Buffer.from(hfFile()).toString('base64');
+  await drain(`data:application/octet-stream;base64,${base64}`, { config });
 });
 
 test('shards are read in order, also when there are more than open connections', async () => {

@@ -6,6 +6,7 @@ import { fail, show } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
 import { wordPiece } from '../tokenizers/vocab.js';
 import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
+import { localPath } from '../bytes/open_file.js';
 import { openHeaders } from '../bytes/open_headers.js';
 import { partsAmong } from '../gguf/gguf_parts.js';
 import { checkShards, readSafetensors } from '../huggingface/safetensors.js';
@@ -275,5 +276,14 @@ function weightMap(index, name) {
  * The address of another file in the same folder.
  * @param {string | URL} at  address of a file
  * @param {string} file  name of the other
+ * @returns {string | null} null where there is no folder: of a data: or blob: address, or a stream
  */
-const sibling = (at, file) => String(at).replace(/[^/\\]*$/, file);
+function sibling(at, file) {
+  const path = localPath(at);
+  if (path !== null) return path.replace(/[^/\\]*$/, file);
+  try {
+    return new URL(file, at).href;
+  } catch {
+    return null;
+  }
+}
