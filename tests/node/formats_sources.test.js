@@ -210,6 +210,7 @@ test('nothing is beside a stream or a data: address', async () => {
   assert.deepEqual(asked, ['stream:weights']);
   const base64 = Buffer.from(hfFile()).toString('base64');
   await drain(`data:application/octet-stream;base64,${base64}`, { config });
+  await rejects(`data:,${'x'.repeat(1e4)}`, 'unknown-format', /^.{10,200}$/); // named the whole address
 });
 
 test('shards are read in order, also when there are more than open connections', async () => {

@@ -161,7 +161,7 @@ export function sizeOf(headers) {
  * @returns {Promise<Opened>}
  */
 async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal }) {
-  const name = String(url);
+  const name = /^data:/i.test(String(url)) ? 'the data: address given' : String(url);
   let asked, res;
   try {
     asked = Promise.resolve(fetch(url, { signal }));
