@@ -13,7 +13,8 @@ const utf8 = new TextEncoder();
  */
 function bytesOf(tensor, what) {
   const { shape, data } = tensor ?? {};
-  if (!Array.isArray(shape) || shape.reduce((a, b) => a * b, 1) !== data?.length)
+  const isShape = Array.isArray(shape) && shape.every((n) => Number.isInteger(n) && n >= 0);
+  if (!isShape || shape.reduce((a, b) => a * b, 1) !== data?.length)
     fail('bad-argument', `${what} is ${show(tensor)}, expected a tensor: { shape, data }`);
   const out = new DataView(new ArrayBuffer(4 * data.length));
   for (let i = 0; i < data.length; i++) out.setFloat32(4 * i, data[i], true);
@@ -60,6 +61,8 @@ export function toNpy(tensor) {
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function toSafetensors(tensors, metadata) {
+  if (tensors === null || typeof tensors !== 'object')
+    fail('bad-argument', `the tensors are ${show(tensors)}, expected an object with tensors by name`);
   let at = 0;
   const parts = Object.entries(tensors).map(([name, tensor]) => bytesOf(tensor, name));
   const header = Object.fromEntries(
