@@ -105,6 +105,11 @@ export class AttentionFigure extends Figure {
     return this.#shown?.rows.nHeads ?? 1;
   }
 
+  /** Rows of the chosen layer whose token is shown: while a model writes, more may have come. */
+  get #known() {
+    return this.#shown ? Math.min(this.#shown.rows.known(this.#at.layer), this.#shown.queries.length) : 0;
+  }
+
   /** @override @param {any} data */
   show(data) {
     const queries = tokensOf(data?.tokens);
@@ -184,8 +189,7 @@ export class AttentionFigure extends Figure {
 
   /** @param {KeyboardEvent} event */
   #press(event) {
-    const known = this.#shown?.rows.known(this.#at.layer) ?? 0;
-    const size = { queries: known, keys: this.#shown?.keys.length ?? 0 };
+    const size = { queries: this.#known, keys: this.#shown?.keys.length ?? 0 };
     const to = step(event.key, this.#cell, size);
     if (!to) return;
     event.preventDefault();
@@ -211,7 +215,7 @@ export class AttentionFigure extends Figure {
         requestAnimationFrame(slice);
     };
     slice();
-    const n = rows.known(this.#at.layer);
+    const n = this.#known;
     if (!n) return;
     const m = rows.causal ? n : keys.length;
     this.#layout = layoutOf({ width, tall: TALL, first: 0, n, m });
