@@ -8,6 +8,7 @@ import { GlassformerError, load } from '../../web/lib/index.js';
 import { compiled, prepare } from '../../web/lib/constrain/compile.js';
 import { constraintOf } from '../../web/lib/constrain/constraint.js';
 import { utf8Sequences } from '../../web/lib/constrain/utf8.js';
+import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
 import { grammarAutomaton, reads } from './automata.js';
 import { collect, json, refused, stories, top, untilEnd } from './helpers.js';
 import { isValid } from './json_validity.js';
@@ -116,6 +117,19 @@ test('what was compiled is found again by what was given, and only by that', () 
   assert.equal(unknown().length, count);
   for (let i = 0; i < 8; i++) compiled({ grammar: `root ::= "${i}"` });
   assert.notEqual(compiled({ json: schema }), first, 'eight later ones are kept');
+});
+
+// unk_token null, as in Llama 3 and Qwen, was looked up under the name "null": the token that all JSON needs was missing.
+test('a vocabulary without a token for unknown characters keeps the tokens null and undefined', () => {
+  const vocab = { null: 0, undefined: 1, '<unk>': 2 };
+  const textsWith = (/** @type {any} */ unk) => {
+    const model = { type: 'BPE', vocab, merges: [], ...unk };
+    const { ids } = vocabularyOf({ model, decoder: { type: 'ByteLevel' } }, 3, []);
+    return [...ids].sort();
+  };
+  assert.deepEqual(textsWith({ unk_token: null }), [0, 1, 2]);
+  assert.deepEqual(textsWith({}), [0, 1, 2]);
+  assert.deepEqual(textsWith({ unk_token: '<unk>' }), [0, 1]);
 });
 
 describe('input of any kind', () => {

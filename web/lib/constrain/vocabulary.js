@@ -16,15 +16,6 @@ import { fail, show } from '../base/errors.js';
 const utf8 = new TextEncoder();
 
 /**
- * The vocabulary of a tokenizer.
- * @param {Record<string, any>} json  a tokenizer.json
- * @param {number} size  tokens of the model
- * @param {number[]} eos  tokens that end the text, which add nothing to it
- * @returns {Vocabulary}
- */
-export const vocabularyOf = (json, size, eos) => sorted(tokenBytes(json), size, eos);
-
-/**
  * The bytes of each token, by id, as texts with one character for each byte.
  * @param {Record<string, any>} json  a tokenizer.json
  * @returns {{texts: Map<number, string>, stripsSpace: boolean}}
@@ -60,7 +51,8 @@ function entriesOf({ vocab, texts }) {
  * The id of the token for unknown characters, which is no text; -1 without one.
  * @param {Record<string, any>} model
  */
-const unknownOf = ({ unk, unk_id: id, unk_token: token, vocab }) => unk ?? id ?? vocab?.[token] ?? -1;
+const unknownOf = ({ unk, unk_id: id, unk_token: token, vocab }) =>
+  unk ?? id ?? (typeof token === 'string' ? vocab?.[token] : undefined) ?? -1;
 
 /** @param {string} text */
 const latin1 = (text) => String.fromCharCode(...utf8.encode(text));
@@ -114,12 +106,14 @@ function plain(steps) {
 }
 
 /**
- * @param {{texts: Map<number, string>, stripsSpace: boolean}} tokens
- * @param {number} size
- * @param {number[]} eos
+ * The vocabulary of a tokenizer.
+ * @param {Record<string, any>} json  a tokenizer.json
+ * @param {number} size  tokens of the model
+ * @param {number[]} eos  tokens that end the text, which add nothing to it
  * @returns {Vocabulary}
  */
-function sorted({ texts, stripsSpace }, size, eos) {
+export function vocabularyOf(json, size, eos) {
+  const { texts, stripsSpace } = tokenBytes(json);
   const list = [...texts].filter(([id, bytes]) => bytes && id < size && !eos.includes(id));
   list.sort(([, a], [, b]) => (a < b ? -1 : Number(a > b)));
   const offsets = new Int32Array(list.length + 1);
