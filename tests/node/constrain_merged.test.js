@@ -193,6 +193,7 @@ describe('several schemas for one value', () => {
       [{ type: 'integer', not: { const: 3 } }, /"not" is supported only for types, and for values/, 'unsupported'],
       [{ type: 'string', not: { minLength: 3 } }, /"not" is supported only for types/, 'unsupported'],
       [{ type: 'null', not: { type: 'null' } }, /"not" excludes every value/, 'bad-option'],
+      [{ enum: [1, 2], not: { enum: [2, 1] } }, /"not" excludes every value/, 'bad-option'],
       [{ allOf: [] }, /allOf is \[\], expected schemas/, 'bad-option'],
       [
         { allOf: [{ type: 'string' }, { type: ['null', 'integer'] }] },

@@ -172,6 +172,7 @@ function excludeValues(schema) {
     const own = valuesOf(schema);
     if (own) {
       schema.enum = own.filter((value) => !texts.includes(JSON.stringify(value)));
+      if (!schema.enum.length) fail('bad-option', '"not" excludes every value');
       return;
     }
     const strings = values.filter((/** @type {any} */ value) => typeof value === 'string');

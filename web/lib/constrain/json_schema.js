@@ -7,7 +7,6 @@
 // most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
 // name.
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
@@ -104,8 +103,6 @@ class Compiler {
   #combined = new Map();
   #combiner;
   #depth = 0;
-  /** Rules of one character. @type {Map<string, string>} */
-  #characters = new Map();
 
   /**
    * @param {Schema | boolean} root
@@ -249,7 +246,10 @@ class Compiler {
   string(schema) {
     const [least, most] = countsOf(schema, 'Length');
     const patterns = patternsOf(textsOf(schema));
-    if (patterns.length) return patternString(patterns, least, most, (ranges) => this.characters(ranges));
+    if (patterns.length)
+      return this.shared(`strings ${JSON.stringify(patterns)} ${least} ${most}`, () =>
+        patternString(patterns, least, most, (ranges) => this.characters(ranges)),
+      );
     if (least === 0 && most === Infinity) return rule('string');
     return sequence(text('"'), repeat(rule('character'), least, most), text('"'));
   }
@@ -261,8 +261,16 @@ class Compiler {
   characters(ranges) {
     const written = writtenChars(ranges);
     if ('chars' in written && written.chars.every(([, high]) => high < 0x80)) return written;
-    const name = remembered(this.#characters, ranges.join(' '), () => `characters ${this.#characters.size}`);
-    this.rules.set(name, written);
+    return this.shared(`characters ${ranges.join(' ')}`, () => written);
+  }
+
+  /**
+   * A rule that parts of the schema share: its name says all of it.
+   * @param {string} name
+   * @param {() => Expression} make
+   */
+  shared(name, make) {
+    if (!this.rules.has(name)) this.rules.set(name, make());
     return rule(name);
   }
 

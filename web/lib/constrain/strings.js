@@ -11,17 +11,8 @@ import { Alphabet, isFound, patternMachine, patternStates } from './pattern.js';
 import { readPattern } from './regex.js';
 
 /** @import { Expression } from './expression.js' */
-/** @import { Machine } from './machine.js' */
 /** @import { Ranges } from './regex.js' */
 /** The pattern and the format of a schema; both may be missing. @typedef {{pattern?: any, format?: any}} Keywords */
-
-/** States of compiled patterns that are kept, since each generation compiles its schema. */
-const MAX_KEPT = 100_000;
-/**
- * The newest machines with their characters, by patterns and lengths.
- * @type {Map<string, {machine: Machine, alphabet: Alphabet}>}
- */
-const kept = new Map();
 
 /**
  * The patterns of keywords, which a string must fit all.
@@ -47,25 +38,10 @@ export function patternsOf(keywords) {
  * @returns {Expression}
  */
 export function patternString(patterns, least, most, oneOf) {
-  const key = JSON.stringify([patterns, least, String(most)]);
-  const compiled = () => {
-    const alphabet = new Alphabet();
-    const any = machineOf(patterns, alphabet);
-    const machine = any && trimmed(counted(any, least, most) ?? together());
-    if (!machine) fail('bad-option', 'no string fits its pattern, format and length');
-    return { machine, alphabet };
-  };
-  const found = kept.get(key) ?? compiled();
-  kept.delete(key);
-  kept.set(key, found); // the newest is the last
-  let states = 0;
-  for (const { machine } of kept.values()) states += machine.length;
-  for (const [oldest, { machine }] of kept) {
-    if (states <= MAX_KEPT) break;
-    kept.delete(oldest);
-    states -= machine.length;
-  }
-  const { machine, alphabet } = found;
+  const alphabet = new Alphabet();
+  const any = machineOf(patterns, alphabet);
+  const machine = any && trimmed(counted(any, least, most) ?? together());
+  if (!machine) return fail('bad-option', 'no string fits its pattern, format and length');
   /** @type {Map<string, Expression>} */
   const expressions = new Map();
   const charsOf = (/** @type {number[]} */ symbols) =>
@@ -136,16 +112,14 @@ const conditions = new Map();
  * @param {string} source
  */
 function conditionsOf(source) {
-  const known = conditions.get(source);
-  if (known) return known;
-  const all = readPattern(source).map(({ pattern, isNegative }) => {
-    const alphabet = new Alphabet();
-    const states = patternStates(pattern, alphabet, () => tooLarge(`the pattern ${show(source)}`));
-    return (/** @type {string} */ value) => isFound(states, alphabet, value) !== isNegative;
-  });
   if (conditions.size >= MAX_CONDITIONS) conditions.clear();
-  conditions.set(source, all);
-  return all;
+  return remembered(conditions, source, () =>
+    readPattern(source).map(({ pattern, isNegative }) => {
+      const alphabet = new Alphabet();
+      const states = patternStates(pattern, alphabet, () => tooLarge(`the pattern ${show(source)}`));
+      return (/** @type {string} */ value) => isFound(states, alphabet, value) !== isNegative;
+    }),
+  );
 }
 
 /**
