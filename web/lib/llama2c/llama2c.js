@@ -10,6 +10,7 @@ import { fail } from '../base/errors.js';
 import { utf8Text } from '../bytes/bytes.js';
 import { LLAMA2C_MAGIC } from '../bytes/detect.js';
 import { placesByName, planTensors } from '../config/plan.js';
+import { roster } from '../config/roster.js';
 import { sentencePieceJson } from '../tokenizers/pieces.js';
 import { Texts, TokenTexts } from '../tokenizers/texts.js';
 import { BYTE, CONTROL, NORMAL } from '../tokenizers/tokenizer_json.js';
@@ -17,8 +18,6 @@ import { BYTE, CONTROL, NORMAL } from '../tokenizers/tokenizer_json.js';
 /** @import { ByteReader } from '../bytes/bytes.js' */
 /** @import { Config } from '../config/config.js' */
 /** @import { TensorSource } from '../config/plan.js' */
-
-/** @typedef {[name: string | null, shape: number[]]} Stored  a weight of the roster; null: not a weight */
 
 /**
  * Reads the header.
@@ -28,9 +27,11 @@ import { BYTE, CONTROL, NORMAL } from '../tokenizers/tokenizer_json.js';
  */
 export async function readLlama2c(r, warnings) {
   const { version, config, groupSize } = await readHeader(r);
+  const shapes = new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
   const entries = [];
   let offset = r.pos;
-  for (const [name, shape] of storedOrder(version, config)) {
+  for (const name of storedOrder(version, config)) {
+    const shape = shapes.get(name ?? '') ?? [config.context_length, config.d_head / 2];
     const n = shape.reduce((a, c) => a * c, 1);
     const grouped = groupSize > 0 && shape.length === 2;
     if (grouped && n % groupSize)
@@ -92,46 +93,26 @@ async function readHeader(r) {
  * What a file holds, from front to back.
  * @param {number} version
  * @param {Config} config
- * @returns {Stored[]}
+ * @returns {(string | null)[]} names of weights in the roster; null: a rotary table
  */
-function storedOrder(version, config) {
-  const { vocab_size: V, d_model: d, d_ff: ff, d_head: dHead, n_kv_heads: kvHeads, n_layers: layers } = config;
-  const kv = kvHeads * dHead;
-  /** @type {Stored[]} weights of a block */
-  const matrices = [
-    ['attn.q', [d, d]],
-    ['attn.k', [kv, d]],
-    ['attn.v', [kv, d]],
-    ['attn.o', [d, d]],
-  ];
-  /** @type {Stored[]} */
-  const feedForward = [
-    ['ffn.gate', [ff, d]],
-    ['ffn.down', [d, ff]],
-    ['ffn.up', [ff, d]],
-  ];
-  /** @type {Stored[]} */
-  const [norm1, norm2, finalNorm, embed, head] = [
-    ['norm1', [d]],
-    ['norm2', [d]],
-    ['final_norm.weight', [d]],
-    ['embed.weight', [V, d]],
-    ['head.weight', [V, d]],
-  ];
+function storedOrder(version, { n_layers: layers, tie_word_embeddings: tied }) {
+  const attention = ['attn.q', 'attn.k', 'attn.v', 'attn.o'];
+  const feedForward = ['ffn.gate', 'ffn.down', 'ffn.up'];
   /**
    * Each weight of all layers, then the next one.
-   * @param {Stored[]} list
-   * @returns {Stored[]}
+   * @param {string[]} list
    */
   const perLayer = (list) =>
-    list.flatMap(([name, shape]) => Array.from({ length: layers }, (_, l) => [`blocks.${l}.${name}.weight`, shape]));
-  /** @type {Stored} */
-  const table = [null, [config.context_length, dHead / 2]];
+    list.flatMap((name) => Array.from({ length: layers }, (_, l) => `blocks.${l}.${name}.weight`));
   const order =
     version === 0
-      ? [embed, ...perLayer([norm1, ...matrices, norm2, ...feedForward]), finalNorm, table, table]
-      : [...perLayer([norm1, norm2]), finalNorm, embed, ...perLayer([...matrices, ...feedForward])];
-  return config.tie_word_embeddings ? order : [...order, head];
+      ? ['embed.weight', ...perLayer(['norm1', ...attention, 'norm2', ...feedForward]), 'final_norm.weight', null, null]
+      : [
+          ...perLayer(['norm1', 'norm2']),
+          ...['final_norm.weight', 'embed.weight'],
+          ...perLayer([...attention, ...feedForward]),
+        ];
+  return tied ? order : [...order, 'head.weight'];
 }
 
 /**
