@@ -230,7 +230,7 @@ describe('names', () => {
     await refused(
       bad(() => 5),
       'bad-option',
-      /became 5, expected the name of a tensor/,
+      /is 5, expected the name of a tensor/,
     );
     await refused(
       bad(() => {

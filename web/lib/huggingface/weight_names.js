@@ -3,7 +3,7 @@
 // A map has our names as keys and the names in the file as values. `N` or `*` stands for the layer, and the ending
 // .weight or .bias may be left out on both sides. Weights with the same name in the file are stacked in one tensor, in
 // the order of the roster: q, k, v.
-import { fail, show } from '../base/errors.js';
+import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 
 /** @import { Place } from '../config/plan.js' */
 /**
@@ -20,12 +20,12 @@ const MAX_NAMES = 16384;
 const LAYER = /^(blocks|encoder|decoder)\.(\d+)\./;
 
 /**
- * Checks one name in a file.
+ * Checks one name in a file, and copies it.
  * @param {unknown} value
  * @param {string} key
  * @returns {NameInFile | null}
  */
-export function checkedName(value, key) {
+function checkedName(value, key) {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' && value) return value;
   const { name, transposed } = /** @type {any} */ (typeof value === 'object' ? value : {});
@@ -33,9 +33,24 @@ export function checkedName(value, key) {
     return { name, transposed };
   return fail(
     'bad-option',
-    `names: ${show(key)} is ${show(value)}, expected the name of a tensor or { name, transposed }`,
+    `names: ${show(key)} is ${show(value)}, expected the name of a tensor, { name, transposed } or null`,
   );
 }
+
+/**
+ * The caller's function for a list of names, with its answers checked. What it throws becomes a `callback` error.
+ * @param {(name: string) => unknown} names
+ * @returns {Rename}
+ */
+export const checkedRename = (names) => async (list) =>
+  list.map((name) => {
+    try {
+      return checkedName(names(name), name);
+    } catch (error) {
+      if (error instanceof GlassformerError) throw error;
+      return fail('callback', `names threw for ${show(name)}: ${messageOf(error)}`, error);
+    }
+  });
 
 /**
  * A map as a function.
