@@ -201,15 +201,11 @@ const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
 export function planOf(data, options, validation, configOf, given = null) {
   const { seed, batch_tokens: batchTokens, micro_tokens: micro } = options;
   const { examples, vocabulary } = data;
-  const words = vocabulary && entriesOf(vocabulary, LIMITS.ids, (n) => fail('bad-argument', `${n} words are too many`));
-  if (
-    words === null ||
-    words?.some((word) => typeof word !== 'string' || !word) ||
-    new Set(words).size !== words?.length
-  )
-    if (vocabulary !== undefined) fail('bad-argument', 'the vocabulary is no list of different texts');
+  const words = vocabulary === undefined ? undefined : listOf(vocabulary, 'the vocabulary');
+  const areTexts = words?.every((word) => typeof word === 'string' && word) && new Set(words).size === words.length;
+  if (words !== undefined && !areTexts) fail('bad-argument', 'the vocabulary is no list of different texts');
   const isStream = typeof examples === 'function';
-  const longest = isStream ? 127 : largest(Array.from(examples, lengthOf));
+  const longest = isStream ? 127 : largest((listOf(examples, 'the examples') ?? []).map(lengthOf));
   const config = configOf({ vocab_size: words?.length, context_length: longest + 1 });
   const texts = words ?? Array.from({ length: config.vocab_size }, (_, id) => String(id));
   if (texts.length !== config.vocab_size)
@@ -218,6 +214,8 @@ export function planOf(data, options, validation, configOf, given = null) {
     masks = config.kind === 'encoder' && mask.mask >= 0;
   const packed = (/** @type {Checked[]} */ list, /** @type {number} */ step) =>
     pack(list, mask, (seed + Math.imul(step, 0x85ebca6b)) | 0);
+  if (isStream && typeof validation === 'number')
+    fail('bad-option', `validation is ${validation}: of what a function gives no share is held out, give a list`);
   const split = isStream
     ? { all: [], held: [] }
     : splitOf(checkedList(examples, 'the examples', config, masks), validation, seed);

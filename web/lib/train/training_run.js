@@ -77,8 +77,9 @@ export async function startTraining(config, data, given, onStart) {
 /** One training run, in a worker of its own. */
 export class TrainingRun {
   #parts;
-  /** Steps that the worker has computed. */
+  /** Steps that the worker has computed, and those of the whole run. */
   #computed = 0;
+  #total = 0;
   /** How many steps of examples are sent at once: twice as many as the last request computed. */
   #ahead = 1;
   /**
@@ -129,6 +130,7 @@ export class TrainingRun {
     }
     const { config, parameters, tokenizer, step } = opened;
     this.#computed = step;
+    this.#total = order.options.steps;
     if (teacher) {
       await this.#call('teach', teacher.config, teacher.share);
       await this.#giveWeights(teacher.model);
@@ -184,12 +186,10 @@ export class TrainingRun {
   /** @returns {Promise<TrainStep[]>} */
   async #steps() {
     const batchOf = this.#parts.batchOf,
-      first = this.#computed + 1;
+      first = this.#computed + 1,
+      length = Math.min(this.#ahead, this.#total - this.#computed);
     /** @type {TrainStep[]} */
-    const steps = await this.#call(
-      'steps',
-      batchOf && Array.from({ length: this.#ahead }, (_, i) => batchOf(first + i)),
-    );
+    const steps = await this.#call('steps', batchOf && Array.from({ length }, (_, i) => batchOf(first + i)));
     this.#ahead = Math.min(2 * Math.max(steps.length, 1), MOST_AHEAD);
     this.#computed = steps.at(-1)?.step ?? this.#computed;
     return steps;
