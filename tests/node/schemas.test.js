@@ -100,6 +100,9 @@ describe('schemas as people write them', () => {
       [{ type: 'integer', nullable: false }, ['1'], ['null']],
       [{ type: 'number', minimum: 1, exclusiveMinimum: true }, ['1.5'], ['1', '0']],
       [{ type: 'number', minimum: 1, exclusiveMinimum: false }, ['1'], ['0']],
+      // both were refused for a keyword that is undefined
+      [{ type: 'number', exclusiveMinimum: true }, ['1'], ['true']],
+      [{ items: [] }, ['[]', '[1]'], ['1']],
       [{ items: [{ const: 1 }, { const: 2 }], additionalItems: false }, ['[]', '[1]', '[1,2]'], ['[2]', '[1,2,3]']],
       [{ items: [{ const: 1 }], additionalItems: { const: 0 }, minItems: 2 }, ['[1,0]', '[1,0,0]'], ['[1]', '[1,1]']],
       [{ items: { enum: ['a', 'b', 1] }, uniqueItems: true }, ['[]', '["b"]', '["b",1,"a"]'], ['["a","a"]', '[2]']],

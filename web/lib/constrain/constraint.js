@@ -99,10 +99,10 @@ export class Constraint {
 
   /** @returns {Mask} */
   #mask() {
-    if (!this.#beginsText) return maskOf(this.#compiled, this.#state);
+    const mask = maskOf(this.#compiled, this.#state);
+    if (!this.#beginsText) return mask;
     // The decoder would remove the space with which the text begins.
     const { vocabulary } = this.#compiled;
-    const mask = maskOf(this.#compiled, this.#state);
     const bits = mask.bits.slice();
     let { count } = mask;
     vocabulary.ids.forEach((id, i) => {

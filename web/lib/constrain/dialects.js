@@ -54,7 +54,7 @@ export class Dialects {
   plain(given) {
     const known = this.#known.get(given);
     if (known) return known;
-    const schema = modern(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
+    const schema = Object.fromEntries(Object.entries(modern({ ...given })).filter(([, value]) => value !== undefined));
     for (const name of ['items', 'additionalProperties', 'propertyNames'])
       if (isNothing(schema[name])) schema[name] = false;
     for (const name of ['anyOf', 'oneOf'])

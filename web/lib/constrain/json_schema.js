@@ -89,8 +89,7 @@ function list(open, close, item, least, most) {
   const space = rule('space');
   const more = sequence(space, text(','), rule('gap'), item);
   const some = sequence(space, item, repeat(more, Math.max(0, least - 1), most - 1), space);
-  const none = sequence(space);
-  return sequence(text(open), most < 1 ? none : least > 0 ? some : choice(none, some), text(close));
+  return sequence(text(open), most < 1 ? space : least > 0 ? some : choice(space, some), text(close));
 }
 
 /** Compiles one schema. */
