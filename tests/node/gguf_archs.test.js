@@ -54,7 +54,7 @@ describe('a family’s checkpoint, written as GGUF and read again', () => {
     test(`${name} is ${architecture}`, async () => {
       const c = openCase(name);
       const model = await load(c.source, { dtype: 'f32' });
-      const bytes = await bytesOf(model, { architecture });
+      const bytes = await bytesOf(model);
       const again = await load(bytes, { dtype: 'f32' });
       try {
         const header = Buffer.from(bytes).toString('latin1');
@@ -183,8 +183,6 @@ test('what GGUF cannot say is refused by the architecture and the field', async 
     model.dispose();
   }
   const model = await untilEnd(create(small, { seed: 1 }));
-  await refused(bytesOf(model, { architecture: 'gpt2' }), 'unsupported', /^gpt2 has /);
-  await refused(bytesOf(model, { architecture: 'mamba' }), 'unsupported', /"mamba" is not known/);
   assert.equal(ggufLayout(snaked(model)).architecture, 'llama');
 });
 

@@ -10,7 +10,7 @@ import { writeModel } from './write_model.js';
 import { vocabularyMeta } from './write_vocab.js';
 
 /** Types that can be written, with llama.cpp's numbers for a whole file. @type {Record<string, number>} */
-export const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
+const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
 /** Texts that the old and the new tokenizer must split alike. */
 const SAMPLES = [
   'Once upon a time',

@@ -70,13 +70,12 @@ const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
  * @param {Config} config
  * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  a weight by its name in the roster, row after
  *   row
- * @param {{type?: Type, architecture?: string, meta?: Record<string, Value>}} [options]  type: of the matrices (norms,
- *   biases and positions are F32; a matrix whose rows are no whole blocks is F16); architecture: this one, no other;
- *   meta: further metadata, the vocabulary
+ * @param {{type?: Type, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases and positions are F32;
+ *   a matrix whose rows are no whole blocks is F16); meta: further metadata, the vocabulary
  * @returns {AsyncGenerator<Uint8Array, void, void>}
  */
-export async function* writeModel(config, weight, { type = 'F32', architecture, meta = {} } = {}) {
-  const layout = ggufLayout(config, architecture);
+export async function* writeModel(config, weight, { type = 'F32', meta = {} } = {}) {
+  const layout = ggufLayout(config);
   const tensors = layout.tensors.map((t) => ({ ...t, type: typeOf(t, type) }));
   const { header, padding } = ggufHeader({ ...layout.meta, ...meta }, tensors);
   const values = valuesFor(config, layout, weight);
@@ -127,18 +126,14 @@ function typeOf({ name, shape, covers }, type) {
 /**
  * The architecture, metadata and tensors of a model.
  * @param {Config} config
- * @param {string} [wanted]  only this architecture
  * @returns {Layout}
  */
-export function ggufLayout(config, wanted) {
+export function ggufLayout(config) {
   if (config.kind === 'encoder') fail('unsupported', 'kind encoder cannot be written as GGUF, expected decoder');
-  if (wanted !== undefined && !Object.hasOwn(ARCHITECTURES, wanted))
-    fail('unsupported', `the architecture ${show(wanted)} is not known, expected one of ${Object.keys(ARCHITECTURES)}`);
   const ofKind = Object.keys(ARCHITECTURES).filter(
     (name) => (ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind,
   );
-  const names = wanted === undefined ? ofKind : [wanted];
-  const candidates = names.map((name) => attempt(config, name));
+  const candidates = ofKind.map((name) => attempt(config, name));
   // First those that need no further weights and no other order of rows. Phi-3 has Llama's structure under other names.
   candidates.sort((a, b) => rank(a) - rank(b));
   const [best] = candidates;
@@ -147,8 +142,7 @@ export function ggufLayout(config, wanted) {
   const [why] = nearest.differences;
   return fail(
     'unsupported',
-    `${wanted === undefined ? 'no architecture of GGUF computes what this model does; the nearest, ' : ''}` +
-      `${nearest.layout.architecture}${wanted === undefined ? ',' : ''} ${why}`,
+    `no architecture of GGUF computes what this model does; the nearest, ${nearest.layout.architecture}, ${why}`,
   );
 }
 
