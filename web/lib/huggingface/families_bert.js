@@ -173,15 +173,7 @@ const roberta = like(bert, {
 
 /** DistilBERT (Sanh et al. 2019): no token types, no pooler, other names. */
 const distilbert = family({
-  keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'dim',
-    n_layers: 'n_layers',
-    n_heads: 'n_heads',
-    d_ff: 'hidden_dim',
-    context_length: 'max_position_embeddings',
-    tie_word_embeddings: 'tie_word_embeddings',
-  },
+  keys: { ...SIZE_KEYS, d_model: 'dim', n_layers: 'n_layers', n_heads: 'n_heads', d_ff: 'hidden_dim' },
   aliases: { hidden_size: 'dim', num_hidden_layers: 'n_layers', num_attention_heads: 'n_heads' },
   base: { ...BERT_BASE, n_token_types: 0 },
   required: ['d_ff'],

@@ -261,15 +261,7 @@ const opt = family({
 
 /** BLOOM: distances added to the scores instead of positions, a norm after the embedding; q, k and v as in GPT-NeoX. */
 const bloom = family({
-  keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'n_layer',
-    n_heads: 'n_head',
-    context_length: 'seq_length',
-    norm_eps: 'layer_norm_epsilon',
-    tie_word_embeddings: 'tie_word_embeddings',
-  },
+  keys: { ...GPT2_KEYS, d_model: 'hidden_size', context_length: 'seq_length', d_ff: undefined },
   aliases: { n_embed: 'hidden_size', num_hidden_layers: 'n_layer', num_attention_heads: 'n_head' },
   base: {
     norm: 'layernorm',

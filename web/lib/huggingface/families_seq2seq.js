@@ -1,5 +1,5 @@
 // families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
-import { BIASED, activation, family, gated, like } from './families_common.js';
+import { BIASED, SIZE_KEYS, activation, family, gated, like } from './families_common.js';
 
 /** @import { Json, Unsupported } from './families_common.js' */
 
@@ -46,14 +46,12 @@ function fairseqFields(json, unsupported, tensors) {
  */
 const marian = family({
   keys: {
-    vocab_size: 'vocab_size',
+    ...SIZE_KEYS,
     d_model: 'd_model',
     n_layers: 'decoder_layers',
     n_encoder_layers: 'encoder_layers',
     n_heads: 'decoder_attention_heads',
     d_ff: 'decoder_ffn_dim',
-    context_length: 'max_position_embeddings',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: {
     kind: 'encoder_decoder',

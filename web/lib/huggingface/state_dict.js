@@ -34,7 +34,7 @@ function without(entries, prefix) {
  * @param {Entry[]} entries
  * @returns {Entry[][]}
  */
-export function nameVariants(entries) {
+function nameVariants(entries) {
   for (let found = true; found;) {
     found = false;
     for (const prefix of WRAPPERS) {

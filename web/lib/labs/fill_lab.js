@@ -1,5 +1,5 @@
 // fill_lab.js - masked tokens: an encoder fills blanks from both sides, and compares sentences
-import { byLayer, claimRows, curvesOf, indexOfLargest, largest, mean } from './measures.js';
+import { claimRows, curvesOf, indexOfLargest, largest, matrixOf, mean } from './measures.js';
 import { paper } from './papers.js';
 
 /** @import { Model, Tensor } from '../index.js' */
@@ -89,14 +89,13 @@ async function paraphrases(model, n) {
     await vectors((text) => model.embed(text, { normalize: true })),
     await vectors((text) => averaged(model, text)),
   ].map(([a, b]) => cosines(a, b));
-  const labels = pairs.map((_, i) => String(i + 1));
-  const columns = { name: 'second sentence', labels };
-  const title = 'First sentences beside second ones, by their states';
-  const matrix = byLayer('sentences', title, 'cosine', states, [0.5, 1], columns);
+  const labels = pairs.map((_, i) => i + 1);
+  /** @type {[string, string]} */
+  const title = ['First sentences beside second ones, by their states', 'cosine'];
   const texts = pairs.map(([a, b], i) => ({ name: `pair ${i + 1}`, text: `${a} ${b}` }));
   /** @type {Figure[]} */
   const figures = [
-    { ...matrix, rows: { name: 'first sentence', labels } },
+    matrixOf('sentences', title, ['first sentence', labels], ['second sentence', labels], states, [0.5, 1]),
     { id: 'pairs', kind: 'texts', title: 'The sentences', texts },
   ];
   return {

@@ -139,11 +139,7 @@ export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...ba
  * Bytes as base64, the form in which a tokenizer.json holds them.
  * @param {Uint8Array} bytes
  */
-function base64(bytes) {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return btoa(text);
-}
+const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 
 /** The start of a text that is not empty. */
 export const NOT_EMPTY = '\\A(?!\\z)';

@@ -22,25 +22,15 @@ export const pieceModels = new WeakSet();
  */
 
 /**
- * Ids of the tokens of one type.
- * @param {ArrayLike<number>} types  by id
- * @param {number} type
- */
-function idsOfType(types, type) {
-  const ids = [];
-  for (let id = -1; (id = Array.prototype.indexOf.call(types, type, id + 1)) >= 0;) ids.push(id);
-  return ids;
-}
-
-/**
  * `added_tokens` and `post_processor` of a tokenizer.json.
  * @param {VocabularyBase} vocabulary
  */
 export function sharedFields({ texts, types, bos, eos }) {
   const text = (/** @type {number} */ id) => /** @type {string} */ (texts.text(id));
-  const added = [...idsOfType(types, CONTROL), ...idsOfType(types, USER_DEFINED)]
-    .sort((a, b) => a - b)
-    .map((id) => ({ id, content: text(id), normalized: false, special: types[id] === CONTROL }));
+  const added = [];
+  for (let id = 0; id < types.length; id++)
+    if (types[id] === CONTROL || types[id] === USER_DEFINED)
+      added.push({ id, content: text(id), normalized: false, special: types[id] === CONTROL });
   /** @param {number} id */
   const specialToken = (id) => ({ SpecialToken: { id: text(id), type_id: 0 } });
   const single = [
