@@ -13,13 +13,8 @@ import { placesByName } from '../config/plan.js';
  * @typedef {{places: Map<string, Place>, pairs: Config['rope_pairs']}} Scheme
  */
 
-/** The model family of Hugging Face by architecture of GGUF. @type {Record<string, string>} */
+/** The model family of Hugging Face by architecture of GGUF, where its name is another. @type {Record<string, string>} */
 const FAMILY = {
-  ...Object.fromEntries(
-    'llama qwen2 qwen3 gpt2 gemma gemma2 phi3 gptj starcoder2 stablelm olmo olmo2 granite smollm3 bloom bert t5'
-      .split(' ')
-      .map((name) => [name, name]),
-  ),
   qwen2moe: 'qwen2_moe',
   qwen3moe: 'qwen3_moe',
   gemma3: 'gemma3_text',
@@ -35,8 +30,8 @@ const FAMILY = {
  * @returns {Scheme}
  */
 export function modulesOf(config, architecture, where) {
-  const type = architecture === 'llama' && config.n_experts ? 'mixtral' : FAMILY[architecture];
-  if (!type)
+  const type = architecture === 'llama' && config.n_experts ? 'mixtral' : (FAMILY[architecture] ?? architecture);
+  if (!Object.hasOwn(FAMILIES, type))
     fail('unsupported', `${where}: names of PEFT are not known for a GGUF of the architecture ${show(architecture)}`);
   const { [type]: family } = FAMILIES;
   const none = new Set();
