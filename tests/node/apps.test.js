@@ -158,19 +158,29 @@ describe('glassformer/openai', () => {
       deltas.push(chunk.choices[0].delta);
     assert.deepEqual(deltas.find((delta) => delta.tool_calls).tool_calls, [{ index: 0, ...call }]);
     const next = [...messages, choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'no' }];
-    const two = await client.chat.completions.create({
+    const both = {
       ...body,
       messages: next,
       n: 2,
+      seed: 1,
       max_tokens: 40,
       temperature: 1,
       response_format: { type: 'json_schema', json_schema: { name: 'place', schema } },
-    });
+    };
+    const two = await client.chat.completions.create(both);
     assert.deepEqual(
       two.choices.map(({ index }) => index),
       [0, 1],
     );
     for (const { message } of two.choices) assert.ok(JSON.parse(message.content).town);
+    // a stream had the first choice alone
+    const texts = ['', ''];
+    for await (const { choices } of await client.chat.completions.create({ ...both, stream: true }))
+      for (const { index, delta } of choices) texts[index] += delta.content ?? '';
+    assert.deepEqual(
+      texts,
+      two.choices.map(({ message }) => message.content),
+    );
   });
 
   test('embeddings in the order of the inputs', async () => {

@@ -134,6 +134,20 @@ const logprobOf = ({ text: token, logprob, top = [] }) => ({
 });
 
 /**
+ * Begins the answers of a request, one after the other.
+ * @param {Model} model
+ * @param {Record<string, any>} body
+ * @param {AbortSignal | null} [signal]
+ */
+function* answersTo(model, body, signal) {
+  const { seed, ...given } = optionsOf(body, signal);
+  for (let index = 0; index < (body.n ?? 1); index++) {
+    const own = { ...given, seed: seed === undefined ? undefined : seed + index };
+    yield { index, answering: answer(model, body.messages, own) };
+  }
+}
+
+/**
  * @param {Model} model
  * @param {Record<string, any>} body
  * @param {AbortSignal | null} [signal]
@@ -144,10 +158,7 @@ async function completionOf(model, body, signal) {
   const summaries = [];
   /** @type {(() => Promise<number[]>)[]} */
   const ids = [];
-  const given = optionsOf(body, signal);
-  for (let index = 0; index < (body.n ?? 1); index++) {
-    const seed = given.seed === undefined ? undefined : given.seed + index;
-    const answering = answer(model, body.messages, { ...given, seed });
+  for (const { index, answering } of answersTo(model, body, signal)) {
     const logprobs = [];
     for await (const step of answering.steps) if (body.logprobs) logprobs.push(logprobOf(step));
     const summary = await answering.steps.result;
@@ -180,27 +191,31 @@ async function completionOf(model, body, signal) {
  */
 async function* chunksOf(model, body, signal) {
   const head = headOf(body, 'chat.completion.chunk');
-  const chunk = (
-    /** @type {object} */ delta,
-    /** @type {string | null} */ finish,
-    /** @type {any} */ logprobs = null,
-  ) => ({
-    ...head,
-    choices: [{ index: 0, delta, finish_reason: finish, logprobs }],
-  });
-  const answering = answer(model, body.messages, optionsOf(body, signal));
-  try {
-    yield chunk({ role: 'assistant', content: '' }, null);
-    for await (const { step, content } of contents(answering)) {
-      const logprobs = body.logprobs && step ? { content: [logprobOf(step)], refusal: null } : null;
-      if (content || logprobs) yield chunk({ content }, null, logprobs);
+  /** @type {Summary[]} */
+  const summaries = [];
+  for (const { index, answering } of answersTo(model, body, signal)) {
+    const chunk = (
+      /** @type {object} */ delta,
+      /** @type {string | null} */ finish,
+      /** @type {any} */ logprobs = null,
+    ) => ({
+      ...head,
+      choices: [{ index, delta, finish_reason: finish, logprobs }],
+    });
+    try {
+      yield chunk({ role: 'assistant', content: '' }, null);
+      for await (const { step, content } of contents(answering)) {
+        const logprobs = body.logprobs && step ? { content: [logprobOf(step)], refusal: null } : null;
+        if (content || logprobs) yield chunk({ content }, null, logprobs);
+      }
+      const summary = await answering.steps.result;
+      const calls = callsOf(summary).map((call, at) => ({ index: at, ...call }));
+      if (calls.length) yield chunk({ tool_calls: calls }, null);
+      yield chunk({}, finishOf(summary));
+      summaries.push(summary);
+    } finally {
+      await answering.steps.return();
     }
-    const summary = await answering.steps.result;
-    const calls = callsOf(summary).map((call, index) => ({ index, ...call }));
-    if (calls.length) yield chunk({ tool_calls: calls }, null);
-    yield chunk({}, finishOf(summary));
-    if (body.stream_options?.include_usage) yield { ...head, choices: [], usage: usageOf([summary]) };
-  } finally {
-    await answering.steps.return();
   }
+  if (body.stream_options?.include_usage) yield { ...head, choices: [], usage: usageOf(summaries) };
 }
