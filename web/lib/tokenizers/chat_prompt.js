@@ -6,7 +6,7 @@ import { callable, checkedTools, contentLength, messagesFor, partsOf, valueOf } 
 
 /** @import { ToolCall, Tools } from './tool_calls.js' */
 /**
- * How a conversation is written. values: further variables of the template; continues: the last message has no end.
+ * How a conversation is written. template: further variables of it; continue: the last message has no end.
  * @typedef {{template?: Record<string, any>, tools?: any, toolChoice?: any, continue?: boolean}} Writing
  */
 
