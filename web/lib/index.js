@@ -138,7 +138,8 @@ export function estimate(config, options) {
 async function open(method, what, options) {
   const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, names, ...others } = options;
   const rest = typeof names === 'object' ? { ...others, names } : others;
-  const rename = typeof names === 'function' ? (await import('./huggingface/weight_names.js')).checkedRename(names) : undefined;
+  const rename =
+    typeof names === 'function' ? (await import('./huggingface/weight_names.js')).checkedRename(names) : undefined;
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();

@@ -13,7 +13,10 @@ import { placesByName } from '../config/plan.js';
  * @typedef {{places: Map<string, Place>, pairs: Config['rope_pairs']}} Scheme
  */
 
-/** The model family of Hugging Face by architecture of GGUF, where its name is another. @type {Record<string, string>} */
+/**
+ * The model family of Hugging Face by architecture of GGUF, where its name is another.
+ * @type {Record<string, string>}
+ */
 const FAMILY = {
   qwen2moe: 'qwen2_moe',
   qwen3moe: 'qwen3_moe',

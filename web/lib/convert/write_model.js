@@ -70,8 +70,8 @@ const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
  * @param {Config} config
  * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  a weight by its name in the roster, row after
  *   row
- * @param {{type?: Type, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases and positions are F32;
- *   a matrix whose rows are no whole blocks is F16); meta: further metadata, the vocabulary
+ * @param {{type?: Type, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases and positions
+ *   are F32; a matrix whose rows are no whole blocks is F16); meta: further metadata, the vocabulary
  * @returns {AsyncGenerator<Uint8Array, void, void>}
  */
 export async function* writeModel(config, weight, { type = 'F32', meta = {} } = {}) {
