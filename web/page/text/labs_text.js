@@ -30,7 +30,7 @@ export const LABS_WORDS = {
   needs: (file, size) =>
     say`Run loads ${file}${size ? `, ${bytes(size)}` : ''}, in a worker of its own; the model of the page stays.`,
   trains: say`Run trains a model of its own in this tab; the model of the page stays.`,
-  /** @param {Pick<LabResult, 'seed' | 'seconds'>} run */
+  /** @param {LabResult} result */
   recorded: ({ seed, seconds }) =>
     say`Measured before, on the command line, on two cores: seed ${seed}, ${time(seconds * 1000)}. Run measures it here.`,
   /** @param {LabResult} result */
