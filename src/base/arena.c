@@ -49,13 +49,10 @@ void gf_arena_close(struct gf_arena *a) {
     memset(a, 0, sizeof *a);
 }
 
-uint64_t gf_arena_share(uint64_t n) { return gf_round_up(n, LINE); }
-
 void *gf_arena_take(struct gf_arena *a, uint64_t n) {
-    if (n == 0) return NULL;
-    uint64_t share = gf_arena_share(n);
-    assert(share <= a->size - a->used);
-    void *p = a->memory + a->used;
-    a->used += share;
-    return p;
+    const uint64_t at = a->used;
+    a->used = gf_add_u64(at, gf_round_up(n, LINE));
+    if (!a->memory || n == 0) return NULL;
+    assert(a->used <= a->size);
+    return a->memory + at;
 }

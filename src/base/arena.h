@@ -11,11 +11,10 @@ struct gf_arena {
 /* Take `size` zeroed bytes from the heap. Returns 0, or -1 without memory. */
 int gf_arena_open(struct gf_arena *a, uint64_t size);
 void gf_arena_close(struct gf_arena *a);
-/* The next n bytes, 64-byte aligned. The caller computed the arena's size, so running out is a bug (assert). n = 0
- * gives NULL. */
+/* The next n bytes, 64-byte aligned; n = 0 gives NULL. An arena that is all 0 gives NULL and only counts: one list of
+ * calls first sums `used`, the size to open the arena with (GF_TOO_MUCH: more than can be counted), and then takes the
+ * memory. An open arena that runs out is a bug (assert). */
 void *gf_arena_take(struct gf_arena *a, uint64_t n);
-/* The bytes that gf_arena_take(n) uses, for computing that size. GF_TOO_MUCH gives GF_TOO_MUCH. */
-uint64_t gf_arena_share(uint64_t n);
 
 /* One 64-byte aligned, zeroed allocation, for buffers that grow; NULL without memory. gf_free frees it (NULL
  * allowed). */

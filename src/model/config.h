@@ -16,6 +16,10 @@ int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err);
 int gf_has_sublayer(const struct gf_config *c, int32_t stack, int32_t kind);
 int32_t gf_last_sublayer(const struct gf_config *c, int32_t stack);
 
+/* The stack that makes the logits. */
+static inline int32_t gf_main_stack(const struct gf_config *c) {
+    return c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER;
+}
 /* The configuration as the blocks of a stack have it: with the heads of an encoder-decoder's encoder. */
 struct gf_config gf_stack_config(const struct gf_config *c, int32_t stack);
 

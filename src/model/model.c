@@ -29,16 +29,16 @@ static int32_t slot_dtype(const struct gf_model *m, int32_t i, const uint8_t *dt
 }
 
 /* Lay out one part of a matrix: entries i ... end - 1, which have the same type. `before` is the part before it in the
- * same matrix, or NULL. Returns the number of bytes in the arena. */
-static uint64_t lay_out_part(struct gf_model *m, int32_t i, int32_t end, int32_t dtype, struct gf_mat *before,
-                             int bind) {
+ * same matrix, or NULL. Returns the part. */
+static struct gf_mat *lay_out_part(struct gf_model *m, int32_t i, int32_t end, int32_t dtype, struct gf_mat *before) {
     const int32_t first = m->slots[i].row0, cols = m->slots[i].t.cols;
     int32_t rows = 0;
     for (int32_t k = i; k < end; k++) rows += m->slots[k].t.rows;
     const uint64_t bytes = gf_mat_bytes(dtype, GF_PANELS, rows, cols);
     struct gf_mat *mat = before ? &m->parts[i] : m->slots[i].mat;
-    if (bind) {
-        gf_mat_bind(mat, dtype, GF_PANELS, rows, cols, gf_arena_take(&m->arena, bytes));
+    void *memory = gf_arena_take(&m->arena, bytes);
+    if (memory) {
+        gf_mat_bind(mat, dtype, GF_PANELS, rows, cols, memory);
         if (before) before->next = mat;
     }
     for (int32_t k = i; k < end; k++) {
@@ -46,22 +46,19 @@ static uint64_t lay_out_part(struct gf_model *m, int32_t i, int32_t end, int32_t
         s->t.dtype = dtype;
         /* the padding rows are divided among the entries */
         s->t.n_bytes = bytes == GF_TOO_MUCH ? bytes : bytes / (uint64_t)rows * (uint64_t)s->t.rows;
-        if (bind) s->mat = mat, s->row0 -= first, s->t.address = (uint64_t)(uintptr_t)mat->data;
+        if (memory) s->mat = mat, s->row0 -= first, s->t.address = (uint64_t)(uintptr_t)memory;
     }
-    return gf_arena_share(bytes);
+    return mat;
 }
 
 /* Lay out the matrix of entries i ... end - 1: neighbours of the same type are one part. */
-static uint64_t lay_out_matrix(struct gf_model *m, int32_t i, int32_t end, const uint8_t *dtypes, int bind) {
-    struct gf_mat *before = NULL, *first = m->slots[i].mat;
-    uint64_t total = 0;
+static void lay_out_matrix(struct gf_model *m, int32_t i, int32_t end, const uint8_t *dtypes) {
+    struct gf_mat *before = NULL;
     for (int32_t from = i, to; from < end; from = to) {
         const int32_t dtype = slot_dtype(m, from, dtypes);
         for (to = from + 1; to < end && slot_dtype(m, to, dtypes) == dtype;) to++;
-        total = gf_add_u64(total, lay_out_part(m, from, to, dtype, before, bind));
-        before = from == i ? first : &m->parts[from];
+        before = lay_out_part(m, from, to, dtype, before);
     }
-    return total;
 }
 
 /* Whether the model has this stack of blocks. */
@@ -70,22 +67,15 @@ static int has_stack(const struct gf_config *c, int32_t stack) {
 }
 
 /* Lay out the biases of the scores by distance, after the tensors. */
-static uint64_t lay_out_biases(struct gf_model *m, int bind) {
+static void lay_out_biases(struct gf_model *m) {
     const uint64_t bytes =
         gf_mul_u64(gf_mul_u64((uint64_t)m->cfg.n_heads, sizeof(float)), (uint64_t)gf_relative_width(&m->cfg));
-    uint64_t total = 0;
-    for (int32_t stack = 0; bytes && stack < 2; stack++) {
-        if (!has_stack(&m->cfg, stack)) continue;
-        total = gf_add_u64(total, gf_arena_share(bytes));
-        if (bind) m->relative[stack] = gf_arena_take(&m->arena, bytes);
-    }
-    return total;
+    for (int32_t stack = 0; stack < 2; stack++)
+        if (has_stack(&m->cfg, stack)) m->relative[stack] = gf_arena_take(&m->arena, bytes);
 }
 
-/* Lay out every tensor. Without `bind` only the sizes are summed; with it the arena exists and the pointers are set.
- * Returns the number of bytes. */
-static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
-    uint64_t total = 0;
+/* Lay out every tensor in the arena. Before it is open only the sizes are summed. */
+static void lay_out(struct gf_model *m, const uint8_t *dtypes) {
     for (int32_t i = 0; i < m->n_slots;) {
         struct gf_slot *s = &m->slots[i];
         int32_t end = group_end(m, i);
@@ -93,20 +83,16 @@ static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
             s->t.dtype = m->slots[s->t.tied_to].t.dtype;
             s->t.address = m->slots[s->t.tied_to].t.address;
         } else if (s->mat) {
-            total = gf_add_u64(total, lay_out_matrix(m, i, end, dtypes, bind));
+            lay_out_matrix(m, i, end, dtypes);
         } else {
-            if (s->offset == 0) {
-                uint64_t bytes = gf_mul_u64(s->vec_len, sizeof(float));
-                total = gf_add_u64(total, gf_arena_share(bytes));
-                if (bind) *s->vec = gf_arena_take(&m->arena, bytes);
-            }
+            if (s->offset == 0) *s->vec = gf_arena_take(&m->arena, gf_mul_u64(s->vec_len, sizeof(float)));
             s->t.dtype = GF_F32;
             s->t.n_bytes = gf_mul_u64(s->t.count, sizeof(float));
-            if (bind) s->t.address = (uint64_t)(uintptr_t)(*s->vec + s->offset);
+            if (*s->vec) s->t.address = (uint64_t)(uintptr_t)(*s->vec + s->offset);
         }
         i = end;
     }
-    return gf_add_u64(total, lay_out_biases(m, bind));
+    lay_out_biases(m);
 }
 
 struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err) {
@@ -122,13 +108,14 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     m->parts = calloc((size_t)n, sizeof *m->parts);
     if (gf_weights_open(&m->w, cfg) || !m->slots || !m->loaded || !m->parts) goto no_memory;
     gf_roster_walk(&m->cfg, &m->w, add_slot, m);
-    uint64_t bytes = lay_out(m, dtypes, 0);
-    if (bytes == GF_TOO_MUCH || gf_arena_open(&m->arena, bytes)) {
+    lay_out(m, dtypes);
+    const uint64_t bytes = m->arena.used;
+    if (gf_arena_open(&m->arena, bytes)) {
         gf_fail(err, GF_ERR_MEMORY, "the weights need %lld bytes, more memory than can be had", (long long)bytes);
         gf_model_close(m);
         return NULL;
     }
-    lay_out(m, dtypes, 1);
+    lay_out(m, dtypes);
     return m;
 no_memory:
     gf_fail(err, GF_ERR_MEMORY, "no memory for a model of %d tensors", n);

@@ -149,8 +149,7 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, st
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
         gf_run_head(s, s->logits + (int64_t)i * v, s->hidden + (int64_t)(row0 + i) * d, rows);
     }
-    if (s->trace)
-        gf_trace_note(s->trace, m->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER, -1, GF_OP_HEAD);
+    if (s->trace) gf_trace_note(s->trace, gf_main_stack(&m->cfg), -1, GF_OP_HEAD);
     s->logits_row0 = row0;
     s->logits_rows = n;
     return s->logits;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of all buffers of a pass of `rows` rows over `keys` keys; with `carve` they are also allocated from the arena.
- * One list serves both, so that size and use agree. */
-static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
+/* Take all buffers of a pass of `rows` rows over `keys` keys from the arena; before it is open only their sizes are
+ * summed. */
+static void plan_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t d = c->d_model, wq = gf_q_width(c), gated = gf_ffn_gated(c), d_ff = gf_widest_ffn(c),
                   wide = gated ? 2 * d_ff : d_ff, experts = c->n_experts, shared = gf_shared_experts(c),
@@ -17,13 +17,8 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     int32_t widest = d > wq ? d : wq;
     if (d_ff > widest) widest = d_ff;
     if (gf_embed_width(c) > widest) widest = gf_embed_width(c);
-    uint64_t total = 0;
 #define BUF(field, width)                                                                                              \
-    do {                                                                                                               \
-        uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)(width)), sizeof(float));                     \
-        total = gf_add_u64(total, gf_arena_share(bytes));                                                              \
-        if (carve) field = gf_arena_take(&s->scratch, bytes);                                                          \
-    } while (0)
+    field = gf_arena_take(&s->scratch, gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)(width)), sizeof(float)))
     struct gf_bufs *b = &s->bufs;
     struct gf_sublayer_bufs *sub = &b->sub[GF_SELF_ATTENTION];
     BUF(b->resid_pre, d);
@@ -51,12 +46,8 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     BUF(s->embedded.pos, added ? d : 0);
 #undef BUF
     const int32_t heads = c->n_encoder_heads > c->n_kv_heads ? c->n_encoder_heads : c->n_kv_heads;
-    uint64_t bytes = gf_mul_u64((uint64_t)heads * 4 * sizeof(float), (uint64_t)keys);
-    total = gf_add_u64(total, gf_arena_share(bytes));
-    if (carve) s->scores = gf_arena_take(&s->scratch, bytes);
-    bytes = gf_matmul_scratch(rows, widest);
-    total = gf_add_u64(total, gf_arena_share(bytes));
-    if (carve) s->matmul_scratch = gf_arena_take(&s->scratch, bytes);
+    s->scores = gf_arena_take(&s->scratch, gf_mul_u64((uint64_t)heads * 4 * sizeof(float), (uint64_t)keys));
+    s->matmul_scratch = gf_arena_take(&s->scratch, gf_matmul_scratch(rows, widest));
     /* all layers, and all sublayers, share one set: see gf_bufs */
     sub->mean_out = sub->mean, sub->rstd_out = sub->rstd;
     sub->added = sub->out, sub->sum = sub->after = b->resid_post = b->resid_pre;
@@ -64,7 +55,6 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     b->sub[GF_FEED_FORWARD].out = b->sub[GF_FEED_FORWARD].added = ffn_out;
     b->cross_q = b->qkv, b->cross_z = b->z;
     s->embedded.sum = b->resid_pre, s->embedded.mean = sub->mean, s->embedded.rstd = sub->rstd;
-    return total;
 }
 
 int gf_reserve_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
@@ -76,16 +66,15 @@ int gf_reserve_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
     if (ld < s->scores_ld) ld = s->scores_ld;
     if (rows < s->scratch_rows) rows = s->scratch_rows;
     if (ld > INT32_MAX) return -1;
-    const uint64_t size = plan_scratch(s, rows, (int32_t)ld, 0);
-    struct gf_arena old = s->scratch;
-    if (size == GF_TOO_MUCH || gf_arena_open(&s->scratch, size)) {
-        s->scratch = old;
-        return -1;
-    }
-    gf_arena_close(&old);
-    plan_scratch(s, rows, (int32_t)ld, 1);
-    s->scratch_rows = rows;
-    s->scores_ld = (int32_t)ld;
+    struct gf_session larger = *s;
+    larger.scratch = (struct gf_arena){NULL, 0, 0};
+    larger.scratch_rows = rows;
+    larger.scores_ld = (int32_t)ld;
+    plan_scratch(&larger, rows, (int32_t)ld);
+    if (gf_arena_open(&larger.scratch, larger.scratch.used)) return -1;
+    plan_scratch(&larger, rows, (int32_t)ld);
+    gf_arena_close(&s->scratch);
+    *s = larger;
     return 0;
 }
 

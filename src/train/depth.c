@@ -24,7 +24,7 @@ static void measure(const struct gf_graph *g, const struct gf_params *grads, int
         }
         out[l].weights = sqrt(sum / count);
         const uint64_t all = (uint64_t)n * (uint64_t)g->cfg.d_model;
-        out[l].stream = sqrt(squares(g->decoder[l].resid_post, all) / (double)all);
+        out[l].stream = sqrt(squares(g->decoder.layers[l].resid_post, all) / (double)all);
     }
 }
 
@@ -49,7 +49,7 @@ int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n, 
         for (int32_t left = n; left > 0; left -= lengths[n_seqs++])
             lengths[n_seqs] = left < cfg->context_length ? left : cfg->context_length;
         const struct gf_batch batch = {.n = n, .n_seqs = n_seqs, .lengths = lengths, .ids = ids, .targets = targets};
-        gf_graph_run(&g, &w.w, &grads.w, &batch, 1 / (float)n, 0, 0, NULL);
+        gf_graph_run(&g, &w.w, &grads.w, &batch, 1 / (float)n, 0, 0);
         measure(&g, &grads, n, out);
     }
     gf_graph_close(&g);

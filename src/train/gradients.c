@@ -29,7 +29,7 @@ void gf_gradients_close(struct gf_gradients *g) {
 static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct gf_question *q, double *value,
                    struct gf_error *err) {
     const int two = g->cfg.kind == GF_ENCODER_DECODER;
-    const int32_t stack = g->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER;
+    const int32_t stack = gf_main_stack(&g->cfg);
     const int32_t longest = q->n > q->n_source ? q->n : q->n_source;
     int32_t *targets = malloc((size_t)q->n * sizeof *targets);
     struct gf_observe *changes = NULL;
@@ -61,7 +61,7 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
                                        .source_lengths = &q->n_source,
                                        .source_ids = q->source};
         const float scale = graph->metric ? 1 : 1 / (float)(q->n - 1);
-        *value = (double)scale * gf_graph_run(graph, &g->weights.w, &g->grads.w, &batch, scale, 0, 0, NULL);
+        *value = (double)scale * gf_graph_run(graph, &g->weights.w, &g->grads.w, &batch, scale, 0, 0);
         changes->edits = NULL, changes->n_edits = 0; /* on the stack */
     }
     gf_observe_close(changes);

@@ -15,143 +15,131 @@
 
 enum { LOSS_ROWS = 256 }; /* rows whose logits are in memory at a time */
 
-/* Add rows * width floats to g->bytes; with `carve` also take them from the arena. */
-static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, int carve) {
-    const uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)width), sizeof(float));
-    g->bytes = gf_add_u64(g->bytes, gf_arena_share(bytes));
-    if (carve) *to = gf_arena_take(&g->arena, bytes);
+/* Take rows * width floats from the arena. */
+static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width) {
+    *to = gf_arena_take(&g->arena, gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)width), sizeof(float)));
 }
 
 /* The buffers of a layer with experts: a row for each token and each expert that works on it. */
-static void plan_experts(struct gf_graph *g, struct gf_bufs *b, int32_t n, int carve) {
+static void plan_experts(struct gf_graph *g, struct gf_bufs *b, int32_t n) {
     const struct gf_config *c = &g->cfg;
     const int32_t shared = gf_shared_experts(c);
     const int64_t rows = (int64_t)n * (c->n_experts_used + shared),
                   width = (int64_t)c->n_experts_used * c->d_expert + c->d_shared_expert;
-    take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * width : width, carve);
-    take(g, &b->ffn_post, n, width, carve);
-    take(g, &b->expert_in, rows, c->d_model, carve);
-    take(g, &b->expert_out, rows, c->d_model, carve);
-    take(g, &b->routed, n, c->n_experts + shared, carve);
-    take(g, &b->chosen, rows, 1, carve);
-    take(g, &b->expert_weights, rows, 1, carve);
+    take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * width : width);
+    take(g, &b->ffn_post, n, width);
+    take(g, &b->expert_in, rows, c->d_model);
+    take(g, &b->expert_out, rows, c->d_model);
+    take(g, &b->routed, n, c->n_experts + shared);
+    take(g, &b->chosen, rows, 1);
+    take(g, &b->expert_weights, rows, 1);
 }
 
 /* The rows of a sublayer. */
-static void plan_sublayer(struct gf_graph *g, struct gf_sublayer_bufs *s, int32_t n, int carve) {
+static void plan_sublayer(struct gf_graph *g, struct gf_sublayer_bufs *s, int32_t n) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model;
-    if (gf_norm_before(c)) take(g, &s->normed, n, d, carve);
-    take(g, &s->mean, n, 1, carve);
-    take(g, &s->rstd, n, 1, carve);
-    take(g, &s->out, n, d, carve);
+    if (gf_norm_before(c)) take(g, &s->normed, n, d);
+    take(g, &s->mean, n, 1);
+    take(g, &s->rstd, n, 1);
+    take(g, &s->out, n, d);
     s->added = s->out, s->mean_out = s->mean, s->rstd_out = s->rstd;
     if (gf_norm_of_output(c)) {
-        take(g, &s->added, n, d, carve);
-        take(g, &s->mean_out, n, 1, carve);
-        take(g, &s->rstd_out, n, 1, carve);
+        take(g, &s->added, n, d);
+        take(g, &s->mean_out, n, 1);
+        take(g, &s->rstd_out, n, 1);
     }
-    if (c->norm_placement == GF_POST_NORM) take(g, &s->sum, n, d, carve);
-    take(g, &s->after, n, d, carve);
+    if (c->norm_placement == GF_POST_NORM) take(g, &s->sum, n, d);
+    take(g, &s->after, n, d);
 }
 
 /* One layer's buffers for n rows. resid_pre is the output of the layer before. Returns the layer's output. */
-static float *plan_layer(struct gf_graph *g, int32_t stack, int32_t layer, float *resid_pre, int32_t n,
-                         int32_t n_source, int carve) {
+static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, int32_t stack, int32_t layer, float *resid_pre,
+                         int32_t n, int32_t n_source) {
     const struct gf_config *c = &g->cfg;
     const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c);
-    struct gf_bufs *b = stack == GF_STACK_ENCODER ? &g->encoder[layer] : &g->decoder[layer];
     b->resid_pre = resid_pre;
     for (int32_t kind = 0; kind < GF_N_SUBLAYERS; kind++) {
         if (!gf_has_sublayer(c, stack, kind)) continue;
-        plan_sublayer(g, &b->sub[kind], n, carve);
+        plan_sublayer(g, &b->sub[kind], n);
         b->resid_post = b->sub[kind].after;
     }
-    take(g, &b->qkv, n, gf_qkv_width(c), carve);
-    take(g, &b->z, n, wq, carve);
-    if (c->qk_norm) take(g, &b->qk_raw, n, wq + wkv, carve);
+    take(g, &b->qkv, n, gf_qkv_width(c));
+    take(g, &b->z, n, wq);
+    if (c->qk_norm) take(g, &b->qk_raw, n, wq + wkv);
     if (n_source) {
-        take(g, &b->cross_q, n, wq, carve);
-        take(g, &b->cross_kv, n_source, 2 * wkv, carve);
-        take(g, &b->cross_z, n, wq, carve);
+        take(g, &b->cross_q, n, wq);
+        take(g, &b->cross_kv, n_source, 2 * wkv);
+        take(g, &b->cross_z, n, wq);
     }
     if (gf_layer_sparse(c, layer)) {
-        plan_experts(g, b, n, carve);
+        plan_experts(g, b, n);
     } else {
-        take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff, carve);
-        take(g, &b->ffn_post, n, c->d_ff, carve);
+        take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff);
+        take(g, &b->ffn_post, n, c->d_ff);
     }
     return b->resid_post;
 }
 
-static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source, int carve) {
+static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model;
-    take(g, &b->resid, n, d, carve);
-    take(g, &b->out, n, d, carve);
-    take(g, &b->in, n, d, carve);
-    take(g, &b->first, c->parallel_residual ? n : 0, d, carve);
-    take(g, &b->qkv, n, gf_qkv_width(c), carve);
-    take(g, &b->z, n, gf_q_width(c), carve);
-    take(g, &b->ffn_pre, n, (gf_ffn_gated(c) ? 2 : 1) * (int64_t)gf_widest_ffn(c), carve);
-    take(g, &b->ffn_post, n, gf_widest_ffn(c), carve);
-    take(g, &b->expert_in, c->n_experts ? n : 0, d, carve);
-    take(g, &b->expert_out, c->n_experts ? n : 0, d, carve);
-    take(g, &b->routed, n, c->n_experts + gf_shared_experts(c), carve);
-    take(g, &b->expert_weights, n, c->n_experts_used + gf_shared_experts(c), carve);
-    if (n_source) take(g, &b->cross_kv, n_source, 2 * gf_kv_width(c), carve);
-    take(g, &b->relative, c->n_heads, gf_relative_width(c), carve);
+    take(g, &b->resid, n, d);
+    take(g, &b->out, n, d);
+    take(g, &b->in, n, d);
+    take(g, &b->first, c->parallel_residual ? n : 0, d);
+    take(g, &b->qkv, n, gf_qkv_width(c));
+    take(g, &b->z, n, gf_q_width(c));
+    take(g, &b->ffn_pre, n, (gf_ffn_gated(c) ? 2 : 1) * (int64_t)gf_widest_ffn(c));
+    take(g, &b->ffn_post, n, gf_widest_ffn(c));
+    take(g, &b->expert_in, c->n_experts ? n : 0, d);
+    take(g, &b->expert_out, c->n_experts ? n : 0, d);
+    take(g, &b->routed, n, c->n_experts + gf_shared_experts(c));
+    take(g, &b->expert_weights, n, c->n_experts_used + gf_shared_experts(c));
+    if (n_source) take(g, &b->cross_kv, n_source, 2 * gf_kv_width(c));
+    take(g, &b->relative, c->n_heads, gf_relative_width(c));
 }
 
-static void plan_embedded(struct gf_graph *g, struct gf_embedded *e, int32_t n, int carve) {
+/* The buffers of a stack for n rows, in cross-attention to n_source. */
+static void plan_stack(struct gf_graph *g, struct gf_stack_graph *s, int32_t stack, int32_t n, int32_t n_source) {
     const struct gf_config *c = &g->cfg;
-    take(g, &e->rows, gf_embed_projected(c) ? n : 0, gf_embed_width(c), carve);
-    take(g, &e->pos, n, c->d_model, carve);
-    take(g, &e->sum, c->embed_norm ? n : 0, c->d_model, carve);
-    take(g, &e->mean, c->embed_norm ? n : 0, 1, carve);
-    take(g, &e->rstd, c->embed_norm ? n : 0, 1, carve);
+    const int32_t d = c->d_model, projected = gf_embed_projected(c) ? n : 0, normed = c->embed_norm ? n : 0;
+    take(g, &s->relative, c->n_heads, gf_relative_width(c));
+    take(g, &s->embedded.rows, projected, gf_embed_width(c));
+    take(g, &s->embedded.pos, n, d);
+    take(g, &s->embedded.sum, normed, d);
+    take(g, &s->embedded.mean, normed, 1);
+    take(g, &s->embedded.rstd, normed, 1);
+    take(g, &s->hidden, n, d);
+    take(g, &s->dhidden, n, d);
+    take(g, &s->mean, n, 1);
+    take(g, &s->rstd, n, 1);
+    take(g, &s->input, n, d);
+    float *x = s->input;
+    for (int32_t l = 0; l < s->n_layers; l++) x = plan_layer(g, &s->layers[l], stack, l, x, n, n_source);
+    s->last = x;
+    plan_back(g, &s->back, n, n_source);
 }
 
-/* All buffers: without `carve` their size is summed, with it they are taken from the arena. */
-static void plan(struct gf_graph *g, int carve) {
+/* All buffers. */
+static void plan(struct gf_graph *g) {
     const struct gf_config *c = &g->cfg;
-    const int32_t d = c->d_model, n = g->max_rows, m = g->max_source;
+    const int64_t d = c->d_model, n = g->max_rows;
     const int projected = gf_embed_projected(c);
-    g->bytes = 0;
-    take(g, &g->table, c->context_length, gf_position_width(c), carve);
-    take(g, &g->relative, c->n_heads, gf_relative_width(c), carve);
-    plan_embedded(g, &g->decoder_embedded, n, carve);
-    take(g, &g->drows, projected ? n : 0, gf_embed_width(c), carve);
-    take(g, &g->projected, projected ? LOSS_ROWS : 0, gf_embed_width(c), carve);
-    take(g, &g->dprojected, projected ? LOSS_ROWS : 0, gf_embed_width(c), carve);
-    take(g, &g->capped, c->logit_softcap > 0 ? LOSS_ROWS : 0, c->vocab_size, carve);
-    take(g, &g->work, (int64_t)gf_attend_whole_work(c->context_length) + c->d_head, 1, carve);
-    take(g, &g->logits, LOSS_ROWS, c->vocab_size, carve);
-    take(g, &g->hidden, n, d, carve);
-    take(g, &g->dhidden, n, d, carve);
+    take(g, &g->table, c->context_length, gf_position_width(c));
+    take(g, &g->drows, projected ? n : 0, gf_embed_width(c));
+    take(g, &g->projected, projected ? LOSS_ROWS : 0, gf_embed_width(c));
+    take(g, &g->dprojected, projected ? LOSS_ROWS : 0, gf_embed_width(c));
+    take(g, &g->capped, c->logit_softcap > 0 ? LOSS_ROWS : 0, c->vocab_size);
+    take(g, &g->work, (int64_t)gf_attend_whole_work(c->context_length) + c->d_head, 1);
+    take(g, &g->logits, LOSS_ROWS, c->vocab_size);
     float *rows = NULL;
-    take(g, &rows, c->mlm_head ? n : 0, 3 * (int64_t)d + 2, carve);
-    if (rows) {
-        const int64_t all = (int64_t)n * d;
-        g->transformed = (struct gf_transformed){rows, rows + all, rows + 2 * all, rows + 3 * all, rows + 3 * all + n};
-    }
-    take(g, &g->mean, n, 1, carve);
-    take(g, &g->rstd, n, 1, carve);
-    take(g, &g->embedded, n, d, carve);
-    float *x = g->embedded;
-    for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, GF_STACK_DECODER, l, x, n, m, carve);
-    plan_back(g, &g->back, n, m, carve);
-    if (!m) return;
-    take(g, &g->relative_encoder, c->n_heads, gf_relative_width(c), carve);
-    take(g, &g->memory, m, d, carve);
-    take(g, &g->dmemory, m, d, carve);
-    take(g, &g->memory_mean, m, 1, carve);
-    take(g, &g->memory_rstd, m, 1, carve);
-    plan_embedded(g, &g->encoder_embedded, m, carve);
-    take(g, &g->embedded_source, m, d, carve);
-    x = g->embedded_source;
-    for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, GF_STACK_ENCODER, l, x, m, 0, carve);
-    plan_back(g, &g->back_encoder, m, 0, carve);
+    take(g, &rows, c->mlm_head ? n : 0, 3 * d + 2);
+    if (rows)
+        g->transformed =
+            (struct gf_transformed){rows, rows + n * d, rows + 2 * n * d, rows + 3 * n * d, rows + 3 * n * d + n};
+    plan_stack(g, &g->decoder, gf_main_stack(c), g->max_rows, g->max_source);
+    if (g->max_source) plan_stack(g, &g->encoder, GF_STACK_ENCODER, g->max_source, 0);
 }
 
 /* The feature of a configuration whose gradient is not implemented, or NULL. */
@@ -169,24 +157,30 @@ int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err) {
     return gf_fail(err, GF_ERR_UNSUPPORTED, "the gradient of %s is not implemented: it cannot be trained", lacks(cfg));
 }
 
+/* Returns 0, or -1 if memory is missing. */
+static int open_stack(struct gf_stack_graph *s, const struct gf_config *cfg, int32_t stack, int32_t n_layers,
+                      int32_t max_seqs) {
+    s->cfg = gf_stack_config(cfg, stack);
+    s->n_layers = n_layers;
+    s->layers = calloc((size_t)n_layers + 1, sizeof *s->layers);
+    s->segs = calloc((size_t)max_seqs + 1, sizeof *s->segs);
+    return s->layers && s->segs ? 0 : -1;
+}
+
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
                   int32_t max_seqs, gf_gemm_fn gemm) {
     gf_kernels_init();
     memset(g, 0, sizeof *g);
     g->cfg = *cfg;
-    g->encoder_cfg = gf_stack_config(cfg, GF_STACK_ENCODER);
     g->max_rows = max_rows;
     g->max_source = cfg->kind == GF_ENCODER_DECODER ? max_source : 0;
-    g->max_seqs = max_seqs;
     g->gemm = gemm;
-    g->decoder = calloc((size_t)cfg->n_layers + 1, sizeof *g->decoder);
-    g->encoder = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *g->encoder);
-    g->segs = calloc((size_t)max_seqs + 1, sizeof *g->segs);
-    g->source_segs = calloc((size_t)max_seqs + 1, sizeof *g->source_segs);
-    if (!g->decoder || !g->encoder || !g->segs || !g->source_segs) goto no_memory;
-    plan(g, 0);
-    if (g->bytes == GF_TOO_MUCH || gf_arena_open(&g->arena, g->bytes)) goto no_memory;
-    plan(g, 1);
+    if (open_stack(&g->decoder, cfg, GF_STACK_DECODER, cfg->n_layers, max_seqs) ||
+        open_stack(&g->encoder, cfg, GF_STACK_ENCODER, cfg->n_encoder_layers, max_seqs))
+        goto no_memory;
+    plan(g);
+    if (gf_arena_open(&g->arena, g->arena.used)) goto no_memory;
+    plan(g);
     if (g->table) gf_position_table(cfg, g->table, 0, cfg->context_length, 0);
     return 0;
 no_memory:
@@ -196,61 +190,71 @@ no_memory:
 
 void gf_graph_close(struct gf_graph *g) {
     gf_arena_close(&g->arena);
-    free(g->decoder);
-    free(g->encoder);
-    free(g->segs);
-    free(g->source_segs);
+    free(g->decoder.layers);
+    free(g->encoder.layers);
+    free(g->decoder.segs);
+    free(g->encoder.segs);
     memset(g, 0, sizeof *g);
 }
 
-static const float *forward_stack(struct gf_pass *p, const struct gf_weights *w, float *x, const struct gf_embedded *e,
-                                  const int32_t *ids, const struct gf_block *blocks, const struct gf_bufs *bufs,
-                                  int32_t n_layers) {
-    gf_embed_forward(p, w, e, x, ids);
-    gf_dropout(p, 0, x, x);
-    for (p->layer = 0; p->layer < n_layers; p->layer++) gf_block_forward(p, &blocks[p->layer], &bufs[p->layer]);
-    p->layer = -1;
-    return n_layers ? bufs[n_layers - 1].resid_post : x;
+/* ---- forward and backward of a stack ----------------------------------------------------------------------------- */
+
+/* Whether a pass runs the encoder of an encoder_decoder, which has weights of its own. */
+static int is_source(const struct gf_pass *p) {
+    return p->stack == GF_STACK_ENCODER && p->cfg->kind == GF_ENCODER_DECODER;
 }
 
-static void backward_stack(struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
-                           const struct gf_embedded *e, float *drows, const int32_t *ids, const struct gf_block *blocks,
-                           struct gf_block *dblocks, const struct gf_bufs *bufs, int32_t n_layers,
-                           struct gf_back *back) {
+/* From the ids to s->hidden. */
+static void forward_stack(struct gf_stack_graph *s, struct gf_pass *p, const struct gf_weights *w, const int32_t *ids) {
     const struct gf_config *c = p->cfg;
-    const int encoder = p->stack == GF_STACK_ENCODER, own = encoder && c->kind == GF_ENCODER_DECODER;
+    const int source = is_source(p);
+    const struct gf_block *blocks = source ? w->encoder_blocks : w->blocks;
+    if (c->relative_buckets && c->use_position) {
+        gf_relative_spread(c, p->stack == GF_STACK_ENCODER, s->relative, source ? w->encoder_relative : w->relative);
+        p->relative = s->relative;
+    }
+    gf_embed_forward(p, w, &s->embedded, s->input, ids);
+    gf_dropout(p, 0, s->input, s->input);
+    for (p->layer = 0; p->layer < s->n_layers; p->layer++) gf_block_forward(p, &blocks[p->layer], &s->layers[p->layer]);
+    p->layer = -1;
+    if (c->final_norm)
+        gf_norm_forward(p, source ? &w->encoder_final_norm : &w->final_norm, GF_P_LN_FINAL, s->hidden, s->last, s->mean,
+                        s->rstd);
+    else
+        memcpy(s->hidden, s->last, (size_t)p->n * (size_t)c->d_model * sizeof *s->hidden);
+}
+
+/* From dhidden, the gradient of s->hidden, to dw. */
+static void backward_stack(struct gf_stack_graph *s, struct gf_pass *p, const struct gf_weights *w,
+                           struct gf_weights *dw, const float *dhidden, float *drows, const int32_t *ids) {
+    const struct gf_config *c = p->cfg;
+    const int source = is_source(p);
+    const struct gf_block *blocks = source ? w->encoder_blocks : w->blocks;
+    struct gf_block *dblocks = source ? dw->encoder_blocks : dw->blocks;
+    struct gf_back *back = &s->back;
+    if (c->final_norm)
+        gf_norm_backward(p, source ? &w->encoder_final_norm : &w->final_norm,
+                         source ? &dw->encoder_final_norm : &dw->final_norm, GF_P_LN_FINAL, back->resid, 0, dhidden,
+                         s->last, s->mean, s->rstd);
+    else
+        memcpy(back->resid, dhidden, (size_t)p->n * (size_t)c->d_model * sizeof *dhidden);
     if (p->relative) memset(back->relative, 0, (size_t)c->n_heads * (size_t)gf_relative_width(c) * sizeof(float));
-    for (p->layer = n_layers - 1; p->layer >= 0; p->layer--)
-        gf_block_backward(p, &blocks[p->layer], &dblocks[p->layer], &bufs[p->layer], back);
-    if (p->relative) gf_relative_fold(c, encoder, own ? dw->encoder_relative : dw->relative, back->relative);
+    for (p->layer = s->n_layers - 1; p->layer >= 0; p->layer--)
+        gf_block_backward(p, &blocks[p->layer], &dblocks[p->layer], &s->layers[p->layer], back);
+    if (p->relative)
+        gf_relative_fold(c, p->stack == GF_STACK_ENCODER, source ? dw->encoder_relative : dw->relative, back->relative);
     gf_dropout(p, 0, back->resid, back->resid);
-    gf_embed_backward(p, w, dw, e, drows, back->resid, ids);
+    gf_embed_backward(p, w, dw, &s->embedded, drows, back->resid, ids);
 }
 
-/* hidden = the final norm of x, or x itself; and its backward. */
-static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float *hidden, const float *x, float *mean,
-                        float *rstd) {
-    if (p->cfg->final_norm)
-        gf_norm_forward(p, w, GF_P_LN_FINAL, hidden, x, mean, rstd);
-    else
-        memcpy(hidden, x, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *hidden);
-}
-static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, float *dx,
-                         const float *dhidden, const float *x, const float *mean, const float *rstd) {
-    if (p->cfg->final_norm)
-        gf_norm_backward(p, w, dw, GF_P_LN_FINAL, dx, 0, dhidden, x, mean, rstd);
-    else
-        memcpy(dx, dhidden, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *dx);
-}
+/* ---- one batch --------------------------------------------------------------------------------------------------- */
 
-/* One batch in a model: the pass of each stack, and its residual stream after the last layer. */
-struct run {
+struct run { /* the pass of each stack */
     struct gf_training t;
-    struct gf_pass decoder, encoder; /* decoder: the stack that makes the logits, also that of kind encoder */
-    const float *last, *last_source;
+    struct gf_pass decoder, encoder; /* as in struct gf_graph */
 };
 
-/* From the ids to g->hidden. */
+/* From the ids to g->decoder.hidden. */
 static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *w, const struct gf_batch *batch,
                     float dropout, uint64_t seed) {
     const struct gf_config *c = &g->cfg;
@@ -260,51 +264,39 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                                 .dropout = dropout,
                                 .seed = seed,
                                 .work = g->work,
-                                .memory = g->memory,
+                                .memory = g->encoder.hidden,
                                 .n_memory = batch->n_source};
     for (int32_t i = 0, at = 0; i < batch->n_seqs; i++) {
         const int32_t from = two ? batch->source_lengths[i] : 0;
-        g->segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = at, .n_source = from};
-        g->source_segs[i] = (struct gf_seg){.n = from};
+        g->decoder.segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = at, .n_source = from};
+        g->encoder.segs[i] = (struct gf_seg){.n = from};
         at += from;
     }
-    struct gf_pass *p = &r->decoder, *e = &r->encoder;
-    *p = (struct gf_pass){.cfg = c,
-                          .stack = c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER,
-                          .layer = -1,
-                          .causal = c->causal,
-                          .n = batch->n,
-                          .segs = g->segs,
-                          .n_segs = batch->n_seqs,
-                          .observe = g->changes,
-                          .training = &r->t};
-    if (c->relative_buckets && c->use_position) {
-        gf_relative_spread(c, c->kind == GF_ENCODER, g->relative, w->relative);
-        p->relative = g->relative;
-    }
+    r->decoder = (struct gf_pass){.cfg = &g->decoder.cfg,
+                                  .stack = gf_main_stack(c),
+                                  .layer = -1,
+                                  .causal = c->causal,
+                                  .n = batch->n,
+                                  .segs = g->decoder.segs,
+                                  .n_segs = batch->n_seqs,
+                                  .observe = g->changes,
+                                  .training = &r->t};
     if (two) {
-        *e = *p;
-        e->cfg = &g->encoder_cfg;
-        e->observe = NULL;
-        if (p->relative) {
-            gf_relative_spread(c, 1, g->relative_encoder, w->encoder_relative);
-            e->relative = g->relative_encoder;
-        }
-        e->stack = GF_STACK_ENCODER;
-        e->causal = 0;
-        e->n = batch->n_source;
-        e->segs = g->source_segs;
-        r->last_source = forward_stack(e, w, g->embedded_source, &g->encoder_embedded, batch->source_ids,
-                                       w->encoder_blocks, g->encoder, c->n_encoder_layers);
-        end_forward(e, &w->encoder_final_norm, g->memory, r->last_source, g->memory_mean, g->memory_rstd);
+        r->encoder = r->decoder;
+        r->encoder.cfg = &g->encoder.cfg;
+        r->encoder.stack = GF_STACK_ENCODER;
+        r->encoder.causal = 0;
+        r->encoder.n = batch->n_source;
+        r->encoder.segs = g->encoder.segs;
+        r->encoder.observe = NULL;
+        forward_stack(&g->encoder, &r->encoder, w, batch->source_ids);
     }
-    r->last = forward_stack(p, w, g->embedded, &g->decoder_embedded, batch->ids, w->blocks, g->decoder, c->n_layers);
-    end_forward(p, &w->final_norm, g->hidden, r->last, g->mean, g->rstd);
-    if (c->mlm_head) gf_transform_forward(p, w, &g->transformed, g->hidden);
+    forward_stack(&g->decoder, &r->decoder, w, batch->ids);
+    if (c->mlm_head) gf_transform_forward(&r->decoder, w, &g->transformed, g->decoder.hidden);
 }
 
 /* The rows that the head reads. */
-static float *head_rows(const struct gf_graph *g) { return g->cfg.mlm_head ? g->transformed.out : g->hidden; }
+static float *head_rows(const struct gf_graph *g) { return g->cfg.mlm_head ? g->transformed.out : g->decoder.hidden; }
 
 /* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
 static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
@@ -319,8 +311,7 @@ static double differentiate(float *logits, const struct gf_metric *m, int32_t fi
 
 /* The loss, from the logits of LOSS_ROWS rows at a time; with dw also the gradients of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
-                   const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught,
-                   float *row_loss) {
+                   const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught) {
     const struct gf_config *c = &g->cfg;
     const int32_t *taught_targets = batch->taught ? batch->taught : batch->targets;
     double loss = 0;
@@ -330,9 +321,9 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         const int64_t at = (int64_t)i * c->d_model;
         gf_head_forward(p, w, g->logits, g->projected, head_rows(g) + at, n);
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
-        loss += g->metric ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
-                          : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
-                                             row_loss ? row_loss + i : NULL, &g->right);
+        loss += g->metric
+                    ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
+                    : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL, &g->right);
         for (int32_t k = 0; k < n_taught; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
@@ -341,38 +332,34 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
             gf_distil(g->logits, other->logits, taught_targets + i, n, c->vocab_size, scale * teacher->share);
         }
         if (dw)
-            gf_head_backward(p, w, dw, g->dhidden + at, g->logits, g->capped, g->projected, g->dprojected,
+            gf_head_backward(p, w, dw, g->decoder.dhidden + at, g->logits, g->capped, g->projected, g->dprojected,
                              head_rows(g) + at, n);
     }
     return loss;
 }
 
 double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw, const struct gf_batch *batch,
-                    float scale, float dropout, uint64_t seed, float *row_loss) {
+                    float scale, float dropout, uint64_t seed) {
     const struct gf_config *c = &g->cfg;
+    struct gf_stack_graph *d = &g->decoder, *e = &g->encoder;
     struct run r, taught[GF_TEACHERS];
     forward(g, &r, w, batch, dropout, seed);
     const int32_t n_taught = dw ? g->n_teachers : 0;
     for (int32_t k = 0; k < n_taught; k++) forward(g->teachers[k].graph, &taught[k], g->teachers[k].w, batch, 0, 0);
-    const double loss = head(g, &r.decoder, w, dw, batch, scale, taught, n_taught, row_loss);
+    const double loss = head(g, &r.decoder, w, dw, batch, scale, taught, n_taught);
     if (!dw) return loss;
 
     r.decoder.observe = r.encoder.observe = g->observe;
-    float *dhidden = c->mlm_head ? g->back.out : g->dhidden;
-    if (c->mlm_head) gf_transform_backward(&r.decoder, w, dw, dhidden, g->dhidden, &g->transformed, g->hidden);
-    end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, dhidden, r.last, g->mean, g->rstd);
-    if (c->kind != GF_ENCODER_DECODER) {
-        backward_stack(&r.decoder, w, dw, &g->decoder_embedded, g->drows, batch->ids, w->blocks, dw->blocks, g->decoder,
-                       c->n_layers, &g->back);
-        return loss;
+    float *dhidden = d->dhidden;
+    if (c->mlm_head) {
+        dhidden = d->back.out;
+        gf_transform_backward(&r.decoder, w, dw, dhidden, d->dhidden, &g->transformed, d->hidden);
     }
-    g->back.memory = g->dmemory;
-    memset(g->dmemory, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *g->dmemory);
-    backward_stack(&r.decoder, w, dw, &g->decoder_embedded, g->drows, batch->ids, w->blocks, dw->blocks, g->decoder,
-                   c->n_layers, &g->back);
-    end_backward(&r.encoder, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid, g->dmemory,
-                 r.last_source, g->memory_mean, g->memory_rstd);
-    backward_stack(&r.encoder, w, dw, &g->encoder_embedded, g->drows, batch->source_ids, w->encoder_blocks,
-                   dw->encoder_blocks, g->encoder, c->n_encoder_layers, &g->back_encoder);
+    if (c->kind == GF_ENCODER_DECODER) {
+        d->back.memory = e->dhidden;
+        memset(e->dhidden, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *e->dhidden);
+    }
+    backward_stack(d, &r.decoder, w, dw, dhidden, g->drows, batch->ids);
+    if (c->kind == GF_ENCODER_DECODER) backward_stack(e, &r.encoder, w, dw, e->dhidden, g->drows, batch->source_ids);
     return loss;
 }

@@ -24,9 +24,25 @@ struct gf_metric {
     int32_t row, token, minus;
 };
 
+/* One stack's activations, and its gradients. */
+struct gf_stack_graph {
+    struct gf_config cfg; /* gf_stack_config */
+    struct gf_bufs *layers;
+    int32_t n_layers;
+    struct gf_back back;
+    struct gf_seg *segs; /* [max_seqs] */
+    float *relative;     /* biases of the scores by distance, of the present weights (relative.h) */
+    struct gf_embedded embedded;
+    float *input;       /* resid_pre of layer 0 */
+    const float *last;  /* the residual stream after the last layer */
+    float *hidden;      /* the output: the final norm of `last`, or `last` */
+    float *mean, *rstd; /* statistics of that norm */
+    float *dhidden;
+};
+
 struct gf_graph { /* the activations of one batch; each batch that runs at the same time needs its own */
-    struct gf_config cfg, encoder_cfg; /* gf_stack_config */
-    int32_t max_rows, max_source, max_seqs;
+    struct gf_config cfg;
+    int32_t max_rows, max_source;
     gf_gemm_fn gemm;
     const struct gf_teacher *teachers; /* [n_teachers] the caller's; used when gradients are computed */
     int32_t n_teachers;                /* 0 .. GF_TEACHERS */
@@ -34,22 +50,15 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     struct gf_observe *changes;        /* NULL, or its edits apply to the forward pass of the decoder */
     struct gf_observe *observe; /* NULL, or what it captures are the gradients at its points: gf_tap in backward */
     struct gf_arena arena;
-    struct gf_bufs *decoder, *encoder; /* [layers] */
-    struct gf_back back, back_encoder;
-    struct gf_seg *segs, *source_segs; /* [max_seqs] */
+    struct gf_stack_graph decoder; /* the stack that makes the logits, also that of kind encoder */
+    struct gf_stack_graph encoder; /* of an encoder_decoder */
     float *table, *work;
-    float *relative, *relative_encoder; /* biases of the scores by distance, of the present weights (relative.h) */
-    struct gf_embedded decoder_embedded, encoder_embedded;
-    float *drows;                          /* gradient of the embedding before its projection */
-    float *projected, *dprojected;         /* [LOSS_ROWS, d_embed] hidden states before the head */
-    float *capped;                         /* [LOSS_ROWS, vocab_size] a copy of the logits, with a soft cap */
-    float *hidden, *mean, *rstd, *dhidden; /* the decoder's output: final norm, its statistics; gradient of the head */
-    struct gf_transformed transformed;     /* of an mlm_head */
-    float *memory, *memory_mean, *memory_rstd, *dmemory; /* the encoder's output, likewise */
-    float *embedded, *embedded_source;                   /* resid_pre of layer 0 */
-    float *logits;                                       /* [LOSS_ROWS, vocab_size] */
-    int64_t right;                                       /* targets of the last run that had the largest logit */
-    uint64_t bytes;
+    float *drows;                      /* gradient of the embedding before its projection */
+    float *projected, *dprojected;     /* [LOSS_ROWS, d_embed] hidden states before the head */
+    float *capped;                     /* [LOSS_ROWS, vocab_size] a copy of the logits, with a soft cap */
+    struct gf_transformed transformed; /* of an mlm_head */
+    float *logits; /* [LOSS_ROWS, vocab_size], after a run without gradients those of its last rows */
+    int64_t right; /* targets of the last run that had the largest logit */
 };
 
 /* Whether a configuration is valid, and the gradients of all its features are implemented: GF_OK, or the error. */
@@ -61,7 +70,7 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
 void gf_graph_close(struct gf_graph *g);
 /* Returns the sum of -ln p over the targets that are not -1. Unless dw is NULL, adds to dw the gradient of that sum
  * times `scale`; with teachers, the gradient of the cross-entropy with the mixed targets. dropout: the share of
- * elements dropped, chosen by seed. row_loss: [n] the losses of the rows, or NULL. */
+ * elements dropped, chosen by seed. */
 double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw, const struct gf_batch *batch,
-                    float scale, float dropout, uint64_t seed, float *row_loss);
+                    float scale, float dropout, uint64_t seed);
 #endif

@@ -5,19 +5,16 @@
 #include <string.h>
 
 double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size, float scale, int back,
-                        float *row_loss, int64_t *right) {
+                        int64_t *right) {
     double sum = 0;
     for (int32_t i = 0; i < n; i++, logits += vocab_size) {
         const int32_t target = targets[i];
-        if (row_loss) row_loss[i] = 0;
         if (target < 0) {
             if (back) memset(logits, 0, (size_t)vocab_size * sizeof *logits);
             continue;
         }
-        const float loss = gf_logsumexp(logits, vocab_size, NULL) - logits[target];
-        sum += (double)loss;
+        sum += (double)(gf_logsumexp(logits, vocab_size, NULL) - logits[target]);
         *right += gf_argmax(logits, vocab_size) == target;
-        if (row_loss) row_loss[i] = loss;
         if (!back) continue;
         gf_softmax_wide(logits, logits, vocab_size);
         gf_scale(logits, logits, scale, vocab_size);

@@ -143,7 +143,7 @@ static void run_lane(void *ctx, int32_t index) {
         const uint64_t pass = (uint64_t)t->step * (uint64_t)t->n_micro + (uint64_t)i;
         if (!t->micro[i].b.n) continue;
         lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
-                                   t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u, NULL);
+                                   t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u);
         lane->right += lane->graph.right;
     }
 }
@@ -195,7 +195,7 @@ struct gf_params *gf_trainer_best(struct gf_trainer *t) {
 
 void gf_trainer_score(struct gf_trainer *t, const struct gf_batch_buffer *batch, struct gf_score *score) {
     struct gf_graph *g = &t->lanes[0].graph;
-    score->loss += gf_graph_run(g, &gf_trainer_best(t)->w, NULL, &batch->b, 1, 0, 0, NULL);
+    score->loss += gf_graph_run(g, &gf_trainer_best(t)->w, NULL, &batch->b, 1, 0, 0);
     score->n_targets += batch->n_targets;
     score->right += g->right;
     score->bytes += batch->bytes;

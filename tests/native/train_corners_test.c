@@ -296,7 +296,7 @@ static void depth_is_measured_over_matrices_only(void) {
     gf_params_init(&w, c, gf_rng_u64(&rng), 0.02f, 0);
     for (int i = 0; i < 2 * N; i++) ids[i] = (int32_t)(gf_rng_uniform(&rng) * c->vocab_size);
     const struct gf_batch batch = {.n = N, .n_seqs = 2, .lengths = lengths, .ids = ids, .targets = ids + N};
-    gf_graph_run(&g, &w.w, &grads.w, &batch, 1.0f / N, 0, 0, NULL);
+    gf_graph_run(&g, &w.w, &grads.w, &batch, 1.0f / N, 0, 0);
     for (int32_t l = 0; l < 2; l++) {
         double sum = 0, count = 0;
         for (int32_t i = 0; i < grads.n_list; i++) {

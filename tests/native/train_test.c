@@ -84,7 +84,7 @@ static void against_pytorch(const char *name) {
     for (int32_t i = 0; i < w.n_list; at += (int64_t)w.list[i++].t.count)
         memcpy(w.data + w.list[i].offset, g.weights + at, w.list[i].t.count * 4);
     CHECK_INT(at, g.n_floats);
-    const double loss = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1, 0, 0, NULL);
+    const double loss = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1, 0, 0);
     CHECK_NEAR(loss, g.loss, 1e-5 * g.loss);
     at = 0;
     for (int32_t i = 0; i < w.n_list; at += (int64_t)w.list[i++].t.count) {
@@ -100,7 +100,7 @@ static void against_pytorch(const char *name) {
     double worst = 0;
     for (int32_t s = 0; s < g.n_steps; s++) {
         memset(d.data, 0, (size_t)d.n * 4);
-        const double now = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0, NULL) / g.counted;
+        const double now = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0) / g.counted;
         CHECK_NEAR(now, g.losses[s], 1e-3 * g.losses[s]);
         worst = fmax(worst, fabs(now - g.losses[s]) / g.losses[s]);
         gf_optim_step(&optim, &w, &d, &g.recipe.options.optim, s + 1, gf_trainer_rate(&g.recipe.options, s + 1), NULL);

@@ -30,8 +30,7 @@ int gf_point_cross(int32_t point) { return point >= GF_P_LN_CROSS_SCALE && point
 static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32_t point) {
     if (point < 0 || point >= GF_N_POINTS) return 0;
     const int two = c->kind == GF_ENCODER_DECODER;
-    if (stack != (c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER) && !(two && stack == GF_STACK_ENCODER))
-        return 0;
+    if (stack != gf_main_stack(c) && !(two && stack == GF_STACK_ENCODER)) return 0;
     const int32_t layers = two && stack == GF_STACK_ENCODER ? c->n_encoder_layers : c->n_layers;
     if (point_global[point] ? layer != -1 : layer < 0 || layer >= layers) return 0;
     if (gf_point_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
