@@ -93,13 +93,15 @@ void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t s
     }
 }
 
-const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern, int32_t layer) {
+void gf_name_in_layer(char name[64], const char *pattern, int32_t layer) {
     const char *mark = strstr(pattern, "%d"); /* at most one, and it is the layer */
+    snprintf(name, 64, mark ? "%.*s%d%s" : "%.*s", mark ? (int)(mark - pattern) : 63, pattern, layer,
+             mark ? mark + 2 : "");
+}
+
+const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern, int32_t layer) {
     char name[64];
-    if (mark)
-        snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - pattern), pattern, layer, mark + 2);
-    else
-        snprintf(name, sizeof name, "%s", pattern);
+    gf_name_in_layer(name, pattern, layer);
     for (int32_t i = 0; i < p->n_list; i++)
         if (!strcmp(p->list[i].t.name, name)) return &p->list[i];
     return NULL;

@@ -23,8 +23,9 @@ int gf_params_open(struct gf_params *p, const struct gf_config *cfg);
 /* The same list with values of its own, all 0, and no struct of weights. Returns 0, or -1 if memory is missing. */
 int gf_params_like(struct gf_params *p, const struct gf_params *like);
 void gf_params_close(struct gf_params *p);
-/* The entry whose roster name is `pattern`, with %d (if it occurs) replaced by the layer; NULL if this architecture has
- * none. */
+/* A name from its pattern, whose %d (if it occurs) is the layer. */
+void gf_name_in_layer(char name[64], const char *pattern, int32_t layer);
+/* The entry with this roster name; NULL if this architecture has none. */
 const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern, int32_t layer);
 /* Initialise: matrices and tables normal(0, std), gains 1, biases 0. scaled: the matrices whose result is added to the
  * residual stream (o and down) are divided by sqrt(2 n_layers) (Radford et al. 2019). */

@@ -132,11 +132,12 @@ static int32_t prepare_corpus(struct run *r) {
     return status;
 }
 
-static int32_t write_tokenizer(struct run *r) {
+/* Write a file into the run's folder. dtype: of the matrices of a GGUF. */
+static int32_t write_file(struct run *r, const char *name, enum gf_file_kind kind, int32_t dtype) {
     struct gf_file f;
-    gf_file_open(&f, in_folder(r->out, "tokenizer.json"));
-    gf_bpe_write(&r->bpe, !r->recipe.pairs, &f.sink);
-    return gf_file_close(&f, GF_OK, &r->err);
+    gf_file_open(&f, in_folder(r->out, name));
+    const int32_t status = gf_export_file(kind, &r->trainer, &r->bpe, dtype, r->recipe.name, &f.sink, &r->err);
+    return gf_file_close(&f, status, &r->err);
 }
 
 static int has_checkpoint(const struct run *r) {
@@ -279,7 +280,7 @@ static int32_t open_run(struct run *r) {
     if (status == GF_OK && r->from) status = start_from(r);
     if (status == GF_OK && r->n_teachers) status = open_teachers(r);
     if (status == GF_OK) status = load_checkpoint(r);
-    return status == GF_OK ? write_tokenizer(r) : status;
+    return status == GF_OK ? write_file(r, "tokenizer.json", GF_FILE_TOKENIZER, 0) : status;
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -290,10 +291,7 @@ static int32_t print_samples(struct run *r) {
 }
 
 static int32_t save_checkpoint(struct run *r) {
-    struct gf_file f;
-    gf_file_open(&f, in_folder(r->out, "checkpoint"));
-    gf_trainer_save(&r->trainer, &f.sink);
-    int32_t status = gf_file_close(&f, GF_OK, &r->err);
+    int32_t status = write_file(r, "checkpoint", GF_FILE_STATE, 0);
     if (status == GF_OK) status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
     if (status == GF_OK) status = gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
     return status;
@@ -342,39 +340,21 @@ static int32_t train(struct run *r) {
     return status;
 }
 
-/* config.json and model.safetensors; open_run has written tokenizer.json. */
-static int32_t write_folder(struct run *r) {
-    struct gf_file f;
-    gf_file_open(&f, in_folder(r->out, "config.json"));
-    gf_export_config(&r->trainer.cfg, &f.sink);
-    const int32_t status = gf_file_close(&f, GF_OK, &r->err);
-    if (status != GF_OK) return status;
-    gf_file_open(&f, in_folder(r->out, "model.safetensors"));
-    gf_export_safetensors(gf_trainer_best(&r->trainer), &r->trainer.cfg, &f.sink);
-    return gf_file_close(&f, GF_OK, &r->err);
-}
-
-static int32_t write_gguf(struct run *r, const char *name, int32_t dtype) {
-    struct gf_file f;
-    gf_file_open(&f, in_folder(r->out, name));
-    const int32_t status =
-        gf_export_gguf(gf_trainer_best(&r->trainer), &r->trainer.cfg, &r->bpe, dtype, r->recipe.name, &f.sink, &r->err);
-    return gf_file_close(&f, status, &r->err);
-}
-
-/* Write the model's files. Print the bits per byte of each GGUF, as the engine computes them, or the exact answers. */
+/* Write the model's files; open_run has written tokenizer.json. Print the bits per byte of each GGUF, as the engine
+ * computes them, or the exact answers. */
 static int32_t write_model(struct run *r) {
     const struct gf_params *best = gf_trainer_best(&r->trainer);
     const struct gf_config *c = &r->trainer.cfg;
-    int32_t status = write_folder(r);
+    int32_t status = write_file(r, "config.json", GF_FILE_CONFIG, 0);
+    if (status == GF_OK) status = write_file(r, "model.safetensors", GF_FILE_SAFETENSORS, 0);
     if (status != GF_OK) return status;
     if (r->recipe.pairs)
         return r->valid_path ? gf_samples_print_exact(&r->trainer, &r->valid, &r->err) : print_samples(r);
-    static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+    static const int32_t dtypes[] = GF_GGUF_DTYPES;
     for (int i = 0; i < 4; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, gf_dtypes[dtypes[i]].name);
-        status = write_gguf(r, name, dtypes[i]);
+        status = write_file(r, name, GF_FILE_GGUF, dtypes[i]);
         if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
         struct gf_model *m = status == GF_OK && r->valid_path ? gf_export_model(best, c, dtypes[i], &r->err) : NULL;
         double bits = NAN;

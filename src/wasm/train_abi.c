@@ -191,36 +191,25 @@ int32_t gf_train_validate(struct gf_run *r, double out[4], struct gf_error *err)
     return status;
 }
 
-/* Continue from the state that a file of kind STATE contains. */
+/* Continue from the state that a file of kind GF_FILE_STATE contains. */
 int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf_error *err) {
     NEEDS_OPEN(r);
     return gf_trainer_load(&r->trainer, bytes, n, err);
 }
 
-enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE }; /* kinds of files; trainer.js has the same list */
-
-/* Make a file of the run's present state. kind: one of the above; dtype: of the matrices of a GGUF. Returns its *n
- * bytes, which the caller frees with gf_abi_free; NULL on failure. */
+/* Make a file of the run's present state. kind: enum gf_file_kind, of which trainer.js has a list; dtype: of the
+ * matrices of a GGUF. Returns its *n bytes, which the caller frees with gf_abi_free; NULL on failure. */
 void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, struct gf_error *err) {
-    static const int32_t known[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
-    struct gf_trainer *t = &r->trainer;
+    static const int32_t known[] = GF_GGUF_DTYPES;
     struct gf_memory m;
     struct gf_sink to = gf_memory_sink(&m);
     int32_t status = GF_OK, i = 0;
     if (!r->is_open) status = gf_fail(err, GF_ERR_STATE, "the run is not open");
     while (i < 4 && known[i] != dtype) i++;
-    if (kind == GGUF && i == 4)
+    if (kind == GF_FILE_GGUF && i == 4)
         status = gf_fail(err, GF_ERR_ARGUMENT, "the weight type is %d, expected that of f32, f16, q8_0 or q4_0", dtype);
-    if (status == GF_OK) switch (kind) {
-        case GGUF:
-            status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, r->recipe.name, &to, err);
-            break;
-        case CONFIG: gf_export_config(&t->cfg, &to); break;
-        case SAFETENSORS: gf_export_safetensors(gf_trainer_best(t), &t->cfg, &to); break;
-        case TOKENIZER: gf_bpe_write(&r->bpe, !r->recipe.pairs, &to); break;
-        case STATE: gf_trainer_save(t, &to); break;
-        default: status = gf_fail(err, GF_ERR_ARGUMENT, "the kind of file is %d, expected 0 to 4", kind);
-        }
+    if (status == GF_OK)
+        status = gf_export_file((enum gf_file_kind)kind, &r->trainer, &r->bpe, dtype, r->recipe.name, &to, err);
     if (status == GF_OK && to.bad)
         status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of more than %lld bytes", (long long)m.n);
     *n = (uint32_t)m.n;

@@ -1,6 +1,7 @@
-/* export.c - trained weights as a model of the engine, and its bits per byte. */
+/* export.c - trained weights as a model of the engine, and its bits per byte; the files of a run. */
 #include "train/files/export.h"
 #include "glassformer.h"
+#include "train/files/tokenizer_json.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,4 +65,17 @@ int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *b
     gf_session_close(s);
     gf_batch_close(&buffer);
     return status;
+}
+
+int32_t gf_export_file(enum gf_file_kind kind, struct gf_trainer *t, const struct gf_bpe *bpe, int32_t dtype,
+                       const char *name, struct gf_sink *to, struct gf_error *err) {
+    const struct gf_params *best = gf_trainer_best(t);
+    switch (kind) {
+    case GF_FILE_GGUF: return gf_export_gguf(best, &t->cfg, bpe, dtype, name, to, err);
+    case GF_FILE_CONFIG: gf_export_config(&t->cfg, to); return GF_OK;
+    case GF_FILE_SAFETENSORS: gf_export_safetensors(best, &t->cfg, to); return GF_OK;
+    case GF_FILE_TOKENIZER: gf_bpe_write(bpe, t->cfg.kind != GF_ENCODER_DECODER, to); return GF_OK;
+    case GF_FILE_STATE: gf_trainer_save(t, to); return GF_OK;
+    }
+    return gf_fail(err, GF_ERR_ARGUMENT, "the kind of file is %d, expected 0 to 4", kind);
 }

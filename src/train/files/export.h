@@ -1,10 +1,7 @@
 /* export.h - trained weights as a model of the engine and as model files; reads its own GGUF files back. */
 #ifndef GF_EXPORT_H
 #define GF_EXPORT_H
-#include "train/text/bpe.h"
-#include "train/text/data.h"
-#include "train/params.h"
-#include "train/sink.h"
+#include "train/trainer.h"
 
 /* A sealed model with these weights, its matrices stored as dtype. Owned by the caller; NULL on failure. */
 struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
@@ -24,4 +21,13 @@ int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const s
  * the roster's names. */
 void gf_export_config(const struct gf_config *cfg, struct gf_sink *to);
 void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cfg, struct gf_sink *to);
+
+enum gf_file_kind { GF_FILE_GGUF, GF_FILE_CONFIG, GF_FILE_SAFETENSORS, GF_FILE_TOKENIZER, GF_FILE_STATE };
+/* The types that a GGUF's matrices can have. */
+#define GF_GGUF_DTYPES                                                                                                 \
+    { GF_F32, GF_F16, GF_Q8_0, GF_Q4_0 }
+/* Write a file of a run's present state: one of those above, or the state of gf_trainer_save. dtype: of the matrices of
+ * a GGUF; name: of its model. */
+int32_t gf_export_file(enum gf_file_kind kind, struct gf_trainer *t, const struct gf_bpe *bpe, int32_t dtype,
+                       const char *name, struct gf_sink *to, struct gf_error *err);
 #endif

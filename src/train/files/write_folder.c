@@ -7,8 +7,6 @@
 #include "train/files/family.h"
 #include "model/config.h"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- config.json ------------------------------------------------------------------------------------------------- */
@@ -78,64 +76,11 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
 
 /* ---- model.safetensors: u64 length of the header, header, data --------------------------------------------------- */
 
-struct row { /* a tensor of the file: the roster's weights of which it consists, stacked by rows; %d is the layer */
-    const char *file, *roster[3];
-    int transposed; /* stored as [in, out] */
-};
-static const struct row llama_rows[] = {
-    {"model.embed_tokens.weight", {"embed.weight"}, 0},
-    {"model.norm.weight", {"final_norm.weight"}, 0},
-    {"model.layers.%d.input_layernorm.weight", {"blocks.%d.norm1.weight"}, 0},
-    {"model.layers.%d.self_attn.q_proj.weight", {"blocks.%d.attn.q.weight"}, 0},
-    {"model.layers.%d.self_attn.k_proj.weight", {"blocks.%d.attn.k.weight"}, 0},
-    {"model.layers.%d.self_attn.v_proj.weight", {"blocks.%d.attn.v.weight"}, 0},
-    {"model.layers.%d.self_attn.o_proj.weight", {"blocks.%d.attn.o.weight"}, 0},
-    {"model.layers.%d.post_attention_layernorm.weight", {"blocks.%d.norm2.weight"}, 0},
-    {"model.layers.%d.mlp.gate_proj.weight", {"blocks.%d.ffn.gate.weight"}, 0},
-    {"model.layers.%d.mlp.up_proj.weight", {"blocks.%d.ffn.up.weight"}, 0},
-    {"model.layers.%d.mlp.down_proj.weight", {"blocks.%d.ffn.down.weight"}, 0},
-    {NULL, {NULL}, 0}};
-#define QKV(what) "blocks.%d.attn.q." what, "blocks.%d.attn.k." what, "blocks.%d.attn.v." what
-static const struct row gpt2_rows[] = {{"transformer.wte.weight", {"embed.weight"}, 0},
-                                       {"transformer.wpe.weight", {"position.weight"}, 0},
-                                       {"transformer.ln_f.weight", {"final_norm.weight"}, 0},
-                                       {"transformer.ln_f.bias", {"final_norm.bias"}, 0},
-                                       {"transformer.h.%d.ln_1.weight", {"blocks.%d.norm1.weight"}, 0},
-                                       {"transformer.h.%d.ln_1.bias", {"blocks.%d.norm1.bias"}, 0},
-                                       {"transformer.h.%d.attn.c_attn.weight", {QKV("weight")}, 1},
-                                       {"transformer.h.%d.attn.c_attn.bias", {QKV("bias")}, 0},
-                                       {"transformer.h.%d.attn.c_proj.weight", {"blocks.%d.attn.o.weight"}, 1},
-                                       {"transformer.h.%d.attn.c_proj.bias", {"blocks.%d.attn.o.bias"}, 0},
-                                       {"transformer.h.%d.ln_2.weight", {"blocks.%d.norm2.weight"}, 0},
-                                       {"transformer.h.%d.ln_2.bias", {"blocks.%d.norm2.bias"}, 0},
-                                       {"transformer.h.%d.mlp.c_fc.weight", {"blocks.%d.ffn.up.weight"}, 1},
-                                       {"transformer.h.%d.mlp.c_fc.bias", {"blocks.%d.ffn.up.bias"}, 0},
-                                       {"transformer.h.%d.mlp.c_proj.weight", {"blocks.%d.ffn.down.weight"}, 1},
-                                       {"transformer.h.%d.mlp.c_proj.bias", {"blocks.%d.ffn.down.bias"}, 0},
-                                       {NULL, {NULL}, 0}};
-
-struct tensors { /* state of one pass over the file's tensors, which makes the header or writes the data */
-    struct gf_sink *to;
+struct tensors {                   /* one pass over the file's tensors, which makes the header or writes the data */
+    struct gf_sink *header, *data; /* the one of the pass; the other is NULL */
     const struct gf_params *p;
-    int data;        /* this pass writes the data */
     uint64_t offset; /* of the next tensor's data */
-    char *header;    /* [n] */
-    size_t n, capacity;
 };
-
-/* Append a tensor's entry to the header. rows 0: it has one dimension. */
-static void put_entry(struct tensors *t, const char *name, int32_t rows, int32_t cols, uint64_t count) {
-    char shape[32];
-    if (rows)
-        snprintf(shape, sizeof shape, "%d,%d", rows, cols);
-    else
-        snprintf(shape, sizeof shape, "%d", cols);
-    t->n += (size_t)snprintf(t->header + t->n, t->capacity - t->n,
-                             "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
-                             t->n > 1 ? "," : "", name, shape, (unsigned long long)t->offset,
-                             (unsigned long long)(t->offset + count * 4));
-    t->offset += count * 4;
-}
 
 /* One tensor of the file in this pass: n weights of the roster, stacked by rows. */
 static void put_tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n,
@@ -144,19 +89,23 @@ static void put_tensor(struct tensors *t, const char *name, const struct gf_para
     int32_t rows = 0;
     uint64_t count = 0;
     for (int i = 0; i < n; i++) rows += parts[i]->t.rows, count += parts[i]->t.count;
-    if (!t->data) {
+    if (t->header) {
+        gf_put_format(t->header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[", t->offset ? "," : "", name);
         if (a->rank == 1)
-            put_entry(t, name, 0, (int32_t)count, count);
+            gf_put_format(t->header, "%d", (int32_t)count);
         else
-            put_entry(t, name, transposed ? a->cols : rows, transposed ? rows : a->cols, count);
+            gf_put_format(t->header, "%d,%d", transposed ? a->cols : rows, transposed ? rows : a->cols);
+        gf_put_format(t->header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)t->offset,
+                      (unsigned long long)(t->offset + count * 4));
+        t->offset += count * 4;
         return;
     }
     for (int32_t c = 0; transposed && c < a->cols; c++)
         for (int i = 0; i < n; i++)
             for (int32_t r = 0; r < parts[i]->t.rows; r++)
-                gf_put(t->to, t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols + (uint64_t)c, 4);
+                gf_put(t->data, t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols + (uint64_t)c, 4);
     for (int i = 0; !transposed && i < n; i++)
-        gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
+        gf_put(t->data, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
 }
 
 static void put_tensors(struct tensors *t, const struct gf_config *c) {
@@ -166,38 +115,31 @@ static void put_tensors(struct tensors *t, const struct gf_config *c) {
         put_tensor(t, e->t.name, &e, 1, 0);
     }
     if (family == GF_FAMILY_OWN) return;
-    for (const struct row *r = family == GF_FAMILY_LLAMA ? llama_rows : gpt2_rows; r->file; r++) {
-        const char *mark = strstr(r->file, "%d");
-        for (int32_t l = 0; l < (mark ? c->n_layers : 1); l++) {
+    for (const struct gf_family_tensor *of = gf_family_tensors(family); of->hf; of++)
+        for (int32_t l = 0; l < (strstr(of->hf, "%d") ? c->n_layers : 1); l++) {
             const struct gf_param *parts[3];
+            const int n = gf_family_parts(parts, t->p, of, l);
             char name[64];
-            int n = 0;
-            for (; n < 3 && r->roster[n]; n++) parts[n] = gf_params_find(t->p, r->roster[n], l);
-            if (mark)
-                snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l, mark + 2);
-            else
-                snprintf(name, sizeof name, "%s", r->file);
-            put_tensor(t, name, parts, n, r->transposed);
+            gf_name_in_layer(name, of->hf, l);
+            if (n) put_tensor(t, name, parts, n, of->transposed);
         }
-    }
 }
 
 void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cfg, struct gf_sink *to) {
-    struct tensors t = {.to = to, .p = p, .capacity = (size_t)p->n_list * 192 + 64};
-    t.header = malloc(t.capacity + 8);
-    if (!t.header) {
-        to->bad = 1;
-        return;
-    }
-    t.header[t.n++] = '{';
+    struct gf_memory m;
+    struct gf_sink header = gf_memory_sink(&m);
+    struct tensors t = {.header = &header, .p = p};
+    gf_put_text(&header, "{");
     put_tensors(&t, cfg);
-    t.header[t.n++] = '}';
-    while (t.n % 8) t.header[t.n++] = ' ';
+    gf_put_text(&header, "}");
+    while (m.n % 8 && !header.bad) gf_put_text(&header, " ");
     uint8_t length[8];
-    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)t.n >> 8 * i);
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)m.n >> 8 * i);
     gf_put(to, length, 8);
-    gf_put(to, t.header, t.n);
-    free(t.header);
-    t.data = 1;
+    gf_put(to, m.bytes, m.n);
+    gf_memory_close(&m);
+    to->bad |= header.bad;
+    t.header = NULL;
+    t.data = to;
     put_tensors(&t, cfg);
 }
