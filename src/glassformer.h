@@ -15,6 +15,7 @@
 #define GLASSFORMER_H
 #include "base/status.h"
 #include "kernels/kernels.h" /* enum gf_dtype, enum gf_kv_type */
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
@@ -283,13 +284,11 @@ enum gf_field { GF_CONFIG_FIELDS(GF_FIELD) GF_CONFIG_LISTS(GF_LIST) GF_N_FIELDS 
 /* First call: set every field to its default where nothing is given. Sizes that have none become 0, which
  * gf_config_check refuses. */
 void gf_config_default(struct gf_config *cfg);
-/* Set or read a field by its index. A value that is out of range, or not an integer where one is needed, gives
- * GF_ERR_CONFIG. To set a list appends to it; gf_config_count is the number of its values (of other fields 1), and
- * gf_config_get_at reads value i. */
+/* Set a field by its index, or read its value i. A value that is out of range, or not an integer where one is needed,
+ * gives GF_ERR_CONFIG. To set a list appends to it; gf_config_count is the number of its values (of other fields 1). */
 int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err);
-double gf_config_get(const struct gf_config *cfg, int32_t field);
 int32_t gf_config_count(const struct gf_config *cfg, int32_t field);
-double gf_config_get_at(const struct gf_config *cfg, int32_t field, int32_t i);
+double gf_config_get(const struct gf_config *cfg, int32_t field, int32_t i);
 /* Fill in every field that was not given, from those that were, and check the result. given: [GF_N_FIELDS], 1 where
  * cfg holds a given value; a list is empty unless given. GF_ERR_CONFIG: the reason, and cfg may be filled in part. */
 int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err);
@@ -357,8 +356,6 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
                         struct gf_error *err);
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err);
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err);
-/* out [n] = the values of the blocks of a file. n: whole blocks of dtype. */
-void gf_values_of(float *out, const void *blocks, int32_t dtype, int32_t n);
 /* End of loading: every entry must have been loaded. Afterwards the model can be used and no longer changes. */
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
 /* Instead of loading: matrices and tables are drawn from normal(0, std), gains are 1, biases 0; then the model is
@@ -405,9 +402,8 @@ struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *
  * logits come from the next eval. Wrong sizes, tokens and values (NaN, infinity) are refused, and the session is
  * unchanged. Whether model and tokens are those of the bytes is not checked. */
 uint64_t gf_session_block_bytes(const struct gf_session *s);
-int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out, uint64_t n_bytes,
-                        struct gf_error *err);
-int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, const uint8_t *saved, uint64_t n_bytes,
+int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out, size_t n_bytes, struct gf_error *err);
+int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, const uint8_t *saved, size_t n_bytes,
                            struct gf_error *err);
 
 /* Prefill and decode: run n >= 1 tokens through the decoder at positions length .. length + n - 1. For causal models

@@ -134,7 +134,7 @@ uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols)
 /* Make W describe `memory`: 64-byte aligned, gf_mat_bytes long, owned by the caller. Its bytes are not changed. */
 void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory);
 /* n values of a file's dtype (n a multiple of the block's columns) to float. */
-void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n);
+void gf_dequantize(float *y, const void *blocks, int32_t dtype, int32_t n);
 /* The first value of the first block with a NaN or an infinity, of n values in blocks of a file's quantised dtype; -1:
  * all are finite. */
 int64_t gf_blocks_not_finite(const void *blocks, int32_t dtype, int64_t n);

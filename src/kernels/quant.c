@@ -27,17 +27,17 @@ static void values_of(float *y, const struct gf_ints *b, int has_minimum) {
     }
 }
 
-void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n) {
+void gf_dequantize(float *y, const void *blocks, int32_t dtype, int32_t n) {
     const uint8_t *p = blocks;
     const int32_t bytes = gf_dtype_block_bytes(dtype), cols = gf_dtype_block_cols(dtype);
     if (dtype == GF_F32) {
         memcpy(y, p, (size_t)n * 4);
     } else if (dtype == GF_F16) {
-        for (int64_t i = 0; i < n; i++) y[i] = read_f16(p + 2 * i);
+        for (int32_t i = 0; i < n; i++, p += 2) y[i] = read_f16(p);
     } else if (dtype == GF_BF16) {
-        for (int64_t i = 0; i < n; i++) y[i] = gf_bf16_to_f32((uint16_t)(p[2 * i] | p[2 * i + 1] << 8));
+        for (int32_t i = 0; i < n; i++, p += 2) y[i] = gf_bf16_to_f32((uint16_t)(p[0] | p[1] << 8));
     } else {
-        for (int64_t i = 0; i < n; i += cols, p += bytes)
+        for (int32_t i = 0; i < n; i += cols, p += bytes)
             for (int32_t part = 0; part < cols / GF_QBLOCK; part++, y += GF_QBLOCK) {
                 struct gf_ints b;
                 gf_unpack_block(&b, p, dtype, part);

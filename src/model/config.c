@@ -60,22 +60,18 @@ static void put(struct gf_config *cfg, int32_t field, double value) {
         *(int32_t *)at = (int32_t)value;
 }
 
-double gf_config_get(const struct gf_config *cfg, int32_t field) {
-    if (field < 0 || field >= GF_N_FIELDS || fields[field].is_list) return NAN;
-    const void *at = (const char *)cfg + fields[field].offset;
-    return fields[field].is_float ? (double)*(const float *)at : (double)*(const int32_t *)at;
-}
-
 int32_t gf_config_count(const struct gf_config *cfg, int32_t field) {
     if (field < 0 || field >= GF_N_FIELDS) return 0;
     const struct gf_list *list = list_of(cfg, field);
     return list ? list->n : 1;
 }
 
-double gf_config_get_at(const struct gf_config *cfg, int32_t field, int32_t i) {
+double gf_config_get(const struct gf_config *cfg, int32_t field, int32_t i) {
     if (i < 0 || i >= gf_config_count(cfg, field)) return NAN;
     const struct gf_list *list = list_of(cfg, field);
-    return list ? (double)list->at[i] : gf_config_get(cfg, field);
+    if (list) return (double)list->at[i];
+    const void *at = (const char *)cfg + fields[field].offset;
+    return fields[field].is_float ? (double)*(const float *)at : (double)*(const int32_t *)at;
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -115,7 +111,7 @@ static int32_t check_range(int32_t field, double value, struct gf_error *err) {
 }
 
 static void put_value(struct gf_text *t, const struct gf_config *cfg, int32_t field) {
-    const double x = gf_config_get(cfg, field);
+    const double x = gf_config_get(cfg, field, 0);
     gf_append(t, fields[field].name);
     gf_append(t, " ");
     if (gf_field_word(field, 0))
@@ -189,7 +185,7 @@ static int32_t check_field(const struct gf_config *cfg, int32_t field, struct gf
                        GF_LIST_MOST);
     int32_t status = GF_OK;
     for (int32_t i = 0; status == GF_OK && i < gf_config_count(cfg, field); i++)
-        status = check_range(field, gf_config_get_at(cfg, field, i), err);
+        status = check_range(field, gf_config_get(cfg, field, i), err);
     return status;
 }
 
@@ -207,7 +203,7 @@ int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct g
             memset(list_of(cfg, i), 0, sizeof(struct gf_list));
         } else if (!given[i]) {
             put(cfg, i, default_of(cfg, i));
-            if (gf_config_get(cfg, i) < fields[i].least) /* GF_NO_DEFAULT */
+            if (gf_config_get(cfg, i, 0) < fields[i].least) /* GF_NO_DEFAULT */
                 return gf_fail(err, GF_ERR_CONFIG, "%s is missing", fields[i].name);
         }
         const int32_t status = check_field(cfg, i, err);

@@ -12,28 +12,15 @@
 
 enum { GATHER = 256 }; /* most rows of a transposed tensor that are gathered before they are stored */
 
-struct gf_loading {
-    int32_t first, n; /* the roster entries that it contains */
-    int32_t dtype, transposed;
-    int32_t by_head;      /* the entries' rows follow each other head by head: gf_tensor_begin, layout 2 */
-    int32_t rows, cols;   /* of all entries stacked, as [out, in] */
-    uint64_t done, total; /* elements */
-    int32_t verbatim;     /* blocks are stored without conversion to float */
-    int32_t gather;       /* transposed: rows of the file that are gathered, whole blocks of the types in memory */
-    float *line;          /* one row [cols]; transposed: [gather][rows] */
-};
-
 void gf_loading_drop(struct gf_model *m) {
-    if (!m->loading) return;
-    free(m->loading->line);
-    free(m->loading);
-    m->loading = NULL;
+    free(m->loading.line);
+    m->loading.line = NULL;
 }
 
 static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
                             struct gf_error *err) {
     if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
-    if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still being loaded: end it first");
+    if (m->loading.line) return gf_fail(err, GF_ERR_STATE, "another tensor is still being loaded: end it first");
     if (first < 0 || n < 1 || n > m->n_slots || first > m->n_slots - n)
         return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%lld do not exist", first, (long long)first + n - 1);
     if (dtype < 0 || dtype >= GF_N_DTYPES) return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
@@ -79,37 +66,31 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     if (along % gf_dtype_block_cols(dtype))
         return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d", a->t.name, along,
                        gf_dtype_block_cols(dtype));
-    if (l.transposed && l.verbatim) l.verbatim = 0;
+    if (l.transposed) l.verbatim = 0;
     l.line = calloc((size_t)along * (size_t)(l.transposed ? l.gather : 1), sizeof *l.line);
-    m->loading = malloc(sizeof l);
-    if (!l.line || !m->loading) {
-        free(l.line);
-        free(m->loading);
-        m->loading = NULL;
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %s", a->t.name);
-    }
-    *m->loading = l;
+    if (!l.line) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %s", a->t.name);
+    m->loading = l;
     return GF_OK;
 }
 
 /* Element `i` of entries that follow each other head by head: the entry, and its element *i. */
 static struct gf_slot *entry_by_head(struct gf_model *m, int32_t *i) {
-    const int32_t d = m->cfg.d_head, n = m->loading->n, entry = *i / d % n;
+    const int32_t d = m->cfg.d_head, n = m->loading.n, entry = *i / d % n;
     *i = *i / (n * d) * d + *i % d;
-    return &m->slots[m->loading->first + entry];
+    return &m->slots[m->loading.first + entry];
 }
 
 /* The entry that row `row` of the stack belongs to; *row becomes its row within that entry. */
 static struct gf_slot *entry_of(struct gf_model *m, int32_t *row) {
-    if (m->loading->by_head) return entry_by_head(m, row);
-    struct gf_slot *s = &m->slots[m->loading->first];
+    if (m->loading.by_head) return entry_by_head(m, row);
+    struct gf_slot *s = &m->slots[m->loading.first];
     while (*row >= s->t.rows) *row -= s++->t.rows;
     return s;
 }
 
 /* Store one row of the stack. */
 static void put_row(struct gf_model *m, int32_t row, const float *x) {
-    const struct gf_loading *l = m->loading;
+    const struct gf_loading *l = &m->loading;
     if (m->slots[l->first].t.rank == 2) {
         const struct gf_slot *s = entry_of(m, &row);
         gf_slot_put(s, row, 0, x, l->cols);
@@ -128,7 +109,7 @@ static void put_row(struct gf_model *m, int32_t row, const float *x) {
 
 /* Store columns col ... col + n - 1 of a transposed tensor, which are in line [n][rows]. */
 static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
-    const struct gf_loading *l = m->loading;
+    const struct gf_loading *l = &m->loading;
     for (int32_t row = 0; row < l->rows; row++) {
         int32_t r = row;
         const struct gf_slot *s = entry_of(m, &r);
@@ -149,8 +130,8 @@ static int64_t not_finite(const float *x, int32_t n) {
 }
 
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
-    struct gf_loading *l = m->loading;
-    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
+    struct gf_loading *l = &m->loading;
+    if (!l->line) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
     const char *name = m->slots[l->first].t.name;
     const uint32_t block = (uint32_t)gf_dtype_block_bytes(l->dtype);
     const int32_t per = gf_dtype_block_cols(l->dtype);
@@ -191,11 +172,9 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
     return status;
 }
 
-void gf_values_of(float *out, const void *blocks, int32_t dtype, int32_t n) { gf_dequantize(out, blocks, dtype, n); }
-
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err) {
-    struct gf_loading *l = m->loading;
-    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
+    struct gf_loading *l = &m->loading;
+    if (!l->line) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
     int32_t status = GF_OK;
     if (l->done != l->total)
         status = gf_fail(err, GF_ERR_TRUNCATED, "%s: %lld values loaded, expected %lld", m->slots[l->first].t.name,

@@ -150,7 +150,7 @@ int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *o
 }
 
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
-    if (m->loading) return gf_fail(err, GF_ERR_STATE, "a tensor is still being loaded: end it before sealing");
+    if (m->loading.line) return gf_fail(err, GF_ERR_STATE, "a tensor is still being loaded: end it before sealing");
     for (int32_t i = 0; i < m->n_slots; i++)
         if (!m->loaded[i] && m->slots[i].t.tied_to < 0)
             return gf_fail(err, GF_ERR_MISSING, "%s is missing", m->slots[i].t.name);
@@ -203,7 +203,7 @@ static int is_gain(const struct gf_tensor *t) {
 }
 
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err) {
-    if (m->sealed || m->loading) return gf_fail(err, GF_ERR_STATE, "the model already has weights");
+    if (m->sealed || m->loading.line) return gf_fail(err, GF_ERR_STATE, "the model already has weights");
     if (!(std >= 0 && isfinite(std))) return gf_fail(err, GF_ERR_ARGUMENT, "std must be finite and at least 0");
     struct gf_rng rng;
     gf_rng_seed(&rng, seed);

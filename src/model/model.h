@@ -5,7 +5,16 @@
 #include "glassformer.h"
 #include "model/roster.h"
 
-struct gf_loading; /* load.c: the tensor that is being loaded */
+struct gf_loading {   /* load.c: the tensor that is being loaded */
+    int32_t first, n; /* the roster entries that it contains */
+    int32_t dtype, transposed;
+    int32_t by_head;      /* the entries' rows follow each other head by head: gf_tensor_begin, layout 2 */
+    int32_t rows, cols;   /* of all entries stacked, as [out, in] */
+    uint64_t done, total; /* elements */
+    int32_t verbatim;     /* blocks are stored without conversion to float */
+    int32_t gather;       /* transposed: rows of the file that are gathered, whole blocks of the types in memory */
+    float *line;          /* one row [cols]; transposed: [gather][rows]; NULL: no tensor is being loaded */
+};
 
 struct gf_model {
     struct gf_config cfg, stack_cfg[2]; /* by enum gf_stack: gf_stack_config */
@@ -16,7 +25,7 @@ struct gf_model {
         *parts;      /* [n_slots]: the second and later parts of matrices with several types, by their first slot */
     uint8_t *loaded; /* [n_slots] */
     int32_t sealed;
-    struct gf_loading *loading;
+    struct gf_loading loading;
     struct gf_pool *pool;
     struct gf_arena arena;
     float *relative[2]; /* by enum gf_stack: biases of the scores by distance (relative.h); NULL: none */

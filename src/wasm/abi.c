@@ -22,11 +22,4 @@ int32_t gf_abi_randomize(struct gf_model *m, uint32_t seed_low, uint32_t seed_hi
 void gf_abi_seed(struct gf_session *s, uint32_t low, uint32_t high) { gf_session_seed(s, whole(low, high)); }
 double gf_abi_kv_bytes(const struct gf_session *s) { return (double)gf_session_kv_bytes(s); }
 double gf_abi_block_bytes(const struct gf_session *s) { return (double)gf_session_block_bytes(s); }
-int32_t gf_abi_save(const struct gf_session *s, int32_t block, uint8_t *out, uint32_t n_bytes, struct gf_error *err) {
-    return gf_session_save(s, block, out, n_bytes, err);
-}
-int32_t gf_abi_restore(struct gf_session *s, const int32_t *ids, int32_t n, const uint8_t *saved, uint32_t n_bytes,
-                       struct gf_error *err) {
-    return gf_session_restore(s, ids, n, saved, n_bytes, err);
-}
 double gf_abi_scratch_bytes(const struct gf_session *s) { return (double)gf_session_scratch_bytes(s); }

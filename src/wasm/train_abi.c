@@ -2,7 +2,8 @@
  *
  * train_exports.txt lists the exported names. Their callers, trainer.js and differentiator.js of web/lib/train,
  * allocate memory for arguments with gf_abi_alloc and free the result of gf_train_file with gf_abi_free. The life of a
- * run: gf_train_new, gf_train_set and gf_train_vocabulary, gf_train_open, then any of the others, gf_train_close. */
+ * run: gf_train_new, gf_train_set and gf_train_vocabulary, gf_train_open, then any of the others, gf_train_close.
+ * JavaScript drops the whole instance instead of closing what it has opened; the tests close it. */
 #include "glassformer.h"
 #include "train/depth.h"
 #include "train/files/export.h"

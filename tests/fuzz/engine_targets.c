@@ -24,7 +24,7 @@ static int32_t any_config(struct stream *s, struct gf_config *cfg) {
         const int32_t status = gf_config_set(cfg, field, x, &none);
         STATUS(status, none);
         if (status != GF_OK) continue;
-        const double got = gf_config_get_at(cfg, field, gf_config_count(cfg, field) - 1);
+        const double got = gf_config_get(cfg, field, gf_config_count(cfg, field) - 1);
         PROMISE(got == (field >= N_SCALARS || is_float[field] ? (double)(float)x : x));
     }
     const int32_t status = gf_config_check(cfg, &err);

@@ -57,7 +57,7 @@ static void configure(struct stream *s, struct gf_run *r) {
     cfg.vocab_size = 257 + below(s, 12);
     for (int32_t f = 0; f < GF_N_FIELDS; f++) {
         struct gf_error err = {0};
-        STATUS(gf_train_set(r, gf_field_name(f), gf_config_get(&cfg, f), &err), err);
+        STATUS(gf_train_set(r, gf_field_name(f), gf_config_get(&cfg, f, 0), &err), err);
     }
     const double micro = 40 + below(s, 30);
     struct gf_error err = {0};

@@ -154,7 +154,11 @@ static void save_at(const struct gf_model *m, int32_t type, int32_t length) {
         CHECK_INT(gf_session_save(fresh, b, again, n_bytes, &err), GF_OK);
         CHECK_BITS(bytes, again, n_bytes);
         const int32_t before = gf_session_length(r);
+        char sentence[80];
+        snprintf(sentence, sizeof sentence, "a block of the cache has %d bytes, not %d", (int)n_bytes,
+                 (int)n_bytes - 1);
         CHECK_INT(gf_session_restore(r, ids, n, bytes, n_bytes - 1, &err), GF_ERR_ARGUMENT);
+        CHECK(!strcmp(err.text, sentence));
         CHECK_INT(gf_session_restore(r, ids, 0, bytes, n_bytes, &err), GF_ERR_ARGUMENT);
         CHECK_INT(gf_session_restore(r, ids, GF_KV_BLOCK + 1, bytes, n_bytes, &err) == GF_OK, 0);
         ids[n - 1] += 37;

@@ -363,8 +363,8 @@ static void impossible_configurations_are_refused(void) {
     CHECK_REFUSED(gf_config_set(&c, 1, 1e300, &err), GF_ERR_CONFIG, "vocab_size is 1e+300", "4194304");
     CHECK_INT(c.vocab_size, 50);
     CHECK_OK(gf_config_set(&c, 1, 51, &err));
-    CHECK_INT((int32_t)gf_config_get(&c, 1), 51);
-    CHECK(isnan(gf_config_get(&c, -1)) && isnan(gf_config_get(&c, 10000)));
+    CHECK_INT((int32_t)gf_config_get(&c, 1, 0), 51);
+    CHECK(isnan(gf_config_get(&c, -1, 0)) && isnan(gf_config_get(&c, 10000, 0)));
 
     /* gf_config_get returns the value that was set: an integer unchanged, a float rounded, also at its limits. */
 #define FIELD_LIMITS(type, name, standard, least, most, meaning)                                                       \
@@ -379,7 +379,7 @@ static void impossible_configurations_are_refused(void) {
         const double values[] = {limits[f].least, limits[f].most, limits[f].is_float ? 0.1 : 1};
         for (int i = 0; i < 3; i++) {
             CHECK_OK(gf_config_set(&c, f, values[i], &err));
-            CHECK(gf_config_get(&c, f) == (limits[f].is_float ? (double)(float)values[i] : values[i]));
+            CHECK(gf_config_get(&c, f, 0) == (limits[f].is_float ? (double)(float)values[i] : values[i]));
         }
         CHECK_REFUSED(gf_config_set(&c, f, limits[f].least - 1, &err), GF_ERR_CONFIG, limits[f].name);
         CHECK_REFUSED(gf_config_set(&c, f, limits[f].most * 1.001 + 1, &err), GF_ERR_CONFIG, limits[f].name);

@@ -52,12 +52,12 @@ function inC(fields) {
     return Object.fromEntries(
       names.map((name) => {
         const field = schema.fields.indexOf(name);
-        const value = x.gf_config_get(config, field);
-        const { type } = FIELDS[name];
-        const list = Array.from({ length: isList(name) ? x.gf_config_count(config, field) : 0 }, (_, i) =>
-          x.gf_config_get_at(config, field, i),
+        const list = Array.from({ length: x.gf_config_count(config, field) }, (_, i) =>
+          x.gf_config_get(config, field, i),
         );
+        const { type } = FIELDS[name];
         if (isList(name)) return [name, type === 'flags' ? list.map(Boolean) : list];
+        const [value] = list;
         return [name, type === 'word' ? schema.enums[name][value] : type === 'flag' ? Boolean(value) : value];
       }),
     );

@@ -27,7 +27,7 @@ static void put_field(struct gf_sink *to, const struct gf_config *cfg, int32_t f
     if (n) gf_put_format(to, gf_field_is_list(field) ? "  \"%s\": [" : "  \"%s\": ", gf_field_name(field));
     for (int32_t i = 0; i < n; i++) {
         if (i) gf_put_text(to, ", ");
-        put_value(to, field, gf_config_get_at(cfg, field, i));
+        put_value(to, field, gf_config_get(cfg, field, i));
     }
     if (n) gf_put_text(to, gf_field_is_list(field) ? "],\n" : ",\n");
 }

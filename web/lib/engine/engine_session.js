@@ -145,7 +145,7 @@ export class EngineSession {
     const e = this.engine;
     const n = this.blockBytes;
     return e.lend(n, (p) => {
-      e.check(e.x.gf_abi_save(this.ptr, block, p, n, e.error));
+      e.check(e.x.gf_session_save(this.ptr, block, p, n, e.error));
       return new Uint8Array(e.memory.buffer, p, n).slice();
     });
   }
@@ -161,7 +161,7 @@ export class EngineSession {
       const bytesAt = p + 4 * ids.length;
       new Int32Array(e.memory.buffer, p, ids.length).set(ids);
       new Uint8Array(e.memory.buffer, bytesAt, bytes.length).set(bytes);
-      e.check(e.x.gf_abi_restore(this.ptr, p, ids.length, bytesAt, bytes.length, e.error));
+      e.check(e.x.gf_session_restore(this.ptr, p, ids.length, bytesAt, bytes.length, e.error));
     });
   }
 

@@ -67,6 +67,6 @@ export function dequantize(engine, bytes, dtype, out, at) {
   const n = (bytes.length / size) * cols;
   const p = engine.scratch(4 * n + bytes.length);
   new Uint8Array(engine.memory.buffer, p + 4 * n, bytes.length).set(bytes);
-  engine.x.gf_values_of(p, p + 4 * n, engine.schema.dtypes.indexOf(dtype), n);
+  engine.x.gf_dequantize(p, p + 4 * n, engine.schema.dtypes.indexOf(dtype), n);
   out.set(new Float32Array(engine.memory.buffer, p, n), at);
 }
