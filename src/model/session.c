@@ -72,16 +72,13 @@ struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *
         if (!copy->cross_mask) goto no_memory;
         memcpy(copy->cross_mask, s->cross_mask, (size_t)s->cross.length);
     }
-    copy->ids = malloc(((size_t)s->kv.length + 1) * sizeof *copy->ids);
-    if (!copy->ids) goto no_memory;
-    copy->ids_room = s->kv.length + 1;
+    if (gf_reserve_ids(copy, s->kv.length)) goto no_memory;
     if (s->kv.length) memcpy(copy->ids, s->ids, (size_t)s->kv.length * sizeof *copy->ids);
     if (s->hidden_rows) { /* the last row, so that the copy can be sampled from at once */
-        const size_t d = (size_t)s->model->cfg.d_model;
-        copy->hidden = gf_alloc(d * sizeof *copy->hidden);
-        if (!copy->hidden) goto no_memory;
-        memcpy(copy->hidden, s->hidden + ((size_t)s->hidden_rows - 1) * d, d * sizeof *copy->hidden);
-        copy->hidden_rows = copy->hidden_room = 1;
+        const int32_t d = s->model->cfg.d_model;
+        if (gf_reserve_rows(&copy->hidden, &copy->hidden_room, 1, d)) goto no_memory;
+        memcpy(copy->hidden, s->hidden + ((int64_t)s->hidden_rows - 1) * d, (size_t)d * sizeof *copy->hidden);
+        copy->hidden_rows = 1;
     }
     return copy;
 no_memory:

@@ -35,15 +35,13 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
                         struct gf_error *err) {
     const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, err);
     if (place < 0) return place;
-    const struct gf_config *c = &s->model->stack_cfg[stack];
-    const int32_t axes = gf_point_axes(point), width = gf_selected_width(c, axes),
-                  heads = axes == 'K'                                 ? c->n_kv_heads
-                          : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
-                                                                      : 0;
+    const int32_t axes = gf_point_axes(point);
+    const struct gf_row_shape row = gf_row_shape_of(&s->model->stack_cfg[stack], axes);
+    const int32_t width = row.width;
     if (axes == 'C')
         return gf_fail(err, GF_ERR_ARGUMENT, "the chosen experts cannot be edited: edit the router's logits instead");
-    if (head < -1 || head >= heads)
-        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
+    if (head < -1 || head >= row.heads)
+        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, row.heads);
     if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
     if (index < -1 || (axes != 'S' && index >= width))
         return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);

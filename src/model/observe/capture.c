@@ -10,40 +10,26 @@
 static int is_cross_kv(int32_t point) { return point == GF_P_CROSS_K || point == GF_P_CROSS_V; }
 
 static int is_scores(int32_t point) {
-    return point == GF_P_SCORES_RAW || point == GF_P_SCORES_SCALED || point == GF_P_SCORES ||
-           point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED || point == GF_P_CROSS_SCORES;
+    return gf_point_axes(point) == 'S' && point != GF_P_PATTERN && point != GF_P_CROSS_PATTERN;
 }
 
 static void set_dims(const struct gf_observe *o, int32_t place, int32_t rows, int32_t dims[3]) {
-    const struct gf_config *c = gf_place_config(o, place);
-    const int32_t point = place % GF_N_POINTS;
-    dims[0] = rows;
-    dims[1] = dims[2] = 1;
-    switch (gf_point_axes(point)) {
-    case 'D': dims[1] = c->d_model; break;
-    case 'P': dims[0] = 1, dims[1] = c->d_model; break;
-    case 'F': dims[1] = c->d_ff; break;
-    case 'E': dims[1] = c->n_experts; break;
-    case 'C': dims[1] = c->n_experts_used; break;
-    case 'Q': dims[1] = c->n_heads, dims[2] = c->d_head; break;
-    case 'K': dims[1] = c->n_kv_heads, dims[2] = c->d_head; break;
-    case 'R': dims[1] = c->n_heads, dims[2] = c->d_model; break;
-    case 'S':
-        dims[0] = c->n_heads;
-        dims[1] = rows;
-        dims[2] = gf_point_cross(point) ? o->n_source : o->n_keys;
-        break;
-    default: break;
-    }
+    const int32_t point = place % GF_N_POINTS, axes = gf_point_axes(point);
+    const struct gf_row_shape row = gf_row_shape_of(gf_place_config(o, place), axes);
+    dims[0] = axes == 'P' ? 1 : rows;
+    dims[1] = row.heads ? row.heads : row.width;
+    dims[2] = row.heads ? row.width : 1;
+    if (axes != 'S') return;
+    dims[0] = row.heads;
+    dims[1] = rows;
+    dims[2] = gf_point_cross(point) ? o->n_source : o->n_keys;
 }
-
-static int is_result(int32_t point) { return point == GF_P_RESULT || point == GF_P_CROSS_RESULT; }
 
 /* Reserve the workspace of per-head results (attention.c) if a place first .. last - 1 captures or edits them. 0, or -1
  * without memory: the eval then fails before its pass begins. */
 static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
     for (int32_t place = first; place < last; place++)
-        if (is_result(place % GF_N_POINTS) && (o->captured[place].wanted || o->edited[place]))
+        if (gf_point_axes(place % GF_N_POINTS) == 'R' && (o->captured[place].wanted || o->edited[place]))
             return gf_observe_reserve(o, gf_results_floats(o->cfg));
     return 0;
 }

@@ -4,19 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int32_t gf_selected_width(const struct gf_config *c, int32_t axes) {
-    switch (axes) {
-    case 'D':
-    case 'P':
-    case 'R': return c->d_model;
-    case 'F': return c->d_ff;
-    case 'E': return c->n_experts;
-    case 'Q':
-    case 'K': return c->d_head;
-    default: return 1;
-    }
-}
-
 /* x -= (x . d / d . d) d */
 static void remove_direction(const float *d, float *x, int32_t n) {
     double along = 0, square = 0;
@@ -45,7 +32,7 @@ static void apply(const struct gf_edit *e, float *x, int32_t n) {
 
 void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row, float *x, int32_t ld, int32_t n,
                   int32_t width) {
-    const int32_t part = gf_selected_width(gf_place_config(o, place), axes);
+    const int32_t part = gf_row_shape_of(gf_place_config(o, place), axes).width;
     for (int32_t k = 0; k < o->n_edits; k++) {
         const struct gf_edit *e = &o->edits[k];
         if (e->place != place) continue;

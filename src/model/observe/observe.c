@@ -12,6 +12,21 @@ static const char point_global[] = {GF_POINTS(POINT_GLOBAL)};
 
 int32_t gf_point_axes(int32_t point) { return point_axes[point]; }
 
+struct gf_row_shape gf_row_shape_of(const struct gf_config *c, int32_t axes) {
+    switch (axes) {
+    case 'D':
+    case 'P': return (struct gf_row_shape){0, c->d_model};
+    case 'F': return (struct gf_row_shape){0, c->d_ff};
+    case 'E': return (struct gf_row_shape){0, c->n_experts};
+    case 'C': return (struct gf_row_shape){0, c->n_experts_used};
+    case 'Q': return (struct gf_row_shape){c->n_heads, c->d_head};
+    case 'K': return (struct gf_row_shape){c->n_kv_heads, c->d_head};
+    case 'R': return (struct gf_row_shape){c->n_heads, c->d_model};
+    case 'S': return (struct gf_row_shape){c->n_heads, 1};
+    default: return (struct gf_row_shape){0, 1};
+    }
+}
+
 int32_t gf_stack_layers(const struct gf_config *cfg) {
     return cfg->n_layers > cfg->n_encoder_layers ? cfg->n_layers : cfg->n_encoder_layers;
 }

@@ -51,8 +51,12 @@ int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t lay
 /* Whether anything is captured or edited; o may be NULL. */
 int gf_observing(const struct gf_observe *o);
 
-/* Floats that an edit of a point with these axes changes: of a row, or of one head of it; 1 for scores and patterns. */
-int32_t gf_selected_width(const struct gf_config *cfg, int32_t axes);
+/* A row of a point with these axes. An edit changes `width` floats, of the row or of one head of it. */
+struct gf_row_shape {
+    int32_t heads; /* 0: the row has no heads */
+    int32_t width; /* of a head, or of the row; 1 for scores and patterns, whose rows are keys */
+};
+struct gf_row_shape gf_row_shape_of(const struct gf_config *cfg, int32_t axes);
 
 /* capture.c: allocate the captures of a pass over `rows` rows. Returns 0, or -1 if memory is missing. */
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys, int32_t n_source);
