@@ -20,10 +20,6 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     return NULL;
 }
 void gf_pool_close(struct gf_pool *pool) { (void)pool; }
-int32_t gf_pool_threads(const struct gf_pool *pool) {
-    (void)pool;
-    return 1;
-}
 void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles) {
     (void)pool;
     for (int32_t i = 0; i < n_tiles; i++) fn(ctx, i);
@@ -238,8 +234,6 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
     for (; n_tiles > 0; n_tiles -= MAX_TILES, part.first += MAX_TILES)
         run_job(pool, run_part_tile, &part, (uint32_t)(n_tiles < MAX_TILES ? n_tiles : MAX_TILES));
 }
-
-int32_t gf_pool_threads(const struct gf_pool *pool) { return pool ? pool->n_threads : 1; }
 
 void gf_pool_begin_pass(struct gf_pool *p, int repeated) {
     if (!p) return;

@@ -17,7 +17,6 @@ typedef void (*gf_tile_fn)(void *ctx, int32_t tile);
 struct gf_pool *gf_pool_open(int32_t n_threads);
 /* Ends the helpers, waits until they have returned, and frees the pool. */
 void gf_pool_close(struct gf_pool *pool);
-int32_t gf_pool_threads(const struct gf_pool *pool); /* the caller's included; NULL: 1 */
 
 /* Call fn(ctx, 0) ... fn(ctx, n_tiles - 1), each once, in any order, and return when all are done.
  * pool NULL: on this thread, in order. One call at a time, none from inside a tile. */

@@ -22,7 +22,7 @@ static double test_clock(void) {
 
 static struct gf_pool *open_pool(void) {
     struct gf_pool *p = gf_pool_open(2);
-    CHECK_INT(gf_pool_threads(p), 2);
+    CHECK(p != NULL);
     caller = &thread_mark;
     if (p) gf_pool_clock(p, test_clock);
     return p;
@@ -256,12 +256,10 @@ static void each_tile_of_a_job_larger_than_one_word_runs_once(void) {
 
 static void each_tile_runs_once_by_any_number_of_threads(void) {
     static uint8_t times[1000];
-    CHECK_INT(gf_pool_threads(NULL), 1);
     CHECK(gf_pool_open(1) == NULL);
     for (int threads = 1; threads <= 3; threads++)
         for (int opened = 0; opened < 20; opened++) { /* the first pool for 300 jobs, the others for one each */
             struct gf_pool *p = threads > 1 ? gf_pool_open(threads) : NULL;
-            if (p) CHECK_INT(gf_pool_threads(p), threads);
             for (int job = 0; job < (opened ? 1 : 300); job++) {
                 const int32_t n = opened ? opened : job % 3 ? 1000 : job % 2 ? 7 : 0;
                 int32_t wrong = 0;
