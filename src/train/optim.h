@@ -9,7 +9,7 @@ struct gf_optim_options {
     float lr, beta1, beta2, eps; /* AdamW (Loshchilov & Hutter 2019) */
     float weight_decay;          /* decoupled; matrices only */
     float clip;                  /* largest norm of the whole gradient; 0: no limit */
-    int muon;                    /* matrices of attention and feed-forward layers by Muon */
+    int32_t muon;                /* matrices of attention and feed-forward layers by Muon */
     float muon_lr, momentum;     /* (Jordan et al. 2024) */
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum type { INT32, INT64, UINT64, FLOAT, INT };
+enum type { INT32, INT64, FLOAT }; /* INT64: also of a uint64_t, whose values here are below 2^63 */
 struct option {
     const char *name;
     size_t offset;
@@ -24,7 +24,7 @@ static const struct option options[] = {
     {"final_rate", AT(options.final_rate), FLOAT, 0, 1},
     {"dropout", AT(options.dropout), FLOAT, 0, 0.99},
     {"average", AT(options.average), FLOAT, 0, 1},
-    {"seed", AT(options.seed), UINT64, 0, 0x1p53},
+    {"seed", AT(options.seed), INT64, 0, 0x1p53},
     {"init_std", AT(options.init_std), FLOAT, 0, 1e3},
     {"init_scaled", AT(options.init_scaled), INT32, 0, 1},
     {"lr", AT(options.optim.lr), FLOAT, 0, 1e3},
@@ -33,7 +33,7 @@ static const struct option options[] = {
     {"eps", AT(options.optim.eps), FLOAT, 0, 1},
     {"weight_decay", AT(options.optim.weight_decay), FLOAT, 0, 1e3},
     {"clip", AT(options.optim.clip), FLOAT, 0, 1e9},
-    {"muon", AT(options.optim.muon), INT, 0, 1},
+    {"muon", AT(options.optim.muon), INT32, 0, 1},
     {"muon_lr", AT(options.optim.muon_lr), FLOAT, 0, 1e3},
     {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
     {"repeat_share", AT(repeat_share), FLOAT, 0, 1},
@@ -61,9 +61,7 @@ void gf_recipe_print_keys(void) {
         switch (options[i].type) {
         case INT32: x = *(const int32_t *)at; break;
         case INT64: x = (double)*(const int64_t *)at; break;
-        case UINT64: x = (double)*(const uint64_t *)at; break;
         case FLOAT: x = (double)*(const float *)at; break;
-        case INT: x = *(const int *)at; break;
         }
         printf("  %s = %g\n", options[i].name, x);
     }
@@ -99,9 +97,7 @@ static int32_t set_option(struct gf_recipe *r, const struct option *o, double x,
     switch (o->type) {
     case INT32: *(int32_t *)at = (int32_t)x; break;
     case INT64: *(int64_t *)at = (int64_t)x; break;
-    case UINT64: *(uint64_t *)at = (uint64_t)x; break;
     case FLOAT: *(float *)at = (float)x; break;
-    case INT: *(int *)at = (int)x; break;
     }
     return GF_OK;
 }

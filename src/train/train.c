@@ -15,7 +15,6 @@
 #include "train/recipe.h"
 #include "train/report.h"
 #include "train/samples.h"
-#include "train/sha256.h"
 #include "train/text/synthetic.h"
 #include <math.h>
 #include <signal.h>
@@ -105,30 +104,39 @@ static const char *beside(const char *recipe, const char *name) {
     return path;
 }
 
-/* Write the synthetic corpus as a file into the run's folder, or check that the corpus is the one that the recipe names
- * by its SHA-256. */
-static int32_t prepare_corpus(struct run *r) {
-    static char path[1024];
+/* Put the path before the sentence of an error. Returns status. */
+static int32_t about_file(struct run *r, const char *path, int32_t status) {
+    char text[sizeof r->err.text];
+    memcpy(text, r->err.text, sizeof text);
+    return status == GF_OK ? GF_OK : gf_fail(&r->err, status, "%s: %s", path, text);
+}
+
+/* Open the corpus whose text, from `path`, d owns from now on; NULL: it cannot be read. */
+static int32_t open_data(struct run *r, struct gf_data *d, const char *path, char *text, size_t n, uint64_t seed) {
+    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    const int32_t status =
+        gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, &r->err);
+    return about_file(r, path, status);
+}
+
+/* Open the corpus that the run learns from, and check that it is the one that the recipe names by its SHA-256. A
+ * synthetic one is also written into the run's folder. */
+static int32_t open_corpus(struct run *r) {
+    const char *expected = r->recipe.data_sha256;
     const int synthetic = !strcmp(r->data_path, "synthetic");
     size_t n = 0;
-    char *text = synthetic ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n), digits[65];
-    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
-    int32_t status = GF_OK;
-    if (synthetic) {
-        snprintf(path, sizeof path, "%s/synthetic.txt", r->out);
+    char *text = synthetic ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n);
+    int32_t status = open_data(r, &r->data, r->data_path, text, n, r->recipe.options.seed);
+    if (status == GF_OK && synthetic) {
         struct gf_file f;
-        gf_file_open(&f, path);
+        gf_file_open(&f, in_folder(r->out, "synthetic.txt"));
         gf_put(&f.sink, text, n);
         status = gf_file_close(&f, GF_OK, &r->err);
-        r->data_path = path;
-    } else if (r->recipe.data_sha256[0]) {
-        gf_sha256(digits, text, n);
-        if (strcmp(digits, r->recipe.data_sha256))
-            status =
-                gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe expects %s (data_sha256= accepts any)",
-                        r->data_path, digits, r->recipe.data_sha256);
+    } else if (status == GF_OK && *expected && strcmp(r->data.sha256, expected)) {
+        status =
+            gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe expects %s (data_sha256= accepts any)",
+                    r->data_path, r->data.sha256, expected);
     }
-    free(text);
     return status;
 }
 
@@ -159,10 +167,7 @@ static int32_t open_vocabulary(struct run *r) {
         status = gf_bpe_read(&r->bpe, json, n, &r->err);
         free(json);
     } else {
-        char *text = gf_file_read(r->data_path, &n);
-        if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
-        status = gf_bpe_train(&r->bpe, text, n, r->recipe.cfg.vocab_size, &r->err);
-        free(text);
+        status = gf_bpe_train(&r->bpe, r->data.bytes, r->data.n_bytes, r->recipe.cfg.vocab_size, &r->err);
     }
     if (status != GF_OK) return status;
     if (r->bpe.vocab_size > r->recipe.cfg.vocab_size)
@@ -191,13 +196,6 @@ static int32_t set_repeats(struct run *r) {
         return gf_fail(&r->err, GF_ERR_CONFIG, "repeat_share = repeats passages of stories, but this corpus has pairs");
     r->data.repeat_share = r->recipe.repeat_share;
     return GF_OK;
-}
-
-/* Put the path before the sentence of an error. Returns status. */
-static int32_t about_file(struct run *r, const char *path, int32_t status) {
-    char text[sizeof r->err.text];
-    memcpy(text, r->err.text, sizeof text);
-    return status == GF_OK ? GF_OK : gf_fail(&r->err, status, "%s: %s", path, text);
 }
 
 /* Read the weights of a GGUF file that this program has written for `cfg`, the run's vocabulary and `name`. */
@@ -241,15 +239,6 @@ static int32_t open_teachers(struct run *r) {
     return status;
 }
 
-static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uint64_t seed) {
-    size_t n;
-    char *text = gf_file_read(path, &n);
-    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
-    const int32_t status =
-        gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, &r->err);
-    return about_file(r, path, status);
-}
-
 /* Continue from the checkpoint in the folder, if there is one. */
 static int32_t load_checkpoint(struct run *r) {
     if (!has_checkpoint(r)) return GF_OK;
@@ -268,12 +257,15 @@ static int32_t load_checkpoint(struct run *r) {
 static int32_t open_run(struct run *r) {
     mkdir(r->out, 0777);
     const struct gf_recipe *p = &r->recipe;
-    int32_t status = prepare_corpus(r);
+    int32_t status = open_corpus(r);
     if (status == GF_OK) status = open_vocabulary(r);
-    if (status == GF_OK) status = open_data(r, &r->data, r->data_path, p->options.seed);
     if (status == GF_OK) status = open_groups(r);
     if (status == GF_OK) status = set_repeats(r);
-    if (status == GF_OK && r->valid_path) status = open_data(r, &r->valid, r->valid_path, 0);
+    if (status == GF_OK && r->valid_path) {
+        size_t n = 0;
+        char *text = gf_file_read(r->valid_path, &n);
+        status = open_data(r, &r->valid, r->valid_path, text, n, 0);
+    }
     r->pool = gf_pool_open(r->threads);
     if (status == GF_OK)
         status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(), r->pool, &r->err);

@@ -8,6 +8,12 @@ enum { WORD_MOST = 24, TRIES = 8 }; /* letters of a word; draws until a replacem
 
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static int is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+/* The number of letters at the start of t [n]. */
+static size_t letters(const char *t, size_t n) {
+    size_t m = 0;
+    while (m < n && is_letter(t[m])) m++;
+    return m;
+}
 
 static int by_text(const void *a, const void *b) {
     return strcmp(((const struct gf_swap_word *)a)->text, ((const struct gf_swap_word *)b)->text);
@@ -85,8 +91,7 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
             return GF_ERR_DUPLICATE;
         }
     for (size_t i = 0, m; i < n; i += m + 1) {
-        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
-        }
+        m = letters(text + i, n - i);
         int capital, plural;
         const int32_t at = look_up(s, text + i, m, &capital, &plural);
         if (at >= 0) s->words[at].count++;
@@ -128,8 +133,7 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
     gf_rng_seed(&rng, draw);
     for (int32_t i = 0; i < s->n_words; i++) s->words[i].used = 0, s->words[i].replacement = -1;
     for (size_t i = 0, m; i < n; i += m + 1) { /* which words occur */
-        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
-        }
+        m = letters(text + i, n - i);
         const int32_t at = look_up(s, text + i, m, &capital, &plural);
         if (at >= 0) s->words[at].used = 1;
     }
@@ -145,8 +149,7 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
     }
     char *to = s->out;
     for (size_t i = 0, m; i < n; i += m) {
-        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
-        }
+        m = letters(text + i, n - i);
         const int32_t at = look_up(s, text + i, m, &capital, &plural), other = at < 0 ? -1 : s->words[at].replacement;
         if (other < 0) {
             m += m == 0; /* a byte that is no letter */
