@@ -82,14 +82,10 @@ static inline int gf_dtype_fits(int32_t dtype, int32_t kept) {
 int32_t gf_dtype_block_bytes(int32_t dtype);
 int32_t gf_dtype_block_cols(int32_t dtype);
 
-enum gf_layout {
-    GF_PANELS = 0, /* as below: what inference streams */
-    GF_ROWS = 1,   /* plain row-major f32: what training updates; gf_matmul does not read it */
-};
-
-/* A weight W [rows = out, cols = in]. GF_PANELS keeps 16 output rows side by side, so that one
- * sequential stream feeds 16 sums and each SIMD lane is an output row. Rows are padded to a
- * multiple of 16 (their values do not matter), cols of quantised types must be a multiple of the block's.
+/* A weight W [rows = out, cols = in], in panels: 16 output rows lie side by side, so that one sequential stream feeds
+ * 16 sums and each SIMD lane is an output row. Rows are padded to a multiple of 16 (their values do not matter), cols
+ * of quantised types must be a multiple of the block's. In training it is plain row-major f32 instead
+ * (train/params.h), which no function below reads.
  *
  *   f32, f16, bf16  [rows/16][cols][16]
  *   q8_0, q5_0      [rows/16][cols/32] of [8][16 rows][4 cols] int8, then scales [16] f32
@@ -120,7 +116,7 @@ static inline int32_t gf_scale_step(int32_t dtype) {
     return gf_dtypes[dtype].has_factors ? GF_PANEL : gf_panel_bytes(dtype) / 4;
 }
 struct gf_mat {
-    int32_t dtype, layout, rows, cols;
+    int32_t dtype, rows, cols;
     void *data;
     float *scale; /* the first scales; quantised types only, else NULL */
     /* The rows that follow, where they have another type (q, k and v of one product); else NULL. Only gf_matmul reads
@@ -130,9 +126,9 @@ struct gf_mat {
 
 /* Bytes that W takes in memory, scales included, rounded up to 64; UINT64_MAX when cols does not
  * suit the type. */
-uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols);
+uint64_t gf_mat_bytes(int32_t dtype, int32_t rows, int32_t cols);
 /* Make W describe `memory`: 64-byte aligned, gf_mat_bytes long, owned by the caller. Its bytes are not changed. */
-void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory);
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t rows, int32_t cols, void *memory);
 /* n values of a file's dtype (n a multiple of the block's columns) to float. */
 void gf_dequantize(float *y, const void *blocks, int32_t dtype, int32_t n);
 /* The first value of the first block with a NaN or an infinity, of n values in blocks of a file's quantised dtype; -1:

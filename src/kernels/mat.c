@@ -7,16 +7,11 @@
 #include <string.h>
 
 /* *data, *scale = bytes of the values and of the scales. Returns 0 when the shape or the type is not possible. */
-static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
+static int sizes(int32_t dtype, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
     if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES || !gf_dtype_is_kept(dtype)) return 0;
-    uint64_t values = (uint64_t)rows * (uint64_t)cols;
+    if (cols % gf_dtype_block_cols(dtype) != 0) return 0;
     *scale = 0;
-    if (layout == GF_ROWS) {
-        *data = values * 4;
-        return dtype == GF_F32 && values <= UINT64_MAX / 8;
-    }
-    if (layout != GF_PANELS || cols % gf_dtype_block_cols(dtype) != 0) return 0;
-    values = ((uint64_t)rows + GF_PANEL - 1) / GF_PANEL * GF_PANEL * (uint64_t)cols;
+    uint64_t values = ((uint64_t)rows + GF_PANEL - 1) / GF_PANEL * GF_PANEL * (uint64_t)cols;
     if (values > UINT64_MAX / 8) return 0;
     *data = values * (uint64_t)gf_dtypes[dtype].bits / 8;
     if (!gf_dtype_is_quantized(dtype)) return 1;
@@ -28,27 +23,24 @@ static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint
 
 static uint64_t round64(uint64_t n) { return (n + 63) & ~(uint64_t)63; }
 
-uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols) {
+uint64_t gf_mat_bytes(int32_t dtype, int32_t rows, int32_t cols) {
     uint64_t data, scale;
-    if (!sizes(dtype, layout, rows, cols, &data, &scale)) return UINT64_MAX;
+    if (!sizes(dtype, rows, cols, &data, &scale)) return UINT64_MAX;
     return round64(data) + round64(scale);
 }
 
-void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory) {
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t rows, int32_t cols, void *memory) {
     uint64_t data = 0, scale = 0;
-    sizes(dtype, layout, rows, cols, &data, &scale);
-    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL, NULL};
+    sizes(dtype, rows, cols, &data, &scale);
+    *w = (struct gf_mat){dtype, rows, cols, memory, NULL, NULL};
     if (gf_dtype_is_quantized(dtype))
         w->scale = (float *)((char *)memory + (scale ? round64(data) : (uint64_t)gf_weight_bytes(dtype)));
 }
 
-/* Index of (row, col) among the values of a float matrix. */
+/* Index of (row, col) among the values of a float matrix; neighbouring columns are GF_PANEL apart. */
 static int64_t place(const struct gf_mat *w, int32_t row, int32_t col) {
-    if (w->layout == GF_ROWS) return (int64_t)row * w->cols + col;
     return ((int64_t)(row / GF_PANEL) * w->cols + col) * GF_PANEL + row % GF_PANEL;
 }
-/* Distance of neighbouring columns of a row in a float matrix, in values. */
-static int64_t col_stride(const struct gf_mat *w) { return w->layout == GF_ROWS ? 1 : GF_PANEL; }
 
 /* The first byte of a panel's block in a quantised matrix. */
 static uint8_t *panel_block(const struct gf_mat *w, int32_t row, int32_t block) {
@@ -159,22 +151,22 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
         }
         return;
     }
-    int64_t at = place(w, row, col), step = col_stride(w);
-    for (int32_t i = 0; i < n; i++) put_one(w, at + i * step, x[i]);
+    const int64_t at = place(w, row, col);
+    for (int64_t i = 0; i < n; i++) put_one(w, at + i * GF_PANEL, x[i]);
 }
 
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
     if (!gf_dtype_is_quantized(w->dtype)) {
-        int64_t at = place(w, row, 0), step = col_stride(w);
+        const int64_t at = place(w, row, 0);
         if (w->dtype == GF_F32) {
             const float *p = (const float *)w->data + at;
-            for (int32_t i = 0; i < w->cols; i++) y[i] = p[i * step];
+            for (int64_t i = 0; i < w->cols; i++) y[i] = p[i * GF_PANEL];
         } else {
             const uint16_t *p = (const uint16_t *)w->data + at;
             if (w->dtype == GF_F16)
-                for (int32_t i = 0; i < w->cols; i++) y[i] = gf_f16_to_f32(p[i * step]);
+                for (int64_t i = 0; i < w->cols; i++) y[i] = gf_f16_to_f32(p[i * GF_PANEL]);
             else
-                for (int32_t i = 0; i < w->cols; i++) y[i] = gf_bf16_to_f32(p[i * step]);
+                for (int64_t i = 0; i < w->cols; i++) y[i] = gf_bf16_to_f32(p[i * GF_PANEL]);
         }
         return;
     }

@@ -42,7 +42,7 @@ static void take_sample(struct sample *to) {
     for (int type = 0; type < GF_N_DTYPES; type++) {
         if (!gf_dtype_is_quantized(type) || !gf_dtype_is_kept(type)) continue;
         struct gf_mat w;
-        gf_mat_bind(&w, type, GF_PANELS, GF_PANEL, COLS, memory);
+        gf_mat_bind(&w, type, GF_PANEL, COLS, memory);
         for (int r = 0; r < GF_PANEL; r++) {
             for (size_t i = 0; i < sizeof block; i++)
                 random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);

@@ -56,8 +56,13 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
               projected = gf_embed_projected(c);
     const struct gf_mat *embed = encoder && !c->shared_embedding ? &w->encoder_embed : &w->embed;
     float *rows = projected ? e->rows : x;
-    for (int32_t i = 0; i < p->n; i++) gf_mat_get_row(rows + (int64_t)i * gf_embed_width(c), embed, ids[i]);
-    if (c->embedding_scale != 1) gf_scale(rows, rows, c->embedding_scale, (int64_t)p->n * gf_embed_width(c));
+    const int64_t width = gf_embed_width(c);
+    for (int32_t i = 0; i < p->n; i++)
+        if (GF_TRAINS(p))
+            memcpy(rows + i * width, (const float *)embed->data + ids[i] * width, (size_t)width * sizeof *rows);
+        else
+            gf_mat_get_row(rows + i * width, embed, ids[i]);
+    if (c->embedding_scale != 1) gf_scale(rows, rows, c->embedding_scale, p->n * width);
     if (projected) gf_linear_forward(p, &w->embed_project, x, rows, p->n);
     gf_tap(p, GF_P_EMBED, x, d, d);
     if (c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL))

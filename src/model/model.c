@@ -25,7 +25,7 @@ static int32_t group_end(const struct gf_model *m, int32_t i) {
 static int32_t slot_dtype(const struct gf_model *m, int32_t i, const uint8_t *dtypes) {
     const struct gf_slot *s = &m->slots[i];
     if (!dtypes || dtypes[i] >= GF_N_DTYPES) return GF_F32;
-    return gf_mat_bytes(dtypes[i], GF_PANELS, s->t.rows, s->t.cols) == GF_TOO_MUCH ? GF_F32 : dtypes[i];
+    return gf_mat_bytes(dtypes[i], s->t.rows, s->t.cols) == GF_TOO_MUCH ? GF_F32 : dtypes[i];
 }
 
 /* Lay out one part of a matrix: entries i ... end - 1, which have the same type. `before` is the part before it in the
@@ -34,11 +34,11 @@ static struct gf_mat *lay_out_part(struct gf_model *m, int32_t i, int32_t end, i
     const int32_t first = m->slots[i].row0, cols = m->slots[i].t.cols;
     int32_t rows = 0;
     for (int32_t k = i; k < end; k++) rows += m->slots[k].t.rows;
-    const uint64_t bytes = gf_mat_bytes(dtype, GF_PANELS, rows, cols);
+    const uint64_t bytes = gf_mat_bytes(dtype, rows, cols);
     struct gf_mat *mat = before ? &m->parts[i] : m->slots[i].mat;
     void *memory = gf_arena_take(&m->arena, bytes);
     if (memory) {
-        gf_mat_bind(mat, dtype, GF_PANELS, rows, cols, memory);
+        gf_mat_bind(mat, dtype, rows, cols, memory);
         if (before) before->next = mat;
     }
     for (int32_t k = i; k < end; k++) {

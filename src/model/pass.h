@@ -64,7 +64,7 @@ typedef void (*gf_gemm_fn)(int ta, int tb, int32_t m, int32_t n, int32_t k, floa
 /* What a pass needs in addition when a backward pass will follow. There is no cache: every segment is a whole sequence
  * from position 0 and attends to its own rows. */
 struct gf_training {
-    gf_gemm_fn gemm;    /* weights are GF_ROWS */
+    gf_gemm_fn gemm;    /* weights are plain row-major f32 */
     const float *table; /* positions from 0 on (gf_position_table), or NULL */
     float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
     uint64_t seed;      /* of this pass's dropout */

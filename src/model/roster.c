@@ -203,7 +203,6 @@ static void vector(struct walk *k, const struct at *at, const char *name, int32_
                    int32_t all) {
     if (passed_over(k)) return;
     struct gf_slot s = describe(at, name, 1, 1, n);
-    s.is_vec = 1;
     s.vec = to;
     s.offset = (uint64_t)first;
     s.vec_len = (uint64_t)all;
@@ -213,7 +212,6 @@ static void vector(struct walk *k, const struct at *at, const char *name, int32_
 static void table(struct walk *k, const struct at *at, const char *name, int32_t rows, int32_t cols, float **to) {
     if (passed_over(k)) return;
     struct gf_slot s = describe(at, name, 2, rows, cols);
-    s.is_vec = 1;
     s.vec = to;
     s.vec_len = s.t.count;
     k->fn(k->ctx, &s);

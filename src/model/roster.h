@@ -15,7 +15,6 @@ struct gf_slot {
     struct gf_mat *mat;
     int32_t row0, mat_rows;
     float **vec;
-    int32_t is_vec;
     uint64_t offset, vec_len;
 };
 

@@ -19,17 +19,18 @@ static void visit(void *ctx, const struct gf_slot *s) {
     struct gf_params *p = b->p;
     const int32_t index = b->index++;
     if (s->t.tied_to >= 0) return;
-    if (s->is_vec ? s->offset == 0 : s->row0 == 0) {
-        const uint64_t floats = s->is_vec ? s->vec_len : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
+    if (s->vec ? s->offset == 0 : s->row0 == 0) {
+        const uint64_t floats = s->vec ? s->vec_len : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
         b->start = b->used;
         b->used += (floats + 15) / 16 * 16;
-        if (p->data && s->is_vec) *s->vec = p->data + b->start;
-        if (p->data && !s->is_vec) gf_mat_bind(s->mat, GF_F32, GF_ROWS, s->mat_rows, s->t.cols, p->data + b->start);
+        if (p->data && s->vec) *s->vec = p->data + b->start;
+        if (p->data && s->mat)
+            *s->mat = (struct gf_mat){.rows = s->mat_rows, .cols = s->t.cols, .data = p->data + b->start};
     }
     if (p->data) {
         p->list[p->n_list].t = s->t;
         p->list[p->n_list].index = index;
-        p->list[p->n_list].offset = b->start + (s->is_vec ? s->offset : (uint64_t)s->row0 * (uint64_t)s->t.cols);
+        p->list[p->n_list].offset = b->start + (s->vec ? s->offset : (uint64_t)s->row0 * (uint64_t)s->t.cols);
     }
     p->n_list++;
 }

@@ -11,7 +11,7 @@ struct gf_param { /* a roster entry that has values of its own */
 };
 
 struct gf_params {
-    struct gf_weights w; /* matrices are GF_ROWS and point into data */
+    struct gf_weights w; /* matrices are plain row-major f32 and point into data */
     float *data;         /* [n], gaps for alignment are 0 */
     uint64_t n;
     struct gf_param *list;

@@ -166,7 +166,7 @@ static void run_matmul(struct work *w) {
 
 static struct work matrices(int type, int rows, int cols, int n, uint64_t bytes) {
     struct work w = {.run = run_matmul, .rows = rows, .cols = cols, .n = n, .type = type};
-    uint64_t each = gf_mat_bytes(type, GF_PANELS, rows, cols);
+    uint64_t each = gf_mat_bytes(type, rows, cols);
     w.n_mats = (int32_t)(bytes / each > 0 ? bytes / each : 1);
     w.mats = take(sizeof *w.mats * (size_t)w.n_mats);
     w.memory = take(each * (uint64_t)w.n_mats);
@@ -177,7 +177,7 @@ static struct work matrices(int type, int rows, int cols, int n, uint64_t bytes)
     float *row = take((uint64_t)cols * 4);
     for (int i = 0; i < cols; i++) row[i] = cosf((float)i);
     for (int m = 0; m < w.n_mats; m++) {
-        gf_mat_bind(&w.mats[m], type, GF_PANELS, rows, cols, (char *)w.memory + each * (uint64_t)m);
+        gf_mat_bind(&w.mats[m], type, rows, cols, (char *)w.memory + each * (uint64_t)m);
         if (m == 0)
             for (int r = 0; r < rows; r++) gf_mat_put(&w.mats[0], r, 0, row, cols);
         else
@@ -366,9 +366,9 @@ static void rows(void) {
         if (!wanted(w->name)) continue;
         w->n = 768, w->x = take(768 * 4), w->y = take(768 * 4);
         w->scratch = take(gf_matmul_scratch(1, 768)), w->mats = take(sizeof *w->mats);
-        w->memory = take(gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 768));
-        memset(w->memory, 0, gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 768));
-        gf_mat_bind(w->mats, GF_Q8_0, GF_PANELS, 1, 768, w->memory);
+        w->memory = take(gf_mat_bytes(GF_Q8_0, 1, 768));
+        memset(w->memory, 0, gf_mat_bytes(GF_Q8_0, 1, 768));
+        gf_mat_bind(w->mats, GF_Q8_0, 1, 768, w->memory);
         for (int j = 0; j < 768; j++) w->x[j] = 3 * sinf((float)j);
         printf("%-18s %5d             %7.3f ns per value\n", w->name, w->n, measure(w) * 1e6 / w->n);
         done(w);

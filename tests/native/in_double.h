@@ -14,8 +14,6 @@
 #include "check.h"
 
 /* Other names for the kernels in double, because those in float are linked too. */
-#define gf_mat_bind              gf64_mat_bind
-#define gf_mat_get_row           gf64_mat_get_row
 #define gf_matmul_ref            gf64_matmul_ref
 #define gf_layernorm_ref         gf64_layernorm
 #define gf_layernorm             gf64_layernorm
@@ -79,11 +77,4 @@
 #include "../../src/train/graph.c"
 #include "../../src/train/loss.c"
 #include "../../src/train/params.c"
-
-void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory) {
-    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL, NULL};
-}
-void gf_mat_get_row(double *y, const struct gf_mat *w, int32_t row) {
-    memcpy(y, (const double *)w->data + (size_t)row * (size_t)w->cols, (size_t)w->cols * sizeof *y);
-}
 #endif
