@@ -28,10 +28,10 @@ static struct gf_pool *open_pool(void) {
     return p;
 }
 
-/* Wait until the condition holds, for at most a minute of real time. */
+/* Wait until the condition holds, for at most four minutes of real time. */
 #define AWAIT(cond)                                                                                                    \
     do {                                                                                                               \
-        const double end_ = gf_now_ms() + 60000;                                                                       \
+        const double end_ = gf_now_ms() + 240000;                                                                      \
         while (!(cond) && gf_now_ms() < end_) sched_yield();                                                           \
     } while (0)
 
