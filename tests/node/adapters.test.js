@@ -1,16 +1,15 @@
 // adapters.test.js - LoRA adapters: the same model as one whose weights were added up before
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
+import { temporaryFolder } from '../temporary.js';
 import { collect, golden, json, numbers, readTensors, refused, safetensors, sameBits, serve } from './helpers.js';
 import { adapter } from './lora.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-adapters-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('adapters');
 
 /** A checkpoint whose tensors have the products added, by the definition. */
 function merged(name, tensor, added, transposed) {

@@ -9,6 +9,7 @@ import { embeddingModel, inside, languageModel } from '../../web/lib/apps/ai_sdk
 import { openai } from '../../web/lib/apps/openai.js';
 import { useGeneration, useModel } from '../../web/lib/apps/react.js';
 import { create, load } from '../../web/lib/index.js';
+import { PATIENCE } from '../patience.js';
 import { stories, untilEnd } from './helpers.js';
 
 /** A template in the form of Hermes that fits a short context. */
@@ -235,8 +236,8 @@ describe('glassformer/react', () => {
       until: (condition) =>
         new Promise((done, fail) => {
           if (seen && condition(seen)) return done();
-          const late = () => fail(new Error(`no such rendering within a minute: ${inspect(seen)}`));
-          const timer = setTimeout(late, 60_000);
+          const late = () => fail(new Error(`no such rendering: ${inspect(seen)}`));
+          const timer = setTimeout(late, PATIENCE);
           waiting.push([condition, () => (clearTimeout(timer), done())]);
         }),
     };

@@ -1,10 +1,10 @@
 // arrays.test.js - tensors as files of numpy and safetensors
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { create, toNpy, toSafetensors } from '../../web/lib/index.js';
+import { temporaryFolder } from '../temporary.js';
 import { readTensors, refused, sameBits } from './helpers.js';
 
 /** What numpy.save of numpy 1.24.2 writes, in base64. */
@@ -31,16 +31,12 @@ test('a .npy file has the bytes that numpy.save writes', async () => {
 test('captures in a safetensors file are read back, bit for bit', async () => {
   const model = await create({ vocab_size: 20, d_model: 8, n_layers: 2, n_heads: 2 }, { seed: 1 });
   const { captured } = await model.forward([1, 2, 3], { capture: ['*'] });
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-arrays-'));
-  try {
-    writeFileSync(join(folder, 'captured.safetensors'), await toSafetensors(captured));
-    const read = readTensors(join(folder, 'captured.safetensors'));
-    assert.deepEqual(Object.keys(read), Object.keys(captured));
-    for (const [name, { data, shape }] of Object.entries(captured)) {
-      assert.deepEqual(read[name].shape, shape);
-      assert.ok(sameBits(read[name].data, data));
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  const folder = temporaryFolder('arrays');
+  writeFileSync(join(folder, 'captured.safetensors'), await toSafetensors(captured));
+  const read = readTensors(join(folder, 'captured.safetensors'));
+  assert.deepEqual(Object.keys(read), Object.keys(captured));
+  for (const [name, { data, shape }] of Object.entries(captured)) {
+    assert.deepEqual(read[name].shape, shape);
+    assert.ok(sameBits(read[name].data, data));
   }
 });

@@ -1,13 +1,10 @@
 // bert_folders.js - the BERT case, and folders with its files and others
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { temporaryFolder } from '../temporary.js';
 import { golden, openCase } from './helpers.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-encoders-'));
-
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('encoders');
 
 /** 57 tokens: the special ones, letters and their continuations. */
 export const letters = Array.from('abcdefghijklmnopqrstuvwxyz');

@@ -1,18 +1,17 @@
 // chat.test.js - chat: templates, and sessions that continue a conversation
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { load } from '../../web/lib/index.js';
+import { temporaryFolder } from '../temporary.js';
 import { collect, openCase, refused, stories, untilEnd } from './helpers.js';
 import { limited } from './wasm_file.js';
 
 /** A folder with a model that has the letters from A on as tokens, and this chat template. */
 function folderWith(template, names = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-sessions-'));
-  folders.push(folder);
+  const folder = temporaryFolder('sessions');
   const c = openCase('llama_1tok');
   copyFileSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
   const special = (id, content) => ({
@@ -41,9 +40,6 @@ function folderWith(template, names = {}) {
   json('tokenizer_config.json', { chat_template: template, ...names });
   return `${folder}/`;
 }
-const folders = [];
-after(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
-
 describe('chat', () => {
   const folder = folderWith(
     '{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% if m.role == "bot" %}{{ eos_token }}{% endif %}{% endfor %}[bot]',

@@ -1,17 +1,13 @@
 // command_line.js - runs the command line as a process, with a folder for its files
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { promisify } from 'node:util';
+import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';
 
 export const CLI = join(top, 'web/lib/cli/cli.js');
 
-export const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
-
-after(() => rmSync(folder, { recursive: true, force: true }));
+export const folder = temporaryFolder('cli');
 
 /**
  * @param {string[]} args

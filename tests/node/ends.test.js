@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { create, depth, load, train } from '../../web/lib/index.js';
+import { until } from '../patience.js';
 import { collect, numbers, refused, stories, untilEnd } from './helpers.js';
 import { crippled } from './wasm_file.js';
 
@@ -39,9 +40,7 @@ after(() => {
 /** The thread started last, silent from now on. */
 const silenced = () => Object.assign(started.at(-1), { isSilent: true });
 /** Resolve when the thread with this index has been started. */
-const isStarted = async (index) => {
-  while (started.length <= index) await new Promise((resolve) => setTimeout(resolve, 1));
-};
+const isStarted = (index) => until(() => started.length > index);
 
 /**
  * Options of a worker that runs this code first.
@@ -157,11 +156,8 @@ describe("the engine's worker", () => {
       } finally {
         threads.Worker = Kept;
       }
-      for (let i = 0; i < 600 && !exited; i++)
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50);
-        }); // this timer keeps the process alive, the thread does not
-      assert.deepEqual([exited, ends], [true, ['after its answer']], when);
+      await until(() => exited, when);
+      assert.deepEqual(ends, ['after its answer'], when);
     }
   });
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { PATIENCE } from '../patience.js';
 import { stories } from './helpers.js';
 
 /** What a program prints that uses the package and then ends by itself. */
@@ -12,7 +13,7 @@ async function printed(program) {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--no-warnings', '--input-type=module', '--eval', code],
-    { timeout: 120_000 },
+    { timeout: PATIENCE },
   );
   return stdout;
 }

@@ -1,14 +1,10 @@
 // faults.test.js - cache: 'file', while the server fails in every way of tests/faults
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
+import { temporaryFolder } from '../temporary.js';
 import { load } from '../../web/lib/index.js';
 import { checkFaults, idsOf } from '../faults/matrix.js';
 
-const cacheDir = mkdtempSync(join(tmpdir(), 'glassformer-faults-'));
-after(() => rmSync(cacheDir, { recursive: true, force: true }));
-
+const cacheDir = temporaryFolder('faults');
 const through = (/** @type {string} */ url, /** @type {object} */ options) =>
   load(url, { cache: 'file', cacheDir, ...options }).then(
     async (model) => ({ ids: await idsOf(model) }),

@@ -1,25 +1,20 @@
 // formats_sources.test.js - where model files come from: paths, addresses, blobs, folders, shards and the hub
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { readHfConfig } from '../../web/lib/huggingface/huggingface.js';
 import { roster } from '../../web/lib/config/roster.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { temporaryFolder } from '../temporary.js';
 import { writeSafetensors } from './write_safetensors.js';
 import { load } from '../../web/lib/index.js';
-import { stories } from './helpers.js';
+import { serve as listen, stories } from './helpers.js';
 import { drain, ggufFile, hf, hfFile, hfTensors, product, rejects } from './small_files.js';
 
-let server;
-
-let base = '',
-  folder = '';
-
+const folder = temporaryFolder('formats');
 const served = {};
 
 const serve = (path, body, headers = {}) => {
@@ -29,25 +24,16 @@ const serve = (path, body, headers = {}) => {
   };
 };
 
-before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'formats-'));
-  server = createServer((req, res) => {
-    const answer = served[decodeURIComponent(req.url.split('?')[0])];
-    if (answer) answer(res, req);
-    else {
-      res.writeHead(404, { 'content-type': 'text/html' });
-      res.end('<!doctype html>nothing here');
-    }
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  base = `http://127.0.0.1:${server.address().port}`;
+const server = await listen((req, res) => {
+  const answer = served[decodeURIComponent(req.url.split('?')[0])];
+  if (answer) answer(res, req);
+  else {
+    res.writeHead(404, { 'content-type': 'text/html' });
+    res.end('<!doctype html>nothing here');
+  }
 });
-
-after(() => {
-  server.closeAllConnections();
-  server.close();
-  rmSync(folder, { recursive: true });
-});
+const base = server.url.slice(0, -1);
+after(() => server.close());
 
 test('paths, addresses, blobs, buffers and folders give the same model', async () => {
   const gguf = ggufFile();

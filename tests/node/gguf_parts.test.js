@@ -1,13 +1,12 @@
 // gguf_parts.test.js - a GGUF in several files, as llama.cpp's gguf-split writes them
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
+import { temporaryFolder } from '../temporary.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { load } from '../../web/lib/index.js';
-import { logitsOf, randomTensor, refused } from './helpers.js';
+import { logitsOf, randomTensor, refused, serve } from './helpers.js';
 
 const meta = {
   'general.architecture': text('llama'),
@@ -50,30 +49,23 @@ function part(no, more, own, { count = COUNT, total = tensors.length } = {}) {
 }
 const files = (list) => list.map((bytes, i) => bytes && new File([bytes], nameOf(i))).filter(Boolean);
 
-let want, folder, server, base;
+const want = await logitsOf(new Uint8Array(writeGguf(meta, tensors)));
+const folder = temporaryFolder('parts');
+mkdirSync(join(folder, 'fewer'));
+for (const [i, bytes] of parts.entries()) {
+  writeFileSync(join(folder, nameOf(i)), bytes);
+  if (i !== 2) writeFileSync(join(folder, 'fewer', nameOf(i)), bytes);
+}
 const asked = [];
-before(async () => {
-  want = await logitsOf(new Uint8Array(writeGguf(meta, tensors)));
-  folder = mkdtempSync(join(tmpdir(), 'glassformer-parts-'));
-  mkdirSync(join(folder, 'fewer'));
-  for (const [i, bytes] of parts.entries()) {
-    writeFileSync(join(folder, nameOf(i)), bytes);
-    if (i !== 2) writeFileSync(join(folder, 'fewer', nameOf(i)), bytes);
-  }
-  server = createServer((request, response) => {
-    const i = parts.findIndex((_, n) => request.url === `/o/m/resolve/main/q4/${nameOf(n)}`);
-    asked.push(request.url);
-    if (i < 0) return response.writeHead(404).end();
-    response.writeHead(200, { 'content-length': parts[i].length });
-    response.end(parts[i]);
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  base = `http://127.0.0.1:${server.address().port}`;
+const server = await serve((request, response) => {
+  const i = parts.findIndex((_, n) => request.url === `/o/m/resolve/main/q4/${nameOf(n)}`);
+  asked.push(request.url);
+  if (i < 0) return response.writeHead(404).end();
+  response.writeHead(200, { 'content-length': parts[i].length });
+  response.end(parts[i]);
 });
-after(() => {
-  rmSync(folder, { recursive: true, force: true });
-  server.close();
-});
+const base = server.url.slice(0, -1);
+after(() => server.close());
 
 describe('a GGUF in parts', () => {
   test('by the path of the first, and by the folder', async () => {

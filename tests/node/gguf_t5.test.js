@@ -1,13 +1,13 @@
 // gguf_t5.test.js - T5 as GGUF: files with the names, keys and types of llama.cpp's converter, made from the cases whose
 // numbers transformers computed, and compared with these and with the Hugging Face folder
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { convert } from '../../web/lib/convert/convert.js';
 import { ByteReader } from '../../web/lib/bytes/bytes.js';
 import { readGguf } from '../../web/lib/gguf/gguf.js';
+import { temporaryFolder } from '../temporary.js';
 import { fromHalf } from './half.js';
 import { toHalf } from '../../web/lib/convert/encode_half.js';
 import { t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
@@ -304,24 +304,20 @@ describe('T5 written as GGUF', () => {
 
   test('convert writes a folder as GGUF, with its vocabulary', async () => {
     const c = openCase('t5');
-    const folder = mkdtempSync(join(tmpdir(), 'glassformer-t5-'));
-    try {
-      cpSync(join(c.folder, 'config.json'), join(folder, 'config.json'));
-      cpSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
-      cpSync(pieceFile, join(folder, 'spiece.model'));
-      writeFileSync(join(folder, 'tokenizer_config.json'), '{"extra_ids": 5}');
-      const out = join(folder, 'out.gguf');
-      await convert(`${folder}/`, out, { type: 'F32', vocabulary: true, options: {} });
-      const [a, b] = [await load(`${folder}/`), await load(out)];
-      assert.deepEqual(b.warnings, []);
-      assert.deepEqual(b.special, { ...a.special, start: [0] });
-      const options = { source: 'a red ball <extra_id_0>', temperature: 0, maxTokens: 10 };
-      assert.deepEqual((await collect(b.generate('', options))).ids, (await collect(a.generate('', options))).ids);
-      assert.deepEqual(await b.encode(options.source), await a.encode(options.source));
-      for (const m of [a, b]) m.dispose();
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = temporaryFolder('t5');
+    cpSync(join(c.folder, 'config.json'), join(folder, 'config.json'));
+    cpSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
+    cpSync(pieceFile, join(folder, 'spiece.model'));
+    writeFileSync(join(folder, 'tokenizer_config.json'), '{"extra_ids": 5}');
+    const out = join(folder, 'out.gguf');
+    await convert(`${folder}/`, out, { type: 'F32', vocabulary: true, options: {} });
+    const [a, b] = [await load(`${folder}/`), await load(out)];
+    assert.deepEqual(b.warnings, []);
+    assert.deepEqual(b.special, { ...a.special, start: [0] });
+    const options = { source: 'a red ball <extra_id_0>', temperature: 0, maxTokens: 10 };
+    assert.deepEqual((await collect(b.generate('', options))).ids, (await collect(a.generate('', options))).ids);
+    assert.deepEqual(await b.encode(options.source), await a.encode(options.source));
+    for (const m of [a, b]) m.dispose();
   });
 });
 

@@ -130,6 +130,17 @@ export function claims(length, entry = 1) {
   return { value, seen };
 }
 
+/**
+ * The text that a stream returns, token by token.
+ * @param {import('../../web/lib/index.js').Tokenizer} tokenizer
+ * @param {number[]} ids
+ * @param {number[]} [prior]
+ */
+export function streamed(tokenizer, ids, prior) {
+  const stream = tokenizer.stream(prior);
+  return ids.map((id) => stream.push(id)).join('') + stream.end();
+}
+
 /** All steps of a generation, its summary, ids and text. */
 export async function collect(generator) {
   const steps = [];
@@ -166,6 +177,34 @@ export function distance(a, b) {
     if (!(d <= most)) most = Number.isNaN(d) ? Infinity : d;
   }
   return most;
+}
+
+/**
+ * Root mean square of the differences, as a share of that of the expected values.
+ * @param {ArrayLike<number>} got
+ * @param {ArrayLike<number>} want
+ */
+export function relativeError(got, want) {
+  let error = 0,
+    size = 0;
+  for (let i = 0; i < want.length; i++) {
+    error += (want[i] - got[i]) ** 2;
+    size += want[i] ** 2;
+  }
+  return Math.sqrt(error / size);
+}
+
+/** A row of a tensor of two axes. */
+export const row = ({ data, shape }, i) => data.subarray(i * shape[1], (i + 1) * shape[1]);
+
+/**
+ * ln p of a token after these logits, in double precision.
+ * @param {ArrayLike<number>} logits
+ * @param {number} id
+ */
+export function logprobOf(logits, id) {
+  const most = Math.max(...Array.from(logits));
+  return logits[id] - most - Math.log(Array.from(logits).reduce((sum, x) => sum + Math.exp(x - most), 0));
 }
 
 /**

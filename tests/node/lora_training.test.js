@@ -1,15 +1,13 @@
 // lora_training.test.js - adapters trained for loaded models: PyTorch's loss curves, PEFT's files, switching
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
+import { temporaryFolder } from '../temporary.js';
 import { distance, golden, json, readTensors, refused, safetensors, sameBits, top, untilEnd } from './helpers.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-lora-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
-
+const folder = temporaryFolder('lora');
 const cases = json(join(golden, '..', 'lora.json'));
 
 /** The values to begin with, as in tests/golden/make_lora.py. */

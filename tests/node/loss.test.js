@@ -2,45 +2,36 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { openCase, refused, sameBits, stories } from './helpers.js';
+import { logprobOf, openCase, refused, row, sameBits, stories } from './helpers.js';
 
 const ids = Array.from({ length: 150 }, (_, i) => (i * 37) % 500); // more than two chunks of the engine
 
 /** -ln p of the next token after each row of logits, in double precision. */
-function losses({ data, shape: [n, v] }, tokens) {
-  return tokens.slice(1).map((id, i) => {
-    const row = data.subarray(i * v, (i + 1) * v);
-    const most = row.reduce((a, b) => Math.max(a, b));
-    return most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[id];
-  });
-}
+const losses = (logits, tokens) => tokens.slice(1).map((id, i) => -logprobOf(row(logits, i), id));
 
 describe('logits of chosen positions', async () => {
   const model = await load(stories);
   const { logits: all } = await model.forward(ids);
   const [, v] = all.shape;
-  const row = (i) => all.data.subarray(i * v, (i + 1) * v);
 
   test('last, none and lists of positions give the rows of all, bit for bit and in their order', async () => {
     const last = (await model.forward(ids, { logits: 'last' })).logits;
     assert.deepEqual(last.shape, [1, v]);
-    assert.ok(sameBits(last.data, row(149)));
+    assert.ok(sameBits(last.data, row(all, 149)));
     assert.deepEqual((await model.forward(ids, { logits: 'none' })).logits.shape, [0, v]);
     const wanted = [100, 101, 102, 3, -1, 63, 64, 64];
     const some = (await model.forward(ids, { logits: wanted })).logits;
     assert.deepEqual(some.shape, [8, v]);
-    wanted.forEach((at, i) =>
-      assert.ok(sameBits(some.data.subarray(i * v, (i + 1) * v), row(at < 0 ? at + 150 : at)), `position ${at}`),
-    );
+    wanted.forEach((at, i) => assert.ok(sameBits(row(some, i), row(all, at < 0 ? at + 150 : at)), `position ${at}`));
   });
 
   test('in a batch last is the last position of each sequence, before its padding', async () => {
     const { logits } = await model.forward([ids, ids.slice(0, 7)], { logits: 'last' });
     assert.deepEqual(logits.shape, [2, 1, v]);
-    assert.ok(sameBits(logits.data.subarray(0, v), row(149)));
-    assert.ok(sameBits(logits.data.subarray(v), row(6)));
+    assert.ok(sameBits(logits.data.subarray(0, v), row(all, 149)));
+    assert.ok(sameBits(logits.data.subarray(v), row(all, 6)));
     const mask = ids.map((_, i) => (i < 7 ? 1 : 0));
-    assert.ok(sameBits((await model.forward(ids, { mask, logits: 'last' })).logits.data, row(6)));
+    assert.ok(sameBits((await model.forward(ids, { mask, logits: 'last' })).logits.data, row(all, 6)));
   });
 
   test('positions that the sequence lacks, and words that are none, are refused', async () => {
@@ -70,7 +61,7 @@ describe('logits of chosen positions', async () => {
         await model.logitLens(ids.slice(0, 70), { top: 3, position }),
         every.map((layer) => [layer.at(position)]),
       );
-    assert.equal(every.at(-1)[69][0].id, row(69).indexOf(row(69).reduce((a, b) => Math.max(a, b))));
+    assert.equal(every.at(-1)[69][0].id, row(all, 69).indexOf(Math.max(...row(all, 69))));
     await refused(model.logitLens([1, 2], { position: 2 }), 'bad-option', /position/);
   });
 });

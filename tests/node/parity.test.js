@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FAMILIES } from '../../web/lib/huggingface/families_all.js';
 import { load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, noShared, openCase, shared, untilEnd } from './helpers.js';
+import { collect, distance, golden, json, noShared, openCase, relativeError, shared, untilEnd } from './helpers.js';
 
 const LOGITS = 2e-4,
   ATTENTION = 2e-5,
@@ -181,13 +181,8 @@ for (const [name, dtype, bound] of [
     const model = await untilEnd(load(c.source));
     const { logits } = await model.forward(c.about.input_ids);
     const want = c.array('logits');
-    let error = 0,
-      size = 0;
-    want.forEach((w, i) => {
-      error += (w - logits.data[i]) ** 2;
-      size += w ** 2;
-    });
-    assert.ok(Math.sqrt(error / size) <= bound, `${100 * Math.sqrt(error / size)} %`);
+    const off = relativeError(logits.data, want);
+    assert.ok(off <= bound, `${100 * off} %`);
     assert.ok(model.parameters.rows.some((r) => r.dtype === dtype));
   });
 }

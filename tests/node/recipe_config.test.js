@@ -1,10 +1,9 @@
 // recipe_config.test.js - a recipe of the native trainer and train() build the same model from the same fields
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { trainerModule } from '../../web/lib/engine/binary.js';
 import { FIELDS } from '../../web/lib/config/config_fields.js';
@@ -12,12 +11,12 @@ import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { train } from '../../web/lib/index.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { Trainer } from '../../web/lib/train/trainer.js';
+import { temporaryFolder } from '../temporary.js';
 import { asFloats, inJavaScript } from './complete_in_js.js';
 import { gpt2Recipe, top } from './helpers.js';
 
 describe('a recipe and train() build the same model from the same fields', () => {
-  const room = mkdtempSync(join(tmpdir(), 'glassformer-config-'));
-  after(() => rmSync(room, { recursive: true, force: true }));
+  const room = temporaryFolder('config');
   const stories = 'one two three\n<|endoftext|>\nfour five six\n<|endoftext|>\n'.repeat(4),
     pairs = 'one two\tun deux\nthree\ttrois\n'.repeat(4);
   const sizes = { d_model: 12, n_layers: 1, n_heads: 2, context_length: 16, vocab_size: 257 };

@@ -2,11 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, numbers, openCase, sameBits, stories, untilEnd } from './helpers.js';
+import { collect, distance, logprobOf, numbers, openCase, row, sameBits, stories, untilEnd } from './helpers.js';
 
 const one = openCase('llama_1tok');
-
-const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
 describe('other kinds of models and inputs', () => {
   test('an encoder gives bidirectional hidden states, and embed gives their mean', async () => {
@@ -92,12 +90,7 @@ describe('other kinds of models and inputs', () => {
     const model = await create('tutorial-5', { seed: 1 });
     const ids = numbers(33, 1000, 3);
     const { logits } = await model.forward(ids.slice(0, 32));
-    let loss = 0;
-    for (let i = 0; i < 32; i++) {
-      const l = row(logits, i),
-        max = Math.max(...l);
-      loss += max + Math.log(l.reduce((s, x) => s + Math.exp(x - max), 0)) - l[ids[i + 1]];
-    }
+    const loss = ids.slice(1).reduce((sum, id, i) => sum - logprobOf(row(logits, i), id), 0);
     assert.ok(Math.abs(loss / 32 / Math.log(1000) - 1) < 0.02, `${loss / 32}`);
   });
 

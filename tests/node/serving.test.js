@@ -1,15 +1,15 @@
 // serving.test.js - serve.js and precompress.js: which copy of a file a client gets, with which headers; ranges; HEAD
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { temporaryFolder } from '../temporary.js';
 import { precompress } from '../../scripts/precompress.js';
 import { accepts, serve } from '../../scripts/serve.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-serving-'));
+const folder = temporaryFolder('serving');
 const script = Buffer.from(`export const numbers = [${Array.from({ length: 4000 }, (_, i) => i).join(', ')}];\n`);
 /** Bytes that no compression makes smaller: a linear congruential generator's high bits. */
 const noise = Buffer.alloc(20_000);
@@ -30,7 +30,6 @@ before(async () => {
 });
 after(async () => {
   await server?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /**

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { train } from '../../web/lib/index.js';
-import { gpt2Recipe, top } from './helpers.js';
+import { gpt2Recipe, refused, top } from './helpers.js';
 
 export const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
 
@@ -40,3 +40,16 @@ export async function trained(config, data, options, use) {
     await run.dispose();
   }
 }
+
+/** The steps of a run without their speed, then what `use` makes of it. */
+export async function ran(config, data, options, use = async () => undefined) {
+  const value = async (run, list) => ({
+    steps: list.map(({ tokensPerSecond: _, ...step }) => step),
+    value: await use(run),
+  });
+  return trained(config, data, options, value);
+}
+
+/** A run is refused before its first step. */
+export const refusedRun = (config, data, options, code, words) =>
+  refused(train(config, data, options).next(), code, words);

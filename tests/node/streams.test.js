@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { Tokenizer, load } from '../../web/lib/index.js';
+import { until } from '../patience.js';
 import { golden, refused, serve, sixIds, stories, top, untilEnd } from './helpers.js';
 
 const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
@@ -139,11 +140,7 @@ for (const worker of [false, true]) {
       const loading = load(endless, { worker, signal: controller.signal });
       setTimeout(() => controller.abort(new Error('enough')), 30);
       await assert.rejects(loading, /enough/);
-      for (let i = 0; i < 100 && !cancelled; i++)
-        await new Promise((done) => {
-          setTimeout(done, 10);
-        });
-      assert.ok(cancelled, 'the stream is told');
+      await until(() => cancelled, 'the stream is told');
     });
     test('an unreadable stream is refused, and an error of the stream is reported', async () => {
       const used = new Response(gguf);

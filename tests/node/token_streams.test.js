@@ -5,22 +5,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { StepBuffer } from '../../web/lib/run/generate.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
-import { stories, top } from './helpers.js';
+import { stories, streamed, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');
 
 const plain = { addSpecialTokens: false };
-
-/**
- * The text that a stream returns, token by token.
- * @param {Tokenizer} tokenizer
- * @param {number[]} ids
- * @param {number[]} [prior]
- */
-function streamed(tokenizer, ids, prior) {
-  const stream = tokenizer.stream(prior);
-  return ids.map((id) => stream.push(id)).join('') + stream.end();
-}
 
 test('a stream withholds incomplete characters and keeps the spaces between pieces', async () => {
   const bpe = await Tokenizer.load(stories);

@@ -11,24 +11,13 @@ import { Texts } from '../../web/lib/tokenizers/texts.js';
 import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
-import { json, noShared, refused, shared, stories, top } from './helpers.js';
+import { json, noShared, refused, shared, stories, streamed, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');
 
 const strings = json(join(data, 'strings.json'));
 
 const plain = { addSpecialTokens: false };
-
-/**
- * The text that a stream returns, token by token.
- * @param {Tokenizer} tokenizer
- * @param {number[]} ids
- * @param {number[]} [prior]
- */
-function streamed(tokenizer, ids, prior) {
-  const stream = tokenizer.stream(prior);
-  return ids.map((id) => stream.push(id)).join('') + stream.end();
-}
 
 test("a GGUF vocabulary gives llama.cpp's ids with each of its split patterns", async () => {
   const { tokenizer: object } = await openCheckpoint(stories);

@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/index.js';
 import { planOf } from '../../web/lib/train/examples.js';
+import { logprobOf, row } from './helpers.js';
+import { ran } from './small_runs.js';
 
 const SIZES = { d_model: 16, n_layers: 1, n_heads: 2, vocab_size: 12 };
 /** No step changes a weight. */
@@ -15,31 +17,18 @@ const SUMS = Array.from({ length: 25 }, (_, i) => {
 });
 const ADDITION = { ...SIZES, vocab_size: 6 };
 
-/** All steps of a run, then what `use` makes of it. */
-async function ran(config, data, options, use = async () => undefined) {
-  const run = train(config, data, options);
-  try {
-    const steps = [];
-    for await (const { tokensPerSecond: _, ...step } of run) steps.push(step);
-    return { steps, value: await use(run) };
-  } finally {
-    await run.dispose();
-  }
-}
-
 /** Mean -ln p, and share of the targets with the largest logit. @param {any} model @param {any[]} examples */
 async function scoreOf(model, examples) {
   let loss = 0,
     n = 0,
     right = 0;
   for (const { ids, targets, source } of examples) {
-    const { data, shape } = (await model.forward(ids, source && { source })).logits;
+    const { logits } = await model.forward(ids, source && { source });
     targets.forEach((target, i) => {
       if (target < 0) return;
-      const row = Array.from(data.subarray(i * shape[1], (i + 1) * shape[1]));
-      const most = Math.max(...row);
-      loss += most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[target];
-      right += Number(row[target] === most);
+      const own = row(logits, i);
+      loss -= logprobOf(own, target);
+      right += Number(own[target] === Math.max(...own));
       n++;
     });
   }

@@ -3,22 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { train } from '../../web/lib/index.js';
 import { maskedOf, randomOf } from '../../web/lib/train/masked.js';
+import { ran } from './small_runs.js';
 
 const ENCODER = { kind: 'encoder', mlm_head: true, d_model: 16, n_layers: 1, n_heads: 2, position: 'learned' };
 const STORY = 'The cat sat on the mat. The dog sat on the log. The cat saw the dog.';
 const TEXT = Array.from({ length: 20 }, (_, i) => `${STORY} They met ${i} times.`).join('\n<|endoftext|>\n');
-
-/** The steps of a run without their speed, then what `use` makes of it. */
-async function ran(data, options, use = async () => undefined) {
-  const run = train(ENCODER, data, options);
-  try {
-    const steps = [];
-    for await (const { tokensPerSecond: _, ...step } of run) steps.push(step);
-    return { steps, value: await use(run) };
-  } finally {
-    await run.dispose();
-  }
-}
 
 test('15 % of the ids are targets: 80 % of them masked, 10 % another token, 10 % as they were', () => {
   const [mask, vocab, n] = [1000, 1000, 20];
@@ -52,7 +41,9 @@ test('own words with [MASK]: a word that both neighbours decide is learnt', asyn
   ];
   const held = examples.map((ids) => ({ ids: [ids[0], 6, ids[2]], targets: [-1, ids[1], -1] }));
   const options = { steps: 400, lr: 0.01, validation: held, validateEvery: 0 };
-  const [a, b, other] = await Promise.all([1, 1, 2].map((seed) => ran({ examples, vocabulary }, { ...options, seed })));
+  const [a, b, other] = await Promise.all(
+    [1, 1, 2].map((seed) => ran(ENCODER, { examples, vocabulary }, { ...options, seed })),
+  );
   assert.equal(a.steps.at(-1).validation.accuracy, 1);
   assert.deepEqual(a, b);
   assert.notEqual(a.steps[0].loss, other.steps[0].loss);
@@ -61,7 +52,7 @@ test('own words with [MASK]: a word that both neighbours decide is learnt', asyn
 test('a text: the byte-pair vocabulary gets a mask, and the same tokens of the held-out text are hidden each time', async () => {
   const options = { steps: 6, batchTokens: 256, vocabSize: 300, validation: 0.2, validateEvery: 1 };
   const still = { lr: 0, muonLr: 0, weightDecay: 0 };
-  const { steps, value } = await ran(TEXT, { ...options, ...still }, async (run) => {
+  const { steps, value } = await ran(ENCODER, TEXT, { ...options, ...still }, async (run) => {
     const model = await run.model();
     const ids = await model.encode('The cat [MASK] on');
     const { shape } = (await model.forward(ids)).logits;
@@ -78,14 +69,14 @@ test('a text: the byte-pair vocabulary gets a mask, and the same tokens of the h
 
 test('a run on a text continues from its checkpoint, with a vocabulary that is given', async () => {
   const vocabulary = { vocabSize: 280, steps: 1, batchTokens: 256 };
-  const { value: tokenizer } = await ran(TEXT, vocabulary, async (run) => run.tokenizer);
+  const { value: tokenizer } = await ran(ENCODER, TEXT, vocabulary, async (run) => run.tokenizer);
   const options = { steps: 200, batchTokens: 256, tokenizer };
-  const whole = await ran(TEXT, options);
+  const whole = await ran(ENCODER, TEXT, options);
   const run = train(ENCODER, TEXT, options);
   for (let i = 0; i < 3; i++) await run.next();
   const checkpoint = await run.checkpoint();
   await run.dispose();
-  const { steps } = await ran(TEXT, { ...options, checkpoint });
+  const { steps } = await ran(ENCODER, TEXT, { ...options, checkpoint });
   assert.ok(steps.length < 200);
   assert.deepEqual(steps, whole.steps.slice(-steps.length));
 });

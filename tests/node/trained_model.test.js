@@ -5,8 +5,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, load, train } from '../../web/lib/index.js';
 import { holdOut } from '../../web/lib/train/train_order.js';
-import { collect, stories, top } from './helpers.js';
-import { classic, gpt2, small, steps, text, tiny, trained } from './small_runs.js';
+import { collect, logprobOf, row, stories, top } from './helpers.js';
+import { classic, gpt2, refusedRun, small, steps, text, tiny, trained } from './small_runs.js';
 import { randomConfig } from './random_config.js';
 
 async function greedy(model, prompt = 'Once upon') {
@@ -22,24 +22,11 @@ async function natsOf(run, held) {
   const ids = [0, ...run.tokenizer.encode(held, { addSpecialTokens: false })],
     targets = [...ids.slice(1), 0];
   const model = await run.model();
-  const { data, shape } = (await model.forward(ids)).logits;
-  const [rows, v] = shape;
+  const { logits } = await model.forward(ids);
   model.dispose();
-  let nats = 0;
-  for (let i = 0; i < rows; i++) {
-    const row = data.subarray(i * v, (i + 1) * v),
-      most = Math.max(...row);
-    nats += most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[targets[i]];
-  }
-  return { nats: nats / rows, bitsPerByte: nats / Math.LN2 / held.length };
+  const nats = targets.reduce((sum, id, i) => sum - logprobOf(row(logits, i), id), 0);
+  return { nats: nats / ids.length, bitsPerByte: nats / Math.LN2 / held.length };
 }
-
-const refused = (config, data, options, code, sentence) =>
-  assert.rejects(train(config, data, options).next(), (error) => {
-    assert.deepEqual([error.name, error.code], ['GlassformerError', code], error.message);
-    assert.match(error.message, sentence);
-    return true;
-  });
 
 describe('the trained model', () => {
   const cases = {
@@ -111,7 +98,7 @@ describe('the trained model', () => {
       const [step] = await trained(tiny, data, { ...small, steps: 1, validation: 0.1 }, (_, all) => all);
       assert.ok(step.validation.bitsPerByte > 0);
     }
-    await refused(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
+    await refusedRun(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
     // A share that begins inside the last separator held out a part of the separator.
     const heldOf = (whole, share, mark) => {
       const { text: first, held } = holdOut(new TextEncoder().encode(whole), share, mark);
@@ -178,27 +165,27 @@ describe('the trained model', () => {
     const other = (list, merges) => ({
       model: { type: 'BPE', vocab: Object.fromEntries(list.map((t, i) => [t, i])), merges },
     });
-    await refused(
+    await refusedRun(
       tiny,
       text,
       { tokenizer: other(tokens, []) },
       'bad-tokenizer',
       /which accepts only vocabularies that it has learnt itself/,
     );
-    await refused(
+    await refusedRun(
       tiny,
       text,
       { tokenizer: other(tokens, ['<1> <2>']) },
       'bad-shape',
       /merge 0 of the tokenizer joins unknown tokens/,
     );
-    await refused(
+    await refusedRun(
       tiny,
       text,
       { tokenizer: join(top, 'tests/golden/formats/tok512.bin') },
       'bad-tokenizer',
       /that it has learnt itself/,
     );
-    await refused(tiny, text, { tokenizer: { model: {} } }, 'bad-tokenizer', /not byte-pair encoding/);
+    await refusedRun(tiny, text, { tokenizer: { model: {} } }, 'bad-tokenizer', /not byte-pair encoding/);
   });
 });

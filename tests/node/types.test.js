@@ -1,10 +1,11 @@
 // types.test.js - the package's type declarations: correct calls compile, misspelt ones do not
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { PATIENCE } from '../patience.js';
+import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';
 
 const llama = {
@@ -94,7 +95,7 @@ model.generate('x', { stop: 5 });
 `;
 
 test('the compiler accepts correct configurations, options and properties, and finds misspelt ones', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-types-'));
+  const folder = temporaryFolder('types');
   const program = (text) => text.replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/index.js')));
   const compilerOptions = {
     target: 'es2022',
@@ -118,15 +119,10 @@ test('the compiler accepts correct configurations, options and properties, and f
     'options.ts': program(OPTIONS),
     'tsconfig.json': JSON.stringify({ compilerOptions, files: ['configurations.ts', 'options.ts'] }),
   };
-  try {
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-    const { stdout, stderr } = spawnSync(
-      process.execPath,
-      [join(top, 'node_modules/typescript/bin/tsc'), '-p', folder],
-      { encoding: 'utf8', timeout: 120_000 },
-    );
-    assert.equal(stdout + stderr, '');
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const { stdout, stderr } = spawnSync(process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', folder], {
+    encoding: 'utf8',
+    timeout: PATIENCE,
+  });
+  assert.equal(stdout + stderr, '');
 });

@@ -5,10 +5,10 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../temporary.js';
 import { load } from '../../web/lib/index.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
@@ -23,23 +23,19 @@ test('each tool of weights/ prints its usage when it gets no arguments', () => {
 });
 
 test('quantize.js writes a Q4_0 of a story model that loads and still predicts a story', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-'));
-  try {
-    const [text, out] = [join(folder, 'stories.txt'), join(folder, 'q4.gguf')];
-    const story = 'Once upon a time, there was a little girl named Lily. She loved to play in the park.';
-    writeFileSync(text, `${story}\n<|endoftext|>\nTom had a red ball. He played with it all day.\n`);
-    const { status, stderr, stdout } = run('quantize.js', 'stories-1m.gguf', out, '--text', text);
-    assert.equal(status, 0, stderr);
-    assert.match(stdout, /calibrated on 2 stories/);
-    assert.equal(readFileSync(out).length, readFileSync(join(weights, 'stories-1m-q4_0.gguf')).length);
-    const losses = [];
-    for (const file of [join(weights, 'stories-1m.gguf'), out]) {
-      const model = await load(file, { worker: false });
-      losses.push((await model.loss(story)).loss);
-      model.dispose();
-    }
-    assert.ok(losses[1] < losses[0] + 0.2, `${losses[1]} nats, as Q8_0 ${losses[0]}`);
-  } finally {
-    rmSync(folder, { recursive: true });
+  const folder = temporaryFolder('weights');
+  const [text, out] = [join(folder, 'stories.txt'), join(folder, 'q4.gguf')];
+  const story = 'Once upon a time, there was a little girl named Lily. She loved to play in the park.';
+  writeFileSync(text, `${story}\n<|endoftext|>\nTom had a red ball. He played with it all day.\n`);
+  const { status, stderr, stdout } = run('quantize.js', 'stories-1m.gguf', out, '--text', text);
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /calibrated on 2 stories/);
+  assert.equal(readFileSync(out).length, readFileSync(join(weights, 'stories-1m-q4_0.gguf')).length);
+  const losses = [];
+  for (const file of [join(weights, 'stories-1m.gguf'), out]) {
+    const model = await load(file, { worker: false });
+    losses.push((await model.loss(story)).loss);
+    model.dispose();
   }
+  assert.ok(losses[1] < losses[0] + 0.2, `${losses[1]} nats, as Q8_0 ${losses[0]}`);
 });

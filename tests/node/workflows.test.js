@@ -2,17 +2,17 @@
 // forms by the documented rules of their elements. Commands of workflows exist.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { parse } from 'yaml';
+import { temporaryFolder } from '../temporary.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url)),
   folder = join(top, '.github');
-const temporary = mkdtempSync(join(tmpdir(), 'glassformer-workflows-'));
+const temporary = temporaryFolder('workflows');
 const read = (file) => readFileSync(join(folder, file), 'utf8');
 const workflows = readdirSync(join(folder, 'workflows')).map((name) => `workflows/${name}`);
 const ACTION = 'actions/toolchain/action.yml';
@@ -44,8 +44,6 @@ before(async () => {
     return context.errors.getErrors().map(String);
   };
 });
-after(() => rmSync(temporary, { recursive: true, force: true }));
-
 test('workflows and the action have no error', async () => {
   assert.ok(workflows.length >= 3);
   for (const file of [...workflows, ACTION]) assert.deepEqual(await errorsOf(file, read(file)), []);

@@ -10,6 +10,8 @@ import { followAddress } from '../../web/page/state/open_address.js';
 import { initialState } from '../../web/page/state/state.js';
 import { createRun } from '../../web/page/state/run.js';
 import { spell, textsOf } from '../../web/page/state/words.js';
+import { sleep, until } from '../patience.js';
+import { logprobOf, row } from './helpers.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const dates = {
@@ -60,25 +62,12 @@ function gate() {
   return { opened, open };
 }
 
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const ids = (state) => state.text.tokens.map((t) => t.id);
 const given = (state) => state.text.tokens.filter((t) => t.given).map((t) => t.id);
 const branches = (state) => state.text.branches.map((b) => b.tokens.map((t) => t.id));
 const written = (state) => state.text.tokens.filter((t) => !t.given).map((t) => t.id);
-/** The log-probability of a token after the row of these logits. */
-function logprobOf({ data, shape }, row, id) {
-  const logits = data.subarray(row * shape[1], (row + 1) * shape[1]),
-    most = Math.max(...logits);
-  return logits[id] - most - Math.log(logits.reduce((sum, x) => sum + Math.exp(x - most), 0));
-}
 /** What the library writes. */
 const generated = async (api, prompt, options) => Array.from((await api.complete(prompt, options)).ids);
-const until = async (holds, what = '') => {
-  for (let i = 0; !holds(); i++) {
-    assert.ok(i < 500, `never came: ${what || holds}`);
-    await sleep(20);
-  }
-};
 
 // A sleeping reader of the generator was woken by the flag of the next reader: each change during generation added a
 // reader and made the text faster.
@@ -255,7 +244,7 @@ test('a prompt that comes while the rows of the one before it are kept replaces 
     return out;
   };
   await run.setPrompt('word '.repeat(200));
-  await until(() => second);
+  await until(() => second !== undefined);
   await second;
   assert.deepEqual(ids(state), await api.encode('Lily'));
 });
@@ -573,7 +562,7 @@ test('a previous text is restored completely, also after further branches', asyn
       );
       const { logits } = await state.run.model.api.forward(want);
       state.text.tokens.slice(n).forEach((t, k) => {
-        const p = logprobOf(logits, n + k - 1, t.id);
+        const p = logprobOf(row(logits, n + k - 1), t.id);
         assert.ok(Math.abs(t.logprob - p) < 1e-3, `token ${k} of text ${i}: ${t.logprob}, expected ${p}`);
       });
     }
@@ -843,7 +832,7 @@ test('a token chosen from a text generated at full speed has its probability', a
   assert.equal(state.text.logits.has(at - 1), false);
   await run.branch(at - 1, other.id);
   const { logits } = await state.run.model.api.forward(ids(state));
-  const p = logprobOf(logits, at - 1, other.id);
+  const p = logprobOf(row(logits, at - 1), other.id);
   assert.ok(Math.abs(state.text.tokens[at].logprob - p) < 1e-3, `${state.text.tokens[at].logprob}, expected ${p}`);
 });
 
