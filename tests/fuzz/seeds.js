@@ -1,10 +1,9 @@
 // seeds.js - small valid files of every format, from the project's own writers
 import { readFileSync } from 'node:fs';
 import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../node/write_gguf_file.js';
-import { ggufMeta as llama } from '../node/small_files.js';
+import { ggufMeta as llama, llama2cFile, product } from '../node/small_files.js';
 import { LETTERS } from './tokenizer_seeds.js';
 
-const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 // at most 2^16: a shape may claim more than there is
 const floats = (/** @type {number} */ n) =>
   Float32Array.from({ length: n > 2 ** 16 ? 2 ** 16 : n }, (_, i) => (((i * 37) % 101) - 50) / 50);
@@ -364,25 +363,5 @@ export const torchFiles = [
 
 // ---- llama2.c
 
-/**
- * d 8, ff 12, 2 layers, 2 heads, 1 kv head, 6 tokens, 16 positions; all weights 0.
- * @param {0|1|2} version
- */
-function llama2c(version) {
-  const [d, ff, layers, vocab, context, kv] = [8, 12, 2, 6, 16, 4],
-    groups = version === 2 ? 4 : 0;
-  const head = Buffer.alloc(version ? 256 : 28);
-  if (version) {
-    head.writeUInt32LE(0x616b3432, 0);
-    head.writeInt32LE(version, 4);
-    head[36] = 1;
-  }
-  if (groups) head.writeInt32LE(groups, 37);
-  [d, ff, layers, 2, 1, vocab, context].forEach((n, i) => head.writeInt32LE(n, (version ? 8 : 0) + 4 * i));
-  const vectors = layers * 2 * d + d + (version ? 0 : context * 4),
-    matrices = vocab * d + layers * (2 * d * d + 2 * kv * d + 3 * ff * d);
-  return new Uint8Array(
-    Buffer.concat([head, Buffer.alloc(4 * vectors + (groups ? matrices + (matrices / groups) * 4 : 4 * matrices))]),
-  );
-}
-export const bins = [llama2c(0), llama2c(1), llama2c(2)];
+/** Each version. */
+export const bins = /** @type {const} */ ([0, 1, 2]).map((version) => llama2cFile(version));

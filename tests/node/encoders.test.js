@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { countParameters, create, load, train } from '../../web/lib/index.js';
+import { create, load, train } from '../../web/lib/index.js';
 import { bert, ids, rowsOf, vocabulary, withWords } from './bert_folders.js';
 import { distance, numbers, openCase, refused, sameBits, untilEnd } from './helpers.js';
 
@@ -269,17 +269,6 @@ describe('what an encoder cannot do is refused in words', () => {
     model.dispose();
     const config = { kind: 'encoder', vocab_size: 300, d_model: 16, n_layers: 1, n_heads: 2 };
     await refused(train(config, 'a story. '.repeat(400), { steps: 1 }).next(), 'unsupported', /encoder/);
-  });
-
-  test('the parts of encoders need one', () => {
-    const decoder = { vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 };
-    for (const [fields, words] of [
-      [{ n_token_types: 2 }, /n_token_types 2 needs kind encoder/],
-      [{ position: 'learned', position_offset: 2, position_pad_id: 1 }, /position_pad_id 1 needs kind encoder/],
-      [{ kind: 'encoder', position: 'learned', position_pad_id: 1 }, /position_pad_id 1 needs position_offset above 0/],
-    ])
-      assert.throws(() => countParameters({ ...decoder, ...fields }), words);
-    assert.equal(countParameters({ ...decoder, pooler: true, mlm_head: true }).total, countParameters(decoder).total);
   });
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { load } from '../../web/lib/index.js';
-import { collect, distance, json, numbers, openCase, sameBits, stories, top, untilEnd } from './helpers.js';
+import { collect, json, numbers, openCase, sameBits, stories, top, untilEnd } from './helpers.js';
 
 const one = openCase('llama_1tok');
 
@@ -147,7 +147,8 @@ describe('names', () => {
 });
 
 describe('values', () => {
-  test('have the right shapes, and sums that fit together', async () => {
+  // tests/native/capture_test.c: they add up to the residual stream
+  test('have the right shapes, and patterns are the softmax of the scores', async () => {
     const model = await untilEnd(load(gqa.source, { dtype: 'f32' }));
     const { dModel, nHeads, nKvHeads, dHead, dFf } = model.config;
     const ids = numbers(90, model.config.vocabSize),
@@ -185,31 +186,6 @@ describe('values', () => {
         assert.ok(Math.abs(Math.exp(scores[at + q]) / norm - pattern[at + q]) < 1e-5);
         for (let k = q + 1; k < T; k++) assert.ok(pattern[at + k] === 0 && scores[at + k] === -Infinity);
       }
-    }
-    // the residual stream at any depth is the sum of the embedding and every sublayer's contribution
-    const stream = Float64Array.from(c.hook_embed.data);
-    for (const l of [0, 1]) {
-      for (const part of ['hook_attn_out', 'hook_mlp_out'])
-        c[`blocks.${l}.${part}`].data.forEach((v, i) => {
-          stream[i] += v;
-        });
-      assert.ok(distance(Float32Array.from(stream), c[`blocks.${l}.hook_resid_post`].data) < 1e-5);
-      // and the output of attention is the sum of its heads' results
-      const heads = new Float64Array(T * dModel),
-        result = c[`blocks.${l}.attn.hook_result`].data;
-      for (let i = 0; i < T; i++)
-        for (let h = 0; h < nHeads; h++)
-          for (let j = 0; j < dModel; j++) heads[i * dModel + j] += result[(i * nHeads + h) * dModel + j];
-      assert.ok(distance(Float32Array.from(heads), c[`blocks.${l}.hook_attn_out`].data) < 1e-5);
-    }
-    // RMS squared = variance + mean squared, on live activations; the scale is that root
-    const scale = c['blocks.1.ln1.hook_scale'].data,
-      x = c['blocks.1.hook_resid_pre'].data;
-    for (let i = 0; i < T; i++) {
-      const v = x.subarray(i * dModel, (i + 1) * dModel),
-        mean = v.reduce((a, b) => a + b) / dModel;
-      const variance = v.reduce((a, b) => a + (b - mean) ** 2, 0) / dModel;
-      assert.ok(Math.abs(scale[i] - Math.sqrt(variance + mean ** 2 + model.config.normEps)) < 1e-5 * scale[i]);
     }
   });
 

@@ -11,6 +11,10 @@ describe('storage that is blocked or full', () => {
     fetch = async () => new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
   const quota = () => new DOMException('the quota was exceeded', 'QuotaExceededError'),
     denied = () => new DOMException('the operation is insecure', 'SecurityError');
+  /** A call that rejects. */
+  const fails = (error) => async () => {
+    throw error();
+  };
   const withGlobals = async (globals, run) => {
     const before = Object.fromEntries(
       Object.keys(globals).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]),
@@ -36,30 +40,8 @@ describe('storage that is blocked or full', () => {
 
   test('storage that cannot be opened is refused with code storage, and the message says what to change', async () => {
     for (const [cache, globals] of [
-      [
-        'cache-storage',
-        {
-          caches: {
-            open: async () => {
-              throw denied();
-            },
-          },
-        },
-      ],
-      [
-        'opfs',
-        {
-          navigator: {
-            storage: {
-              getDirectory: async () => ({
-                getDirectoryHandle: async () => {
-                  throw denied();
-                },
-              }),
-            },
-          },
-        },
-      ],
+      ['cache-storage', { caches: { open: fails(denied) } }],
+      ['opfs', { navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: fails(denied) }) } } }],
     ]) {
       const error = await withGlobals(globals, () => refusal(() => loads(cache)));
       assert.deepEqual([error.code, error.cause.name], ['storage', 'SecurityError']);
@@ -91,52 +73,18 @@ describe('storage that is blocked or full', () => {
         `the cache "${cache}" did not store https://files.test/model.gguf: the quota was exceeded`,
       ],
     });
-    const stuck = {
-      open: async () => ({
-        match: async () => {
-          throw denied();
-        },
-        put: async () => {
-          throw quota();
-        },
-      }),
-    };
+    const stuck = { open: async () => ({ match: fails(denied), put: fails(quota) }) };
     assert.deepEqual(
       await withGlobals({ caches: stuck }, () => generatedText('cache-storage')),
       withWarning('cache-storage'),
     );
-    const full = {
-      getFileHandle: async () => ({
-        getFile: async () => {
-          throw denied();
-        },
-        createWritable: async () => {
-          throw quota();
-        },
-      }),
-    };
-    const later = {
-      getFileHandle: async () => ({
-        getFile: async () => {
-          throw denied();
-        },
-        createWritable: async () => ({
-          write: async () => {
-            throw quota();
-          },
-          abort: async () => {},
-        }),
-      }),
-    };
-    for (const folder of [
-      full,
-      later,
-      {
-        getFileHandle: async () => {
-          throw quota();
-        },
-      },
+    const later = { write: fails(quota), abort: async () => {} };
+    for (const getFileHandle of [
+      async () => ({ getFile: fails(denied), createWritable: fails(quota) }),
+      async () => ({ getFile: fails(denied), createWritable: async () => later }),
+      fails(quota),
     ]) {
+      const folder = { getFileHandle };
       assert.deepEqual(
         await withGlobals(
           { navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: async () => folder }) } } },
