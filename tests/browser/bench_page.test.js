@@ -1,10 +1,9 @@
 // bench_page.test.js - the benchmark as a page (tests/bench/anywhere.js) fills its table, in Chromium
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../temporary.js';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { writeFolder } from '../bench/build_page.js';
@@ -13,8 +12,7 @@ import { bytesPerToken, modelFile } from '../bench/models.js';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
 test('the page of the benchmark fills its table and copies it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-bench-test-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder('bench-test');
   const path = join(folder, modelFile(folder, '3M', 'q4_k_m'));
   const models = [{ name: '3M', dtype: 'q4_k_m', path, bytes: bytesPerToken('3M', 'q4_k_m', 64) }];
   await writeFolder(join(folder, 'page'), join(top, 'dist/index.js'), join(folder, 'no wllama'), models);

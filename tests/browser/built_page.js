@@ -7,7 +7,8 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { top } from './expected.js';
 import { complete, openView } from './page_parts.js';
-import { PATIENCE, watchQuiet } from './quiet.js';
+import { PATIENCE } from '../patience.js';
+import { watchQuiet } from './quiet.js';
 
 export const site = `${top}site`;
 

@@ -1,12 +1,12 @@
 // copied.test.js - programs that the built page copies, run in Node, and the file that it saves
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { execFile, spawnSync } from 'node:child_process';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { relaxedSimd } from '../node-flags.js';
 import { serve } from '../../scripts/serve.js';
+import { temporaryFolder } from '../temporary.js';
 import { pageTest, site } from './built_page.js';
 import { top } from './expected.js';
 import {
@@ -26,17 +26,13 @@ import {
 
 /** What a program prints that was copied from the page. */
 async function printed(program) {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-copied-'));
-  try {
-    writeFileSync(
-      join(folder, 'copied.mjs'),
-      program.replace("'glassformer'", JSON.stringify(new URL('../../web/lib/index.js', import.meta.url).href)),
-    );
-    const { stdout } = await promisify(execFile)(process.execPath, [...relaxedSimd, join(folder, 'copied.mjs')]);
-    return stdout.trim().split('\n');
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder('copied');
+  writeFileSync(
+    join(folder, 'copied.mjs'),
+    program.replace("'glassformer'", JSON.stringify(new URL('../../web/lib/index.js', import.meta.url).href)),
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, [...relaxedSimd, join(folder, 'copied.mjs')]);
+  return stdout.trim().split('\n');
 }
 
 pageTest(
@@ -146,7 +142,7 @@ pageTest(
   'copied HTML is a figure in any page: of the model and the text, or of the head alone where there are two stacks',
   `#model=weights/stories-1m.gguf&prompt=Once upon a time&head=1.2&written=3`,
   async ({ page }) => {
-    const folder = mkdtempSync(join(tmpdir(), 'glassformer-copied-'));
+    const folder = temporaryFolder('copied');
     const other = await serve(folder, { also: { '/dist/': `${top}dist`, '/weights/': `${site}/weights` } });
     /** What the figure says in a page with nothing else. */
     const drawn = async (html) => {
@@ -184,7 +180,6 @@ pageTest(
       assert.match(await drawn(await copied(page, 'Copy as HTML')), /2.*0.*2.*4/);
     } finally {
       await other.close();
-      rmSync(folder, { recursive: true, force: true });
     }
   },
 );

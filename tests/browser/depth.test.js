@@ -1,6 +1,7 @@
 // depth.test.js - the depth laboratory of the built page in Chromium: its values against the library in Node
 import assert from 'node:assert/strict';
 import { depth } from '../../web/lib/index.js';
+import { until } from '../patience.js';
 import { pageTest } from './built_page.js';
 import { STORY, counts, openView, says } from './page_parts.js';
 
@@ -13,14 +14,10 @@ pageTest('depth: Stop ends the measuring worker and keeps earlier results', STOR
   await page.locator('#depth-layers').fill('64');
   await page.locator('#depth-width').selectOption('128');
   await press('Measure');
-  for (let i = 0; i < 2000 && page.workers().length <= workers; i++) await page.waitForTimeout(10);
-  assert.equal(page.workers().length, workers + 1, 'no worker measures');
+  await until(() => page.workers().length > workers, 'a worker measures');
   await press('Stop');
   await says(page, '#depth output[aria-live]', /^Stopped/);
-  // the browser reports it late
-  for (let i = 0; i < 600 && page.workers().length > workers; i++) await page.waitForTimeout(50);
-  await page.waitForTimeout(500);
-  assert.equal(page.workers().length, workers, 'a worker goes on');
+  await until(() => page.workers().length === workers, 'the worker has ended'); // the browser reports it late
   await page.locator('#depth .as-table').evaluate((d) => {
     d.open = true;
   });

@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { until } from './drivers/browsers.js';
 import { inEachEngine } from './drivers/each_engine.js';
 import { load } from '../../web/lib/index.js';
+import { until as waitFor } from '../patience.js';
 import { serveCut } from '../node/cut_server.js';
 import { golden } from '../node/helpers.js';
 import { serveLibrary } from './engines/fixture.js';
@@ -111,7 +112,7 @@ inEachEngine((own) => {
       }, `${models.url}m.gguf`);
     try {
       await begin();
-      while (!models.asked.length) await new Promise((resolve) => setTimeout(resolve, 10));
+      await waitFor(() => models.asked.length);
       const ids = await page.evaluate(async () => {
         const w = /** @type {any} */ (window),
           list = [];

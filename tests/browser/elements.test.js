@@ -1,12 +1,12 @@
 // elements.test.js - the examples of glassformer/elements in Chromium, Firefox and WebKit, and in a page opened from disk
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
 import { serve } from '../../scripts/serve.js';
+import { temporaryFolder } from '../temporary.js';
 import { until } from './drivers/browsers.js';
 import { inEachEngine } from './drivers/each_engine.js';
 import { top } from './engines/fixture.js';
@@ -14,7 +14,8 @@ import { top } from './engines/fixture.js';
 const examples = `${top}docs/examples/`;
 const names = readdirSync(examples).filter((name) => name.startsWith('glass-'));
 const CDN = 'https://cdn.jsdelivr.net/npm/glassformer@0.1.0/';
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-elements-'));
+const folder = temporaryFolder('elements');
+
 /** Data of two heads over two tokens, as an attribute. */
 const HEADS = JSON.stringify({ tokens: ['a', 'b'], pattern: [0.25, 0.75].map((x) => [[1], [x, 1 - x]]) });
 /** An application with React that gives data as a property. */
@@ -56,7 +57,6 @@ before(async () => {
 });
 after(async () => {
   await server?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Waits until the element of a page has drawn, and returns what it says. @param {any} page */

@@ -1,9 +1,9 @@
 // files.test.js - the built page in Chromium with models from the visitor's disk: files, folders, dropped ones, and what
 // is refused
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '../temporary.js';
 import { pageTest, samePage } from './built_page.js';
 import { top, withModel } from './expected.js';
 import {
@@ -105,7 +105,7 @@ storyTest('keys that no tensor tells are asked for, and the file is loaded with 
 });
 
 pageTest('a folder is chosen, and one is dropped; what lies in folders of it is left alone', {}, async ({ page }) => {
-  const folder = join(mkdtempSync(join(tmpdir(), 'glassformer-folder-')), 'my dates');
+  const folder = join(temporaryFolder('folder'), 'my dates');
   for (const name of ['onnx', 'notes']) mkdirSync(join(folder, name), { recursive: true });
   for (const name of ['config.json', 'model.safetensors', 'tokenizer.json'])
     copyFileSync(`${top}weights/dates/${name}`, join(folder, name));
@@ -135,7 +135,6 @@ pageTest('a folder is chosen, and one is dropped; what lies in folders of it is 
     await page.locator('.error [role="alert"]').textContent(),
     /there is no config\.json.*my dates is still here and works/,
   );
-  rmSync(join(folder, '..'), { recursive: true, force: true });
 });
 
 /** Drop what is no file list of a real one, but reads like it. */
@@ -171,15 +170,11 @@ storyTest('a folder without a model, and an unreadable file, are refused with a 
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.waitForFunction(() => document.querySelector('.error').hidden);
   };
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-folder-'));
-  try {
-    mkdirSync(join(folder, 'inner'));
-    writeFileSync(join(folder, 'inner', 'config.json'), '{}');
-    await page.locator('#model-folder').setInputFiles(folder);
-    await refused(/^glassformer-folder-\S*: no file lies in this folder itself/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder('folder');
+  mkdirSync(join(folder, 'inner'));
+  writeFileSync(join(folder, 'inner', 'config.json'), '{}');
+  await page.locator('#model-folder').setInputFiles(folder);
+  await refused(/^glassformer-folder-\S*: no file lies in this folder itself/);
   await drop(page, 'main', 'folder');
   await refused(/^notes: no file lies in this folder itself/);
   await drop(page, 'main', 'unreadable folder');

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
+import { PATIENCE } from '../patience.js';
 import { pageTest, server, unfold } from './built_page.js';
 import { continued, opened } from './expected.js';
 import { STORY, atLeast, hasIds, prepare } from './page_parts.js';
-import { PATIENCE } from './quiet.js';
 
 const model = await opened('weights/stories-1m.gguf');
 const prompt = 'Tom and Sue';

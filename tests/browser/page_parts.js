@@ -1,7 +1,8 @@
 // page_parts.js - parts of the built page by the names that tests use: reading them, waiting for them, operating them
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { PATIENCE, quiet } from './quiet.js';
+import { PATIENCE } from '../patience.js';
+import { quiet } from './quiet.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -248,7 +249,7 @@ export const kept = (page) =>
         list.some((n) => /\.gguf$/.test(n)) &&
         list.includes('model.safetensors') &&
         list.includes('');
-      if (i === 600 || (whole && still >= 5)) return list;
+      if (i === 2400 || (whole && still >= 5)) return list;
       await new Promise((r) => setTimeout(r, 100));
     }
   });

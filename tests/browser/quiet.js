@@ -1,9 +1,7 @@
 // quiet.js - waits until a page is idle: no pending frame, short timer or message, and no pending call to a worker.
 // Tests wait for this before they read the page. A fixed time would be too short on a busy machine, and a page that has
 // not started to react shows old values.
-
-/** How long what a test waits for may take, in ms: only what never comes takes that long, however busy the machine is. */
-export const PATIENCE = 240_000;
+import { PATIENCE, sleep } from '../patience.js';
 
 /** Runs in a page before its scripts: counts what is scheduled. */
 function count() {
@@ -131,8 +129,6 @@ export async function quiet(page, condition = () => true) {
       throw new Error(
         `the page did not come to rest within ${PATIENCE / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`,
       );
-    await new Promise((resolve) => {
-      setTimeout(resolve, 20);
-    });
+    await sleep(20);
   }
 }

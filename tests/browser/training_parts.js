@@ -1,7 +1,6 @@
 // training_parts.js - parts of the training panel by the names that tests use
 
 export const button = (page, name) => page.locator('#train').getByRole('button', { name, exact: true });
-export const status = (page) => page.locator('#train output').textContent();
 /** What the panel says of its training becomes this. */
 export const trained = (page, pattern) =>
   page.waitForFunction(

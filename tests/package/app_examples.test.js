@@ -1,29 +1,19 @@
 // app_examples.test.js - docs/examples run with the packed tarball: in Node, with Vite, with React, and a plain page
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { PATIENCE } from '../browser/quiet.js';
+import { PATIENCE } from '../patience.js';
+import { temporaryFolder } from '../temporary.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const examples = join(top, 'docs/examples');
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-app-examples-'));
+const folder = temporaryFolder('app-examples');
 const package_ = join(folder, 'node_modules/glassformer');
 let browser;
 
@@ -43,7 +33,6 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** A page of a folder, with what it said. */

@@ -4,6 +4,7 @@
 // prints nothing where it can be used
 import { fileURLToPath } from 'node:url';
 import { launch as launchChromium, findChromium } from '../../../scripts/chromium.js';
+import { PATIENCE, sleep } from '../../patience.js';
 import { findFirefox, launchFirefox } from './firefox.js';
 import { findWebKit, launchWebKit } from './webkit.js';
 
@@ -124,11 +125,10 @@ async function firefox() {
  * @param {Page} page
  * @param {(...args: any[]) => any} condition
  * @param {any[]} args
- * @param {number} [timeout]  ms
  * @returns {Promise<any>} the value of the condition
  */
-export async function until(page, condition, args = [], timeout = 240_000) {
-  const end = Date.now() + timeout;
+export async function until(page, condition, args = []) {
+  const end = Date.now() + PATIENCE;
   for (;;) {
     let cause;
     const value = await page.evaluate(condition, ...args).catch((error) => {
@@ -136,10 +136,8 @@ export async function until(page, condition, args = [], timeout = 240_000) {
     });
     if (value) return value;
     if (Date.now() > end)
-      throw new Error(`this did not become true within ${timeout / 1000} s: ${condition}`, { cause });
-    await new Promise((resolve) => {
-      setTimeout(resolve, 50);
-    });
+      throw new Error(`this did not become true within ${PATIENCE / 1000} s: ${condition}`, { cause });
+    await sleep(50);
   }
 }
 

@@ -7,6 +7,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { findProgram } from '../../../scripts/chromium.js';
+import { sleep } from '../../patience.js';
 import { startGroup } from './processes.js';
 
 /** Longest evaluation in ms; below the five minutes after which Node's fetch fails. */
@@ -111,15 +112,13 @@ async function startDriver(program, env) {
       pipe?.on('data', (data) => {
         said += data;
       });
-    for (let i = 0; i < 200 && !ended; i++) {
+    for (let i = 0; i < 1200 && !ended; i++) {
       const answer = await fetch(`http://127.0.0.1:${port}/status`).catch(() => null);
       if (answer?.ok && !ended) {
         group.release();
         return { ...group, port };
       }
-      await new Promise((resolve) => {
-        setTimeout(resolve, 50);
-      });
+      await sleep(50);
     }
     await group.stop();
     if (attempt === 3) throw new Error(`WebKitWebDriver does not answer: ${said.trim() || 'it printed nothing'}`);
