@@ -1,14 +1,20 @@
 // wllama.test.js - llama.cpp, through @wllama/wllama in Chromium, reads every shipped GGUF and generates the same
-// greedy text as this engine. Two implementations that quantise activations differently may diverge where the two
-// highest logits are nearly equal, that is, where their gap in exact arithmetic is smaller than the effect of rounding.
-// This effect is measured at that position: this engine's rounding against f32.
+// greedy text as this engine, and computes the same from a GGUF of each architecture that this project writes. Two
+// implementations that quantise activations differently may diverge where the two highest logits are nearly equal, that
+// is, where their gap in exact arithmetic is smaller than the effect of rounding. This effect is measured at that
+// position: this engine's rounding against f32.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
+import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { writeModel } from '../../web/lib/convert/write_model.js';
+import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { load } from '../../web/lib/index.js';
+import { MODELS, randomModel } from '../node/gguf_models.js';
+import { numbers, untilEnd } from '../node/helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const models = readdirSync(`${top}weights`)
@@ -128,4 +134,63 @@ for (const model of models)
         `token ${at} differs: ours ${ids[at]}, llama.cpp ${other.ids[at]}; in f32 they are ${gap} apart, and rounding moves a logit by ${moved} at most`,
       );
     }
+  });
+
+/** A model of the table as the bytes of a GGUF, with a vocabulary of 320 tokens. */
+async function written(name) {
+  const { config, weights } = randomModel(MODELS[name]);
+  const { tokenizer, special, close } = await openCheckpoint(`${top}tests/golden/cases/gguf_phi3/model.gguf`);
+  close();
+  const meta = vocabularyMeta(tokenizer, special, config.vocab_size);
+  const [architecture] = name.split(' ');
+  const chunks = [];
+  for await (const chunk of writeModel(config, (w) => weights.get(w).data, { architecture, meta })) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** llama.cpp's probability of each of some ids after a prompt, and its own choice. Runs in the page. */
+async function probabilitiesInPage({ library, base64, prompt, ids }) {
+  const { Wllama } = await import(`${library}index.js`);
+  const silent = { debug() {}, log() {}, warn() {}, error: console.error };
+  const wllama = new Wllama(
+    { 'single-thread/wllama.wasm': `${library}single-thread/wllama.wasm` },
+    { logger: silent, suppressNativeLog: true },
+  );
+  const file = await (await fetch(`data:application/octet-stream;base64,${base64}`)).blob();
+  await wllama.loadModel([file], { n_ctx: 128, n_threads: 1 });
+  await wllama.samplingInit({ temp: 0 });
+  const steps = [];
+  let batch = prompt;
+  for (const id of ids) {
+    await wllama.decode(batch, {});
+    const most = await wllama.getLogits(8);
+    steps.push({ best: most[0], own: most.find(({ token }) => token === id)?.p ?? 0 });
+    batch = [id];
+  }
+  await wllama.exit();
+  return steps;
+}
+
+for (const name of Object.keys(MODELS))
+  test(`llama.cpp computes the same from a written GGUF: ${name}`, async (t) => {
+    const bytes = await written(name);
+    const prompt = numbers(40, 300, 7).map((x) => x + 10);
+    const model = await untilEnd(load(new Uint8Array(bytes), { dtype: 'f32' }));
+    const steps = [];
+    for await (const { id, logprob } of model.generate(prompt, { temperature: 0, maxTokens: 16, ignoreEos: true }))
+      steps.push({ id, logprob });
+    assert.equal(steps.length, 16);
+    const theirs = await page.evaluate(probabilitiesInPage, {
+      library: `${server.url}node_modules/wllama2/esm/`,
+      base64: bytes.toString('base64'),
+      prompt,
+      ids: steps.map(({ id }) => id),
+    });
+    // llama.cpp keeps keys and values as f16, and computes GELU by a table in f16
+    const off = Math.max(...theirs.map(({ own }, i) => Math.abs(Math.log(own) - steps[i].logprob)));
+    t.diagnostic(`log probabilities within ${off.toFixed(5)}`);
+    assert.ok(off < 0.02, `log probabilities differ by ${off}`);
+    theirs.forEach(({ best, own }, i) =>
+      assert.ok(best.token === steps[i].id || Math.log(best.p / own) < 0.02, `token ${i} is ${best.token}`),
+    );
   });

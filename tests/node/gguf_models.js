@@ -104,10 +104,10 @@ export const MODELS = {
 
 /**
  * The configuration of a model of the table, and its weights by name: gains near 1, everything else around 0.
- * @param {string} name
+ * @param {object} fields
  */
-export function randomModel(name) {
-  const config = completeConfig({ ...small, ...MODELS[name] });
+export function randomModel(fields) {
+  const config = completeConfig({ ...small, ...fields });
   const scaleOf = (weight, shape) => {
     if (shape.length === 1) return 0.3;
     if (weight === 'embed.weight') return 0.5 / config.embedding_scale;

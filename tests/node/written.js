@@ -11,10 +11,13 @@ export async function weightOf(model, name) {
   return out;
 }
 
+/** The configuration of a model in snake_case. */
+export const snaked = ({ config }) =>
+  Object.fromEntries(Object.entries(config).map(([key, value]) => [snake(key), value]));
+
 /** A model as the bytes of a GGUF. */
 export async function ggufOf(model, options = {}) {
-  const config = Object.fromEntries(Object.entries(model.config).map(([key, value]) => [snake(key), value]));
   const chunks = [];
-  for await (const chunk of writeModel(config, (name) => weightOf(model, name), options)) chunks.push(chunk);
+  for await (const chunk of writeModel(snaked(model), (name) => weightOf(model, name), options)) chunks.push(chunk);
   return new Uint8Array(Buffer.concat(chunks));
 }

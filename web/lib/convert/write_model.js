@@ -42,7 +42,7 @@ const untied = { tie_word_embeddings: false };
 const NEEDS = {
   llama: { bias_head: false },
   qwen2: { ...noBias, bias_qkv: true },
-  qwen2moe: { ...noBias, bias_qkv: true },
+  qwen2moe: { ...noBias, bias_qkv: true, ...untied },
   qwen3: { ...noBias, n_experts: 0 },
   qwen3moe: noBias,
   gpt2: allBias,
