@@ -99,9 +99,17 @@ describe('options', () => {
   });
 });
 
-// formats*.test.js: cut off, and with wrong headers, names, shapes and types
+// formats*.test.js: with wrong headers, names, shapes and types
 describe('checkpoints', () => {
   const parts = (bytes, c = config) => load({ weights: bytes, config: c });
+
+  test('that are truncated anywhere are refused', async () => {
+    const { length } = weights;
+    for (const n of [0, 1, 7, 8, 9, 100, 500, 1000, length >> 1, length - 4, length - 1])
+      await refused(parts(weights.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format']);
+    for (const n of [0, 3, 4, 20, 100, 1000, gguf.length >> 1, gguf.length - 1])
+      await refused(load(gguf.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format']);
+  });
 
   test('with NaN or an infinity are refused; the message names tensor and place', async () => {
     for (const value of [NaN, Infinity, -Infinity]) {
