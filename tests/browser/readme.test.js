@@ -1,10 +1,10 @@
 // readme.test.js - the README's HTML page runs unchanged; requests to the CDN are answered with this tree's package
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../temporary.js';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
@@ -13,7 +13,7 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(top, 'README.md'), 'utf8'),
   { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
 const [, html] = /^```html\n([\s\S]*?)^```$/m.exec(readme) ?? assert.fail('the README has no html block');
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-readme-'));
+const folder = temporaryFolder('readme');
 let server, browser;
 
 before(async () => {
@@ -24,7 +24,6 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await server?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("the README's page generates the same text as the library", async () => {

@@ -2,12 +2,12 @@
 // place, policies, the caller's own worker. The package is served as it is published, unbundled.
 import assert from 'node:assert/strict';
 import { createReadStream, existsSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { load, train } from '../../web/lib/index.js';
+import { serve } from '../node/helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const file = 'tests/golden/cases/gguf_llama_q8_0/model.gguf';
@@ -15,9 +15,7 @@ const options = { maxTokens: 8, temperature: 0, ignoreEos: true };
 const config = { d_model: 16, n_layers: 1, n_heads: 2 },
   text = 'The cat sat on the mat. The dog sat on the log.';
 const types = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
-/** @type {import('node:http').Server & {url?: string}} */
-let server;
-let browser, expected, losses, width;
+let server, browser, expected, losses, width;
 /**
  * The server's answer for a path, and its headers for the page; set by each test.
  * @type {{answer: (path: string) => number | string | undefined, headers: Record<string, string>}}
@@ -27,7 +25,7 @@ let host = { answer: () => undefined, headers: {} };
 let asked = [];
 
 before(async () => {
-  server = createServer((request, response) => {
+  server = await serve((request, response) => {
     const path = new URL(request.url, 'http://host').pathname,
       answer = host.answer(path);
     asked.push(path);
@@ -53,8 +51,6 @@ before(async () => {
     });
     createReadStream(from).pipe(response);
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  server.url = `http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`;
   browser = await launch({ shell: true });
   const model = await load(join(top, file));
   expected = [];
@@ -69,7 +65,6 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
-  server?.closeAllConnections();
   server?.close();
 });
 
