@@ -3,23 +3,14 @@
 // Content-Security-Policy.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { serve } from '../../scripts/serve.js';
+import { until } from '../patience.js';
+import { temporaryFolder } from '../temporary.js';
 import { browser, site } from './built_page.js';
 import { continued, top, withModel } from './expected.js';
 import { ids, runPrompt, says } from './page_parts.js';
@@ -43,7 +34,8 @@ const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-e
 const PROMPT = 'Once upon a time',
   TOKENS = 24,
   SEED = 7;
-const temporary = mkdtempSync(join(tmpdir(), 'glassformer-hosting-'));
+const temporary = temporaryFolder('hosting');
+
 /** @type {number[]} */
 let expected;
 
@@ -52,8 +44,6 @@ before(async () => {
     continued(model, PROMPT, { maxTokens: TOKENS, seed: SEED }),
   );
 });
-after(() => rmSync(temporary, { recursive: true, force: true }));
-
 /**
  * Rules of a _headers file: a path, ending in * or not, and its indented headers.
  * @param {string} text
@@ -284,17 +274,13 @@ async function visitOn(program, args, url, coding, extension) {
     said += text;
   });
   try {
-    for (let i = 0; ; i++) {
-      if (
-        await fetch(url).then(
-          (response) => response.ok,
-          () => false,
-        )
-      )
-        break;
-      assert.ok(i < 100 && child.exitCode === null, `${program} does not answer: ${said}`);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await until(
+      async () => {
+        assert.equal(child.exitCode, null, `${program} has ended: ${said}`);
+        return (await fetch(url).catch(() => null))?.ok;
+      },
+      () => `${program} does not answer: ${said}`,
+    );
     await checkCopies(url, coding, extension);
     check(await written(url), url, true);
   } finally {
