@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { until } from './drivers/browsers.js';
 import { inEachEngine } from './drivers/each_engine.js';
 import { load } from '../../web/lib/index.js';
+import { PATIENCE, sleep } from '../patience.js';
 import { servePage, top } from './engines/fixture.js';
 
 /** @typedef {import('./drivers/browsers.js').Page} Page */
@@ -283,10 +284,9 @@ inEachEngine((own) => {
               }
             }
             let png = await page.screenshot();
-            for (let again = 0; png.length <= 30_000 && again < 10; again++) {
-              await new Promise((done) => setTimeout(done, 300)); // WebKit paints some time after it has scrolled
+            // WebKit paints some time after it has scrolled
+            for (const end = Date.now() + PATIENCE; png.length <= 30_000 && Date.now() < end; await sleep(300))
               png = await page.screenshot();
-            }
             writeFileSync(`${SCREENS}/${own.engine}-${device}-${theme}-${view}.png`, png);
             const header = new DataView(png.buffer, png.byteOffset);
             assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);

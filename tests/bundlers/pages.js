@@ -2,6 +2,7 @@
 // that adds headers to any server
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { PATIENCE } from '../patience.js';
 import { launch } from '../../scripts/chromium.js';
 
 const ISOLATION = {
@@ -96,7 +97,7 @@ export class Pages {
    * @returns {Promise<{result: any, complaints: string[], failed: string[], requests: string[]}>} failed: requests
    *   without an answer or with an error's status
    */
-  async visit(address, { timeout = 120_000, frame } = {}) {
+  async visit(address, { timeout = PATIENCE, frame } = {}) {
     this.#browser ??= launch({ shell: true });
     const context = await (await this.#browser).newContext(),
       page = await context.newPage();

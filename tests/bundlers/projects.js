@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE, sleep } from '../patience.js';
 import { startGroup } from '../browser/drivers/processes.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url)),
@@ -98,7 +99,7 @@ function environment(cwd, path, env) {
  * @param {{path?: string, env?: Record<string, string>, timeout?: number}} [options]
  * @returns {Promise<{url: string, output(): string, stop(): Promise<void>}>}
  */
-export async function startServer(command, cwd, { path, env = {}, timeout = 120_000 } = {}) {
+export async function startServer(command, cwd, { path, env = {}, timeout = PATIENCE } = {}) {
   const port = await freePort(),
     url = `http://localhost:${port}/`;
   const line = command.replaceAll('{port}', String(port));
@@ -128,9 +129,7 @@ export async function startServer(command, cwd, { path, env = {}, timeout = 120_
         await group.stop();
         throw new CommandFailed(`${line}: ${ended ? 'it ended' : `no answer in ${timeout / 1000} s`}\n${output}`);
       }
-      await new Promise((resolve) => {
-        setTimeout(resolve, 200);
-      });
+      await sleep(200);
     }
   }
   return { url, output: () => output, stop: () => group.stop() };

@@ -2,20 +2,19 @@
 // and the call that needs the extra names it
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
+import { temporaryFolder } from '../temporary.js';
 import { splitWorker } from '../../scripts/split_worker.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const model = join(top, 'weights/stories-1m.gguf');
 const layout = JSON.parse(readFileSync(join(top, 'tests/layout.json'), 'utf8'));
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-extras-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('extras');
 symlinkSync(join(top, 'node_modules'), join(folder, 'node_modules'));
 
 const common = {

@@ -2,14 +2,14 @@
 // that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { temporaryFolder } from '../temporary.js';
 import { entries } from '../../scripts/entries.js';
 import { load } from '../../web/lib/index.js';
 
@@ -19,7 +19,7 @@ const noModel = !existsSync(model) && 'weights/stories-1m.gguf is missing';
 const prompt = 'Once upon a time';
 const options = { maxTokens: 32, temperature: 0 };
 
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-package-'));
+const folder = temporaryFolder('package');
 const project = join(folder, 'project');
 let tarball, packed, expected;
 
@@ -53,8 +53,6 @@ before(async () => {
   engine.dispose();
   assert.equal(expected.length, options.maxTokens);
 });
-
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the tarball contains the library, its binaries, its types, the licence, and nothing else', () => {
   const files = packed.files.map((file) => file.path);

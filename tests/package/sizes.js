@@ -12,6 +12,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { PATIENCE } from '../patience.js';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 
@@ -89,10 +90,10 @@ async function requestsOf(dist) {
     const page = await browser.newPage();
     const requested = () => new Set(server.requests.map((path) => basename(path)));
     await page.goto(server.url);
-    await page.waitForFunction(() => window.goOn, null, { timeout: 60_000 });
+    await page.waitForFunction(() => window.goOn, null, { timeout: PATIENCE });
     const start = requested();
     await page.evaluate(() => window.goOn());
-    await page.waitForFunction(() => /^(?:done|failed)/.test(document.title), null, { timeout: 60_000 });
+    await page.waitForFunction(() => /^(?:done|failed)/.test(document.title), null, { timeout: PATIENCE });
     const title = await page.title();
     if (title !== 'done') throw new Error(`the application ${title}`);
     return { start, all: requested() };
