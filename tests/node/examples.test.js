@@ -2,9 +2,7 @@
 // JavaScript blocks of the README and of docs/, beside the shipped models. A comment behind a console.log is the output that
 // is expected, unless the comment has a colon.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -12,15 +10,17 @@ import { format } from 'node:util';
 import { Model, Session, Tokenizer, Training } from '../../web/lib/index.js';
 import * as glassformer from '../../web/lib/index.js';
 import { TextStream } from '../../web/lib/tokenizers/text_stream.js';
-import { readTensors, safetensors } from './helpers.js';
+import { temporaryFolder } from '../temporary.js';
+import { readTensors, safetensors, serve } from './helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const library = pathToFileURL(join(top, 'web/lib/index.js')).href;
 /** Where the public calls are written. */
 const FILES = ['index.js', 'model_handle.js', 'session.js', 'training.js', 'tokenizer.js', 'base/errors.js'];
 
-const home = process.cwd(),
-  folder = mkdtempSync(join(tmpdir(), 'glassformer-examples-'));
+const home = process.cwd();
+after(() => process.chdir(home));
+const folder = temporaryFolder('examples');
 
 before(() => {
   for (const name of ['stories-1m.gguf', 'stories.gguf', 'dates'])
@@ -39,10 +39,6 @@ before(() => {
     'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200),
   );
   process.chdir(folder);
-});
-after(() => {
-  process.chdir(home);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** A Llama's tensors under the names of the example in docs/own-checkpoints.md. */
@@ -210,7 +206,7 @@ async function hub() {
   const words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '.', ...letters26, ...letters26.map((c) => `##${c}`)];
   while (words.length < 112) words.push(`[unused${words.length}]`);
   const requests = [];
-  const server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     const path = new URL(request.url ?? '/', 'http://hub').pathname,
       name = path.split('/').at(-1) ?? '';
     requests.push(path);
@@ -223,13 +219,11 @@ async function hub() {
     if (!['config.json', 'model.safetensors'].includes(name)) return response.writeHead(404).end();
     response.end(readFileSync(join(model, name)));
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  process.env.HF_ENDPOINT = `http://127.0.0.1:${server.address().port}`;
+  process.env.HF_ENDPOINT = server.url.slice(0, -1);
   return {
     requests,
     close: () => {
       delete process.env.HF_ENDPOINT;
-      server.closeAllConnections();
       server.close();
     },
   };

@@ -8,12 +8,10 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { countParameters, create, estimate, load, train } from '../../web/lib/index.js';
 import { OPERATIONS, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
-import { collect, distance, golden, json, openCase, refused, sameBits, top, untilEnd } from './helpers.js';
+import { collect, distance, golden, json, openCase, refused, row, sameBits, top, untilEnd } from './helpers.js';
 import { expertIds as ids, withExperts as config } from './small_models.js';
 
 const point = (name, layer = 0) => `blocks.${layer}.mlp.hook_${name}`;
-
-const rowOf = ({ data, shape }, i) => data.subarray(i * shape[1], (i + 1) * shape[1]);
 
 for (const name of ['mixtral', 'qwen2_moe', 'qwen3_moe'])
   test(`${name}: the router's logits are those of Hugging Face, and its softmax and choice follow from them`, async () => {
@@ -29,16 +27,12 @@ for (const name of ['mixtral', 'qwen2_moe', 'qwen3_moe'])
       const chosen = captured[each.replace('router_logits', 'expert_indices')];
       assert.deepEqual([weights.shape, chosen.shape], [shape, [shape[0], model.config.nExpertsUsed]]);
       for (let i = 0; i < shape[0]; i++) {
-        const row = data.subarray(i * shape[1], (i + 1) * shape[1]);
-        const sum = row.reduce((n, x) => n + Math.exp(x), 0);
-        assert.ok(
-          distance(
-            rowOf(weights, i),
-            Float32Array.from(row, (x) => Math.exp(x) / sum),
-          ) < 1e-6,
-        );
-        const order = [...row.keys()].sort((a, b) => row[b] - row[a]);
-        assert.deepEqual([...rowOf(chosen, i)], order.slice(0, chosen.shape[1]));
+        const own = data.subarray(i * shape[1], (i + 1) * shape[1]);
+        const sum = own.reduce((n, x) => n + Math.exp(x), 0);
+        const softmax = Float32Array.from(own, (x) => Math.exp(x) / sum);
+        assert.ok(distance(row(weights, i), softmax) < 1e-6);
+        const order = [...own.keys()].sort((a, b) => own[b] - own[a]);
+        assert.deepEqual([...row(chosen, i)], order.slice(0, chosen.shape[1]));
       }
     }
   });
@@ -58,9 +52,9 @@ for (const normalised of [true, false])
       );
     const times = (m, x) => m.map((w) => w.reduce((n, v, j) => n + v * x[j], 0));
     for (const i of [0, 17, 39]) {
-      const x = rowOf(captured['blocks.0.ln2.hook_normalized'], i); // gains are 1
-      const weights = rowOf(captured[names[0]], i);
-      const chosen = [...rowOf(captured[names[1]], i)];
+      const x = row(captured['blocks.0.ln2.hook_normalized'], i); // gains are 1
+      const weights = row(captured[names[0]], i);
+      const chosen = [...row(captured[names[1]], i)];
       const sum = normalised ? chosen.reduce((n, e) => n + weights[e], 0) : 1;
       const want = new Float64Array(64);
       for (const e of chosen) {
@@ -71,7 +65,7 @@ for (const normalised of [true, false])
         const inner = times(gate, x).map((g, j) => (g / (1 + Math.exp(-g))) * u[j]);
         times(down, inner).forEach((v, j) => (want[j] += (weights[e] / sum) * v));
       }
-      assert.ok(distance(rowOf(captured['blocks.0.hook_mlp_out'], i), want) < 1e-6);
+      assert.ok(distance(row(captured['blocks.0.hook_mlp_out'], i), want) < 1e-6);
     }
   });
 
@@ -127,8 +121,8 @@ test("an edit of the router's logits changes which experts run", async () => {
   const { logits, captured } = await model.forward(ids, { capture: ['*expert_indices'] });
   const edits = [{ at: point('router_logits', 1), position: 39, index: 4, set: 50 }];
   const forced = await model.forward(ids, { edits, capture: ['*expert_indices', '*expert_weights'] });
-  assert.equal(rowOf(forced.captured[point('expert_indices', 1)], 39)[0], 4);
-  assert.ok(rowOf(forced.captured[point('expert_weights', 1)], 39)[4] > 0.999);
+  assert.equal(row(forced.captured[point('expert_indices', 1)], 39)[0], 4);
+  assert.ok(row(forced.captured[point('expert_weights', 1)], 39)[4] > 0.999);
   assert.ok(sameBits(forced.captured[point('expert_indices')].data, captured[point('expert_indices')].data));
   assert.ok(sameBits(forced.logits.data.slice(0, 39 * 96), logits.data.slice(0, 39 * 96)));
   assert.ok(!sameBits(forced.logits.data, logits.data));
@@ -173,7 +167,7 @@ describe('prefill and decode, builds and threads give the same bits', () => {
       assert.ok(rows.every((r) => r.dtype === (/(router|shared_gate)\.weight$/.test(r.name) ? 'f32' : dtype)));
       const { logits } = await model.forward(ids);
       const session = await model.session();
-      for (const [i, id] of ids.entries()) assert.ok(sameBits(await session.eval([id]), rowOf(logits, i)), `row ${i}`);
+      for (const [i, id] of ids.entries()) assert.ok(sameBits(await session.eval([id]), row(logits, i)), `row ${i}`);
       model.dispose();
       for (const options of [{ backend: 'relaxed' }, { worker: true, threads: 3 }]) {
         const other = await create(wide, { ...made, ...options }).catch((e) => {

@@ -7,28 +7,28 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/node/file_store.js';
 import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
+import { until } from '../patience.js';
+import { temporaryFolder } from '../temporary.js';
 import { golden, refused, sixIds, top } from './helpers.js';
 
 const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
   newer = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
 const sum = (b) => createHash('sha256').update(b).digest('hex');
 const want = await sixIds(await load(bytes));
-const folder = mkdtempSync(join(tmpdir(), 'glassformer-cache-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('cache');
 after(shortWaits());
 let n = 0,
   cacheDir = '',
@@ -108,7 +108,7 @@ describe('the download folder', () => {
     };
     await assert.rejects(open({ signal: controller.signal }), /enough/);
     files['/m.gguf'] = { bytes: Buffer.from('{"error":"rate limited"}') };
-    await assert.rejects(open());
+    await assert.rejects(open(), GlassformerError);
     assert.deepEqual(
       kept().map(({ name }) => name),
       [],
@@ -325,10 +325,7 @@ describe('the download folder', () => {
   test('does not serve a file that is still being written', async () => {
     files['/m.gguf'] = { bytes, together: 2 };
     const first = open();
-    while (!server.asked.length)
-      await new Promise((done) => {
-        setTimeout(done, 5);
-      });
+    await until(() => server.asked.length);
     assert.deepEqual(await sixIds(await open()), want, 'the second asks the server');
     assert.deepEqual(await sixIds(await first), want);
     assert.equal(server.asked.length, 2);

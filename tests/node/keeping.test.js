@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { GlassformerError, load } from '../../web/lib/index.js';
+import { PATIENCE } from '../patience.js';
 import { golden, refused, top } from './helpers.js';
 
 const sum = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -183,7 +184,7 @@ const program = (lines) =>
   ${lines}
   process.exit(0);`,
     ],
-    { encoding: 'utf8', timeout: 180_000 },
+    { encoding: 'utf8', timeout: PATIENCE },
   );
 
 describe('objects without references', () => {

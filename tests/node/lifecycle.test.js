@@ -13,6 +13,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { Random } from '../fuzz/mutate.js';
+import { sleep, until } from '../patience.js';
 import { collect, numbers, refused, serve, top, untilEnd } from './helpers.js';
 import { limited } from './wasm_file.js';
 
@@ -25,7 +26,6 @@ const count = (few, many) => (full ? many : few);
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const stories = join(top, 'weights/stories-1m.gguf');
 const small = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 512 };
@@ -87,16 +87,14 @@ async function held() {
  * @param {Awaited<ReturnType<typeof held>>} from
  */
 async function settled(from) {
-  let now = await held();
-  for (let i = 0; i < 100 && (now.handles > from.handles || now.files > from.files); i++) {
-    await sleep(50);
-    now = await held();
-  }
-  assert.ok(
-    now.handles <= from.handles,
-    `${now.handles} handles, ${from.handles} before: ${process.getActiveResourcesInfo()}`,
+  let now;
+  await until(
+    async () => {
+      now = await held();
+      return now.handles <= from.handles && now.files <= from.files;
+    },
+    () => `${JSON.stringify(now)} settle to ${JSON.stringify(from)}: ${process.getActiveResourcesInfo()}`,
   );
-  assert.ok(now.files <= from.files, `${now.files} open files, ${from.files} before`);
   return now;
 }
 
@@ -145,17 +143,14 @@ async function repeated(name, times, run, each = 20_000, files = 0) {
 }
 
 /**
- * Bytes of sessions, after stopped calls have ended.
+ * Wait until no session has bytes: stopped calls end later.
  * @param {any} model
  */
-async function inSessions(model) {
-  for (let i = 0; ; i++) {
+const sessionsAreFreed = (model) =>
+  until(async () => {
     await model.points();
-    const { bytes } = model.memory.regions.find((region) => region.name === 'kv cache');
-    if (!bytes || i > 500) return bytes;
-    await sleep(10);
-  }
-}
+    return !model.memory.regions.find((region) => region.name === 'kv cache').bytes;
+  }, 'no bytes in sessions');
 
 for (const worker of [false, true]) {
   const where = worker ? 'in a worker' : 'in this thread';
@@ -220,7 +215,7 @@ for (const worker of [false, true]) {
       const { logits } = await model.forward([1, 2, 3, 4]);
       assert.deepEqual((await session.eval([4])).slice(), logits.data.slice(-64));
       await session.close();
-      assert.equal(await inSessions(model), 0);
+      await sessionsAreFreed(model);
     });
 
     test('work again after memory was exhausted and freed', async () => {
@@ -249,7 +244,7 @@ for (const worker of [false, true]) {
             'out-of-memory',
           );
           await Promise.all(sessions.map((session) => session.close()));
-          assert.equal(await inSessions(model), 0);
+          await sessionsAreFreed(model);
           assert.deepEqual((await model.forward([1, 2, 3])).logits.data, want);
           sizes.push(model.memory.totalBytes);
         },
@@ -379,7 +374,7 @@ for (const worker of [false, true]) {
           }),
         2 ** 18,
       );
-      assert.equal(await inSessions(model), 0);
+      await sessionsAreFreed(model);
     });
     test('breaking out of a generation leaves nothing behind', async () => {
       const { model } = old[Number(worker)];
@@ -393,7 +388,7 @@ for (const worker of [false, true]) {
         },
         2 ** 16,
       );
-      assert.equal(await inSessions(model), 0);
+      await sessionsAreFreed(model);
     });
     if (worker) {
       test('of training leave nothing behind', async () => {
@@ -456,7 +451,7 @@ describe('workers that are terminated', () => {
           () => 'completed',
           (error) => error.code,
         );
-        while (!started.length) await sleep(1);
+        await until(() => started.length);
         await sleep(new Random(9, i).below(250));
         await started[0].terminate();
         const how = await work;
@@ -478,7 +473,7 @@ describe('workers that are terminated', () => {
             () => 'completed',
             (error) => error.code,
           );
-        while (!started.length) await sleep(1);
+        await until(() => started.length);
         await sleep(new Random(11, i).below(200));
         await started[0].terminate();
         const how = await work;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/blocks.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { load } from '../../web/lib/index.js';
-import { randomTensor, refused, untilEnd } from './helpers.js';
+import { randomTensor, refused, relativeError, untilEnd } from './helpers.js';
 
 const WIDTH = 512;
 const blocks = fileURLToPath(new URL('../golden/formats/blocks/', import.meta.url));
@@ -154,14 +154,9 @@ test('q, k and v of three types keep a type each, and the product is that of eac
     [model, whole].map((m) => m.forward([0, 1, 3], { capture: ['*.hook_q', '*.hook_k', '*.hook_v', '*.hook_pre'] })),
   );
   for (const [name, { data }] of Object.entries(want.captured)) {
-    let error = 0,
-      size = 0;
-    data.forEach((w, i) => {
-      error += (w - got.captured[name].data[i]) ** 2;
-      size += w ** 2;
-    });
+    const off = relativeError(got.captured[name].data, data);
     // one rounding of the activations to int8: 0.5 % (parity.test.js), and one of weights to 8 bits
-    assert.ok(Math.sqrt(error / size) < 0.015, `${name}: ${Math.sqrt(error / size)}`);
+    assert.ok(off < 0.015, `${name}: ${off}`);
   }
 });
 
@@ -177,15 +172,10 @@ test('matrices are rounded to each type that dtype names; where its blocks do no
   ]) {
     const model = await load(file({}), { dtype });
     const rows = await rowsOf(model, 'embed.weight', 4);
-    let error = 0,
-      size = 0;
-    rows.forEach((row, r) =>
-      row.forEach((x, i) => {
-        error += (x - want[r][i]) ** 2;
-        size += want[r][i] ** 2;
-      }),
+    const off = relativeError(
+      rows.flatMap((r) => [...r]),
+      want.flatMap((r) => [...r]),
     );
-    const off = Math.sqrt(error / size);
     assert.ok(off < most && off > most / 3, `${dtype}: ${off}`);
     const kept = Object.fromEntries(model.parameters.rows.map((row) => [row.name, row.dtype]));
     assert.equal(kept['embed.weight'], dtype);

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { create, load } from '../../web/lib/index.js';
 import { threadCount } from '../../web/lib/engine/threads.js';
+import { PATIENCE } from '../patience.js';
 import { collect, numbers, sameBits, stories, untilEnd } from './helpers.js';
 
 const library = new URL('../../web/lib/index.js', import.meta.url);
@@ -160,7 +161,7 @@ test('a program ends by itself after it has disposed its models during their wor
     console.log('done');`;
   const { status, stdout, stderr, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     encoding: 'utf8',
-    timeout: 180_000,
+    timeout: PATIENCE,
     cwd: fileURLToPath(new URL('.', library)),
   });
   assert.equal(signal, null, 'it did not end');

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { create, train } from '../../web/lib/index.js';
+import { PATIENCE } from '../patience.js';
 import { classic, small, text, tiny, trained } from './small_runs.js';
 
 const threadsOfNode = process.getBuiltinModule('node:worker_threads');
@@ -100,7 +101,7 @@ describe('threads', () => {
       console.log(code);
     `;
     const out = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
-      timeout: 120_000,
+      timeout: PATIENCE,
       encoding: 'utf8',
     });
     assert.equal(out.trim(), 'not-finite');
