@@ -1,18 +1,16 @@
 // train.test.js - the native trainer: its output, its files, and that all files of a run have the same model
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { load, train as trainInPackage } from '../../web/lib/index.js';
+import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';
 
 const program = join(top, 'build/native/glassformer-train');
 const skip = !existsSync(program) && 'the trainer is not built: ./build.sh native';
-const workFolder = mkdtempSync(join(tmpdir(), 'glassformer-train-'));
-after(() => rmSync(workFolder, { recursive: true, force: true }));
-
+const workFolder = temporaryFolder('train');
 const tiny = [
   'd_model=32',
   'n_layers=2',
@@ -261,24 +259,6 @@ test('a folder continues one run: other data or options are refused, --from is i
   assert.match(text, /going on after step 3 of .*one, not from the file of --from\n/);
 });
 
-test('a step has at most batch_tokens tokens', { skip }, async () => {
-  await train('batch', [...tiny, 'batch_tokens=64', 'steps=5']);
-  const rows = readFileSync(join(workFolder, 'batch/loss.csv'), 'utf8')
-    .trim()
-    .split('\n')
-    .slice(1)
-    .map((line) => Number(line.split(',')[1]));
-  assert.ok(
-    rows.every((tokens, i) => tokens <= 64 * (i + 1)),
-    rows.join(),
-  );
-  await assert.rejects(
-    train('wrong', [...tiny, 'batch_tokens=300']),
-    /batch_tokens 300 is not a multiple of micro_tokens 128/,
-  );
-  await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);
-});
-
 test('pairs: targets are kept whole for any length, and bits per byte count the target only', { skip }, async () => {
   const line = (i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
   writeFileSync(
@@ -348,4 +328,5 @@ test('wrong recipe keys, values and corpora are refused', { skip }, async () => 
   await assert.rejects(train('wrong', ['beta1=1']), /beta1: out of range/);
   await assert.rejects(train('wrong', ['--threads', 'two']), /--threads is two, expected 1 to 64/);
   await assert.rejects(train('wrong', ['n_layers=0']), /n_layers is 0/);
+  await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);
 });
