@@ -409,9 +409,10 @@ test('the wasm files have the sums recorded in scripts/wasm.sha256', (t) => {
   assert.equal(builtSums(), recorded, 'after a change of src: ./build.sh wasm --record');
 });
 
-test('every exported name is declared in the public header, in pool.h or in src/wasm', () => {
+test('every exported name is declared in the public header, in kernels.h, in pool.h or in src/wasm', () => {
   const declared =
     read('src/glassformer.h') +
+    read('src/kernels/kernels.h') +
     read('src/base/pool.h') +
     files('src/wasm', /\.[ch]$/)
       .map(read)
