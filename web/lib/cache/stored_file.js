@@ -4,6 +4,7 @@
 // can exist: "complete", of a file that a reader has accepted, and "partial", of a download that was cut, with the
 // validator with which its rest is requested. A record is written after its pieces.
 import { fail } from '../base/errors.js';
+import { xxh32 } from './xxh32.js';
 
 /** @import { Validator } from '../download/resume.js' */
 /** @import { Store } from './model_store.js' */
@@ -25,15 +26,11 @@ const KINDS = /** @type {const} */ (['complete', 'partial']);
  */
 
 /**
- * The name of a piece, with the first 8 bytes of its SHA-256: they find accidental damage. Wherever there is a store,
- * there is crypto.subtle: both need a secure context, or Node.
+ * The name of a piece.
  * @param {number} start  of its bytes in the file
  * @param {Uint8Array} bytes
  */
-async function pieceName(start, bytes) {
-  const digest = await crypto.subtle.digest('SHA-256', /** @type {Uint8Array<ArrayBuffer>} */ (bytes));
-  return `${start}-${bytes.length}-${new DataView(digest).getBigUint64(0).toString(16)}`;
-}
+const pieceName = (start, bytes) => `${start}-${bytes.length}-${xxh32(bytes).toString(16)}`;
 
 /**
  * The bytes of the pieces of a record.
@@ -95,7 +92,7 @@ export class StoredFile {
     let start = 0;
     for (const name of pieces) {
       const bytes = await this.store.get(this.url, name).catch(() => null);
-      if (!bytes || (await pieceName(start, bytes)) !== name) {
+      if (!bytes || pieceName(start, bytes) !== name) {
         for (const kind of KINDS) if ((await this.record(kind))?.pieces.includes(name)) await this.remove(kind);
         fail('bad-file', `${this.url}: its copy in the cache is damaged`);
       }
@@ -111,7 +108,7 @@ export class StoredFile {
    * @returns {Promise<string>} its name
    */
   async putPiece(start, bytes) {
-    const name = await pieceName(start, bytes);
+    const name = pieceName(start, bytes);
     await this.store.put(this.url, name, bytes);
     return name;
   }
