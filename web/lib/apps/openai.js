@@ -76,7 +76,7 @@ function optionsOf(body, signal) {
     seed: body.seed ?? undefined,
     stop: body.stop ?? undefined,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
-    json: type === 'json_schema' ? (named.schema ?? true) : type === 'json_object' ? { type: 'object' } : undefined,
+    json: type === 'json_schema' ? (named?.schema ?? true) : type === 'json_object' ? { type: 'object' } : undefined,
     tools: body.tools?.length ? body.tools : undefined,
     toolChoice: body.tools?.length ? (body.tool_choice ?? undefined) : undefined,
     signal: signal ?? undefined,

@@ -33,7 +33,7 @@ import { numberInRange } from '../input/options.js';
  *   point, after all other edits, and returns as many new values. Not with a worker, nor in generations and sessions
  */
 /**
- * Positions that the passes of a session can have: of its sequence and of its source. ends: those of its input, from
+ * Positions that the passes of a session can have: of its sequence and of its source. end: those of its input, from
  * whose end negative positions count; absent where there is none.
  * @typedef {{own: number, source: number, end?: number}} Room
  */

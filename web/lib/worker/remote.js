@@ -162,7 +162,8 @@ export class WorkerModel {
         this.#end(() => crashError(messageOf(cause), cause));
       }
       if (helperPort) this.#watch(helperPort);
-      if (lock) navigator.locks.request(lock, () => this.#end(() => workerError('it was ended from outside')));
+      if (lock)
+        navigator.locks.request(lock, () => this.#end(() => workerError('it was ended from outside'))).catch(() => {}); // the page is being left
       this.#calls.get(data.id)?.message(data);
     });
     for (const name of ['error', 'messageerror', 'exit']) {

@@ -84,6 +84,7 @@ export async function takeOffer(runtime) {
   const { file, name, opens } = offer;
   await loadModel(runtime, new URL(file, document.baseURI), { name, address: file, opens });
   if (runtime.state.run.model?.address === file) await run(runtime);
+  else if (runtime.state.view.error) runtime.set({ run: { offer } });
 }
 
 /** Make a model with random weights and put it in the place of this one.

@@ -90,6 +90,8 @@ export function summing(c) {
  */
 export function cut(s, c) {
   const list = hasTwoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);
-  const one = list.length > 1 && list.every((t) => t.text && [...t.text].length === 1);
-  return say`${hasTwoStacks(c) ? say`The text that it reads` : say`Your text`} is cut into ${int(list.length)} pieces, here ${one ? say`single letters` : say`words and parts of words`}, from a fixed list of ${int(c.vocabSize)}`;
+  const whose = hasTwoStacks(c) ? say`The text that it reads` : say`Your text`;
+  if (list.length === 1) return say`${whose} is one piece of a fixed list of ${int(c.vocabSize)}`;
+  const one = list.every((t) => t.text && [...t.text].length === 1);
+  return say`${whose} is cut into ${int(list.length)} pieces, here ${one ? say`single letters` : say`words and parts of words`}, from a fixed list of ${int(c.vocabSize)}`;
 }
