@@ -16,7 +16,7 @@ enum { ROWS = 6, COLS = 8 };
 #endif
 enum { DEPTH = 256, TILE = 64 }; /* TILE columns of B packed: 64 KB */
 
-typedef float lanes __attribute__((vector_size(COLS * sizeof(float)), aligned(4), may_alias));
+typedef float columns __attribute__((vector_size(COLS * sizeof(float)), aligned(4), may_alias));
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
@@ -35,9 +35,9 @@ static void pack(float *to, int32_t width, const float *from, int32_t ld, int tr
 /* sums [ROWS][COLS] = packed A [k][ROWS] times packed B [k][COLS]: the outer product of one row of each is added k
  * times, so ROWS accumulators of COLS lanes take one load of B and ROWS broadcasts of A per step */
 static void inner(float *sums, const float *a, const float *b, int32_t k) {
-    lanes s[ROWS] = {{0}};
+    columns s[ROWS] = {{0}};
     for (int32_t i = 0; i < k; i++, a += ROWS, b += COLS) {
-        const lanes v = *(const lanes *)b;
+        const columns v = *(const columns *)b;
         for (int r = 0; r < ROWS; r++) s[r] += v * a[r];
     }
     memcpy(sums, s, sizeof s);
