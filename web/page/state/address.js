@@ -155,7 +155,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   const { id, learn, lab, labSize, preset, assignment, openStage, unit, present, language } = { ...view, ...changes };
   const { model } = run;
   const q = new URLSearchParams();
-  if (changes.language || language !== 'en') q.set('lang', language);
+  if (changes?.language || language !== 'en') q.set('lang', language);
   if (id !== 'write') q.set('view', id);
   if (learn) q.set('learn', learn);
   if (present) q.set('present', present);
