@@ -58,6 +58,14 @@ describe('prompts', () => {
     const messages = [...conversations.question, { role: 'assistant', content: 'It will ' }];
     assert.ok((await writtenBy('hermes', messages, { continue: true })).text.endsWith('assistant\nIt will '));
     assert.ok((await writtenBy('llama', messages, { continue: true })).text.endsWith('\n\nIt will'));
+    // The end of a message was searched by its content, and found in the <|im_end|> behind it.
+    for (const content of ['e', 'im', ' end\n']) {
+      const begun = [...conversations.question, { role: 'assistant', content }];
+      assert.ok((await writtenBy('hermes', begun, { continue: true })).text.endsWith(`assistant\n${content}`));
+      assert.ok((await writtenBy('llama', begun, { continue: true })).text.endsWith(`\n\n${content.trim()}`));
+    }
+    const blank = [...conversations.question, { role: 'assistant', content: ' ' }];
+    await refused(writtenBy('hermes', blank, { continue: true }), 'bad-option', /does not write the content/);
   });
 
   test('a template without a place for tools has them in the first user message, and calls and results as texts', async () => {

@@ -30,6 +30,7 @@ export async function chatPrompt({ chatTemplate, toolTemplate, special }, given,
   const textOf = async (/** @type {number | null | undefined} */ id) =>
     id === null || id === undefined ? '' : decode([id]);
   const last = messages[messages.length - 1];
+  if (writing.continue && last.content.trim()) last.content += MARK + SPACE;
   const variables = {
     messages: messagesFor(template, messages, tools),
     tools,
@@ -46,21 +47,23 @@ export async function chatPrompt({ chatTemplate, toolTemplate, special }, given,
     return fail('bad-option', `the chat template refuses these messages: ${messageOf(error)}`, error);
   }
   const able = callable(template, choice === 'none' ? null : tools, choice);
-  return { text: writing.continue ? upTo(text, last.content) : text, answer: able && new Answer(able, messages) };
+  return { text: writing.continue ? upTo(text) : text, answer: able && new Answer(able, messages) };
 }
+
+/** Put behind the content of a message that is continued: a character of no text, and a space that templates remove. */
+const MARK = '\uf8ff';
+const SPACE = '\u2003';
 
 /**
  * The text up to the end of its last message.
- * @param {string} text
- * @param {string} content  of that message; templates may remove the white space around it
+ * @param {string} text  with MARK and SPACE behind the content of that message
  * @returns {string}
  */
-function upTo(text, content) {
-  for (const own of [content, content.trimStart(), content.trimEnd(), content.trim()]) {
-    const at = own ? text.lastIndexOf(own) : -1;
-    if (at >= 0) return text.slice(0, at + own.length);
-  }
-  return fail('bad-option', 'continue: the chat template does not write the content of the last message');
+function upTo(text) {
+  const at = text.lastIndexOf(MARK);
+  if (at < 0) return fail('bad-option', 'continue: the chat template does not write the content of the last message');
+  const own = text.slice(0, at);
+  return text[at + 1] === SPACE ? own : own.trimEnd();
 }
 
 /** An answer that may call tools, while it is written. */
