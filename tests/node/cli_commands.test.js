@@ -1,7 +1,7 @@
 // cli_commands.test.js - the command line: embed, convert and quantize, downloads, headers and progress
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
@@ -87,6 +87,28 @@ test('convert and quantize write GGUF files that give the same text', async () =
   }
   assert.ok(!readdirSync(folder).some((file) => file.includes('no.gguf')));
   assert.equal((await run('convert', source)).code, 2);
+});
+
+// The tokenizer was compared when the file was written, and the file then removed: also one that had been there before.
+test('a tokenizer that GGUF cannot express leaves the file that was there', async () => {
+  const [source, out] = [join(folder, 'ending/'), join(folder, 'kept.gguf')];
+  cpSync(join(golden, 'llama_gqa_f16'), source, { recursive: true });
+  const vocab = Object.fromEntries([...'OnceĠupatim!'].map((token, id) => [token, id]));
+  const single = [{ Sequence: { id: 'A', type_id: 0 } }, { SpecialToken: { id: '!', type_id: 0 } }]; // no end of a text
+  const special_tokens = { '!': { id: '!', ids: [vocab['!']], tokens: ['!'] } };
+  const json = {
+    pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false },
+    post_processor: { type: 'TemplateProcessing', single, pair: single, special_tokens },
+    decoder: { type: 'ByteLevel' },
+    model: { type: 'BPE', vocab, merges: [] },
+  };
+  writeFileSync(join(source, 'tokenizer.json'), JSON.stringify(json));
+  writeFileSync(out, 'before');
+  assert.match(
+    (await run('convert', source, out)).err,
+    /cannot be written as GGUF: "Once.*--no-tokenizer leaves it out/,
+  );
+  assert.equal(readFileSync(out, 'utf8'), 'before');
 });
 
 test('downloads are kept in the cache folder, except with --no-cache', async () => {
