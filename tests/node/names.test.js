@@ -146,8 +146,11 @@ describe('properties of a model', () => {
     const files = ['config.json', 'model.safetensors'].map(
       (name) => new File([readFileSync(join(golden, 'llama_1tok', name))], name),
     );
-    const model = await untilEnd(load([...files, new File([template], 'chat_template.jinja')]));
-    assert.equal(model.chatTemplate, template);
+    files.push(new File([template], 'chat_template.jinja'));
+    assert.equal((await untilEnd(load(files))).chatTemplate, template);
+    // As in transformers, that file counts where tokenizer_config.json has another template.
+    files.push(new File(['{"chat_template":"other"}'], 'tokenizer_config.json'));
+    assert.equal((await untilEnd(load(files))).chatTemplate, template);
   });
 });
 

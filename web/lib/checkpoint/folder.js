@@ -37,7 +37,7 @@ export async function openFolder(opener, folder, overrides) {
   const { files, map } = await weightFiles(opener, folder);
   const generation = await opener.optionalJson(folder.get('generation_config.json'));
   const tokenizerConfig = await opener.optionalJson(folder.get('tokenizer_config.json'));
-  const template = tokenizerConfig?.chat_template ?? (await opener.optionalText(folder.get('chat_template.jinja')));
+  const template = (await opener.optionalText(folder.get('chat_template.jinja'))) ?? tokenizerConfig?.chat_template;
   const tokenizer =
     overrides.tokenizer ??
     (await opener.optionalJson(folder.get('tokenizer.json'))) ??
