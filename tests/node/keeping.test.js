@@ -36,6 +36,11 @@ describe('checksums', () => {
       (await load(`hf:o/n/${name}`, { fetch, sha256: sum(file) })).dispose();
     }
   });
+  // Of a GGUF in parts the first one alone was checked, and the others loaded as they came.
+  test('are refused for a model in parts', async () => {
+    for (const at of ['hf:o/n/', 'https://h.example/', '/'])
+      await refused(load(`${at}m-00001-of-00002.gguf`, { sha256: wrong }), 'bad-option', /several files/);
+  });
   test('are not checked for the files beside the weights', async () => {
     const part = (name) => readFileSync(`${top}weights/dates/${name}`),
       weights = part('model.safetensors');

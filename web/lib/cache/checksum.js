@@ -44,7 +44,8 @@ async function digestOf(chunks, signal) {
 export async function checkSha256(expected, weights, address, signal) {
   if (typeof expected !== 'string' || !/^[0-9a-f]{64}$/i.test(expected))
     fail('bad-option', `sha256 is ${show(expected)}, expected 64 hexadecimal digits`);
-  if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address))
+  const isPart = /-\d{5}-of-(?!00001)\d{5}\.gguf(?=[?#]|$)/.test(address);
+  if (Array.isArray(weights) || isPart || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address))
     fail('bad-option', 'sha256 is the checksum of one file of weights, the source is a folder or several files');
   // any other value is refused when the source is opened
   if (!isBytes(weights) || /^(https?|hf|data|blob|stream):/.test(address)) return;
