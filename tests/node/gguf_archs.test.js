@@ -232,6 +232,8 @@ test('what is malformed, or not supported, is refused by its key', () => {
     ['phi3', { 'attention.head_count_kv': [4, 4, 2, 4, 4, 4, 4, 4] }, 'unsupported', /differs from layer to layer/],
     ['olmo', { 'attention.clamp_kqv': NaN }, 'bad-config', /clip_qkv is NaN/],
     ['smollm3', { block_count: 1e9 }, 'bad-config', /n_layers is 1000000000/],
+    // llama.cpp multiplies by it whatever the type is; it was skipped.
+    ['llama', { 'rope.scaling.attn_factor': 1.25 }, 'unsupported', /llama\.rope\.scaling\.attn_factor 1\.25/],
     ['qwen2', { 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 0 }, 'bad-config', /rope_factor is 0/],
   ];
   for (const [architecture, meta, code, message] of cases)
