@@ -224,6 +224,21 @@ test('--chat without a prompt answers each line, and runs only what is new', asy
   assert.match((await runWith([...args, '--source', 'x'])).err, /--source and --chat/);
 });
 
+// It ended with status 0, as at the end of the input.
+test('an interrupt of --chat that waits for a line ends it with status 130', async () => {
+  const args = ['-m', join(folder, 'chat/'), '--chat', '-n', '4', '-q']; // from the tests before
+  const child = spawn(process.execPath, [join(top, 'web/lib/cli/cli.js'), ...args], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  child.stdin.write('the cat\n');
+  let said = '';
+  for await (const bytes of child.stdout) {
+    said += bytes;
+    if (!child.killed && said.endsWith('\n')) child.kill('SIGINT');
+  }
+  assert.deepEqual([child.exitCode ?? (await once(child, 'exit'))[0], child.signalCode], [130, null]);
+});
+
 test('--source is what an encoder-decoder reads', async () => {
   const dates = join(top, 'weights/dates/');
   assert.deepEqual(await run('-m', dates, '--source', '3 March 1999', '-t', '0', '-q'), {

@@ -57,6 +57,7 @@ async function withModel(o, use, file = 'stories-1m.gguf') {
     const options = { ...loadOptions(o, source), signal, onProgress: line?.onProgress };
     model = await loadModel(source, options, o['cache-dir'] === undefined).finally(() => line?.clear());
     await use(model, signal);
+    signal.throwIfAborted(); // a conversation ends at an interrupt without an error
   } catch (error) {
     if (!signal.aborted) throw error;
     process.stdout.write('\n');
