@@ -21,6 +21,8 @@ test('malformed tokenizers are refused, and the message names the part', async (
     [bpe({ merges: ['a b c'] }), /two tokens/],
     [bpe({ merges: [['a', 'b', 'c']] }), /two tokens/],
     [bpe({ merges: 'ab' }), /merges/],
+    // the tokenizer package skips the prefix, and found no token for the end of a word: "ab" was "a"
+    [bpe({ continuing_subword_prefix: '##' }), /continuing_subword_prefix is "##"/],
     [bpe({ vocab: { a: -1 } }), /id -1/],
     [bpe({ vocab: { a: 0.5 } }), /0\.5/],
     [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/],

@@ -99,12 +99,14 @@ function checkIds(vocab) {
 function bpe(model) {
   const { vocab, merges } = model;
   if (!Array.isArray(merges)) refuse('the merges are missing');
-  const prefix = (model.continuing_subword_prefix ?? '').length;
+  const { continuing_subword_prefix: prefix } = model;
+  if (prefix)
+    fail('unsupported', `tokenizer: continuing_subword_prefix is ${show(prefix)}, which is not read in a BPE model`);
   const pairs = merges.map((/** @type {any} */ m) => {
     const pair = typeof m === 'string' ? m.split(' ') : m;
     if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p))
       refuse(`the merge ${show(m)} is not two tokens`);
-    for (const token of [pair[0], pair[1], pair[0] + pair[1].slice(prefix)]) {
+    for (const token of [pair[0], pair[1], pair[0] + pair[1]]) {
       if (!Object.hasOwn(vocab, token))
         refuse(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
     }
