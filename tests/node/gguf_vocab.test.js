@@ -36,7 +36,7 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
     }),
     'a tokenizer.json with bytes as tokens': async () => ({
       tokenizer: tokenizers[1],
-      special: { bos: 1, eos: [2] },
+      special: { bos: 1, eos: [2, 3, 4] }, // the third one was lost
       texts: ['ab a', 'b\nab', '<s>b'],
     }),
   };

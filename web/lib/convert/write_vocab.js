@@ -39,7 +39,7 @@ export function vocabularyMeta(json, special, size, chatTemplate = null) {
     types[id] = UNUSED;
     scores?.push(kind === 't5' ? UNUSED_SCORE : 0);
   }
-  const [eos, eot] = special.eos;
+  const [eos, eot, eom] = special.eos;
   const around = json.post_processor ? ends(json.post_processor) : [];
   const is = (/** @type {number | null | undefined} */ id, /** @type {string | undefined} */ end) =>
     typeof id === 'number' && end !== undefined && tokens[id] === end;
@@ -53,6 +53,7 @@ export function vocabularyMeta(json, special, size, chatTemplate = null) {
     bos_token_id: special.bos === null ? null : u32(special.bos),
     eos_token_id: eos === undefined ? null : u32(eos),
     eot_token_id: eot === undefined ? null : u32(eot),
+    eom_token_id: eom === undefined ? null : u32(eom),
     add_bos_token: bool(is(special.bos, around[0])),
     add_eos_token: bool(is(eos, around[1])),
   };
