@@ -24,6 +24,9 @@ test('features of a config.json that the engine lacks are refused, and named', (
     [{ ...hf, partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor 0\.5/],
     [{ ...hf, attn_logit_softcapping: 50 }, 'unsupported', /softcapping/],
     [{ ...hf, sliding_window: 64 }, 'unsupported', /sliding_window/],
+    // neither had an effect: a model that reads both ways was causal, and rope_theta that of no file
+    [{ ...hf, is_causal: false }, 'unsupported', /is_causal false/],
+    [{ ...hf, rope_parameters: { full_attention: { rope_theta: 1e6 } } }, 'unsupported', /each kind of layer/],
     [
       { ...qwen, use_sliding_window: true, sliding_window: 8, max_window_layers: '1' },
       'unsupported',

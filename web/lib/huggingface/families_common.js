@@ -277,6 +277,7 @@ function longrope(s, json, unsupported) {
  */
 export function ropeFields(json, unsupported, { partial, parameters } = {}) {
   const s = parameters ?? json.rope_scaling ?? json.rope_parameters ?? {};
+  if (s.full_attention || s.sliding_attention) unsupported('rope_parameters of each kind of layer', s);
   const type = s.rope_type ?? s.type ?? 'default';
   const whole = s.partial_rotary_factor ?? 1;
   if (partial === undefined && whole !== 1) unsupported('partial_rotary_factor', whole);

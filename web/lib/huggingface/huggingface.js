@@ -167,6 +167,8 @@ function fieldsOf(family, json, used, where, tensors) {
     const value = used.includes(key) ? false : (json[key] ?? false);
     if (value !== false && !neutral.includes(value)) unsupported(key, value);
   }
+  // Embedding models made of a decoder; encoders write the same key.
+  if (json.is_causal === false && !family.base.kind) unsupported('is_causal', false);
   const fields = { ...family.base };
   for (const [field, value] of Object.entries(family.derive(json, unsupported, tensors)))
     if (value !== undefined) fields[field] = value;
