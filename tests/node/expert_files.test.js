@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
+import { torchFile } from './torch_file.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
 import { create, load } from '../../web/lib/index.js';
@@ -51,7 +52,7 @@ const joined = (list) => {
 const sharedConfig = (name) => json(join(golden, name, 'config.json'));
 
 /** Stacked as newer releases of transformers have them in memory. */
-function stackedFile(name, change = (tensors) => tensors) {
+function stackedFile(name, change = (tensors) => tensors, fileOf = safetensors) {
   const { out, layers } = restacked(name);
   for (const [block, { gate, up, down }] of layers) {
     const both = joined(gate.flatMap((t, e) => [t, up[e]]));
@@ -59,7 +60,7 @@ function stackedFile(name, change = (tensors) => tensors) {
     out[`${block}.mlp.experts.gate_up_proj`] = { data: both.data, shape: [n / 2, 2 * rows, cols] };
     out[`${block}.mlp.experts.down_proj`] = joined(down);
   }
-  return safetensors(change(out));
+  return fileOf(change(out));
 }
 
 for (const name of ['mixtral', 'qwen3_moe'])
@@ -69,8 +70,13 @@ for (const name of ['mixtral', 'qwen3_moe'])
     const { logits } = await other.forward(about.input_ids);
     assert.ok(distance(logits.data, array('logits')) < 2e-4);
     assert.ok(sameBits(logits.data, (await one.forward(about.input_ids)).logits.data));
-    one.dispose();
-    other.dispose();
+    // Every expert got the numbers of the first one.
+    const weights = stackedFile(name, undefined, (tensors) =>
+      torchFile(Object.entries(tensors).map(([key, t]) => ({ name: key, ...t }))),
+    );
+    const torch = await load({ weights, config: sharedConfig(name) });
+    assert.ok(sameBits(logits.data, (await torch.forward(about.input_ids)).logits.data));
+    for (const model of [one, other, torch]) model.dispose();
   });
 
 const GGUF_NAMES = {

@@ -210,6 +210,7 @@ function eachExpert(tensor, experts, perExpert) {
     shape: tensor.shape.slice(1),
     offset: tensor.offset + i * bytes,
     bytes,
+    ...(tensor.tensor && { tensor: tensor.tensor.at(i) }),
   }));
 }
 

@@ -51,6 +51,11 @@ export class Tensor {
     this.strides = strides;
   }
 
+  /** The part at an index of the first axis. @param {number} i */
+  at(i) {
+    return new Tensor(this.storage, this.offset + i * this.strides[0], this.shape.slice(1), this.strides.slice(1));
+  }
+
   get numel() {
     return this.shape.reduce((n, d) => n * d, 1);
   }
