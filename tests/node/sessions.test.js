@@ -15,7 +15,7 @@ for (const worker of [false, true]) {
   describe(worker ? 'in a worker' : 'in the same thread', () => {
     let model;
     before(async () => {
-      model = await load(stories, { worker, threads: 1 });
+      model = await load(stories, { worker, threads: 1, chatTemplate: '{{ messages[0].content }}' });
     });
     after(() => model.dispose());
     const opened = async (run, options) => {
@@ -186,7 +186,24 @@ for (const worker of [false, true]) {
       await refused(session.generate('x').next(), 'bad-state', /closed/);
       await model.points(); // each answer updates the figures of the memory
       assert.equal(model.memory.regions.find(({ name }) => name === 'kv cache').bytes, 0);
+      // one that waits for a call has no reader to wait for
+      const busy = await model.session();
+      const evaluated = busy.eval(prompt);
+      const late = refused(busy.generate(' there').next(), 'bad-state', /closed/);
+      await busy.dispose();
+      await Promise.all([evaluated, late]);
     });
+
+    test('a session keeps its tokens when a chat fails before its first step', () =>
+      opened(async (session) => {
+        await session.eval([1, 2, 3]);
+        const messages = [{ role: 'user', content: prompt }];
+        const chat = model.chat(messages, { session, signal: AbortSignal.abort(REASON) });
+        await assert.rejects(chat.next(), (e) => e === REASON);
+        assert.equal(session.length, 3);
+        const row = await session.eval([4]);
+        assert.ok(sameBits(row, (await model.forward([1, 2, 3, 4])).logits.data.slice(-row.length)));
+      }));
 
     test("captures and edits are the session's, and its rows together are those of the whole sequence", () => {
       const at = 'blocks.1.hook_resid_post';

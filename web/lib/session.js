@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // session.js - the public class Session; run/session_table.js answers its messages
-import { GlassformerError, refusal } from './base/errors.js';
+import { fail, refusal } from './base/errors.js';
 import { unlessAborted } from './base/event_loop.js';
 import { withJson } from './base/tensor_json.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
@@ -82,6 +82,10 @@ export class Session {
     return this.#sizes.bytes;
   }
 
+  #requireOpen() {
+    if (this.#closed) fail('bad-state', 'the session was closed');
+  }
+
   /**
    * @template T
    * @param {string} method
@@ -91,7 +95,7 @@ export class Session {
    * @returns {Promise<any>}
    */
   #call(method, args, hooks, undo) {
-    if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
+    this.#requireOpen();
     const answer = this.#last.then(() =>
       unlessAborted(this.#remote.call('session', [method, [this.#id, ...args]], hooks), hooks?.signal, undo),
     );
@@ -164,7 +168,7 @@ export class Session {
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   async *#generate(input, options, hooks, whole) {
-    if (this.#closed) throw new GlassformerError('bad-state', 'the session was closed');
+    this.#requireOpen();
     const previous = this.#last;
     let end = () => {};
     this.#last = /** @type {Promise<void>} */ (new Promise((resolve) => (end = resolve)));
@@ -172,6 +176,7 @@ export class Session {
     let kept = null;
     try {
       await previous;
+      this.#requireOpen(); // it may have been closed meanwhile
       this.#generating = true;
       const steps = this.#remote.generate([input, options, { session: this.#id, whole }], hooks);
       try {

@@ -7,9 +7,9 @@ import { requireFinite } from '../inspect/finite.js';
 
 /** @import { Hooks, LoadedModel } from './loaded_model.js' */
 /**
- * A generation in a session that was not settled yet. ids: the prompt and all tokens that were chosen; ended: resolves
- * when it makes no more engine calls.
- * @typedef {{ids: number[], prompt: number, ended: Promise<void>}} Started
+ * A generation in a session that was not settled yet. ids: the prompt and all tokens that were chosen; same: how many
+ * tokens that the session holds it begins with; ended: resolves when it makes no more engine calls.
+ * @typedef {{ids: number[], prompt: number, same: number, ended: Promise<void>}} Started
  */
 /**
  * ids: all tokens that the session holds. The engine's cache holds the first of them, and those that are missing there
@@ -145,20 +145,22 @@ export class SessionTable {
     const o = generationOf(options);
     /** @type {number[]} */
     let prompt;
+    let same = entry.ids.length;
     if (whole) {
       prompt = model.ids(input, 'prompt', options.addSpecialTokens);
       model.checkLength(prompt.length, 'prompt');
       const differing = prompt.findIndex((token, i) => token !== entry.ids[i]);
-      entry.ids.length = differing < 0 ? prompt.length : differing;
+      same = differing < 0 ? prompt.length : differing;
     } else {
       const isEmpty = input.length === 0 && entry.ids.length > 0;
       prompt = isEmpty ? [...entry.ids] : [...entry.ids, ...this.#appended(entry, input, options.addSpecialTokens)];
     }
     // The logits come from the prompt's last token, which is therefore run in any case.
-    keep(entry, model.config.causal ? Math.min(entry.ids.length, prompt.length - 1) : 0);
+    keep(entry, model.config.causal ? Math.min(same, prompt.length - 1) : 0);
     const generation = new Generation(model, sequence, prompt, o);
     let end = () => {};
-    entry.started = { ids: generation.ids, prompt: prompt.length, ended: new Promise((resolve) => (end = resolve)) };
+    const ended = /** @type {Promise<void>} */ (new Promise((resolve) => (end = resolve)));
+    entry.started = { ids: generation.ids, prompt: prompt.length, same, ended };
     try {
       const yielder = new Yielder(signal);
       await yielder.yieldIfDue();
@@ -183,7 +185,8 @@ export class SessionTable {
     this.#get(id); // throws when it was closed meanwhile
     entry.started = null;
     if (delivered !== null) entry.ids = started.ids.slice(0, started.prompt + delivered);
-    keep(entry, this.model.config.causal ? entry.ids.length : 0);
+    const kept = delivered === null ? started.same : entry.ids.length;
+    keep(entry, this.model.config.causal ? kept : 0);
     entry.sequence.takeCaptured();
     return sizes(entry);
   }
