@@ -110,10 +110,11 @@ function sourceOf(model, input, what, o, { most }) {
 async function embedTogether(sequence, sources, { pooling, normalize }) {
   const { session, model } = sequence;
   const d = model.config.d_model;
-  /** A call gives masks and types of all inputs or of none. @param {'mask' | 'types'} name */
-  const joined = (name) => (sources.every((s) => s[name]) ? sources.flatMap((s) => Array.from(s[name] ?? [])) : null);
+  /** Null where no input has any. @param {'mask' | 'types'} name @param {number} absent  of inputs without */
+  const joined = (name, absent) =>
+    sources.some((s) => s[name]) ? sources.flatMap((s) => Array.from(s[name] ?? s.ids.map(() => absent))) : null;
   const lengths = sources.map((s) => s.ids.length);
-  session.encode(sources.flatMap((s) => s.ids), joined('mask'), joined('types'), lengths); // prettier-ignore
+  session.encode(sources.flatMap((s) => s.ids), joined('mask', 1), joined('types', 0), lengths); // prettier-ignore
   const { data } = readHidden(session, d);
   const all = pooling === 'pooler' ? readPooled(session, d, sources.length) : null;
   const vectors = [];
