@@ -85,6 +85,18 @@ describe('grids, scores and weights of a trained model', async () => {
     assert.equal(values.data[2], base);
   });
 
+  test('a grid of positions of the encoder has those of the source', async () => {
+    const sizes = { vocab_size: 50, d_model: 16, n_layers: 1, n_encoder_layers: 1, n_heads: 2 };
+    const pair = await create({ ...sizes, kind: 'encoder_decoder' }, { seed: 3 });
+    const source = [3, 4, 5, 6, 7];
+    const at = 'encoder.0.hook_resid_post';
+    const { values } = await pair.sweep([1, 2], { at, each: 'position' }, { source, metric });
+    assert.deepEqual(values.shape, [1, 5]);
+    const edits = [{ at, position: 4, scale: 0 }];
+    const { logits } = await pair.forward([1, 2], { source, edits, logits: 'last' });
+    assert.equal(values.data[4], logits.data[5]);
+  });
+
   test('a grid of heads switches each off', async () => {
     const { values } = await model.sweep(ids, { at: '*.hook_z', each: 'head' }, { metric });
     assert.deepEqual(values.shape, [nLayers, nHeads]);
@@ -110,6 +122,9 @@ describe('grids, scores and weights of a trained model', async () => {
     await refused(sweep({ at: '*.hook_z' }), 'bad-option', /each/);
     await refused(sweep({ at: '*.hook_mlp_out', each: 'head' }), 'bad-option', /no heads/);
     await refused(sweep({ at: '*.hook_z', each: 'head', from: [1] }), 'bad-option', /from has 1 tokens/);
+    const shared = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 4, n_kv_heads: 2 }, { seed: 3 });
+    const qk = shared.sweep([1, 2], { at: '*.attn.hook_*', each: 'head' }, { metric });
+    await refused(qk, 'bad-option', /hook_k has 2, blocks.0.attn.hook_q 4/);
     await refused(sweep([{ at: '*.hook_z', scale: 0 }]), 'bad-option', /editSets\[0\]/);
   });
 
@@ -120,6 +135,8 @@ describe('grids, scores and weights of a trained model', async () => {
       for (const x of [previous, first, self, duplicate, induction]) assert.ok(x >= 0 && x <= 1);
     const encoder = await load(openCase('bert').source);
     await refused(encoder.headScores(), 'unsupported', /causal decoder/);
+    const short = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 2 });
+    await refused(short.headScores(), 'unsupported', /3 positions/);
     // a head without position attends equally to the token and to its copy
     const plain = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, position: 'none' }, { seed: 3 });
     for (const { self, duplicate } of (await plain.headScores())[0]) assert.ok(Math.abs(self - duplicate) < 1e-6);

@@ -44,8 +44,8 @@ export function repeatedTokens(context, vocab, begin) {
  */
 export async function headScores(model, { signal }) {
   const { kind, causal, vocab_size: vocab, n_layers: layers, n_heads: heads } = model.config;
-  if (kind !== 'decoder' || !causal || vocab < 3)
-    fail('unsupported', 'head scores are those of a causal decoder with a vocabulary of at least 3 tokens');
+  if (kind !== 'decoder' || !causal || vocab < 3 || model.contextLength < 3)
+    fail('unsupported', 'head scores are those of a causal decoder with at least 3 tokens and 3 positions');
   const ids = repeatedTokens(model.contextLength, vocab, model.special.bos ?? 0);
   const n = ids.length;
   const copy = (n - 1) / 2;

@@ -72,10 +72,17 @@ async function gridOf(model, ids, o, yielder) {
   }
   /** @type {Edit[][]} */
   const sets = [];
+  const sourceLength = o.source === undefined ? 0 : model.ids(o.source, 'source').length;
+  const cellsOf = (/** @type {typeof matched[number]} */ p) => {
+    if (each === 'position') return p.source ? sourceLength : ids.length;
+    const [heads, ...inner] = points.shape(p);
+    return inner.length ? heads : fail('bad-option', `${p.name} has no heads`);
+  };
+  const cells = cellsOf(matched[0]);
   for (const p of matched) {
-    const heads = points.shape(p).length > 1 ? points.shape(p)[0] : 0;
-    if (each === 'head' && !heads) fail('bad-option', `${p.name} has no heads`);
-    for (let i = 0; i < (each === 'head' ? heads : ids.length); i++)
+    if (cellsOf(p) !== cells)
+      fail('bad-option', `a grid has one number of ${each}s: ${p.name} has ${cellsOf(p)}, ${matched[0].name} ${cells}`);
+    for (let i = 0; i < cells; i++)
       sets.push([{ ...edit, at: p.name, [each]: i, ...(values && { set: sliceOf(values[p.name], p.axes, each, i) }) }]);
   }
   return { points: matched.map((p) => p.name), sets };
