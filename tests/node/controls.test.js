@@ -90,6 +90,8 @@ describe('penalties', () => {
     const { id } = plain.steps[0].top[1];
     const biased = await run({ temperature: 0, maxTokens: 1, logprobs: 3, logitBias: { [plain.ids[0]]: -Infinity } });
     assert.equal(biased.ids[0], id);
+    const logitBias = { [plain.ids[0]]: -Infinity };
+    assert.deepEqual((await model.complete(prompt, { temperature: 0, maxTokens: 1, logitBias })).ids, biased.ids);
     const models = ({ top }) => top.map(({ probability, ...ofModel }) => ofModel);
     assert.deepEqual(models(biased.steps[0]), models(plain.steps[0]));
     assert.deepEqual(

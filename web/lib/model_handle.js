@@ -345,12 +345,19 @@ export class Model {
    */
   generate(prompt, options) {
     try {
-      const [rest, hooks] = callOptions('generate', options, this.#limits);
-      const args = [checkedInput(prompt, 'prompt', this.#limits, true), rest];
-      return new Steps(keepAlive(this.#remote.generate(args, hooks), this));
+      return this.#begin(prompt, callOptions('generate', options, this.#limits));
     } catch (error) {
       return new Steps(refusal(error));
     }
+  }
+
+  /**
+   * @param {any} prompt
+   * @param {ReturnType<typeof callOptions>} options  checked
+   */
+  #begin(prompt, [rest, hooks]) {
+    const args = [checkedInput(prompt, 'prompt', this.#limits, true), rest];
+    return new Steps(keepAlive(this.#remote.generate(args, hooks), this));
   }
 
   /**
@@ -365,9 +372,9 @@ export class Model {
    * console.log(value.age <= 9, text.includes('age'));                    // true true
    */
   async complete(prompt, options) {
-    const [rest, hooks] = callOptions('generate', options, this.#limits);
-    const summary = await this.generate(prompt, { ...rest, ...hooks }).result;
-    if (rest.json === undefined) return summary;
+    const checked = callOptions('generate', options, this.#limits);
+    const summary = await this.#begin(prompt, checked).result;
+    if (checked[0].json === undefined) return summary;
     return { ...summary, value: summary.summaries?.map(valueOf) ?? valueOf(summary) };
   }
 
