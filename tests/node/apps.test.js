@@ -105,6 +105,15 @@ describe('glassformer/ai-sdk', () => {
     for await (const piece of streamed.textStream) if (piece) stop.abort();
     const image = [{ role: 'user', content: [{ type: 'file', data: new Uint8Array(3), mediaType: 'image/png' }] }];
     await assert.rejects(generateText({ model: languageModel(model), messages: image, maxRetries: 0 }), /texts only/);
+    const called = { toolCallId: '1', toolName: 'draw' };
+    const output = { type: 'content', value: [{ type: 'text', text: 'a' }, image[0].content[0]] };
+    const result = [
+      { role: 'assistant', content: [{ type: 'tool-call', ...called, input: {} }] },
+      { role: 'tool', content: [{ type: 'tool-result', ...called, output }] },
+    ];
+    await assert.rejects(generateText({ model: languageModel(model), messages: result, maxRetries: 0 }), /texts only/);
+    const reasoned = await generateText({ model: languageModel(model), prompt, ...options, reasoning: 'high' });
+    assert.deepEqual(reasoned.warnings, [{ type: 'unsupported', feature: 'reasoning' }]);
     const { text } = await generateText({
       model: languageModel(model),
       prompt,
@@ -141,6 +150,12 @@ describe('glassformer/openai', () => {
     assert.equal(text, message.content);
     assert.equal(chunks.at(-2).choices[0].finish_reason, 'length');
     assert.deepEqual(chunks.at(-1).usage.completion_tokens, 12);
+    const parts = [{ role: 'user', content: [{ type: 'text', text: prompt }] }];
+    const same = await client.chat.completions.create({ ...body, messages: parts });
+    assert.equal(same.choices[0].message.content, message.content);
+    const image = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }];
+    await assert.rejects(client.chat.completions.create({ ...body, messages: image }), /texts only/);
+    await assert.rejects(client.chat.completions.create({ ...body, n: 0 }), /n is 0/);
     const { ids, attention } = await completion.inside();
     assert.deepEqual((await attention(0)).shape, [model.config.nHeads, ids.length, ids.length]);
   });
@@ -200,6 +215,8 @@ describe('glassformer/openai', () => {
         [1, 32],
       ],
     );
+    for (const other of [{ dimensions: 16 }, { encoding_format: 'base64' }])
+      await assert.rejects(openai(encoder).embeddings.create({ model: 'x', input: [1], ...other }), /full length/);
   });
 });
 

@@ -1,5 +1,5 @@
 // ai_sdk.js - the entry glassformer/ai-sdk: a loaded model as a model of the AI SDK (`ai` 6 and 7)
-import { answer, contents, inside } from './answers.js';
+import { answer, contents, inside, textOf } from './answers.js';
 
 export { inside };
 
@@ -95,8 +95,11 @@ function optionsOf(call) {
  * @param {LanguageModelV4CallOptions} call
  * @returns {SharedV4Warning[]}
  */
-const warningsOf = ({ tools = [] }) =>
-  tools.flatMap((tool) => (tool.type === 'function' ? [] : [{ type: 'unsupported', feature: `tool ${tool.name}` }]));
+const warningsOf = ({ tools = [], reasoning = 'provider-default' }) =>
+  [
+    ...tools.flatMap((tool) => (tool.type === 'function' ? [] : `tool ${tool.name}`)),
+    ...(reasoning === 'provider-default' ? [] : ['reasoning']),
+  ].map((feature) => ({ type: 'unsupported', feature }));
 
 /**
  * The messages of a prompt, as OpenAI writes them.
@@ -117,10 +120,8 @@ function messagesOf(prompt) {
     const calls = content
       .filter((/** @type {any} */ { type }) => type === 'tool-call')
       .map((/** @type {any} */ { toolCallId: id, toolName: name, input }) => ({ id, name, arguments: input }));
-    const other = content.find((/** @type {any} */ { type }) => !/^(text|reasoning|tool-call|tool-result)$/.test(type));
-    if (other) throw new TypeError(`glassformer reads texts only, not parts of the type ${other.type}`);
-    const texts = content.flatMap((/** @type {any} */ { type, text }) => (type === 'text' ? text : []));
-    return { role, content: texts.join('\n'), ...(calls.length && { tool_calls: calls }) };
+    const parts = content.filter((/** @type {any} */ { type }) => !/^(reasoning|tool-call|tool-result)$/.test(type));
+    return { role, content: textOf(parts), ...(calls.length && { tool_calls: calls }) };
   });
 }
 
@@ -131,7 +132,7 @@ function messagesOf(prompt) {
 function resultOf({ type, value, reason }) {
   if (type === 'execution-denied') return reason ?? 'the call was denied';
   if (type !== 'content') return typeof value === 'string' ? value : JSON.stringify(value);
-  return value.map((/** @type {any} */ part) => part.text ?? '').join('\n');
+  return textOf(value);
 }
 
 /**

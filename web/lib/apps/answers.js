@@ -8,6 +8,18 @@
 const WRITING = ['tools', 'toolChoice', 'template', 'continue'];
 
 /**
+ * The texts of parts, one a line.
+ * @param {{type: string, text?: string}[]} parts
+ */
+export const textOf = (parts) =>
+  parts
+    .map(({ type, text }) => {
+      if (type !== 'text') throw new TypeError(`glassformer reads texts only, not parts of the type ${type}`);
+      return text;
+    })
+    .join('\n');
+
+/**
  * Begin an answer. A model without a chat template continues the contents of the messages, one a line.
  * @param {Model} model
  * @param {any[]} messages
@@ -22,7 +34,7 @@ export function answer(model, messages, options) {
       steps: model.chat(messages, given),
       promptIds: async () => (await model.prompt(messages, writing)).ids,
     };
-  const text = messages.map(({ content }) => content).join('\n');
+  const text = messages.map(({ content }) => (Array.isArray(content) ? textOf(content) : content)).join('\n');
   return { steps: model.generate(text, given), promptIds: () => model.encode(text) };
 }
 

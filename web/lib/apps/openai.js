@@ -45,7 +45,9 @@ export function openai(model) {
       },
     },
     embeddings: {
-      async create({ input, model: name }, { signal } = {}) {
+      async create({ input, model: name, dimensions, encoding_format: format = 'float' }, { signal } = {}) {
+        if (dimensions !== undefined || format !== 'float')
+          throw new TypeError('glassformer gives embeddings in full length and as numbers');
         const inputs = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input];
         const options = { normalize: true, signal: signal ?? undefined };
         const data = [];
@@ -141,7 +143,9 @@ const logprobOf = ({ text: token, logprob, top = [] }) => ({
  */
 function* answersTo(model, body, signal) {
   const { seed, ...given } = optionsOf(body, signal);
-  for (let index = 0; index < (body.n ?? 1); index++) {
+  const n = body.n ?? 1;
+  if (!Number.isInteger(n) || n < 1) throw new TypeError(`n is ${n}, expected a whole number from 1 up`);
+  for (let index = 0; index < n; index++) {
     const own = { ...given, seed: seed === undefined ? undefined : seed + index };
     yield { index, answering: answer(model, body.messages, own) };
   }
