@@ -69,6 +69,23 @@ describe('switching', () => {
     assert.equal(await value(), before);
   });
 
+  test('integrated gradients are all of the same weights', async () => {
+    const model = await untilEnd(load(source('llama_gqa_f16'), { dtype: 'f32' }));
+    const lora = await model.addAdapter(filesOf('llama_gqa_f16'));
+    const attributions = async () => (await model.integratedGradients(IDS, { of: 'loss', steps: 200 })).tokens.data;
+    const wanted = [await attributions()];
+    await model.setAdapter(lora);
+    wanted.push(await attributions());
+    let isDone = false;
+    const found = attributions().finally(() => (isDone = true));
+    for (let i = 0; !isDone; i++) {
+      await model.setAdapter(i % 2 ? lora : null).catch(() => {});
+      await new Promise(setImmediate);
+    }
+    const data = await found;
+    assert.ok(wanted.some((one) => sameBits(data, one)));
+  });
+
   test('an open session or generation is no place to switch', async () => {
     const model = await untilEnd(load(source('llama_gqa_f16')));
     const lora = await model.addAdapter(filesOf('llama_gqa_f16'));

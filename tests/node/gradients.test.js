@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { json, openCase, refused, safetensors, stories, top } from './helpers.js';
+import { distance, json, openCase, refused, safetensors, stories, top } from './helpers.js';
 
 const cases = json(join(top, 'tests/golden/gradients.json'));
 
@@ -119,6 +119,9 @@ describe('of a trained model', async () => {
     assert.ok(spearman > 0.8, `Spearman ${spearman}`);
     assert.deepEqual(Object.keys(estimates), Object.keys(effects));
     for (const name of Object.keys(estimates)) assert.deepEqual(estimates[name].shape, effects[name].shape);
+    const both = ['blocks.1.attn.hook_attn_scores', 'blocks.1.attn.hook_pattern'];
+    const patched = (await model.attributionPatching(ids, { from: other, of, at: both, check: true })).effects;
+    assert.ok(distance(...both.map((name) => patched[name].data)) < 1e-4);
     await refused(model.attributionPatching(ids, { from: [1], of, at }), 'bad-option', /from has 1 tokens/);
   });
 
@@ -135,6 +138,8 @@ describe('of a trained model', async () => {
     await refused(model.gradients(ids, { at: ['*'] }), 'bad-option', /needs the option of/);
     await refused(model.gradients(ids, { of: {}, at: ['*'] }), 'bad-option', /no token/);
     await refused(model.gradients(ids, { of: 'loss', at: ['head.weight'] }), 'bad-option', /tied to embed.weight/);
+    const short = await load(stories, { contextLength: 4 });
+    await refused(short.gradients('Once upon a time there', { of: 'loss', at: ['hook_embed'] }), 'context-full');
     const encoder = await load(openCase('bert').source);
     await refused(encoder.gradients([1, 2], { of: { token: 3 }, at: ['*'] }), 'unsupported', /without a head/);
     const masked = await load(openCase('bert_mlm').source);

@@ -68,6 +68,7 @@ function idsOf(model, input, o) {
   model.requireLogits('gradients');
   if (o.sourceMask) fail('unsupported', 'gradients with a sourceMask are not implemented');
   const ids = model.ids(input, 'input', o.addSpecialTokens);
+  model.checkLength(ids.length, 'input');
   const isTwo = model.config.kind === 'encoder_decoder';
   if (isTwo !== ((o.source ?? null) !== null))
     fail('bad-option', isTwo ? 'an encoder_decoder needs { source }' : 'source is an option of encoder_decoder models');
@@ -173,7 +174,9 @@ async function patched(model, input, o, hooks, { data, shape }, like, at) {
   const editSets = Array.from(like.data, (_, i) => {
     const [a, b] = like.shape.length > 1 ? [Math.floor(i / like.shape[1]), i % like.shape[1]] : [i, undefined];
     const [position, head] = isPattern ? [b, a] : [a, b];
-    return [{ at, position, head, set: data.slice(i * width, (i + 1) * width) }];
+    // the mask hides its cells anyway
+    const set = data.slice(i * width, (i + 1) * width).map((x) => (x === -Infinity ? 0 : x));
+    return [{ at, position, head, set }];
   });
   const { source, addSpecialTokens } = o;
   const { base, values } = await sweep(model, input, { editSets, metric: o.of, source, addSpecialTokens }, hooks);
@@ -220,16 +223,21 @@ export async function integratedGradients(model, input, o, hooks) {
   const at = model.config.kind === 'encoder_decoder' ? 'decoder.hook_embed' : 'hook_embed';
   const { ids, source } = idsOf(model, input, o);
   const yielder = new Yielder(hooks.signal);
-  const { captured } = await forwardOne(model, ids, { source: o.source, capture: [at], logits: 'none' }, yielder);
-  const { data: embedding, shape } = captured[at];
-  const tokens = new Float32Array(shape[0]);
-  for (let k = 0; k < steps; k++) {
-    const { data } = (await gradients(model, ids, { ...o, at: [at] }, hooks, (k + 0.5) / steps)).gradients[at];
-    for (let i = 0; i < data.length; i++) tokens[Math.floor(i / shape[1])] += (data[i] * embedding[i]) / steps;
-    await yielder.yieldIfDue();
+  const open = await model.openSequence(); // until it is closed, setAdapter is refused
+  try {
+    const { captured } = await forwardOne(model, ids, { source: o.source, capture: [at], logits: 'none' }, yielder);
+    const { data: embedding, shape } = captured[at];
+    const tokens = new Float32Array(shape[0]);
+    for (let k = 0; k < steps; k++) {
+      const { data } = (await gradients(model, ids, { ...o, at: [at] }, hooks, (k + 0.5) / steps)).gradients[at];
+      for (let i = 0; i < data.length; i++) tokens[Math.floor(i / shape[1])] += (data[i] * embedding[i]) / steps;
+      await yielder.yieldIfDue();
+    }
+    const copy = await copyOf(model, o.module);
+    const place = placeOf(model, o.of, ids.length);
+    const [value, baseline] = [1, 0].map((factor) => copy.ask(place, ids, source, factor));
+    return { value, baseline, tokens: { data: tokens, shape: [shape[0]] } };
+  } finally {
+    open.close();
   }
-  const copy = await copyOf(model, o.module);
-  const place = placeOf(model, o.of, ids.length);
-  const [value, baseline] = [1, 0].map((factor) => copy.ask(place, ids, source, factor));
-  return { value, baseline, tokens: { data: tokens, shape: [shape[0]] } };
 }
