@@ -71,6 +71,7 @@ describe('one pass by every path has the same bits', () => {
       const vector = await model.embed(about.input_ids, { mask: about.attention_mask, tokenTypes: types });
       const other = await model.embed(about.input_ids.slice(0, n), { tokenTypes: types?.slice(0, n) });
       assert.ok(sameBits(vector.data, other.data), name);
+      await refused(model.embed([5, 6], { mask: [null, [1, 1]] }), 'bad-option', /list of masks/);
       model.dispose();
     }
   });
