@@ -63,6 +63,7 @@ describe('pooling', () => {
       [sentence({ pooling_mode_mean_tokens: true, pooling_mode_cls_token: true }), /mean_tokens with .*cls_token/],
       [sentence({ pooling_mode: 'weightedmean' }), /"weightedmean"/],
       [sentence(flags('pooling_mode_mean_tokens'), ['Transformer', 'Pooling', 'Dense']), /models\.Dense/],
+      [sentence(flags('pooling_mode_mean_tokens'), ['Transformer', 'CNN', 'Pooling']), /models\.CNN/],
       [sentence({}), /no pooling/],
     ]) {
       const model = await load(source);

@@ -50,9 +50,10 @@ export async function readPooling(opener, folder) {
     const { type, path } = module ?? {};
     const kind = String(type).split('.').pop();
     if (kind === 'Normalize') found.normalize = true;
-    else if (kind === 'Pooling' && isFileName(path))
-      Object.assign(found, poolingOf(await opener.optionalJson(folder.get(`${path}/config.json`))));
-    else if (kind !== 'Transformer') found.lacks = `the module ${show(type)}`;
+    else if (kind === 'Pooling' && isFileName(path)) {
+      const { pooling, lacks } = poolingOf(await opener.optionalJson(folder.get(`${path}/config.json`)));
+      Object.assign(found, { pooling, lacks: found.lacks ?? lacks });
+    } else if (kind !== 'Transformer') found.lacks = `the module ${show(type)}`;
   }
   return found.lacks === null ? found : { ...found, pooling: null };
 }
