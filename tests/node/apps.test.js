@@ -155,7 +155,12 @@ describe('glassformer/openai', () => {
     assert.equal(same.choices[0].message.content, message.content);
     const image = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }];
     await assert.rejects(client.chat.completions.create({ ...body, messages: image }), /texts only/);
-    await assert.rejects(client.chat.completions.create({ ...body, n: 0 }), /n is 0/);
+    for (const [more, found] of [
+      [{ n: 0 }, /n is 0/],
+      [{ response_format: { type: 'grammar' } }, /response_format grammar/],
+      [{ functions: [{ name: 'weather' }] }, /functions/],
+    ])
+      await assert.rejects(client.chat.completions.create({ ...body, ...more }), found);
     const { ids, attention } = await completion.inside();
     assert.deepEqual((await attention(0)).shape, [model.config.nHeads, ids.length, ids.length]);
   });

@@ -67,7 +67,9 @@ export function openai(model) {
  * @returns {Record<string, any>}  options of Model.chat
  */
 function optionsOf(body, signal) {
-  const { type, json_schema: named } = body.response_format ?? {};
+  const { type = 'text', json_schema: named } = body.response_format ?? {};
+  if (body.functions) throw new TypeError('glassformer reads tools, not functions');
+  if (!/^(text|json_object|json_schema)$/.test(type)) throw new TypeError(`there is no response_format ${type}`);
   return {
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     temperature: body.temperature ?? undefined,
