@@ -42,7 +42,7 @@ describe('the arithmetic of a head', async () => {
 
   test('the values of all rows add up to z, the earlier ones as one row', () => {
     assert.deepEqual(
-      head.rows.map(({ key, early, masked }) => [key, early, masked]),
+      head.rows.map(({ key, several, masked }) => [key, several, masked]),
       [[3, true, false], ...Array.from({ length: 10 }, (_, i) => [i + 3, false, i === 9])],
     );
     near(mixed(head.rows), at('z').data.subarray((QUERY * 4 + HEAD) * 8, (QUERY * 4 + HEAD + 1) * 8), 5e-3);
@@ -69,9 +69,20 @@ describe('the arithmetic of a head', async () => {
     assert.ok(made(steps, steps.length - 1, 'weight', 0));
   });
 
-  test('without a mask the later keys have weights too', () => {
-    const open = headRows(/** @type {any} */ (of), 2, 0, true);
-    assert.deepEqual(open.rows.map(({ masked }) => masked).slice(0, 5), [false, false, false, true, true]);
+  // Keys after those shown were left out: their weights, z and the sum were those of a part.
+  test('without a mask the keys that are not shown are one row, and all weights add up to 1', async () => {
+    const captured = await pass({ kind: 'encoder', position: 'learned' });
+    const at = (/** @type {string} */ name) => captured[`blocks.1.attn.hook_${name}`];
+    const points = { ...POINTS, q: 'q', k: 'k', weight: 'pattern', out: 'result' };
+    const of = Object.fromEntries(Object.entries(points).map(([name, point]) => [name, at(point)]));
+    const open = headRows(/** @type {any} */ (of), 2, HEAD, false);
+    assert.deepEqual(
+      open.rows.map(({ key, several, masked }) => [key, several, masked]),
+      [[4, true, false], ...Array.from({ length: 10 }, (_, i) => [i, false, false])],
+    );
+    near(mixed(open.rows), at('z').data.subarray((2 * 4 + HEAD) * 8, (2 * 4 + HEAD + 1) * 8), 5e-3);
+    near([open.rows.reduce((sum, { weight }) => sum + weight, 0)], [1]);
+    for (const { power, weight } of open.rows) near([power / open.sum], [weight]);
   });
 });
 

@@ -16,7 +16,7 @@ export const PLAY = {
   power: 'e^…',
   weight: say`weight`,
   value: say`its value`,
-  early: (n) => say`${n} earlier`,
+  others: (n) => say`${n} others`,
   query: say`query`,
   z: say`z, mixed`,
   out: say`added to the stream`,
@@ -25,7 +25,7 @@ export const PLAY = {
 
 /**
  * What a step does, with its numbers.
- * @type {Record<import('../views/inside/anatomy/head_play.js').Step['at'], (of: { key: string, x: number, y: number, i: number, sum: number, scale: number, largest: number, width: number }) => string>}
+ * @type {Record<import('../views/inside/anatomy/head_play.js').Step['at'], (of: { key: string, x: number, y: number, i: number, sum: number, scale: number, largest: number, width: number, causal: boolean }) => string>}
  */
 export const STEP_WORDS = {
   product: ({ i, x, y, sum }) =>
@@ -35,7 +35,10 @@ export const STEP_WORDS = {
     scale === 1
       ? say`This model does not scale its scores.`
       : say`Every score times ${figures(scale)}, so that wide heads have no larger scores than narrow ones.`,
-  mask: () => say`Keys that come later get −∞: a token cannot look ahead.`,
+  mask: ({ causal }) =>
+    causal
+      ? say`Keys that come later get −∞: a token cannot look ahead.`
+      : say`Nothing is masked for coming later: in this model a token may look ahead.`,
   power: ({ largest }) =>
     say`e to the power of each score, less the largest, ${figures(largest)}: nothing is negative, and the largest is 1.`,
   sum: ({ sum }) => say`They add up to ${figures(sum)}.`,

@@ -2,13 +2,13 @@
 
 /** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
 /**
- * One key, or all keys before those shown as one.
+ * One key, or all keys that are not shown as one.
  * @typedef {object} Row
- * @property {number} key     its position; of earlier ones how many they are
- * @property {boolean} early
+ * @property {number} key     its position; of several how many they are
+ * @property {boolean} several
  * @property {boolean} masked
- * @property {Float32Array | null} k  null for earlier ones
- * @property {Float32Array} v   of earlier ones the mean by their weights
+ * @property {Float32Array | null} k  null for several
+ * @property {Float32Array} v   of several the mean by their weights
  * @property {number} raw
  * @property {number} scaled
  * @property {number} score   after caps, biases and the mask
@@ -50,7 +50,7 @@ export function headRows(of, query, head, causal) {
   for (let key = 0; key < keys; key++) largest = Math.max(largest, cell(of.score, key));
   const rowOf = (/** @type {number} */ key) => ({
     key,
-    early: false,
+    several: false,
     masked: key >= keys || cell(of.score, key) === -Infinity,
     k: /** @type {Float32Array | null} */ (vector(of.k, key, head, heads)),
     v: vector(of.v, key, head, heads),
@@ -61,10 +61,11 @@ export function headRows(of, query, head, causal) {
     weight: key < keys ? cell(of.weight, key) : 0,
   });
   const first = Math.max(0, Math.min(query - SHOWN + 1, n - SHOWN));
-  const early = Array.from({ length: first }, (_, key) => rowOf(key));
-  const shown = Array.from({ length: Math.min(n, first + SHOWN + 1) - first }, (_, i) => rowOf(first + i));
-  const rows = [...(first ? [earlier(early)] : []), ...shown];
-  const sum = [...early, ...shown].reduce((all, { power }) => all + power, 0);
+  const last = Math.min(n, first + SHOWN + 1);
+  const shown = Array.from({ length: last - first }, (_, i) => rowOf(first + i));
+  const others = Array.from({ length: keys }, (_, key) => key).filter((key) => key < first || key >= last);
+  const rows = [...(others.length ? [together(others.map(rowOf))] : []), ...shown];
+  const sum = rows.reduce((all, { power }) => all + power, 0);
   return {
     q: vector(of.q, query, head, heads),
     rows,
@@ -75,11 +76,11 @@ export function headRows(of, query, head, causal) {
 }
 
 /** @param {Row[]} rows @returns {Row} */
-function earlier(rows) {
+function together(rows) {
   const sum = (/** @type {'power' | 'weight'} */ name) => rows.reduce((all, row) => all + row[name], 0);
   const weight = sum('weight');
   const v = mixed(rows).map((x) => x / (weight || 1));
-  return { ...rows[0], key: rows.length, early: true, masked: false, k: null, v, power: sum('power'), weight };
+  return { ...rows[0], key: rows.length, several: true, masked: false, k: null, v, power: sum('power'), weight };
 }
 
 /** The values added up by their weights. @param {Row[]} rows */
