@@ -20,6 +20,8 @@ export class LabRun {
   /** @type {LabResult | null} */
   result = $state.raw(null);
   alarm = $state('');
+  /** Of the run that is shown. @type {{ change: number, size: 'full' | 'short' }} */
+  asked = { change: 0, size: 'full' };
   #ended = new AbortController();
   /** @type {ReturnType<typeof runLab> | null} */
   #reports = null;
@@ -38,6 +40,7 @@ export class LabRun {
   /** Begin anew. @param {{ change: number, size: 'full' | 'short' }} asked */
   async start(asked) {
     this.#ended.abort();
+    this.asked = asked;
     const { signal } = (this.#ended = new AbortController());
     [this.progress, this.doing, this.figures, this.result, this.alarm] = [0, '', [], null, ''];
     this.phase = 'loading';
