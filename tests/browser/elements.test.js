@@ -157,14 +157,16 @@ inEachEngine((own) => {
     await page.evaluate(write, 'The cat');
     await until(page, () => document.title.includes('The cat'));
     // the tokens of data led to what may follow those of the model's text
-    const asksForPrompt = await page.evaluate(async () => {
+    // and beside them stood the heads of the model's text
+    const [asksForPrompt, hasHeads] = await page.evaluate(async () => {
       const former = /** @type {any} */ (document.querySelector('glass-former'));
       former.data = { tokens: ['a', 'b'] };
       await new Promise((resolve) => setTimeout(resolve));
       former.shadowRoot.querySelector('glass-tokens').shadowRoot.querySelector('.token').click();
-      return former.shadowRoot.querySelector('form') !== null;
+      const heads = former.shadowRoot.querySelector('glass-attention').shadowRoot.querySelector('.matrix');
+      return [former.shadowRoot.querySelector('form') !== null, heads !== null];
     });
-    assert.equal(asksForPrompt, false);
+    assert.deepEqual([asksForPrompt, hasHeads], [false, false]);
     await page.evaluate(() => document.querySelector('glass-former')?.remove());
     assert.deepEqual(await page.complaints(), []);
     await page.close();

@@ -104,15 +104,14 @@ export class Figure extends Base {
     const { signal } = (this.#run = new AbortController());
     try {
       const data = this.#data ?? JSON.parse(this.getAttribute('data') ?? 'null');
-      if (data !== null) {
-        this.#release();
-        this.show(data);
-      } else if (this.#given || this.src) {
+      if (data !== null || this.#given || !this.src) this.#release();
+      if (data !== null) this.show(data);
+      else if (this.#given || this.src) {
         const own = this.#given ? null : this.#loaded();
         if (own) this.say('The model is loading.');
         const model = this.#given ?? (await own);
         if (!signal.aborted && model) await this.read(model, signal);
-      }
+      } else this.body.replaceChildren();
       if (!signal.aborted) this.say('');
     } catch (error) {
       if (signal.aborted) return;

@@ -25,7 +25,8 @@ export class AttentionFigure extends Figure {
   /** @type {{ queries: import('./data.js').Token[], keys: import('./data.js').Token[], rows: PatternStore } | null} */
   #shown = null;
   #at = { layer: 0, head: 0 };
-  #cell = { query: 0, key: /** @type {number | null} */ (null) };
+  #asked = Infinity; // row that is framed when other data comes; the last one, unless it was set
+  #cell = { query: this.#asked, key: /** @type {number | null} */ (null) };
   #size = ''; // layers and heads that the grid has
   #grid = made('div', { class: 'grid', role: 'radiogroup', 'aria-label': 'Layer and head' });
   #canvas = made('canvas');
@@ -94,9 +95,10 @@ export class AttentionFigure extends Figure {
 
   /** The chosen query, also the row that the large picture frames. */
   get query() {
-    return this.#cell.query;
+    return Math.max(0, Math.min(this.#known - 1, this.#cell.query));
   }
   set query(query) {
+    this.#asked = query;
     this.#cell = { query, key: null };
     this.#paint();
   }
@@ -116,7 +118,7 @@ export class AttentionFigure extends Figure {
     const keys = data.keys ? tokensOf(data.keys, 'keys') : queries;
     const rows = storeOf(data.pattern, queries.length, keys.length);
     this.#shown = { queries, keys, rows };
-    this.#cell = { query: rows.most - 1, key: null };
+    this.#cell = { query: this.#asked, key: null };
     const size = `${rows.nLayers} ${rows.nHeads}`;
     if (size !== this.#size) this.#build(rows);
     this.#size = size;
@@ -177,7 +179,7 @@ export class AttentionFigure extends Figure {
   }
 
   #chosen() {
-    return { ...this.#at, ...this.#cell };
+    return { ...this.#at, query: this.query, key: this.#cell.key };
   }
 
   /** @param {{ query: number, key: number }} cell */
@@ -220,7 +222,7 @@ export class AttentionFigure extends Figure {
     const m = rows.causal ? n : keys.length;
     this.#layout = layoutOf({ width, tall: TALL, first: 0, n, m });
     const source = { ...patternSource(rows, this.#at, rows.causal), n, m };
-    const query = Math.max(0, Math.min(n - 1, this.#cell.query));
+    const { query } = this;
     const row = source.row(query) ?? new Float32Array(1);
     const key = this.#cell.key ?? row.indexOf(Math.max(...row));
     const labels = { queries: queries.slice(0, n).map(label), keys: keys.slice(0, m).map(label), earlier: [] };

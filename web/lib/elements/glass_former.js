@@ -22,6 +22,8 @@ export class FormerFigure extends Figure {
   /** The pass over the present text. */
   #pass = /** @type {Awaited<ReturnType<typeof readPattern>> | null} */ (null);
   #writing = /** @type {AbortController | null} */ (null);
+  /** Aborted when something else is to be shown. */
+  #reading = new AbortController().signal;
 
   constructor() {
     super();
@@ -44,6 +46,8 @@ export class FormerFigure extends Figure {
   /** @override @param {any} data  { tokens, pattern, candidates }, of which each may be missing */
   show(data) {
     this.#reader = this.#pass = null; // of the model before
+    this.#attention.data = this.#next.data = null;
+    this.#attention.query = Infinity; // the last
     this.#draw(data);
   }
 
@@ -58,6 +62,8 @@ export class FormerFigure extends Figure {
   /** @override @param {Model} model @param {AbortSignal} signal */
   async read(model, signal) {
     this.#reader = model;
+    this.#reading = signal;
+    this.#attention.query = Infinity;
     this.#input.value = this.text ?? 'Once upon a time';
     signal.addEventListener('abort', () => this.#writing?.abort());
     const { ids, tokens } = await readTokens(model, this.#input.value);
@@ -91,6 +97,9 @@ export class FormerFigure extends Figure {
   /** @param {Model} model */
   async #write(model) {
     const { signal } = (this.#writing = new AbortController());
+    const reading = this.#reading;
+    this.#pass = null; // of the text before
+    this.#attention.query = Infinity;
     this.#button.textContent = 'Stop';
     this.say('');
     let frame = 0;
@@ -99,22 +108,26 @@ export class FormerFigure extends Figure {
       const pattern = emptyStore(model);
       const options = { maxTokens: TOKENS, temperature: 0.8, logprobs: 10, capture: PATTERNS, signal };
       const seed = Number(this.getAttribute('seed') ?? 1);
-      for await (const { id, text, top, captured } of model.generate(ids, { ...options, seed })) {
-        pattern.append(captured ?? {});
-        ids.push(id);
-        tokens.push({ id, text });
-        const candidates = top?.map(({ logprob, ...candidate }) => ({ ...candidate, probability: Math.exp(logprob) }));
-        frame ||= requestAnimationFrame(() => {
-          frame = 0;
-          this.#draw({ tokens: [...tokens], pattern, candidates });
-        });
+      try {
+        for await (const { id, text, top, captured } of model.generate(ids, { ...options, seed })) {
+          pattern.append(captured ?? {});
+          ids.push(id);
+          tokens.push({ id, text });
+          const candidates = top?.map(({ logprob, ...rest }) => ({ ...rest, probability: Math.exp(logprob) }));
+          frame ||= requestAnimationFrame(() => {
+            frame = 0;
+            this.#draw({ tokens: [...tokens], pattern, candidates });
+          });
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error; // Stop: what was written is read
       }
       cancelAnimationFrame(frame);
-      await this.#rest(model, ids, tokens, signal);
-      this.announce('done', { text: tokens.map(({ text }) => text).join('') });
+      await this.#rest(model, ids, tokens, reading);
+      if (!signal.aborted) this.announce('done', { text: tokens.map(({ text }) => text).join('') });
     } catch (error) {
       cancelAnimationFrame(frame);
-      if (signal.aborted) return;
+      if (reading.aborted) return;
       this.fail(error);
       this.body.replaceChildren(this.#form, this.#frame); // another prompt may do
     } finally {
