@@ -5,12 +5,17 @@ import { test } from 'node:test';
 import { FIELDS as CONFIG_FIELDS } from '../../web/lib/config/config_fields.js';
 import { camel, camelConfig, completeConfig } from '../../web/lib/config/config.js';
 import { countParameters } from '../../web/lib/index.js';
+import { passFor } from '../../web/page/text/anatomy_text.js';
 import { IDEAS } from '../../web/page/text/break.js';
 import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare.js';
-import { stagesOf } from '../../web/page/text/inside.js';
+import { HEADS, stagesOf } from '../../web/page/text/inside.js';
+import { TRACE } from '../../web/page/text/count.js';
+import { shapeSaid } from '../../web/page/text/frame_text.js';
 import { hasNumbers, hereSaid } from '../../web/page/text/here.js';
 import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
 import { TEXTBOOK, pagesOf } from '../../web/page/text/textbook.js';
+import { endedSaid, pausedSaid } from '../../web/page/text/write.js';
+import { cached } from '../../web/page/views/count/memory_map.js';
 import { byBlock, byComponent } from '../../web/page/views/count/parameter_groups.js';
 import { bytesRead } from '../../web/page/views/count/token_cost.js';
 import { chosen, differences, listOf, listed, withField } from '../../web/page/views/experiment/build_fields.js';
@@ -86,6 +91,25 @@ test('no text about any concept has a gap, and every count has its formula', () 
   }
 });
 
+// The page offers to train such a model: it had 1 layers and 1 heads.
+test('one layer, head or token is not said in the plural', () => {
+  const one = complete({ kind: 'encoder_decoder', n_encoder_layers: 1, n_layers: 1, n_heads: 1, n_kv_heads: 1 });
+  const token = { id: 1, text: 'a' };
+  const texts = [
+    ...Object.values(pagesIn(one, 0, 'b')),
+    ...Object.keys(STAGES).flatMap((id) => Object.values(stageSaid(id, one, 0))),
+    shapeSaid(/** @type {any} */ ({ config: one, parameters: countParameters(one) })),
+    HEADS.about(1, 1),
+    ...[endedSaid('eos')(1, 0), pausedSaid(1, 0), TRACE.about(1), passFor('2 ms', 1)],
+    cached(/** @type {any} */ ({ tokens: [token], sourceTokens: [token], kind: 'decoder' }), 8, 8).words,
+  ];
+  for (const text of texts) assert.doesNotMatch(text, /\b1 (?:heads|layers|tokens|blocks)\b/);
+  assert.match(
+    shapeSaid(/** @type {any} */ ({ config: PLAIN, parameters: countParameters(PLAIN) })),
+    /3 layers · 4 heads/,
+  );
+});
+
 test('the textbook follows the norms and the residual stream', () => {
   const sandwich = complete({ norm_placement: 'sandwich' });
   assert.match(hereOf(sandwich).norm, /from 1\.00 to 5\.00/);
@@ -133,7 +157,7 @@ test('the textbook tells of the block of 2017, of learned positions and of what 
   assert.match(pages.token, /6 pieces, here single letters, from a fixed list of 64/);
   assert.match(pages.position, /Sines and cosines/);
   assert.match(pages.norm, /^After each sum/);
-  assert.match(pages.cross, /all 6 tokens/);
+  assert.match(pages.cross, /the whole source, 6 tokens,/);
   assert.match(pages.logits, /a table of their own/);
   assert.doesNotMatch(Object.values(pages).join(), /left as it is|nothing overwrites|rotated by angles/);
   assert.match(pagesIn(complete({ position: 'learned' })).position, /a row for each position, which is added/);

@@ -1,5 +1,5 @@
 // anatomy_text.js - sentences of the picture of a forward pass and of its inspector
-import { int, quoted } from './format.js';
+import { int, quoted, tokensSaid } from './format.js';
 import { blocks } from './stages_text.js';
 import { say } from '../state/language.js';
 
@@ -41,7 +41,7 @@ export const FACTS = {
   time: say`Measured`,
 };
 export const paramsOf = (params) => (params ? int(params) : say`none of its own`);
-export const passFor = (cost, tokens) => say`${cost} for ${tokens} tokens in one pass`;
+export const passFor = (cost, tokens) => say`${cost} for ${tokensSaid(tokens)} in one pass`;
 
 /** @typedef {{ text: string, id: number }} Token */
 export const STRONGEST = say`Strongest neurons`;

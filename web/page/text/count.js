@@ -1,7 +1,7 @@
 // count.js - sentences of the view Count: parameters, memory, cost, one measured pass
 
 import { FFN_NAMES } from './ffn.js';
-import { bytes, int, si, time } from './format.js';
+import { bytes, int, si, time, tokensSaid } from './format.js';
 import { say } from '../state/language.js';
 
 /** Components of a model by the library's names, in the order in which a token passes them. */
@@ -139,7 +139,7 @@ export const OPERATION_NAMES = {
 
 export const TRACE = {
   title: say`One pass, measured`,
-  about: (tokens) => say`${int(tokens)} tokens in one pass, timed by the engine`,
+  about: (tokens) => say`${tokensSaid(tokens)} in one pass, timed by the engine`,
   columns: [say`Operation, all layers`, say`FLOPs`, say`Time`, say`Share of the time`],
   total: say`The whole pass`,
 };

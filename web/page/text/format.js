@@ -1,5 +1,5 @@
 // format.js - numbers and tokens as the page writes them: one way for each.
-import { figures, visible } from '../../draw/written.js';
+import { figures, int, visible } from '../../draw/written.js';
 import { say } from '../state/language.js';
 import { markOf } from '../state/marks.js';
 
@@ -37,6 +37,13 @@ export const quoted = (token) => marked(token) || `“${token.text.replace(/\n/g
 export function backendName(backend) {
   return backend.replace(/\b(relaxed)(?![\w ]*simd)\b/i, 'relaxed SIMD').replace(/\bsimd\b/i, 'SIMD');
 }
+
+/** So many of something, each with its plural. @type {(n: number) => string} */
+export const tokensSaid = (n) => (n === 1 ? say`1 token` : say`${int(n)} tokens`);
+/** @type {(n: number) => string} */
+export const headsSaid = (n) => (n === 1 ? say`1 head` : say`${int(n)} heads`);
+/** @type {(n: number) => string} */
+export const layersSaid = (n) => (n === 1 ? say`1 layer` : say`${int(n)} layers`);
 
 /** Sentences after each other; what is false or empty is left out. @param {(string | false | null | undefined | 0)[]} list */
 export const sentences = (list) => list.filter(Boolean).join(say` `);

@@ -1,6 +1,6 @@
 // frame_text.js - sentences around the views: header, notices, the dialog of models
 
-import { backendName, bytes, figures, int } from './format.js';
+import { backendName, bytes, figures, headsSaid, int, layersSaid } from './format.js';
 import { meaning } from './glossary.js';
 import { say } from '../state/language.js';
 
@@ -89,7 +89,7 @@ export const modelSaid = ({ name, parameters: { total } }, adapted) =>
 
 /** @param {LoadedModel} model */
 export const shapeSaid = ({ config: c, parameters: { rows, total, active }, fileBytes }) =>
-  say`${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel} · ${mainType(rows)}${active < total ? say` · ${int(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
+  say`${KIND[c.kind] ?? ''}${layersSaid(c.nLayers)} · ${headsSaid(c.nHeads)} · d_model ${c.dModel} · ${mainType(rows)}${active < total ? say` · ${int(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
 /** Without the kind of dot product and the reason for one thread, which the tooltip has. */
 export const engineSaid = (backend) =>

@@ -2,7 +2,7 @@
 // from 1 here, and from 0 only in the names of points.
 
 import { hasAlibi, hasDistanceBias, scoreScale } from '../state/architecture.js';
-import { quoted } from './format.js';
+import { headsSaid, layersSaid, quoted } from './format.js';
 import { factor } from './formulas.js';
 import { say } from '../state/language.js';
 
@@ -23,10 +23,7 @@ export const STACKS = [
 
 export const HEADS = {
   title: say`Heads`,
-  about: (layers, heads) =>
-    layers === 1
-      ? say`1 layer × ${heads} heads, a row per token`
-      : say`${layers} layers × ${heads} heads, a row per token`,
+  about: (layers, heads) => say`${layersSaid(layers)} × ${headsSaid(heads)}, a row per token`,
   /** @param {Head} of */
   habits: ({ layer, head }) => say`Habits of layer ${layer + 1}, head ${head + 1}`,
   measured: say`mean weight on random tokens that come twice`,

@@ -1,8 +1,9 @@
 // pages_in.js - the textbook's pages from the text to the end of attention
 import { embedWidth, hasTwoStacks, positionKind, windowOf } from '../state/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
-import { int, quoted, sentences } from './format.js';
+import { int, quoted, sentences, tokensSaid } from './format.js';
 import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';
+import { blocks } from './stages_text.js';
 import { say } from '../state/language.js';
 
 /** @typedef {import('./textbook.js').Page} Page */
@@ -57,7 +58,8 @@ export const PAGES_IN = [
     ...anatomy('qkv'),
     paragraphs: (c) => [
       sentences([
-        say`Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes, once for each of ${int(c.nHeads)} heads.`,
+        say`Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes.`,
+        c.nHeads > 1 && say`Each of the ${int(c.nHeads)} heads does this by itself.`,
         c.nKvHeads < c.nHeads && say`Groups of ${c.nHeads / c.nKvHeads} heads share keys and values.`,
       ]),
     ],
@@ -72,7 +74,12 @@ export const PAGES_IN = [
     at: '.heads',
     set: { view: { openStage: '' } },
     paragraphs: (c) => [
-      say`The ${int(c.dModel)} numbers of a vector are read by ${int(c.nHeads)} heads at once, each in a space of its own with d_head = ${int(c.dHead)} numbers. What a head looks for is learned; many have a habit, such as the token before or the first one.`,
+      sentences([
+        c.nHeads === 1
+          ? say`The ${int(c.dModel)} numbers of a vector are read by one head, in a space of its own with d_head = ${int(c.dHead)} numbers.`
+          : say`The ${int(c.dModel)} numbers of a vector are read by ${int(c.nHeads)} heads at once, each in a space of its own with d_head = ${int(c.dHead)} numbers.`,
+        say`What a head looks for is learned; many have a habit, such as the token before or the first one.`,
+      ]),
     ],
     task: { words: say`Choose a head of another layer.`, done: otherLayer },
     question: () => say`How many numbers has the query of one head?`,
@@ -143,7 +150,7 @@ export const PAGES_IN = [
     ...matrix({ stage: 'pattern', stack: 'cross' }),
     when: hasTwoStacks,
     paragraphs: (c, s) => [
-      say`What was read went through ${c.nEncoderLayers} encoder blocks, in which every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since all ${int(s.text.sourceTokens.length)} tokens are there from the start.`,
+      say`What was read went through ${blocks(c.nEncoderLayers)} of the encoder, where every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since the whole source, ${tokensSaid(s.text.sourceTokens.length)}, is there from the start.`,
     ],
     task: { words: say`Choose another token and see where it looked while it was written.`, done: otherToken },
     question: () => say`How many attentions does one decoder block have?`,

@@ -1,15 +1,14 @@
 // parts_text.js - what the card says of each part of the anatomy that can be pointed at: a plain name, the term of the
 // field, its shape in words. Formulas: formulas.js
 import { hasExperts } from '../state/architecture.js';
-import { figures, int, percent } from './format.js';
+import { figures, headsSaid, int, percent } from './format.js';
 import { say } from '../state/language.js';
 
 const width = (c) => say`${int(c.dModel)} numbers for each token (d_model)`;
-const heads = (n, c) =>
-  say`${n === 1 ? say`1 head` : say`${int(n)} heads`} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
+const heads = (n, c) => say`${headsSaid(n)} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
 const queries = (c) => heads(c.nHeads, c);
 const keys = (c) => heads(c.nKvHeads, c);
-const weights = (c, n) => say`${int(c.nHeads)} heads × ${int(n)} queries × ${int(n)} keys`;
+const weights = (c, n) => say`${headsSaid(c.nHeads)} × ${int(n)} queries × ${int(n)} keys`;
 const words = (c) => say`one of ${int(c.vocabSize)} tokens`;
 const neurons = (c, _, layer) =>
   hasExperts(c, layer)

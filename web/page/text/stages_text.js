@@ -16,7 +16,7 @@ import {
 } from '../state/architecture.js';
 import { say } from '../state/language.js';
 import { FFN_NAMES, NORM_NAMES, activationOf } from './ffn.js';
-import { int, sentences } from './format.js';
+import { headsSaid, int, sentences } from './format.js';
 import { FORMULAS, factor } from './formulas.js';
 
 export const blocks = (n) => (n === 1 ? say`1 block` : say`${n} blocks`);
@@ -120,7 +120,7 @@ export const STAGES = {
       say`This layer does not rotate q and k: its scores do not depend on positions.`,
   ],
   heads: (c, layer) => [
-    c.nHeads === 1 ? say`1 head` : say`${c.nHeads} heads`,
+    headsSaid(c.nHeads),
     say`Each query is compared with ${keysOf(c, layer)}.`,
     c.slidingWindow && !windowOf(c, layer) && say`Other layers have a sliding window, this one has not.`,
     c.scoreSoftcap > 0 &&
@@ -143,7 +143,7 @@ export const STAGES = {
           : say`The output of the heads is added to the residual stream.`,
   ],
   cross: (c) => [
-    say`${c.nHeads} heads, cross-attention`,
+    say`${headsSaid(c.nHeads)}, cross-attention`,
     say`Queries come from the text that is written, keys and values from the encoder. There is no mask: the whole source is known from the start.`,
   ],
   encoder: (c) => [

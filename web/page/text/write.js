@@ -1,6 +1,6 @@
 // write.js - sentences of the view in which text is written: prompt, text, next token, parameters in short
 
-import { figures, int, percent, quoted } from './format.js';
+import { figures, int, percent, quoted, tokensSaid } from './format.js';
 import { say } from '../state/language.js';
 
 // -- next token -------------------------------------------------------------------------------------------------------
@@ -80,11 +80,11 @@ const REASON = {
 const speedSaid = (v) => (v ? say`, ${v < 100 ? figures(v) : int(v)} tokens per second` : '');
 
 /** @type {(written: number, speed: number) => string} */
-export const pausedSaid = (written, speed) => say`Paused after ${written} tokens${speedSaid(speed)}`;
+export const pausedSaid = (written, speed) => say`Paused after ${tokensSaid(written)}${speedSaid(speed)}`;
 
 /** @type {(reason: string) => typeof pausedSaid} */
 export const endedSaid = (reason) => (written, speed) =>
-  say`Ended at ${REASON[reason] ?? reason} after ${written} tokens${speedSaid(speed)}`;
+  say`Ended at ${REASON[reason] ?? reason} after ${tokensSaid(written)}${speedSaid(speed)}`;
 
 /** Why a text ends, by its reason. @type {Record<string, (run: import('../state/state.js').State['run']) => string>} */
 const ENDS = {

@@ -1,7 +1,7 @@
 // memory_map.js - the regions of linear memory, with the kv cache divided into what is filled and what is free
 
 import { say } from '../../state/language.js';
-import { int } from '../../text/format.js';
+import { int, tokensSaid } from '../../text/format.js';
 
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
 
@@ -28,7 +28,7 @@ export function cached({ tokens, sourceTokens, kind }, bytesPerPosition, actual)
     return { bytes: actual, words: say`${int(actual / bytesPerPosition)} positions` };
   return {
     bytes: positions * bytesPerPosition,
-    words: two ? say`${tokens.length} tokens and ${sourceTokens.length} of the source` : say`${tokens.length} tokens`,
+    words: two ? say`${tokensSaid(tokens.length)} and ${sourceTokens.length} of the source` : tokensSaid(tokens.length),
   };
 }
 
