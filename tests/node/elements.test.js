@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { bytes, figures, si } from '../../web/draw/written.js';
 import { candidatesOf, componentsOf, storeOf, tokensOf } from '../../web/lib/elements/data.js';
 import { nextAfter, readPattern, readTokens } from '../../web/lib/elements/reading.js';
 import { releaseModel, requestModel } from '../../web/lib/elements/shared_models.js';
@@ -57,6 +58,16 @@ test('data of another form is refused with a sentence that says what was found',
     [() => candidatesOf([{ text: 'a', probability: 3 }]), /^candidates\[0\].probability is .*; found 3$/],
   ]))
     assert.throws(work, { name: 'TypeError', message: sentence });
+});
+
+// 999,600 was 1000 k, 9.996 was 10.00
+test('a number that is rounded up has three figures too', () => {
+  assert.deepEqual(
+    [999.4, 999.6, 999_600, -999_600, 1e6].map((x) => si(x)),
+    ['999', '1.00 k', '1.00 M', '-1.00 M', '1.00 M'],
+  );
+  assert.deepEqual([9.994, 9.996, -99.96, 0.99996, 0, NaN].map(figures), ['9.99', '10.0', '-100', '1.00', '0', 'NaN']);
+  assert.equal(bytes(999_960), '1.00 MB');
 });
 
 test('elements with the same address share one model, which is disposed when the last has released it', async () => {

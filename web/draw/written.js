@@ -5,6 +5,9 @@ const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 /** 5344512 -> 5,344,512 */
 export const int = (/** @type {number} */ x) => whole.format(x);
 
+/** Its size as three figures tell it: 999,600 is 1,000,000. */
+const rounded = (/** @type {number} */ x) => Math.abs(Number(x.toPrecision(3)));
+
 /** Three significant figures with a decimal prefix: 10.7 M, 6.14 k, 23.2 G. */
 export function si(/** @type {number} */ x, unit = '') {
   const steps = [
@@ -14,7 +17,7 @@ export function si(/** @type {number} */ x, unit = '') {
     [1e3, 'k'],
   ];
   for (const [size, letter] of /** @type {[number, string][]} */ (steps)) {
-    if (Math.abs(x) >= size) return `${figures(x / size)} ${letter}${unit}`;
+    if (rounded(x) >= size) return `${figures(x / size)} ${letter}${unit}`;
   }
   return `${figures(x)}${unit ? ` ${unit}` : ''}`;
 }
@@ -30,7 +33,7 @@ export function percent(/** @type {number} */ p) {
 
 /** Three significant figures, never in powers of ten. */
 export function figures(/** @type {number} */ x) {
-  const a = Math.abs(x);
+  const a = rounded(x);
   if (!Number.isFinite(x)) return String(x);
   return x
     .toFixed(a >= 100 || x === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4)
