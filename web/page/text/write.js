@@ -46,10 +46,10 @@ export const cutBy = ({ temperature, topK, topP }, drawable) =>
  * One candidate as a screen reader reads it, after its word.
  * @param {import('../state/next_token.js').Candidate} candidate
  */
-export function candidateSaid({ model, sampled }, drawn) {
+export function candidateSaid({ model, sampled }, drawn, fills = false) {
   const sampler =
     sampled === null ? '' : sampled === 0 ? say`, excluded by the sampler` : say`, sampler ${percent(sampled)}`;
-  return say`${percent(model)} by the model${sampler}${drawn ? say`, drawn` : say`, continue from it`}`;
+  return say`${percent(model)} by the model${sampler}${drawn ? say`, drawn` : fills ? say`, fill it in` : say`, continue from it`}`;
 }
 
 // -- text -------------------------------------------------------------------------------------------------------------
