@@ -139,6 +139,8 @@ test('the textbook follows positions, windows, scores and the width of the embed
   assert.doesNotMatch(hereOf(some, 1).qkv, /rotated/);
   assert.match(pagesIn(some, 1).position, /Other layers rotate/);
   assert.match(pagesIn(complete({ rope_layers: [false] })).position, /except the mask/);
+  const unmasked = complete({ kind: 'encoder', position: 'none' });
+  assert.match(pagesIn(unmasked).position, /where in the text a token stands\. A word/);
   const windows = complete({ sliding_window: 4, window_layers: [true, false], score_softcap: 50, logit_softcap: 30 });
   assert.match(pagesIn(windows).mask, /more than 3 tokens back/);
   assert.match(pagesIn(windows, 1).mask, /In some layers a sliding window leaves only the last 4 tokens/);

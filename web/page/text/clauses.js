@@ -14,6 +14,7 @@ export const POSITION = {
   alibi: placed(say`Order enters later: from each score the distance of the key is subtracted (ALiBi).`),
   distance: placed(say`Order enters later: to each score a learned number for the distance of the key is added.`),
   none: say`Nothing tells this model where in the text a token stands, except the mask.`,
+  unmasked: say`Nothing tells this model where in the text a token stands.`,
 };
 
 /** Of the layer that is shown, where layers differ. */

@@ -47,7 +47,12 @@ export const PAGES_IN = [
     id: 'position',
     title: say`Position`,
     ...anatomy('embed'),
-    paragraphs: (c, s) => [POSITION[positionKind(c)], order(c, s.attention.head.layer)].filter(Boolean),
+    paragraphs: (c, s) => {
+      const kind = positionKind(c);
+      return [POSITION[kind === 'none' && !c.causal ? 'unmasked' : kind], order(c, s.attention.head.layer)].filter(
+        Boolean,
+      );
+    },
     task: { words: say`Choose a token at another position and compare.`, done: otherToken },
     question: () => say`A word stands twice in a text. Do both get the same row of the embedding table, yes or no?`,
     hint: say`What picks the row: the token, or where it stands?`,
