@@ -56,7 +56,7 @@ pageTest(
     await card(page).getByRole('button', { name: 'Switch on' }).waitFor();
     const all = await ids(page);
     const loss = await bitsPerToken(model, all, { edits: [{ at: point, index: Number(index), scale: 0 }] });
-    const said = await page.locator('dialog.unit [role="status"]').last().textContent();
+    const said = await page.locator('dialog.unit [role="status"]', { hasText: 'takes' }).textContent();
     assert.ok(Math.abs(Number(/takes ([\d.]+) bits/.exec(said)[1]) - loss) < 2e-3, `${said}, expected ${loss}`);
     const link = await copied(page, 'Copy a link to this card');
     assert.match(link, new RegExp(`unit=${layer}.n${index}&off=${layer}.n${index}`));

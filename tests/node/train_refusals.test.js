@@ -108,18 +108,9 @@ describe('refusals', () => {
     await refusedRun(tiny, text, { ...small, checkpoint: cut }, 'truncated', /has \d+ bytes, expected \d+/);
   });
 
-  test('of runs whose loss becomes NaN: the error has the code not-finite', async () => {
+  test('of a run whose loss becomes NaN: the error has the code not-finite', async () => {
     const run = train(tiny, text, { ...small, steps: 100, lr: 1, muon: false, clip: 0, warmup: 0, weightDecay: 10 });
-    const wild = train({ ...tiny, embedding_scale: 1e6, norm_eps: 0 }, text, {
-      ...small,
-      steps: 100,
-      lr: 1,
-      muon: false,
-      clip: 0,
-    });
-    for (const r of [run, wild]) {
-      await assert.rejects(steps(r), { code: 'not-finite' });
-      await r.dispose();
-    }
+    await assert.rejects(steps(run), { code: 'not-finite' });
+    await run.dispose();
   });
 });
