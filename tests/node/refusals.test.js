@@ -157,8 +157,6 @@ describe('checkpoints', () => {
     server.close();
     await refused(load(`${server.url}gone.gguf`), 'network', /gone\.gguf/);
     await refused(load(stories, { wasm: new Uint8Array([1, 2, 3]) }), 'bad-wasm');
-    const trainer = new URL('../../web/lib/wasm/glassformer-train.wasm', import.meta.url);
-    await refused(load(stories, { wasm: trainer }), 'bad-wasm', /trains models/);
     await refused(load(join(golden, 'no-such-file.gguf')), 'not-found', /no-such-file/);
     await refused(load(`${golden}/no-such-folder/`), 'not-found', /no-such-folder/);
     await refused(load([new Blob(['GGUF'])]), 'not-found', /no config\.json/); // a Blob has no name

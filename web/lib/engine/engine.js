@@ -82,8 +82,6 @@ export class Engine extends Instance {
   static async start(module, threads) {
     const why = whyNoThreads(threads);
     const { exports, isShared } = await instantiate(module, sharedMemory);
-    if (exports.gf_schema && !exports.gf_config_default)
-      fail('bad-wasm', 'the WebAssembly file trains models, expected one that runs them');
     const engine = new Engine(exports);
     if (isShared && why === null) engine.#module = module;
     else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file has no threads'}`;
