@@ -293,12 +293,10 @@ class ResumedBody {
 function inTime(promise) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const silence = /** @type {Promise<never>} */ (
-    new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`nothing came for ${SILENCE_MS / 1000} seconds`)), SILENCE_MS);
-    })
-  );
-  return Promise.race([promise, silence]).finally(() => clearTimeout(timer));
+  const silence = new Promise((_, reject) => {
+    timer = setTimeout(reject, SILENCE_MS, new Error('no bytes for 60 s'));
+  });
+  return Promise.race([promise, /** @type {Promise<never>} */ (silence)]).finally(() => clearTimeout(timer));
 }
 
 /**

@@ -162,9 +162,7 @@ export class WorkerModel {
         this.#end(() => crashError(messageOf(cause), cause));
       }
       if (helperPort) this.#watch(helperPort);
-      // it rejects when the page is left
-      if (lock)
-        navigator.locks.request(lock, () => this.#end(() => workerError('it was ended from outside'))).catch(() => {});
+      if (lock) navigator.locks.request(lock, () => this.#end(() => workerError('it was ended from outside')));
       this.#calls.get(data.id)?.message(data);
     });
     for (const name of ['error', 'messageerror', 'exit']) {
