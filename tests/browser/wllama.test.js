@@ -142,9 +142,8 @@ async function written(name) {
   const { tokenizer, special, close } = await openCheckpoint(`${top}tests/golden/cases/gguf_phi3/model.gguf`);
   close();
   const meta = vocabularyMeta(tokenizer, special, config.vocab_size);
-  const [architecture] = name.split(' ');
   const chunks = [];
-  for await (const chunk of writeModel(config, (w) => weights.get(w).data, { architecture, meta })) chunks.push(chunk);
+  for await (const chunk of writeModel(config, (w) => weights.get(w).data, { meta })) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

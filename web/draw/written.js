@@ -5,7 +5,7 @@ const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 /** 5344512 -> 5,344,512 */
 export const int = (/** @type {number} */ x) => whole.format(x);
 
-/** Its size as three figures tell it: 999,600 is 1,000,000. */
+/** The absolute value, rounded to three significant figures: 999,600 gives 1,000,000. */
 const rounded = (/** @type {number} */ x) => Math.abs(Number(x.toPrecision(3)));
 
 /** Three significant figures with a decimal prefix: 10.7 M, 6.14 k, 23.2 G. */

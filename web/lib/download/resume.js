@@ -1,5 +1,5 @@
-// resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body when the connection was
-// interrupted or brings nothing more
+// resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body after the connection
+// was interrupted or sent no byte for a minute
 //
 // A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without
 // a validator, or with a content encoding, are not resumed.
@@ -14,7 +14,7 @@ const ATTEMPTS = 5;
 const WAIT_MS = 150;
 /** Longest wait that a server may ask for. A server that asks for more is not asked again. */
 const LONGEST_WAIT_MS = 30_000;
-/** Time without a byte after which a connection counts as interrupted. */
+/** Longest wait for the next bytes of a body, and for the answer to a request for its rest. */
 const SILENCE_MS = 60_000;
 /** Status codes of a server that may answer later. */
 const BUSY = [408, 429, 500, 502, 503, 504];
@@ -285,7 +285,7 @@ class ResumedBody {
 }
 
 /**
- * What a connection brings, or an error where it brings nothing for a long time.
+ * The promise, which rejects when it has not settled after SILENCE_MS.
  * @template T
  * @param {Promise<T>} promise
  * @returns {Promise<T>}

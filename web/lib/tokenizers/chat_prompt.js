@@ -50,7 +50,10 @@ export async function chatPrompt({ chatTemplate, toolTemplate, special }, given,
   return { text: writing.continue ? upTo(text) : text, answer: able && new Answer(able, messages) };
 }
 
-/** Put behind the content of a message that is continued: a character of no text, and a space that templates remove. */
+/**
+ * Appended to the content of the message to be continued, to find its end in the rendered prompt: a character of
+ * Unicode's private use, and a space that a template removes when it trims the content.
+ */
 const MARK = '\uf8ff';
 const SPACE = '\u2003';
 
