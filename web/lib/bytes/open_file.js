@@ -161,14 +161,16 @@ export function sizeOf(headers) {
  * @returns {Promise<Opened>}
  */
 async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal }) {
-  const name = /^data:/i.test(String(url)) ? 'the data: address given' : String(url);
-  let asked, res;
+  const name = /^data:/i.test(String(url)) ? 'the data: address' : String(url);
+  const asked = (async () => fetch(url, { signal }))();
+  let res;
   try {
-    asked = Promise.resolve(fetch(url, { signal }));
     res = checkedResponse(await untilAborted(asked, signal), name);
   } catch (e) {
-    if (signal?.aborted) asked?.then(({ body }) => body?.cancel()).catch(() => {}); // a fetch that ignores the signal
-    signal?.throwIfAborted();
+    if (signal?.aborted) {
+      asked.then(({ body }) => body?.cancel()).catch(() => {}); // of a fetch that ignores the signal
+      throw signal.reason;
+    }
     if (e instanceof GlassformerError) throw e;
     return fail('network', `${name}: the request failed: ${messageOf(e)}`, e);
   }

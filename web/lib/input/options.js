@@ -111,7 +111,7 @@ export function generationOf(options) {
  * @param {string} what  name of the option
  */
 export function checkSingleMask(mask, what) {
-  if (Array.from(mask).some((row) => typeof (row ?? {}) === 'object'))
+  if (Array.from(mask).some((row) => typeof row === 'object'))
     fail('bad-option', `${what} is a list of masks, expected 0 or 1 for each position`);
 }
 
