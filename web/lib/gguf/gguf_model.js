@@ -126,8 +126,8 @@ function checkKeys(m, arch, meta) {
   const experts = m.number('expert_count', 0);
   expect('expert_count', experts, !experts || hasExperts === true);
   const attention = m.number('rope.scaling.attn_factor', 1);
-  const scalesAttention = attention === 1 || ['yarn', 'longrope'].includes(String(m.value('rope.scaling.type')));
-  expect('rope.scaling.attn_factor', attention, scalesAttention);
+  const scales = /^(yarn|longrope)$/.test(String(m.value('rope.scaling.type')));
+  expect('rope.scaling.attn_factor', attention, attention === 1 || scales);
   const encoder = fields.kind === 'encoder';
   expect('attention.causal', encoder, m.flag('attention.causal', !encoder) !== encoder);
   const own = keys.split(' ');

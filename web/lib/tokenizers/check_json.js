@@ -100,8 +100,7 @@ function bpe(model) {
   const { vocab, merges } = model;
   if (!Array.isArray(merges)) refuse('the merges are missing');
   const { continuing_subword_prefix: prefix } = model;
-  if (prefix)
-    fail('unsupported', `tokenizer: continuing_subword_prefix is ${show(prefix)}, which is not read in a BPE model`);
+  if (prefix) fail('unsupported', `tokenizer: continuing_subword_prefix is ${show(prefix)}, not supported in BPE`);
   const pairs = merges.map((/** @type {any} */ m) => {
     const pair = typeof m === 'string' ? m.split(' ') : m;
     if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p))

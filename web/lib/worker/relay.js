@@ -79,17 +79,16 @@ function postResponse(port, url, request, own) {
     cancel = () => void reader?.cancel().catch(() => {});
     while (!closed) {
       if (!free.length) await /** @type {Promise<void>} */ (new Promise((resolve) => (wake = resolve)));
-      const { done, value } = closed ? { done: true, value: undefined } : await read(free.shift());
-      if (done) return closed ? cancel() : port.postMessage({ done });
+      if (closed) return;
+      const { done, value } = await read(free.shift());
+      if (done) return port.postMessage({ done });
       const chunk = checkedChunk(value, url);
       port.postMessage({ value: chunk }, own ? [chunk.buffer] : []);
     }
-    cancel();
   };
-  send().catch((error) => {
-    cancel();
-    port.postMessage({ error: packError(error) });
-  });
+  send()
+    .catch((error) => port.postMessage({ error: packError(error) }))
+    .finally(() => cancel());
   return close;
 }
 
