@@ -90,11 +90,13 @@ export async function serveCut(files, always = {}) {
  * @returns {() => void} ends this
  */
 export function shortWaits(times = 50, longest = 30_000) {
-  const { setTimeout: later } = globalThis;
-  globalThis.setTimeout = /** @type {any} */ (
-    (call, ms, ...args) => later(call, ms > longest ? ms : ms / times, ...args)
-  );
+  const { setTimeout: later } = globalThis,
+    { timeout } = AbortSignal;
+  const shorter = (ms) => (ms > longest ? ms : ms / times);
+  globalThis.setTimeout = /** @type {any} */ ((call, ms, ...args) => later(call, shorter(ms), ...args));
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, Math.ceil(shorter(ms)));
   return () => {
     globalThis.setTimeout = later;
+    AbortSignal.timeout = timeout;
   };
 }

@@ -5,6 +5,7 @@
 // a validator, or with a content encoding, are not resumed.
 import { GlassformerError, fail } from '../base/errors.js';
 import { checkedResponse, checkedChunk } from '../base/checks.js';
+import { untilAborted } from '../base/event_loop.js';
 import { END } from '../bytes/bytes.js';
 import { chunksByResponse, isEncoded, reusedChunks, sizeOf, streamChunks } from '../bytes/open_file.js';
 
@@ -228,7 +229,10 @@ class ResumedBody {
         headers.set('range', `bytes=${this.#position}-`);
         // A request to another origin would need Access-Control-Allow-Headers for if-range.
         if (!this.#crossOrigin) headers.set('if-range', this.#validator.value);
-        response = await answer((url, init) => inTime(fetch(url, init)), this.#url, { ...this.#init, headers });
+        response = await answer((url, init) => inTime(Promise.resolve(fetch(url, init))), this.#url, {
+          ...this.#init,
+          headers,
+        });
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof GlassformerError) throw error;
@@ -288,16 +292,8 @@ class ResumedBody {
  * The promise, which rejects when it has not settled after SILENCE_MS.
  * @template T
  * @param {Promise<T>} promise
- * @returns {Promise<T>}
  */
-function inTime(promise) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const silence = new Promise((_, reject) => {
-    timer = setTimeout(reject, SILENCE_MS, new Error('no bytes for 60 s'));
-  });
-  return Promise.race([promise, /** @type {Promise<never>} */ (silence)]).finally(() => clearTimeout(timer));
-}
+const inTime = (promise) => untilAborted(promise, AbortSignal.timeout(SILENCE_MS));
 
 /**
  * Waits, or rejects with the signal's reason.
