@@ -1,7 +1,7 @@
 // aborts.test.js - every call whose signal is aborted rejects with the signal's reason and frees what it opened
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { unlessAborted } from '../../web/lib/base/event_loop.js';
+import { unlessAborted, untilAborted } from '../../web/lib/base/event_loop.js';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { Tokenizer, create, load } from '../../web/lib/index.js';
 import { CALLS, MOMENTS, failureOf, openTable } from '../browser/engines/abort_table.js';
@@ -18,6 +18,9 @@ for (const worker of [false, true])
       for (const name of CALLS)
         test(`${name}, aborted ${moment}`, async () => assert.equal(await failureOf(table, name, moment), null));
   });
+
+test('a promise that is awaited until an abort rejects also when the signal was aborted before', () =>
+  assert.rejects(untilAborted(new Promise(() => {}), AbortSignal.abort(new Error('before'))), /before/));
 
 // These passes went on, of which there may be one for each of many edits.
 test('an abort ends the passes that give edits their means', async (t) => {
