@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
 import { opened } from './expected.js';
-import { accessible, openView, says, written } from './page_parts.js';
+import { accessible, copied, openView, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -75,13 +75,10 @@ pageTest(
   async ({ page }) => {
     await page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, ids.length + 6);
     await quiet(page);
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Link for a class' }).press('Enter');
     const dialog = page.locator('dialog.class-link');
     await dialog.getByLabel('what follows the chosen token').check();
-    await dialog.getByRole('button', { name: 'Copy the link' }).press('Enter');
-    await dialog.getByText('Copied').waitFor();
-    const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+    const link = new URL(await copied(page, 'Copy the link'));
     assert.equal(new URLSearchParams(link.hash.slice(1)).get('written'), '2');
   },
 );
@@ -95,9 +92,7 @@ pageTest(
     const dialog = page.locator('dialog.class-link');
     await dialog.getByText('Questions of the textbook', { exact: true }).click();
     for (const title of ['Heads', 'Mixing']) await dialog.getByLabel(title, { exact: true }).check();
-    await dialog.getByRole('button', { name: 'Copy the link' }).press('Enter');
-    await dialog.getByText('Copied').waitFor();
-    const link = await page.evaluate(() => navigator.clipboard.readText());
+    const link = await copied(page, 'Copy the link');
     await page.goto('about:blank');
     await page.goto(link);
     const [heads, mixing] = [0, 1].map((i) => page.locator('.worksheet li').nth(i));

@@ -1,7 +1,7 @@
 // page_parts.js - parts of the built page by the names that tests use: reading them, waiting for them, operating them
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { PATIENCE } from '../patience.js';
+import { PATIENCE, until } from '../patience.js';
 import { quiet } from './quiet.js';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -192,10 +192,20 @@ export const offer = (page, name, content) =>
     .locator('#model-file')
     .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
 
-/** What a button has copied. @param {Page} page @param {string} name @returns {Promise<string>} */
+/** What a button copies, which says so for a moment. @param {Page} page @param {string} name @returns {Promise<string>} */
 export async function copied(page, name) {
-  await page.getByRole('button', { name, exact: true }).click();
-  await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
+  const button = page.getByRole('button', { name, exact: true });
+  const labels = await button.evaluateHandle((b) => {
+    const seen = [];
+    new MutationObserver(() => seen.push(b.textContent)).observe(b, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
+    return seen;
+  });
+  await button.click();
+  await until(async () => (await labels.jsonValue()).includes('Copied'), 'the button says Copied');
   return page.evaluate(() => navigator.clipboard.readText());
 }
 /** The text as the page saves it. @param {Page} page @returns {Promise<any>} */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { VIEWS } from '../../web/page/state/views.js';
 import { visitTest } from './built_page.js';
-import { atLeast, openView, resting, settled } from './page_parts.js';
+import { atLeast, copied, openView, resting, settled } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const shownView = (page) => page.evaluate(() => document.querySelector('[data-opens][aria-current]').dataset.opens);
@@ -106,14 +106,11 @@ visitTest(
     await card.getByRole('button', { name: 'Show what is hidden' }).click();
     await page.locator('[data-panel="next"] .bar').first().waitFor({ state: 'visible' });
     // and the dialog makes such a link
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Link for a class' }).click();
     const dialog = page.locator('dialog.class-link');
     await dialog.getByLabel('Question').fill('Why this word?');
     await dialog.getByLabel('where the heads look').check();
-    await dialog.getByRole('button', { name: 'Copy the link' }).click();
-    await dialog.getByText('Copied').waitFor();
-    const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+    const link = new URL(await copied(page, 'Copy the link'));
     const q = new URLSearchParams(link.hash.slice(1));
     assert.equal(q.get('ask'), 'Why this word?');
     assert.equal(q.get('hide'), 'attention');
