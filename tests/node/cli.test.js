@@ -186,6 +186,27 @@ test("--chat formats the prompt with the model's chat template", async () => {
   );
 });
 
+test('an option that a command would ignore is refused; a command without its words is a prompt', async () => {
+  const wrong = [
+    ['quantize a.gguf b.gguf --dtype q4_0', 'quantize does not take --dtype'],
+    ['embed Hello --beams 2', 'embed does not take --beams'],
+    ['count gpt2 --model x.gguf', 'count does not take --model'],
+    ['lab ioi --temperature 1', 'lab does not take --temperature'],
+    ['Hello --pooling mean', 'a text does not take --pooling'],
+    ['count --short', 'a text does not take --short'],
+  ];
+  const [text, ...refused] = await runMany([
+    ['-m', stories, '-n', '1', '-t', '0', 'count'],
+    ...wrong.map(([line]) => line.split(' ')),
+  ]);
+  assert.equal(text.code, 0);
+  assert.match(text.out, /^count/);
+  assert.deepEqual(
+    refused.map(({ code, out, err }) => [code, out, err]),
+    wrong.map(([, message]) => [1, '', `glassformer: ${message}\n`]),
+  );
+});
+
 test('--chat without a prompt answers each line, and runs only what is new', async () => {
   const source = join(folder, 'chat/'); // from the test before
   const model = await untilEnd(load(source)),

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
-import { HELP, OPTIONS, generateOptions, loadOptions } from './cli_options.js';
+import { HELP, OPTIONS, commandOf, generateOptions, loadOptions } from './cli_options.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../base/errors.js';
 import { lacking } from '../base/extras.js';
@@ -192,14 +192,15 @@ process.stdout.on('error', (error) => {
 });
 try {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
-  if (values.help) console.log(HELP);
-  else if (values.version) console.log(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')).version);
-  else if (positionals[0] === 'count' && positionals.length === 2) await count(positionals[1], !!values.json);
-  else if (positionals[0] === 'lab' && positionals.length === 1) await (await import('./run_lab.js')).listLabs();
-  else if (positionals[0] === 'lab' && positionals.length === 2) await lab(positionals[1], values);
-  else if (positionals[0] === 'embed') await embed(positionals.slice(1), values);
-  else if ((positionals[0] === 'convert' || positionals[0] === 'quantize') && positionals.length === 3)
-    await convertTo(positionals[0], positionals.slice(1), values);
+  const { help, version } = values,
+    command = help || version ? undefined : commandOf(positionals, values);
+  if (help) console.log(HELP);
+  else if (version) console.log(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')).version);
+  else if (command === 'count') await count(positionals[1], !!values.json);
+  else if (command === 'lab' && positionals.length === 1) await (await import('./run_lab.js')).listLabs();
+  else if (command === 'lab') await lab(positionals[1], values);
+  else if (command === 'embed') await embed(positionals.slice(1), values);
+  else if (command === 'convert' || command === 'quantize') await convertTo(command, positionals.slice(1), values);
   else if (values.chat && !positionals.length) await chat(values);
   else {
     const prompt = values.source !== undefined && !positionals.length ? '' : await promptOf(positionals);

@@ -70,6 +70,36 @@ export const OPTIONS = Object.fromEntries(
   ]),
 );
 
+const DOWNLOADS = ['cache-dir', 'no-cache', 'token', 'header', 'progress', 'quiet'];
+const LOADING = ['model', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
+/** The numbers of words with which a line is each command, and its options. @type {Record<string, [number[] | null, string[]]>} */
+const COMMANDS = {
+  embed: [null, ['pooling', ...LOADING]],
+  count: [[2], ['json', 'quiet']],
+  lab: [
+    [1, 2],
+    ['json', 'short', 'seed', ...LOADING],
+  ],
+  convert: [[3], ['type', 'no-tokenizer', ...DOWNLOADS]],
+  quantize: [[3], ['type', 'no-tokenizer', ...DOWNLOADS]],
+};
+/** Options that a text does not have. */
+const ELSEWHERE = ['pooling', 'short', 'type', 'no-tokenizer'];
+
+/**
+ * The command of a line, whose options are refused where it would ignore them; undefined: a text is written.
+ * @param {string[]} words
+ * @param {Record<string, any>} o
+ * @returns {string | undefined}
+ */
+export function commandOf(words, o) {
+  const [lengths, takes] = (Object.hasOwn(COMMANDS, words[0] ?? '') && COMMANDS[words[0]]) || [[], []];
+  const command = !lengths || lengths.includes(words.length) ? words[0] : undefined;
+  const stray = Object.keys(o).find((name) => (command ? !takes.includes(name) : ELSEWHERE.includes(name)));
+  if (stray) fail('bad-option', `${command ?? 'a text'} does not take --${stray}`);
+  return command;
+}
+
 /** Options of generate that are numbers. */
 const NUMBERS = [
   ...['max-tokens', 'min-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repetition-penalty'],
