@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { create, load } from '../../web/lib/index.js';
 import { threadCount } from '../../web/lib/engine/threads.js';
-import { PATIENCE } from '../patience.js';
+import { PATIENCE, until } from '../patience.js';
 import { collect, numbers, sameBits, stories, untilEnd } from './helpers.js';
 
 const library = new URL('../../web/lib/index.js', import.meta.url);
@@ -135,18 +135,24 @@ test('disposing a model ends its helper threads', { skip: noTasks }, async (t) =
     }
   };
   t.after(() => Object.assign(threads, { Worker }));
+  /** How many threads a model starts. Threads of earlier models may be about to end. */
   const round = async () => {
+    const earlier = tasks();
     const model = await create(config, { dtype: 'q8_0', worker: true, threads: 3 });
     await model.forward([1, 2, 3]);
-    const during = tasks().size;
+    const own = [...tasks().keys()].filter((id) => !earlier.has(id));
     model.dispose();
     await ended;
-    return during;
+    return own.length;
   };
   await round();
   const before = tasks().size;
-  for (let i = 0; i < 3; i++) assert.ok((await round()) >= before + 2, 'helpers are threads');
-  assert.ok(tasks().size <= before, `${tasks().size} threads, ${before} before`);
+  for (let i = 0; i < 3; i++) assert.ok((await round()) >= 3, 'helpers are threads');
+  // the system still lists a thread for a moment after its end
+  await until(
+    () => tasks().size <= before,
+    () => `${tasks().size} threads, ${before} before`,
+  );
 });
 
 test('a program ends by itself after it has disposed its models during their work', () => {
