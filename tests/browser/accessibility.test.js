@@ -132,6 +132,7 @@ for (const [width, height] of [
 
 storyTest('4K is used', async ({ page }) => {
   await use(page, { width: 3840, height: 2160 });
+  await quiet(page);
   const [main, size] = await page.evaluate(() => [
     document.querySelector('main').clientWidth,
     parseFloat(getComputedStyle(document.body).fontSize),

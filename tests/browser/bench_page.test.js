@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
@@ -20,6 +21,7 @@ test('the page of the benchmark fills its table and copies it', async (t) => {
   const browser = await launch({});
   try {
     const page = await (await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })).newPage();
+    page.setDefaultTimeout(PATIENCE);
     await page.goto(server.url);
     await page.getByRole('button', { name: 'Measure' }).click();
     await page.getByText('Done', { exact: true }).waitFor();

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
 import { create, load } from '../../web/lib/index.js';
-import { until } from '../patience.js';
+import { PATIENCE, until } from '../patience.js';
 import { serveLibrary, top } from './engines/fixture.js';
 
 const model = 'weights/stories-3m.gguf';
@@ -52,6 +52,13 @@ const everything = (create) => async (/** @type {object} */ options) => {
   return sums;
 };
 
+/** A page that is waited for as long as it takes. */
+async function newPage(browser) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  return page;
+}
+
 /** Logits of the text as bits, from a page that has the library. */
 async function logits(page, options) {
   await page.waitForFunction(() => window.library);
@@ -89,7 +96,7 @@ for (const [tier, flag] of [
     test(`${backend} in Chromium, V8's ${tier} tier`, { skip }, async () => {
       const browser = await launch({ shell: true, args: [`--js-flags=${flag}`] });
       try {
-        const page = await browser.newPage();
+        const page = await newPage(browser);
         await page.goto(server.url);
         const { used, bits } = await logits(page, { backend, threads: 1 });
         assert.match(used, new RegExp(backend));
@@ -112,7 +119,7 @@ describe('threads', () => {
 
   /** Open an isolated page, and load the model so many times. */
   async function inPage(options, times) {
-    const page = await browser.newPage();
+    const page = await newPage(browser);
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.message));
     await page.goto(server.url);
@@ -135,7 +142,7 @@ describe('threads', () => {
     test(`${backend}: every type of weights and cache, and every captured point, have Node's bits`, async () => {
       here ??= await everything(create)({ backend: 'simd', worker: false });
       assert.ok(Object.keys(here).length > 12 * 30);
-      const page = await browser.newPage();
+      const page = await newPage(browser);
       await page.goto(server.url);
       await page.waitForFunction(() => window.library);
       await page.evaluate(`window.everything = (${everything})(library.create)`);

@@ -163,6 +163,7 @@ pageTest(
   'opened while the text is written, the cache has what the engine says, whatever the page has read of it',
   `#model=${FILE}&prompt=Once upon a time&seed=3&written=50&past=1&pace=reading`,
   async ({ page }) => {
+    await page.locator('#max-tokens').fill('400'); // it is not to end meanwhile
     await page.locator('.go').click();
     await openView(page, 'count');
     const perPosition = estimate(model.config, { contextLength: 1, kvDtype: model.kvDtype }).kvBytes;

@@ -7,17 +7,19 @@ import { STORY, counts, openView, says } from './page_parts.js';
 
 pageTest('depth: Stop ends the measuring worker and keeps earlier results', STORY, async ({ page }) => {
   await openView(page, 'experiment');
+  const workers = page.workers().length;
   await page.locator('.lab > summary').press('Enter');
   const press = (name) => page.locator('#depth').getByRole('button', { name, exact: true }).press('Enter');
   await page.waitForSelector('.depth circle');
-  const workers = page.workers().length;
+  const onlyThose = () => until(() => page.workers().length === workers, 'the worker has ended'); // the browser reports it late
+  await onlyThose();
   await page.locator('#depth-layers').fill('64');
   await page.locator('#depth-width').selectOption('128');
   await press('Measure');
   await until(() => page.workers().length > workers, 'a worker measures');
   await press('Stop');
   await says(page, '#depth output[aria-live]', /^Stopped/);
-  await until(() => page.workers().length === workers, 'the worker has ended'); // the browser reports it late
+  await onlyThose();
   await page.locator('#depth .as-table').evaluate((d) => {
     d.open = true;
   });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
 import { testInPages } from '../faults/pages.js';
+import { PATIENCE } from '../patience.js';
 import { serveLibrary } from './engines/fixture.js';
 
 testInPages('chromium', [
@@ -26,6 +27,7 @@ test('a load goes on without room, and a warning names the file that was not sto
   const [browser, server] = await Promise.all([launch({ shell: true }), serveLibrary(false)]);
   try {
     const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE);
     await page.goto(server.url);
     await page.waitForFunction(() => /** @type {any} */ (window).programme);
     const session = await page.context().newCDPSession(page);

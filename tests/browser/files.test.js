@@ -38,6 +38,7 @@ storyTest('a broken file is refused in a sentence, and the model still runs', as
     const sentence = await page.locator('.error [role="alert"]').innerText();
     assert.ok(sentence.includes(name), `the sentence does not name the file: ${sentence}`);
     await page.getByRole('button', { name: 'Dismiss' }).click();
+    await page.locator('.error').waitFor({ state: 'hidden' });
   }
   await runPrompt(page, 'The cat', { tokens: 8 });
   assert.ok((await written(page)) >= 1);
@@ -91,7 +92,7 @@ storyTest('keys that no tensor tells are asked for, and the file is loaded with 
   await page.locator('.untold').getByLabel('model_type').selectOption('llama');
   assert.equal(await page.locator('.untold input').count(), 4);
   await page.locator('#model-file').setInputFiles(file('gpt2_n_inner'));
-  const key = page.locator('.untold').getByLabel('n_head');
+  const key = page.locator('.untold').getByLabel('n_head', { exact: true }); // the file before asks for others
   await key.fill('5');
   await key.press('Enter');
   await says(page, '.error [role="alert"]', /n_embd 48 is not divisible|not divisible|5/);

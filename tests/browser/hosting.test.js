@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { before, test } from 'node:test';
 import { serve } from '../../scripts/serve.js';
-import { until } from '../patience.js';
+import { PATIENCE, until } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { browser, site } from './built_page.js';
 import { continued, top, withModel } from './expected.js';
@@ -97,6 +97,7 @@ async function switchThreads(page) {
  */
 async function written(url, prepare = async () => {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const complaints = [],
     requests = [];
@@ -406,6 +407,7 @@ async function under(policy) {
     headersOf: () => ({ 'Content-Security-Policy': policy }),
   });
   const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   try {
     await page.goto(host.url);
     await page.waitForFunction(() => window.outcome);

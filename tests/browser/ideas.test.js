@@ -103,6 +103,9 @@ pageTest('ideas tried on the text above are gone with it', `${STORY}&seed=3&writ
   await page.locator('.broken').waitFor({ state: 'hidden' });
   await openView(page, 'write');
   await page.locator('#pace').selectOption('reading');
+  await page.locator('#past').check(); // it does not end before it is looked at
+  await page.locator('#max-tokens').fill('400');
+  await page.locator('#max-tokens').press('Tab');
   await page.locator('.go').click();
   await atLeast(page, '.tok:not(.given)', 2);
   await openView(page, 'experiment');

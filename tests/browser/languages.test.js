@@ -118,7 +118,7 @@ pageTest(
   'a training run under way is not lost without a question',
   { hash: STORY, view: 'train' },
   async ({ page }) => {
-    await train(page, { steps: 5000, every: 1000 });
+    await train(page, { steps: 50_000, every: 10_000 });
     await page.waitForSelector('#train .primary[aria-disabled="true"]');
     let asked = '';
     page.on('dialog', (dialog) => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
 import { opened, sum, top } from './expected.js';
-import { cells, ids } from './page_parts.js';
+import { cells, ids, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -17,6 +17,7 @@ pageTest(
   address('learn'),
   async ({ page }) => {
     const game = page.locator('#predict');
+    await says(page, '#predict [data-role="story"]', /\w/);
     const before = (await game.locator('[data-role="story"]').innerText()).replace(/\s*…$/, '');
     await game.getByLabel('the next word').fill('green');
     await game.locator('form').evaluate((form) => [1, 2].forEach(() => form.requestSubmit())); // counts once

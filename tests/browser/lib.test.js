@@ -8,6 +8,7 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { depth, load, train } from '../../web/lib/index.js';
 import { serve as listen } from '../node/helpers.js';
+import { PATIENCE } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { ownTasks } from './tasks.js';
@@ -28,6 +29,7 @@ before(async () => {
   });
   browser = await launch({ shell: true });
   page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   await page.goto(server.url);
   await page.waitForFunction(() => window.library);
 });
@@ -217,6 +219,7 @@ test("training is fetched at the first train and has Node's losses", async (t) =
 
 test('a worker that the browser ends rejects all calls, in use or idle, of a model or of a training run', async () => {
   const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   await page.addInitScript(() => {
     const { Worker } = window;
     window.started = [];

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest, visitTest } from './built_page.js';
 import { top, withModel } from './expected.js';
-import { STORY, hasIds, ids, resting, runPrompt, says, settled } from './page_parts.js';
+import { STORY, counts, hasIds, ids, resting, runPrompt, says, settled } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { release } from './holding.js';
 
@@ -40,6 +40,7 @@ visitTest(
     await resting(page);
     assert.equal(larger(), 1);
     assert.ok((await ids(page, ':not(.given)')).length > 0, 'the larger model has written nothing');
+    await counts(page, '.kept h3', 2); // their code comes last
     const [a, b] = await page.locator('.kept h3').allTextContents();
     assert.match(a, /^A: stories-1M Q4_0, .*seed 3$/);
     assert.match(b, /^B: stories-5M, .*seed 3$/);

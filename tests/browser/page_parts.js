@@ -1,6 +1,6 @@
 // page_parts.js - parts of the built page by the names that tests use: reading them, waiting for them, operating them
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { PATIENCE, until } from '../patience.js';
 import { quiet } from './quiet.js';
 
@@ -239,27 +239,22 @@ export async function accessible(page, what, where, rules) {
 }
 
 /**
- * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
+ * Names of the files that the service worker has kept, once all code of the page is among them, of which some comes last.
  * @param {Page} page
  * @returns {Promise<string[]>}
  */
 export const kept = (page) =>
-  page.evaluate(async () => {
-    await navigator.serviceWorker.ready;
-    for (let i = 0, before = 0, still = 0; ; i++) {
-      const own = (await caches.keys()).find((name) => name.startsWith('glassformer-page-'));
-      const list = (own ? await (await caches.open(own)).keys() : []).map((r) =>
-        new URL(r.url).pathname.split('/').pop(),
-      );
-      still = list.length === before ? still + 1 : 0;
-      before = list.length;
-      const whole =
-        list.some((n) => /^glassformer-train-.*\.wasm$/.test(n)) &&
-        list.some((n) => /^glassformer-(?!train).*\.wasm$/.test(n)) &&
-        list.some((n) => /\.gguf$/.test(n)) &&
-        list.includes('model.safetensors') &&
-        list.includes('');
-      if (i === 2400 || (whole && still >= 5)) return list;
-      await new Promise((r) => setTimeout(r, 100));
-    }
-  });
+  page.evaluate(
+    async (code) => {
+      await navigator.serviceWorker.ready;
+      for (let i = 0; ; i++) {
+        const own = (await caches.keys()).find((name) => name.startsWith('glassformer-page-'));
+        const list = (own ? await (await caches.open(own)).keys() : []).map((r) =>
+          new URL(r.url).pathname.split('/').pop(),
+        );
+        if (i === 2400 || code.every((name) => list.includes(name))) return list;
+        await new Promise((r) => setTimeout(r, 100));
+      }
+    },
+    readdirSync(new URL('../../site/assets', import.meta.url)).filter((name) => /\.(?:js|css|wasm)$/.test(name)),
+  );

@@ -58,6 +58,7 @@ insideTest('a strip, a dot, a bar and a norm say what they are and which value t
     await page.locator('.part-card').innerText(),
     new RegExp(`${nHeads} heads × ${dHead} = ${nHeads * dHead}`),
   );
+  await says(page, '.part-card [data-role="here"]', /\d\.\d/); // it may still be read
   const q = captured[`${at}q`].data.subarray((first + 4) * nHeads * dHead, (first + 4) * nHeads * dHead + dHead);
   numbers(await here(page))
     .slice(0, 4)

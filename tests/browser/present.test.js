@@ -13,6 +13,8 @@ const seen = (page) =>
 const typeOf = (page) => page.evaluate(() => parseFloat(getComputedStyle(document.body).fontSize));
 const shows = async (page, panel) => {
   await inAddress(page, `present=${panel}`);
+  await page.waitForSelector('.presenting'); // its code, and that of a view, comes after the address
+  await page.waitForSelector(`.view:not([hidden]) [data-panel="${panel}"]`);
   await quiet(page);
   assert.deepEqual(await seen(page), [panel]);
 };
@@ -39,6 +41,7 @@ pageTest(
     await page.getByLabel('Prompt', { exact: true }).press('ArrowRight');
     await shows(page, 'next');
     await openView(page, 'count');
+    await page.waitForSelector('.view:not([hidden]) [data-panel="parameters"]');
     await quiet(page);
     assert.deepEqual(await seen(page), ['parameters'], 'a view without that panel begins with its first');
     await page.keyboard.press('Escape');

@@ -100,7 +100,7 @@ function count() {
         real.frame(() => real.frame(done));
       }),
       new Promise((done) => {
-        real.timer(done, 300);
+        real.timer(done, 3000);
       }),
     ]);
   window.quiet = {
@@ -120,11 +120,12 @@ export const watchQuiet = (page) => page.addInitScript(count);
 
 /**
  * @param {import('playwright-core').Page} page  of `watchQuiet`
- * @param {(() => boolean) | string} [condition]  that has to hold in the page then, too
+ * @param {(() => boolean) | string} [condition]  that has to hold in the page at that moment, too
  */
 export async function quiet(page, condition = () => true) {
   const end = Date.now() + PATIENCE;
-  while (!((await page.evaluate(() => window.quiet.now())) && (await page.evaluate(condition)))) {
+  const holds = typeof condition === 'string' ? condition : `(${condition})()`;
+  while (!(await page.evaluate(`window.quiet.now().then((now) => now && (${holds}))`))) {
     if (Date.now() > end)
       throw new Error(
         `the page did not come to rest within ${PATIENCE / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`,

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
@@ -32,6 +33,7 @@ test("the README's page generates the same text as the library", async () => {
   assert.ok(html.includes(cdn), `the README's page takes another version than ${version}`);
   const context = await browser.newContext(),
     page = await context.newPage();
+  context.setDefaultTimeout(PATIENCE);
   const asked = [],
     complaints = [];
   page.on('pageerror', (error) => complaints.push(error.message));

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { load, train } from '../../web/lib/index.js';
 import { serve } from '../node/helpers.js';
+import { PATIENCE } from '../patience.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const file = 'tests/golden/cases/gguf_llama_q8_0/model.gguf';
@@ -77,6 +78,7 @@ async function visit(how, given = '{}') {
   host = { answer: () => undefined, headers: {}, ...how };
   asked = [];
   const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   try {
     await page.goto(server.url);
     await page.waitForFunction(() => window.glassformer);

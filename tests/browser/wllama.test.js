@@ -15,6 +15,7 @@ import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { load } from '../../web/lib/index.js';
 import { MODELS, randomModel } from '../node/gguf_models.js';
 import { numbers, untilEnd } from '../node/helpers.js';
+import { PATIENCE } from '../patience.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const models = readdirSync(`${top}weights`)
@@ -103,6 +104,7 @@ before(async () => {
   server = await serve(top);
   browser = await launch({ shell: true });
   page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   await page.goto(`${server.url}package.json`); // any document of this origin will do
 });
 after(async () => {

@@ -101,6 +101,7 @@ export class Pages {
     this.#browser ??= launch({ shell: true });
     const context = await (await this.#browser).newContext(),
       page = await context.newPage();
+    context.setDefaultTimeout(timeout);
     const complaints = /** @type {string[]} */ ([]),
       failed = /** @type {string[]} */ ([]),
       requests = /** @type {string[]} */ ([]),
@@ -136,7 +137,7 @@ export class Pages {
     try {
       await page.goto(address, { waitUntil: 'domcontentloaded' });
       const output = frame ? page.frameLocator(frame).locator('output') : page.locator('output');
-      await output.filter({ hasText: /\S/ }).waitFor({ timeout, state: 'attached' });
+      await output.filter({ hasText: /\S/ }).waitFor({ state: 'attached' });
       const text = await output.textContent();
       // Disposing of a model ends helpers that still import their script, which Chromium sometimes prints as an error.
       const isEnded = (/** @type {string} */ complaint) =>

@@ -39,6 +39,7 @@ after(async () => {
 async function opened(root) {
   const server = await serve(root);
   const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   const said = [];
   page.on('pageerror', (error) => said.push(error.message));
   await page.goto(server.url);
@@ -73,18 +74,16 @@ describe('docs/examples', () => {
 
   test('vite.js draws a row for each token', async () => {
     const { page, said, close } = await application('vite.js');
-    await page.waitForSelector('table tr:nth-child(9)', { timeout: PATIENCE });
+    await page.waitForSelector('table tr:nth-child(9)');
     assert.deepEqual(said, []);
     await close();
   });
 
   test('react.jsx writes a story, which can be written again', async () => {
     const { page, said, close } = await application('react.jsx');
-    await page.getByRole('button', { name: 'Write' }).click({ timeout: PATIENCE });
-    await page.waitForFunction(() => document.querySelector('p')?.textContent.length > 100, null, {
-      timeout: PATIENCE,
-    });
-    await page.getByRole('button', { name: 'Write' }).waitFor({ timeout: PATIENCE });
+    await page.getByRole('button', { name: 'Write' }).click();
+    await page.waitForFunction(() => document.querySelector('p')?.textContent.length > 100);
+    await page.getByRole('button', { name: 'Write' }).waitFor();
     assert.deepEqual(said, []);
     await close();
   });
@@ -99,11 +98,9 @@ describe('docs/examples', () => {
     );
     cpSync(package_, join(root, 'package'), { recursive: true });
     const { page, said, close } = await opened(root);
-    await page.waitForFunction(() => document.querySelector('form')?.onsubmit, null, { timeout: PATIENCE });
+    await page.waitForFunction(() => document.querySelector('form')?.onsubmit);
     await page.getByRole('button', { name: 'Write' }).click();
-    await page.waitForFunction(() => document.querySelector('#story').textContent.length > 100, null, {
-      timeout: PATIENCE,
-    });
+    await page.waitForFunction(() => document.querySelector('#story').textContent.length > 100);
     assert.deepEqual(said, []);
     await close();
   });

@@ -88,12 +88,13 @@ async function requestsOf(dist) {
   const browser = await launch({ shell: true });
   try {
     const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE);
     const requested = () => new Set(server.requests.map((path) => basename(path)));
     await page.goto(server.url);
-    await page.waitForFunction(() => window.goOn, null, { timeout: PATIENCE });
+    await page.waitForFunction(() => window.goOn);
     const start = requested();
     await page.evaluate(() => window.goOn());
-    await page.waitForFunction(() => /^(?:done|failed)/.test(document.title), null, { timeout: PATIENCE });
+    await page.waitForFunction(() => /^(?:done|failed)/.test(document.title));
     const title = await page.title();
     if (title !== 'done') throw new Error(`the application ${title}`);
     return { start, all: requested() };

@@ -75,6 +75,7 @@ function listen(page) {
 async function chromium() {
   const browser = await launchChromium();
   const context = await browser.newContext({ viewport: null });
+  context.setDefaultTimeout(PATIENCE);
   return {
     version: `Chromium ${browser.version()}`,
     async open(url, { width = 1440, height = 900 } = {}) {
@@ -105,6 +106,7 @@ async function firefox() {
     version: (await browser.version()).replace('firefox/', 'Firefox '),
     async open(url, { width = 1440, height = 900 } = {}) {
       const page = await browser.newPage();
+      page.setDefaultTimeout(PATIENCE);
       const complaints = listen(page);
       await page.setViewport({ width, height });
       await page.goto(url);

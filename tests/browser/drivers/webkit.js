@@ -7,7 +7,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { findProgram } from '../../../scripts/chromium.js';
-import { sleep } from '../../patience.js';
+import { PATIENCE, sleep } from '../../patience.js';
 import { startGroup } from './processes.js';
 
 /** Longest evaluation in ms; below the five minutes after which Node's fetch fails. */
@@ -186,7 +186,7 @@ class Session {
     });
     this.path = `/session/${sessionId}`;
     this.version = `WebKitGTK ${capabilities.browserVersion}`;
-    await this.call('POST', '/timeouts', { script: SCRIPT_MS, pageLoad: 60_000 });
+    await this.call('POST', '/timeouts', { script: SCRIPT_MS, pageLoad: PATIENCE });
     this.first = await this.call('GET', '/window');
   }
 
