@@ -72,7 +72,10 @@ export const OPTIONS = Object.fromEntries(
 
 const DOWNLOADS = ['cache-dir', 'no-cache', 'token', 'header', 'progress', 'quiet'];
 const LOADING = ['model', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
-/** The numbers of words with which a line is each command, and its options. @type {Record<string, [number[] | null, string[]]>} */
+/**
+ * The numbers of words with which a line is each command (null: any), and the options of it.
+ * @type {Record<string, [number[] | null, string[]]>}
+ */
 const COMMANDS = {
   embed: [null, ['pooling', ...LOADING]],
   count: [[2], ['json', 'quiet']],
