@@ -1,7 +1,7 @@
 // present.test.js - the built page in Chromium as a presentation: one panel at a time in larger type, by the keys of a
 // presenter and with an address; a list of the keys everywhere
 import assert from 'node:assert/strict';
-import { pageTest } from './built_page.js';
+import { pageTest, visitTest } from './built_page.js';
 import { STORY, accessible, inAddress, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
@@ -67,6 +67,30 @@ pageTest(
     assert.ok(panel.right <= box.left, 'the box stands beside the panel');
   },
 );
+
+{
+  let release = () => {};
+  const late = new Promise((resolve) => {
+    release = () => resolve(undefined);
+  });
+  visitTest(
+    'the textbook lights its part and presents its panel also where the code of the view comes late',
+    {
+      hash: `${STORY}&learn=heads&present=next`,
+      prepare: (page) => page.route(/lower/i, (route) => late.then(() => route.continue())),
+    },
+    async ({ page }) => {
+      await page.waitForSelector('.textbook');
+      await page.evaluate(async () => {
+        for (let i = 0; i < 90; i++) await new Promise(requestAnimationFrame);
+      });
+      assert.equal(await page.locator('.textbook-here').count(), 0);
+      release();
+      await shows(page, 'heads');
+      await page.waitForSelector('.textbook-here');
+    },
+  );
+}
 
 pageTest('a key lists the keys, but not where it is typed', STORY, async ({ page }) => {
   await page.getByLabel('Prompt', { exact: true }).press('?');

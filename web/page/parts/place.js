@@ -1,18 +1,19 @@
 // place.js - finds a card of the open view, for what opens a view and then scrolls to a card of it
 import { tick } from 'svelte';
 
-const FRAMES = 60; // waited for the code of a view, at least a second
+const FRAMES = 60; // waited once the code of the view is there, whose panels may have code of their own
 
 /**
- * The card, once its view is there and laid out.
+ * The card, once its view is there and laid out, however long the view's code takes.
  * @param {string} selector
- * @returns {Promise<Element | null>}  null: it has not come
+ * @returns {Promise<Element | null>}  null: the view has no such card
  */
 export async function placeOf(selector) {
-  for (let frames = 0; frames < FRAMES; frames++) {
+  for (let frames = 0; frames < FRAMES;) {
     await tick();
     const place = document.querySelector(`.view:not([hidden]) ${selector}`);
     if (place) return place;
+    if (!document.querySelector('.view:not([hidden]):empty')) frames++;
     await new Promise((done) => requestAnimationFrame(done));
   }
   return null;
