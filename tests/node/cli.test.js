@@ -192,8 +192,8 @@ test('an option that a command would ignore is refused; a command without its wo
     ['embed Hello --beams 2', 'embed does not take --beams'],
     ['count gpt2 --model x.gguf', 'count does not take --model'],
     ['lab ioi --temperature 1', 'lab does not take --temperature'],
-    ['Hello --pooling mean', 'a text does not take --pooling'],
-    ['count --short', 'a text does not take --short'],
+    ['Hello --pooling mean', 'a prompt does not take --pooling'],
+    ['count --short', 'a prompt does not take --short'],
   ];
   const [text, ...refused] = await runMany([
     ['-m', stories, '-n', '1', '-t', '0', 'count'],

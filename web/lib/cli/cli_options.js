@@ -72,34 +72,35 @@ export const OPTIONS = Object.fromEntries(
 
 const DOWNLOADS = ['cache-dir', 'no-cache', 'token', 'header', 'progress', 'quiet'];
 const LOADING = ['model', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
+const WRITING = ['type', 'no-tokenizer', ...DOWNLOADS];
 /**
- * The numbers of words with which a line is each command (null: any), and the options of it.
- * @type {Record<string, [number[] | null, string[]]>}
+ * What each command takes, if the line has one of these numbers of words (default: any); otherwise it is a prompt.
+ * @type {Record<string, {words?: number[], options: string[]}>}
  */
 const COMMANDS = {
-  embed: [null, ['pooling', ...LOADING]],
-  count: [[2], ['json', 'quiet']],
-  lab: [
-    [1, 2],
-    ['json', 'short', 'seed', ...LOADING],
-  ],
-  convert: [[3], ['type', 'no-tokenizer', ...DOWNLOADS]],
-  quantize: [[3], ['type', 'no-tokenizer', ...DOWNLOADS]],
+  embed: { options: ['pooling', 'json', ...LOADING] },
+  count: { words: [2], options: ['json', 'quiet'] },
+  lab: { words: [1, 2], options: ['json', 'short', 'seed', ...LOADING] },
+  convert: { words: [3], options: WRITING },
+  quantize: { words: [3], options: WRITING },
 };
-/** Options that a text does not have. */
-const ELSEWHERE = ['pooling', 'short', 'type', 'no-tokenizer'];
+/** Options of commands that a prompt does not have. */
+const NOT_OF_A_PROMPT = ['pooling', 'short', 'type', 'no-tokenizer'];
 
 /**
- * The command of a line, whose options are refused where it would ignore them; undefined: a text is written.
+ * The command of a line. An option that it would ignore is refused.
  * @param {string[]} words
- * @param {Record<string, any>} o
- * @returns {string | undefined}
+ * @param {Record<string, any>} options
+ * @returns {string | undefined} undefined: a prompt
  */
-export function commandOf(words, o) {
-  const [lengths, takes] = (Object.hasOwn(COMMANDS, words[0] ?? '') && COMMANDS[words[0]]) || [[], []];
-  const command = !lengths || lengths.includes(words.length) ? words[0] : undefined;
-  const stray = Object.keys(o).find((name) => (command ? !takes.includes(name) : ELSEWHERE.includes(name)));
-  if (stray) fail('bad-option', `${command ?? 'a text'} does not take --${stray}`);
+export function commandOf(words, options) {
+  const command = Object.keys(COMMANDS).find(
+    (name) => name === words[0] && (COMMANDS[name].words ?? [words.length]).includes(words.length),
+  );
+  const ignored = Object.keys(options).find((name) =>
+    command ? !COMMANDS[command].options.includes(name) : NOT_OF_A_PROMPT.includes(name),
+  );
+  if (ignored) fail('bad-option', `${command ?? 'a prompt'} does not take --${ignored}`);
   return command;
 }
 
