@@ -108,6 +108,32 @@ inEachEngine((own) => {
         });
       }
 
+      if (isolate)
+        test('a helper thread that ends, ends the model instead of blocking it', async () => {
+          const { backend, error } = await page.evaluate(async () => {
+            const { library, Worker } = /** @type {any} */ (window),
+              ids = Array.from({ length: 64 }, (_, i) => i + 5);
+            const helper = new Promise((resolve) => {
+              window.Worker = class extends Worker {
+                constructor(/** @type {any[]} */ ...args) {
+                  super(...args);
+                  this.addEventListener('message', (/** @type {MessageEvent} */ e) => e.data.joined && resolve(this));
+                }
+              };
+            });
+            const model = await library.load('weights/stories.gguf', { threads: 2 });
+            window.Worker = Worker;
+            helper.then((/** @type {any} */ thread) => thread.terminate());
+            try {
+              for (;;) await model.forward(ids);
+            } catch (/** @type {any} */ error) {
+              return { backend: model.backend, error: `${error.code}: ${error.message}` };
+            }
+          });
+          assert.match(backend, /, 2 threads$/);
+          assert.equal(error, 'worker: the worker failed: one of its helper threads ended');
+        });
+
       test("training with two threads, or with one where they cannot be, has Node's losses, file, checkpoint and depth", async () => {
         const before = server.requests.length;
         assert.deepEqual(

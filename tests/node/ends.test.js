@@ -16,11 +16,13 @@ import { crippled } from './wasm_file.js';
 const threads = process.getBuiltinModule('node:worker_threads');
 const { Worker } = threads;
 let started = [],
-  options = {};
+  options = {},
+  helperOptions = {};
 before(() => {
   threads.Worker = class extends Worker {
     constructor(file, given) {
-      super(file, { ...given, ...options });
+      const { file: other = file, ...more } = started.length ? helperOptions : options; // helpers start last
+      super(other, { ...given, ...more });
       this.isSilent = false;
       started.push(this);
     }
@@ -32,6 +34,7 @@ before(() => {
 afterEach(() => {
   started = [];
   options = {};
+  helperOptions = {};
 });
 after(() => {
   threads.Worker = Worker;
@@ -235,22 +238,15 @@ describe('helper threads', () => {
     await refused(forwardFor({ wasm: crippled('simd-threads', 'gf_pool_worker') }), 'crashed', /unreachable/);
   });
 
-  // Replaces Worker inside the engine's worker, so that its helper threads start with a preface or another file.
-  const inWorker = (change) =>
-    preface(`
-    const threads = process.getBuiltinModule('node:worker_threads'), { Worker } = threads;
-    threads.Worker = class extends Worker { constructor(file, options) { ${change} } };`);
-
   test('a helper that ends after it has joined ends the model', async () => {
-    const leaves = `WebAssembly.Instance = class { exports = { __stack_pointer: {}, gf_pool_worker: () => process.exit(3) }; };`;
-    options = inWorker(
-      `super(file, { execArgv: ['--import', 'data:text/javascript,' + ${JSON.stringify(encodeURIComponent(leaves))}] });`,
+    helperOptions = preface(
+      'WebAssembly.Instance = class { exports = { __stack_pointer: {}, gf_pool_worker: () => process.exit(3) }; };',
     );
     await refused(forwardFor({}), 'worker', /one of its helper threads ended/);
   });
 
   test('a helper that cannot start does not stop the model', async () => {
-    options = inWorker('super(new URL("file:///nowhere.js"), options);');
+    helperOptions = { file: new URL('file:///nowhere.js') };
     await forwardFor({}, 500);
   });
 

@@ -1,7 +1,6 @@
 // threads.test.js - one, two and three threads give the same numbers, bit for bit, and leave nothing behind
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -127,22 +126,23 @@ test('a small model uses one thread on every machine, a larger one as many as th
 test('disposing a model ends its helper threads', { skip: noTasks }, async (t) => {
   const threads = process.getBuiltinModule('node:worker_threads'),
     { Worker } = threads;
-  let ended;
+  let ended = 0;
   threads.Worker = class extends Worker {
     constructor(...args) {
       super(...args);
-      ended = once(this, 'exit'); // its own threads have ended then
+      this.once('exit', () => ended++);
     }
   };
   t.after(() => Object.assign(threads, { Worker }));
   /** How many threads a model starts. Threads of earlier models may be about to end. */
   const round = async () => {
     const earlier = tasks();
+    ended = 0;
     const model = await create(config, { dtype: 'q8_0', worker: true, threads: 3 });
     await model.forward([1, 2, 3]);
     const own = [...tasks().keys()].filter((id) => !earlier.has(id));
     model.dispose();
-    await ended;
+    await until(() => ended === 3);
     return own.length;
   };
   await round();

@@ -16,8 +16,6 @@ async function threadsOf(call) {
     constructor(...args) {
       super(...args);
       started++;
-      // the trainer's thread starts its helpers itself, and posts the port of each
-      this.on('message', ({ helperPort }) => (started += helperPort ? 1 : 0));
     }
   };
   try {

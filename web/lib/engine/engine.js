@@ -212,7 +212,7 @@ export class Engine extends Instance {
   /**
    * Start helper threads for the open model. Does nothing where there is no shared memory.
    * @param {number} [threads]  including the engine's own; default: chosen for the machine and the size of the model
-   * @param {(port: MessagePort) => void} [onHelper]  receives the port of each helper (threads.js)
+   * @param {import('./threads.js').OnHelper} [onHelper]  starts each
    * @param {string} [file]  address of the worker's file; default: that of this worker
    */
   startThreads(threads, onHelper, file = globalThis.location?.href) {

@@ -1,7 +1,7 @@
-// threads.js - starts the helper threads of an engine or a trainer, in its worker
+// threads.js - opens the pool of threads of an engine or a trainer, in its worker
 import { defaultThreads } from './features.js';
 import { fail } from '../base/errors.js';
-import { ownType, spawn } from '../base/spawn.js';
+import { ownType } from '../base/spawn.js';
 
 /**
  * A model with fewer bytes of weights uses one thread: waking a second one takes as long as its share of one token.
@@ -17,26 +17,29 @@ export function threadCount(weightBytes) {
 }
 
 /**
- * Open a pool of threads, and start one worker for each except the engine's own. Each joins the pool when it runs.
- * Nothing waits for it: the other threads take the tiles of a helper that does not start. Helpers end with the engine's
- * worker. A helper that ends earlier, while it computes a tile, would block the pool for ever; the caller's side
- * watches the port of each helper for this case (WorkerModel).
+ * Starts a helper thread. helper: the port with its job (thread.js); file: address of the script; type: of the worker
+ * @typedef {(job: {helper: MessagePort, file: string, type: WorkerType}) => void} OnHelper
+ */
+
+/**
+ * Open a pool of threads, and ask the caller's side (WorkerModel) for one worker for each except the engine's own. Each
+ * joins the pool when it runs. Nothing waits for it: the other threads take the tiles of a helper that does not start.
+ * The caller's side starts the helpers because `new Worker` in a worker does not return in one of 100 cases in Firefox
+ * 153, and because it must notice a helper that ends while it computes a tile, which would block the pool for ever.
  * @param {import('./instance.js').Instance} instance  with shared memory
  * @param {WebAssembly.Module} module  its binary
  * @param {number} n  threads, the engine's own included, at least 2
  * @param {string} file  address of the worker's file, which helpers run too
- * @param {(port: MessagePort) => void} [onHelper]  receives the port of each helper
+ * @param {OnHelper} [onHelper]
  * @returns {number} address of the struct gf_pool
  */
 export function openPool({ x, memory }, module, n, file, onHelper) {
   const pool = x.gf_pool_open(n) || fail('out-of-memory', `the stacks of ${n} threads could not be allocated`);
   for (let index = 1; index < n; index++) {
     const { port1, port2 } = new MessageChannel();
-    onHelper?.(port2);
-    const worker = spawn(file, 'glassformer helper', true, ownType());
-    worker.addEventListener('error', (event) => event.preventDefault?.());
-    const stack = x.gf_pool_stack(pool, index);
-    worker.postMessage({ help: { module, memory, pool, index, stack, port: port1 } }, [port1]);
+    // The caller's thread must not receive the memory: it would keep it until its next collection of garbage.
+    port2.postMessage({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) });
+    onHelper?.({ helper: port1, file, type: ownType() });
   }
   return pool;
 }

@@ -4,7 +4,7 @@ import { concatenate } from '../bytes/bytes.js';
 import { Trainer } from './trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';
-import { engine, listen, port, post, postError, watched } from '../worker/port.js';
+import { askForHelper, engine, listen, post, postError, watched } from '../worker/port.js';
 import { camelConfig } from '../config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { parameterTable } from '../config/roster.js';
@@ -204,9 +204,7 @@ const MOST_THREADS = 2;
  */
 function startThreads(t, module, threads = defaultThreads(), file = globalThis.location?.href) {
   if (t.memory.buffer instanceof ArrayBuffer || !file || whyNoThreads(threads) !== null) return;
-  const pool = openPool(t, module, Math.min(threads, MOST_THREADS), file, (helperPort) =>
-    port.postMessage({ helperPort }, [helperPort]),
-  );
+  const pool = openPool(t, module, Math.min(threads, MOST_THREADS), file, askForHelper);
   t.x.gf_train_set_pool(t.run, pool);
 }
 

@@ -36,12 +36,12 @@ export const engine = new Promise((resolve) => {
 
 /**
  * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js); a helper thread gets
- * `{ help }` instead of calls.
+ * `{ help }`, the port with its job, instead.
  * @param {(data: any) => void} receive  gets the calls
  */
 export function listen(receive) {
   port.onmessage = (/** @type {{data: any}} */ { data }) => {
-    if (data.help) return help(data.help);
+    if (data.help) return startHelping(data.help);
     if (data.engine) return deliver(data.engine);
     if (!data.hello) return receive(data);
     if (greeting) return; // a caller's worker is greeted several times
@@ -54,6 +54,19 @@ export function listen(receive) {
     globalThis.onmessageerror = () => {
       throw new Error('a message to it could not be read');
     };
+}
+
+/**
+ * Do a helper thread's job when it comes. A helper that cannot start is left out.
+ * @param {MessagePort} jobs
+ */
+function startHelping(jobs) {
+  jobs.onmessage = async ({ data }) => {
+    if (!parent) await holdLock();
+    try {
+      help(data, (message) => port.postMessage(message));
+    } catch {}
+  };
 }
 
 /**
@@ -72,6 +85,12 @@ function holdLock() {
         .catch(done) ?? done(0),
   );
 }
+
+/**
+ * Ask the owner for a helper thread.
+ * @type {import('../engine/threads.js').OnHelper}
+ */
+export const askForHelper = (job) => port.postMessage(job, [job.helper]);
 
 /**
  * Post a message and transfer its arrays. The sender must not use them any more.

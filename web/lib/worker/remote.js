@@ -4,11 +4,14 @@
 // Messages to the worker: { hello } { id, method, args, hooks } { id, engine } { id, args, stream, credit }
 // { id, abort } { id, addedCredit }
 // and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
-// { id, done, memory } { id, fetch, init, port } { id, rename, port } and, so that the caller notices the end of the
-// worker: { lock } { helperPort } { crash } credit and addedCredit are numbers of steps that the worker may send before
-// the reader has consumed them. Arrays in answers are transferred.
+// { id, done, memory } { id, fetch, init, port } { id, rename, port } { helper, file, type } and, so that the caller
+// notices the end of the worker: { lock } { crash } credit and addedCredit are numbers of steps that the worker may
+// send before the reader has consumed them. Arrays in answers are transferred.
+//
+// To a helper thread: { help }, and from it: { lock } { joined } { crash }
 import { unpackError } from '../base/failure.js';
 import { GlassformerError, publicError, messageOf } from '../base/errors.js';
+import { spawn } from '../base/spawn.js';
 import { answerFetch, answerRename } from './relay.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
@@ -140,6 +143,8 @@ export class WorkerModel {
   #unavailable;
   #disposed;
   #lastId = 0;
+  /** @type {Worker[]} */
+  #helpers = [];
   /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
   #calls = new Map();
   /** @type {import('../engine/engine.js').MemoryMap} */
@@ -155,14 +160,9 @@ export class WorkerModel {
     this.#disposed = () => disposedError(what);
     this.#unavailable = this.#disposed;
     worker.addEventListener('message', ({ data }) => {
-      const { memory, crash: trap, helperPort, lock } = data;
-      if (memory) this.#memory = memory;
-      if (trap) {
-        const cause = unpackError(trap);
-        this.#end(() => crashError(messageOf(cause), cause));
-      }
-      if (helperPort) this.#watch(helperPort);
-      if (lock) navigator.locks.request(lock, () => this.#end(() => workerError('it was ended from outside')));
+      if (data.memory) this.#memory = data.memory;
+      if (data.helper) this.#startHelper(data);
+      this.#watch(data, () => this.#end(() => workerError('it was ended from outside')));
       this.#calls.get(data.id)?.message(data);
     });
     for (const name of ['error', 'messageerror', 'exit']) {
@@ -180,20 +180,37 @@ export class WorkerModel {
   }
 
   /**
-   * Watch a helper thread: when it ends inside a tile, the engine would wait for that tile for ever.
-   * @param {MessagePort} helperPort
+   * Notice the end of a thread: it says that a tile trapped, or it releases the lock that it has named.
+   * @param {{crash?: any, lock?: string}} message  from it
+   * @param {() => void} ended
    */
-  #watch(helperPort) {
-    const died = () => this.#end(() => workerError('one of its helper threads ended'));
-    helperPort.onmessage = ({ data }) => {
-      if (data === 'joined') helperPort.addEventListener('close', died);
-      else if (data === 'left') helperPort.removeEventListener('close', died);
-      else {
-        const cause = unpackError(data.crash);
-        this.#end(() => crashError(messageOf(cause), cause));
-      }
-    };
-    /** @type {any} */ (helperPort).unref?.(); // in Node: only a pending call keeps the program running
+  #watch({ crash: trap, lock }, ended) {
+    if (trap) {
+      const cause = unpackError(trap);
+      this.#end(() => crashError(messageOf(cause), cause));
+    }
+    if (lock) navigator.locks.request(lock, ended);
+  }
+
+  /**
+   * Start a helper thread of the engine (threads.js). When it ends inside a tile, the engine waits for that tile for
+   * ever; before it has joined the pool, its end and its errors do no harm.
+   * @param {Parameters<import('../engine/threads.js').OnHelper>[0]} job
+   */
+  #startHelper({ helper, file, type }) {
+    if (!this.#worker) return;
+    const thread = spawn(file, 'glassformer helper', true, type);
+    let joined = false;
+    const ended = () => joined && this.#end(() => workerError('one of its helper threads ended'));
+    this.#helpers.push(thread);
+    /** @type {any} */ (thread).unref?.(); // in Node: only a pending call keeps the program running
+    thread.addEventListener('message', ({ data }) => {
+      joined ||= data.joined;
+      this.#watch(data, ended);
+    });
+    thread.addEventListener('error', (event) => event.preventDefault?.());
+    thread.addEventListener('exit', ended);
+    thread.postMessage({ help: helper }, [helper]);
   }
 
   /**
@@ -315,7 +332,7 @@ export class WorkerModel {
    */
   #end(why) {
     if (!this.#worker) return;
-    this.#worker.terminate();
+    for (const thread of [this.#worker, ...this.#helpers]) thread.terminate();
     this.#worker = null;
     this.#unavailable = why;
     for (const w of [...this.#calls.values()]) w.fail(why());

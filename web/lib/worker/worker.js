@@ -1,7 +1,7 @@
 // worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
 import { createModel, loadModel } from '../run/load_model.js';
 import { prefetchedFetch, relayedFetch, relayedRename } from './relay.js';
-import { engine, listen, port, post, postError, watched } from './port.js';
+import { askForHelper, engine, listen, port, post, postError, watched } from './port.js';
 
 /** Steps are collected for this time, less than a frame: a message takes longer than a token of a small model. */
 const POST_MS = 12;
@@ -63,7 +63,7 @@ async function open(id, signal, method, args, hooks) {
     helper: hooks.helper,
     prefetchedFetch: hooks.prefetched && prefetchedFetch(hooks.prefetched),
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
-    onHelper: (helperPort) => port.postMessage({ helperPort }, [helperPort]),
+    onHelper: askForHelper,
     fetch: hooks.fetch ? relayedFetch(send) : undefined,
     rename: hooks.rename ? relayedRename(send) : undefined,
   });
