@@ -92,8 +92,12 @@ describe('glassformer/ai-sdk', () => {
   test('embedMany gives vectors of length 1', async () => {
     const encoder = await untilEnd(create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 }));
     encoder.embed = (
-      (own) => (text, given) =>
-        own.call(encoder, [text.length, 2], given)
+      (own) => (texts, given) =>
+        own.call(
+          encoder,
+          texts.map((text) => [text.length, 2]),
+          given,
+        )
     )(encoder.embed);
     const { embeddings } = await embedMany({ model: embeddingModel(encoder), values: ['a', 'bcd'], maxRetries: 0 });
     for (const one of embeddings) assert.ok(Math.abs(Math.hypot(...one) - 1) < 1e-5);
@@ -206,7 +210,7 @@ describe('glassformer/openai', () => {
 
   test('embeddings in the order of the inputs', async () => {
     const encoder = await untilEnd(create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 }));
-    const { data } = await openai(encoder).embeddings.create({
+    const { data, usage } = await openai(encoder).embeddings.create({
       model: 'x',
       input: [
         [1, 2],
@@ -220,6 +224,9 @@ describe('glassformer/openai', () => {
         [1, 32],
       ],
     );
+    assert.deepEqual(usage, { prompt_tokens: 5, total_tokens: 5 });
+    const { data: alone } = await encoder.embed([3, 4, 5], { normalize: true });
+    assert.deepEqual(data[1].embedding, [...alone]);
     for (const other of [{ dimensions: 16 }, { encoding_format: 'base64' }])
       await assert.rejects(openai(encoder).embeddings.create({ model: 'x', input: [1], ...other }), /full length/);
   });

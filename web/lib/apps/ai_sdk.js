@@ -1,5 +1,5 @@
 // ai_sdk.js - the entry glassformer/ai-sdk: a loaded model as a model of the AI SDK (`ai` 6 and 7)
-import { answer, contents, inside, textOf } from './answers.js';
+import { answer, contents, inside, textOf, vectorsOf } from './answers.js';
 
 export { inside };
 
@@ -56,10 +56,7 @@ export function embeddingModel(model, { modelId = 'glassformer', specificationVe
     maxEmbeddingsPerCall: undefined,
     supportsParallelCalls: false,
     async doEmbed({ values, abortSignal: signal }) {
-      const embeddings = [];
-      for (const value of values)
-        embeddings.push(Array.from((await model.embed(value, { normalize: true, signal })).data));
-      return { embeddings, warnings: [] };
+      return { embeddings: await vectorsOf(model, values, signal), warnings: [] };
     },
   };
 }

@@ -20,6 +20,17 @@ export const textOf = (parts) =>
     .join('\n');
 
 /**
+ * One vector of length 1 for each input.
+ * @param {Model} model
+ * @param {readonly (string | number[])[]} inputs
+ * @param {AbortSignal} [signal]
+ */
+export async function vectorsOf(model, inputs, signal) {
+  const { data, shape } = await model.embed(inputs, { normalize: true, signal });
+  return inputs.map((_, i) => Array.from(data.subarray(i * shape[1], (i + 1) * shape[1])));
+}
+
+/**
  * Begin an answer. A model without a chat template continues the contents of the messages, one a line.
  * @param {Model} model
  * @param {any[]} messages

@@ -1,5 +1,5 @@
 // openai.js - the entry glassformer/openai: a loaded model in the shape of OpenAI's client, without a server
-import { answer, contents, inside } from './answers.js';
+import { answer, contents, inside, vectorsOf } from './answers.js';
 
 /** @import { Model } from '../model_handle.js' */
 /** @import { Step, Summary } from '../index.js' */
@@ -48,14 +48,18 @@ export function openai(model) {
       async create({ input, model: name, dimensions, encoding_format: format = 'float' }, { signal } = {}) {
         if (dimensions !== undefined || format !== 'float')
           throw new TypeError('glassformer gives embeddings in full length and as numbers');
-        const inputs = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input];
-        const options = { normalize: true, signal: signal ?? undefined };
-        const data = [];
-        for (const [index, one] of inputs.entries()) {
-          const { data: vector } = await model.embed(/** @type {any} */ (one), options);
-          data.push({ object: /** @type {const} */ ('embedding'), index, embedding: Array.from(vector) });
-        }
-        return { object: 'list', model: String(name), data, usage: { prompt_tokens: 0, total_tokens: 0 } };
+        const inputs = /** @type {(string | number[])[]} */ (
+          Array.isArray(input) && typeof input[0] !== 'number' ? input : [input]
+        );
+        const vectors = await vectorsOf(model, inputs, signal ?? undefined);
+        const data = vectors.map((embedding, index) => ({
+          object: /** @type {const} */ ('embedding'),
+          index,
+          embedding,
+        }));
+        let tokens = 0;
+        for (const one of inputs) tokens += (typeof one === 'string' ? await model.encode(one) : one).length;
+        return { object: 'list', model: String(name), data, usage: { prompt_tokens: tokens, total_tokens: tokens } };
       },
     },
   };
