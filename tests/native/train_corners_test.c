@@ -2,6 +2,7 @@
  * dropout, and the results of the WebAssembly interface. For each there was a planted fault that no other native test
  * detected. */
 #include "check.h"
+#include "copied.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include "base/rng.h"
 #include "model/dropout.h"
@@ -14,12 +15,6 @@ static struct gf_error err;
 /* The sanitizers refuse allocations above 8 MB: one test needs a failing allocation. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=8"; }
-
-static char *copy_of(const char *text, size_t n) {
-    char *copy = malloc(n + 1);
-    if (copy) memcpy(copy, text, n), copy[n] = 0;
-    return copy;
-}
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* train_input_test.c - wrong numbers from outside: in checkpoints, files, curves and calls of the WebAssembly
  * interface, whose source is included here. */
 #include "check.h"
+#include "copied.h"
 #include "train/report.h"
 #include "train/text/synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
@@ -13,12 +14,6 @@ static const struct {
 } small[] = {{"vocab_size", 270},    {"d_model", 16},      {"n_layers", 1},       {"n_heads", 2},
              {"n_kv_heads", 2},      {"d_head", 8},        {"d_ff", 32},          {"average", 0.9},
              {"context_length", 32}, {"micro_tokens", 64}, {"batch_tokens", 128}, {"steps", 9}};
-
-static char *copy_of(const char *text, size_t n) {
-    char *copy = malloc(n + 1);
-    if (copy) memcpy(copy, text, n), copy[n] = 0;
-    return copy;
-}
 
 static struct gf_run *small_run(void) {
     struct gf_error err = {0};

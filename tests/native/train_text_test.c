@@ -2,6 +2,7 @@
  * replacements. For each test there was a planted fault that no other native test detected. */
 #include "base/rng.h"
 #include "check.h"
+#include "copied.h"
 #include "train/files/tokenizer_json.h"
 #include "train/text/data.h"
 #include "train/text/synthetic.h"
@@ -9,12 +10,6 @@
 #include <stdlib.h>
 
 static struct gf_error err;
-
-static char *copy_of(const char *text, size_t n) {
-    char *copy = malloc(n + 1);
-    if (copy) memcpy(copy, text, n), copy[n] = 0;
-    return copy;
-}
 
 /* ---- vocabularies ------------------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,245 @@
+// writing_models.test.js - the page's text when models are created, replaced and loaded, and models that are special
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applicable, readAddress } from '../../web/page/state/address.js';
+import { followAddress } from '../../web/page/state/open_address.js';
+import { spell, textsOf } from '../../web/page/state/words.js';
+import { sleep, until } from '../patience.js';
+import { row } from './helpers.js';
+import { CONFIG, dates, gate, ids, made, stories, weights, withStories, written } from './page_text.js';
+
+// A file opened after `dates` kept its temperature 0, its empty prompt and its status.
+test('a model without an opening, after one of another kind, takes back what that opening has set', async () => {
+  const { state, run } = made({ run: { pace: 'fast', maxTokens: 12 } });
+  const opens = { prompt: '', source: '3 JAN 2001', temperature: 0, stack: 'cross', examples: ['3 JAN 2001'] };
+  await run.loadModel(dates, { name: 'dates', address: 'd', opens });
+  await run.run();
+  assert.deepEqual([state.run.status, state.text.prompt, state.sampler.temperature], ['done', '', 0]);
+  await run.loadModel(stories, { name: 'mine.gguf' });
+  assert.deepEqual(
+    [
+      state.run.status,
+      state.run.stopReason,
+      state.text.prompt,
+      state.sampler.temperature,
+      state.attention.stack,
+      state.text.examples,
+    ],
+    ['ready', '', 'Once upon a time', 0.8, 'self', []],
+  );
+  assert.ok(state.text.tokens.length > 2);
+  // what a visitor has set stays
+  await run.loadModel(dates, { name: 'dates', address: 'd', opens });
+  run.setSampler({ temperature: 1.2 });
+  await run.setPrompt('20');
+  await run.loadModel(stories, { name: 'mine.gguf' });
+  assert.deepEqual([state.text.prompt, state.sampler.temperature], ['20', 1.2]);
+});
+
+test('an encoder, which predicts no tokens, generates none', async () => {
+  const { state, run } = made({ text: { prompt: 'abc' } });
+  await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
+  await run.branch(1, 7);
+  assert.deepEqual([ids(state), state.text.branches, state.run.status], [[97, 98, 99], [], 'ready']);
+});
+
+test('of several models created at once the last one is kept and the others are disposed', async () => {
+  const { state, run } = made({ text: { prompt: 'abc' } }),
+    seen = new Set(),
+    config = { ...CONFIG, dFf: 12 }; // a config that no other test uses
+  await run.make(config, 1);
+  const { prototype } = state.run.model.api.constructor,
+    { points } = prototype;
+  seen.add(state.run.model.api);
+  const allCreated = gate();
+  prototype.points = async function () {
+    if (this.config.dFf === 12) seen.add(this);
+    await allCreated.opened;
+    return points.call(this);
+  };
+  try {
+    const makings = [];
+    for (const seed of [2, 3, 4]) {
+      makings.push(run.make(config, seed));
+      await until(() => seen.size === seed);
+    }
+    allCreated.open();
+    assert.deepEqual(await Promise.all(makings), [false, false, true]);
+  } finally {
+    prototype.points = points;
+  }
+  const here = state.run.model.api;
+  assert.deepEqual([seen.size, state.run.model.made.seed], [4, 4]);
+  for (const api of seen) if (api !== here) await assert.rejects(api.forward([1]), /disposed/);
+  assert.equal((await here.forward([1])).logits.shape[0], 1);
+});
+
+// Without the mask, rows and logits of a pass depend on the whole text: for a shorter text they differ.
+test('without the causal mask, values are computed from the text up to the chosen token', async () => {
+  const { state, run } = made({ text: { prompt: 'abcdef' }, run: { pace: 'fast', maxTokens: 4 } });
+  await run.make({ ...CONFIG, causal: false }, 5);
+  const { api } = state.run.model;
+  const near = (a, b, what) => {
+    assert.equal(a.length, b.length, what);
+    a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
+  };
+  const check = async (what) => {
+    const text = ids(state);
+    for (let p = 0; p < text.length; p++) {
+      await run.wantLogits(p);
+      const { data } = (await api.forward(text.slice(0, p + 1))).logits;
+      near(state.text.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
+    }
+    await run.wantRows();
+    const { captured } = await api.forward(text, { capture: ['blocks.0.attn.hook_pattern'] });
+    const { data } = captured['blocks.0.attn.hook_pattern'],
+      n = text.length;
+    for (let q = 0; q < n; q++)
+      for (let h = 0; h < 2; h++)
+        near(
+          state.attention.patterns.row(0, h, q),
+          data.slice((h * n + q) * n, (h * n + q + 1) * n),
+          `${what}: row ${q} of head ${h}`,
+        );
+  };
+  await check('the prompt');
+  await run.run();
+  assert.equal(written(state).length, 4);
+  await check('the text');
+  run.rewind();
+  await check('the prompt again');
+});
+
+// What was asked while the switch waited held it up for ever.
+test('an adapter is switched though the page asks about its text while another call is open', async () => {
+  const { state, run } = await withStories();
+  const session = await state.run.model.api.session();
+  let switched = false;
+  void run.setAdapter(null).then(() => (switched = true));
+  await sleep(30);
+  state.text.logits.clear();
+  await run.wantLogits(0);
+  session.close();
+  await until(() => switched, 'the adapter was switched');
+});
+
+test('a model with fewer tokens than probability bars generates', async () => {
+  const { state, errors, run } = made({ text: { prompt: 'abc' }, run: { pace: 'fast', maxTokens: 5 } });
+  await run.make({ ...CONFIG, vocabSize: 4 }, 1);
+  await run.run();
+  assert.deepEqual([written(state).length, state.text.tokens.at(-1).top.length, errors], [5, 4, []]);
+});
+
+// The page showed an alert that the previous model was disposed.
+test('calls to a model that is replaced meanwhile end without an error message', async () => {
+  const { state, errors, run } = await withStories();
+  await run.step();
+  const { api } = state.run.model,
+    { decode, forward } = api;
+  const replaced = () => until(() => state.run.model.api !== api);
+  api.decode = async (...args) => {
+    await replaced();
+    return decode.apply(api, args);
+  };
+  api.forward = async (...args) => {
+    await replaced();
+    return forward.apply(api, args);
+  };
+  const asked = [run.spell([300, 301]), run.wantRows()];
+  await run.loadModel(stories, { name: 'b', address: 'b' });
+  await assert.rejects(api.decode([1]), /disposed/);
+  await Promise.all(asked);
+  assert.deepEqual(errors, []);
+  await run.spell([300]);
+  assert.ok(state.text.words.get(300), 'learnt of the model that is there');
+});
+
+// The model with random weights replaced the model that was chosen after it, with a short prompt, and removed its
+// progress bar.
+test('a model that is chosen while another one is created replaces it', async () => {
+  const { state, errors, run } = made();
+  await run.make(CONFIG, 1);
+  const { prototype } = state.run.model.api.constructor,
+    { points } = prototype;
+  const prompt = 'Once upon a time, there was a little girl';
+  await run.setPrompt('abc');
+  const chosen = gate(),
+    compared = gate();
+  prototype.points = async function () {
+    if (this.config.vocabSize !== 256) chosen.open();
+    await (this.config.vocabSize === 256 ? chosen : compared).opened;
+    return points.call(this);
+  };
+  try {
+    state.text.prompt = prompt;
+    const making = run.make({ ...CONFIG, dFf: 16 }, 2);
+    const loading = run.loadModel(stories, { name: 'chosen', address: 'a' });
+    assert.equal(await making, false);
+    assert.equal(state.run.progress?.name, 'chosen');
+    compared.open();
+    await loading;
+  } finally {
+    prototype.points = points;
+  }
+  assert.deepEqual([state.run.model.name, state.text.prompt, state.run.progress, errors], ['chosen', prompt, null, []]);
+  assert.deepEqual(ids(state), await state.run.model.api.encode(prompt));
+});
+
+test('input before the first model is loaded is kept', async () => {
+  const opens = { prompt: 'Once upon a time', temperature: 0.8 };
+  const { state, run } = made({ text: { prompt: opens.prompt } });
+  await run.setPrompt('Tom and Sue');
+  run.setSampler({ temperature: 0.3 });
+  // also after a load that fails
+  await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });
+  await run.loadModel(stories, { name: 'a', address: 'a', opens });
+  assert.deepEqual([state.text.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
+  assert.deepEqual(ids(state), await state.run.model.api.encode('Tom and Sue'));
+  // a model of another kind opens with its own prompt
+  await run.loadModel(dates, {
+    name: 'dates',
+    address: 'd',
+    opens: { prompt: '', source: '3 JAN 2001', temperature: 0 },
+  });
+  assert.deepEqual([state.text.prompt, state.text.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
+  // the text of an address is not restored: it belonged to another prompt
+  const random = made();
+  await random.run.setPrompt('bc');
+  const asked = applicable(
+    readAddress(`#made=${encodeURIComponent(JSON.stringify({ ...CONFIG, seed: 3 }))}&prompt=a&ids=1.2&head=0.1&at=2`),
+  );
+  await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
+  await followAddress(asked, random.store, random.run);
+  assert.deepEqual([ids(random.state), random.state.attention.head.head], [[98, 99], 1]);
+});
+
+test('ids that the tokenizer does not know have no text, and their neighbours keep theirs', async () => {
+  const letters = new Map([...'abcdefgh'].map((letter, i) => [i, letter]));
+  const api = {
+    encode: async (text) => [...text].map((letter) => letter.charCodeAt(0) - 97),
+    decode: async (ids) => {
+      for (const id of ids)
+        if (!letters.has(id)) throw Object.assign(new Error(`${id} is not the id of a token`), { code: 'bad-token' });
+      return ids.map((id) => letters.get(id)).join('');
+    },
+  };
+  const state = { run: { model: { api } }, text: { words: new Map() } };
+  const failures = [];
+  const runtime = {
+    state,
+    set() {},
+    model: () => api,
+    spelling: Promise.resolve(),
+    fail: (error) => failures.push(error),
+  };
+  assert.deepEqual(await textsOf(runtime, [0, 1, 99, 2, 3]), ['a', 'b', '', 'c', 'd']);
+  await spell(runtime, [1, 99]);
+  assert.deepEqual(
+    [...state.text.words],
+    [
+      [1, 'b'],
+      [99, '[99]'],
+    ],
+  );
+  assert.deepEqual(failures, []);
+});
