@@ -17,8 +17,9 @@ export function threadCount(weightBytes) {
 }
 
 /**
- * Starts a helper thread. helper: the port with its job (thread.js); file: address of the script; type: of the worker
- * @typedef {(job: {helper: MessagePort, file: string, type: WorkerType}) => void} OnHelper
+ * Starts a helper thread. job: the port that receives its job (thread.js); file: address of the script; type: of the
+ * worker
+ * @typedef {(asked: {job: MessagePort, file: string, type: WorkerType}) => void} OnHelper
  */
 
 /**
@@ -39,7 +40,7 @@ export function openPool({ x, memory }, module, n, file, onHelper) {
     const { port1, port2 } = new MessageChannel();
     // The caller's thread must not receive the memory: it would keep it until its next collection of garbage.
     port2.postMessage({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) });
-    onHelper?.({ helper: port1, file, type: ownType() });
+    onHelper?.({ job: port1, file, type: ownType() });
   }
   return pool;
 }

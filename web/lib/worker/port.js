@@ -36,7 +36,7 @@ export const engine = new Promise((resolve) => {
 
 /**
  * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js); a helper thread gets
- * `{ help }`, the port with its job, instead.
+ * `{ help }`, the port that receives its job, instead.
  * @param {(data: any) => void} receive  gets the calls
  */
 export function listen(receive) {
@@ -58,10 +58,10 @@ export function listen(receive) {
 
 /**
  * Do a helper thread's job when it comes. A helper that cannot start is left out.
- * @param {MessagePort} jobs
+ * @param {MessagePort} job
  */
-function startHelping(jobs) {
-  jobs.onmessage = async ({ data }) => {
+function startHelping(job) {
+  job.onmessage = async ({ data }) => {
     if (!parent) await holdLock();
     try {
       help(data, (message) => port.postMessage(message));
@@ -90,7 +90,7 @@ function holdLock() {
  * Ask the owner for a helper thread.
  * @type {import('../engine/threads.js').OnHelper}
  */
-export const askForHelper = (job) => port.postMessage(job, [job.helper]);
+export const askForHelper = (asked) => port.postMessage(asked, [asked.job]);
 
 /**
  * Post a message and transfer its arrays. The sender must not use them any more.

@@ -4,7 +4,7 @@
 // Messages to the worker: { hello } { id, method, args, hooks } { id, engine } { id, args, stream, credit }
 // { id, abort } { id, addedCredit }
 // and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
-// { id, done, memory } { id, fetch, init, port } { id, rename, port } { helper, file, type } and, so that the caller
+// { id, done, memory } { id, fetch, init, port } { id, rename, port } { job, file, type } and, so that the caller
 // notices the end of the worker: { lock } { crash } credit and addedCredit are numbers of steps that the worker may
 // send before the reader has consumed them. Arrays in answers are transferred.
 //
@@ -161,7 +161,7 @@ export class WorkerModel {
     this.#unavailable = this.#disposed;
     worker.addEventListener('message', ({ data }) => {
       if (data.memory) this.#memory = data.memory;
-      if (data.helper) this.#startHelper(data);
+      if (data.job) this.#startHelper(data);
       this.#watch(data, () => this.#end(() => workerError('it was ended from outside')));
       this.#calls.get(data.id)?.message(data);
     });
@@ -195,9 +195,9 @@ export class WorkerModel {
   /**
    * Start a helper thread of the engine (threads.js). When it ends inside a tile, the engine waits for that tile for
    * ever; before it has joined the pool, its end and its errors do no harm.
-   * @param {Parameters<import('../engine/threads.js').OnHelper>[0]} job
+   * @param {Parameters<import('../engine/threads.js').OnHelper>[0]} asked
    */
-  #startHelper({ helper, file, type }) {
+  #startHelper({ job, file, type }) {
     if (!this.#worker) return;
     const thread = spawn(file, 'glassformer helper', true, type);
     let joined = false;
@@ -210,7 +210,7 @@ export class WorkerModel {
     });
     thread.addEventListener('error', (event) => event.preventDefault?.());
     thread.addEventListener('exit', ended);
-    thread.postMessage({ help: helper }, [helper]);
+    thread.postMessage({ help: job }, [job]);
   }
 
   /**
