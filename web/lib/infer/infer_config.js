@@ -194,16 +194,16 @@ function inKeysOf(given, family) {
  * @param {string} type
  * @param {Json} given
  * @param {Entry[]} entries
+ * @param {Set<string>} names  of the entries
  * @param {string[]} files
  * @param {import('../huggingface/weight_names.js').Rename} [rename]
  * @returns {Promise<{inferred: Inferred, error: GlassformerError | null} | null>} null where the names are not the
  *   family's; error: why the tensors do not fit it
  */
-async function tryFamily(type, given, entries, files, rename) {
+async function tryFamily(type, given, entries, names, files, rename) {
   const family = type === 'glassformer' ? null : FAMILIES[type];
   if ((family?.base.kind ?? 'decoder') !== 'decoder') return null;
   const json = inKeysOf(given, family);
-  const names = new Set(entries.map(({ name }) => name));
   const value = (/** @type {string} */ field) => json[keyOf(family, field) ?? ''] ?? undefined;
   const offset = family?.base.position_offset ?? 0;
   const big = largest(rename ? layersAtMost(entries) : 1);
@@ -332,9 +332,10 @@ async function familyOf(given, variants, { files, rename, signal }) {
   let misfit = null;
   for (const entries of variants) {
     const found = [];
+    const nameSet = new Set(entries.map(({ name }) => name));
     for (const one of types) {
       await yielder.yieldIfDue();
-      const tried = await tryFamily(one, given, entries, files, rename);
+      const tried = await tryFamily(one, given, entries, nameSet, files, rename);
       if (tried?.error) misfit ??= tried.error;
       if (tried && !tried.error) found.push(tried.inferred);
     }
@@ -345,7 +346,8 @@ async function familyOf(given, variants, { files, rename, signal }) {
   }
   if (misfit && types.length === 1) throw misfit;
   const names = variants[0].slice(0, 3).map((e) => e.name);
-  const block = misfit ? undefined : types.find((one) => isBlockOf(one, given, variants[0]));
+  const first = variants[0].slice(0, 1000); // a block has fewer tensors
+  const block = misfit ? undefined : types.find((one) => isBlockOf(one, given, first));
   const what = `${files[0]}: names such as ${show(names)} are of one block (${block}), without embedding and head`;
   if (block) fail('unsupported', `${what}: save the state_dict of the whole model`);
   return fail(
