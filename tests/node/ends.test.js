@@ -246,8 +246,12 @@ describe('helper threads', () => {
   });
 
   test('a helper that cannot start does not stop the model', async () => {
-    helperOptions = { file: new URL('file:///nowhere.js') };
-    await forwardFor({}, 500);
+    // ends before it has joined; is refused with an exception
+    for (const file of [new URL('file:///nowhere.js'), 'no path']) {
+      helperOptions = { file };
+      await forwardFor({}, 500);
+      started = [];
+    }
   });
 
   test('a failed load reports its own cause, also when helpers were running', async () => {

@@ -193,14 +193,19 @@ export class WorkerModel {
   }
 
   /**
-   * Start a helper thread of the engine (threads.js). When it ends inside a tile, the engine waits for that tile for
-   * ever; before it has joined the pool, its end and its errors do no harm.
+   * Start a helper thread of the engine (threads.js), if the system starts one. When it ends inside a tile, the engine
+   * waits for that tile for ever; before it has joined the pool, its end and its errors do no harm.
    * @param {Parameters<import('../engine/threads.js').OnHelper>[0]} asked
    */
   #startHelper({ job, file, type }) {
     if (!this.#worker) return;
-    const thread = spawn(file, 'glassformer helper', true, type);
     let joined = false;
+    let thread;
+    try {
+      thread = spawn(file, 'glassformer helper', true, type);
+    } catch {
+      return; // Node throws when the system allows no more threads
+    }
     const ended = () => joined && this.#end(() => workerError('one of its helper threads ended'));
     this.#helpers.push(thread);
     /** @type {any} */ (thread).unref?.(); // in Node: only a pending call keeps the program running
