@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { pageTest, samePage } from './built_page.js';
 import { opened, top } from './expected.js';
-import { accessible, ids, inAddress, makeRandom, openView, point, read, says, shows } from './page_parts.js';
+import { accessible, ids, inAddress, makeRandom, openView, point, read, says, shows, stop } from './page_parts.js';
 
 const FILE = 'weights/stories-1m.gguf';
 const TEXT = `#model=${FILE}&prompt=Once upon a time&seed=3&written=12&head=1.0`;
@@ -129,6 +129,28 @@ pageTest(
     await shows(page, () => page.locator('.play').getByRole('button', { name: 'Play' }).count(), 0);
   },
 );
+
+// The table showed the numbers of the text before under the new tokens, until the text rested.
+pageTest(
+  'values of another text are not shown while the text is written again',
+  { ...INSIDE, hash: `${TEXT}&open=heads` },
+  async ({ page }) => {
+    await page.locator('.play table').waitFor();
+    await page.locator('.anatomy [data-part="next"] .bar-hit').nth(3).click({ force: true });
+    await shows(page, () => page.locator('.play table').count(), 0);
+    await stop(page);
+    await page.locator('.play table').waitFor();
+  },
+);
+
+// The card looked for the token, which stopped all of the page.
+pageTest('a card whose token is no longer there says nothing of it', TEXT, async ({ page }) => {
+  await point(page, '.lane[data-lane="7"] [data-part="token"]', 'Code');
+  await page.getByLabel('Prompt', { exact: true }).fill('Once');
+  await shows(page, () => page.locator('.tok').count(), 2);
+  await says(page, '.part-card [data-role="here"]', /at rest|rests/);
+  assert.equal(await page.locator('.part-card .hint').first().innerText(), '');
+});
 
 insideTest('a norm shows one vector on its way, an activation its curve with the neurons', async ({ page }) => {
   await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');

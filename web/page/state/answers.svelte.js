@@ -8,7 +8,7 @@
 export function aboutText({ page, run }, ...of) {
   void [page.text.tokens, page.text.sourceTokens]; // they grow in place
   return page.run.model && page.run.status !== 'running' && page.text.tokens.length
-    ? `${of.join(' ')} ${run.textKey()}`
+    ? `${run.textKey()}|${of.join(' ')}`
     : '';
 }
 
@@ -60,6 +60,30 @@ export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {
     },
     get failed() {
       return answer.failed;
+    },
+  };
+}
+
+/**
+ * Values at the positions of a text, asked for as an answer is. None while there is another text; of a text that has
+ * grown, no value at a position that was there changes.
+ * @template T
+ * @param {import('./context.js').PageContext} context
+ * @param {() => string} question  of aboutText, or as it makes them
+ * @param {() => Promise<T>} ask
+ * @param {{ everyMs?: number }} [waits]  of answerTo
+ * @returns {{ readonly to: string, readonly current: T | null }}
+ */
+export function valuesOfText({ page, run }, question, ask, waits) {
+  const asked = answerTo(question, ask, waits);
+  return {
+    get to() {
+      void [page.run.model, page.text.tokens, page.text.sourceTokens];
+      const [text] = asked.to.split('|');
+      return text && `${run.textKey()},`.startsWith(`${text},`) ? asked.to : '';
+    },
+    get current() {
+      return this.to ? asked.current : null;
     },
   };
 }

@@ -3,7 +3,7 @@
 import { MediaQuery } from 'svelte/reactivity';
 import { tallPicture } from '../../../../draw/anatomy_tall.js';
 import { widePicture } from '../../../../draw/anatomy_wide.js';
-import { answerTo } from '../../../state/answers.svelte.js';
+import { valuesOfText } from '../../../state/answers.svelte.js';
 import { hasExperts } from '../../../state/architecture.js';
 import { paced } from '../../../state/paced.svelte.js';
 import { blockPoint } from '../../../state/points.js';
@@ -37,28 +37,24 @@ function stripPoints(c, layer) {
  * The values of the selected layer, read from the engine when the text rests, and now and then while it is written.
  * @param {import('../../../state/context.js').PageContext} context
  * @param {() => boolean} wanted  whether somebody sees the strips
- * @returns {{ readonly current: Record<string, import('../../../../draw/strips.js').Tensor> }}  by point
+ * @returns {{ readonly current: Record<string, import('../../../../draw/strips.js').Tensor> | null }}  by point
  */
 function capturedValues(context, wanted) {
   const { page, run } = context;
-  const keyNow = () => (page.run.model ? `${layerOf(page)} ${run.textKey()}` : '');
-  const asked = answerTo(
+  const asked = valuesOfText(
+    context,
     () => {
       const { model, status, pace, speed } = page.run;
       void [page.text.tokens, page.text.sourceTokens];
       const slow = pace === 'fast' || speed.msPerToken > 5;
-      return wanted() && model && page.text.tokens.length && !(status === 'running' && slow) ? keyNow() : '';
+      return wanted() && model && page.text.tokens.length && !(status === 'running' && slow)
+        ? `${run.textKey()}|${layerOf(page)}`
+        : '';
     },
     () => run.values(Object.values(stripPoints(page.run.model?.config, layerOf(page)))),
     { everyMs: READ_MS },
   );
-  return {
-    /** Of a text that has grown the values are the same at its positions. */
-    get current() {
-      void [page.text.tokens, page.text.sourceTokens];
-      return asked.to && `${keyNow()},`.startsWith(`${asked.to},`) ? (asked.current ?? {}) : {};
-    },
-  };
+  return asked;
 }
 
 /** @typedef {NonNullable<ReturnType<typeof drawnPass>['current']>} Drawn */
@@ -117,7 +113,7 @@ export function drawnPass(context, place) {
   });
   const points = $derived(model ? stripPoints(model.config, layer) : {});
   const values = $derived(
-    Object.fromEntries(Object.entries(points).map(([name, point]) => [name, captured.current[point]])),
+    Object.fromEntries(Object.entries(points).map(([name, point]) => [name, captured.current?.[point]])),
   );
   const drawn = $derived(
     picture && frame && model ? { shown, config: model.config, picture, frame, stages, layer, points, values } : null,

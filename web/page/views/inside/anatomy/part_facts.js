@@ -106,7 +106,7 @@ export function factsOf(part, s, frame, { at, tensor }) {
   const position = name === 'encoder' ? s.text.sourceCursor : frame.first + part.lane;
   const tokens = name === 'encoder' ? s.text.sourceTokens : s.text.tokens;
   const of = tokens[position] ? CARD.of(quoted(tokens[position])) : '';
-  if (name === 'token')
+  if (name === 'token' && of)
     return { of: label(tokens[position]), value: CARD.token(tokens[position].id, position), cell: null };
   return { of, ...vectorFacts(at, tensor, position, s) };
 }
