@@ -1,11 +1,12 @@
 // writing_models.test.js - the page's text when models are created, replaced and loaded, and models that are special
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applicable, readAddress } from '../../web/page/state/address.js';
+import { addressOf, applicable, readAddress } from '../../web/page/state/address.js';
 import { followAddress } from '../../web/page/state/open_address.js';
 import { spell, textsOf } from '../../web/page/state/words.js';
 import { sleep, until } from '../patience.js';
-import { row } from './helpers.js';
+import { golden, row, sameBits } from './helpers.js';
+import { adapter } from './lora.js';
 import { CONFIG, dates, gate, ids, made, stories, weights, withStories, written } from './page_text.js';
 
 // A file opened after `dates` kept its temperature 0, its empty prompt and its status.
@@ -121,6 +122,33 @@ test('an adapter is switched though the page asks about its text while another c
   await run.wantLogits(0);
   session.close();
   await until(() => switched, 'the adapter was switched');
+});
+
+// The options with which a visitor had loaded a model, and an adapter in use, were left out.
+test('without a part a model is the loaded one in all else', async () => {
+  const same = async () => {
+    const broken = await run.without([], new AbortController().signal);
+    const [found, want] = [await broken.forward(IDS), await state.run.model.api.forward(IDS)];
+    broken.dispose();
+    assert.ok(sameBits(found.logits.data, want.logits.data));
+  };
+  const IDS = [3, 1, 4, 1, 5];
+  const { state, store, errors, run } = made({ text: { prompt: '3 1 4' }, run: { pace: 'fast', maxTokens: 4 } });
+  const source = `${golden}/llama_gqa_f16/`;
+  await run.loadModel(source, { name: 'a', address: 'a/', options: { dtype: 'q8_0' } });
+  await same();
+  await run.loadModel(source, { name: 'a', address: 'a/', options: { config: { rope_theta: 500 } } });
+  await same();
+  const { weights, config } = adapter({ 'model.layers.0.self_attn.q_proj': [64, 64] });
+  await run.setAdapter({ api: state.run.model.api, files: { weights, config } });
+  await same();
+  await run.run();
+  assert.match(addressOf(store.state), /&ids=/, 'no address has the adapter');
+  run.rewind();
+  await run.setAdapter(null);
+  await run.run();
+  assert.match(addressOf(store.state), /&written=/);
+  assert.deepEqual(errors, []);
 });
 
 test('a model with fewer tokens than probability bars generates', async () => {

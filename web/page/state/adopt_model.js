@@ -15,6 +15,7 @@ const OPENING = { prompt: 'Once upon a time', temperature: 0.8 };
  * @property {number | null} [fileBytes]
  * @property {Opening} [opens]
  * @property {any} [source]   what the library was given
+ * @property {import('glassformer').LoadOptions} [options]
  * @property {{ config: any, seed: number }} [made]
  * @property {{ prompt?: string, source?: string }} [asked]  of an address: as they are
  */

@@ -70,9 +70,10 @@ export const attribution = /** @type {typeof asked<import('glassformer').Attribu
  * @returns {Promise<any>} the library's Model
  */
 export function without(runtime, switches, signal) {
-  const { made, source } = runtime.loaded();
+  const { made, source, options } = runtime.loaded(),
+    { adapter } = runtime.state.run;
   const off = Object.fromEntries(switches.map((name) => [name, false]));
   return made
     ? create({ ...made.config, ...off }, { seed: made.seed, signal })
-    : load(source, { switches: off, signal });
+    : load(source, { ...options, ...(adapter && { adapters: [{ source: adapter.files }] }), switches: off, signal });
 }

@@ -32,7 +32,7 @@ export function stopLoading(runtime) {
  * is.
  * @param {Runtime} runtime
  * @param {any} source
- * @param {import('./adopt_model.js').About & { fetch?: typeof fetch, options?: any }} about  options: the library's
+ * @param {import('./adopt_model.js').About & { fetch?: typeof fetch }} about
  */
 export async function loadModel(runtime, source, about) {
   const { state, set } = runtime;

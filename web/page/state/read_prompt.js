@@ -183,7 +183,7 @@ async function begin(runtime, tokens, sourceTokens, pass) {
     text: {
       tokens,
       promptLength: tokens.length,
-      pure: true,
+      pure: !state.run.adapter,
       cursor: blank < 0 ? tokens.length - 1 : blank,
       follow: true,
       logits,

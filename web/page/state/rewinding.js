@@ -28,5 +28,5 @@ export function rewind(runtime) {
     runtime,
     tokens.findIndex((t) => !t.given),
   );
-  runtime.set({ run: { status: 'ready', stopReason: '' }, text: { branches: [], pure: true } });
+  runtime.set({ run: { status: 'ready', stopReason: '' }, text: { branches: [], pure: !runtime.state.run.adapter } });
 }

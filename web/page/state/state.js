@@ -17,6 +17,7 @@ import { SHIPPED } from './models.js';
  * @property {string} name
  * @property {string} address     where it came from: an address, a file's name, or '' for one built here
  * @property {any} source          what the library was given, to load it again otherwise; null for one built here
+ * @property {import('glassformer').LoadOptions} [options]  with which it was loaded
  * @property {{ config: any, seed: number } | null} made  of which one built here was made
  * @property {import('./models.js').Opening} [opens]  what it began with
  * @property {number | null} fileBytes
@@ -60,7 +61,7 @@ const text = () => ({
   prompt: SHIPPED[0].opens.prompt,
   tokens: /** @type {Token[]} */ ([]), // prompt and text in order; index = position
   promptLength: 0, // tokens of the whole prompt: a text that was branched within it keeps fewer
-  pure: true, // the text follows from prompt, sampler and seed alone
+  pure: true, // the text follows from model, prompt, sampler and seed alone
   cursor: -1, // the selected position: its row of attention, the distribution after it; -1 for none
   follow: true, // the cursor follows the text while it grows
   logits: /** @type {Map<number, Float32Array>} */ (new Map()), // after a position, where known exactly

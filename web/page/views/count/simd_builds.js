@@ -29,13 +29,13 @@ function builds() {
 
 /**
  * Measure one build after the other, each with a copy of the model of its own. What this browser lacks is left out.
- * @param {any} source  of the model, as load takes it
+ * @param {import('../../state/state.js').LoadedModel} model
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<Speed, void>}
  */
-export async function* measureBuilds(source, signal) {
+export async function* measureBuilds({ source, options: own }, signal) {
   for (const { key, options } of builds()) {
-    const model = await load(source, { ...options, signal }).catch((error) => {
+    const model = await load(source, { ...own, ...options, signal }).catch((error) => {
       if (error.code !== 'unsupported') throw error;
     });
     if (!model) continue;
