@@ -27,6 +27,9 @@ pageTest('an address reproduces text, head and cell', {}, async ({ page }) => {
   await page.locator('.tile').nth(9).click();
   await inAddress(page, 'written=', 'at=9', 'head=1.1');
   const hash = await page.evaluate(() => location.hash);
+  const tab = page.locator('[data-opens="count"]');
+  await tab.hover(); // to open it in a tab of its own
+  assert.equal(await tab.getAttribute('href'), hash.replace('view=inside', 'view=count'));
   const [text, weights] = [await ids(page), await page.locator('.attends').textContent()];
   const again = await open(hash);
   await shows(
@@ -80,6 +83,20 @@ visitTest(
     await says(page, '.pill', /^far\.gguf/);
     assert.deepEqual([...new Set(asked)], [AWAY]);
     assert.equal(await page.locator('.told').isVisible(), false);
+  },
+);
+
+// A tab that was chosen first led to an address without model and text.
+visitTest(
+  'an address whose model did not come is kept, whatever view is opened',
+  {
+    hash: '#model=weights/dates/&source=1+May+1999&written=3',
+    prepare: (page) => page.route('**/weights/dates/**', (route) => route.abort()),
+  },
+  async ({ page }) => {
+    await says(page, '.error', /./);
+    await openView(page, 'count');
+    await inAddress(page, 'view=count', 'model=weights', 'source=1+May+1999', 'written=3');
   },
 );
 

@@ -75,6 +75,9 @@ pageTest('Step, Run and Enter take what was typed a moment ago', STORY, async ({
     page,
     await withModel('weights/stories-1m.gguf', (small) => continued(small, 'Tom and Sue', { maxTokens: 12, seed })),
   );
+  await page.locator('#max-tokens').fill('200000');
+  await page.locator('#max-tokens').press('Enter');
+  assert.equal(await page.locator('#max-tokens').inputValue(), '100000', 'the form stays one that can be sent');
   await page.goto(page.url().replace(/#.*/, '#model=weights/dates/&prompt=&source=07/04/1976&t=0&pace=fast'));
   await shows(page, () => page.locator('#source').inputValue(), '07/04/1976');
   await counts(page, '.tok', 1);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
 import { opened, sum, top } from './expected.js';
-import { cells, ids, says } from './page_parts.js';
+import { cells, ids, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -36,6 +36,18 @@ pageTest(
     assert.match(said, /After 1 word: you [01] right/);
     await game.getByRole('button', { name: 'Next word' }).press('Enter');
     assert.equal(await game.getByLabel('the next word').inputValue(), '');
+  },
+);
+
+// It offered beginnings of stories, which have no token of such a model, and an empty story to guess in.
+pageTest(
+  'a model of numbers says so, is offered no words and has none to guess',
+  '#model=weights/addition/',
+  async ({ page }) => {
+    await page.getByText('Its vocabulary is the numbers 0 to 112').waitFor();
+    assert.equal(await page.getByRole('group', { name: 'Example prompts' }).count(), 0);
+    await openView(page, 'learn');
+    await says(page, '#predict', /predicts no next word/);
   },
 );
 

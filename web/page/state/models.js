@@ -112,6 +112,9 @@ export const SHIPPED = [
  */
 export const shippedAs = (file) => SHIPPED.find((m) => m.file === file);
 
+/** Whether all tokens of a model that comes with the page are numbers. @param {{ opens?: Opening } | null} model */
+export const ofNumbers = (model) => /^[\d\s=]+$/.test(model?.opens?.prompt ?? '');
+
 /**
  * What a model from an address is called.
  * @param {string} address

@@ -52,5 +52,6 @@ export async function followAddress(asked, store, run) {
       ...(sourceAt !== undefined && sourceAt < state.text.sourceTokens.length && { sourceCursor: sourceAt }),
     },
     attention,
+    ...(!partOf(model.config, state.view.unit) && { view: { unit: '' } }),
   });
 }

@@ -2,6 +2,7 @@
 
 import { figures, int, percent, quoted, tokensSaid } from './format.js';
 import { say } from '../state/language.js';
+import { ofNumbers } from '../state/models.js';
 
 // -- next token -------------------------------------------------------------------------------------------------------
 
@@ -169,7 +170,7 @@ const ANY = ['Once upon a time', 'In the morning', '1, 2, 3, 4,']; // nothing th
  * @param {import('../state/state.js').LoadedModel | null} model
  */
 export const examplePrompts = (model) =>
-  !model || model.wordless ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
+  !model || model.wordless || ofNumbers(model) ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
 
 export const SAMPLING = {
   temperature: say`temperature`,

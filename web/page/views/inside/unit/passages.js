@@ -1,5 +1,6 @@
 // passages.js - short texts in which a neuron or a head is looked for: where it responds most strongly
 import { hasTwoStacks } from '../../../state/architecture.js';
+import { ofNumbers } from '../../../state/models.js';
 
 const TEXTS = [
   'Once upon a time, there was a little girl named Lily. She liked to play in the park with her dog. One day, she found a red ball under a big tree.',
@@ -47,8 +48,7 @@ export async function passagesFor(run, { run: { model }, text }, signal) {
       }),
     );
   }
-  const numbers = /^[\d\s=]+$/.test(model?.opens?.prompt ?? '');
-  if (!wordless && !numbers)
+  if (!wordless && !ofNumbers(model))
     return Promise.all(TEXTS.map(async (words) => ({ ids: (await run.idsOf(words)).slice(0, most) })));
   const next = random(7);
   const id = () => Math.floor(next() * config.vocabSize);
