@@ -24,6 +24,47 @@ test('templates give the text of the library', () => {
   assert.throws(() => renderTemplate('{{ raise_exception("no system role") }}', {}), /^Error: no system role$/);
 });
 
+// The library alone loses what was written before continue and break, keeps what an iteration sets, and strips blanks
+// whichever characters it is given. The texts are those of Jinja2 3.1.6 (Python) with trim_blocks and lstrip_blocks.
+test('loops and strip give the texts of Jinja2', () => {
+  const given = [
+    { role: 'system', content: 'S' },
+    { role: 'user', content: ' \n q \n' },
+    { role: 'assistant', content: '\n\n  a\n' },
+    { role: 'user', content: 'xyx' },
+  ];
+  const each = (body) => `{% for m in messages %}${body}{% endfor %}`;
+  for (const [template, text] of [
+    [
+      each("[{{ m.role }}]{% if m.role == 'system' %}S;{% continue %}{% endif %}{{ m.content | trim }};"),
+      '[system]S;[user]q;[assistant]a;[user]xyx;',
+    ],
+    [
+      `${each(
+        "[{{ m.role }}]{% if m.role == 'assistant' %}{% for i in range(9) %}{{ i }}{% if i == 2 %}!{% break %}" +
+          '{% endif %},{% endfor %}{% break %}{% endif %};{% else %}none',
+      )}.`,
+      '[system];[user];[assistant]0,1,2!.',
+    ],
+    [each("({% if m.role == 'system' %}{% set x = 'X' %}{% endif %}{{ x }})"), '(X)()()()'],
+    [`{% set x = 0 %}${each('{% set x = x + 1 %}{{ x }}')}{{ x }}`, '11110'],
+    [
+      each(
+        "<{{ m.content.strip('\\n') }}|{{ m.content.lstrip('\\n') }}|{{ m.content.rstrip('\\nx') }}|{{ m.content.strip() }}>",
+      ),
+      '<S|S|S|S>< \n q | \n q \n| \n q |q><  a|  a\n|\n\n  a|a><xyx|xyx|xy|xyx>',
+    ],
+    [
+      `{% for m in messages if m.role != 'user' %}{{ loop.index }}{{ m.role }}{% endfor %}{% for m in [] %}a{% else %}none{% endfor %}`,
+      '1system2assistantnone',
+    ],
+  ])
+    assert.equal(renderTemplate(template, { messages: given }), text, template);
+  // each continue left the interpreter two levels deeper
+  const many = Array.from({ length: 1000 }, () => ({ role: 'system', content: '' }));
+  assert.equal(renderTemplate(each('.{% if true %}{% continue %}{% endif %}'), { messages: many }), '.'.repeat(1000));
+});
+
 const repeated = (n, body, end = '') =>
   `{% set ns = namespace(x='ab', l=[1]) %}{% for i in range(${n}) %}${body}{% endfor %}${end}`;
 for (const [what, template, words] of [

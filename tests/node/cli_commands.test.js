@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
+import { encode } from '../../web/lib/convert/write_gguf.js';
 import { countParameters, load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { CLI, folder, run, runMany, runWith } from './command_line.js';
@@ -109,6 +110,48 @@ test('a tokenizer that GGUF cannot express leaves the file that was there', asyn
     /cannot be written as GGUF: "Once.*--no-tokenizer leaves it out/,
   );
   assert.equal(readFileSync(out, 'utf8'), 'before');
+});
+
+// Blanks after <|user|> became tokens, the second template and the order of the end tokens were lost.
+test('what a conversation needs is in a converted file, or the conversion is refused', async () => {
+  const source = join(folder, 'Phi-3-tiny/');
+  cpSync(join(golden, 'llama_gqa_f16'), source, { recursive: true });
+  const vocab = Object.fromEntries([...'OnceĠupatimĊ'].map((token, id) => [token, id]));
+  const added = ['<|user|>', '<|end|>', '<|eot|>'].map((content, i) => ({ id: 20 + i, content, special: true }));
+  const json = {
+    added_tokens: added.map((token) => ({ ...token, rstrip: true })),
+    pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false },
+    decoder: { type: 'ByteLevel' },
+    model: { type: 'BPE', vocab, merges: [] },
+  };
+  const write = (name, value) => writeFileSync(join(source, name), JSON.stringify(value));
+  write('tokenizer.json', json);
+  write('generation_config.json', { eos_token_id: [21, 22] });
+  write('tokenizer_config.json', {
+    eos_token: '<|eot|>',
+    chat_template: [
+      { name: 'default', template: '<|user|>\n{{ messages[0].content }}{{ eos_token }}' },
+      { name: 'tool_use', template: '{{ tools }}<tool_call>' },
+    ],
+  });
+  const out = join(folder, 'phi.gguf');
+  assert.equal((await run('convert', source, out)).code, 0);
+  const [a, b] = [await load(source), await load(out)];
+  const text = 'n <|user|>\n u<|end|> c';
+  assert.deepEqual(await a.encode(text), [1, 4, 20, 5, 21, 2]);
+  assert.deepEqual(await b.encode(text), [1, 4, 20, 5, 21, 2]);
+  assert.equal(b.toolTemplate, '{{ tools }}<tool_call>');
+  for (const model of [a, b]) {
+    assert.equal((await model.prompt([{ role: 'user', content: 'u' }])).text, '<|user|>\nu<|eot|>');
+    model.dispose();
+  }
+  write('generation_config.json', { eos_token_id: [0, 2, 21, 22] });
+  assert.match((await run('convert', source, out)).err, /it has 4 end tokens, and there are keys for 3/);
+  write('generation_config.json', { eos_token_id: [21, 22] });
+  cpSync(source, join(folder, 'tiny/'), { recursive: true });
+  assert.match((await run('convert', join(folder, 'tiny/'), out)).err, /"a <\|user\|>.*would become/);
+  for (const type of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'])
+    assert.throws(() => encode(type, new Float32Array(32).fill(1e8)), /F16 holds at most 65504/);
 });
 
 test('downloads are kept in the cache folder, except with --no-cache', async () => {

@@ -161,6 +161,17 @@ describe('several schemas for one value', () => {
         ['null', 'true'],
         ['0'],
       ],
+      [
+        // what excludes them is no type, and null is written for none of them
+        {
+          oneOf: [
+            { properties: { k: { const: 1 } }, required: ['k'] },
+            { properties: { k: { const: 2 } }, required: ['k'] },
+          ],
+        },
+        ['{"k":1}', '{"k":2}'],
+        ['{"k":3}', 'null'],
+      ],
       [{ minimum: 2, maximum: 3 }, ['2', '2.5', '3.0'], ['1', '3.1', '"2"']],
       [
         { type: ['string', 'null'], oneOf: [{ format: 'date' }, { const: 'never' }] },
@@ -237,6 +248,10 @@ describe('several schemas for one value', () => {
       [{ $ref: 'https://example.org/x.json' }, /\$ref/, 'unsupported'],
       [{ $ref: '#/$defs/none' }, /there is no #\/\$defs\/none/, 'bad-option'],
       [{ oneOf: [{ type: 'integer' }, { type: 'number' }] }, /0 and 1 of oneOf/, 'unsupported'],
+      // null was written, which both accept: keywords of objects say nothing of it
+      [{ oneOf: [{ properties: { a: {} } }, { type: 'null' }] }, /0 and 1 of oneOf/, 'unsupported'],
+      [{ oneOf: [{ properties: { a: {} } }, { const: null }] }, /0 and 1 of oneOf/, 'unsupported'],
+      [{ oneOf: [{ type: 'string', maxLength: 6 }, { minimum: 3 }] }, /0 and 1 of oneOf/, 'unsupported'],
       [{ type: 'text' }, /type is "text"/, 'bad-option'],
       [{ enum: [] }, /enum/, 'bad-option'],
       [{ minLength: 5, maxLength: 2 }, /minLength is 5, more than maxLength/, 'bad-option'],

@@ -45,7 +45,9 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
       const { tokenizer, special, chatTemplate, texts = samples, close } = await open();
       close?.();
       const before = new Tokenizer(tokenizer);
-      const meta = vocabularyMeta(tokenizer, special, before.vocabSize + 3, chatTemplate ?? 'a template');
+      const meta = vocabularyMeta(tokenizer, special, before.vocabSize + 3, {
+        chatTemplate: chatTemplate ?? 'a template',
+      });
       const after = await Tokenizer.load(writeGguf(meta, []));
       assert.equal(after.vocabSize, before.vocabSize + 3);
       for (const s of texts) assert.deepEqual(after.encode(s), before.encode(s), JSON.stringify(s));

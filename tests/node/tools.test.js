@@ -74,6 +74,8 @@ describe('prompts', () => {
     assert.match(text, /"get_weather".*\nWill it rain\?<end_of_turn>\n/s);
     assert.ok(text.includes('model\n{"name":"get_weather","parameters":{"town":"Ürümqi"}}<end_of_turn>'));
     assert.ok(text.endsWith('{"rain": true}<end_of_turn>\n<start_of_turn>model\n'));
+    const said = conversations.called.map((m) => (m.tool_calls ? { ...m, content: 'I look.' } : m));
+    assert.ok((await writtenBy('gemma', said, { tools })).text.includes('model\nI look.\n{"name":"get_weather"'));
   });
 
   test('what is no conversation or no tool is refused', async () => {
@@ -90,8 +92,16 @@ describe('prompts', () => {
       [{ tools: [{ name: 'a b' }] }, /tools\[0\] is/],
       [{ tools: [{ name: 'a' }, { name: 'a' }] }, /two functions of one name/],
       [{ tools: [{ name: 'a' }], toolChoice: 'b' }, /toolChoice is "b"/],
+      [{ toolChoice: 'required' }, /toolChoice is "required", and there are no tools/],
     ])
       await refused(writtenBy('hermes', [question], given), 'bad-option', words);
+    const system = { role: 'system', content: 'Be brief.' };
+    const noPlace = { chatTemplate: '{{ messages }}', toolTemplate: null, special };
+    await refused(
+      chatPrompt(noPlace, [system], { tools }, async () => ''),
+      'bad-option',
+      /no place for tools, and no message of the user/,
+    );
     const other = { chatTemplate: '{{ tools }}<|call|>', toolTemplate: null, special };
     await refused(
       chatPrompt(other, [question], { tools }, async () => ''),

@@ -272,6 +272,13 @@ export class Model {
     return this.#info.chatTemplate;
   }
   /**
+   * The template that `chat` uses where it is given tools, if it is another one; null otherwise.
+   * @returns {string | null}
+   */
+  get toolTemplate() {
+    return this.#info.toolTemplate;
+  }
+  /**
    * How `embed` makes one vector of the states of an encoder: as modules.json of sentence-transformers or the GGUF
    * says, otherwise the mean, not normalised. null for models that are no encoder. maxTokens: most tokens of a text
    * that is truncated (null: the context); lacks: what the files prescribe and embed lacks (null: nothing).

@@ -1,4 +1,5 @@
 // ai_sdk.js - the entry glassformer/ai-sdk: a loaded model as a model of the AI SDK (`ai` 6 and 7)
+import { LIMITS } from '../base/checks.js';
 import { answer, contents, inside, textOf, vectorsOf } from './answers.js';
 
 export { inside };
@@ -53,7 +54,7 @@ export function embeddingModel(model, { modelId = 'glassformer', specificationVe
     specificationVersion: /** @type {'v4'} */ (specificationVersion),
     provider: 'glassformer',
     modelId,
-    maxEmbeddingsPerCall: undefined,
+    maxEmbeddingsPerCall: LIMITS.sequences,
     supportsParallelCalls: false,
     async doEmbed({ values, abortSignal: signal }) {
       return { embeddings: await vectorsOf(model, values, signal), warnings: [] };

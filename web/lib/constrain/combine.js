@@ -2,7 +2,7 @@
 import { fail, show } from '../base/errors.js';
 import { remembered } from '../base/remembered.js';
 import { isNothing } from './dialects.js';
-import { checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
+import { TYPES, checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';
 import { inPart } from './schema_place.js';
 
@@ -41,6 +41,24 @@ export const isChoice = (schema) => schema.anyOf !== undefined || schema.oneOf !
  */
 export const listOf = (parts, key) =>
   Array.isArray(parts) && parts.length ? parts : fail('bad-option', `${key} is ${show(parts)}, expected schemas`);
+
+/**
+ * The types of the values that fulfil a schema: without `type`, keywords of one type say nothing of the others.
+ * @param {Schema} schema
+ * @returns {string[]}
+ */
+const accepted = ({ type = TYPES }) => [type].flat();
+
+const NUMBERS = ['integer', 'number'];
+/**
+ * The types that are written for a schema and fulfil another one too.
+ * @param {Schema} schema
+ * @param {Schema} other
+ */
+function shared(schema, other) {
+  const types = accepted(other).flatMap((type) => (NUMBERS.includes(type) ? NUMBERS : type));
+  return typesOf(schema).filter((type) => types.includes(type));
+}
 
 /** Puts the parts of one schema together. It knows what it has found before. */
 export class Combiner {
@@ -196,17 +214,14 @@ export class Combiner {
     const values = some ?? others;
     if (values) {
       const other = some ? y : x;
-      const types = typesOf(other);
+      const types = accepted(other);
       return !values.some(
         (value) =>
           types.some((type) => hasType(value, type)) &&
           ((typeof value === 'object' && value !== null) || fits(value, other)),
       );
     }
-    const types = typesOf(y).flatMap((type) => (type === 'number' ? [type, 'integer'] : type));
-    const common = typesOf(x).filter(
-      (type) => types.includes(type) || (type === 'number' && types.includes('integer')),
-    );
+    const common = [...shared(x, y), ...shared(y, x)];
     if (!common.length) return true;
     if (common.some((type) => type !== 'object')) return false;
     return (x.required ?? []).some(

@@ -43,7 +43,7 @@ export async function convert(source, out, { type, vocabulary, options }) {
       ...startOf(model),
       ...(vocabulary && (await vocabularyOf(model))),
     };
-    if (vocabulary && model.tokenizer) await compareTokenizers(meta, /** @type {any} */ (await model.tokenizer));
+    if (vocabulary && model.tokenizer) await compareTokenizers(meta, await model.tokenizer);
     const config = /** @type {any} */ (configOf(model.config));
     const chunks = writeModel(config, async (name) => (await model.matrix(name)).data, {
       type: /** @type {any} */ (chosen),
@@ -68,12 +68,12 @@ const startOf = ({ config, special: { bos } }) =>
  * The metadata of a model's vocabulary. What an encoder-decoder calls its first token begins its targets only.
  * @param {import('../index.js').Model} model
  */
-async function vocabularyOf({ tokenizer, special, config, chatTemplate }) {
+async function vocabularyOf({ tokenizer, special, config, chatTemplate, toolTemplate }) {
   if (!tokenizer) return {};
   const json = JSON.parse((await tokenizer).toText());
   if (json.model.type === PIECES) json.model = SentencePieces.fromJSON(json.model);
   const ids = config.kind === 'encoder_decoder' ? { ...special, bos: null } : special;
-  return vocabularyMeta(json, ids, config.vocabSize, chatTemplate);
+  return vocabularyMeta(json, ids, config.vocabSize, { chatTemplate, toolTemplate });
 }
 
 /**
@@ -95,7 +95,10 @@ const writeFile = (out, chunks) =>
  */
 async function compareTokenizers(meta, before) {
   const after = await Tokenizer.load(ggufHeader(meta, []).header);
-  for (const sample of SAMPLES) {
+  /** @type {{added_tokens?: {content: string, lstrip?: boolean, rstrip?: boolean, single_word?: boolean}[]}} */
+  const { added_tokens: added = [] } = JSON.parse(before.toText());
+  const around = added.filter((token) => token.lstrip || token.rstrip || token.single_word);
+  for (const sample of [...SAMPLES, ...around.map(({ content }) => `a ${content}\n a${content}a`)]) {
     const [a, b] = [before, after].map((tokenizer) => idsOf(tokenizer, sample));
     if (a === b) continue;
     fail(

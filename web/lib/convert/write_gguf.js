@@ -1,5 +1,6 @@
 // write_gguf.js - writes the parts of a GGUF of version 3: its header, and numbers as tensor types store them
 import { BLOCKS } from '../base/blocks.js';
+import { fail } from '../base/errors.js';
 import { TYPES } from '../gguf/gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
 
@@ -139,7 +140,7 @@ export function encode(type, x) {
     case 'F32':
       return new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
     case 'F16':
-      return new Uint8Array(Uint16Array.from(x, toHalf).buffer);
+      return new Uint8Array(Uint16Array.from(x, finiteHalf).buffer);
     case 'BF16':
       return new Uint8Array(Uint16Array.from(x, toBfloat).buffer);
     case 'Q8_0':
@@ -151,6 +152,14 @@ export function encode(type, x) {
     default:
       throw new RangeError(`numbers cannot be written as ${type}`);
   }
+}
+
+/** A number as f16, which infinity is not: it would be refused when the file is read. @param {number} x */
+function finiteHalf(x) {
+  const half = toHalf(x);
+  if ((half & 0x7fff) === 0x7c00 && Number.isFinite(x))
+    fail('unsupported', `a weight or scale is ${x}, and F16 holds at most 65504: choose another type, such as BF16`);
+  return half;
 }
 
 /**
@@ -182,7 +191,7 @@ const round = (v) => Math.sign(v) * Math.floor(Math.abs(v) + 0.5);
 function q8(v, x) {
   const d = fround(x.reduce((m, y) => Math.max(m, Math.abs(y)), 0) / 127);
   const inverse = d ? fround(1 / d) : 0;
-  v.setUint16(0, toHalf(d), true);
+  v.setUint16(0, finiteHalf(d), true);
   for (let i = 0; i < 32; i++) v.setInt8(2 + i, round(fround(x[i] * inverse)));
 }
 
@@ -197,7 +206,7 @@ function q4(v, x) {
   const inverse = d ? fround(1 / d) : 0;
   /** @param {number} y */
   const q = (y) => Math.min(15, Math.floor(fround(fround(y * inverse) + 8.5)));
-  v.setUint16(0, toHalf(d), true);
+  v.setUint16(0, finiteHalf(d), true);
   for (let i = 0; i < 16; i++) v.setUint8(2 + i, q(x[i]) | (q(x[i + 16]) << 4));
 }
 
@@ -212,7 +221,7 @@ function q41(v, x) {
   const inverse = d ? fround(1 / d) : 0;
   /** @param {number} y */
   const q = (y) => Math.min(15, Math.floor(fround(fround(fround(y - min) * inverse) + 0.5)));
-  v.setUint16(0, toHalf(d), true);
-  v.setUint16(2, toHalf(min), true);
+  v.setUint16(0, finiteHalf(d), true);
+  v.setUint16(2, finiteHalf(min), true);
   for (let i = 0; i < 16; i++) v.setUint8(4 + i, q(x[i]) | (q(x[i + 16]) << 4));
 }

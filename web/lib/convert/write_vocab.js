@@ -17,12 +17,12 @@ const GPT2_SPLIT = SPLITS['gpt-2'][0];
 /**
  * The metadata of a vocabulary.
  * @param {Json} json  in the form of a tokenizer.json
- * @param {{bos: number | null, eos: number[]}} special  ids of the special tokens
+ * @param {Omit<import('../checkpoint/source.js').Special, 'addBos'>} special
  * @param {number} size  rows of the embedding: ids without a token become unused ones
- * @param {string | null} [chatTemplate]
+ * @param {{chatTemplate?: string | null, toolTemplate?: string | null}} [templates]
  * @returns {Record<string, Value>}
  */
-export function vocabularyMeta(json, special, size, chatTemplate = null) {
+export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate } = {}) {
   const { model } = json;
   const written = pieceModels.has(model)
     ? pieces(model, json)
@@ -39,7 +39,11 @@ export function vocabularyMeta(json, special, size, chatTemplate = null) {
     types[id] = UNUSED;
     scores?.push(kind === 't5' ? UNUSED_SCORE : 0);
   }
-  const [eos, eot, eom] = special.eos;
+  const [eos, eot, eom, ...others] = endTokens(special, tokens);
+  if (others.length) unsupported(`it has ${special.eos.length} end tokens, and there are keys for 3`);
+  const { bos_token: begins } = special.texts ?? {};
+  if (begins !== undefined && begins !== tokens[special.bos ?? -1] && chatTemplate?.includes('bos_token'))
+    unsupported(`its chat template begins with ${show(begins)}, which is not the token ${special.bos}`);
   const around = json.post_processor ? ends(json.post_processor) : [];
   const is = (/** @type {number | null | undefined} */ id, /** @type {string | undefined} */ end) =>
     typeof id === 'number' && end !== undefined && tokens[id] === end;
@@ -60,8 +64,19 @@ export function vocabularyMeta(json, special, size, chatTemplate = null) {
   /** @type {Record<string, Value>} */
   const out = {};
   for (const [key, value] of Object.entries(meta)) if (value) out[`tokenizer.ggml.${key}`] = value;
-  if (chatTemplate !== null) out['tokenizer.chat_template'] = text(chatTemplate);
+  if (chatTemplate) out['tokenizer.chat_template'] = text(chatTemplate);
+  if (toolTemplate) out['tokenizer.chat_template.tool_use'] = text(toolTemplate);
   return out;
+}
+
+/**
+ * The end tokens, first that which a chat template calls eos_token.
+ * @param {Parameters<typeof vocabularyMeta>[1]} special
+ * @param {string[]} tokens  by id
+ */
+function endTokens({ eos, texts }, tokens) {
+  const named = eos.filter((id) => tokens[id] === texts?.eos_token);
+  return [...new Set([...named, ...eos])];
 }
 
 /**

@@ -17,13 +17,31 @@ const MOST = {
 
 /** A value of the interpreter. @typedef {{value: unknown}} Value */
 
-/** Evaluates a template and throws when one of the limits is reached. */
+/**
+ * A text without these characters at its beginning, its end or both, as Python removes them.
+ * @param {string} text
+ * @param {string} characters
+ * @param {string} side  'l', 'r' or ''
+ */
+function stripped(text, characters, side) {
+  const all = [...text];
+  let [from, to] = [0, all.length];
+  while (side !== 'r' && from < to && characters.includes(all[from])) from++;
+  while (side !== 'l' && to > from && characters.includes(all[to - 1])) to--;
+  return all.slice(from, to).join('');
+}
+
+/** Evaluates a template as Jinja2 does where the library does not, and throws when one of the limits is reached. */
 class LimitedInterpreter extends /** @type {any} */ (Interpreter) {
   #steps = 0;
   #depth = 0;
   #end = performance.now() + MOST.time;
   /** Sizes of lists and objects, which never change. @type {WeakMap<object, number>} */
   #sizes = new WeakMap();
+  /** Statements that are bodies of loops. */
+  #bodies = new WeakSet();
+  /** Environments of loops that `break` has ended. */
+  #ended = new WeakSet();
 
   /** @param {Environment} environment  the globals and variables */
   constructor(environment) {
@@ -40,11 +58,60 @@ class LimitedInterpreter extends /** @type {any} */ (Interpreter) {
     if (++this.#steps > MOST.steps) throw new Error(`it takes more than ${MOST.steps} steps`);
     if (performance.now() > this.#end) throw new Error(`it takes more than ${MOST.time} ms`);
     if (++this.#depth > MOST.depth) throw new Error(`it is nested more than ${MOST.depth} deep`);
-    const value = super.evaluate(statement, environment);
-    this.#depth--;
+    if (statement?.type === 'For') this.#bodies.add(statement.body);
+    let value;
+    try {
+      value = super.evaluate(statement, environment);
+    } catch (/** @type {any} */ error) {
+      if (/^(Break|Continue)$/.test(statement?.type)) error.leaves = statement.type;
+      throw error;
+    } finally {
+      this.#depth--;
+    }
     if (this.#size(value) > MOST.size)
       throw new Error(`a text or list of it has more than ${MOST.size} characters and entries`);
     return value;
+  }
+
+  /**
+   * The text of statements. Of an iteration that `break` or `continue` leaves, what it has written stays; the library
+   * drops it. What an iteration sets, it sets for itself; in the library the next one finds it.
+   * @param {any[]} statements
+   * @param {any} environment
+   * @returns {Value}
+   */
+  evaluateBlock(statements, environment) {
+    const text = super.evaluateBlock([], environment);
+    if (this.#ended.has(environment)) return text;
+    const isBody = this.#bodies.has(statements);
+    const own = isBody ? new Environment(environment) : environment;
+    try {
+      for (const statement of statements) text.value += super.evaluateBlock([statement], own).value;
+    } catch (/** @type {any} */ error) {
+      if (!error.leaves) throw error;
+      text.value += error.written ?? '';
+      if (!isBody) throw Object.assign(error, { written: text.value });
+      if (error.leaves === 'Break') this.#ended.add(environment);
+    }
+    return text;
+  }
+
+  /**
+   * A call. The library's strip, lstrip and rstrip take no characters.
+   * @param {any} call
+   * @param {any} environment
+   * @returns {Value}
+   */
+  evaluateCallExpression(call, environment) {
+    const { callee, args } = call;
+    const [, side] = (!callee.computed && /^([lr]?)strip$/.exec(callee.property?.value)) || [];
+    if (side !== undefined && args.length === 1) {
+      /** @type {any[]} */
+      const [text, characters] = [callee.object, args[0]].map((node) => this.evaluate(node, environment));
+      if (text.type === 'StringValue' && characters.type === 'StringValue')
+        return new text.constructor(stripped(text.value, characters.value, side));
+    }
+    return super.evaluateCallExpression(call, environment);
   }
 
   /**

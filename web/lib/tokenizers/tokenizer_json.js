@@ -19,18 +19,24 @@ export const pieceModels = new WeakSet();
  * @property {ArrayLike<number>} types  of GGUF, by id
  * @property {number | null} bos  id that is put before every text; null: none
  * @property {number | null} eos  id that is put after every text; null: none
+ * @property {boolean} [trims]  whether blanks after an added token belong to it
  */
+
+/** Tokens of Phi-3 that leave blanks after them, as in llama.cpp. */
+const NEVER_TRIM = ['<unk>', '<s>', '<|endoftext|>'];
 
 /**
  * `added_tokens` and `post_processor` of a tokenizer.json.
  * @param {VocabularyBase} vocabulary
  */
-export function sharedFields({ texts, types, bos, eos }) {
+export function sharedFields({ texts, types, bos, eos, trims = false }) {
   const text = (/** @type {number} */ id) => /** @type {string} */ (texts.text(id));
   const added = [];
   for (let id = 0; id < types.length; id++)
-    if (types[id] === CONTROL || types[id] === USER_DEFINED)
-      added.push({ id, content: text(id), normalized: false, special: types[id] === CONTROL });
+    if (types[id] === CONTROL || types[id] === USER_DEFINED) {
+      const [content, special] = [text(id), types[id] === CONTROL];
+      added.push({ id, content, normalized: false, special, rstrip: trims && !NEVER_TRIM.includes(content) });
+    }
   /** @param {number} id */
   const specialToken = (id) => ({ SpecialToken: { id: text(id), type_id: 0 } });
   const single = [

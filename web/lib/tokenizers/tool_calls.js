@@ -66,8 +66,14 @@ export function checkedTools(given, choice = 'auto') {
   const names = tools.map((/** @type {ToolValue} */ tool) => tool.function.name);
   if (new Set(names).size < names.length)
     fail('bad-option', `tools has two functions of one name: ${names.join(', ')}`);
-  if (!['auto', 'none', 'required', ...names].includes(name))
-    fail('bad-option', `toolChoice is ${show(choice)}, expected auto, none, required or the name of a tool`);
+  const choices = ['auto', 'none', ...(tools.length ? ['required', ...names] : [])];
+  if (!choices.includes(name))
+    fail(
+      'bad-option',
+      tools.length
+        ? `toolChoice is ${show(choice)}, expected auto, none, required or the name of a tool`
+        : `toolChoice is ${show(choice)}, and there are no tools`,
+    );
   return { tools: tools.length ? tools : null, choice: name };
 }
 
@@ -99,14 +105,18 @@ export function messagesFor(template, messages, tools) {
   let instructions = tools ? `${INSTRUCTIONS}\n${JSON.stringify(tools.map((tool) => tool.function))}\n\n` : '';
   const written = (/** @type {any} */ { function: { name, arguments: parameters } }) =>
     JSON.stringify({ name, parameters });
-  return messages.map(({ tool_calls: calls, ...message }) => {
-    if (calls?.length) return { ...message, content: calls.map(written).join('\n') };
+  const texts = messages.map(({ tool_calls: calls, ...message }) => {
+    if (calls?.length)
+      return { ...message, content: [message.content, ...calls.map(written)].filter(Boolean).join('\n') };
     if (message.role === 'tool') return { role: 'user', content: `The result of the function: ${message.content}` };
     if (message.role !== 'user') return message;
     const content = instructions + message.content;
     instructions = '';
     return { ...message, content };
   });
+  if (instructions)
+    fail('bad-option', 'the chat template has no place for tools, and no message of the user to put them in');
+  return texts;
 }
 
 /**

@@ -121,7 +121,9 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const addBos = bos !== null && (get('add_bos_token') ?? (kind === 'llama' || (kind === 'gpt2' && whole))) === true;
   const addEos = end !== null && (get('add_eos_token') ?? kind === 't5') === true;
 
-  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? end : null };
+  // no key says it, and llama.cpp knows these models by the same name
+  const trims = /phi-?3/i.test(String(meta.get('general.name') ?? ''));
+  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? end : null, trims };
   const special = { bos, eos: endTokens(texts, types, id, end), addBos };
   if (kind === 'gpt2') return { json: mergesJson(base, get('merges'), pre, whole, where, warnings), special };
   const scores = scoresOf(get('scores'), tokens.length, refuse);

@@ -6,7 +6,8 @@
  * @param {() => void} act
  */
 export function linkTo(address, act) {
-  const write = (/** @type {{ currentTarget: HTMLAnchorElement }} */ { currentTarget: link }) => (link.href = address());
+  const write = (/** @type {{ currentTarget: HTMLAnchorElement }} */ { currentTarget: link }) =>
+    (link.href = address());
   return {
     href: address(),
     onpointerenter: write,
