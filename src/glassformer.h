@@ -351,12 +351,14 @@ int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *o
  * entries follow each other head by head: d_head rows of the first entry, of the second, ..., then the next head's; all
  * entries have n_heads * d_head rows. dtype: enum gf_dtype of the file.
  * After begin, call gf_tensor_write any number of times with whole blocks of that dtype, in order, then gf_tensor_end.
- * A failure discards the tensor. NaN and infinities are refused; the sentence names the element. */
+ * A failure discards the tensor. NaN, infinities and what becomes infinite in f16 are refused; the sentence names the
+ * element. */
 int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
                         struct gf_error *err);
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err);
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err);
-/* End of loading: every entry must have been loaded. Afterwards the model can be used and no longer changes. */
+/* End of loading: every entry must have been loaded. Afterwards the model can be used. Called again after
+ * gf_tensor_put of a table of relative positions. */
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
 /* Instead of loading: matrices and tables are drawn from normal(0, std), gains are 1, biases 0; then the model is
  * sealed. The same seed gives the same weights on every machine. */

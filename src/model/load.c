@@ -119,13 +119,21 @@ static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
     }
 }
 
-/* The first of x [n] that is NaN or infinite; -1: all are finite. */
-static int64_t not_finite(const float *x, int32_t n) {
-    float zero = 0; /* 0 times a finite number is 0; times NaN or an infinity it is NaN */
-    for (int32_t i = 0; i < n; i++) zero += 0 * x[i];
-    if (zero == 0) return -1;
+/* From here on numbers become infinite in the types of the tensor's entries. */
+static float limit_of(const struct gf_model *m) {
+    const struct gf_slot *first = &m->slots[m->loading.first];
+    for (const struct gf_slot *s = first; s < first + m->loading.n; s++)
+        if (s->mat && s->mat->dtype == GF_F16) return 65520;
+    return INFINITY;
+}
+
+/* The first of x [n] that is NaN, or not below the limit; -1: there is none. */
+static int64_t not_finite(const float *x, int32_t n, float limit) {
+    int32_t finite = 1;
+    for (int32_t i = 0; i < n; i++) finite &= fabsf(x[i]) < limit;
+    if (finite) return -1;
     int32_t i = 0;
-    while (isfinite(x[i])) i++;
+    while (fabsf(x[i]) < limit) i++;
     return i;
 }
 
@@ -142,16 +150,18 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         status = gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name, (long long)l->total);
     const uint8_t *in = bytes;
     const int32_t along = l->transposed ? l->rows : l->cols;
+    const float limit = limit_of(m);
     for (uint64_t left = n_bytes / block * (uint64_t)per; left && status == GF_OK;) {
         const int32_t line = (int32_t)(l->done / (uint64_t)along), from = (int32_t)(l->done % (uint64_t)along);
         int32_t n = along - from;
         if ((uint64_t)n > left) n = (int32_t)left;
         float *to = l->line + from + (l->transposed ? (size_t)(line % l->gather) * (size_t)along : 0);
         if (!l->verbatim) gf_dequantize(to, in, l->dtype, n);
-        const int64_t bad = l->verbatim ? gf_blocks_not_finite(in, l->dtype, n) : not_finite(to, n);
+        const int64_t bad = l->verbatim ? gf_blocks_not_finite(in, l->dtype, n) : not_finite(to, n, limit);
         if (bad >= 0) {
-            status =
-                gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", name, (long long)l->done + bad);
+            const int too_large = !l->verbatim && isfinite(to[bad]);
+            status = gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is %s", name, (long long)l->done + bad,
+                             too_large ? "larger than f16 holds, 65504: load it as f32" : "NaN or infinite");
             break;
         }
         if (l->verbatim) {

@@ -172,6 +172,9 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
     gf_kernels_init();
     memset(g, 0, sizeof *g);
     g->cfg = *cfg;
+    const int32_t longest = max_rows > max_source ? max_rows : max_source;
+    if (longest < cfg->context_length) g->cfg.context_length = longest; /* no sequence reaches farther */
+    cfg = &g->cfg;
     g->max_rows = max_rows;
     g->max_source = cfg->kind == GF_ENCODER_DECODER ? max_source : 0;
     g->gemm = gemm;

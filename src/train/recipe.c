@@ -30,7 +30,7 @@ static const struct option options[] = {
     {"lr", AT(options.optim.lr), FLOAT, 0, 1e3},
     {"beta1", AT(options.optim.beta1), FLOAT, 0, 0.99999},
     {"beta2", AT(options.optim.beta2), FLOAT, 0, 0.99999},
-    {"eps", AT(options.optim.eps), FLOAT, 0, 1},
+    {"eps", AT(options.optim.eps), FLOAT, 1e-30, 1}, /* 0: a weight without a gradient is divided by 0 */
     {"weight_decay", AT(options.optim.weight_decay), FLOAT, 0, 1e3},
     {"clip", AT(options.optim.clip), FLOAT, 0, 1e9},
     {"muon", AT(options.optim.muon), INT32, 0, 1},

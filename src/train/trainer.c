@@ -173,9 +173,11 @@ int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struc
         g = &t->lora.slopes;
     }
     const int64_t step = t->step + 1;
-    *norm =
-        gf_optim_step(&t->optim, trained(t), g, &t->options.optim, step, gf_trainer_rate(&t->options, step), t->pool);
-    if (!isfinite(*loss) || !isfinite(*norm))
+    *norm = *loss;
+    if (isfinite(*loss))
+        *norm = gf_optim_step(&t->optim, trained(t), g, &t->options.optim, step, gf_trainer_rate(&t->options, step),
+                              t->pool);
+    if (!isfinite(*norm))
         return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number", (long long)step);
     if (t->lora.n_parts) gf_lora_merge(&t->lora, &t->weights);
     t->step = step;

@@ -81,6 +81,14 @@ static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
             CHECK_REFUSED(gf_tensor_write(m, x, 800, &err), GF_ERR_NOT_FINITE, "embed.weight", named[i / 3]);
             x[places[i / 3]] = 0.25f;
         }
+    uint8_t halves[64];
+    memset(halves, GF_F16, sizeof halves);
+    struct gf_model *half = gf_model_open(&c, halves, &err);
+    CHECK_OK(gf_tensor_begin(half, embed, 1, GF_F32, 0, &err));
+    x[7] = 65519, x[8] = -65520; /* becomes 65504; became -infinity */
+    CHECK_REFUSED(gf_tensor_write(half, x, sizeof x, &err), GF_ERR_NOT_FINITE, "embed.weight: element 8 is larger");
+    x[7] = x[8] = 0.25f;
+    gf_model_close(half);
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
     CHECK_OK(gf_tensor_write(m, x, sizeof x, &err));
     CHECK_OK(gf_tensor_end(m, &err));

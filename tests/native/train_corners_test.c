@@ -167,6 +167,34 @@ static void teachers_of_another_vocabulary_or_shorter_context_are_refused(void) 
     gf_params_close(&w);
 }
 
+/* The optimiser took the step before the loss, infinite where all gradients are finite, was refused. */
+static void a_step_whose_loss_is_infinite_changes_no_weight(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 8, c.d_model = c.d_head = c.context_length = 4, c.n_layers = c.n_heads = c.n_kv_heads = 1;
+    c.ffn = GF_NO_FFN, c.d_ff = 0, c.norm = GF_NO_NORM, c.final_norm = 0, c.position = GF_POS_NONE;
+    c.tie_word_embeddings = 0;
+    struct gf_trainer_options o;
+    gf_trainer_defaults(&o);
+    o.batch_tokens = 8, o.micro_tokens = 4;
+    struct gf_data none = {0};
+    struct gf_trainer t;
+    CHECK_INT(gf_trainer_open(&t, &c, &o, &none, gf_gemm, NULL, &err), GF_OK);
+    memset(t.weights.data, 0, t.weights.n * sizeof(float));
+    float *embed = t.weights.data + gf_params_find(&t.weights, "embed.weight", 0)->offset;
+    for (int i = 0; i < 8; i++) embed[4 * i] = 1e20f;
+    t.weights.data[gf_params_find(&t.weights, "head.weight", 0)->offset + 3 * 4] = -1e20f;
+    const int32_t ids[] = {1, 2}, targets[] = {3, -1};
+    gf_batch_append(&t.micro[0], ids, targets, 2, NULL, 0);
+    float *before = malloc(t.weights.n * sizeof(float));
+    memcpy(before, t.weights.data, t.weights.n * sizeof(float));
+    double loss, norm;
+    CHECK_INT(gf_trainer_learn(&t, &loss, &norm, &err), GF_ERR_NOT_FINITE);
+    CHECK_INT(memcmp(before, t.weights.data, t.weights.n * sizeof(float)), 0);
+    free(before);
+    gf_trainer_close(&t);
+}
+
 static void batch_tokens_must_be_a_multiple_of_micro_tokens(void) {
     struct gf_trainer t;
     struct gf_run *r = open_run(NULL, NULL, 0);
@@ -388,6 +416,7 @@ int main(void) {
     RUN(dropout_masks_differ_by_seed_step_and_pass);
     RUN(a_checkpoint_of_another_seed_is_refused);
     RUN(teachers_of_another_vocabulary_or_shorter_context_are_refused);
+    RUN(a_step_whose_loss_is_infinite_changes_no_weight);
     RUN(batch_tokens_must_be_a_multiple_of_micro_tokens);
     RUN(the_wasm_interface_returns_the_documented_values);
     RUN(the_running_average_forgets_the_initial_weights);

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { collect, golden, refused, sameBits, untilEnd } from './helpers.js';
-import { adapter } from './lora.js';
+import { collect, golden, refused, safetensors, sameBits, untilEnd } from './helpers.js';
+import { adapter, matrix } from './lora.js';
 
 const HEADS = 'model.layers.0.self_attn.';
 /** Models of families and types, and the shapes [in, out] of modules of each. */
@@ -57,6 +57,28 @@ describe('switching', () => {
           assert.ok(!sameBits(await logitsOf(model), plain));
         }
       });
+
+  // The pass reads the table spread by distance, which was made once.
+  test('an adapter of the table of relative positions', async () => {
+    const config = { model_type: 'glassformer', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, ffn: 'none' };
+    Object.assign(config, { norm: 'none', final_norm: false, position: 'none', context_length: 16 });
+    Object.assign(config, { relative_buckets: 4, relative_max_distance: 8 });
+    const tensors = { 'embed.weight': matrix(8, 8, 1), 'relative_bias.weight': matrix(4, 2, 2) };
+    for (const [i, name] of ['q', 'k', 'v', 'o'].entries())
+      tensors[`blocks.0.attn.${name}.weight`] = matrix(8, 8, 3 + i);
+    const given = { weights: safetensors(tensors), config };
+    const { weights, config: lora } = adapter({ relative_bias: [2, 4] }, { alpha: 400 });
+    const merged = await load(given, { adapters: [{ source: { weights, config: lora } }] });
+    const model = await load(given);
+    const plain = await logitsOf(model);
+    await model.setAdapter(await model.addAdapter({ weights, config: lora }));
+    assert.ok(sameBits(await logitsOf(model), await logitsOf(merged)));
+    assert.ok(!sameBits(await logitsOf(model), plain));
+    await model.setAdapter(null);
+    assert.ok(sameBits(await logitsOf(model), plain));
+    model.dispose();
+    merged.dispose();
+  });
 
   test('gradients are those of the weights in use', async () => {
     const model = await untilEnd(load(source('llama_gqa_f16'), { dtype: 'f32' }));

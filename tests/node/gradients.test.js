@@ -98,6 +98,18 @@ for (const { name, ids, source = [], config, runs } of cases) {
   });
 }
 
+// The tables were those of the whole context: "no memory for the activations of 3 tokens".
+test('gradients of a few tokens need the memory of these, however long the context is', async () => {
+  const config = { vocabSize: 64, dModel: 64, nLayers: 1, nHeads: 1, dFf: 64, position: 'none' };
+  const slopes = async (contextLength) => {
+    const model = await create({ ...config, contextLength }, { seed: 1 });
+    const { gradients } = await model.gradients([1, 2, 3], { of: 'loss', at: ['blocks.0.hook_resid_pre'] });
+    model.dispose();
+    return gradients['blocks.0.hook_resid_pre'].data;
+  };
+  assert.deepEqual(await slopes(2 ** 22), await slopes(3));
+});
+
 describe('of a trained model', async () => {
   const model = await load(stories, { dtype: 'f32' });
   const ids = await model.encode('Lily and Tom went to the park. Lily');

@@ -326,6 +326,7 @@ test('wrong recipe keys, values and corpora are refused', { skip }, async () => 
   await assert.rejects(train('wrong', ['d_modle=3']), /a recipe has no key d_modle/);
   await assert.rejects(train('wrong', ['name=a/b']), /name: a\/b: it names files/);
   await assert.rejects(train('wrong', ['beta1=1']), /beta1: out of range/);
+  await assert.rejects(train('wrong', ['eps=0']), /eps: out of range/); // weights without a gradient became NaN
   await assert.rejects(train('wrong', ['--threads', 'two']), /--threads is two, expected 1 to 64/);
   await assert.rejects(train('wrong', ['n_layers=0']), /n_layers is 0/);
   await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);

@@ -65,13 +65,16 @@ export function addAdapter(model, deltas) {
 function addProducts({ engine, table, config }, entry, products) {
   const {
     name,
+    dtype,
     shape: [rows, width],
   } = table.rows[entry];
+  const limit = dtype === 'f16' ? 65520 : Infinity; // rounded to f16, numbers from here on are infinite
   const add = outputLine([{ rows, products }], width, 'rows', config.d_head);
   for (let row = 0; row < rows; row++) {
     const values = tensorRow(engine, entry, row, width);
     add(row, values);
-    if (!values.every(Number.isFinite)) fail('not-finite', `${name}: row ${row} with the adapter is not finite`);
+    if (!values.every((x) => Math.abs(x) < limit))
+      fail('not-finite', `${name}: row ${row} with the adapter is not finite`);
     putRow(engine, entry, row, values);
   }
 }
@@ -91,6 +94,7 @@ export function setAdapter(model, adapter) {
     for (const start of state.adapters[state.on].keys())
       putBytes(model.engine, start, /** @type {Uint8Array} */ (state.base.get(start)));
   if (adapter !== null) write(model, state.adapters[adapter]);
+  model.engine.seal(); // which computes what depends on weights
   state.on = adapter;
   model.weights = {};
 }

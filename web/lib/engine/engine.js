@@ -193,7 +193,7 @@ export class Engine extends Instance {
     };
   }
 
-  /** Finish loading, after the last tensor. The model can then be used, and its weights can no longer change. */
+  /** Finish loading, after the last tensor, or a change of weights. The model can then be used. */
   seal() {
     this.check(this.x.gf_model_seal(this.model, this.error));
     if (this.#staging) this.x.gf_abi_free(this.#staging);

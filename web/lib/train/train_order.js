@@ -61,7 +61,7 @@ const NUMBERS = [
   ['clip', 'clip', 1, 0, 1e6],
   ['beta1', 'beta1', 0.9, 0, 0.99999],
   ['beta2', 'beta2', 0.95, 0, 0.99999],
-  ['eps', 'eps', 1e-8, 0, 1],
+  ['eps', 'eps', 1e-8, 1e-30, 1],
   ['momentum', 'momentum', 0.95, 0, 1],
   ['average', 'average', 0, 0, 1],
   ['initStd', 'init_std', 0.02, 0, 1000],
