@@ -101,6 +101,8 @@ describe('glassformer/ai-sdk', () => {
     )(encoder.embed);
     const { embeddings } = await embedMany({ model: embeddingModel(encoder), values: ['a', 'bcd'], maxRetries: 0 });
     for (const one of embeddings) assert.ok(Math.abs(Math.hypot(...one) - 1) < 1e-5);
+    const many = Array(4097).fill('a'); // more than one call of embed takes
+    assert.equal((await embedMany({ model: embeddingModel(encoder), values: many })).embeddings.length, 4097);
   });
 
   test('an abort ends the engine, a part that is no text is refused, settings of chat are passed on', async () => {

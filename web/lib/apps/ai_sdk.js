@@ -1,5 +1,4 @@
 // ai_sdk.js - the entry glassformer/ai-sdk: a loaded model as a model of the AI SDK (`ai` 6 and 7)
-import { LIMITS } from '../base/checks.js';
 import { answer, contents, inside, textOf, vectorsOf } from './answers.js';
 
 export { inside };
@@ -54,7 +53,7 @@ export function embeddingModel(model, { modelId = 'glassformer', specificationVe
     specificationVersion: /** @type {'v4'} */ (specificationVersion),
     provider: 'glassformer',
     modelId,
-    maxEmbeddingsPerCall: LIMITS.sequences,
+    maxEmbeddingsPerCall: 4096, // texts of one call of embed
     supportsParallelCalls: false,
     async doEmbed({ values, abortSignal: signal }) {
       return { embeddings: await vectorsOf(model, values, signal), warnings: [] };
