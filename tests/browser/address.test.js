@@ -97,6 +97,9 @@ visitTest(
     await says(page, '.error', /./);
     await openView(page, 'count');
     await inAddress(page, 'view=count', 'model=weights', 'source=1+May+1999', 'written=3');
+    const tab = page.locator('[data-opens="learn"]');
+    await tab.hover();
+    assert.match(await tab.getAttribute('href'), /view=learn&model=weights.*written=3/);
   },
 );
 

@@ -145,11 +145,19 @@ test('what a conversation needs is in a converted file, or the conversion is ref
     assert.equal((await model.prompt([{ role: 'user', content: 'u' }])).text, '<|user|>\nu<|eot|>');
     model.dispose();
   }
-  write('generation_config.json', { eos_token_id: [0, 2, 21, 22] });
+  write('generation_config.json', { eos_token_id: [0, 2, 21, 22] }); // 21 is known by its text
+  assert.equal((await run('convert', source, out)).code, 0);
+  const four = await load(out);
+  assert.deepEqual(four.special.eos, [22, 2, 0, 21]);
+  four.dispose();
+  write('generation_config.json', { eos_token_id: [0, 1, 2, 22] });
   assert.match((await run('convert', source, out)).err, /it has 4 end tokens, and there are keys for 3/);
   write('generation_config.json', { eos_token_id: [21, 22] });
   cpSync(source, join(folder, 'tiny/'), { recursive: true });
-  assert.match((await run('convert', join(folder, 'tiny/'), out)).err, /"a <\|user\|>.*would become/);
+  assert.match(
+    (await run('convert', join(folder, 'tiny/'), out)).err,
+    /"a <\|user\|>.*would become.*the name has "phi-3"/,
+  );
   for (const type of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'])
     assert.throws(() => encode(type, new Float32Array(32).fill(1e8)), /F16 holds at most 65504/);
 });

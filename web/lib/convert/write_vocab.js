@@ -2,7 +2,7 @@
 import { fail, show } from '../base/errors.js';
 import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../tokenizers/tokenizer_json.js';
 import { NOT_EMPTY, UNUSED_MARK } from '../tokenizers/pieces.js';
-import { PATTERN_ONLY, SPLITS, WHOLE_WORDS } from '../tokenizers/vocab.js';
+import { ENDS, PATTERN_ONLY, SPLITS, WHOLE_WORDS } from '../tokenizers/vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
@@ -39,8 +39,9 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
     types[id] = UNUSED;
     scores?.push(kind === 't5' ? UNUSED_SCORE : 0);
   }
-  const [eos, eot, eom, ...others] = endTokens(special, tokens);
-  if (others.length) unsupported(`it has ${special.eos.length} end tokens, and there are keys for 3`);
+  const isKnown = (/** @type {number} */ id) => types[id] !== NORMAL && ENDS.includes(tokens[id]);
+  const [eos, eot, eom, ...others] = endTokens(special, tokens, isKnown);
+  if (!others.every(isKnown)) unsupported(`it has ${special.eos.length} end tokens, and there are keys for 3`);
   const { bos_token: begins } = special.texts ?? {};
   if (begins !== undefined && begins !== tokens[special.bos ?? -1] && chatTemplate?.includes('bos_token'))
     unsupported(`its chat template begins with ${show(begins)}, which is not the token ${special.bos}`);
@@ -70,13 +71,14 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
 }
 
 /**
- * The end tokens, first that which a chat template calls eos_token.
+ * The end tokens, first that which a chat template calls eos_token, last those that a reader knows by their texts.
  * @param {Parameters<typeof vocabularyMeta>[1]} special
  * @param {string[]} tokens  by id
+ * @param {(id: number) => boolean} isKnown
  */
-function endTokens({ eos, texts }, tokens) {
-  const named = eos.filter((id) => tokens[id] === texts?.eos_token);
-  return [...new Set([...named, ...eos])];
+function endTokens({ eos, texts }, tokens, isKnown) {
+  const named = eos.filter((id) => tokens[id] === (texts?.eos_token ?? tokens[eos[0]]));
+  return [...new Set([...named, ...eos.filter((id) => !isKnown(id)), ...eos])];
 }
 
 /**

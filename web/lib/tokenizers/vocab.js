@@ -80,7 +80,7 @@ const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, unknown?:
 });
 
 /** Texts of control tokens that end a turn, where the metadata names no token for it; as in llama.cpp. */
-const ENDS = (
+export const ENDS = (
   '<|eot_id|> <|im_end|> <|end|> <|eom_id|> <|endoftext|> <|end_of_text|> <end_of_turn> <end_of_utterance> ' +
   '<EOT> _<EOT>'
 ).split(' ');

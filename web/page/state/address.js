@@ -146,8 +146,11 @@ export function applicable(asked) {
   };
 }
 
+/** Keys of what is open. */
+const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset'];
+
 /**
- * The present state as an address.
+ * The present state as an address. What an address asks for is in the state when its model is there; until then it stays.
  * @param {import('./state.js').State} state
  * @param {Partial<import('./state.js').State['view']>} [changes]  of what is open
  */
@@ -165,6 +168,11 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (assignment.question) q.set('ask', assignment.question);
   if (assignment.questions.length) q.set('quiz', assignment.questions.join(','));
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
+  const asked = globalThis.location?.hash ?? '';
+  if (!model && asked.includes('=')) {
+    for (const [key, value] of new URLSearchParams(asked.slice(1))) if (!OPEN.includes(key)) q.set(key, value);
+    return `#${q}`;
+  }
   if (model?.address) q.set('model', model.address);
   else if (model?.made) q.set('made', JSON.stringify({ ...model.made.config, seed: model.made.seed }));
   else if (model) q.set('from', model.name);

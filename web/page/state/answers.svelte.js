@@ -65,8 +65,16 @@ export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {
 }
 
 /**
- * Values at the positions of a text, asked for as an answer is. None while there is another text; of a text that has
- * grown, no value at a position that was there changes.
+ * Whether values at the positions of a text are of what is there now: the same text, or one that has grown where no
+ * position sees what comes later.
+ * @param {string} key  of their text
+ * @param {string} now  that of the text that is there
+ * @param {boolean} causal
+ */
+export const holds = (key, now, causal) => now === key || (causal && now.startsWith(`${key},`));
+
+/**
+ * Values at the positions of a text, asked for as an answer is. None while there is another text.
  * @template T
  * @param {import('./context.js').PageContext} context
  * @param {() => string} question  of aboutText, or as it makes them
@@ -76,14 +84,17 @@ export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {
  */
 export function valuesOfText({ page, run }, question, ask, waits) {
   const asked = answerTo(question, ask, waits);
+  const to = $derived.by(() => {
+    void [page.run.model, page.text.tokens, page.text.sourceTokens];
+    const [text] = asked.to.split('|');
+    return text && holds(text, run.textKey(), !!page.attention.patterns?.causal) ? asked.to : '';
+  });
   return {
     get to() {
-      void [page.run.model, page.text.tokens, page.text.sourceTokens];
-      const [text] = asked.to.split('|');
-      return text && `${run.textKey()},`.startsWith(`${text},`) ? asked.to : '';
+      return to;
     },
     get current() {
-      return this.to ? asked.current : null;
+      return to ? asked.current : null;
     },
   };
 }

@@ -7,19 +7,6 @@ import { VIEWS, viewOf } from './views.js';
 const OWN_ENTRY = { view: true };
 
 /**
- * The address with a change. What it asks for is in the state only when its model is there; until then it stays as it is.
- * @param {import('./state.js').State} state
- * @param {{ id?: string, language?: string }} change
- */
-function addressWith(state, change) {
-  if (state.run.model) return addressOf(state, /** @type {any} */ (change));
-  const q = new URLSearchParams(location.hash.slice(1));
-  if (change.id) q.set('view', change.id);
-  if (change.language) q.set('lang', change.language);
-  return `#${q}`;
-}
-
-/**
  * Going back and forward changes the view; text, selected token and model stay.
  * @param {import('./store.js').Store} store
  * @returns {(name: string) => void} opens a view and adds it to the history, or opens the dialog of models under
@@ -34,7 +21,7 @@ export function createNavigation({ state, set }) {
     if (name === 'models') set({ view: { choosing: true } });
     const id = VIEWS.find((view) => view.id === name)?.id;
     if (!id || id === state.view.id) return;
-    history.pushState(OWN_ENTRY, '', addressWith(state, { id }));
+    history.pushState(OWN_ENTRY, '', addressOf(state, { id }));
     set({ view: { id } });
     scrollTo(0, 0);
   };
@@ -50,7 +37,7 @@ let leaving = false; // for another address
 export function speak(state, language) {
   leaving = true;
   keep('language', language);
-  history.replaceState(null, '', addressWith(state, { language }));
+  history.replaceState(null, '', addressOf(state, { language }));
   location.reload();
 }
 

@@ -69,11 +69,18 @@ export const attribution = /** @type {typeof asked<import('glassformer').Attribu
  * @param {AbortSignal} signal
  * @returns {Promise<any>} the library's Model
  */
-export function without(runtime, switches, signal) {
+export async function without(runtime, switches, signal) {
   const { made, source, options } = runtime.loaded(),
     { adapter } = runtime.state.run;
   const off = Object.fromEntries(switches.map((name) => [name, false]));
-  return made
+  const model = await (made
     ? create({ ...made.config, ...off }, { seed: made.seed, signal })
-    : load(source, { ...options, ...(adapter && { adapters: [{ source: adapter.files }] }), switches: off, signal });
+    : load(source, { ...options, switches: off, signal }));
+  try {
+    if (adapter) await model.setAdapter(await model.addAdapter(adapter.files));
+    return model;
+  } catch (error) {
+    model.dispose();
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 // scores.svelte.js - the scores of the selected head, from one forward pass over the text once it rests
 
-import { aboutText, answerTo } from '../../state/answers.svelte.js';
+import { aboutText, answerTo, holds } from '../../state/answers.svelte.js';
 import { scoreScale } from '../../state/architecture.js';
 import { shownAttention } from '../../state/shown_attention.js';
 import { headScores } from './scores.js';
@@ -41,10 +41,6 @@ function tensorAt(found, point) {
   if (!found[point]) throw new Error(`The engine has no values at ${point}`);
   return found[point];
 }
-
-/** Whether scores are of what is shown now. The text may have grown, where no position sees what comes later.
- * @param {string} key @param {string} now @param {boolean} causal */
-const holds = (key, now, causal) => now === key || (causal && now.startsWith(`${key},`));
 
 /**
  * Call while a component is created.
