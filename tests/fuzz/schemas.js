@@ -30,6 +30,7 @@ async function fuzz({ seed, first, cases, seconds }) {
   for (; n < first + cases && performance.now() < end; n++) {
     const [[given]] = [fc.sample(schema, { numRuns: 1, seed: seed * 100_003 + n })];
     const { text } = randomText(models[n % models.length], { json: given }, numbersOf(n));
+    if (/"(toString|valueOf)":/.test(text)) continue; // Ajv's comparison of values calls them
     const isValid = ajv().compile(given);
     if (!isValid(JSON.parse(text)))
       return { cases: n, why: `${JSON.stringify(given)}\n${text}\n${JSON.stringify(isValid.errors)}` };

@@ -173,7 +173,12 @@ describe('the download folder', () => {
       [{}, () => damage((old) => old.fill(0)), [206, 200]],
       [{ before: (r, s) => (s.bytes = r.headers.range ? newer : bytes) }, () => {}, [206, 200]],
       [{}, () => {}, [206, 200]], // of another size
+      [{}, () => spoilEtag(), [200]], // no header takes it: every load failed
     ];
+    const spoilEtag = () => {
+      const [{ name, bytes: record }] = kept().filter((file) => file.name.endsWith('.partial'));
+      writeFileSync(join(cacheDir, name), record.toString().replace('one', 'o\ufffde'));
+    };
     const first = { 4: newer.subarray(0, 9000), 5: Buffer.concat([bytes, bytes]) };
     for (const [i, [about, meanwhile, statuses]] of cases.entries()) {
       files['/m.gguf'] = { bytes: first[i] ?? bytes, cuts: [8000, 0, 0, 0, 0, 0] };

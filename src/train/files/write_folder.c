@@ -13,8 +13,9 @@
 
 /* One field of the configuration as a line of config.json. */
 static void put_value(struct gf_sink *to, int32_t field, double x) {
-    if (gf_field_word(field, (int32_t)x))
-        gf_put_format(to, "\"%s\"", gf_field_word(field, (int32_t)x));
+    const char *word = gf_field_word(field, fabs(x) < 1e6 ? (int32_t)x : -1);
+    if (word)
+        gf_put_format(to, "\"%s\"", word);
     else if (gf_field_is_flag(field))
         gf_put_text(to, x != 0 ? "true" : "false");
     else

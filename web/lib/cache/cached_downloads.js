@@ -33,6 +33,13 @@ async function isErrorAnswer(body) {
   }
 }
 
+/**
+ * Whether a stored validator can stand in a request: a damaged one may have characters that no header takes.
+ * @param {import('../download/resume.js').Validator | null | undefined} validator
+ */
+const isUsable = (validator) =>
+  /^(etag|last-modified)$/.test(validator?.name ?? '') && /^[ -~\xa0-\xff]+$/.test(validator?.value ?? '');
+
 /** The downloads of one load. */
 class Downloads {
   #store;
@@ -132,9 +139,9 @@ class Downloads {
   async #request(url, init, partial) {
     const fetch = this.#fetch; // the platform's fetch throws when it is called as a method
     if (partial && storedBytes(partial) === partial.total) partial.pieces.pop(); // a server sends no empty range
-    const start = partial?.validator ? storedBytes(partial) : 0;
-    if (partial?.validator && start) {
-      const { validator, total, crossOrigin } = partial;
+    const { validator, total, crossOrigin } = partial ?? {};
+    const start = partial && isUsable(validator) ? storedBytes(partial) : 0;
+    if (validator && start) {
       const headers = new Headers(init?.headers);
       headers.set('range', `bytes=${start}-`);
       if (!crossOrigin) headers.set('if-range', validator.value); // see ResumedBody
