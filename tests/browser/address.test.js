@@ -103,6 +103,25 @@ visitTest(
   },
 );
 
+// The language alone was what remained of it.
+visitTest(
+  'an address that names no text does not replace what is typed and chosen while no model is there',
+  {
+    hash: '#lang=en&ask=Old',
+    expects: /ERR_FAILED/,
+    prepare: (page) => page.route('**/weights/**', (route) => route.abort()),
+  },
+  async ({ page }) => {
+    await says(page, '.error', /./);
+    await page.getByLabel('Prompt', { exact: true }).fill('typed');
+    const link = async () => {
+      for (const view of ['count', 'learn']) await page.locator(`[data-opens="${view}"]`).hover(); // which writes it
+      return page.locator('[data-opens="learn"]').getAttribute('href');
+    };
+    await shows(page, async () => /view=learn&ask=Old&prompt=typed&t=/.test(await link()), true);
+  },
+);
+
 pageTest('another address put into the same tab is followed, the skip link is not', STORY, async ({ page }) => {
   await page.evaluate(() => {
     window.same = true;

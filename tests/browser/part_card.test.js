@@ -181,6 +181,34 @@ insideTest('the stage of q, k and v shows how positions turn them', async ({ pag
   await accessible(page, 'the positions', '.positions');
 });
 
+// The heading named each token as it was written, over the turns of the token before.
+pageTest(
+  'positions keep their token while the text is written on',
+  { ...INSIDE, hash: `${TEXT}&open=qkv` },
+  async ({ page }) => {
+    const heading = page.locator('#h-positions small');
+    const before = await heading.innerText();
+    await page.evaluate(() => {
+      window.named = {}; // by turns
+      const look = () => {
+        const turns = [...document.querySelectorAll('.dials path')].map((path) => path.getAttribute('d')).join();
+        const named = document.querySelector('#h-positions small')?.textContent;
+        if (turns && named) (window.named[turns] ??= new Set()).add(named);
+        requestAnimationFrame(look);
+      };
+      look();
+    });
+    await page.locator('.strip').getByRole('button', { name: 'Run' }).click();
+    await stop(page);
+    await shows(page, async () => (await heading.innerText()) === before, false);
+    const named = await page.evaluate(() => Object.values(window.named).map((headings) => [...headings]));
+    assert.ok(
+      named.every((headings) => headings.length === 1),
+      JSON.stringify(named),
+    );
+  },
+);
+
 insideTest('a press opens the stage, or continues the text with a token that may follow', async ({ page }) => {
   const all = await ids(page);
   await page.locator('.lane[data-lane="3"] [data-part="ffn"]').click();

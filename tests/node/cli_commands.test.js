@@ -153,11 +153,35 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   write('generation_config.json', { eos_token_id: [0, 1, 2, 22] });
   assert.match((await run('convert', source, out)).err, /it has 4 end tokens, and there are keys for 3/);
   write('generation_config.json', { eos_token_id: [21, 22] });
+  // the name of the source makes blanks go, and this tokenizer keeps them: nobody asked for its tokens without rstrip
+  write('tokenizer.json', { ...json, added_tokens: added });
+  assert.match((await run('convert', source, out)).err, /"a <\|user\|>.*would become.*the name of SOURCE has "phi-3"/);
+  write('tokenizer.json', json);
   cpSync(source, join(folder, 'tiny/'), { recursive: true });
   assert.match(
     (await run('convert', join(folder, 'tiny/'), out)).err,
-    /"a <\|user\|>.*would become.*the name has "phi-3"/,
+    /"a <\|user\|>.*would become.*the name of SOURCE has "phi-3"/,
   );
+  const { bos_token_id: _, ...config } = JSON.parse(readFileSync(join(source, 'config.json'), 'utf8'));
+  write('config.json', config);
+  const template = '{% if bos_token %}{{ bos_token }}{% endif %}{{ messages[0].content }}{{ eos_token }}';
+  for (const [texts, said] of [
+    [{ bos_token: null, eos_token: '<|end|>' }, 'u<|end|>'], // was refused: "which is not the token null"
+    [{ bos_token: '<|user|>', eos_token: '<|end|>' }, '<|user|>u<|end|>'], // config.json names no id
+    [{ eos_token: 'Once' }, /has "Once" as eos_token, and a reader of the file takes "c"/],
+    [{ eos_token: null }, /has "" as eos_token, and a reader of the file takes "c"/],
+    [{ bos_token: 'Once' }, /has "Once" as bos_token, and a reader of the file takes ""/],
+  ]) {
+    write('tokenizer_config.json', { ...texts, chat_template: template });
+    const { code, err } = await run('convert', source, out);
+    if (said instanceof RegExp) assert.match(err, said);
+    else {
+      assert.equal(code, 0, err);
+      const read = await load(out);
+      assert.equal((await read.prompt([{ role: 'user', content: 'u' }])).text, said);
+      read.dispose();
+    }
+  }
   for (const type of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'])
     assert.throws(() => encode(type, new Float32Array(32).fill(1e8)), /F16 holds at most 65504/);
 });

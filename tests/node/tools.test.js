@@ -102,6 +102,8 @@ describe('prompts', () => {
       'bad-option',
       /no place for tools, and no message of the user/,
     );
+    const none = await chatPrompt(noPlace, [system], { tools, toolChoice: 'none' }, async () => '');
+    assert.doesNotMatch(none.text, /functions/); // nothing may be called
     const other = { chatTemplate: '{{ tools }}<|call|>', toolTemplate: null, special };
     await refused(
       chatPrompt(other, [question], { tools }, async () => ''),

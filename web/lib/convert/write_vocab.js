@@ -2,7 +2,7 @@
 import { fail, show } from '../base/errors.js';
 import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../tokenizers/tokenizer_json.js';
 import { NOT_EMPTY, UNUSED_MARK } from '../tokenizers/pieces.js';
-import { ENDS, PATTERN_ONLY, SPLITS, WHOLE_WORDS } from '../tokenizers/vocab.js';
+import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../tokenizers/vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
@@ -42,9 +42,11 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
   const isKnown = (/** @type {number} */ id) => types[id] !== NORMAL && ENDS.includes(tokens[id]);
   const [eos, eot, eom, ...others] = endTokens(special, tokens, isKnown);
   if (!others.every(isKnown)) unsupported(`it has ${special.eos.length} end tokens, and there are keys for 3`);
-  const { bos_token: begins } = special.texts ?? {};
-  if (begins !== undefined && begins !== tokens[special.bos ?? -1] && chatTemplate?.includes('bos_token'))
-    unsupported(`its chat template begins with ${show(begins)}, which is not the token ${special.bos}`);
+  const named = special.texts?.bos_token;
+  const bos = special.bos ?? (named && tokens.includes(named) ? tokens.indexOf(named) : null);
+  const textOf = (id = -1) => tokens[id] ?? '';
+  const [begin, end] = [textOf(bos ?? SPECIAL[kind].bos), textOf(eos ?? SPECIAL[kind].eos)];
+  checkTexts(`${chatTemplate}${toolTemplate}`, { bos_token: begin, eos_token: end }, special.texts);
   const around = json.post_processor ? ends(json.post_processor) : [];
   const is = (/** @type {number | null | undefined} */ id, /** @type {string | undefined} */ end) =>
     typeof id === 'number' && end !== undefined && tokens[id] === end;
@@ -55,11 +57,11 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
     token_type: i32s(types),
     scores: scores ? f32s(scores) : null,
     ...more,
-    bos_token_id: special.bos === null ? null : u32(special.bos),
+    bos_token_id: bos === null ? null : u32(bos),
     eos_token_id: eos === undefined ? null : u32(eos),
     eot_token_id: eot === undefined ? null : u32(eot),
     eom_token_id: eom === undefined ? null : u32(eom),
-    add_bos_token: bool(is(special.bos, around[0])),
+    add_bos_token: bool(is(bos, around[0])),
     add_eos_token: bool(is(eos, around[1])),
   };
   /** @type {Record<string, Value>} */
@@ -79,6 +81,18 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
 function endTokens({ eos, texts }, tokens, isKnown) {
   const named = eos.filter((id) => tokens[id] === (texts?.eos_token ?? tokens[eos[0]]));
   return [...new Set([...named, ...eos.filter((id) => !isKnown(id)), ...eos])];
+}
+
+/**
+ * Throw when a chat template would find other special tokens in the file.
+ * @param {string} template
+ * @param {Record<string, string>} read  what a reader of the file takes
+ * @param {{[key: string]: string | undefined}} [own]  what the template finds now, where it is not that of the ids
+ */
+function checkTexts(template, read, own = {}) {
+  for (const [key, text] of Object.entries(read))
+    if (own[key] !== undefined && own[key] !== text && template.includes(key))
+      unsupported(`its chat template has ${show(own[key])} as ${key}, and a reader of the file takes ${show(text)}`);
 }
 
 /**

@@ -32,7 +32,7 @@ export async function chatPrompt({ chatTemplate, toolTemplate, special }, given,
   const last = messages[messages.length - 1];
   if (writing.continue && last.content.trim()) last.content += MARK + SPACE;
   const variables = {
-    messages: messagesFor(template, messages, tools),
+    messages: messagesFor(template, messages, choice === 'none' ? null : tools),
     tools,
     documents: null,
     add_generation_prompt: !writing.continue,

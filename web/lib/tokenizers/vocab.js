@@ -72,7 +72,7 @@ export const WHOLE_WORDS = ['llama-bpe', 'tekken'];
 export const PATTERN_ONLY = ['dbrx', 'smaug-bpe', 'glm4', 'chatglm-bpe'];
 
 /** The special tokens by the kind of vocabulary, where the metadata does not name them. */
-const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, unknown?: number}>} */ ({
+export const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, unknown?: number}>} */ ({
   llama: { bos: 1, eos: 2, unknown: 0 },
   t5: { eos: 1, unknown: 2 },
   gpt2: {},

@@ -146,8 +146,8 @@ export function applicable(asked) {
   };
 }
 
-/** Keys of what is open. */
-const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset'];
+/** Keys of what the state has from the first frame on, with or without a model. */
+const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset', 'ask', 'quiz', 'hide'];
 
 /**
  * The present state as an address. What an address asks for is in the state when its model is there; until then it stays.
@@ -168,9 +168,12 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (assignment.question) q.set('ask', assignment.question);
   if (assignment.questions.length) q.set('quiz', assignment.questions.join(','));
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
-  const asked = globalThis.location?.hash ?? '';
-  if (!model && asked.includes('=')) {
-    for (const [key, value] of new URLSearchParams(asked.slice(1))) if (!OPEN.includes(key)) q.set(key, value);
+  const hash = globalThis.location?.hash ?? '';
+  const asked = hash.includes('=')
+    ? [...new URLSearchParams(hash.slice(1))].filter(([key]) => !OPEN.includes(key))
+    : [];
+  if (!model && asked.length) {
+    for (const [key, value] of asked) q.set(key, value);
     return `#${q}`;
   }
   if (model?.address) q.set('model', model.address);

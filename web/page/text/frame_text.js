@@ -14,7 +14,7 @@ export const HEADER = {
   toDark: say`Dark theme`,
   figures: say`Save figures`,
   present: say`Present`,
-  losesModel: say`The page is loaded again in that language. The model here is in no address and is lost. Go on?`,
+  losesModel: say`The page is loaded again in that language. What is in no address, the model here or its adapter, is lost. Go on?`,
   losesRun: say`The page is loaded again in that language. What is being trained here is lost. Go on?`,
 };
 
