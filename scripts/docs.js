@@ -26,13 +26,16 @@ const FURTHER = {
     'AttributionExtras ExplainExtras SessionOptions',
   estimate: 'EstimateOptions',
   'inspect/logit_lens': 'Part',
+  'inspect/edits': 'EditValues',
+  'train/lora_order': 'LoraOptions',
   'explain/explain': 'Term',
   'run/loaded_table': 'Placement LoadedRow',
   'tokenizers/text_stream': 'TextStream',
   'checkpoint/opened_files': 'OpenOptions',
   'config/roster': 'Component',
   'huggingface/weight_names': 'NameInFile Rename',
-  'config/config_input': 'OwnConfig OwnConfigCamel HfConfig HfFields HfNumber HfFlag HfWord ModelType Fields',
+  'config/config_input':
+    'OwnConfig OwnConfigCamel HfConfig HfFields HfNumber HfFlag HfWord ModelType Fields TrainConfig',
 };
 
 const INTRODUCTION = `# API reference

@@ -46,6 +46,29 @@ const REWRITES = [
   [/^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.\1;$/gm, "import type { $1 } from '$3';\nexport type { $1 };"],
 ];
 
+/**
+ * tsc's output with the descriptions of types, which TypeScript 7 leaves out.
+ * @param {string} text
+ * @param {string} source  the module
+ */
+function described(text, source) {
+  /** @type {Map<string, string>} */
+  const about = new Map();
+  for (const [comment] of source.matchAll(/\/\*\*(?:(?!\*\/)[^])*@typedef(?:(?!\*\/)[^])*/g)) {
+    const plain = comment.replace(/^\/\*\*/, '').replace(/^ \* ?/gm, '');
+    const [before, ...own] = plain.split('@typedef');
+    for (const one of own) {
+      const [, name, after] = /^[^]*\} (\w+)([^]*)$/.exec(one.replace(/\n@\w+ [^]*/, '')) ?? [];
+      const words = `${before} ${after ?? ''}`.replace(/@\w+ \w+/g, '').trim();
+      if (words) about.set(name, words);
+    }
+  }
+  return text.replace(/^export type (\w+)/gm, (all, name) => {
+    const words = about.get(name);
+    return words ? `/**\n * ${words.replaceAll('\n', '\n * ')}\n */\n${all}` : all;
+  });
+}
+
 const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />\n';
 
 for (const folder of [types, modules]) rmSync(folder, { recursive: true, force: true });
@@ -56,6 +79,7 @@ for (const name of readdirSync(modules, { recursive: true }).map(String)) {
   const file = join(modules, name);
   let text = readFileSync(file, 'utf8');
   for (const [pattern, by] of REWRITES) text = text.replace(pattern, by);
+  text = described(text, readFileSync(join(top, 'web/lib', name.replace(/\.d\.ts$/, '.js')), 'utf8'));
   writeFileSync(file, text);
 }
 const [joined] = generateDtsBundle(

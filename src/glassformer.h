@@ -7,8 +7,9 @@
  *
  * Errors: a call that returns int32_t and takes err returns GF_OK (0) or a negative enum gf_status; a call that returns
  * a pointer and takes err returns NULL on failure. Both then write the status and one sentence into *err; err may be
- * NULL. Calls without err cannot fail, except that functions of the inner headers that return int return 0, or -1
- * without memory. Calls that return a count or size return it directly.
+ * NULL. Calls without err cannot fail, except that gf_roster_tensor and gf_model_tensor return GF_ERR_ARGUMENT for an
+ * entry that does not exist, and functions of the inner headers that return int return 0, or -1 without memory. Calls
+ * that return a count or size return it directly.
  * Pointers returned by a model or session are owned by it. One thread at a time may call into a model and its
  * sessions. */
 #ifndef GLASSFORMER_H
@@ -54,7 +55,7 @@ enum {
     GF_ROPE_SCALING_LONGROPE
 };
 
-/* GF_ENUMS and the three tables below are the only place that says what a configuration may be.
+/* GF_ENUMS and the four tables below are the only place that says what a configuration may be.
  * scripts/config_fields.js makes web/lib/config/config_fields.js from them, so their expressions use only what means
  * the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
  * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, and GF_GIVEN. An enumerated field is compared with
@@ -83,13 +84,13 @@ enum {
       : c->ffn == GF_NO_FFN ? 0                                                                                        \
                             : 4 * c->d_model,                                                                          \
       0, 1 << 20, "width inside the feed-forward layer; 0: there is none")                                             \
-    X(int32_t, n_experts, 0, 0, 1 << 10,                                                                               \
-      "feed-forward layers of a block that a token chooses from; 0: one, without a router")                            \
-    X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10, "those that it chooses")               \
-    X(int32_t, d_expert, c->n_experts > 0 ? c->d_ff : 0, 0, 1 << 20, "width inside each of them")                      \
-    X(int32_t, norm_expert_weights, 1, 0, 1, "the weights of the chosen ones are divided by their sum")                \
+    X(int32_t, n_experts, 0, 0, 1 << 10, "experts in a block; 0: one feed-forward layer, without a router")            \
+    X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10,                                        \
+      "experts that the router selects for each token")                                                                \
+    X(int32_t, d_expert, c->n_experts > 0 ? c->d_ff : 0, 0, 1 << 20, "width inside each expert")                       \
+    X(int32_t, norm_expert_weights, 1, 0, 1, "the weights of the selected experts are divided by their sum")           \
     X(int32_t, d_shared_expert, 0, 0, 1 << 20,                                                                         \
-      "width of one more, which runs for every token with a weight of its own; 0: none")                               \
+      "width inside the shared expert, which runs for every token with a gate of its own; 0: none")                    \
     X(int32_t, context_length, 1024, 1, INT32_MAX, "most positions")                                                   \
     X(int32_t, norm, GF_RMSNORM, 0, 2, "kind of the norms; none: only qk_norm is left")                                \
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1, "inside the square root of the norms")               \
@@ -102,9 +103,9 @@ enum {
     X(int32_t, norm_gain, 1, 0, 1, "false: norms have no weights (OLMo)")                                              \
     X(int32_t, embed_norm, 0, 0, 1, "a norm of the embedding, before the first block (BLOOM)")                         \
     X(int32_t, parallel_residual, 0, 0, 1, "attention and feed-forward layer read the same residual stream (GPT-J)")   \
-    X(int32_t, shared_norm, 0, 0, 1, "and the same norm of it: there is no norm2")                                     \
+    X(int32_t, shared_norm, 0, 0, 1, "with parallel_residual: both sublayers read the same norm; there is no norm2")   \
     X(int32_t, qk_norm, 0, 0, 1, "a norm of q and k before the rotation (Qwen3)")                                      \
-    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1, "of that norm")                                                      \
+    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1, "kind of the norm of q and k")                                       \
     X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, 2,                                                                       \
       "of each head with one gain for all, of each head with its own gain, or of all heads as one vector")             \
     X(int32_t, position, GF_POS_ROPE, 0, 4, "kind of position encoding")                                               \
@@ -127,7 +128,7 @@ enum {
     X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1,                                                                         \
       "which components are rotated together: i and i plus half their number, or neighbours")                          \
     X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 5, "of the frequencies, for longer sequences")                   \
-    X(float, rope_factor, 1, 1e-6, 1e6, "of rope_scaling")                                                             \
+    X(float, rope_factor, 1, 1e-6, 1e6, "scaling factor of rope_scaling")                                              \
     X(float, rope_low_freq_factor, 1, 1e-6, 1e6, "of llama3 scaling")                                                  \
     X(float, rope_high_freq_factor, 4, 1e-6, 1e6, "of llama3 scaling")                                                 \
     X(int32_t, rope_original_context, 0, 0, INT32_MAX,                                                                 \
@@ -135,7 +136,7 @@ enum {
     X(float, rope_beta_fast, 32, 1e-6, 1e6, "of yarn: pairs with at least so many turns keep their frequency")         \
     X(float, rope_beta_slow, 1, 1e-6, 1e6, "of yarn: pairs with at most so many turns are divided by rope_factor")     \
     X(int32_t, rope_truncate, 1, 0, 1, "of yarn: the ends of its ramp are whole pairs")                                \
-    X(float, rope_attention_factor, 1, 1e-6, 1e6, "of cosines and sines")                                              \
+    X(float, rope_attention_factor, 1, 1e-6, 1e6, "factor of the rotary cosines and sines")                            \
     X(int32_t, bias_qkv, 0, 0, 1, "of the projections to q, k and v")                                                  \
     X(int32_t, bias_qk_norm, 0, 0, 1, "of the norm of q and k")                                                        \
     X(int32_t, bias_attn_out, 0, 0, 1, "of attention's output projection")                                             \
@@ -337,8 +338,9 @@ struct gf_model;
 struct gf_pool;
 
 /* Start of a model's life: reserve memory for every tensor. dtypes: [gf_roster_count] of enum gf_dtype, the type of
- * each matrix in memory, or NULL for f32. Vectors and position tables are always f32; so are matrices whose columns are
- * not whole blocks of their type, and those of a type that no matrix has in memory (gf_dtype_is_kept). */
+ * each matrix in memory, or NULL for f32. Vectors and the tables of positions, relative positions and token types are
+ * always f32; so are matrices whose columns are not whole blocks of their type, and those of a type that no matrix has
+ * in memory (gf_dtype_is_kept). */
 struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err);
 void gf_model_close(struct gf_model *m); /* close its sessions first; NULL is allowed */
 const struct gf_config *gf_model_config(const struct gf_model *m);
@@ -394,7 +396,8 @@ uint64_t gf_session_scratch_bytes(const struct gf_session *s);
 int32_t gf_session_plan(struct gf_session *s, int32_t length, struct gf_error *err);
 /* Drop all positions but the first n (n <= length). Nothing is recomputed, because cached keys are already rotated. */
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err);
-/* An independent copy of cache, encoder output and sampler, without captures and edits. The caller closes it. */
+/* An independent copy of the cache, with the keys and values of the source, of the sampler's state and of the last
+ * row's hidden state; without captures, edits and the encoder's hidden states. The caller closes it. */
 struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err);
 
 /* The cache as bytes, a block of GF_KV_BLOCK positions at a time; the same on every machine. Source, sampler, captures
@@ -468,13 +471,13 @@ struct gf_choice {
     float logprob; /* natural log of the model's own probability (temperature 1, nothing cut off) */
 };
 /* Choose the next token from the logits of the last row of the last eval. The repetition penalty applies to the ids
- * that the session holds. `a` may be NULL. NaN or infinite logits: GF_ERR_NOT_FINITE. */
+ * that the session holds. `a` may be NULL. A logit that is NaN or +inf, or none above -inf: GF_ERR_NOT_FINITE. */
 int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
                           struct gf_choice *out, struct gf_error *err);
 /* The probability with which the last gf_session_sample of s drew token `id`; 0 before the first one. */
 float gf_session_probability(struct gf_session *s, int32_t id);
-/* The k most likely ids of a row of logits [n], descending, first of equals first, with their
- * logprob as above. */
+/* The min(k, n) most likely ids of a row of logits [n], descending, first of equals first, with their logprob as above.
+ * Returns how many were written, or a negative enum gf_status. */
 int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err);
 /* probs [n] = the distribution that gf_session_sample draws from for these logits [n] (logits may
  * hold -inf); seen: [n_seen] ids for the repetition penalty. */
@@ -620,6 +623,7 @@ const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *
  *    "choice", "op_time" and "error"
  *    "config_bytes":n,"chunk":64,"kv_block":64}
  *
- * "status", "fields", "enums" and "ops" end with an empty entry (key or name ""), to be skipped. */
+ * "status", "fields", "enums" and "ops" end with an empty entry (key or name ""), to be skipped. Each list in "enums"
+ * has nine names; those that are not used are "". */
 const char *gf_schema(void);
 #endif

@@ -5,7 +5,7 @@ import { VIEWS } from '../../web/page/state/views.js';
 import { pageTest, samePage } from './built_page.js';
 import { STORY, accessible, atLeast, openView, says, shows } from './page_parts.js';
 import { quiet } from './quiet.js';
-import { button, train, trained } from './training_parts.js';
+import { train, trained } from './training_parts.js';
 
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1440, height: 900 };

@@ -12,7 +12,7 @@ import { bytesPerToken, modelFile } from '../bench/models.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
-test('the page of the benchmark fills its table and copies it', async (t) => {
+test('the page of the benchmark fills its table and copies it', async () => {
   const folder = temporaryFolder('bench-test');
   const path = join(folder, modelFile(folder, '3M', 'q4_k_m'));
   const models = [{ name: '3M', dtype: 'q4_k_m', path, bytes: bytesPerToken('3M', 'q4_k_m', 64) }];

@@ -5,7 +5,7 @@ import { estimate } from '../../web/lib/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
 import { pageTest, samePage } from './built_page.js';
 import { opened, sum } from './expected.js';
-import { atLeast, cells, counts, ids, openView, read, says, written } from './page_parts.js';
+import { atLeast, cells, counts, ids, openView, read, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';

@@ -67,7 +67,6 @@ const click = (page, selector) => page.evaluate((s) => document.querySelector(s)
  */
 const show = (page, selector) =>
   page.evaluate((s) => document.querySelector(s).scrollIntoView({ block: 'center', behavior: 'instant' }), selector);
-const written = (/** @type {Page} */ page) => page.evaluate(() => document.querySelectorAll('.tok:not(.given)').length);
 
 /**
  * Open a view by its tab.

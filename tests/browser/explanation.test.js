@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { load } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { opened, top } from './expected.js';
-import { counts, ids, made, openView, point, read, run, runPrompt, says } from './page_parts.js';
+import { counts, ids, openView, point, read, run, runPrompt, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { held, hold, holding, release } from './holding.js';
 
@@ -34,8 +34,6 @@ const explains = (page, panel, at) =>
       !document.querySelector(`${panel} .explanation[aria-busy]`),
     [panel, at],
   );
-
-const step = (page) => page.getByRole('button', { name: /^Explain the (largest|first) term$/ }).press('Enter');
 
 pageTest(
   'one weight is explained by terms that make it, and the way goes on to its query and its key, by keyboard',

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
 import { SMALL, atLeast, counts, made, openView, point, says, shows } from './page_parts.js';
 import { held, hold, holding, release } from './holding.js';
-import { button } from './training_parts.js';
 
 const stack = (page) =>
   page.getByRole('radiogroup', { name: 'Which attention' }).locator('[aria-checked="true"]').textContent();

@@ -24,7 +24,6 @@ import {
   writtenText,
 } from './page_parts.js';
 import { quiet } from './quiet.js';
-import { button } from './training_parts.js';
 
 const model = await opened('weights/stories.gguf');
 

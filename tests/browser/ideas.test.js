@@ -1,12 +1,10 @@
 // ideas.test.js - the panel "Break it" in Chromium: each idea of the transformer left out by itself, against the library
 // in Node
 import assert from 'node:assert/strict';
-import { before } from 'node:test';
 import { pageTest } from './built_page.js';
 import { bitsPerToken, withModel } from './expected.js';
 import { STORY, atLeast, cells, counts, ids, makeRandom, openView, read, says } from './page_parts.js';
 import { quiet } from './quiet.js';
-import { button } from './training_parts.js';
 
 /** The library's loss of a text in bits a token, and how its beginning goes on. */
 async function tried(api, ids, given, options = {}) {

@@ -2,8 +2,8 @@
 // page says is compared with the library in Node.
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
-import { opened, sum, top } from './expected.js';
-import { cells, ids, openView, says } from './page_parts.js';
+import { opened } from './expected.js';
+import { openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';

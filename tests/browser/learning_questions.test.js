@@ -1,7 +1,7 @@
 // learning_questions.test.js - ten questions of a newcomer: each is answered on the first screen or within two clicks of it
 import assert from 'node:assert/strict';
 import { samePage } from './built_page.js';
-import { opened, top } from './expected.js';
+import { opened } from './expected.js';
 import { openView } from './page_parts.js';
 import { quiet } from './quiet.js';
 

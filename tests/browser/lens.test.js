@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { figures, percent } from '../../web/page/text/format.js';
 import { pageTest, samePage } from './built_page.js';
-import { opened, top } from './expected.js';
-import { SMALL, cells, counts, ids, made, openView, says } from './page_parts.js';
+import { opened } from './expected.js';
+import { SMALL, counts, ids, made, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';

@@ -5,7 +5,6 @@ import { pageTest, visitTest } from './built_page.js';
 import { top, withModel } from './expected.js';
 import { STORY, counts, hasIds, ids, resting, runPrompt, says, settled } from './page_parts.js';
 import { quiet } from './quiet.js';
-import { release } from './holding.js';
 
 const FIRST = /\/stories-1m-q4_0\.gguf$/;
 

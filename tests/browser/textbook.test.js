@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { countParameters } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
-import { opened, top } from './expected.js';
+import { opened } from './expected.js';
 import { STORY, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
@@ -22,21 +22,6 @@ const begin = async (page) => {
 };
 const said = async (page) => (await page.locator('.textbook .idea').innerText()).replace(/\s+/g, ' ');
 const here = (page) => says(page, '.textbook .here', /./);
-
-/** From the first page to the last by keyboard: what each says, by its title. */
-async function read(page) {
-  await begin(page);
-  const texts = {};
-  for (let i = 1; ; i++) {
-    await at(page, i);
-    texts[await page.locator('#h-textbook').textContent()] = await said(page);
-    const last = (await page.locator('.textbook .primary').textContent()).trim() === 'Done';
-    await page.keyboard.press('PageDown');
-    if (!last) continue;
-    await page.waitForSelector('.textbook', { state: 'hidden' });
-    return texts;
-  }
-}
 
 pageTest('the textbook is read from page to page by keyboard', STORY, async ({ page }) => {
   await begin(page);

@@ -2,11 +2,10 @@
 // used in the page and is downloaded as a file that the library opens in Node.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { before } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
 import { pageTest, samePage, server } from './built_page.js';
-import { continued, sum } from './expected.js';
-import { atLeast, cells, complete, counts, fast, ids, openView, read, says, shows } from './page_parts.js';
+import { continued } from './expected.js';
+import { atLeast, complete, counts, fast, ids, openView, read, says, shows } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { button, fact, settings, teach, train, trained } from './training_parts.js';
 

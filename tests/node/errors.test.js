@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { show } from '../../web/lib/base/errors.js';
 import { create, depth, load, train } from '../../web/lib/index.js';
 import { config, openModels } from './bad_inputs.js';

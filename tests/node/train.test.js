@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { load, train as trainInPackage } from '../../web/lib/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { Tokenizer, countParameters, load, train } from '../../web/lib/index.js';
 import { holdOut } from '../../web/lib/train/train_order.js';
 import { collect, logprobOf, row, stories, top } from './helpers.js';
-import { classic, gpt2, refusedRun, small, steps, text, tiny, trained } from './small_runs.js';
+import { classic, gpt2, refusedRun, small, text, tiny, trained } from './small_runs.js';
 import { randomConfig } from './random_config.js';
 
 async function greedy(model, prompt = 'Once upon') {

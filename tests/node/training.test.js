@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Tokenizer, train } from '../../web/lib/index.js';
 import { thinned } from '../../web/page/views/train/film.js';
 import { byHeart } from '../../web/page/views/train/losses.js';

@@ -7,13 +7,12 @@ export * from '../../web/lib/convert/write_gguf.js';
  * The bytes of a GGUF file.
  * @param {Record<string, import('../../web/lib/convert/write_gguf.js').Value>} meta
  * @param {any[]} tensors  { name, shape, type, data }
- * @param {number} [alignment]  in bytes
  * @returns {Uint8Array}
  */
-export function writeGguf(meta, tensors, alignment = 32) {
+export function writeGguf(meta, tensors) {
   const blobs = tensors.map(({ type, data }) => (data instanceof Uint8Array ? data : encode(type, data)));
   const sized = tensors.map((tensor, i) => ({ ...tensor, bytes: blobs[i].length }));
-  const { header, padding } = ggufHeader(meta, sized, alignment);
+  const { header, padding } = ggufHeader(meta, sized);
   const parts = blobs.flatMap((blob, i) => [blob, new Uint8Array(padding[i])]);
   return new Uint8Array(Buffer.concat([header, ...parts]));
 }

@@ -5,9 +5,9 @@ import { addressOf, applicable, readAddress } from '../../web/page/state/address
 import { followAddress } from '../../web/page/state/open_address.js';
 import { spell, textsOf } from '../../web/page/state/words.js';
 import { sleep, until } from '../patience.js';
-import { golden, row, sameBits } from './helpers.js';
+import { golden, sameBits } from './helpers.js';
 import { adapter } from './lora.js';
-import { CONFIG, dates, gate, ids, made, stories, weights, withStories, written } from './page_text.js';
+import { CONFIG, dates, gate, ids, made, stories, withStories, written } from './page_text.js';
 
 // A file opened after `dates` kept its temperature 0, its empty prompt and its status.
 test('a model without an opening, after one of another kind, takes back what that opening has set', async () => {

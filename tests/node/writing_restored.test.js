@@ -7,20 +7,7 @@ import { keepAddress } from '../../web/page/state/browser_history.js';
 import { followAddress } from '../../web/page/state/open_address.js';
 import { until } from '../patience.js';
 import { logprobOf, row } from './helpers.js';
-import {
-  CONFIG,
-  branches,
-  change,
-  dates,
-  given,
-  ids,
-  made,
-  opened,
-  stories,
-  weights,
-  withStories,
-  written,
-} from './page_text.js';
+import { CONFIG, branches, given, ids, made, opened, stories, withStories, written } from './page_text.js';
 
 // A key position of the source was checked against the text's length, a head of the encoder against the decoder's
 // layers, and the stack was lost.

@@ -46,9 +46,10 @@ const isNode = !!globalThis.process?.versions?.node;
  *   or a stream
  * @param {LoadOptions} [options]
  * @returns {Promise<Model>}  the caller's to dispose
- * @throws {GlassformerError} for the file: `bad-header`, `bad-config`, `truncated`, `missing-tensor`, `unknown-format`,
- *   `unknown-dtype`, `unsupported`, `bad-tokenizer`; for the transfer: `not-found`, `network`, `html`, `bad-file`; for
- *   this machine: `out-of-memory`, `blocked`, `worker`, `bad-wasm`
+ * @throws {GlassformerError} for the file: `bad-header`, `bad-config`, `truncated`, `missing-tensor`, `unknown-tensor`,
+ *   `duplicate-tensor`, `bad-shape`, `overlap`, `not-finite`, `unknown-format`, `unknown-dtype`, `unsupported`,
+ *   `bad-tokenizer`; for the transfer: `not-found`, `network`, `html`, `bad-file`; for this machine: `out-of-memory`,
+ *   `blocked`, `worker`, `bad-wasm`, `storage`; `callback` when onProgress or names throws
  * @example
  * const model = await load('stories-1m.gguf');
  * console.log(model.parameters.total, model.config.nLayers);              // 1267072 5
@@ -193,8 +194,9 @@ const training = () => import('./train/training_run.js').catch(lacking('train'))
 /**
  * Train a model on a text or on sequences of token ids, in a worker. The run is an async iterator of its steps; the
  * engine computes only while steps are read.
- * @param {ConfigInput | Model} config  of a text vocab_size comes from the vocabulary that is learnt; context_length is
- *   128 unless given. With the option `lora`: a loaded model, which stays as it is
+ * @param {import('./config/config_input.js').TrainConfig | Model} config  of a text vocab_size comes from the
+ *   vocabulary that is learnt; context_length is 128 unless given. With the option `lora`: a loaded model, which stays
+ *   as it is
  * @param {string | Uint8Array | ArrayBuffer | Blob | ExampleSet} data stories with <|endoftext|> between them; a text
  *   without is cut into windows of the context. For an encoder-decoder: lines of source, tab, target. An encoder with
  *   mlm_head learns the tokens that [MASK] hides, 15 % of the text (Devlin et al. 2018)
@@ -224,7 +226,7 @@ export function train(config, data, options = {}) {
  * Measure how much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random
  * tokens. Compare
  * `norm_placement` 'pre' and 'post' (Xiong et al. 2020), `use_norm: false`, and `use_residual: false` (He et al. 2016).
- * @param {ConfigInput} config  as for train; vocab_size is 256
+ * @param {import('./config/config_input.js').TrainConfig} config  as for train; vocab_size is 256
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: of the pass, default 256
  * @returns {Promise<{weights: number, stream: number}[]>} one for each layer, the first layer first. Both are root mean
  *   squares of the loss's gradient (nats a token): `weights` with respect to the block's matrices, `stream` with
@@ -373,12 +375,12 @@ export async function toSafetensors(tensors) {
  *   as `dtype`
  * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
  *   same fields in its configuration
- * @property {Record<string, any>} [config] keys of the configuration that replace those of the checkpoint's files, or
- *   complete what is read off the tensors where there is no config.json: { n_head: 12 }
+ * @property {Record<string, any>} [config] of safetensors and PyTorch checkpoints: keys that replace those of its
+ *   files, or complete what is read off the tensors where there is no config.json: { n_head: 12 }
  * @property {Record<string, WeightName> | ((name: string) => WeightName | null | undefined)} [names] of the tensors in
- *   the files: an object with our names as keys (see Model.parameters; `N` stands for the layer, .weight and .bias may
- *   be left out), or a function that gets our name and returns the one in the file. Weights with the same name are
- *   stacked in one tensor
+ *   safetensors and PyTorch files: an object with our names as keys (see Model.parameters; `N` stands for the layer,
+ *   .weight and .bias may be left out), or a function that gets our name and returns the one in the file. Weights with
+ *   the same name are stacked in one tensor
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
  * @property {string} [token] access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for
  *   https://huggingface.co and $HF_ENDPOINT only
@@ -417,7 +419,9 @@ export async function toSafetensors(tensors) {
  *   stop text is not
  * @property {number} [logprobs]            how many of the most likely tokens each step lists in `top`; default 0
  * @property {boolean} [ignoreEos] continue after an end token, which is then a step like any other; default false
- * @property {number} [beams] above 1: beam search with this many beams; all steps are delivered at its end
+ * @property {number} [beams] 1 to 64, default 1; above 1: beam search with this many beams; all steps are delivered at
+ *   its end. It draws nothing and captures nothing: sampling options, penalties, logitBias, logprobs, capture, json and
+ *   grammar are refused beside it
  * @property {number} [lengthPenalty] of a beam search, default 0.6; a sequence of n tokens scores sum(logprob) / ((5 +
  *   n) / 6)^lengthPenalty
  * @property {string | Ids | readonly (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several
@@ -427,7 +431,7 @@ export async function toSafetensors(tensors) {
  * @property {readonly string[]} [capture]  points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
  * @property {readonly Edit[]} [edits]      changes of values inside the model while it runs
- * @property {boolean} [addSpecialTokens]   of a prompt given as text; default true
+ * @property {boolean} [addSpecialTokens]   put the tokens that the tokenizer prescribes around a text; default true
  * @property {AbortSignal} [signal] aborted: the generator rejects with the signal's reason, and the engine stops
  */
 /**
@@ -455,7 +459,7 @@ export async function toSafetensors(tensors) {
  *   end; default all. Few are much faster where the vocabulary is large
  * @property {boolean} [allowNonFinite]     return NaN and infinities, which are otherwise the error not-finite; default
  *   false
- * @property {boolean} [addSpecialTokens]   of an input given as text; default true
+ * @property {boolean} [addSpecialTokens]   put the tokens that the tokenizer prescribes around a text; default true
  * @property {AbortSignal} [signal]         aborted: the call rejects with the signal's reason
  */
 /**

@@ -62,7 +62,7 @@ import { Steps } from './steps.js';
  * @typedef {object} ReadOptions
  * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
  * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
- * @property {boolean} [addSpecialTokens]        of an input given as text; default true
+ * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
 /**
@@ -83,7 +83,7 @@ import { Steps } from './steps.js';
  * @property {string | readonly string[]} [pair]          a second text; of several inputs a list of such
  * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a
  *   list of such
- * @property {boolean} [addSpecialTokens]        of an input given as text; default true
+ * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
 /**

@@ -87,7 +87,6 @@ export class Session {
   }
 
   /**
-   * @template T
    * @param {string} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]

@@ -96,7 +96,8 @@ export class Tokenizer {
    * Read a tokenizer without its model.
    * @param {import('./checkpoint/source.js').Bytes | import('./base/streamed.js').Streamed | object} file
    *   tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
-   * @param {import('./checkpoint/opened_files.js').OpenOptions} [options]
+   * @param {Pick<import('./checkpoint/opened_files.js').OpenOptions,
+   *   'fetch' | 'signal' | 'onBytes' | 'hfEndpoint'>} [options]
    * @returns {Promise<Tokenizer>}
    * @throws {GlassformerError} `bad-tokenizer`, `not-found`, `network`, `unsupported`
    * @example

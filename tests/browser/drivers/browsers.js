@@ -122,6 +122,18 @@ async function firefox() {
   };
 }
 
+/** Address, text and requests of a page, for the message of a test that failed. Runs in the page. */
+function stateOfPage() {
+  const texts = (/** @type {any} */ root) =>
+    [...root.querySelectorAll('*')].flatMap(({ shadowRoot }) => (shadowRoot ? [shadowRoot.textContent] : []));
+  const requests = performance.getEntriesByType('resource').map((entry) => {
+    const { name, startTime, responseEnd } = /** @type {PerformanceResourceTiming} */ (entry);
+    return `${name} ${Math.round(startTime)} to ${Math.round(responseEnd)} ms`;
+  });
+  const text = [document.body?.innerText, ...texts(document)].join(' | ').slice(0, 1000);
+  return [`${location.href} is ${document.readyState}: ${text}`, ...requests].join('\n');
+}
+
 /**
  * Wait in a page until a condition holds. A condition that throws does not hold yet: an element may not exist yet.
  * @param {Page} page
@@ -137,8 +149,10 @@ export async function until(page, condition, args = []) {
       cause = error;
     });
     if (value) return value;
-    if (Date.now() > end)
-      throw new Error(`this did not become true within ${PATIENCE / 1000} s: ${condition}`, { cause });
+    if (Date.now() > end) {
+      const where = await page.evaluate(stateOfPage).catch(String);
+      throw new Error(`this did not become true within ${PATIENCE / 1000} s: ${condition}\n${where}`, { cause });
+    }
     await sleep(50);
   }
 }

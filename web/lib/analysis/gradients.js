@@ -34,7 +34,8 @@ import { sweep } from './sweep.js';
  * @typedef {object} TokenAttributions
  * @property {number} value     of the metric
  * @property {number} baseline  of the metric where the token embeddings are 0
- * @property {Tensor} tokens    [position] how much each token embedding contributes; the sum is about value - baseline
+ * @property {Tensor} tokens    [position] how much each token embedding contributes; the sum approaches
+ *   value - baseline as `steps` grows
  */
 
 /** The f32 copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */

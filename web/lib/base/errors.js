@@ -6,9 +6,9 @@
 
 /**
  * The error of this package: a stable `code` (a key of CODES) and a message that names the file, tensor or argument,
- * what was found and what was expected. `cause` holds the error behind it, where there is one; `keys` what the option
- * config has to give, of a checkpoint that does not tell it. An aborted signal rejects with the signal's own reason
- * instead.
+ * what was found and what was expected. `cause` holds the error behind it, where there is one; `keys` the keys of the
+ * configuration that neither files nor tensors tell and that the option config must give, with the values that fit. An
+ * aborted signal rejects with the signal's own reason instead.
  * @example
  * try {
  *   await load('nowhere.gguf');

@@ -8,8 +8,8 @@ export const HELP = `\
 usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
        glassformer --chat [options] [PROMPT]  answer a message; without PROMPT each line of standard input
        glassformer embed [options] [TEXT...]  vectors of texts as JSON lines; without TEXT each line of standard input
-       glassformer count [--json] CONFIG      parameters of a config.json, of a checkpoint or of a preset
-       glassformer lab [--json] [NAME]        measure a published finding again; without NAME the list of labs
+       glassformer count [--json] CONFIG      parameters of a config.json, of a local weight file or of a preset
+       glassformer lab [NAME [--json]]        measure a published finding again; without NAME the list of labs
        glassformer convert SOURCE OUT.gguf    write a checkpoint as GGUF, its matrices in --type (default F16)
        glassformer quantize SOURCE OUT.gguf   the same with a quantised --type (default Q8_0)
 

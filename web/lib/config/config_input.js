@@ -79,5 +79,9 @@
  * name of a preset.
  * @typedef {OwnConfig | OwnConfigCamel | HfConfig | import('./presets.js').Preset} ConfigInput
  */
+/**
+ * A configuration to train: our own fields in either spelling, or the name of a preset.
+ * @typedef {Partial<Fields> | OwnConfigCamel | import('./presets.js').Preset} TrainConfig
+ */
 
 export {};

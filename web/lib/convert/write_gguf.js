@@ -87,14 +87,16 @@ class ByteWriter {
   }
 }
 
+/** Of tensors, in bytes: GGUF's default. */
+const ALIGNMENT = 32;
+
 /**
  * The header of a GGUF file, and the bytes of padding that follow each tensor.
  * @param {Record<string, Value>} meta
  * @param {{name: string, shape: number[], type: string}[]} tensors  type: as gguf.js names it
- * @param {number} [alignment]  in bytes
  * @returns {{header: Uint8Array, padding: number[]}}
  */
-export function ggufHeader(meta, tensors, alignment = 32) {
+export function ggufHeader(meta, tensors) {
   const out = new ByteWriter();
   out.put(utf8.encode('GGUF'));
   out.u32(3);
@@ -120,12 +122,12 @@ export function ggufHeader(meta, tensors, alignment = 32) {
     out.u64(offset);
     const [scalars, size] = BLOCKS[/** @type {import('../base/blocks.js').Dtype} */ (type.toLowerCase())];
     const bytes = (shape.reduce((a, b) => a * b, 1) / scalars) * size;
-    const end = Math.ceil((offset + bytes) / alignment) * alignment;
+    const end = Math.ceil((offset + bytes) / ALIGNMENT) * ALIGNMENT;
     const gap = end - offset - bytes;
     offset = end;
     return gap;
   });
-  out.pad(alignment);
+  out.pad(ALIGNMENT);
   return { header: Buffer.concat(out.parts), padding };
 }
 

@@ -3,14 +3,13 @@
 //
 // A model is a message of protocol buffers (sentencepiece_model.proto): 1 pieces, 2 trainer_spec, 3 normalizer_spec.
 import { fail, messageOf, show } from '../base/errors.js';
+import { MAX_ID, isId } from '../tokenizers/check_json.js';
 import { unigramJson } from '../tokenizers/pieces.js';
 import { Texts, TokenTexts } from '../tokenizers/texts.js';
 import { CONTROL, NORMAL, USER_DEFINED } from '../tokenizers/tokenizer_json.js';
 
 /** Types of a vocabulary by their number in trainer_spec.model_type. */
 const KINDS = ['0', 'Unigram', 'BPE', 'word', 'character'];
-/** Ids above this cannot belong to a model that the engine runs. */
-const MAX_ID = 1 << 22;
 /** How far the score of a token that the source's vocabulary lacks lies below its lowest: it is the last resort. */
 const FOREIGN = 100;
 
@@ -156,8 +155,7 @@ export function marianTokenizer(bytes, vocab, name) {
   /** @type {string[]} */
   const texts = [];
   for (const [text, id] of Object.entries(vocab)) {
-    if (typeof id !== 'number' || !Number.isInteger(id) || id < 0 || id >= MAX_ID)
-      fail('bad-tokenizer', `${where}: the token ${show(text)} has the id ${show(id)}`);
+    if (!isId(id)) fail('bad-tokenizer', `${where}: the token ${show(text)} has the id ${show(id)}`);
     if (texts[id] !== undefined) fail('bad-tokenizer', `${where}: the id ${id} belongs to two tokens`);
     texts[id] = text;
   }

@@ -1,5 +1,5 @@
 // families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
-import { BIASED, SIZE_KEYS, activation, family, gated, like } from './families_common.js';
+import { BIASED, SIZE_KEYS, activation, family, gated, like, nameIn } from './families_common.js';
 
 /** @import { Json, Unsupported } from './families_common.js' */
 
@@ -9,13 +9,12 @@ const GENERATION =
   'no_repeat_ngram_size num_beams num_return_sequences prefix';
 
 /**
- * The first of several names of the embedding that a checkpoint has: frameworks save a shared table under one of them.
+ * The name of the embedding in a checkpoint: frameworks save a shared table under one of them.
  * @param {Set<string>} files  all names in the checkpoint
  * @param {string} prefix
  */
 const sharedTable = (files, prefix) =>
-  ['shared', 'encoder.embed_tokens', 'decoder.embed_tokens'].find((name) => files.has(`${prefix}${name}.weight`)) ??
-  'shared';
+  nameIn(files, ['shared', 'encoder.embed_tokens', 'decoder.embed_tokens'], prefix);
 
 /**
  * Fields that Marian and BART have in common.

@@ -200,6 +200,8 @@ const edits = (value, name, limits) => {
         fail('bad-option', `${where} changes nothing: give ${CHANGES}`);
       if (apply !== undefined && (typeof apply !== 'function' || !limits.here))
         fail('bad-option', `${where}.apply is ${show(apply)}, expected a function, of a model without a worker`);
+      const place = apply && Object.entries({ position, ...places }).find(([, one]) => (one ?? null) !== null);
+      if (place) fail('bad-option', `${where}.${place[0]} is given: apply gets and returns the values of all of them`);
       return {
         at,
         scale,

@@ -30,7 +30,8 @@ import { numberInRange } from '../input/options.js';
  * @property {ArrayLike<number>} [project]  a direction, a row of numbers: the component along it is removed
  * @property {string | ArrayLike<number>} [mean]  a text: the values are set to the mean over its positions
  * @property {(values: Tensor, name: string) => ArrayLike<number>} [apply] a function that gets what is captured at the
- *   point, after all other edits, and returns as many new values. Not with a worker, nor in generations and sessions
+ *   point, after all other edits, and returns as many new values, of all heads and positions. Not with a worker, nor in
+ *   generations and sessions
  */
 /**
  * Positions that the passes of a session can have: of its sequence and of its source. end: those of its input, from
@@ -196,12 +197,11 @@ function meanOf(name, { shape: [n, ...inner], data }) {
  * The options of a pass in which functions are values: for each point that a function changes, in the order of the
  * pass, a pass with the other edits gives what the function gets.
  * @param {LoadedModel} model
- * @param {number[]} ids
  * @param {Record<string, any>} o
  * @param {(o: Record<string, any>) => Promise<Pass>} pass  runs the ids
  * @returns {Promise<Record<string, any>>}
  */
-export async function withFunctions(model, ids, o, pass) {
+export async function withFunctions(model, o, pass) {
   if (!o.edits?.some((/** @type {Edit} */ edit) => edit.apply)) return o;
   /** @type {Edit[]} */
   const edits = o.edits;

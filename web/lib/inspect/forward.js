@@ -48,7 +48,7 @@ export async function forward(model, input, options = {}, { signal } = {}) {
 export async function forwardOne(model, ids, o, yielder) {
   const { config } = model;
   model.checkLength(ids.length, 'input');
-  o = await withFunctions(model, ids, o, (other) => forwardOne(model, ids, other, yielder));
+  o = await withFunctions(model, o, (other) => forwardOne(model, ids, other, yielder));
   const isPadded = (o.mask ?? null) !== null && config.kind !== 'encoder';
   const n = isPadded ? positionsBeforePadding(o.mask, ids.length) : ids.length;
   const rows = logitRows(o.logits, ids.length, n);

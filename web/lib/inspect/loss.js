@@ -30,7 +30,7 @@ export async function loss(model, input, o, { signal }) {
   const ids = model.ids(input, 'input', o.addSpecialTokens);
   model.checkLength(ids.length, 'input');
   if (ids.length < 2) fail('bad-argument', 'the input is one token: a loss needs one that follows it');
-  o = await withFunctions(model, ids, o, (other) => forwardOne(model, ids, other, yielder));
+  o = await withFunctions(model, o, (other) => forwardOne(model, ids, other, yielder));
   const sequence = await model.openSequence(o, ids.length, ids.length, yielder);
   try {
     await sequence.encodeSource(o, yielder);

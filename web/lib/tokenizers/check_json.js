@@ -5,10 +5,10 @@ import { pieceModels } from './tokenizer_json.js';
 /** @typedef {Record<string, any>} Json */
 
 /** Ids above this cannot belong to a model that the engine runs. */
-const MAX_ID = 1 << 22;
+export const MAX_ID = 1 << 22;
 
 /** @param {unknown} id */
-const isId = (id) => Number.isInteger(id) && Number(id) >= 0 && Number(id) < MAX_ID;
+export const isId = (id) => Number.isInteger(id) && Number(id) >= 0 && Number(id) < MAX_ID;
 
 /**
  * @param {string} why
