@@ -9,6 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
 import { apps } from './entries.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url)),
@@ -47,44 +48,65 @@ const REWRITES = [
 ];
 
 /**
- * tsc's output with the descriptions of types, which TypeScript 7 leaves out.
- * @param {string} text
- * @param {string} source  the module
+ * The descriptions of the types of a module, which TypeScript 7 leaves out.
+ * @param {string} source
+ * @returns {[string, string][]}
  */
-function described(text, source) {
-  /** @type {Map<string, string>} */
-  const about = new Map();
-  for (const [comment] of source.matchAll(/\/\*\*(?:(?!\*\/)[^])*@typedef(?:(?!\*\/)[^])*/g)) {
-    const plain = comment.replace(/^\/\*\*/, '').replace(/^ \* ?/gm, '');
-    const [before, ...own] = plain.split('@typedef');
-    for (const one of own) {
-      const [, name, after] = /^[^]*\} (\w+)([^]*)$/.exec(one.replace(/\n@\w+ [^]*/, '')) ?? [];
-      const words = `${before} ${after ?? ''}`.replace(/@\w+ \w+/g, '').trim();
-      if (words) about.set(name, words);
-    }
-  }
-  return text.replace(/^export type (\w+)/gm, (all, name) => {
-    const words = about.get(name);
-    return words ? `/**\n * ${words.replaceAll('\n', '\n * ')}\n */\n${all}` : all;
-  });
+function descriptions(source) {
+  const comments = Array.from(source.matchAll(/\/\*\*(?:(?!\*\/)[^])*@typedef(?:(?!\*\/)[^])*/g), ([comment]) =>
+    comment
+      .replace(/^\/\*\*/, '')
+      .replace(/^ \* ?/gm, '')
+      .split('@typedef'),
+  );
+  return comments.flatMap(([before, ...types]) =>
+    types.map((type) => {
+      const [, name, after = ''] = /^[^]*\}\s+(\w+)([^]*)$/.exec(type.replace(/\n@\w+ [^]*/, '')) ?? [];
+      return /** @type {[string, string]} */ ([name, `${before} ${after}`.replace(/@\w+ \w+/g, '').trim()]);
+    }),
+  );
 }
+
+/**
+ * @param {string} text  declarations
+ * @param {[string, string][]} about
+ */
+const described = (text, about) =>
+  about.reduce(
+    (all, [name, words]) =>
+      words
+        ? all.replace(
+            new RegExp(`(?<!\\*/\\n)^(?=(?:export )?type ${name}(?![\\w$]))`, 'm'),
+            `/**\n * ${words.replaceAll('\n', '\n * ')}\n */\n`,
+          )
+        : all,
+    text,
+  );
 
 const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />\n';
 
 for (const folder of [types, modules]) rmSync(folder, { recursive: true, force: true });
 const tsc = join(top, 'node_modules/typescript-native/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', join(top, 'tsconfig.json')], { stdio: 'inherit' });
+/** @type {Map<string, string | null>} of all modules; null: two have a type of this name */
+const all = new Map();
 for (const name of readdirSync(modules, { recursive: true }).map(String)) {
   if (!name.endsWith('.d.ts')) continue;
   const file = join(modules, name);
   let text = readFileSync(file, 'utf8');
   for (const [pattern, by] of REWRITES) text = text.replace(pattern, by);
-  text = described(text, readFileSync(join(top, 'web/lib', name.replace(/\.d\.ts$/, '.js')), 'utf8'));
+  const about = descriptions(readFileSync(join(top, 'web/lib', name.replace(/\.d\.ts$/, '.js')), 'utf8'));
+  for (const [type, words] of about) all.set(type, all.has(type) && all.get(type) !== words ? null : words);
+  text = described(text, about);
   writeFileSync(file, text);
 }
-const [joined] = generateDtsBundle(
+const [bundle] = generateDtsBundle(
   [{ filePath: join(modules, 'index.d.ts'), output: { noBanner: true, exportReferencedTypes: false } }],
   { preferredConfigPath: join(top, 'tsconfig.json') },
+);
+const joined = described(
+  bundle,
+  [...all].map(([name, words]) => [name, words ?? '']),
 );
 mkdirSync(types);
 for (const end of ['ts', 'cts']) {
@@ -97,3 +119,7 @@ for (const end of ['ts', 'cts']) {
   writeFileSync(join(types, `worker.d.${end}`), '// A script of a worker: it exports nothing.\nexport {};\n');
 }
 writeFileSync(join(types, 'platform.d.ts'), PLATFORM);
+const declared = readdirSync(types).map((name) => join(types, name));
+const wrong = ts.createProgram(declared, {}).getSyntacticDiagnostics();
+if (wrong.length)
+  throw new Error(ts.formatDiagnostics(wrong, { ...ts.createCompilerHost({}), getNewLine: () => '\n' }));

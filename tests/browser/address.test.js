@@ -103,7 +103,7 @@ visitTest(
   },
 );
 
-// The language alone was what remained of it.
+// Links had view and class alone, and a change of the language lost what was typed.
 visitTest(
   'an address that names no text does not replace what is typed and chosen while no model is there',
   {
@@ -119,6 +119,10 @@ visitTest(
       return page.locator('[data-opens="learn"]').getAttribute('href');
     };
     await shows(page, async () => /view=learn&ask=Old&prompt=typed&t=/.test(await link()), true);
+    await openView(page, 'count'); // which puts it into the address
+    await openView(page, 'write');
+    await page.getByLabel('Prompt', { exact: true }).fill('other');
+    await shows(page, async () => /view=learn&ask=Old&prompt=other&t=/.test(await link()), true);
   },
 );
 

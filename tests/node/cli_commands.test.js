@@ -155,12 +155,15 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   write('generation_config.json', { eos_token_id: [21, 22] });
   // the name of the source makes blanks go, and this tokenizer keeps them: nobody asked for its tokens without rstrip
   write('tokenizer.json', { ...json, added_tokens: added });
-  assert.match((await run('convert', source, out)).err, /"a <\|user\|>.*would become.*the name of SOURCE has "phi-3"/);
+  assert.match(
+    (await run('convert', source, out)).err,
+    /"a <\|user\|>.*would become.*the name of SOURCE has "phi3" or "phi-3"/,
+  );
   write('tokenizer.json', json);
   cpSync(source, join(folder, 'tiny/'), { recursive: true });
   assert.match(
     (await run('convert', join(folder, 'tiny/'), out)).err,
-    /"a <\|user\|>.*would become.*the name of SOURCE has "phi-3"/,
+    /"a <\|user\|>.*would become.*the name of SOURCE has "phi3" or "phi-3"/,
   );
   const { bos_token_id: _, ...config } = JSON.parse(readFileSync(join(source, 'config.json'), 'utf8'));
   write('config.json', config);
@@ -168,9 +171,12 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   for (const [texts, said] of [
     [{ bos_token: null, eos_token: '<|end|>' }, 'u<|end|>'], // was refused: "which is not the token null"
     [{ bos_token: '<|user|>', eos_token: '<|end|>' }, '<|user|>u<|end|>'], // config.json names no id
-    [{ eos_token: 'Once' }, /has "Once" as eos_token, and a reader of the file takes "c"/],
-    [{ eos_token: null }, /has "" as eos_token, and a reader of the file takes "c"/],
-    [{ bos_token: 'Once' }, /has "Once" as bos_token, and a reader of the file takes ""/],
+    [{ bos_token: '<|user|>', eos_token: '<|end|>' }, '<|user|>u<|end|>', { bos_token_id: 3 }], // or another one
+    [{ bos_token: null, eos_token: '<|end|>' }, 'u<|end|>', { eos_token_id: null }, {}], // no ids of end tokens
+    [{ bos_token: null, eos_token: 'c' }, 'uc', { eos_token_id: null }, {}],
+    [{ eos_token: 'Once' }, /has "Once" as eos_token, and a reader takes "c"/],
+    [{ eos_token: null }, /has "" as eos_token, and a reader takes "c"/],
+    [{ bos_token: 'Once' }, /has "Once" as bos_token, and a reader takes ""/],
   ]) {
     write('tokenizer_config.json', { ...texts, chat_template: template });
     const { code, err } = await run('convert', source, out);

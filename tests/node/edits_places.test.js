@@ -157,7 +157,8 @@ describe('values', async () => {
     const { loss } = await gqa.loss(ids, { edits: apply });
     assert.equal(loss, (await gqa.loss(ids, { edits: [{ at: 'blocks.*.hook_resid_mid', scale: 0.5 }] })).loss);
     await refused(logits([{ at, apply: () => [1] }]), 'bad-option', /apply at blocks[^]*expected/);
-    await refused(logits([{ at, apply: half, position: 0 }]), 'bad-option', /position is given: apply gets/);
+    await refused(logits([{ at, apply: half, position: 0 }]), 'bad-option', /position is given with apply/);
+    await refused(logits([{ at, apply: half, scale: 2 }]), 'bad-option', /scale is given with apply/);
     await refused(collect(gqa.generate(ids, { edits: [{ at, apply: half }] })), 'bad-option', /forward and loss/);
     const elsewhere = await untilEnd(create({ vocab_size: 20, d_model: 8, n_layers: 1, n_heads: 1 }, { worker: true }));
     await refused(elsewhere.forward([1], { edits: [{ at, apply: half }] }), 'bad-option', /without a worker/);

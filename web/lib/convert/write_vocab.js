@@ -40,13 +40,11 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
     scores?.push(kind === 't5' ? UNUSED_SCORE : 0);
   }
   const isKnown = (/** @type {number} */ id) => types[id] !== NORMAL && ENDS.includes(tokens[id]);
-  const [eos, eot, eom, ...others] = endTokens(special, tokens, isKnown);
+  const { bos, eos: end } = specialIds(special, tokens, isKnown);
+  const [eos, eot, eom, ...others] = end;
   if (!others.every(isKnown)) unsupported(`it has ${special.eos.length} end tokens, and there are keys for 3`);
-  const named = special.texts?.bos_token;
-  const bos = special.bos ?? (named && tokens.includes(named) ? tokens.indexOf(named) : null);
-  const textOf = (id = -1) => tokens[id] ?? '';
-  const [begin, end] = [textOf(bos ?? SPECIAL[kind].bos), textOf(eos ?? SPECIAL[kind].eos)];
-  checkTexts(`${chatTemplate}${toolTemplate}`, { bos_token: begin, eos_token: end }, special.texts);
+  const usual = SPECIAL[kind];
+  checkTexts(`${chatTemplate}${toolTemplate}`, special, tokens, [bos ?? usual.bos, eos ?? usual.eos]);
   const around = json.post_processor ? ends(json.post_processor) : [];
   const is = (/** @type {number | null | undefined} */ id, /** @type {string | undefined} */ end) =>
     typeof id === 'number' && end !== undefined && tokens[id] === end;
@@ -73,26 +71,35 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
 }
 
 /**
- * The end tokens, first that which a chat template calls eos_token, last those that a reader knows by their texts.
+ * The begin token and the end tokens of the file: first those that the tokenizer names, last those that a reader knows
+ * by their texts.
  * @param {Parameters<typeof vocabularyMeta>[1]} special
  * @param {string[]} tokens  by id
  * @param {(id: number) => boolean} isKnown
  */
-function endTokens({ eos, texts }, tokens, isKnown) {
-  const named = eos.filter((id) => tokens[id] === (texts?.eos_token ?? tokens[eos[0]]));
-  return [...new Set([...named, ...eos.filter((id) => !isKnown(id)), ...eos])];
+function specialIds({ bos, eos, texts }, tokens, isKnown) {
+  const [begin, end] = [texts?.bos_token, texts?.eos_token].map((text) => (text ? tokens.indexOf(text) : -1));
+  const all = eos.length || end < 0 ? eos : [end];
+  const named = all.filter((id) => tokens[id] === (texts?.eos_token ?? tokens[all[0]]));
+  return {
+    bos: begin < 0 ? bos : begin,
+    eos: [...new Set([...named, ...all.filter((id) => !isKnown(id)), ...all])],
+  };
 }
 
 /**
  * Throw when a chat template would find other special tokens in the file.
  * @param {string} template
- * @param {Record<string, string>} read  what a reader of the file takes
- * @param {{[key: string]: string | undefined}} [own]  what the template finds now, where it is not that of the ids
+ * @param {Parameters<typeof vocabularyMeta>[1]} special  which it finds now
+ * @param {string[]} tokens  by id
+ * @param {(number | undefined)[]} read  begin and end token that a reader of the file takes
  */
-function checkTexts(template, read, own = {}) {
-  for (const [key, text] of Object.entries(read))
-    if (own[key] !== undefined && own[key] !== text && template.includes(key))
-      unsupported(`its chat template has ${show(own[key])} as ${key}, and a reader of the file takes ${show(text)}`);
+function checkTexts(template, { bos, eos, texts }, tokens, read) {
+  const textOf = (/** @type {number | null | undefined} */ id) => tokens[id ?? -1] ?? '';
+  const own = [texts?.bos_token ?? textOf(bos), texts?.eos_token ?? textOf(eos[0])];
+  for (const [i, key] of ['bos_token', 'eos_token'].entries())
+    if (template.includes(key) && own[i] !== textOf(read[i]))
+      unsupported(`its chat template has ${show(own[i])} as ${key}, and a reader takes ${show(textOf(read[i]))}`);
 }
 
 /**

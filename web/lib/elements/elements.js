@@ -48,8 +48,8 @@ import { TokensFigure } from './glass_tokens.js';
  */
 /**
  * The elements by tag.
- * @typedef {{ 'glass-attention': GlassAttention, 'glass-tokens': GlassTokens, 'glass-parameters': GlassParameters,
- *   'glass-next': GlassNext, 'glass-former': GlassFormer }} GlassElements
+ * @typedef {{ 'glass-attention': GlassAttention, 'glass-tokens': GlassTokens, 'glass-next': GlassNext }
+ *   & { 'glass-parameters': GlassParameters, 'glass-former': GlassFormer }} GlassElements
  */
 
 const CLASSES = {

@@ -198,10 +198,16 @@ const edits = (value, name, limits) => {
         inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
       if ((scale ?? set ?? add ?? project ?? mean ?? apply ?? null) === null)
         fail('bad-option', `${where} changes nothing: give ${CHANGES}`);
-      if (apply !== undefined && (typeof apply !== 'function' || !limits.here))
+      if ((apply ?? null) !== null && (typeof apply !== 'function' || !limits.here))
         fail('bad-option', `${where}.apply is ${show(apply)}, expected a function, of a model without a worker`);
-      const place = apply && Object.entries({ position, ...places }).find(([, one]) => (one ?? null) !== null);
-      if (place) fail('bad-option', `${where}.${place[0]} is given: apply gets and returns the values of all of them`);
+      const other = Object.keys(fields).find(
+        (field) => field !== 'at' && field !== 'apply' && (fields[field] ?? null) !== null,
+      );
+      if (apply && other)
+        fail(
+          'bad-option',
+          `${where}.${other} is given with apply, which is an edit of all values of a point by itself`,
+        );
       return {
         at,
         scale,

@@ -19,8 +19,8 @@ import { MASK, maskedOf, randomOf } from './masked.js';
  * @typedef {object} ExampleSet
  * @property {ExampleList | ((step: number) => ExampleList)} examples  all of them, which each epoch has in another
  *   order; or a function that gives those of a step, counted from 1, the same whenever it is called
- * @property {readonly string[]} [vocabulary]  the text of each id; default: the ids as numbers, of which the
- *   configuration gives vocab_size
+ * @property {readonly string[]} [vocabulary]  the text of each id; default: the ids as numbers; the
+ *   configuration must then give vocab_size
  */
 /**
  * An example, checked.

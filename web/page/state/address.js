@@ -146,7 +146,7 @@ export function applicable(asked) {
   };
 }
 
-/** Keys of what the state has from the first frame on, with or without a model. */
+/** Keys of what is open, and of a class: the state has them with or without a model. */
 const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset', 'ask', 'quiz', 'hide'];
 
 /**
@@ -168,23 +168,23 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (assignment.question) q.set('ask', assignment.question);
   if (assignment.questions.length) q.set('quiz', assignment.questions.join(','));
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
+  /** @type {Record<string, string>} */
+  const typed = { prompt: text.prompt, source: text.source };
+  for (const [name, [short]] of Object.entries(SAMPLER)) typed[short] = String(sampler[name]);
   const hash = globalThis.location?.hash ?? '';
   const asked = hash.includes('=')
     ? [...new URLSearchParams(hash.slice(1))].filter(([key]) => !OPEN.includes(key))
     : [];
   if (!model && asked.length) {
-    for (const [key, value] of asked) q.set(key, value);
+    for (const [key, value] of asked) q.set(key, typed[key] ?? value);
     return `#${q}`;
   }
   if (model?.address) q.set('model', model.address);
   else if (model?.made) q.set('made', JSON.stringify({ ...model.made.config, seed: model.made.seed }));
   else if (model) q.set('from', model.name);
-  q.set('prompt', text.prompt);
-  if (model?.config.kind === 'encoder_decoder') {
-    q.set('source', text.source);
-    q.set('stack', attention.stack);
-  }
-  for (const [name, [short]] of Object.entries(SAMPLER)) q.set(short, String(sampler[name]));
+  if (model?.config.kind === 'encoder_decoder') q.set('stack', attention.stack);
+  else delete typed.source;
+  for (const [key, value] of Object.entries(typed)) q.set(key, value);
   if (sampler.ignoreEos) q.set('past', '1');
   if (!model?.address && !model?.made) return `#${q}`;
   // the text ends where a question about the next token is asked
