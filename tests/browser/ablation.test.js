@@ -68,8 +68,8 @@ pageTest(
     await openView(page, 'inside');
     await page.locator('.tile[aria-label="layer 2, head 3"]').click();
     await page.getByRole('button', { name: 'Switch this head off' }).click();
+    await page.locator('#view-experiment').waitFor(); // while it is hidden, the top of what it holds is 0
     await page.waitForFunction(() => Math.abs(document.querySelector('#ablate').getBoundingClientRect().top) < 200);
-    assert.equal(await page.locator('#view-experiment').isVisible(), true);
     await page.locator('.switches button[aria-pressed="true"][title^="layer 2, head 3"]').waitFor();
   },
 );
