@@ -68,7 +68,8 @@ function descriptions(source) {
 }
 
 /**
- * @param {string} text  declarations
+ * Declarations with a description before each type that has none.
+ * @param {string} text
  * @param {[string, string][]} about
  */
 const described = (text, about) =>
