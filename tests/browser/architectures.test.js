@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from './built_page.js';
-import { openView, point, says } from './page_parts.js';
+import { openView as open, point, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const SMALL = { vocab_size: 256, d_model: 32, n_layers: 3, n_heads: 4, d_ff: 48, context_length: 96 };
@@ -12,6 +12,12 @@ const WRITTEN = 4;
 const made = (/** @type {any} */ config) =>
   `#made=${encodeURIComponent(JSON.stringify({ ...SMALL, ...config, seed: 3 }))}&prompt=Once upon a ti&seed=3&t=1` +
   `&written=${WRITTEN}&head=0.1${config.kind === 'encoder_decoder' ? '&source=two words' : ''}`;
+
+/** @param {any} page @param {string} view */
+async function openView(page, view) {
+  await open(page, view);
+  await quiet(page);
+}
 
 /** Lines of a view with a gap where a word or number belongs. */
 const gaps = (/** @type {any} */ page) =>
@@ -39,7 +45,6 @@ async function openStage(page, title, nth = 0) {
 async function readViews(page) {
   for (const view of ['write', 'inside', 'count', 'experiment', 'train', 'learn']) {
     await openView(page, view);
-    await quiet(page);
     assert.deepEqual(await gaps(page), [], view);
   }
 }

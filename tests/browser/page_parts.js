@@ -111,9 +111,9 @@ export const refused = (page) => page.locator('.error [role="alert"]').waitFor()
 /** @param {Page} page @param {string} id */
 export async function openView(page, id) {
   const view = page.locator(`#view-${id}:not([hidden])`);
-  if (await view.count()) return;
-  await page.locator(`[data-opens="${id}"]`).click();
+  if (!(await view.count())) await page.locator(`[data-opens="${id}"]`).click();
   await view.waitFor({ state: 'attached' });
+  await counts(page, '[data-fetching]', 0);
 }
 
 /** Texts are written at full speed, so many tokens. @param {Page} page @param {number} tokens */

@@ -1,4 +1,5 @@
-// quiet.js - waits until a page is idle: no pending frame, short timer or message, and no pending call to a worker.
+// quiet.js - waits until a page is idle: no pending frame, short timer or message, no pending call to a worker, and no
+// part whose code is still fetched.
 // Tests wait for this before they read the page. A fixed time would be too short on a busy machine, and a page that has
 // not started to react shows old values.
 import { PATIENCE, sleep } from '../patience.js';
@@ -92,7 +93,9 @@ function count() {
     return postMessage.call(this, message, ...rest);
   };
 
-  const busy = () => frames.size + timers.size + messages + calls.size > 0;
+  /** Parts whose code is still fetched (Lazy.svelte). */
+  const parts = () => document.querySelectorAll('[data-fetching]').length;
+  const busy = () => frames.size + timers.size + messages + calls.size + parts() > 0;
   /** Observers of size and sight are heard at the end of a frame; a page that is not in front draws none. */
   const drawn = () =>
     Promise.race([
@@ -111,7 +114,7 @@ function count() {
       await drawn();
       return !busy();
     },
-    state: () => ({ frames: frames.size, timers: timers.size, messages, calls: calls.size }),
+    state: () => ({ frames: frames.size, timers: timers.size, messages, calls: calls.size, parts: parts() }),
   };
 }
 
