@@ -1,7 +1,7 @@
 // place.js - finds a card of the open view, for what opens a view and then scrolls to a card of it
 import { tick } from 'svelte';
 
-const FRAMES = 60; // waited once the code of the view is there, whose panels may have code of their own
+const FRAMES = 60; // waited once the code of the view and of its panels is there
 
 /**
  * The card, once its view is there and laid out, however long the view's code takes.
@@ -13,7 +13,7 @@ export async function placeOf(selector) {
     await tick();
     const place = document.querySelector(`.view:not([hidden]) ${selector}`);
     if (place) return place;
-    if (!document.querySelector('.view:not([hidden]):empty')) frames++;
+    if (!document.querySelector('.view:not([hidden]) [data-fetching]')) frames++;
     await new Promise((done) => requestAnimationFrame(done));
   }
   return null;
