@@ -49,7 +49,7 @@ pageTest(
 
 pageTest(
   'the arrow keys choose among stacks and among values, and a button that was pressed keeps the focus',
-  '#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&open=ffn',
+  holding('#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&head=1.0&open=ffn'),
   async ({ page }) => {
     const order = (group) =>
       page
@@ -57,6 +57,8 @@ pageTest(
         .getByRole('radio')
         .evaluateAll((list) => list.map((b) => `${b.tabIndex} ${b.getAttribute('aria-checked')}`));
     await openView(page, 'inside');
+    await says(page, '.values .cell', /^decoder\.1\.mlp/);
+    await hold(page, 'forward');
     await page.getByRole('radio', { name: 'decoder', exact: true }).press('ArrowRight');
     await says(page, '#h-attention', /^Across/);
     assert.deepEqual(await order('Which attention'), ['-1 false', '-1 false', '0 true']);
@@ -66,7 +68,10 @@ pageTest(
     assert.deepEqual(await order(values), ['0 true', '-1 false', '-1 false']);
     await page.getByRole('radio', { name: 'before activation' }).press('ArrowRight');
     assert.deepEqual(await order(values), ['-1 false', '0 true', '-1 false']);
-    await says(page, '.values .cell', /mlp\.hook_post/);
+    await says(page, '.values .cell', /^decoder\.1\.mlp\.hook_post/);
+    await held(page);
+    await release(page);
+    await says(page, '.values .cell', /^decoder\.0\.mlp\.hook_post/); // the other stack begins at its first layer
     assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), 'activation');
     await openView(page, 'learn');
     await page.locator('[data-tutorial="5"] summary').press('Enter');

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { countParameters } from '../../web/lib/index.js';
 import { pageTest } from './built_page.js';
 import { opened } from './expected.js';
+import { held, hold, holding, release } from './holding.js';
 import { STORY, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
@@ -108,6 +109,17 @@ pageTest('the numbers of the pages are those of the pass', address('logits'), as
   await page.locator('.textbook').getByRole('button', { name: 'Play' }).press('Enter');
   await says(page, '#h-textbook', /Temperature/);
   await page.locator('.textbook').getByRole('button', { name: 'Pause' }).press('Enter');
+});
+
+pageTest('a page that is left while its numbers are read says nothing', holding(STORY), async ({ page }) => {
+  await hold(page, 'forward');
+  await begin(page);
+  await at(page, 1);
+  await held(page);
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('.textbook', { state: 'hidden' });
+  await release(page);
+  await quiet(page);
 });
 
 pageTest('the norms of a page are those of the chosen token', address('norm'), async ({ page }) => {
