@@ -33,7 +33,7 @@ export async function splitWorker(common, lib) {
   });
   const start = `import './worker/more.js';\nimport './worker/worker.js';\n`;
   // A module whose export is called `then` is what its function resolves to, when import() asks for it.
-  const coreText = await bundle(options, lib, start + namespaces([...shared], 'core'), FOOTER, (name, kind) =>
+  const coreText = await bundle(options, lib, start + namespaces([...shared].sort(), 'core'), FOOTER, (name, kind) =>
     kind === 'dynamic-import' && !core.has(name)
       ? `export const then = (...both) => globalThis.glassformerMore.load(${JSON.stringify(name)}).then(...both);`
       : null,
