@@ -68,7 +68,7 @@ wasm() {
 dist() {
   wasm
   # shellcheck disable=SC2046
-  if changed package scripts/package.js scripts/entries.js package-lock.json $(find web/lib web/draw -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
+  if changed package scripts/package.js scripts/split_worker.js scripts/entries.js package-lock.json $(find web/lib web/draw -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
     local key=$sum
     forget package
     run_step 'package' "$fix_line" node scripts/package.js
@@ -79,7 +79,7 @@ dist() {
 package() {
   dist
   # shellcheck disable=SC2046
-  if changed types scripts/types.js tsconfig.json package-lock.json $(find web/lib web/draw -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
+  if changed types scripts/types.js scripts/entries.js tsconfig.json package-lock.json $(find web/lib web/draw -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
     forget types
     run_step 'type declarations' "$fix_line" node scripts/types.js
@@ -96,7 +96,7 @@ native() {
 site() {
   dist
   # shellcheck disable=SC2046
-  if changed site vite.config.js svelte.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
+  if changed site build/stamps/package vite.config.js svelte.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
     local key=$sum
     forget site
     run_step 'page' 'The bundler names the file above: fix it and run the command again.' node_modules/.bin/vite build
