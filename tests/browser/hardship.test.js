@@ -100,7 +100,7 @@ pageTest(
     const missing = (/** @type {string} */ where) =>
       page.locator(`${where} [role="alert"]`).filter({ hasText: 'could not be fetched' });
     await openView(page, 'inside');
-    await page.waitForSelector('.values-box'); // of the values that are explained
+    await page.waitForSelector('.values-box'); // hidden until the values are there
     await page.locator('.attention .explain summary').press('Enter');
     await missing('.attention').waitFor();
     await page.locator('.values-box').press('Enter');

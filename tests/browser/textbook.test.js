@@ -111,7 +111,7 @@ pageTest('the numbers of the pages are those of the pass', address('logits'), as
   await page.locator('.textbook').getByRole('button', { name: 'Pause' }).press('Enter');
 });
 
-pageTest('a page that is left while its numbers are read says nothing', holding(STORY), async ({ page }) => {
+pageTest('a page that is left while its numbers are read leaves no warning', holding(STORY), async ({ page }) => {
   await hold(page, 'forward');
   await begin(page);
   await at(page, 1);
