@@ -21,7 +21,6 @@ export { LIMITS } from './base/checks.js';
 export { PRESETS } from './config/presets.js';
 
 import { fail, guarded, guardedAsync } from './base/errors.js';
-import { lacking } from './base/extras.js';
 import { addressed } from './base/checks.js';
 import { untilAborted } from './base/event_loop.js';
 import { camelConfig } from './config/config.js';
@@ -162,7 +161,7 @@ async function open(method, what, options) {
     remote = started ? new WorkerModel(started) : new LocalModel();
     if (rest.adapters?.length) {
       const [{ readAdapters }, { loadFetch }] = await Promise.all([
-        import('./adapters/adapters.js').catch(lacking('adapters')),
+        import('./adapters/adapters.js'),
         import('./download/requests.js'),
       ]);
       const { hfEndpoint } = rest;
@@ -189,7 +188,7 @@ async function open(method, what, options) {
   }
 }
 
-const training = () => import('./train/training_run.js').catch(lacking('train'));
+const training = () => import('./train/training_run.js');
 
 /**
  * Train a model on a text or on sequences of token ids, in a worker. The run is an async iterator of its steps; the

@@ -4,7 +4,6 @@ import { checkedIdList, checkedInput, checkedLogits, limitsOf } from './input/ar
 import { CHECKS, callOptions } from './input/call_options.js';
 import { loadOptions } from './input/load_options.js';
 import { fail, guardedAsync, refusal, show } from './base/errors.js';
-import { lacking } from './base/extras.js';
 import { LIMITS, number, checkedText } from './base/checks.js';
 import { unlessAborted } from './base/event_loop.js';
 import { withJson } from './base/tensor_json.js';
@@ -652,7 +651,7 @@ export class Model {
    * @param {any} [options]
    */
   async #study(call, args, options) {
-    const { checkedCall } = await import('./analysis/calls.js').catch(lacking('analysis'));
+    const { checkedCall } = await import('./analysis/calls.js');
     const [checked, hooks] = await checkedCall({ ...CHECKS, trainerModule }, call, args, options, this.#limits);
     return withJson(await this.#call('inspect', ['analysis', [call, checked]], hooks));
   }
@@ -819,7 +818,7 @@ export class Model {
    * @param {any} [options]
    */
   async adapt(call, source, options) {
-    const { deltasOf } = await import('./adapters/deltas.js').catch(lacking('adapters'));
+    const { deltasOf } = await import('./adapters/deltas.js');
     return this.#call('inspect', ['adapter', [call, await deltasOf(call, source, options, loadOptions)]]);
   }
 

@@ -5,7 +5,6 @@
 import { forwardOne } from '../inspect/forward.js';
 import { matches } from '../inspect/capture.js';
 import { Yielder } from '../base/event_loop.js';
-import { lacking } from '../base/extras.js';
 import { fail } from '../base/errors.js';
 import { remembered } from '../base/remembered.js';
 import { placeOf } from './metric.js';
@@ -48,7 +47,7 @@ const copies = new WeakMap();
  */
 async function copyOf(model, module) {
   const make = async () => {
-    const { Differentiator } = await import('../train/differentiator.js').catch(lacking('train'));
+    const { Differentiator } = await import('../train/differentiator.js');
     const copy = /** @type {Differentiator} */ (await Differentiator.start(module));
     copy.copy(model.engine, model.table.rows);
     return copy;

@@ -2,7 +2,6 @@
 import { EMPTY, END } from './bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { untilAborted } from '../base/event_loop.js';
-import { lacking } from '../base/extras.js';
 import { checkedResponse } from '../base/checks.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
@@ -32,7 +31,7 @@ const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 
  * node_files.js, which is loaded at the first call, in Node only. This is its only import: see `addressed` in
  * base/checks.js.
  */
-export const nodeFiles = () => import('../node/node_files.js').catch(lacking('node'));
+export const nodeFiles = () => import('../node/node_files.js');
 
 /**
  * The path in Node's file system that a path or a file: address means; null for other addresses, and outside Node.

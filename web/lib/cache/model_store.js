@@ -2,7 +2,6 @@
 //
 // A store holds small byte arrays, each under an address and a name. stored_file.js makes files of them.
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { streamChunks } from '../bytes/open_file.js';
 import { Sha256 } from '../download/sha256.js';
 
@@ -107,7 +106,7 @@ export async function openStore(cache, cacheDir) {
       case 'opfs':
         return await opfs();
       case 'file':
-        return await (await import('../node/file_store.js').catch(lacking('node'))).fileStore(cacheDir);
+        return await (await import('../node/file_store.js')).fileStore(cacheDir);
       default:
         return null;
     }

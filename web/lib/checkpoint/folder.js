@@ -3,7 +3,6 @@
 import { chatTemplates } from '../tokenizers/chat_template.js';
 import { tokenIds } from '../config/config.js';
 import { fail, show } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { wordPiece } from '../tokenizers/vocab.js';
 import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';
 import { localPath } from '../bytes/open_file.js';
@@ -46,7 +45,7 @@ export async function openFolder(opener, folder, overrides) {
   warn(opener);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   if (checkpoint.config.kind === 'encoder') {
-    const { readPooling } = await import('../encoders/sentence.js').catch(lacking('encoders'));
+    const { readPooling } = await import('../encoders/sentence.js');
     checkpoint.pooling = (await readPooling(opener, folder)) ?? undefined;
   }
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
@@ -129,7 +128,7 @@ async function sentencePieces(opener, folder, { model_type: type }, settings) {
   const bytes = reader && (await opener.readAll(reader));
   const vocab = bytes && type === 'marian' && (await opener.optionalJson(folder.get('vocab.json')));
   if (bytes && vocab !== null) {
-    const { marianTokenizer, t5Tokenizer } = await import('../encoders/sentencepiece.js').catch(lacking('encoders'));
+    const { marianTokenizer, t5Tokenizer } = await import('../encoders/sentencepiece.js');
     return type === 'marian'
       ? marianTokenizer(bytes, vocab, folder.name)
       : t5Tokenizer(bytes, `${folder.name}: ${file}`, settings?.extra_ids);
@@ -195,7 +194,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
   let json = await configOf(opener, format, files[0], overrides);
   // refuses before the headers of all files are fetched
   if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config });
-  const torch = format === 'pytorch' ? await import('../pytorch/pytorch.js').catch(lacking('pytorch')) : null;
+  const torch = format === 'pytorch' ? await import('../pytorch/pytorch.js') : null;
   /** @type {import('../pytorch/pytorch.js').TorchFile[]} */
   const archives = [];
   const { headers, names, readers } = await openHeaders(opener, first, files, async (r, i) => {

@@ -7,7 +7,6 @@ import { BLOCKS } from '../base/blocks.js';
 import { ByteReader } from '../bytes/bytes.js';
 import { chatTemplates } from '../tokenizers/chat_template.js';
 import { fail } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { isBytes } from '../base/checks.js';
 import { detectFormat } from '../bytes/detect.js';
 import { readGguf } from '../gguf/gguf.js';
@@ -83,7 +82,7 @@ import { ggufTokenizer } from '../tokenizers/vocab.js';
  *   give: (t: TensorSource, r: ByteReader) => Promise<void>) => Promise<void>} Deliver
  */
 
-const llama2c = () => import('../llama2c/llama2c.js').catch(lacking('llama2c'));
+const llama2c = () => import('../llama2c/llama2c.js');
 
 /**
  * Opens a checkpoint and reads everything but the tensors.

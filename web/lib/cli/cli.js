@@ -9,7 +9,6 @@ import { progressLine } from './progress.js';
 import { HELP, OPTIONS, commandOf, generateOptions, loadOptions } from './cli_options.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { load } from '../index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/cli/ of the source tree. */
@@ -136,7 +135,7 @@ async function convertTo(command, [source, out], o) {
   const type = o.type ?? (command === 'quantize' ? 'Q8_0' : 'F16');
   if (command === 'quantize' && !/^q/i.test(type))
     fail('bad-option', `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q4_0 or Q4_1`);
-  const { convert } = await import('../convert/convert.js').catch(lacking('convert'));
+  const { convert } = await import('../convert/convert.js');
   const line = o.quiet ? null : progressLine(process.stderr, o.progress);
   const how = { type, vocabulary: !o['no-tokenizer'] };
   const options = { ...loadOptions(o, source), onProgress: line?.onProgress };

@@ -1,9 +1,8 @@
 // run_lab.js - runs a lab and prints its claims beside what was measured
-import { lacking } from '../base/extras.js';
 
 /** @import { Model } from '../index.js' */
 
-const labs = () => import('../labs/labs.js').catch(lacking('labs'));
+const labs = () => import('../labs/labs.js');
 
 /** The names of the labs and what they claim, a line each. */
 export async function listLabs() {

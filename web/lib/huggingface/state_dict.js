@@ -3,7 +3,6 @@
 // It finds the configuration, removes what torch.compile and wrappers put before all names, and plans which tensor
 // fills which weight.
 import { fail, show } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { readHfConfig } from './huggingface.js';
 import { withAliases } from './aliases.js';
 import { checkCount, planTensors } from '../config/plan.js';
@@ -70,7 +69,7 @@ export async function modelOf(all, { json, given, files, rename, warnings, signa
     typeof json?.model_type === 'string'
       ? { full: merged, entries: nearest(merged, variants, files[0]) }
       : await (
-          await import('../infer/infer_config.js').catch(lacking('infer'))
+          await import('../infer/infer_config.js')
         ).inferConfig(merged, variants, { files, rename, warnings, signal });
   const names = new Set(entries.map((e) => e.name));
   const model = readHfConfig(full, undefined, names);

@@ -1,5 +1,4 @@
 // inspect.js - the functions of this folder that the public Model calls; loaded together at the first such call
-import { lacking } from '../base/extras.js';
 import { distribution as probabilities } from '../engine/observe.js';
 import { biasOf } from '../engine/bias.js';
 
@@ -29,12 +28,10 @@ export function distribution(model, logits, options = {}) {
 }
 
 /** @param {Parameters<typeof import('../explain/explain.js').explain>} args  of the call in explain/ */
-export const explain = async (...args) =>
-  (await import('../explain/explain.js').catch(lacking('explain'))).explain(...args);
+export const explain = async (...args) => (await import('../explain/explain.js')).explain(...args);
 
 /** @param {Parameters<typeof import('../encoders/embed.js').embed>} args  of the call in encoders/ */
-export const embed = async (...args) =>
-  (await import('../encoders/embed.js').catch(lacking('encoders'))).embed(...args);
+export const embed = async (...args) => (await import('../encoders/embed.js')).embed(...args);
 
 /**
  * Call a function of adapters/, which is loaded at the first such call.
@@ -43,7 +40,7 @@ export const embed = async (...args) =>
  * @param {any} arg
  */
 export const adapter = async (model, call, arg) =>
-  /** @type {any} */ ((await import('../adapters/switch_adapter.js').catch(lacking('adapters')))[call])(model, arg);
+  /** @type {any} */ ((await import('../adapters/switch_adapter.js'))[call])(model, arg);
 
 /**
  * Call a function of analysis/, which is loaded at the first such call.
@@ -53,8 +50,4 @@ export const adapter = async (model, call, arg) =>
  * @param {import('../run/loaded_model.js').Hooks} hooks
  */
 export const analysis = async (model, call, args, hooks) =>
-  /** @type {any} */ ((await import('../analysis/analysis.js').catch(lacking('analysis')))[call])(
-    model,
-    ...args,
-    hooks,
-  );
+  /** @type {any} */ ((await import('../analysis/analysis.js'))[call])(model, ...args, hooks);

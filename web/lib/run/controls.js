@@ -2,7 +2,6 @@
 //
 // It is loaded at the first generation with such an option. The engine adds the bias after the repetition penalty and
 // before the temperature (struct gf_adjustment).
-import { lacking } from '../base/extras.js';
 import { biasOf } from '../engine/bias.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
@@ -17,7 +16,7 @@ import { biasOf } from '../engine/bias.js';
  */
 export async function controlsOf(model, o, prompt) {
   const { constraint: posted } = /** @type {Record<string, any>} */ (o.controls);
-  const constrain = posted && (await import('../constrain/constraint.js').catch(lacking('constrain')));
+  const constrain = posted && (await import('../constrain/constraint.js'));
   return new Controls(o, o.ignoreEos ? [] : model.special.eos, constrain?.constraintOf(model, posted, prompt) ?? null);
 }
 

@@ -9,7 +9,6 @@ import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
 import { applySwitches, drawnSeed } from '../input/options.js';
 import { fail, GlassformerError } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { openCheckpoint } from '../checkpoint/source.js';
 import { loadFetch } from '../download/requests.js';
 import { transferRate } from '../download/rate.js';
@@ -53,7 +52,7 @@ export async function loadModel(source, options, hooks) {
 async function requests(source, options, { signal, fetch: given, prefetchedFetch }) {
   const fetch = loadFetch(source, options, given ?? prefetchedFetch);
   if ((options.cache ?? 'none') === 'none' && options.sha256 === undefined) return { fetch, downloads: null };
-  const { openDownloads } = await import('../cache/cached_downloads.js').catch(lacking('cache'));
+  const { openDownloads } = await import('../cache/cached_downloads.js');
   return { fetch, downloads: await openDownloads(source, options, fetch, signal) };
 }
 
@@ -93,7 +92,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
     engine = await starting;
     if (options.adapters?.length) {
-      const { withAdapters } = await import('../adapters/merge_adapters.js').catch(lacking('adapters'));
+      const { withAdapters } = await import('../adapters/merge_adapters.js');
       checkpoint = withAdapters(checkpoint, options.adapters, options.dtype === 'keep', engine);
     }
     const warnings = [...checkpoint.warnings];

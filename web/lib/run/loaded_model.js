@@ -6,7 +6,6 @@ import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
 import { failContextFull, generationOf, isSequenceList, checkSingleMask } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { camelConfig } from '../config/config.js';
 import { checkedIds } from '../base/checks.js';
 import { defaultKvDtype, tableOf } from './loaded_table.js';
@@ -320,7 +319,7 @@ export class LoadedModel {
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.checkLength(p.length, 'prompt');
-    const search = o.beams > 1 ? await import('../beams/beams.js').catch(lacking('beams')) : null;
+    const search = o.beams > 1 ? await import('../beams/beams.js') : null;
     if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, hooks, search?.searchEach);
     return yield* (search?.beamSearch ?? generate)(this, prompts[0], o, hooks);
   }

@@ -4,13 +4,12 @@
 // tokens with scores, no merges), like llama2.c's tokenizer.bin, or a SentencePiece Unigram ("t5"). The second merges
 // the neighbours whose union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
 import { fail, show } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 import { sentencePieceJson, unigramJson } from './pieces.js';
 import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';
 import { Texts, TokenTexts } from './texts.js';
 
 /** The reader of WordPiece, which only encoders have. */
-export const wordPiece = () => import('../encoders/wordpiece.js').catch(lacking('encoders'));
+export const wordPiece = () => import('../encoders/wordpiece.js');
 
 /** @import { VocabularyBase } from './tokenizer_json.js' */
 /**

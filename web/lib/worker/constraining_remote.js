@@ -1,6 +1,5 @@
 // constraining_remote.js - compiles the options json, grammar and tools of a generation before it is posted
 import { guardedAsync } from '../base/errors.js';
-import { lacking } from '../base/extras.js';
 
 /** @import { Remote } from './remote.js' */
 
@@ -16,7 +15,7 @@ export function constraining(remote, info) {
   /** @type {Remote['generate']} */
   async function* constrained([input, options, ...rest], hooks) {
     const prepared = await guardedAsync(async () => {
-      const { prepare, sendVocabulary } = await import('../constrain/compile.js').catch(lacking('constrain'));
+      const { prepare, sendVocabulary } = await import('../constrain/compile.js');
       const posted = prepare(options, info);
       vocabulary ??= sendVocabulary(remote, info);
       vocabulary.catch(() => {
