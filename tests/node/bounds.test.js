@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { distribution, addEdit, tensorRow } from '../../web/lib/engine/observe.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
+import { packageFiles } from '../../web/lib/files.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { encode } from '../../web/lib/convert/write_gguf.js';
 import { numbers } from './helpers.js';
@@ -19,7 +20,7 @@ const GUARD = 1 << 16,
  * @returns {Promise<{engine: Engine, intact: () => void}>}
  */
 async function guarded() {
-  const engine = await Engine.start(await engineModule({ backend: 'simd' }), 1),
+  const engine = await Engine.start(await engineModule(packageFiles, { backend: 'simd' }), 1),
     { gf_abi_alloc: alloc, gf_abi_free: free } = engine.x;
   const sizes = new Map();
   engine.x = {

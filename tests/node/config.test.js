@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { engineModule } from '../../web/lib/engine/binary.js';
+import { packageFiles } from '../../web/lib/files.js';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { FIELDS, RULES, UNUSED } from '../../web/lib/config/config_fields.js';
@@ -16,7 +17,7 @@ import { inJavaScript } from './complete_in_js.js';
 
 const names = Object.keys(FIELDS);
 
-const engine = await Engine.start(await engineModule());
+const engine = await Engine.start(await engineModule(packageFiles));
 
 const base = { vocab_size: 300, d_model: 48, n_layers: 2, n_heads: 4 };
 

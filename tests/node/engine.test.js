@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
+import { packageFiles } from '../../web/lib/files.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
 import { completeConfig } from '../../web/lib/config/config.js';
@@ -17,7 +18,7 @@ const region = (model, name) => model.memory.regions.find((r) => r.name === name
 // roster.test.js: on the weights of random configurations
 describe('engine and JavaScript agree', () => {
   test('on config fields and their values', async () => {
-    const { schema } = await Engine.start(await engineModule());
+    const { schema } = await Engine.start(await engineModule(packageFiles));
     const base = { vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 };
     assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(completeConfig(base)).sort());
     for (const [field, values] of Object.entries(schema.enums)) {
@@ -33,7 +34,7 @@ describe('engine and JavaScript agree', () => {
   });
 
   test("on the names, shapes and counts of every preset's weights", async () => {
-    const engine = await Engine.start(await engineModule());
+    const engine = await Engine.start(await engineModule(packageFiles));
     for (const name of Object.keys(PRESETS)) {
       const config = completeConfig(PRESETS[name]);
       const table = parameterTable(config);
@@ -173,7 +174,7 @@ describe('memory', () => {
   });
 
   test('loading and disposing models repeatedly does not grow memory', async () => {
-    const module = await engineModule();
+    const module = await engineModule(packageFiles);
     const sizes = [];
     for (let i = 0; i < 12; i++) {
       const model = await load(stories, { wasm: module });
@@ -186,7 +187,7 @@ describe('memory', () => {
   });
 
   test('closing a model frees its memory for the next one in the same instance', async () => {
-    const engine = await Engine.start(await engineModule());
+    const engine = await Engine.start(await engineModule(packageFiles));
     const config = completeConfig({ vocab_size: 512, d_model: 256, n_layers: 4, n_heads: 4 });
     const sizes = [];
     for (let i = 0; i < 6; i++) {
@@ -207,14 +208,14 @@ describe('memory', () => {
 describe('binaries', () => {
   test('the binary is chosen without a download and is compiled once', async () => {
     assert.ok(['simd', 'relaxed'].includes(chooseBackend()));
-    assert.equal(await engineModule(), await engineModule());
+    assert.equal(await engineModule(packageFiles), await engineModule(packageFiles));
     assert.equal(chooseBackend('simd'), 'simd');
   });
 
   test('a binary given as a module, bytes, file or address gives the same model', async () => {
     const file = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
     for (const wasm of [
-      await engineModule({ backend: 'simd' }),
+      await engineModule(packageFiles, { backend: 'simd' }),
       readFileSync(file),
       file,
       file.href,
@@ -276,14 +277,14 @@ test('the small model that runs before the weights arrive leaves no trace', asyn
     engine.close();
     return logits;
   };
-  const want = logitsOf(await Engine.start(await engineModule(), 1));
+  const want = logitsOf(await Engine.start(await engineModule(packageFiles), 1));
   for (const fields of [
     {},
     { position: 'learned', norm: 'layernorm', ffn: 'gelu_tanh' },
     { n_experts: 4, n_experts_used: 2 },
   ])
     for (const dtype of ['f32', 'q8_0', 'q4_0', 'q6_k']) {
-      const engine = await Engine.start(await engineModule(), 1);
+      const engine = await Engine.start(await engineModule(packageFiles), 1);
       const sizes = { vocab_size: 8192, d_model: 256, n_layers: 4, n_heads: 4, n_kv_heads: 2 };
       const config = completeConfig({ ...sizes, ...fields });
       const list = engine.roster(config);

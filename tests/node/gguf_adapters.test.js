@@ -8,6 +8,7 @@ import { dequantize } from '../../web/lib/engine/weights_memory.js';
 import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
+import { packageFiles } from '../../web/lib/files.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { text, f32, f32s, writeGguf } from './write_gguf_file.js';
 import { GlassformerError, create, load } from '../../web/lib/index.js';
@@ -315,7 +316,7 @@ describe('a quantised GGUF', () => {
 
   test('sums are handed on in pieces, whatever the size of the tensor', async () => {
     const checkpoint = await openCheckpoint(stories),
-      engine = await Engine.start(await engineModule());
+      engine = await Engine.start(await engineModule(packageFiles));
     const [a, b] = [matrix(2, 192, 1), matrix(2048, 2, 2)];
     const stored = ({ shape, data }) => ({ shape, dtype: 'f32', bytes: new Uint8Array(data.buffer) });
     const delta = {
@@ -341,7 +342,7 @@ describe('a quantised GGUF', () => {
   });
 
   test('the values of every type are those of llama.cpp', async () => {
-    const engine = await Engine.start(await engineModule());
+    const engine = await Engine.start(await engineModule(packageFiles));
     const folder = join(top, 'tests/golden/formats/blocks');
     const types = 'q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl mxfp4 q4_k q5_k q6_k q3_k q2_k iq4_xs'.split(' ');
     for (const type of types) {

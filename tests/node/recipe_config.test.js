@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { trainerModule } from '../../web/lib/engine/binary.js';
+import { packageFiles } from '../../web/lib/files.js';
 import { FIELDS } from '../../web/lib/config/config_fields.js';
 import { readConfig } from '../../web/lib/huggingface/huggingface.js';
 import { train } from '../../web/lib/index.js';
@@ -49,7 +50,7 @@ describe('a recipe and train() build the same model from the same fields', () =>
   const inGguf = async (bytes) => (await openCheckpoint(new Uint8Array(bytes))).config;
 
   test("the trainer's own completion, of the fields in C", async () => {
-    const module = await trainerModule();
+    const module = await trainerModule(packageFiles);
     const config = fc.record(
       {
         norm: fc.constantFrom(...FIELDS.norm.words),

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
+import { packageFiles } from '../../web/lib/files.js';
 import { completeConfig } from '../../web/lib/config/config.js';
 import { estimate } from '../../web/lib/estimate.js';
 import { readConfig } from '../../web/lib/huggingface/huggingface.js';
@@ -196,7 +197,7 @@ test('counts by component equal those of the shared cases', { skip: noShared }, 
 });
 
 test('engine and library enumerate the same weights in the same order', async () => {
-  const engine = await Engine.start(await engineModule());
+  const engine = await Engine.start(await engineModule(packageFiles));
   fc.assert(
     fc.property(fc.oneof(randomConfig, randomVariant), (fields) => {
       const config = completeConfig(fields);

@@ -1,10 +1,9 @@
 // files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
 //
-// The caller's side resolves every address and posts the result to workers. Where a bundler has not copied the files,
-// the copies embedded in the package are used.
+// The caller's side resolves every address and posts the result to workers; it hands `packageFiles` to what compiles a
+// binary (engine/binary.js) or starts a worker (worker/start.js). Where a bundler has not copied the files, the copies
+// embedded in the package are used.
 
-/** @typedef {keyof typeof ADDRESSES} File */
-/** @typedef {'worker'|'train_worker'} WorkerFile */
 /**
  * Embedded copies. worker: text of the worker, or of its second script; wasm: base64 of a raw deflate stream.
  * @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded
@@ -36,11 +35,11 @@ const VITE_CACHE = /^(.*\/node_modules\/)\.(?:vite|cache\/vite)\/(?:[^?#]*\/)?de
 
 /**
  * The address of a file of the package.
- * @param {File} file
+ * @param {keyof typeof ADDRESSES} file
  * @returns {string | null} null where the embedded copies are preferred, or the output format of a bundler has no
  *   import.meta.url
  */
-export function addressOf(file) {
+function addressOf(file) {
   if (embeddedOnly) return null;
   try {
     return String(ADDRESSES[file]()).replace(VITE_CACHE, '$1glassformer/dist/$2');
@@ -77,10 +76,10 @@ export function useEmbedded() {
 
 /**
  * The text of a worker embedded in the package, all of its scripts in one.
- * @param {WorkerFile} file
+ * @param {'worker'|'train_worker'} file
  * @returns {Promise<string | null>} null without a copy
  */
-export async function embeddedWorker(file) {
+async function embeddedWorker(file) {
   /** @type {(keyof typeof COPIES)[]} */
   const parts = file === 'worker' ? ['worker', 'worker_more'] : ['train'];
   const texts = (await Promise.all(parts.map(copyOf))).map((copy) => copy?.worker);
@@ -92,9 +91,12 @@ export async function embeddedWorker(file) {
  * @param {'simd'|'relaxed'|'train'} name  the binaries that run models are those with one thread
  * @returns {Promise<ArrayBuffer | null>} null without a copy
  */
-export async function embeddedBinary(name) {
+async function embeddedBinary(name) {
   const text = (await copyOf(name === 'train' ? 'train' : 'engine'))?.wasm?.[name];
   if (text === undefined) return null;
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
 }
+
+/** @type {import('./engine/binary.js').BinaryFiles & import('./worker/start.js').WorkerFiles} */
+export const packageFiles = { addressOf, embeddedBinary, embeddedWorker };

@@ -29,6 +29,7 @@ import { configOf, estimate as estimated } from './estimate.js';
 import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
 import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/load_options.js';
+import { packageFiles } from './files.js';
 import { Model } from './model_handle.js';
 import { prefetch, prefetchable } from './worker/relay.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
@@ -152,9 +153,9 @@ async function open(method, what, options) {
     /** @type {string[]} */
     const warnings = [];
     const threaded = whyNoThreads(rest.threads, !!worker) === null;
-    const engine = untilAborted(engineModule({ backend, wasm, warnings, threaded }), signal);
+    const engine = untilAborted(engineModule(packageFiles, { backend, wasm, warnings, threaded }), signal);
     engine.catch(() => {}); // reported by the call that needs it
-    const starting = worker ? startWorker('worker', worker, signal) : null;
+    const starting = worker ? startWorker(packageFiles, 'worker', worker, signal) : null;
     const url = worker && !isNode && method === 'load' ? prefetchable(what, options) : undefined;
     if (url !== undefined) prefetched = prefetch(url, signal);
     const { worker: started, address } = (await starting) ?? { worker: null, address: null };
@@ -218,7 +219,10 @@ const training = () => import('./train/training_run.js');
  * await adding.dispose();
  */
 export function train(config, data, options = {}) {
-  return new Training(async (begun) => (await training()).startTraining(config, data, options, begun), load);
+  return new Training(
+    async (begun) => (await training()).startTraining(packageFiles, config, data, options, begun),
+    load,
+  );
 }
 
 /**
@@ -236,7 +240,7 @@ export function train(config, data, options = {}) {
  * console.log(layers.length, layers[0].weights > 0);                      // 4 true
  */
 export async function depth(config, options = {}) {
-  return (await training()).depth(config, options);
+  return (await training()).depth(packageFiles, config, options);
 }
 
 /**

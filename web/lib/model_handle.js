@@ -11,6 +11,7 @@ import { finalizers, keepAlive } from './base/lifetimes.js';
 import { constraining } from './worker/constraining_remote.js';
 import { trainerModule } from './engine/binary.js';
 import { LocalModel } from './worker/remote.js';
+import { packageFiles } from './files.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { freeing } from './worker/freeing.js';
 import { Steps } from './steps.js';
@@ -652,7 +653,13 @@ export class Model {
    */
   async #study(call, args, options) {
     const { checkedCall } = await import('./analysis/calls.js');
-    const [checked, hooks] = await checkedCall({ ...CHECKS, trainerModule }, call, args, options, this.#limits);
+    const [checked, hooks] = await checkedCall(
+      { ...CHECKS, trainerModule: () => trainerModule(packageFiles) },
+      call,
+      args,
+      options,
+      this.#limits,
+    );
     return withJson(await this.#call('inspect', ['analysis', [call, checked]], hooks));
   }
 

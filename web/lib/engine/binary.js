@@ -3,10 +3,16 @@
 // The caller's side compiles and posts the module to its worker. A second model then needs no second download, and
 // workers need no addresses.
 import { chooseBackend } from './features.js';
-import { addressOf, embeddedBinary } from '../files.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array | Response | WebAssembly.Module} Wasm */
+/** @typedef {'simd'|'simd-threads'|'relaxed'|'relaxed-threads'|'train'|'train-threads'} Binary */
+/**
+ * Where the binaries of the package are: their addresses (null: none), and copies as bytes (null: none), of those with
+ * one thread.
+ * @typedef {{addressOf: (file: Binary) => string | null,
+ *   embeddedBinary: (name: 'simd'|'relaxed'|'train') => Promise<ArrayBuffer | null>}} BinaryFiles
+ */
 
 /**
  * Compiled modules by address. A module that failed is removed.
@@ -18,11 +24,12 @@ const compiled = new Map();
  * The compiled binary for this machine, or the one that the caller supplies as `wasm`. When a binary does not compile
  * although the probes of features.js passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of
  * several.
+ * @param {BinaryFiles} files
  * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]
  *   threaded: whether to use the binary with threads; warnings: a sentence for each replacement is appended
  * @returns {Promise<WebAssembly.Module>}
  */
-export async function engineModule({ backend, threaded = false, wasm, warnings = [] } = {}) {
+export async function engineModule(files, { backend, threaded = false, wasm, warnings = [] } = {}) {
   const choice = chooseBackend(backend); // throws before anything is fetched
   if (wasm) return compileSupplied(wasm);
   const kinds = choice === 'relaxed' && backend !== 'relaxed' ? /** @type {const} */ (['relaxed', 'simd']) : [choice];
@@ -32,7 +39,7 @@ export async function engineModule({ backend, threaded = false, wasm, warnings =
   ];
   for (const [i, { kind, file }] of candidates.entries()) {
     try {
-      return await compilePackaged(file, kind);
+      return await compilePackaged(files, file, kind);
     } catch (error) {
       if (!(error instanceof GlassformerError && error.cause instanceof WebAssembly.CompileError)) throw error;
       const { message, cause } = error;
@@ -48,12 +55,13 @@ export async function engineModule({ backend, threaded = false, wasm, warnings =
 
 /**
  * The compiled binary that trains.
+ * @param {BinaryFiles} files
  * @param {'train'|'train-threads'} [file]
  * @returns {Promise<WebAssembly.Module>}
  */
-export async function trainerModule(file = 'train') {
+export async function trainerModule(files, file = 'train') {
   chooseBackend();
-  return compilePackaged(file, 'train');
+  return compilePackaged(files, file, 'train');
 }
 
 /**
@@ -70,12 +78,13 @@ async function compileSupplied(wasm) {
 
 /**
  * Compiles a binary of the package: from its address, or from the embedded copy where the file cannot be fetched.
- * @param {import('../files.js').File} file
+ * @param {BinaryFiles} files
+ * @param {Binary} file
  * @param {'simd'|'relaxed'|'train'} copy  name of the embedded copy
  * @returns {Promise<WebAssembly.Module>}
  */
-async function compilePackaged(file, copy) {
-  const address = addressOf(file);
+async function compilePackaged(files, file, copy) {
+  const address = files.addressOf(file);
   /** @type {unknown} */
   let cause;
   if (address !== null) {
@@ -89,7 +98,7 @@ async function compilePackaged(file, copy) {
   const key = `embedded ${copy}`;
   const cached = compiled.get(key);
   if (cached) return cached;
-  const bytes = await embeddedBinary(copy);
+  const bytes = await files.embeddedBinary(copy);
   if (bytes === null)
     throw cause ?? new GlassformerError('not-found', `the engine's WebAssembly file (${file}) has no address here`);
   const module = compile(bytes, `the embedded copy of ${copy}`);

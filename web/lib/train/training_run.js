@@ -10,6 +10,7 @@ import { whyNoThreads } from '../engine/features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
 
+/** @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start.js').WorkerFiles} PackageFiles */
 /** @import { Order, TrainStep } from './train_worker.js' */
 /** @import { Teacher, Text } from './train_order.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
@@ -20,35 +21,37 @@ const MOST_AHEAD = 32;
 
 /**
  * Start a worker for training, and compile its binary.
+ * @param {PackageFiles} files
  * @param {Exclude<import('../worker/start.js').WorkerOption, boolean>} [workerOption]
  * @param {AbortSignal} [signal]
  * @param {number} [threads]  the option of train
  */
-async function startTrainer(workerOption, signal, threads) {
+async function startTrainer(files, workerOption, signal, threads) {
   const engine =
     whyNoThreads(threads, true) === null
-      ? trainerModule('train-threads').catch(() => trainerModule())
-      : trainerModule();
+      ? trainerModule(files, 'train-threads').catch(() => trainerModule(files))
+      : trainerModule(files);
   engine.catch(() => {}); // the first call reports the error
-  const { worker, address } = await startWorker('train_worker', workerOption, signal);
+  const { worker, address } = await startWorker(files, 'train_worker', workerOption, signal);
   return { remote: new WorkerModel(worker, 'run'), engine, helper: address ?? undefined };
 }
 
 /**
  * Starts a training run.
+ * @param {PackageFiles} files
  * @param {object | string} config
  * @param {Text | ExampleSet} data
  * @param {Record<string, any>} given
  * @param {(run: TrainingRun) => void} onStart  called when there is a run to dispose, before it is open
  * @returns {Promise<TrainingRun>} open
  */
-export async function startTraining(config, data, given, onStart) {
+export async function startTraining(files, config, data, given, onStart) {
   const options = checkedOptions('train', given, TRAIN_OPTIONS);
   const { signal: stop, worker, threads } = options;
   /** @param {{order: Order} & Omit<Parts, 'remote' | 'engine' | 'signal'>} asked */
   const opened = async ({ order, ...parts }) => {
     stop?.throwIfAborted();
-    const { helper, ...started } = await startTrainer(worker, stop, threads);
+    const { helper, ...started } = await startTrainer(files, worker, stop, threads);
     const run = new TrainingRun({ ...started, signal: stop, ...parts });
     onStart(run);
     try {
@@ -245,18 +248,19 @@ export class TrainingRun {
 
 /**
  * Measures how much gradient reaches each layer of a model with random weights.
+ * @param {PackageFiles} files
  * @param {any} config
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} options
  * @returns {Promise<{weights: number, stream: number}[]>}
  */
-export async function depth(config, options) {
+export async function depth(files, config, options) {
   const checks = { seed: count, tokens: within(2, 1 << 16, true), signal };
   const { seed = 1, tokens = 256, signal: given } = checkedOptions('depth', options, checks);
   return guardedAsync(async () => {
     const complete = configOf(config, { vocab_size: 256, context_length: 128 });
     if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
     given?.throwIfAborted();
-    const { remote, engine } = await startTrainer(undefined, given, 1);
+    const { remote, engine } = await startTrainer(files, undefined, given, 1);
     const stop = () => remote.close();
     given?.addEventListener('abort', stop, { once: true });
     try {

@@ -1,9 +1,13 @@
 // start.js - starts the package's workers: from their file, from another origin, or from the embedded copy
-import { addressOf, embeddedWorker } from '../files.js';
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
 
-/** @import { WorkerFile } from '../files.js' */
+/** @typedef {'worker'|'train_worker'} WorkerFile */
+/**
+ * Where the workers of the package are: the addresses of their scripts (null: none), and copies as text (null: none).
+ * @typedef {{addressOf: (file: WorkerFile | 'worker_more') => string | null,
+ *   embeddedWorker: (file: WorkerFile) => Promise<string | null>}} WorkerFiles
+ */
 /**
  * The option `worker`, checked: the absolute address of the worker's file, or a function that starts the worker.
  * @typedef {boolean | string | (() => Worker | Promise<Worker>)} WorkerOption
@@ -20,33 +24,35 @@ const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 
 /**
  * Start a worker and wait for its answer.
+ * @param {WorkerFiles} files
  * @param {WorkerFile} file
  * @param {WorkerOption} [option]  the caller's; default: the package's own file
  * @param {AbortSignal} [signal]
  * @returns {Promise<Started>}
  */
-export async function startWorker(file, option = true, signal) {
+export async function startWorker(files, file, option = true, signal) {
+  const more = file === 'worker' ? (files.addressOf('worker_more') ?? undefined) : undefined;
   if (typeof option === 'function') {
     const worker = await Promise.resolve()
       .then(option)
       .catch((error) => fail('worker', `the function given as worker failed: ${messageOf(error)}`, error));
-    return { worker: await firstAnswer(worker, signal, moreAddress(file), false), address: null };
+    return { worker: await firstAnswer(worker, signal, more, false), address: null };
   }
   const own = typeof option === 'boolean';
-  const address = own ? addressOf(file) : option;
+  const address = own ? files.addressOf(file) : option;
   /** @type {unknown} */
   let cause;
   if (address !== null) {
     try {
       // A copy has its second script beside it; a thread of Node does not know where it is, and takes the package's.
-      const more = own || typeof Worker === 'undefined' ? moreAddress(file) : undefined;
-      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, more, own), address };
+      const beside = own || typeof Worker === 'undefined' ? more : undefined;
+      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, beside, own), address };
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;
     }
   }
-  const text = own ? await embeddedWorker(file) : null;
+  const text = own ? await files.embeddedWorker(file) : null;
   if (text !== null) {
     try {
       return { worker: await firstAnswer(spawnText(text, NAMES[file]), signal), address: null };
@@ -57,12 +63,6 @@ export async function startWorker(file, option = true, signal) {
   }
   return failToStart(file, address, cause);
 }
-
-/**
- * The address of the worker's second script (more.js).
- * @param {WorkerFile} file
- */
-const moreAddress = (file) => (file === 'worker' ? (addressOf('worker_more') ?? undefined) : undefined);
 
 /**
  * Wait until a worker has run its script and answers. Its first message is a reply to `{ hello }`.
