@@ -172,66 +172,18 @@ test('no function of the page is longer than 60 lines', () => {
   assert.deepEqual(long, []);
 });
 
-// The structure of web/lib, with web/draw below it: layout.json. `shared`, `core` and `extras` list, for each folder or
-// file of the root, what its files may import, in an order in which each part imports only those before it. `lazy` lists, for each module of an extra
-// that the core uses, the only file of the core that imports it, with `import()`.
-/** @type {{shared: Record<string, string[]>, core: Record<string, string[]>, extras: Record<string, string[]>, lazy: Record<string, string>}} */
-const layout = JSON.parse(read('tests/layout.json'));
-const parts = { ...layout.shared, ...layout.core, ...layout.extras };
 const sources = [...files('web/draw', /\.js$/), ...files('web/lib', /\.js$/)];
-const inParts = (file) => file.replace(/^web\/(?:lib\/)?/, '');
-const partOf = (file) => file.split('/')[0];
+const inLib = (file) => file.replace(/^web\/(?:lib\/)?/, '');
 /** Every import, dynamic ones too, without those in comments and types. */
 const arrows = sources.flatMap((file) => {
   const code = read(file)
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/(^|\s)\/\/.*$/gm, '');
   return [...code.matchAll(/(?:\bfrom|\bimport)\s*(\(?)\s*'(\.[^']+)'/g)].map(([, bracket, name]) => ({
-    from: inParts(file),
-    to: inParts(posix.join(dirname(file), name)),
+    from: inLib(file),
+    to: inLib(posix.join(dirname(file), name)),
     lazy: bracket === '(',
   }));
-});
-
-test('tests/layout.json lists each folder of web/lib and each file of its root, and each folder has a README', () => {
-  const found = sources.map((file) => partOf(inParts(file)));
-  assert.deepEqual(Object.keys(parts).sort(), [...new Set(found)].sort());
-  const names = Object.keys(parts);
-  for (const [part, below] of Object.entries(parts)) {
-    for (const other of below)
-      assert.ok(names.indexOf(other) < names.indexOf(part), `${part} may import ${other}, which stands after it`);
-    if (!part.endsWith('.js'))
-      assert.match(
-        read(`web/${part in layout.shared ? '' : 'lib/'}${part}/README.md`),
-        new RegExp(`^# ${part}/\n\n\\S`),
-        `the README of ${part}/ says what belongs in the folder`,
-      );
-  }
-});
-
-test('files of web/lib import only the parts that tests/layout.json allows', () => {
-  assert.ok(arrows.length > 150, `${arrows.length} imports found`);
-  const between = arrows.filter(({ from, to }) => partOf(from) !== partOf(to) && !layout.lazy[to]?.includes(from));
-  const wrong = between.filter(({ from, to }) => !parts[partOf(from)]?.includes(partOf(to)));
-  assert.deepEqual(
-    wrong.map(({ from, to }) => `${from} imports ${to}`),
-    [],
-  );
-  const used = new Set(between.map(({ from, to }) => `${partOf(from)} ${partOf(to)}`));
-  const unused = Object.entries(parts).flatMap(([part, below]) =>
-    below.filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part} imports nothing of ${other}`),
-  );
-  assert.deepEqual(unused, []);
-});
-
-test('the core imports an extra with import() only, each of its modules in one file', () => {
-  const isExtra = (file) => partOf(file) in layout.extras;
-  const found = arrows.filter(({ from, to }) => !isExtra(from) && isExtra(to));
-  assert.deepEqual(
-    found.filter(({ from, lazy }) => !lazy && from !== 'train_worker.js'),
-    [],
-  );
-  assert.deepEqual(Object.fromEntries(found.map(({ from, to }) => [to, from])), layout.lazy);
 });
 
 test('no files of web/lib import each other in a circle', () => {

@@ -82,17 +82,6 @@ test('the README has at most 180 lines, and no line of the documents is longer t
   assert.deepEqual(long, []);
 });
 
-test('the README names every folder of the package, extras apart from the core', () => {
-  const { core, extras } = JSON.parse(read('tests/layout.json'));
-  const [before, after] = readme.split('| – extras |');
-  const lacks = (text, names) => names.filter((name) => !text.includes(`\`${name}\``));
-  const folders = Object.keys(core).filter(
-    (name) => !name.endsWith('.js') && !['base', 'embedded', 'input'].includes(name),
-  );
-  assert.deepEqual(lacks(before, folders), []);
-  assert.deepEqual(lacks(after.split('| `web/page` |')[0], Object.keys(extras)), []);
-});
-
 test('the table in docs/bundlers.md is generated from the fixtures of tests/bundlers', () => {
   const document = read('docs/bundlers.md');
   assert.equal(document, withTable(document), 'run node tests/bundlers/table.js');
