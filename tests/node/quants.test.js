@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { BLOCKS } from '../../web/lib/base/blocks.js';
+import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { load } from '../../web/lib/index.js';
 import { randomTensor, refused, relativeError, untilEnd } from './helpers.js';

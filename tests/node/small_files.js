@@ -1,6 +1,6 @@
 // small_files.js - a small model in each file format, and a reader that keeps every tensor
 import assert from 'node:assert/strict';
-import { BLOCKS } from '../../web/lib/base/blocks.js';
+import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { CODES } from '../../web/lib/base/codes.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';

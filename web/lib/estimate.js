@@ -1,6 +1,6 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
 import { completeConfig, embedWidth, isGated, windowOf } from './config/config.js';
-import { BLOCKS, KEPT, isKept } from './base/blocks.js';
+import { BLOCKS, KEPT, isKept } from './base/dtype_names.js';
 import { fail, show } from './base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from './base/checks.js';
 import { readConfig } from './huggingface/huggingface.js';

@@ -1,9 +1,9 @@
 // adapters.js - reads LoRA adapters in the form of PEFT or of llama.cpp; the caller's side, which posts them to
 // merge_adapters.js
-import { DTYPES, isDtype } from '../base/blocks.js';
+import { DTYPES, isDtype } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { isBytes } from '../base/checks.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { readGguf } from '../gguf/gguf.js';
 import { ARCHITECTURES } from '../gguf/gguf_archs.js';
 import { shapeText } from '../config/plan.js';

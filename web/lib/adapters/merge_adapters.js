@@ -2,16 +2,16 @@
 //
 // Hu et al. 2021: W' = W + scale * lora_alpha / r * B A, with A [r, in] and B [out, r]. The sum is computed in double,
 // line by line of the stored tensor, and rounded to f32 once, before the engine stores the weight in its own type.
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { dequantize } from '../engine/weights_memory.js';
 import { modulesOf, tensorsOf } from './module_places.js';
 import { shapeText } from '../config/plan.js';
 import { rowsForOtherPairs } from '../config/rope_rows.js';
 import { roster } from '../config/roster.js';
 
-/** @import { Dtype } from '../base/blocks.js' */
+/** @import { Dtype } from '../base/dtype_names.js' */
 /** @import { Config } from '../config/config.js' */
 /** @import { Scheme } from './module_places.js' */
 /** @import { Checkpoint } from '../checkpoint/source.js' */
@@ -52,7 +52,7 @@ export function withAdapters(checkpoint, deltas, keep, engine) {
   const products = productsByWeight(checkpoint, valuesOf(engine, deltas));
   /** @type {Map<string, Changed>} by name of the tensor */
   const changed = new Map();
-  /** @type {Set<import('../base/blocks.js').KeptDtype>} */
+  /** @type {Set<import('../base/dtype_names.js').KeptDtype>} */
   const dtypes = new Set();
   for (const { name, covers, layout, dtype } of tensors) {
     if (!covers.some((weight) => products.has(weight))) continue;

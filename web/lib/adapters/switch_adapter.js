@@ -1,7 +1,7 @@
 // switch_adapter.js - adapters beside a loaded model: the sums of each are computed once and kept, as stored, so that
 // switching copies bytes
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { bytesOfRegion, putBytes, putRow, regionsOf } from '../engine/weights_memory.js';
 import { tensorRow } from '../engine/observe.js';
 import { outputLine, productsByWeight, valuesOf } from './merge_adapters.js';

@@ -6,7 +6,7 @@ import { forwardOne } from '../inspect/forward.js';
 import { matches } from '../inspect/capture.js';
 import { Yielder } from '../base/event_loop.js';
 import { fail } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { placeOf } from './metric.js';
 import { sweep } from './sweep.js';
 

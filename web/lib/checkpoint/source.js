@@ -3,7 +3,7 @@
 // openCheckpoint reads headers, configuration and tokenizer. `stream` of its result then delivers the bytes of every
 // tensor once, in file order, and keeps none. The reader of GGUF, the common format in pages, is always loaded; the
 // readers of other formats are loaded when such a file is opened.
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { ByteReader } from '../bytes/bytes.js';
 import { chatTemplates } from '../tokenizers/chat_template.js';
 import { fail } from '../base/errors.js';

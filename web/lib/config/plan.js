@@ -2,11 +2,11 @@
 //
 // A reader passes the tensors of its header and a mapping of names. Every tensor is compared with the roster before any
 // data is read: none may be missing, duplicated or left over, and every shape must match.
-import { DTYPES, isDtype } from '../base/blocks.js';
+import { DTYPES, isDtype } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { roster } from './roster.js';
 
-/** @import { Dtype } from '../base/blocks.js' */
+/** @import { Dtype } from '../base/dtype_names.js' */
 /**
  * A tensor of a file, and the weights that it fills.
  * @typedef {object} TensorSource

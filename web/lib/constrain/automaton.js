@@ -4,7 +4,7 @@
 // configurations after some bytes. States and frames are created once and found again, so that steps and masks
 // (constraint.js) can be stored in them.
 import { fail } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 
 /**
  * A node of a network: its edges, which read a byte; its edges that read nothing; its calls; whether it is the last of

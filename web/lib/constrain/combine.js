@@ -1,6 +1,6 @@
 // combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { isNothing } from './dialects.js';
 import { TYPES, checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
 import { merged } from './merge.js';

@@ -2,7 +2,7 @@
 //
 // The worker gets the network of the grammar and the bytes of the vocabulary, so that it needs no reader of grammars.
 import { fail } from '../base/errors.js';
-import { rememberedNewest } from '../base/remembered.js';
+import { rememberedNewest } from '../base/lazy_value.js';
 import { networkOf } from './network.js';
 import { readGbnf } from './gbnf.js';
 import { schemaGrammar } from './json_schema.js';

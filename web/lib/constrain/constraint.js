@@ -1,6 +1,6 @@
 // constraint.js - which tokens may come next, so that the text follows a grammar or a JSON schema
 import { fail, show } from '../base/errors.js';
-import { remembered, rememberedNewest } from '../base/remembered.js';
+import { remembered, rememberedNewest } from '../base/lazy_value.js';
 import { Automaton } from './automaton.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */

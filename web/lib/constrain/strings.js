@@ -3,7 +3,7 @@
 // A string with a pattern or a format is written as JSON.stringify writes it: no character is escaped that need not be,
 // and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { choice, sequence, text } from './expression.js';
 import { formatPatterns } from './formats.js';
 import { counted, intersection, statesOf, trimmed } from './machine.js';

@@ -1,5 +1,5 @@
 // write_gguf.js - writes the parts of a GGUF of version 3: its header, and numbers as tensor types store them
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { fail } from '../base/errors.js';
 import { TYPES } from '../gguf/gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
@@ -120,7 +120,7 @@ export function ggufHeader(meta, tensors) {
     for (const n of [...shape].reverse()) out.u64(n);
     out.u32(TYPES.indexOf(type));
     out.u64(offset);
-    const [scalars, size] = BLOCKS[/** @type {import('../base/blocks.js').Dtype} */ (type.toLowerCase())];
+    const [scalars, size] = BLOCKS[/** @type {import('../base/dtype_names.js').Dtype} */ (type.toLowerCase())];
     const bytes = (shape.reduce((a, b) => a * b, 1) / scalars) * size;
     const end = Math.ceil((offset + bytes) / ALIGNMENT) * ALIGNMENT;
     const gap = end - offset - bytes;

@@ -1,7 +1,7 @@
 // engine.js - an instance that runs models: its model, weights, threads and sessions
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { Instance, instantiate } from './instance.js';
 import { EngineSession } from './engine_session.js';
@@ -163,7 +163,7 @@ export class Engine extends Instance {
    * Start to receive a tensor of a file.
    * @param {number} first   roster entry
    * @param {number} n       entries it fills, stacked by rows
-   * @param {import('../base/blocks.js').Dtype} dtype   as stored
+   * @param {import('../base/dtype_names.js').Dtype} dtype   as stored
    * @param {'rows'|'cols'|'heads'} layout  rows: [out, in]; cols: [in, out]; heads: rows, head by head
    * @returns {{write(bytes: Uint8Array): void, end(): void}} write: takes the bytes in order, in pieces of any size
    */

@@ -3,7 +3,7 @@
 // Browsers compile WebAssembly twice: at once and badly, then well, in other threads, the functions that have run for
 // some milliseconds. The first prompt of a model of 15 million parameters takes ten times as long in the first code.
 // The small model makes the second compilation begin while the weights are downloaded.
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { GlassformerError } from '../base/errors.js';
 
 /** @import { Engine } from './engine.js' */
@@ -68,7 +68,7 @@ function writeZeros(engine) {
   const zeros = new Uint8Array(ZEROS);
   for (const [i, { count, dtype, tiedTo }] of engine.tensors().entries()) {
     if (tiedTo >= 0) continue;
-    const [values, blockBytes] = BLOCKS[/** @type {import('../base/blocks.js').Dtype} */ (dtype)];
+    const [values, blockBytes] = BLOCKS[/** @type {import('../base/dtype_names.js').Dtype} */ (dtype)];
     const tensor = engine.receiveTensor(i, 1, /** @type {any} */ (dtype), 'rows');
     for (let left = (count / values) * blockBytes; left > 0; left -= ZEROS) tensor.write(zeros.subarray(0, left));
     tensor.end();

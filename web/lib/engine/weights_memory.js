@@ -1,9 +1,9 @@
 // weights_memory.js - the values of stored weights; replaces weights of a sealed model, copies their bytes out and back
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 
-/** @import { Dtype } from '../base/blocks.js' */
+/** @import { Dtype } from '../base/dtype_names.js' */
 /** @import { Engine } from './engine.js' */
 /** Bytes of linear memory that one matrix has alone. @typedef {{start: number, end: number}} Region */
 

@@ -1,7 +1,7 @@
 // pass_values.js - the values of one captured pass that the formulas of a point are made of
 //
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { weight } from '../inspect/weight.js';
 import { stackConfig } from '../config/config.js';
 import { FIELDS } from '../config/config_fields.js';
@@ -168,7 +168,7 @@ export class PassValues {
    */
   isQuantised(name) {
     const row = this.model.table.rows.find((r) => r.name === name);
-    return !!row && BLOCKS[/** @type {import('../base/blocks.js').Dtype} */ (row.dtype)][0] > 1;
+    return !!row && BLOCKS[/** @type {import('../base/dtype_names.js').Dtype} */ (row.dtype)][0] > 1;
   }
 
   /** The type of the cache of the point's attention: f32, f16 or q8. An encoder keeps none and rounds nothing. */

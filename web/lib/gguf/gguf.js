@@ -3,7 +3,7 @@
 //   "GGUF" | u32 version | u64 n tensors | u64 n keys | keys | tensor infos | padding | data, each tensor aligned
 //
 // All numbers are little-endian. The dimensions of a tensor are listed innermost first.
-import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
+import { BLOCKS, DTYPES, isDtype } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { concatenate, utf8Text } from '../bytes/bytes.js';
 import { align, checkTiling } from '../config/plan.js';

@@ -4,7 +4,7 @@
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { setCapture, readCapture } from '../engine/observe.js';
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { stackConfig } from '../config/config.js';
 
 /** @import { Engine, Tensor } from '../engine/engine.js' */

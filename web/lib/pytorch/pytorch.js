@@ -6,7 +6,7 @@
 // the pickle, and the central directory is compared at the end. The archive is read once from front to back, like all
 // formats here: a storage is delivered when it arrives, tensor by tensor.
 import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/remembered.js';
+import { remembered } from '../base/lazy_value.js';
 import { ByteReader } from '../bytes/bytes.js';
 import { Unpickler } from './pickle.js';
 import { pickleLength } from './pickle_opcodes.js';

@@ -5,7 +5,7 @@ import { Engine } from '../engine/engine.js';
 import { warmUp } from '../engine/warm_up.js';
 import { LoadedModel } from './loaded_model.js';
 import { defaultKvDtype } from './loaded_table.js';
-import { BLOCKS } from '../base/blocks.js';
+import { BLOCKS } from '../base/dtype_names.js';
 import { Yielder } from '../base/event_loop.js';
 import { applySwitches, drawnSeed } from '../input/options.js';
 import { fail, GlassformerError } from '../base/errors.js';
@@ -207,7 +207,7 @@ function progressReporter(onProgress) {
  * @param {string[]} warnings  appended to
  */
 function openModel(engine, config, tensors, { dtype, kvDtype }, warnings) {
-  /** @type {Map<string, import('../base/blocks.js').Dtype>} */
+  /** @type {Map<string, import('../base/dtype_names.js').Dtype>} */
   const stored = new Map();
   for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
   const list = engine.roster(config);
@@ -234,11 +234,11 @@ function openModel(engine, config, tensors, { dtype, kvDtype }, warnings) {
 /**
  * A sentence for each type of a file that has another type in memory, with the bytes of its matrices before and after.
  * @param {import('../engine/engine.js').EngineTensor[]} opened  the weights in memory
- * @param {Map<string, import('../base/blocks.js').Dtype>} stored  type in the file, by name of the weight
+ * @param {Map<string, import('../base/dtype_names.js').Dtype>} stored  type in the file, by name of the weight
  * @returns {string[]}
  */
 function conversions(opened, stored) {
-  /** @type {Map<import('../base/blocks.js').Dtype, {n: number, from: number, to: number}>} */
+  /** @type {Map<import('../base/dtype_names.js').Dtype, {n: number, from: number, to: number}>} */
   const sums = new Map();
   for (const { name, shape, bytes, tiedTo } of opened) {
     const dtype = stored.get(name);

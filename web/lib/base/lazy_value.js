@@ -1,4 +1,4 @@
-// remembered.js - values that are made at their first use
+// lazy_value.js - values that are made at their first use
 
 /**
  * The value of a key, which is made and stored where the map has none.

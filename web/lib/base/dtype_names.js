@@ -1,4 +1,4 @@
-// blocks.js - the names of the number formats that weights are stored in
+// dtype_names.js - the names of the number formats that weights are stored in
 import { BLOCKS } from './dtypes.js';
 
 export { BLOCKS };
