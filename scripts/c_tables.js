@@ -117,7 +117,7 @@ export const word = (field, text) => {
   return found && JSON.stringify(found);
 };
 
-/** Functions of src/model/config.h that config/config.js has too. */
+/** Functions of src/model/config.h that engine/config/config.js has too. */
 const CALLS = { gf_ffn_gated: 'isGated', gf_layer_sparse: 'isSparse' };
 
 const KNOWN = new RegExp(

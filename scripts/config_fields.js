@@ -1,7 +1,7 @@
-// config_fields.js - makes web/lib/config/config_fields.js from the tables of src/glassformer.h
+// config_fields.js - makes web/lib/engine/config/config_fields.js from the tables of src/glassformer.h
 import { HEADER, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
 
-export const TARGET = 'web/lib/config/config_fields.js';
+export const TARGET = 'web/lib/engine/config/config_fields.js';
 
 /**
  * @typedef {object} Row a field

@@ -1,7 +1,7 @@
-// roster_rows.js - makes web/lib/config/roster_rows.js from the tables of weights in src/model/roster.c
+// roster_rows.js - makes web/lib/engine/config/roster_rows.js from the tables of weights in src/model/roster.c
 import { HEADER, callsOf, expression, literal, namesOf, rowsOf } from './c_tables.js';
 
-export const TARGET = 'web/lib/config/roster_rows.js';
+export const TARGET = 'web/lib/engine/config/roster_rows.js';
 const SOURCE = 'src/model/roster.c';
 const components = new Map(rowsOf(HEADER, 'GF_COMPONENTS').map(([id, name]) => [id, literal(name)]));
 
@@ -53,7 +53,7 @@ import { isGated, isSparse } from './config.js';
 /**
  * The weights of each part, in the engine's order. A row is a weight (dims, or the same for heads), another part
  * (count: as often), or what holds for the rows that follow it (component or width alone).
- * @type {Record<string, import('./roster.js').Row[]>}
+ * @type {Record<string, import('./weight_roster.js').Row[]>}
  */
 export const ROWS = {
 ${tables.join('\n')}

@@ -56,7 +56,7 @@ enum {
 };
 
 /* GF_ENUMS and the four tables below are the only place that says what a configuration may be.
- * scripts/config_fields.js makes web/lib/config/config_fields.js from them, so their expressions use only what means
+ * scripts/config_fields.js makes web/lib/engine/config/config_fields.js from them, so their expressions use only what means
  * the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
  * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, and GF_GIVEN. An enumerated field is compared with
  * its own enumerators only. */

@@ -2,8 +2,8 @@
 // counts, comparison, switches, steps of a score
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FIELDS as CONFIG_FIELDS } from '../../web/lib/config/config_fields.js';
-import { camel, camelConfig, completeConfig } from '../../web/lib/config/config.js';
+import { FIELDS as CONFIG_FIELDS } from '../../web/lib/engine/config/config_fields.js';
+import { camel, camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
 import { countParameters } from '../../web/lib/index.js';
 import { passFor } from '../../web/page/text/anatomy_text.js';
 import { IDEAS } from '../../web/page/text/break.js';

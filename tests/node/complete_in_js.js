@@ -1,7 +1,7 @@
 // complete_in_js.js - a configuration as JavaScript completes it, with the numbers of the engine
 import assert from 'node:assert/strict';
-import { completeConfig } from '../../web/lib/config/config.js';
-import { FIELDS } from '../../web/lib/config/config_fields.js';
+import { completeConfig } from '../../web/lib/engine/config/config.js';
+import { FIELDS } from '../../web/lib/engine/config/config_fields.js';
 
 /** Real numbers as the engine keeps them. */
 export const asFloats = (config) =>

@@ -9,10 +9,10 @@ import fc from 'fast-check';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/files.js';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { completeConfig } from '../../web/lib/config/config.js';
-import { FIELDS, RULES, UNUSED } from '../../web/lib/config/config_fields.js';
+import { completeConfig } from '../../web/lib/engine/config/config.js';
+import { FIELDS, RULES, UNUSED } from '../../web/lib/engine/config/config_fields.js';
 import { PRESETS } from '../../web/lib/index.js';
-import { presetConfig } from '../../web/lib/config/presets.js';
+import { presetConfig } from '../../web/lib/engine/config/presets.js';
 import { inJavaScript } from './complete_in_js.js';
 
 const names = Object.keys(FIELDS);

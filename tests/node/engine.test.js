@@ -8,9 +8,9 @@ import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/files.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
-import { completeConfig } from '../../web/lib/config/config.js';
+import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { PRESETS, countParameters, estimate, load } from '../../web/lib/index.js';
-import { parameterTable } from '../../web/lib/config/roster.js';
+import { parameterTable } from '../../web/lib/engine/config/weight_roster.js';
 import { collect, numbers, refused, relativeError, stories, top, untilEnd } from './helpers.js';
 
 const region = (model, name) => model.memory.regions.find((r) => r.name === name);

@@ -5,7 +5,7 @@ import fs, { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { roster } from '../../web/lib/config/roster.js';
+import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { json, noShared, shared, stories } from './helpers.js';
 import {
   drain,

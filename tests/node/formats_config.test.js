@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { completeConfig } from '../../web/lib/config/config.js';
+import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { FAMILIES } from '../../web/lib/huggingface/families_all.js';
 import { readHfConfig } from '../../web/lib/huggingface/huggingface.js';
 import { GlassformerError } from '../../web/lib/index.js';

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { readHfConfig } from '../../web/lib/huggingface/huggingface.js';
-import { roster } from '../../web/lib/config/roster.js';
+import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
 import { temporaryFolder } from '../temporary.js';
 import { writeSafetensors } from './write_safetensors.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { windowOf } from '../../web/lib/config/config.js';
+import { windowOf } from '../../web/lib/engine/config/config.js';
 import { ARCHITECTURES } from '../../web/lib/gguf/gguf_archs.js';
 import { ggufModel } from '../../web/lib/gguf/gguf_model.js';
 import { ggufLayout } from '../../web/lib/convert/write_model.js';

@@ -1,7 +1,7 @@
 // gguf_models.js - a small model with random weights for each architecture of GGUF that is written, for comparison with
 // this engine and with llama.cpp
-import { completeConfig } from '../../web/lib/config/config.js';
-import { roster } from '../../web/lib/config/roster.js';
+import { completeConfig } from '../../web/lib/engine/config/config.js';
+import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { numbers } from './helpers.js';
 
 const small = { vocab_size: 320, d_model: 64, n_layers: 4, n_heads: 4, n_kv_heads: 2, d_ff: 96, context_length: 128 };

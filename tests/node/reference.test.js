@@ -5,7 +5,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadModel } from '../../web/lib/run/load_model.js';
-import { camelConfig } from '../../web/lib/config/config.js';
+import { camelConfig } from '../../web/lib/engine/config/config.js';
 import { covers, filled, linesOf } from '../../web/page/views/inside/anatomy/reference_code.js';
 import { STAGES } from '../../web/page/text/stages_text.js';
 import { golden, numbers, openCase, top } from './helpers.js';

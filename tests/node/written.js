@@ -1,5 +1,5 @@
 // written.js - a loaded model as the bytes of a GGUF
-import { snake } from '../../web/lib/config/config.js';
+import { snake } from '../../web/lib/engine/config/config.js';
 import { writeModel } from '../../web/lib/convert/write_model.js';
 
 /** A weight as f32, row after row. */

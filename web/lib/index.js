@@ -18,13 +18,13 @@ export { Tokenizer } from './tokenizer.js';
 export { CODES } from './base/codes.js';
 export { GlassformerError } from './base/errors.js';
 export { LIMITS } from './base/checks.js';
-export { PRESETS } from './config/presets.js';
+export { PRESETS } from './engine/config/presets.js';
 
 import { fail, guarded, guardedAsync } from './base/errors.js';
 import { addressed } from './base/checks.js';
 import { untilAborted } from './base/event_loop.js';
-import { camelConfig } from './config/config.js';
-import { parameterTable } from './config/roster.js';
+import { camelConfig } from './engine/config/config.js';
+import { parameterTable } from './engine/config/weight_roster.js';
 import { configOf, estimate as estimated } from './estimate.js';
 import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
@@ -194,7 +194,7 @@ const training = () => import('./train/training_run.js');
 /**
  * Train a model on a text or on sequences of token ids, in a worker. The run is an async iterator of its steps; the
  * engine computes only while steps are read.
- * @param {import('./config/config_input.js').TrainConfig | Model} config  of a text vocab_size comes from the
+ * @param {import('./engine/config/config_input.js').TrainConfig | Model} config  of a text vocab_size comes from the
  *   vocabulary that is learnt; context_length is 128 unless given. With the option `lora`: a loaded model, which stays
  *   as it is
  * @param {string | Uint8Array | ArrayBuffer | Blob | ExampleSet} data stories with <|endoftext|> between them; a text
@@ -229,7 +229,7 @@ export function train(config, data, options = {}) {
  * Measure how much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random
  * tokens. Compare
  * `norm_placement` 'pre' and 'post' (Xiong et al. 2020), `use_norm: false`, and `use_residual: false` (He et al. 2016).
- * @param {import('./config/config_input.js').TrainConfig} config  as for train; vocab_size is 256
+ * @param {import('./engine/config/config_input.js').TrainConfig} config  as for train; vocab_size is 256
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: of the pass, default 256
  * @returns {Promise<{weights: number, stream: number}[]>} one for each layer, the first layer first. Both are root mean
  *   squares of the loss's gradient (nats a token): `weights` with respect to the block's matrices, `stream` with
@@ -280,8 +280,8 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('./inspect/edits.js').Edit} Edit */
 /** @typedef {import('./run/generate.js').Step} Step */
 /** @typedef {import('./run/generate.js').Summary} Summary */
-/** @typedef {import('./config/roster.js').ParameterRow} ParameterRow */
-/** @typedef {import('./config/roster.js').ParameterTable} ParameterTable */
+/** @typedef {import('./engine/config/weight_roster.js').ParameterRow} ParameterRow */
+/** @typedef {import('./engine/config/weight_roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('./estimate.js').Estimate} Estimate */
 /** @typedef {import('./run/loaded_table.js').LoadedTable} LoadedTable */
 /** @typedef {import('./run/loaded_model.js').Progress} Progress */
@@ -327,12 +327,12 @@ export async function toSafetensors(tensors) {
  * @typedef {{seed?: number} & Omit<LoadOptions, DownloadOption>} CreateOptions
  */
 /** @typedef {import('./base/errors.js').ErrorCode} ErrorCode */
-/** @typedef {import('./config/presets.js').Preset} Preset */
+/** @typedef {import('./engine/config/presets.js').Preset} Preset */
 /**
- * @typedef {import('./config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
+ * @typedef {import('./engine/config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
  *   own fields, or a preset's name
  */
-/** @typedef {import('./config/config_fields.js').CamelConfig} Config our own fields, camelCase */
+/** @typedef {import('./engine/config/config_fields.js').CamelConfig} Config our own fields, camelCase */
 /**
  * Parts of the architecture; false removes the part.
  * @typedef {object} Switches

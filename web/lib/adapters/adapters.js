@@ -6,7 +6,7 @@ import { isBytes } from '../base/checks.js';
 import { remembered } from '../base/lazy_value.js';
 import { readGguf } from '../gguf/gguf.js';
 import { ARCHITECTURES } from '../gguf/gguf_archs.js';
-import { shapeText } from '../config/plan.js';
+import { shapeText } from '../engine/config/tensor_plan.js';
 import { readSafetensors } from '../huggingface/safetensors.js';
 import { fileFolder } from '../checkpoint/opened_files.js';
 import { Opener } from '../checkpoint/source.js';
@@ -89,7 +89,7 @@ function peftName(name, at) {
 /**
  * The matrices of an adapter.
  * @param {import('../bytes/bytes.js').ByteReader} r
- * @param {import('../config/plan.js').Entry[]} entries
+ * @param {import('../engine/config/tensor_plan.js').Entry[]} entries
  * @param {string} what  for messages
  * @param {(name: string, at: string) => [string, 'A' | 'B']} split  module and side of a tensor
  * @returns {Promise<[name: string, a: Stored, b: Stored][]>}

@@ -7,15 +7,15 @@ import { fail, show } from '../base/errors.js';
 import { remembered } from '../base/lazy_value.js';
 import { dequantize } from '../engine/weights_memory.js';
 import { modulesOf, tensorsOf } from './module_places.js';
-import { shapeText } from '../config/plan.js';
-import { rowsForOtherPairs } from '../config/rope_rows.js';
-import { roster } from '../config/roster.js';
+import { shapeText } from '../engine/config/tensor_plan.js';
+import { rowsForOtherPairs } from '../engine/config/rope_rows.js';
+import { roster } from '../engine/config/weight_roster.js';
 
 /** @import { Dtype } from '../base/dtype_names.js' */
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Scheme } from './module_places.js' */
 /** @import { Checkpoint } from '../checkpoint/source.js' */
-/** @import { Place, TensorSource } from '../config/plan.js' */
+/** @import { Place, TensorSource } from '../engine/config/tensor_plan.js' */
 /** @import { Engine } from '../engine/engine.js' */
 /** @typedef {{shape: number[], data: Float32Array}} Matrix */
 /** A matrix of a file. @typedef {{shape: number[], dtype: Dtype, bytes: Uint8Array}} Stored */

@@ -4,10 +4,10 @@ import { fail, show } from '../base/errors.js';
 import { FAMILIES } from '../huggingface/families_all.js';
 import { conventionsOf } from '../huggingface/families_common.js';
 import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
-import { placesByName } from '../config/plan.js';
+import { placesByName } from '../engine/config/tensor_plan.js';
 
-/** @import { Config } from '../config/config.js' */
-/** @import { Place } from '../config/plan.js' */
+/** @import { Config } from '../engine/config/config.js' */
+/** @import { Place } from '../engine/config/tensor_plan.js' */
 /**
  * Weights by name, and the pairs that RoPE rotates in the order of their rows.
  * @typedef {{places: Map<string, Place>, pairs: Config['rope_pairs']}} Scheme

@@ -3,7 +3,7 @@
 import { fail, show } from '../base/errors.js';
 import { remembered } from '../base/lazy_value.js';
 import { bytesOfRegion, putBytes, putRow, regionsOf } from '../engine/weights_memory.js';
-import { tensorRow } from '../engine/observe.js';
+import { tensorRow } from '../engine/engine_captures.js';
 import { outputLine, productsByWeight, valuesOf } from './merge_adapters.js';
 import { baseOf } from './model_modules.js';
 

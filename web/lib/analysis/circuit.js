@@ -1,6 +1,6 @@
 // circuit.js - whole weights, and the circuits of a head (Elhage et al. 2021, "A Mathematical Framework for Transformer
 // Circuits")
-import { tensorRow } from '../engine/observe.js';
+import { tensorRow } from '../engine/engine_captures.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { lensWeight } from './lens_weights.js';

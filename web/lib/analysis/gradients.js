@@ -12,7 +12,7 @@ import { sweep } from './sweep.js';
 
 /** @import { Tensor } from '../engine/engine.js' */
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
-/** @import { Differentiator } from '../train/differentiator.js' */
+/** @import { Differentiator } from '../engine/differentiator.js' */
 /**
  * The result of `gradients`.
  * @typedef {object} Gradients
@@ -47,7 +47,7 @@ const copies = new WeakMap();
  */
 async function copyOf(model, module) {
   const make = async () => {
-    const { Differentiator } = await import('../train/differentiator.js');
+    const { Differentiator } = await import('../engine/differentiator.js');
     const copy = /** @type {Differentiator} */ (await Differentiator.start(module));
     copy.copy(model.engine, model.table.rows);
     return copy;

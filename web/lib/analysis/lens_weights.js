@@ -2,7 +2,7 @@
 // processing: nothing is folded or centred)
 
 /** @import { Tensor } from '../engine/engine.js' */
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 
 /** Our names of TransformerLens's weights, without those of the block. @type {Record<string, string>} */
 const NAMES = {

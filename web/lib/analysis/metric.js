@@ -1,5 +1,5 @@
 // metric.js - what sweeps compare and gradients differentiate, of one sequence
-import { logprobs } from '../engine/observe.js';
+import { logprobs } from '../engine/engine_captures.js';
 import { tokenOf } from '../inspect/logit_lens.js';
 import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';

@@ -1,6 +1,6 @@
 // sweep.js - one pass for each of many sets of edits. The layers below a set's first edit, and with a causal mask the
 // positions before it, come from one pass without edits: each set runs in a fork of its session.
-import { runFrom } from '../engine/observe.js';
+import { runFrom } from '../engine/engine_captures.js';
 import { Sequence } from '../run/sequence.js';
 import { forwardOne } from '../inspect/forward.js';
 import { Yielder } from '../base/event_loop.js';

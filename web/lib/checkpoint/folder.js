@@ -1,7 +1,7 @@
 // folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files
 // of torch.save, in one file or in shards
 import { chatTemplates } from '../tokenizers/chat_template.js';
-import { tokenIds } from '../config/config.js';
+import { tokenIds } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
 import { wordPiece } from '../tokenizers/vocab.js';
 import { readHfConfig, targetTokens } from '../huggingface/huggingface.js';

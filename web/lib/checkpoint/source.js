@@ -13,12 +13,12 @@ import { readGguf } from '../gguf/gguf.js';
 import { ROPE_TABLE, ggufModel } from '../gguf/gguf_model.js';
 import { parseJson } from '../bytes/json.js';
 import { OpenedFiles, fileFolder } from './opened_files.js';
-import { planTensors } from '../config/plan.js';
+import { planTensors } from '../engine/config/tensor_plan.js';
 import { pieceModels } from '../tokenizers/tokenizer_json.js';
 import { ggufTokenizer } from '../tokenizers/vocab.js';
 
-/** @import { Config } from '../config/config.js' */
-/** @import { TensorSource } from '../config/plan.js' */
+/** @import { Config } from '../engine/config/config.js' */
+/** @import { TensorSource } from '../engine/config/tensor_plan.js' */
 /** @import { Folder, OpenOptions } from './opened_files.js' */
 /** @typedef {import('../bytes/open_file.js').Bytes} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */

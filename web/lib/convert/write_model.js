@@ -2,18 +2,18 @@
 //
 // Which architecture that is, the reader decides: the metadata and names of each are written, read again by
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
-import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../config/config.js';
+import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
 import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
 import { GELU_KEY, ggufModel } from '../gguf/gguf_model.js';
-import { placesByName } from '../config/plan.js';
+import { placesByName } from '../engine/config/tensor_plan.js';
 import { ropeTableFields } from '../gguf/rope_freqs.js';
-import { rowsForOtherPairs } from '../config/rope_rows.js';
-import { roster } from '../config/roster.js';
+import { rowsForOtherPairs } from '../engine/config/rope_rows.js';
+import { roster } from '../engine/config/weight_roster.js';
 import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
 import { ropeTables, same, scalingKeys } from './write_rope.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Value } from './write_gguf.js' */
 /** @typedef {'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'} Type */
 /**
@@ -254,7 +254,7 @@ const everySparse = (c) => c.n_experts > 0 && c.expert_layers.every(Boolean);
 /**
  * The tensors of a model.
  * @param {Config} config
- * @param {import('../config/plan.js').Names} names
+ * @param {import('../engine/config/tensor_plan.js').Names} names
  * @returns {Out[]}
  */
 function tensorsOf(config, names) {

@@ -1,9 +1,9 @@
 // write_rope.js - rotary scaling in a GGUF: its metadata keys and its tables of factors
-import { rotaryDim } from '../config/config.js';
+import { rotaryDim } from '../engine/config/config.js';
 import { llama3Divisors } from '../gguf/rope_freqs.js';
 import { f32, text, u32 } from './write_gguf.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Value } from './write_gguf.js' */
 /** @import { Out } from './write_model.js' */
 

@@ -1,7 +1,7 @@
 // embed.js - one vector for a text: the states of an encoder, pooled
 //
 // Reimers & Gurevych 2019 (sentence embeddings: the mean of the states, or the state of the first token).
-import { readHidden, readPooled } from '../engine/observe.js';
+import { readHidden, readPooled } from '../engine/engine_captures.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';

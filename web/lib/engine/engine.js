@@ -5,7 +5,7 @@ import { BLOCKS } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { Instance, instantiate } from './instance.js';
 import { EngineSession } from './engine_session.js';
-import { readTensor, readTop, words } from './structs.js';
+import { readTensor, readTop, words } from './c_structs.js';
 import { sharedMemory, whyNoThreads } from './features.js';
 import { openPool, threadCount } from './threads.js';
 

@@ -2,7 +2,7 @@
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
-import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './structs.js';
+import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './c_structs.js';
 
 /** @import { Engine, Sampling } from './engine.js' */
 

@@ -1,6 +1,6 @@
 // instance.js - one WebAssembly instance and its linear memory
 //
-// Only this folder touches linear memory (and train/trainer.js). Addresses are numbers, and structs are read by the
+// Only this folder touches linear memory (and engine/trainer.js). Addresses are numbers, and structs are read by the
 // offsets that gf_schema() returns. A view is created, used and dropped within one function, because memory growth
 // detaches it. Results are copies.
 import { fail } from '../base/errors.js';

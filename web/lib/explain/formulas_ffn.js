@@ -1,6 +1,6 @@
 // formulas_ffn.js - the formulas of the feed-forward layer
 import { linear, product, shareOf, short, term } from './terms.js';
-import { isGated, isSparse } from '../config/config.js';
+import { isGated, isSparse } from '../engine/config/config.js';
 
 /** @import { PassValues } from './pass_values.js' */
 /** @import { Derivation, Formula } from './terms.js' */

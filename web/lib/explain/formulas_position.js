@@ -1,12 +1,12 @@
 // formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
 import { short, tableValue } from './terms.js';
 import { weight } from '../inspect/weight.js';
-import { rotaryDim, rotaryKvHeads, windowOf } from '../config/config.js';
+import { rotaryDim, rotaryKvHeads, windowOf } from '../engine/config/config.js';
 
 /** @import { PassValues } from './pass_values.js' */
 /** @import { Term } from './explain.js' */
 /** @import { Derivation, Formula } from './terms.js' */
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 
 /**
  * A value of the position embedding: learned, or the sinusoid of Vaswani 2017, section 3.5.

@@ -3,8 +3,8 @@
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
 import { BLOCKS } from '../base/dtype_names.js';
 import { weight } from '../inspect/weight.js';
-import { stackConfig } from '../config/config.js';
-import { FIELDS } from '../config/config_fields.js';
+import { stackConfig } from '../engine/config/config.js';
+import { FIELDS } from '../engine/config/config_fields.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
 /** @import { Tensor } from '../engine/engine.js' */

@@ -6,11 +6,11 @@
 import { BLOCKS, DTYPES, isDtype } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { concatenate, utf8Text } from '../bytes/bytes.js';
-import { align, checkTiling } from '../config/plan.js';
+import { align, checkTiling } from '../engine/config/tensor_plan.js';
 import { Texts } from '../tokenizers/texts.js';
 
 /** @import { ByteReader } from '../bytes/bytes.js' */
-/** @import { Entry } from '../config/plan.js' */
+/** @import { Entry } from '../engine/config/tensor_plan.js' */
 /** @typedef {number | boolean | string} Scalar */
 /**
  * The last three are the long arrays of a vocabulary.

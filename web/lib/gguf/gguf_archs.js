@@ -4,9 +4,9 @@
 // stores some weights of Hugging Face in another form: Gemma's norms with the 1 added; the fused q, k and v of GPT-NeoX
 // and BLOOM as three blocks of rows; the rows of q and k permuted where rope_pairs is "adjacent". GELU means its tanh
 // form.
-import { eachLayer, repeating, windowFields } from '../config/layers.js';
+import { eachLayer, repeating, windowFields } from '../engine/config/layer_flags.js';
 
-/** @import { Names } from '../config/plan.js' */
+/** @import { Names } from '../engine/config/tensor_plan.js' */
 /**
  * The metadata and tensor names of a file, for one architecture. A key is given without the architecture's name.
  * @typedef {object} Metadata

@@ -3,17 +3,17 @@
 // gguf_archs.js says what an architecture fixes. The `llama` architecture and those like it store the rows of q and k
 // permuted so that adjacent pairs are rotated. The rows are not reordered; rope_pairs of the configuration says which
 // pairs are rotated.
-import { completeConfig } from '../config/config.js';
+import { completeConfig } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
-import { extendedContext } from '../config/layers.js';
+import { extendedContext } from '../engine/config/layer_flags.js';
 import { ARCHITECTURES, EXPERTS_ONE_BY_ONE, namesOf } from './gguf_archs.js';
-import { checkCount, placesByName } from '../config/plan.js';
+import { checkCount, placesByName } from '../engine/config/tensor_plan.js';
 import { Texts } from '../tokenizers/texts.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Gguf, Value } from './gguf.js' */
 /** @import { Metadata } from './gguf_archs.js' */
-/** @import { Entry, Place } from '../config/plan.js' */
+/** @import { Entry, Place } from '../engine/config/tensor_plan.js' */
 /** @import { Pooling } from '../run/loaded_model.js' */
 
 /**

@@ -6,7 +6,7 @@
 // same factors at every length.
 import { fail, show } from '../base/errors.js';
 
-/** @import { Entry } from '../config/plan.js' */
+/** @import { Entry } from '../engine/config/tensor_plan.js' */
 
 const FREQS = 'rope_freqs.weight';
 const SHORT = 'rope_factors_short.weight';

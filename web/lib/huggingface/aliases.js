@@ -1,6 +1,6 @@
 // aliases.js - tensors that a file has under several names
 
-/** @import { Entry } from '../config/plan.js' */
+/** @import { Entry } from '../engine/config/tensor_plan.js' */
 
 /**
  * The numbers in memory that a tensor of a PyTorch file is; undefined for tensors of other files.
@@ -18,7 +18,7 @@ export const sharesMemory = (a, b) => a.tensor !== undefined && memoryOf(a) === 
 /**
  * Whether a tensor is skipped: a buffer, or a second name of a weight that the file has once.
  * @param {Entry[]} entries
- * @param {Map<string, import('../config/plan.js').Place>} places
+ * @param {Map<string, import('../engine/config/tensor_plan.js').Place>} places
  * @param {(entry: Entry) => boolean} isBuffer
  */
 export function withAliases(entries, places, isBuffer) {

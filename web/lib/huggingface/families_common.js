@@ -1,8 +1,8 @@
 // families_common.js - what the model families of Hugging Face have in common: activations, rotary positions, layers
-import { eachLayer } from '../config/layers.js';
+import { eachLayer } from '../engine/config/layer_flags.js';
 
-/** @import { Config } from '../config/config.js' */
-/** @import { Conventions, Names } from '../config/plan.js' */
+/** @import { Config } from '../engine/config/config.js' */
+/** @import { Conventions, Names } from '../engine/config/tensor_plan.js' */
 /** @typedef {Record<string, any>} Json */
 /**
  * Throws: the engine lacks what this key asks for.

@@ -1,5 +1,5 @@
 // families_gpt.js - the families with a plain feed-forward layer and LayerNorm: GPT-2 and those that followed it
-import { MAX_LAYERS, repeating } from '../config/layers.js';
+import { MAX_LAYERS, repeating } from '../engine/config/layer_flags.js';
 import { BIASED, SIZE_KEYS, GPT2_KEYS, activation, biasKeys, family, like, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 

@@ -1,6 +1,6 @@
 // families_llama.js - the families with Llama's structure: one norm before each sublayer or other norms at the same
 // places, rotary positions, a feed-forward layer with a gate
-import { eachLayer, repeating, windowFields } from '../config/layers.js';
+import { eachLayer, repeating, windowFields } from '../engine/config/layer_flags.js';
 import { SIZE_KEYS, family, gated, like, ropeFields, windowLayers } from './families_common.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */

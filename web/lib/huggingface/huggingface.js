@@ -2,16 +2,16 @@
 //
 // A feature that a config.json asks for and the engine lacks is refused by name. An unknown key is listed in the
 // warnings.
-import { completeConfig, isField, tokenIds } from '../config/config.js';
+import { completeConfig, isField, tokenIds } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/checks.js';
 import { FAMILIES } from './families_all.js';
-import { extendedContext } from '../config/layers.js';
+import { extendedContext } from '../engine/config/layer_flags.js';
 import { conventionsOf, keysRead } from './families_common.js';
-import { placesByName } from '../config/plan.js';
+import { placesByName } from '../engine/config/tensor_plan.js';
 
-/** @import { Config } from '../config/config.js' */
-/** @import { Entry, Place } from '../config/plan.js' */
+/** @import { Config } from '../engine/config/config.js' */
+/** @import { Entry, Place } from '../engine/config/tensor_plan.js' */
 /** @import { Json } from './families_common.js' */
 /**
  * A config.json, read.

@@ -5,10 +5,10 @@
 // JSON.parse keeps the last of two equal keys, so the text is scanned for duplicates. The ranges must tile the data
 // exactly: no hole, no overlap, nothing after them.
 import { fail, show } from '../base/errors.js';
-import { checkTiling } from '../config/plan.js';
+import { checkTiling } from '../engine/config/tensor_plan.js';
 
 /** @import { ByteReader } from '../bytes/bytes.js' */
-/** @import { Entry } from '../config/plan.js' */
+/** @import { Entry } from '../engine/config/tensor_plan.js' */
 
 /** Longest header, as in the reference implementation. */
 const MAX_HEADER = 100_000_000;

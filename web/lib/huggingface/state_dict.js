@@ -5,12 +5,12 @@
 import { fail, show } from '../base/errors.js';
 import { readHfConfig } from './huggingface.js';
 import { withAliases } from './aliases.js';
-import { checkCount, planTensors } from '../config/plan.js';
+import { checkCount, planTensors } from '../engine/config/tensor_plan.js';
 import { renamedPlaces } from './weight_names.js';
 
 export { renameByMap } from './weight_names.js';
 
-/** @import { Entry } from '../config/plan.js' */
+/** @import { Entry } from '../engine/config/tensor_plan.js' */
 /** @typedef {Record<string, any>} Json */
 
 /** Put before all names by torch.compile, by DataParallel and by a class that holds the model. */
@@ -88,7 +88,7 @@ export async function modelOf(all, { json, given, files, rename, warnings, signa
 /**
  * Whether a tensor is the copy of a tied embedding under the caller's name of the head.
  * @param {import('./weight_names.js').Rename} rename
- * @param {import('../config/config.js').Config} config
+ * @param {import('../engine/config/config.js').Config} config
  * @returns {Promise<(entry: Entry) => boolean>}
  */
 async function tiedHead(rename, config) {

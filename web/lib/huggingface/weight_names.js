@@ -5,7 +5,7 @@
 // the order of the roster: q, k, v.
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 
-/** @import { Place } from '../config/plan.js' */
+/** @import { Place } from '../engine/config/tensor_plan.js' */
 /**
  * A tensor in a file; transposed: whether it is stored [in, out], where it is not as its family stores it.
  * @typedef {string | {name: string, transposed?: boolean}} NameInFile

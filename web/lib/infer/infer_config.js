@@ -4,18 +4,18 @@
 // as the number of heads, the caller has to give in the option `config`: every absent key is named at once.
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { Yielder } from '../base/event_loop.js';
-import { completeConfig, isField, snake } from '../config/config.js';
-import { MAX_LAYERS } from '../config/layers.js';
+import { completeConfig, isField, snake } from '../engine/config/config.js';
+import { MAX_LAYERS } from '../engine/config/layer_flags.js';
 import { FAMILIES } from '../huggingface/families_all.js';
 import { conventionsOf, keysRead } from '../huggingface/families_common.js';
 import { sharesMemory, withAliases } from '../huggingface/aliases.js';
 import { readHfConfig } from '../huggingface/huggingface.js';
-import { checkCount, placesByName, planTensors } from '../config/plan.js';
+import { checkCount, placesByName, planTensors } from '../engine/config/tensor_plan.js';
 import { renamedPlaces } from '../huggingface/weight_names.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Family } from '../huggingface/families_common.js' */
-/** @import { Entry } from '../config/plan.js' */
+/** @import { Entry } from '../engine/config/tensor_plan.js' */
 /** @typedef {Record<string, any>} Json */
 /**
  * A configuration that was read off tensors.
@@ -81,7 +81,7 @@ function layersAtMost(entries) {
 /**
  * The shapes of the weights under our names, [out, in].
  * @param {Entry[]} entries
- * @param {Map<string, import('../config/plan.js').Place>} places
+ * @param {Map<string, import('../engine/config/tensor_plan.js').Place>} places
  * @returns {Map<string, {shape: number[], covers: string[], entry: Entry}>}
  */
 function shapesOf(entries, places) {

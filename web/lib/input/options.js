@@ -44,7 +44,7 @@ export function failContextFull(what, n, most) {
 }
 
 /** The configuration field of each part that the option `switches` of load can leave out. */
-export const SWITCHES = /** @type {Record<string, keyof import('../config/config.js').Config>} */ ({
+export const SWITCHES = /** @type {Record<string, keyof import('../engine/config/config.js').Config>} */ ({
   causal: 'causal',
   scaleScores: 'scale_scores',
   usePosition: 'use_position',
@@ -55,9 +55,9 @@ export const SWITCHES = /** @type {Record<string, keyof import('../config/config
 
 /**
  * A copy of a configuration in which the fields of disabled parts are false.
- * @param {import('../config/config.js').Config} config
+ * @param {import('../engine/config/config.js').Config} config
  * @param {Record<string, boolean>} [switches]  the option of load
- * @returns {import('../config/config.js').Config}
+ * @returns {import('../engine/config/config.js').Config}
  */
 export function applySwitches(config, switches = {}) {
   const off = Object.entries(switches).filter(([, on]) => on === false);

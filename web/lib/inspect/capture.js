@@ -2,14 +2,14 @@
 //
 // Names are those of TransformerLens: hook_embed, blocks.0.attn.hook_pattern. Tensors have no batch axis. In an
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
-import { setCapture, readCapture } from '../engine/observe.js';
+import { setCapture, readCapture } from '../engine/engine_captures.js';
 import { fail, show } from '../base/errors.js';
 import { remembered } from '../base/lazy_value.js';
-import { stackConfig } from '../config/config.js';
+import { stackConfig } from '../engine/config/config.js';
 
 /** @import { Engine, Tensor } from '../engine/engine.js' */
 /** @import { EngineSession } from '../engine/engine_session.js' */
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /**
  * One point of a model.
  * @typedef {object} Point

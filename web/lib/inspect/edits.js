@@ -1,5 +1,5 @@
 // edits.js - edits of a session: finds their points, positions and heads, and the values of those that need a pass
-import { addEdit } from '../engine/observe.js';
+import { addEdit } from '../engine/engine_captures.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/checks.js';
 import { numberInRange } from '../input/options.js';

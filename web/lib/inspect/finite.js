@@ -1,5 +1,5 @@
 // finite.js - results of a pass that hold NaN or infinity are an error, which names the first point that does
-import { readCapture, setCapture } from '../engine/observe.js';
+import { readCapture, setCapture } from '../engine/engine_captures.js';
 import { fail } from '../base/errors.js';
 
 /** @import { Tensor } from '../engine/engine.js' */

@@ -1,5 +1,5 @@
 // forward.js - one pass over a sequence or over several
-import { readHidden, readPooled } from '../engine/observe.js';
+import { readHidden, readPooled } from '../engine/engine_captures.js';
 import { Yielder } from '../base/event_loop.js';
 import { isSequenceList, checkSingleMask } from '../input/options.js';
 import { optionsPerSequence } from '../input/sources.js';

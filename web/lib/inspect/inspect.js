@@ -1,6 +1,6 @@
 // inspect.js - the functions of this folder that the public Model calls; loaded together at the first such call
-import { distribution as probabilities } from '../engine/observe.js';
-import { biasOf } from '../engine/bias.js';
+import { distribution as probabilities } from '../engine/engine_captures.js';
+import { biasOf } from '../engine/logit_bias.js';
 
 export { forward } from './forward.js';
 export { loss } from './loss.js';

@@ -5,7 +5,7 @@
 import { requireFinite } from './finite.js';
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
-import { runFrom } from '../engine/observe.js';
+import { runFrom } from '../engine/engine_captures.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';

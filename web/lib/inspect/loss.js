@@ -1,5 +1,5 @@
 // loss.js - the cross-entropy of a sequence
-import { logprobs } from '../engine/observe.js';
+import { logprobs } from '../engine/engine_captures.js';
 import { Yielder } from '../base/event_loop.js';
 import { fail } from '../base/errors.js';
 import { withFunctions } from './edits.js';

@@ -1,13 +1,21 @@
 // trace.js - lists the operations of a pass: shapes, parameters, computed cost, measured time
-import { startTrace, readTrace } from '../engine/observe.js';
+import { startTrace, readTrace } from '../engine/engine_captures.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
-import { embedWidth, isGated, isRotated, rotaryDim, rotaryKvHeads, stackConfig, windowOf } from '../config/config.js';
-import { isExpert } from '../config/roster.js';
+import {
+  embedWidth,
+  isGated,
+  isRotated,
+  rotaryDim,
+  rotaryKvHeads,
+  stackConfig,
+  windowOf,
+} from '../engine/config/config.js';
+import { isExpert } from '../engine/config/weight_roster.js';
 import { typedIds } from './typed_ids.js';
 
 /** @import { LoadedModel } from '../run/loaded_model.js' */
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /**
  * One operation of a pass over T positions.
  * @typedef {object} TraceRow

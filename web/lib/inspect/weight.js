@@ -1,5 +1,5 @@
 // weight.js - reads the values of a weight from the engine
-import { tensorRow } from '../engine/observe.js';
+import { tensorRow } from '../engine/engine_captures.js';
 import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 

@@ -4,7 +4,7 @@
  * A recipe of ours for the task of Power et al. 2022 and Nanda et al. 2023: pre-norm LayerNorm as GPT-2, all taught
  * pairs in each step, AdamW with weight decay 1. With Muon the model generalises ten times sooner, but uses all
  * frequencies alike.
- * @type {import('../config/config_input.js').OwnConfig}
+ * @type {import('../engine/config/config_input.js').OwnConfig}
  */
 export const CONFIG = {
   d_model: 128,

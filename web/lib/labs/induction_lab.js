@@ -28,7 +28,7 @@ const STEPS = 400;
 const EVERY = 10;
 /** Tokens of the sequences that are measured; they come twice. */
 const COPY = 24;
-/** @type {import('../config/config_input.js').OwnConfig} */
+/** @type {import('../engine/config/config_input.js').OwnConfig} */
 const CONFIG = {
   vocab_size: VOCAB,
   context_length: LENGTH,

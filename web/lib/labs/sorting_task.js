@@ -12,7 +12,7 @@ const VOCABULARY = [...Array.from({ length: NUMBERS }, (_, i) => String(i)), '='
 export const LENGTH = 10;
 /**
  * The model of ARENA: one layer of attention alone with two heads.
- * @type {import('../config/config_input.js').OwnConfig}
+ * @type {import('../engine/config/config_input.js').OwnConfig}
  */
 const CONFIG = {
   vocab_size: NUMBERS + 1,

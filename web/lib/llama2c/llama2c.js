@@ -5,19 +5,19 @@
 //   v2  the same and i32 group size; norms f32, each matrix as int8 and then its f32 scales, one per group
 //
 // Tensors have no names; their order is fixed. RoPE rotates adjacent pairs, norm_eps is 1e-5, rope_theta 10000.
-import { completeConfig } from '../config/config.js';
+import { completeConfig } from '../engine/config/config.js';
 import { fail } from '../base/errors.js';
 import { utf8Text } from '../bytes/bytes.js';
 import { LLAMA2C_MAGIC } from '../bytes/detect.js';
-import { placesByName, planTensors } from '../config/plan.js';
-import { roster } from '../config/roster.js';
+import { placesByName, planTensors } from '../engine/config/tensor_plan.js';
+import { roster } from '../engine/config/weight_roster.js';
 import { sentencePieceJson } from '../tokenizers/pieces.js';
 import { Texts, TokenTexts } from '../tokenizers/texts.js';
 import { BYTE, CONTROL, NORMAL } from '../tokenizers/tokenizer_json.js';
 
 /** @import { ByteReader } from '../bytes/bytes.js' */
-/** @import { Config } from '../config/config.js' */
-/** @import { TensorSource } from '../config/plan.js' */
+/** @import { Config } from '../engine/config/config.js' */
+/** @import { TensorSource } from '../engine/config/tensor_plan.js' */
 
 /**
  * Reads the header.
@@ -122,7 +122,7 @@ function storedOrder(version, { n_layers: layers, tie_word_embeddings: tied }) {
  * @param {(view: Uint8Array) => void | Promise<void>} write  receives whole groups
  */
 export async function pipeInt8(r, t, write) {
-  const { groupSize } = /** @type {import('../config/plan.js').Int8Blocks} */ (t.int8);
+  const { groupSize } = /** @type {import('../engine/config/tensor_plan.js').Int8Blocks} */ (t.int8);
   const n = t.shape[0] * t.shape[1];
   let q = new Int8Array(0);
   let have = 0;

@@ -14,7 +14,7 @@ import { savedConfig, stateDictOf } from './torch_saved.js';
 import { Tensor, torchMeanings } from './torch_values.js';
 import { Archive } from './zip.js';
 
-/** @import { Entry, TensorSource } from '../config/plan.js' */
+/** @import { Entry, TensorSource } from '../engine/config/tensor_plan.js' */
 /** @import { Storage } from './torch_values.js' */
 
 /** Longest pickle of a checkpoint, in bytes. */

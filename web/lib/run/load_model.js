@@ -14,7 +14,7 @@ import { loadFetch } from '../download/requests.js';
 import { transferRate } from '../download/rate.js';
 import { Tokenizer } from '../tokenizer.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Hooks, Progress } from './loaded_model.js' */
 
 /** Standard deviation of random weights, as in GPT-2. */
@@ -104,7 +104,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
     if (checkpoint.tensors.some(({ minusOne }) => minusOne))
-      (await import('../engine/minus_one.js')).addOnes(engine, checkpoint.tensors);
+      (await import('../engine/gemma_norms.js')).addOnes(engine, checkpoint.tensors);
     engine.seal();
     report('download', download.loaded, download.total ?? download.loaded, true, download.fromCache);
     report('load', copied, tensorBytes, true);
@@ -202,7 +202,7 @@ function progressReporter(onProgress) {
  * cannot have the requested dtype.
  * @param {Engine} engine
  * @param {Config} config
- * @param {import('../config/plan.js').TensorSource[] | null} tensors  of the checkpoint
+ * @param {import('../engine/config/tensor_plan.js').TensorSource[] | null} tensors  of the checkpoint
  * @param {Record<string, any>} options  dtype: of the matrices; keep: as stored
  * @param {string[]} warnings  appended to
  */
@@ -284,7 +284,7 @@ async function loadTensors(engine, checkpoint, signal, onBytes) {
     }
   };
   await checkpoint.stream({
-    begin(/** @type {import('../config/plan.js').TensorSource} */ t) {
+    begin(/** @type {import('../engine/config/tensor_plan.js').TensorSource} */ t) {
       name = t.name;
       const first = place.get(t.covers[0]);
       if (first === undefined) tensor = null;

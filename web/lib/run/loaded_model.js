@@ -6,11 +6,11 @@ import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
 import { failContextFull, generationOf, isSequenceList, checkSingleMask } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
-import { camelConfig } from '../config/config.js';
+import { camelConfig } from '../engine/config/config.js';
 import { checkedIds } from '../base/checks.js';
 import { defaultKvDtype, tableOf } from './loaded_table.js';
 
-/** @typedef {import('../config/config.js').Config} Config */
+/** @typedef {import('../engine/config/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('../tokenizer.js').Tokenizer} Tokenizer */
 /** @typedef {import('../constrain/vocabulary.js').Vocabulary} Vocabulary */

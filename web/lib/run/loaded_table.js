@@ -1,6 +1,6 @@
 // loaded_table.js - the weights of a loaded model: their table with addresses, and the type of cache that fits them
 import { fail } from '../base/errors.js';
-import { parameterTable } from '../config/roster.js';
+import { parameterTable } from '../engine/config/weight_roster.js';
 
 /**
  * Where a weight lies in memory.
@@ -8,8 +8,8 @@ import { parameterTable } from '../config/roster.js';
  * @property {number} address      of its first byte in linear memory
  * @property {number} memoryBytes  reserved bytes, with rows padded to 16 and the scales of quantised types in f32
  */
-/** @typedef {import('../config/roster.js').ParameterTable} ParameterTable */
-/** @typedef {import('../config/roster.js').ParameterRow & Placement} LoadedRow */
+/** @typedef {import('../engine/config/weight_roster.js').ParameterTable} ParameterTable */
+/** @typedef {import('../engine/config/weight_roster.js').ParameterRow & Placement} LoadedRow */
 /** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
 
 /**
@@ -28,7 +28,7 @@ export function tableOf(engine) {
   const tensors = engine.tensors();
   const dtype = new Map(tensors.map((t) => [t.name, t.dtype]));
   const table = parameterTable(
-    /** @type {import('../config/config.js').Config} */ (engine.config),
+    /** @type {import('../engine/config/config.js').Config} */ (engine.config),
     ({ name }) => dtype.get(name) ?? 'f32',
   );
   const differs =

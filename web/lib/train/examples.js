@@ -72,7 +72,7 @@ function targetsOf(value, what, vocab) {
 /**
  * @param {any} example
  * @param {string} what  for messages
- * @param {import('../config/config.js').Config} config
+ * @param {import('../engine/config/config.js').Config} config
  * @param {boolean} masks  examples without targets are masked
  * @returns {Checked}
  */
@@ -100,7 +100,7 @@ function checkedExample(example, what, config, masks) {
 /**
  * @param {any} value
  * @param {string} what  for messages
- * @param {import('../config/config.js').Config} config
+ * @param {import('../engine/config/config.js').Config} config
  * @param {boolean} masks
  */
 function checkedList(value, what, config, masks) {
@@ -196,7 +196,7 @@ const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
  * @param {ExampleSet} data
  * @param {Record<string, number>} options  by their names in C
  * @param {any} validation  the option
- * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../config/config.js').Config} configOf
+ * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../engine/config/config.js').Config} configOf
  * @param {Mask | null} [given]  of a text
  */
 export function planOf(data, options, validation, configOf, given = null) {

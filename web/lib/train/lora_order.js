@@ -1,7 +1,7 @@
 // lora_order.js - checks what train is given to train an adapter (LoRA) for a loaded model, and makes the order of it
 //
 // Hu et al. 2021, arXiv:2106.09685, as PEFT defines it (peft/tuners/lora/layer.py).
-import { completeConfig } from '../config/config.js';
+import { completeConfig } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
 import { anything, checkedOptions, entriesOf, LIMITS, number, readValue, tooMany } from '../base/checks.js';
 import { numberInRange } from '../input/options.js';

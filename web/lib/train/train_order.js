@@ -3,7 +3,7 @@ import { count, within } from '../input/options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked.js';
 import { loraOption, ofLora } from './lora_order.js';
-import { completeConfig } from '../config/config.js';
+import { completeConfig } from '../engine/config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
@@ -22,7 +22,7 @@ import {
   such,
   checkedText,
 } from '../base/checks.js';
-import { presetConfig } from '../config/presets.js';
+import { presetConfig } from '../engine/config/presets.js';
 import { openTokenizer } from '../checkpoint/source.js';
 import { Tokenizer } from '../tokenizer.js';
 
@@ -30,7 +30,7 @@ import { Tokenizer } from '../tokenizer.js';
 /** @import { Order } from './train_worker.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Model } from '../model_handle.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 /**
@@ -111,7 +111,7 @@ export const TRAIN_OPTIONS = {
  * @param {object | string} config
  * @param {{vocab_size?: number, context_length: number}} sizes  context_length: where the configuration has none
  * @param {boolean} [learnt]  vocab_size replaces the configuration's; default true
- * @returns {import('../config/config.js').Config}
+ * @returns {import('../engine/config/config.js').Config}
  */
 export function configOf(config, sizes, learnt = true) {
   const input =
@@ -238,7 +238,7 @@ function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }) {
   return { model, config, share: teacherShare ?? 0.5 };
 }
 
-/** @param {import('../config/config.js').Config} config */
+/** @param {import('../engine/config/config.js').Config} config */
 function checkedTrainable(config) {
   const { kind, mlm_head: head } = config;
   return kind !== 'encoder' || head ? config : fail('unsupported', 'an encoder without mlm_head has no token to learn');

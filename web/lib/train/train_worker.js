@@ -1,15 +1,15 @@
 // train_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
 import { concatenate } from '../bytes/bytes.js';
-import { Trainer } from './trainer.js';
+import { Trainer } from '../engine/trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';
 import { askForHelper, engine, listen, post, postError, watched } from '../worker/port.js';
-import { camelConfig } from '../config/config.js';
+import { camelConfig } from '../engine/config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
-import { parameterTable } from '../config/roster.js';
+import { parameterTable } from '../engine/config/weight_roster.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from '../engine/config/config.js' */
 /** @import { Batch } from './examples.js' */
 /**
  * The arguments of a training run, checked by training_run.js.
@@ -21,7 +21,7 @@ import { parameterTable } from '../config/roster.js';
  * @property {Uint8Array | Batch[] | null} held  held-out text for validation, or batches of examples
  * @property {number} validateEvery      in steps; 0: only after the last one
  * @property {Uint8Array | null} checkpoint  to continue from
- * @property {import('./trainer.js').LoraPlan} [lora]  train an adapter, for weights that are given afterwards
+ * @property {import('../engine/trainer.js').LoraPlan} [lora]  train an adapter, for weights that are given afterwards
  * @property {number} [threads]  the option of train
  * @property {string} [helper]   address of the worker's file, which helper threads run too
  */

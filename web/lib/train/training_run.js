@@ -87,7 +87,7 @@ export class TrainingRun {
   #ahead = 1;
   /**
    * Configuration, parameter table and tokenizer; null before the run is open.
-   * @type {{config: any, parameters: import('../config/roster.js').ParameterTable, tokenizer: Tokenizer} | null}
+   * @type {{config: any, parameters: import('../engine/config/weight_roster.js').ParameterTable, tokenizer: Tokenizer} | null}
    */
   about = null;
   /** @type {TrainStep[]} steps received and not yet read */

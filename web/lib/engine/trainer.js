@@ -2,9 +2,9 @@
 //
 // Same rules as engine/instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
-import { Instance, instantiate } from '../engine/instance.js';
+import { Instance, instantiate } from './instance.js';
 
-/** @import { Config } from '../config/config.js' */
+/** @import { Config } from './config/config.js' */
 /**
  * What an adapter (LoRA) consists of. scale: alpha / rank; modules: of each the first weight in the roster, how many it
  * has, and its shape [out, in]; factors: A and B of each module to begin with; null: PEFT's beginning.
@@ -134,7 +134,7 @@ export class Trainer extends Instance {
 
   /**
    * Fill the batch of the next step.
-   * @param {import('./examples.js').Batch} batch
+   * @param {import('../train/examples.js').Batch} batch
    */
   give({ packed, n }) {
     this.#lendBytes(new Uint8Array(packed.buffer, packed.byteOffset, packed.byteLength), (p) =>
@@ -164,8 +164,8 @@ export class Trainer extends Instance {
   }
 
   /**
-   * @param {import('./examples.js').Batch[] | null} held  null: the text that is held out
-   * @returns {import('./train_worker.js').Score}
+   * @param {import('../train/examples.js').Batch[] | null} held  null: the text that is held out
+   * @returns {import('../train/train_worker.js').Score}
    */
   validate(held) {
     this.#numbers(4).fill(0);

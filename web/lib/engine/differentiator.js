@@ -2,10 +2,10 @@
 //
 // Same rules as engine/instance.js: a view is created, used and dropped within one function, and results are copies.
 import { Trainer } from './trainer.js';
-import { tensorRow } from '../engine/observe.js';
+import { tensorRow } from './engine_captures.js';
 
-/** @import { Engine } from '../engine/engine.js' */
-/** @import { Place } from '../engine/observe.js' */
+/** @import { Engine } from './engine.js' */
+/** @import { Place } from './engine_captures.js' */
 
 export class Differentiator extends Trainer {
   /** Address of the struct gf_gradients. */
@@ -17,7 +17,7 @@ export class Differentiator extends Trainer {
    * @param {{shape: number[]}[]} rows  its parameter table
    */
   copy(engine, rows) {
-    this.configure(/** @type {import('../config/config.js').Config} */ (engine.config));
+    this.configure(/** @type {import('./config/config.js').Config} */ (engine.config));
     this.#p = this.pointer(this.x.gf_gradients_new(this.run, this.error));
     for (const [i, { shape }] of rows.entries()) {
       const cols = shape[shape.length - 1];

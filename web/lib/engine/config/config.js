@@ -2,7 +2,7 @@
 //
 // Readers of other formats translate into these fields and then come through completeConfig, so every
 // configuration that reaches the engine has passed the same checks. gf_config_complete does the same in C.
-import { fail, show } from '../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 import { FIELDS, RULES, UNUSED } from './config_fields.js';
 
 /** @typedef {import('./config_fields.js').Config} Config */

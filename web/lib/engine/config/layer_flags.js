@@ -1,4 +1,4 @@
-// layers.js - fields that readers of files compute: flags of the layers, the most positions
+// layer_flags.js - fields that readers of files compute: flags of the layers, the most positions
 
 /** Most layers of a model, as FIELDS of config_fields.js has it. */
 export const MAX_LAYERS = 4096;

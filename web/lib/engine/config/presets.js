@@ -1,5 +1,5 @@
 // presets.js - named configurations
-import { fail, show } from '../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 
 /** @type {Record<string, any>} */
 const GPT2 = {

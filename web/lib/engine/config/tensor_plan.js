@@ -1,12 +1,12 @@
-// plan.js - assigns the tensors of a file to the weights of a configuration
+// tensor_plan.js - assigns the tensors of a file to the weights of a configuration
 //
 // A reader passes the tensors of its header and a mapping of names. Every tensor is compared with the roster before any
 // data is read: none may be missing, duplicated or left over, and every shape must match.
-import { DTYPES, isDtype } from '../base/dtype_names.js';
-import { fail, show } from '../base/errors.js';
-import { roster } from './roster.js';
+import { DTYPES, isDtype } from '../../base/dtype_names.js';
+import { fail, show } from '../../base/errors.js';
+import { roster } from './weight_roster.js';
 
-/** @import { Dtype } from '../base/dtype_names.js' */
+/** @import { Dtype } from '../../base/dtype_names.js' */
 /**
  * A tensor of a file, and the weights that it fills.
  * @typedef {object} TensorSource
@@ -21,7 +21,7 @@ import { roster } from './roster.js';
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
  * @property {boolean} [minusOne]  it is the weight minus 1 (Gemma's norms)
- * @property {import('../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ * @property {import('../../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
 /**
@@ -33,7 +33,7 @@ import { roster } from './roster.js';
  * @property {number} file       index into the files
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes
- * @property {import('../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ * @property {import('../../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /**
  * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor

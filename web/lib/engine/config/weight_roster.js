@@ -1,9 +1,9 @@
-// roster.js - every weight of a model, from its configuration alone
+// weight_roster.js - every weight of a model, from its configuration alone
 //
 // The engine lists the same names in the same order; readers map the tensors of a file to them, and the parameter table
 // counts them. A weight is [rows = out, cols = in].
-import { BLOCKS, DTYPES, isDtype } from '../base/dtype_names.js';
-import { fail, show } from '../base/errors.js';
+import { BLOCKS, DTYPES, isDtype } from '../../base/dtype_names.js';
+import { fail, show } from '../../base/errors.js';
 import { ROWS } from './roster_rows.js';
 
 /** @import { Config } from './config.js' */

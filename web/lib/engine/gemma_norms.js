@@ -1,5 +1,5 @@
-// minus_one.js - adds the 1 to weights that a file stores minus 1: Gemma's norms
-import { tensorRow } from './observe.js';
+// gemma_norms.js - adds the 1 to weights that a file stores minus 1: Gemma's norms
+import { tensorRow } from './engine_captures.js';
 import { putRow } from './weights_memory.js';
 
 /**

@@ -1,8 +1,8 @@
-// observe.js - reads and edits the inside of the engine: captures, edits, timings, hidden states and weights
+// engine_captures.js - reads and edits the inside of the engine: captures, edits, timings, hidden states and weights
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
-import { adjustmentBytes, putAdjustment, putSampling, readTop } from './structs.js';
+import { adjustmentBytes, putAdjustment, putSampling, readTop } from './c_structs.js';
 
 /** @import { Engine } from './engine.js' */
 /** @import { EngineSession } from './engine_session.js' */

@@ -1,4 +1,4 @@
-// structs.js - reads and writes the structs of C in linear memory
+// c_structs.js - reads and writes the structs of C in linear memory
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 
