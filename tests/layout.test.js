@@ -288,7 +288,7 @@ test('no line of the C sources is longer than 120 columns, and each of their fol
 });
 
 test('the type of model_type lists every model family', async () => {
-  const { FAMILIES } = await import('../web/lib/huggingface/families_all.js');
+  const { FAMILIES } = await import('../web/lib/files/huggingface/families_all.js');
   const typedef = /@typedef \{([^}]*)\} ModelType/.exec(read('web/lib/engine/config/config_input.js'))[1];
   assert.deepEqual([...typedef.matchAll(/'([^']*)'/g)].map(([, name]) => name).sort(), Object.keys(FAMILIES).sort());
 });

@@ -1,9 +1,9 @@
 // gguf_file.js - a GGUF file in memory and its tensors as numbers, for the tools beside it
 import { readFile } from 'node:fs/promises';
-import { ByteReader } from '../web/lib/bytes/bytes.js';
+import { ByteReader } from '../web/lib/files/bytes/chunks.js';
 import { Engine } from '../web/lib/engine/engine.js';
 import { dequantize } from '../web/lib/engine/weights_memory.js';
-import { readGguf } from '../web/lib/gguf/gguf.js';
+import { readGguf } from '../web/lib/files/gguf/gguf.js';
 
 const BINARY = new URL('../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
 

@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { openCheckpoint } from '../../web/lib/files/source.js';
 import { writeModel } from '../../web/lib/convert/write_model.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { load } from '../../web/lib/index.js';

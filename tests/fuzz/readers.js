@@ -11,7 +11,7 @@ import { Worker, isMainThread, parentPort, workerData } from 'node:worker_thread
 import { CODES } from '../../web/lib/base/codes.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { jsonCopy } from '../../web/lib/base/checks.js';
-import { openCheckpoint, openTokenizer } from '../../web/lib/checkpoint/source.js';
+import { openCheckpoint, openTokenizer } from '../../web/lib/files/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { runFromCommandLine } from './command_line.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';

@@ -3,8 +3,8 @@
 // A load through a cache must give the server's bytes or reject; it must never give bytes with another checksum than the
 // requested one. From a server that works it must give the right bytes, whatever the cache contains.
 import { createHash } from 'node:crypto';
-import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
-import { Sha256 } from '../../web/lib/download/sha256.js';
+import { openDownloads } from '../../web/lib/files/transfer/cached_downloads.js';
+import { Sha256 } from '../../web/lib/files/transfer/sha256.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { mutateBytes } from './mutate.js';
 

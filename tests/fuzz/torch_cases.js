@@ -3,7 +3,7 @@
 // A tensor of such a file is a view of a storage. The same values, computed here element by element, make a safetensors
 // file. Where both files are read, the weights must be the same bytes.
 import { op, archive, pickle, tensorOps } from '../node/torch_file.js';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { openCheckpoint } from '../../web/lib/files/source.js';
 
 /** @import { Random } from './mutate.js' */
 /**

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
+import { withAdapters } from '../../web/lib/files/adapters/merge_adapters.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { collect, golden, json, numbers, readTensors, refused, safetensors, sameBits, serve } from './helpers.js';

@@ -16,8 +16,8 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
-import { defaultCacheDir } from '../../web/lib/node/file_store.js';
-import { openDownloads } from '../../web/lib/cache/cached_downloads.js';
+import { defaultCacheDir } from '../../web/lib/files/transfer/file_store.js';
+import { openDownloads } from '../../web/lib/files/transfer/cached_downloads.js';
 import { GlassformerError, load } from '../../web/lib/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
 import { until } from '../patience.js';
@@ -200,8 +200,8 @@ describe('the download folder', () => {
     const big = Buffer.concat([bytes, Buffer.alloc(9 << 20, 7)]); // more than two pieces; what follows the tensors is refused
     files['/m.gguf'] = { bytes: big, cuts: [9 << 20], held: true };
     const program = `
-      import { openDownloads } from ${JSON.stringify(join(top, 'web/lib/cache/cached_downloads.js'))};
-      import { loadFetch } from ${JSON.stringify(join(top, 'web/lib/download/requests.js'))};
+      import { openDownloads } from ${JSON.stringify(join(top, 'web/lib/files/transfer/cached_downloads.js'))};
+      import { loadFetch } from ${JSON.stringify(join(top, 'web/lib/files/transfer/requests.js'))};
       const url = ${JSON.stringify(`${server.url}m.gguf`)};
       const downloads = await openDownloads(url, { cache: 'file', cacheDir: ${JSON.stringify(cacheDir)} }, loadFetch(url, {}));
       const reader = (await downloads.fetch(() => {})(url)).body.getReader();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ByteReader } from '../../web/lib/bytes/bytes.js';
+import { ByteReader } from '../../web/lib/files/bytes/chunks.js';
 import { fromBfloat, fromHalf } from './half.js';
 import { toBfloat, toHalf } from '../../web/lib/convert/encode_half.js';
 import { encode } from '../../web/lib/convert/write_gguf.js';

@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { dequantize } from '../../web/lib/engine/weights_memory.js';
-import { withAdapters } from '../../web/lib/adapters/merge_adapters.js';
+import { withAdapters } from '../../web/lib/files/adapters/merge_adapters.js';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/files.js';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { openCheckpoint } from '../../web/lib/files/source.js';
 import { text, f32, f32s, writeGguf } from './write_gguf_file.js';
 import { GlassformerError, create, load } from '../../web/lib/index.js';
 import {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
-import { Texts } from '../../web/lib/tokenizers/texts.js';
-import { ggufTokenizer } from '../../web/lib/tokenizers/vocab.js';
+import { openCheckpoint } from '../../web/lib/files/source.js';
+import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
+import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
 import { writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
 import { Tokenizer } from '../../web/lib/index.js';

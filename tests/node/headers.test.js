@@ -100,7 +100,7 @@ describe('headers', () => {
   test('are not sent, in a page, to a part on another server', async () => {
     const node = Object.getOwnPropertyDescriptor(globalThis, 'process');
     Object.defineProperty(globalThis, 'process', { ...node, get: () => undefined });
-    const { loadFetch } = await import('../../web/lib/download/requests.js?page').finally(() =>
+    const { loadFetch } = await import('../../web/lib/files/transfer/requests.js?page').finally(() =>
       Object.defineProperty(globalThis, 'process', node),
     );
     const asked = [];

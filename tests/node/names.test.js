@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { SentencePieces } from '../../web/lib/tokenizers/pieces.js';
-import { Texts, TokenTexts } from '../../web/lib/tokenizers/texts.js';
+import { SentencePieces } from '../../web/lib/files/vocabulary/sentencepiece_vocab.js';
+import { Texts, TokenTexts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { Tokenizer, create, estimate, load, train } from '../../web/lib/index.js';
 import { tokenizerOf } from '../../web/lib/model_tokenizer.js';
 import { collect, golden, json, openCase, refused, stories, top, untilEnd } from './helpers.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { FAMILIES } from '../../web/lib/huggingface/families_all.js';
+import { FAMILIES } from '../../web/lib/files/huggingface/families_all.js';
 import { load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, noShared, openCase, relativeError, shared, untilEnd } from './helpers.js';
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { transferRate } from '../../web/lib/download/rate.js';
+import { transferRate } from '../../web/lib/files/transfer/transfer_rate.js';
 import { load } from '../../web/lib/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
 import { until } from '../patience.js';

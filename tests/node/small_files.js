@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { CODES } from '../../web/lib/base/codes.js';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { openCheckpoint } from '../../web/lib/files/source.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { writeSafetensors } from './write_safetensors.js';
 import { numbers, refused } from './helpers.js';

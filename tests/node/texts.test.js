@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ByteReader } from '../../web/lib/bytes/bytes.js';
-import { readGguf } from '../../web/lib/gguf/gguf.js';
-import { reusedChunks } from '../../web/lib/bytes/open_file.js';
-import { Texts, TokenTexts } from '../../web/lib/tokenizers/texts.js';
+import { ByteReader } from '../../web/lib/files/bytes/chunks.js';
+import { readGguf } from '../../web/lib/files/gguf/gguf.js';
+import { reusedChunks } from '../../web/lib/files/bytes/open_file.js';
+import { Texts, TokenTexts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { f32s, texts, writeGguf } from './write_gguf_file.js';
 import { refused } from './helpers.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/encoders/sentencepiece.js';
+import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/files/vocabulary/sentencepiece.js';
 import { Tokenizer, load } from '../../web/lib/index.js';
 import { collect, golden, json, openCase, refused, untilEnd } from './helpers.js';
 

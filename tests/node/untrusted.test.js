@@ -5,7 +5,7 @@ import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openCheckpoint } from '../../web/lib/checkpoint/source.js';
+import { openCheckpoint } from '../../web/lib/files/source.js';
 import { chatPrompt } from '../../web/lib/tokenizers/chat_prompt.js';
 import { refused } from './helpers.js';
 import { ggufFile } from './small_files.js';

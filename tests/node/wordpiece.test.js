@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, load } from '../../web/lib/index.js';
-import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/encoders/wordpiece.js';
+import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/files/vocabulary/wordpiece.js';
 import { openCase, untilEnd } from './helpers.js';
 
 /** 57 tokens: the special ones, letters and their continuations. */

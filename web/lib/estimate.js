@@ -3,7 +3,7 @@ import { completeConfig, embedWidth, isGated, windowOf } from './engine/config/c
 import { BLOCKS, KEPT, isKept } from './base/dtype_names.js';
 import { fail, show } from './base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from './base/checks.js';
-import { readConfig } from './huggingface/huggingface.js';
+import { readConfig } from './files/huggingface/huggingface.js';
 import { presetConfig } from './engine/config/presets.js';
 import { dtypeBytes, isExpert, parameterTable } from './engine/config/weight_roster.js';
 

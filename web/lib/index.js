@@ -140,7 +140,9 @@ async function open(method, what, options) {
   const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, names, ...others } = options;
   const rest = typeof names === 'object' ? { ...others, names } : others;
   const rename =
-    typeof names === 'function' ? (await import('./huggingface/weight_names.js')).checkedRename(names) : undefined;
+    typeof names === 'function'
+      ? (await import('./files/huggingface/weight_names.js')).checkedRename(names)
+      : undefined;
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
@@ -162,8 +164,8 @@ async function open(method, what, options) {
     remote = started ? new WorkerModel(started) : new LocalModel();
     if (rest.adapters?.length) {
       const [{ readAdapters }, { loadFetch }] = await Promise.all([
-        import('./adapters/adapters.js'),
-        import('./download/requests.js'),
+        import('./files/adapters/adapters.js'),
+        import('./files/transfer/requests.js'),
       ]);
       const { hfEndpoint } = rest;
       rest.adapters = await readAdapters(rest.adapters, { fetch: loadFetch(what, rest, fetch), signal, hfEndpoint });
@@ -252,7 +254,7 @@ export async function depth(config, options = {}) {
  * console.log((await toNpy(logits)).length);                              // 24704
  */
 export async function toNpy(tensor) {
-  return (await import('./bytes/tensor_files.js')).toNpy(tensor);
+  return (await import('./files/bytes/tensor_files.js')).toNpy(tensor);
 }
 
 /**
@@ -264,12 +266,12 @@ export async function toNpy(tensor) {
  * const bytes = await toSafetensors(captured);
  */
 export async function toSafetensors(tensors) {
-  return (await import('./bytes/tensor_files.js')).toSafetensors(tensors);
+  return (await import('./files/bytes/tensor_files.js')).toSafetensors(tensors);
 }
 
 // ---- types of options and results
 
-/** @typedef {import('./bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
+/** @typedef {import('./files/bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
 /**
  * @typedef {import('./base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read
  *   once

@@ -825,7 +825,7 @@ export class Model {
    * @param {any} [options]
    */
   async adapt(call, source, options) {
-    const { deltasOf } = await import('./adapters/deltas.js');
+    const { deltasOf } = await import('./files/adapters/deltas.js');
     return this.#call('inspect', ['adapter', [call, await deltasOf(call, source, options, loadOptions)]]);
   }
 

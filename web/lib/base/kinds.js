@@ -36,7 +36,7 @@ export function isArrayBuffer(v) {
 /**
  * Whether `v` is an address, or bytes.
  * @param {unknown} v
- * @returns {v is import('../checkpoint/source.js').Bytes}
+ * @returns {v is import('../files/source.js').Bytes}
  */
 export function isBytes(v) {
   return typeof v === 'string' || v instanceof URL || v instanceof Blob || isArrayBuffer(v) || isUint8Array(v);

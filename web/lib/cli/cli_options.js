@@ -1,6 +1,6 @@
 // cli_options.js - the options of the command line: their help, and the options of load and generate that they mean
 import { readFile } from 'node:fs/promises';
-import { defaultCacheDir } from '../node/file_store.js';
+import { defaultCacheDir } from '../files/transfer/file_store.js';
 import { fail, messageOf } from '../base/errors.js';
 import { PRESETS } from '../index.js';
 

@@ -2,8 +2,8 @@
 import { fail } from '../base/errors.js';
 import { Tokenizer, load } from '../index.js';
 import { configOf } from '../estimate.js';
-import { replaceFile } from '../node/node_file.js';
-import { PIECES, SentencePieces } from '../tokenizers/pieces.js';
+import { replaceFile } from '../files/transfer/node_file.js';
+import { PIECES, SentencePieces } from '../files/vocabulary/sentencepiece_vocab.js';
 import { ggufHeader, text, u32 } from './write_gguf.js';
 import { writeModel } from './write_model.js';
 import { vocabularyMeta } from './write_vocab.js';

@@ -1,7 +1,7 @@
 // write_gguf.js - writes the parts of a GGUF of version 3: its header, and numbers as tensor types store them
 import { BLOCKS } from '../base/dtype_names.js';
 import { fail } from '../base/errors.js';
-import { TYPES } from '../gguf/gguf.js';
+import { TYPES } from '../files/gguf/gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
 
 const utf8 = new TextEncoder();

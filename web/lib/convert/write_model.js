@@ -4,10 +4,10 @@
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
 import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
-import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
-import { GELU_KEY, ggufModel } from '../gguf/gguf_model.js';
+import { ARCHITECTURES, namesOf } from '../files/gguf/gguf_archs.js';
+import { GELU_KEY, ggufModel } from '../files/gguf/gguf_model.js';
 import { placesByName } from '../engine/config/tensor_plan.js';
-import { ropeTableFields } from '../gguf/rope_freqs.js';
+import { ropeTableFields } from '../files/gguf/rope_freqs.js';
 import { rowsForOtherPairs } from '../engine/config/rope_rows.js';
 import { roster } from '../engine/config/weight_roster.js';
 import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';

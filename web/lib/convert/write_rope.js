@@ -1,6 +1,6 @@
 // write_rope.js - rotary scaling in a GGUF: its metadata keys and its tables of factors
 import { rotaryDim } from '../engine/config/config.js';
-import { llama3Divisors } from '../gguf/rope_freqs.js';
+import { llama3Divisors } from '../files/gguf/rope_freqs.js';
 import { f32, text, u32 } from './write_gguf.js';
 
 /** @import { Config } from '../engine/config/config.js' */

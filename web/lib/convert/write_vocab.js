@@ -1,8 +1,8 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../base/errors.js';
-import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../tokenizers/tokenizer_json.js';
-import { NOT_EMPTY, UNUSED_MARK } from '../tokenizers/pieces.js';
-import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../tokenizers/vocab.js';
+import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../files/vocabulary/tokenizer_json.js';
+import { NOT_EMPTY, UNUSED_MARK } from '../files/vocabulary/sentencepiece_vocab.js';
+import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../files/vocabulary/gguf_vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
@@ -17,7 +17,7 @@ const GPT2_SPLIT = SPLITS['gpt-2'][0];
 /**
  * The metadata of a vocabulary.
  * @param {Json} json  in the form of a tokenizer.json
- * @param {Omit<import('../checkpoint/source.js').Special, 'addBos'>} special
+ * @param {Omit<import('../files/source.js').Special, 'addBos'>} special
  * @param {number} size  rows of the embedding: ids without a token become unused ones
  * @param {{chatTemplate?: string | null, toolTemplate?: string | null}} [templates]
  * @returns {Record<string, Value>}
@@ -132,7 +132,7 @@ function hasPrefix({ normalizer, pre_tokenizer: pre }) {
 
 /**
  * A SentencePiece vocabulary that was read from a GGUF or from llama2.c.
- * @param {import('../tokenizers/pieces.js').SentencePieces} model
+ * @param {import('../files/vocabulary/sentencepiece_vocab.js').SentencePieces} model
  * @param {Json} json
  */
 function pieces(model, json) {

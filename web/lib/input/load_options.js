@@ -23,7 +23,7 @@ import {
   word,
 } from '../base/checks.js';
 import { SWITCHES, count, numberInRange, within } from './options.js';
-import { headerPairs, headerToken } from './headers.js';
+import { headerPairs, headerToken } from '../files/transfer/request_headers.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
 

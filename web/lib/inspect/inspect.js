@@ -40,7 +40,7 @@ export const embed = async (...args) => (await import('../encoders/embed.js')).e
  * @param {any} arg
  */
 export const adapter = async (model, call, arg) =>
-  /** @type {any} */ ((await import('../adapters/switch_adapter.js'))[call])(model, arg);
+  /** @type {any} */ ((await import('../files/adapters/switch_adapter.js'))[call])(model, arg);
 
 /**
  * Call a function of analysis/, which is loaded at the first such call.

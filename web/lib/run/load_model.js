@@ -9,9 +9,9 @@ import { BLOCKS } from '../base/dtype_names.js';
 import { Yielder } from '../base/event_loop.js';
 import { applySwitches, drawnSeed } from '../input/options.js';
 import { fail, GlassformerError } from '../base/errors.js';
-import { openCheckpoint } from '../checkpoint/source.js';
-import { loadFetch } from '../download/requests.js';
-import { transferRate } from '../download/rate.js';
+import { openCheckpoint } from '../files/source.js';
+import { loadFetch } from '../files/transfer/requests.js';
+import { transferRate } from '../files/transfer/transfer_rate.js';
 import { Tokenizer } from '../tokenizer.js';
 
 /** @import { Config } from '../engine/config/config.js' */
@@ -52,7 +52,7 @@ export async function loadModel(source, options, hooks) {
 async function requests(source, options, { signal, fetch: given, prefetchedFetch }) {
   const fetch = loadFetch(source, options, given ?? prefetchedFetch);
   if ((options.cache ?? 'none') === 'none' && options.sha256 === undefined) return { fetch, downloads: null };
-  const { openDownloads } = await import('../cache/cached_downloads.js');
+  const { openDownloads } = await import('../files/transfer/cached_downloads.js');
   return { fetch, downloads: await openDownloads(source, options, fetch, signal) };
 }
 
@@ -92,7 +92,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
     engine = await starting;
     if (options.adapters?.length) {
-      const { withAdapters } = await import('../adapters/merge_adapters.js');
+      const { withAdapters } = await import('../files/adapters/merge_adapters.js');
       checkpoint = withAdapters(checkpoint, options.adapters, options.dtype === 'keep', engine);
     }
     const warnings = [...checkpoint.warnings];
@@ -263,7 +263,7 @@ function conversions(opened, stored) {
 /**
  * Copy the checkpoint's tensors into the engine while they arrive.
  * @param {Engine} engine
- * @param {import('../checkpoint/source.js').Checkpoint} checkpoint
+ * @param {import('../files/source.js').Checkpoint} checkpoint
  * @param {AbortSignal | undefined} signal
  * @param {(bytes: number) => void} onBytes
  */

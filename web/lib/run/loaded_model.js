@@ -21,7 +21,7 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {import('../huggingface/weight_names.js').Rename} [rename]  load: the option `names`, if it is a function
+ * @property {import('../files/huggingface/weight_names.js').Rename} [rename]  load: the option `names`, if it is a function
  * @property {import('../engine/threads.js').OnHelper} [onHelper]  load and create: called for each helper thread
  * @property {string} [helper]  address of the worker's file, which helper threads run too
  * @property {{url: string, port: MessagePort}} [prefetched]  the caller's side of load: the model's file, which was
@@ -52,7 +52,7 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
 /** @type {Pooling} */
 const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
 
-/** @param {import('../checkpoint/source.js').Checkpoint} checkpoint  whose `stream` would keep the files in memory */
+/** @param {import('../files/source.js').Checkpoint} checkpoint  whose `stream` would keep the files in memory */
 const originOf = ({ config, format, architecture, tensors }) => ({ config, format, architecture, tensors });
 
 /** A model in an engine. It owns the engine, the tokenizer and its sessions. */
@@ -68,7 +68,7 @@ export class LoadedModel {
 
   /**
    * @param {Engine} engine  with a sealed model
-   * @param {import('../checkpoint/source.js').Checkpoint | null} checkpoint
+   * @param {import('../files/source.js').Checkpoint | null} checkpoint
    * @param {Tokenizer | null} tokenizer
    * @param {Record<string, any>} options
    * @param {string[]} warnings

@@ -6,7 +6,7 @@
 // as JSON, the type of the cache and the types of the weights, each in a line.
 import { fail } from '../base/errors.js';
 import { checkedIds } from '../base/checks.js';
-import { Sha256 } from '../download/sha256.js';
+import { Sha256 } from '../files/transfer/sha256.js';
 import { failContextFull } from '../input/options.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */

@@ -13,7 +13,7 @@ import { callable, checkedTools, contentLength, messagesFor, partsOf, valueOf } 
 /**
  * The prompt of a conversation.
  * @param {{chatTemplate: string | null, toolTemplate: string | null,
- *   special: import('../checkpoint/source.js').Special}} model
+ *   special: import('../files/source.js').Special}} model
  * @param {unknown} given  the messages
  * @param {Writing} writing
  * @param {(ids: number[]) => Promise<string>} decode

@@ -2,9 +2,9 @@
 //
 // Names and fields as in peft/tuners/lora (config.py, layer.py) and peft/utils/save_and_load.py.
 import { fail } from '../base/errors.js';
-import { toSafetensors } from '../bytes/tensor_files.js';
+import { toSafetensors } from '../files/bytes/tensor_files.js';
 
-/** @import { Module } from '../adapters/model_modules.js' */
+/** @import { Module } from '../files/adapters/model_modules.js' */
 
 const utf8 = new TextEncoder();
 

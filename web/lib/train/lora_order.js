@@ -8,7 +8,7 @@ import { numberInRange } from '../input/options.js';
 import { planOf } from './examples.js';
 
 /** @import { Model } from '../model_handle.js' */
-/** @import { Module } from '../adapters/model_modules.js' */
+/** @import { Module } from '../files/adapters/model_modules.js' */
 /**
  * What is trained of a loaded model.
  * @typedef {object} LoraOptions

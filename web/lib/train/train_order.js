@@ -23,7 +23,7 @@ import {
   checkedText,
 } from '../base/checks.js';
 import { presetConfig } from '../engine/config/presets.js';
-import { openTokenizer } from '../checkpoint/source.js';
+import { openTokenizer } from '../files/source.js';
 import { Tokenizer } from '../tokenizer.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */

@@ -1,6 +1,6 @@
 // train_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
-import { concatenate } from '../bytes/bytes.js';
+import { concatenate } from '../files/bytes/chunks.js';
 import { Trainer } from '../engine/trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';

@@ -21,7 +21,7 @@ import { roster } from './weight_roster.js';
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
  * @property {boolean} [minusOne]  it is the weight minus 1 (Gemma's norms)
- * @property {import('../../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ * @property {import('../../files/pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
 /**
@@ -33,7 +33,7 @@ import { roster } from './weight_roster.js';
  * @property {number} file       index into the files
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes
- * @property {import('../../pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ * @property {import('../../files/pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  */
 /**
  * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor

@@ -1,0 +1,215 @@
+// adapters.js - reads LoRA adapters in the form of PEFT or of llama.cpp; the caller's side, which posts them to
+// merge_adapters.js
+import { DTYPES, isDtype } from '../../base/dtype_names.js';
+import { fail, show } from '../../base/errors.js';
+import { isBytes } from '../../base/checks.js';
+import { remembered } from '../../base/lazy_value.js';
+import { readGguf } from '../gguf/gguf.js';
+import { ARCHITECTURES } from '../gguf/gguf_archs.js';
+import { shapeText } from '../../engine/config/tensor_plan.js';
+import { readSafetensors } from '../huggingface/safetensors.js';
+import { fileFolder } from '../opened_files.js';
+import { Opener } from '../source.js';
+
+/** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
+/** @import { Stored, StoredDelta } from './merge_adapters.js' */
+
+/** Fields of adapter_config.json whose effect is not computed here, unless they are false, "none" or empty. */
+const UNSUPPORTED = (
+  'use_dora bias lora_bias rank_pattern alpha_pattern modules_to_save target_parameters trainable_token_indices ' +
+  'megatron_config layer_replication alora_invocation_tokens'
+).split(' ');
+
+/**
+ * Reads adapters.
+ * @param {AdapterInput[]} adapters
+ * @param {import('../opened_files.js').OpenOptions} options
+ * @returns {Promise<StoredDelta[]>}
+ */
+export async function readAdapters(adapters, options) {
+  const deltas = [];
+  for (const [i, { source, scale }] of adapters.entries())
+    deltas.push(await readAdapter(source, scale, `adapter ${i}`, options));
+  return deltas.flat();
+}
+
+/**
+ * The products of one adapter.
+ * @param {any} source
+ * @param {number} scale
+ * @param {string} what  for messages
+ * @param {import('../opened_files.js').OpenOptions} options
+ * @returns {Promise<StoredDelta[]>}
+ */
+async function readAdapter(source, scale, what, options) {
+  const opener = new Opener(options);
+  try {
+    const file = await singleFile(opener, source);
+    const first = file === null ? null : await opener.reader(opener.resolve(file));
+    if (first && new TextDecoder('latin1').decode(await first.peek(4)) === 'GGUF')
+      return await readGgufAdapter(first, scale, what);
+    const { config, weights } = await filesOf(opener, source, what);
+    const factor = scale * factorOf(config, what);
+    const r = first ?? (await opener.reader(opener.resolve(weights)));
+    const pairs = await readPairs(r, await readSafetensors(r, 0), what, peftName);
+    return pairs.map(([name, a, b]) => {
+      if (a.shape[0] !== config.r)
+        fail('bad-shape', `${what}: ${name}: lora_A has ${a.shape[0]} rows, r is ${config.r} in adapter_config.json`);
+      return { name, where: what, a, b, factor };
+    });
+  } finally {
+    opener.close();
+  }
+}
+
+/**
+ * The one file that a source is, or that its weights are; null for a folder.
+ * @param {Opener} opener
+ * @param {any} source
+ * @returns {Promise<import('../source.js').Bytes | null>}
+ */
+async function singleFile(opener, source) {
+  const [file, ...others] = Array.isArray(source) ? source : [isBytes(source) ? source : source.weights];
+  return !others.length && isBytes(file) && !(await opener.folderOf(file)) ? file : null;
+}
+
+/**
+ * Module and side of a tensor in a file of PEFT.
+ * @param {string} name
+ * @param {string} at  for messages
+ * @returns {[string, 'A' | 'B']}
+ */
+function peftName(name, at) {
+  const parts = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/.exec(name);
+  if (!parts)
+    return fail('unsupported', `${at}: expected names such as base_model.model...lora_A.weight and lora_B.weight`);
+  return [parts[1], /** @type {'A' | 'B'} */ (parts[2])];
+}
+
+/**
+ * The matrices of an adapter.
+ * @param {import('../bytes/chunks.js').ByteReader} r
+ * @param {import('../../engine/config/tensor_plan.js').Entry[]} entries
+ * @param {string} what  for messages
+ * @param {(name: string, at: string) => [string, 'A' | 'B']} split  module and side of a tensor
+ * @returns {Promise<[name: string, a: Stored, b: Stored][]>}
+ */
+async function readPairs(r, entries, what, split) {
+  /** @type {Map<string, {A?: Stored, B?: Stored}>} */
+  const pairs = new Map();
+  for (const { name, dtype, shape, offset, bytes } of entries.sort((a, b) => a.offset - b.offset)) {
+    const at = `${what}: ${r.name}: ${name}`;
+    const [module, side] = split(name, at);
+    if (shape.length !== 2) fail('bad-shape', `${at}: shape ${shapeText(shape)}, expected a matrix`);
+    if (!isDtype(dtype)) return fail('unknown-dtype', `${at}: stored as ${dtype}, expected one of ${DTYPES}`);
+    const pair = remembered(pairs, module, () => ({}));
+    if (pair[side]) fail('duplicate-tensor', `${at}: there are two tensors lora_${side} of ${module}`);
+    await r.skip(offset - r.pos);
+    pair[side] = { shape, dtype, bytes: (await r.take(bytes, name)).slice() };
+  }
+  if (!pairs.size) fail('missing-tensor', `${what}: ${r.name}: there are no tensors`);
+  return [...pairs].map(([name, { A: a, B: b }]) => {
+    if (!a || !b) return fail('missing-tensor', `${what}: ${r.name}: ${name} has no lora_${a ? 'B' : 'A'}`);
+    if (a.shape[0] !== b.shape[1])
+      fail(
+        'bad-shape',
+        `${what}: ${name}: lora_A is ${shapeText(a.shape)} and lora_B ${shapeText(b.shape)}, their ranks differ`,
+      );
+    return [name, a, b];
+  });
+}
+
+/**
+ * The products of an adapter of llama.cpp: a GGUF with tensors such as blk.0.attn_q.weight.lora_a.
+ * @param {import('../bytes/chunks.js').ByteReader} r
+ * @param {number} scale
+ * @param {string} what  for messages
+ * @returns {Promise<StoredDelta[]>}
+ */
+async function readGgufAdapter(r, scale, what) {
+  const { meta, entries } = await readGguf(r, 0);
+  const at = `${what}: ${r.name}`;
+  for (const [key, expected] of [
+    ['general.type', 'adapter'],
+    ['adapter.type', 'lora'],
+  ])
+    if (meta.get(key) !== expected)
+      fail('unsupported', `${at}: ${key} is ${show(meta.get(key))}, expected ${show(expected)}`);
+  for (const key of meta.keys())
+    if (key.startsWith('adapter.alora.'))
+      fail('unsupported', `${at}: found ${key}, expected an adapter without invocation tokens (aLoRA)`);
+  const architecture = meta.get('general.architecture');
+  if (typeof architecture !== 'string' || !Object.hasOwn(ARCHITECTURES, architecture))
+    return fail('unsupported', `${at}: the architecture ${show(architecture)} is not supported`);
+  const alpha = meta.get('adapter.lora.alpha') ?? 0;
+  if (typeof alpha !== 'number' || !Number.isFinite(alpha))
+    return fail('bad-config', `${at}: adapter.lora.alpha is ${show(alpha)}, expected a number`);
+  const pairs = await readPairs(r, entries, what, ggufName);
+  return pairs.map(([name, a, b]) => {
+    const factor = alpha ? (scale * alpha) / a.shape[0] : scale; // as in llama.cpp
+    return { name, where: what, a, b, factor, architecture };
+  });
+}
+
+/**
+ * Tensor and side of a tensor in an adapter of llama.cpp.
+ * @param {string} name
+ * @param {string} at  for messages
+ * @returns {[string, 'A' | 'B']}
+ */
+function ggufName(name, at) {
+  const parts = /^(.+\.weight)\.lora_([ab])$/.exec(name);
+  if (!parts) return fail('unsupported', `${at}: expected names such as blk.0.attn_q.weight.lora_a and .lora_b`);
+  if (parts[1] === 'token_embd.weight') fail('unsupported', `${at}: adapters of the embedding are not supported`);
+  return [parts[1], parts[2] === 'a' ? 'A' : 'B'];
+}
+
+/**
+ * Configuration and weights of an adapter.
+ * @param {Opener} opener
+ * @param {any} source
+ * @param {string} what
+ * @returns {Promise<{config: Record<string, any>, weights: any}>}
+ */
+async function filesOf(opener, source, what) {
+  const NAMES = ['adapter_config.json', 'adapter_model.safetensors'];
+  const json = async (/** @type {any} */ file) => {
+    const config = isBytes(file) ? await opener.json(file) : file;
+    if (config === null || typeof config !== 'object' || Array.isArray(config))
+      fail('bad-config', `${what}: adapter_config.json is ${show(config)}, expected an object`);
+    return config;
+  };
+  let { config, weights } = source;
+  const folder = Array.isArray(source) ? fileFolder(source) : isBytes(source) ? await opener.folderOf(source) : null;
+  if (folder) [config, weights] = NAMES.map((name) => folder.get(name) ?? undefined);
+  else if (typeof source === 'string' || source instanceof URL)
+    [config, weights] = [String(source).replace(/[^/\\]*$/, NAMES[0]), source];
+  if (config === undefined || !isBytes(weights))
+    return fail(
+      'bad-argument',
+      isBytes(source)
+        ? `${what}: these bytes are not GGUF, and a safetensors file needs { weights, config }, or a folder`
+        : `${what}: expected a folder, a GGUF, or { weights, config } with one safetensors file`,
+    );
+  return { config: await json(config), weights };
+}
+
+/**
+ * lora_alpha / r of a configuration, checked.
+ * @param {Record<string, any>} config
+ * @param {string} what
+ */
+function factorOf(config, what) {
+  const { peft_type: type, r, lora_alpha: alpha = r, use_rslora: rooted = false } = config;
+  const at = `${what}: adapter_config.json`;
+  if (type !== 'LORA') fail('unsupported', `${at}: peft_type is ${show(type)}, expected "LORA"`);
+  for (const name of UNSUPPORTED) {
+    const value = config[name] ?? false;
+    const isEmpty = typeof value === 'object' && !Object.keys(value).length;
+    if (value !== false && value !== 'none' && !isEmpty)
+      fail('unsupported', `${at}: ${name} ${show(value)} is not supported`);
+  }
+  if (!Number.isInteger(r) || r < 1) fail('bad-config', `${at}: r is ${show(r)}, expected a whole number from 1 up`);
+  if (!Number.isFinite(alpha)) fail('bad-config', `${at}: lora_alpha is ${show(alpha)}, expected a number`);
+  return alpha / (rooted === true ? Math.sqrt(r) : r);
+}

@@ -1,0 +1,288 @@
+// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors or files
+// of torch.save, in one file or in shards
+import { chatTemplates } from './vocabulary/chat_template.js';
+import { tokenIds } from '../engine/config/config.js';
+import { fail, show } from '../base/errors.js';
+import { wordPiece } from './vocabulary/gguf_vocab.js';
+import { readHfConfig, targetTokens } from './huggingface/huggingface.js';
+import { localPath } from './bytes/open_file.js';
+import { openHeaders } from './bytes/open_headers.js';
+import { partsAmong } from './gguf/gguf_parts.js';
+import { checkShards, readSafetensors } from './huggingface/safetensors.js';
+import { isBytes } from '../base/checks.js';
+import { isFileName } from './bytes/file_name.js';
+
+/** @import { Folder } from './opened_files.js' */
+/** @import { Bytes, Checkpoint, Opener, Overrides, Parsed } from './source.js' */
+/** @import { ByteReader } from './bytes/chunks.js' */
+
+/**
+ * Opens a folder in the layout of Hugging Face, or one that holds a single GGUF.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {Overrides} overrides
+ * @returns {Promise<Checkpoint>}
+ */
+export async function openFolder(opener, folder, overrides) {
+  const config = (await jsonOf(opener, overrides.config)) ?? (await opener.optionalJson(folder.get('config.json')));
+  if (!config) {
+    checkRefused(opener);
+    const names = weightFilesAmong(await folder.list());
+    const files = names.flatMap((name) => folder.get(name) ?? []);
+    if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
+    const tokenizer = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json'))) ?? undefined;
+    return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
+  }
+  const { files, map } = await weightFiles(opener, folder);
+  const generation = await opener.optionalJson(folder.get('generation_config.json'));
+  const tokenizerConfig = await opener.optionalJson(folder.get('tokenizer_config.json'));
+  const template = (await opener.optionalText(folder.get('chat_template.jinja'))) ?? tokenizerConfig?.chat_template;
+  const tokenizer =
+    overrides.tokenizer ??
+    (await opener.optionalJson(folder.get('tokenizer.json'))) ??
+    (await vocabTxt(opener, folder, config, tokenizerConfig)) ??
+    (await sentencePieces(opener, folder, config, tokenizerConfig));
+  warn(opener);
+  const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
+  if (checkpoint.config.kind === 'encoder') {
+    const { readPooling } = await import('./huggingface/sentence_transformers.js');
+    checkpoint.pooling = (await readPooling(opener, folder)) ?? undefined;
+  }
+  const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
+  checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
+  if (generation && checkpoint.config.kind === 'encoder_decoder')
+    Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
+  Object.assign(checkpoint, chatTemplates(template));
+  if (checkpoint.chatTemplate) {
+    const { bos_token: bos, eos_token: eosToken } = tokenizerConfig ?? {};
+    checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };
+  }
+  return checkpoint;
+}
+
+/**
+ * The caller's configuration.
+ * @param {Opener} opener
+ * @param {Overrides['config']} config
+ * @returns {Promise<any>}
+ */
+const jsonOf = async (opener, config) => (isBytes(config) ? opener.json(config) : config);
+
+/** Files of weights with an index beside them, where there are several. */
+const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
+
+/**
+ * The weight files of a folder, the first kind of which there is one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @returns {Promise<{files: (Bytes | ByteReader)[], map: Record<string, string>}>} map: file name by tensor
+ */
+async function weightFiles(opener, folder) {
+  for (const name of WEIGHTS) {
+    const whole = await opener.optionalReader(folder.get(name), true);
+    if (whole) return { files: [whole], map: {} };
+    const index = await opener.optionalJson(folder.get(`${name}.index.json`));
+    if (!index) continue;
+    const map = weightMap(index, `${name}.index.json`);
+    const files = [...new Set(Object.values(map))]
+      .sort()
+      .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
+    return { files, map };
+  }
+  const [only] = weightFilesAmong(await folder.list());
+  const file = only === undefined ? null : folder.get(only);
+  if (file) return { files: [file], map: {} };
+  checkRefused(opener);
+  return fail(
+    'not-found',
+    `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor one of them with .index.json`,
+  );
+}
+
+/**
+ * The weight files in a folder without a config.json: a GGUF, its parts, or one file of tensors.
+ * @param {string[]} names  of all files
+ * @returns {string[]} [] where there are none, or several models
+ */
+function weightFilesAmong(names) {
+  for (const endings of [['.gguf'], ['.safetensors'], ['.pt', '.pth', '.ckpt', '.bin']]) {
+    const found = names.filter((name) => endings.some((ending) => name.endsWith(ending)));
+    if (found.length === 1) return found;
+    if (found.length) return partsAmong(found);
+  }
+  return [];
+}
+
+/**
+ * The tokenizer of T5 and Marian checkpoints without a tokenizer.json, from their SentencePiece model; undefined for
+ * other families. Without such a file a warning says what is missing.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  of the model
+ * @param {any} settings  tokenizer_config.json, or null
+ */
+async function sentencePieces(opener, folder, { model_type: type }, settings) {
+  const file = type === 'marian' ? 'source.spm' : 'spiece.model';
+  if (!['t5', 'mt5', 'marian'].includes(type)) return undefined;
+  const reader = await opener.optionalReader(folder.get(file));
+  const bytes = reader && (await opener.readAll(reader));
+  const vocab = bytes && type === 'marian' && (await opener.optionalJson(folder.get('vocab.json')));
+  if (bytes && vocab !== null) {
+    const { marianTokenizer, t5Tokenizer } = await import('./vocabulary/sentencepiece.js');
+    return type === 'marian'
+      ? marianTokenizer(bytes, vocab, folder.name)
+      : t5Tokenizer(bytes, `${folder.name}: ${file}`, settings?.extra_ids);
+  }
+  opener.warnings.push(
+    `${folder.name}: there is no tokenizer.json and no ${file}${type === 'marian' ? ' with a vocab.json' : ''}: ` +
+      'the model takes token ids; for text, pass a tokenizer.json as { weights, config, tokenizer }',
+  );
+  return undefined;
+}
+
+/**
+ * The tokenizer in the vocab.txt of a folder without a tokenizer.json; null without one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  config.json; families that have such a file are asked for it
+ * @param {any} tokenizerConfig  tokenizer_config.json, or null
+ * @returns {Promise<object | null>}
+ */
+async function vocabTxt(opener, folder, config, tokenizerConfig) {
+  if (!['bert', 'distilbert', 'mpnet'].includes(config?.model_type)) return null;
+  const text = await opener.optionalText(folder.get('vocab.txt'));
+  return text === null ? null : (await wordPiece()).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
+}
+
+/**
+ * The text of a special token in tokenizer_config.json, which is a string, an object with a `content`, or null.
+ * @param {any} token
+ */
+function tokenText(token) {
+  const text = token === null ? '' : (token?.content ?? token);
+  return typeof text === 'string' ? text : undefined;
+}
+
+/**
+ * Throws when the server refused a file, which is needed after all.
+ * @param {Opener} opener
+ */
+function checkRefused({ refused: [first] }) {
+  if (first) throw first;
+}
+
+/**
+ * Adds a warning for each optional file that the server refused.
+ * @param {Opener} opener
+ */
+function warn({ warnings, refused }) {
+  warnings.push(...refused.map(({ message }) => `${message}; the model was read without this file`));
+}
+
+/**
+ * Opens one or several files of tensors: safetensors, or those of torch.save.
+ * @param {Opener} opener
+ * @param {'safetensors' | 'pytorch'} format
+ * @param {ByteReader} first  of the first file
+ * @param {(Bytes | ByteReader)[]} files
+ * @param {Overrides} overrides  config null: there is none
+ * @param {Record<string, string>} map  file name by tensor; empty without an index
+ * @returns {Promise<Parsed>}
+ */
+export async function openStateDict(opener, format, first, files, overrides, map) {
+  const { options, warnings } = opener;
+  let json = await configOf(opener, format, files[0], overrides);
+  // refuses before the headers of all files are fetched
+  if (typeof json?.model_type === 'string') readHfConfig({ ...json, ...options.config });
+  const torch = format === 'pytorch' ? await import('./pytorch/pytorch.js') : null;
+  /** @type {import('./pytorch/pytorch.js').TorchFile[]} */
+  const archives = [];
+  const { headers, names, readers } = await openHeaders(opener, first, files, async (r, i) => {
+    if (!torch) return readSafetensors(r, i);
+    archives[i] = await torch.readTorch(r);
+    return torch.torchEntries(archives[i].dict, i, r.name);
+  });
+  const entries = headers.flat();
+  const own = archives.find(({ config }) => config)?.config;
+  checkShards(map, entries, names);
+  if (json === undefined) {
+    json = await siblingConfig(opener, files[0], overrides);
+    if (own) json = null;
+  }
+  const { modelOf, renameByMap } = await import('./huggingface/state_dict.js');
+  const rename = options.names ? renameByMap(options.names) : options.rename;
+  const given = { ...own, ...options.config };
+  const { signal } = options;
+  const model = await modelOf(entries, { json, given, files: names, rename, warnings, signal });
+  return {
+    ...model,
+    chatTemplate: null,
+    readers,
+    ...(torch && {
+      deliver: async (i, r, tensors, give) =>
+        torch.deliverTorch(r.pos ? archives[i] : await torch.readTorch(r), tensors, give), // r.pos 0: opened again
+    }),
+  };
+}
+
+/**
+ * The configuration that the caller gave, or that is beside a safetensors file.
+ * @param {Opener} opener
+ * @param {'safetensors' | 'pytorch'} format
+ * @param {Bytes | ByteReader} file
+ * @param {Overrides} overrides  changed: gets a tokenizer beside the file
+ * @returns {Promise<any>} undefined where it is not known whether there is one, null where there is none
+ */
+async function configOf(opener, format, file, overrides) {
+  if (overrides.config !== undefined) return jsonOf(opener, overrides.config);
+  return format === 'safetensors' ? siblingConfig(opener, file, overrides, true) : undefined;
+}
+
+/**
+ * The config.json beside a file of weights.
+ * @param {Opener} opener
+ * @param {Bytes | ByteReader} file
+ * @param {Overrides} overrides  changed: gets a tokenizer beside the file
+ * @param {boolean} [expected]  whether a server that answers 403 is an error
+ * @returns {Promise<any>} null where there is none
+ */
+async function siblingConfig(opener, file, overrides, expected = false) {
+  if (typeof file !== 'string' && !(file instanceof URL)) return null;
+  const json = await opener.optionalJson(sibling(file, 'config.json'));
+  if (expected) checkRefused(opener);
+  overrides.tokenizer ??= (await opener.optionalJson(sibling(file, 'tokenizer.json'))) ?? undefined;
+  warn(opener);
+  return json;
+}
+
+/**
+ * The file name of each tensor, from the JSON of an index.
+ * @param {any} index
+ * @param {string} name  of the index, for messages
+ * @returns {Record<string, string>}
+ */
+function weightMap(index, name) {
+  const map = index?.weight_map;
+  if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', `${name}: weight_map is missing`);
+  for (const file of Object.values(map)) {
+    if (!isFileName(file)) fail('bad-file', `${name}: ${show(file)} is not a file beside it`);
+  }
+  if (!Object.keys(map).length) fail('bad-file', `${name}: weight_map is empty`);
+  return map;
+}
+
+/**
+ * The address of another file in the same folder.
+ * @param {string | URL} at  address of a file
+ * @param {string} file  name of the other
+ * @returns {string | null} null where there is no folder: of a data: or blob: address, or a stream
+ */
+function sibling(at, file) {
+  const path = localPath(at);
+  if (path !== null) return path.replace(/[^/\\]*$/, file);
+  try {
+    return new URL(file, at).href;
+  } catch {
+    return null;
+  }
+}

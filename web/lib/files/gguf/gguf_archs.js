@@ -1,0 +1,318 @@
+// gguf_archs.js - the architectures of GGUF: what each fixes, its tensor names, and the keys that only some have
+//
+// Names and defaults are those of llama.cpp (src/llama-arch.cpp, src/models, convert_hf_to_gguf.py). Its converter
+// stores some weights of Hugging Face in another form: Gemma's norms with the 1 added; the fused q, k and v of GPT-NeoX
+// and BLOOM as three blocks of rows; the rows of q and k permuted where rope_pairs is "adjacent". GELU means its tanh
+// form.
+import { eachLayer, repeating, windowFields } from '../../engine/config/layer_flags.js';
+
+/** @import { Names } from '../../engine/config/tensor_plan.js' */
+/**
+ * The metadata and tensor names of a file, for one architecture. A key is given without the architecture's name.
+ * @typedef {object} Metadata
+ * @property {(key: string, fallback?: number | null) => any} number  without a fallback the key must be present
+ * @property {(key: string, fallback: boolean) => boolean} flag
+ * @property {(key: string) => unknown} value  as it is in the file; undefined: absent
+ * @property {(tensor: string) => boolean} has
+ * @property {(tensor: string) => number} rows  0: there is no such tensor
+ * @property {(key: string, value: unknown) => never} unsupported  throws the error for a key that the engine lacks
+ * @property {number} layers
+ * @property {number} heads
+ * @property {number} dModel
+ * @property {number} dHead
+ */
+/**
+ * @typedef {object} Architecture
+ * @property {Record<string, any>} fields  of a configuration, that the architecture fixes
+ * @property {Names} [names]  of tensors, where they differ from those of most architectures
+ * @property {string} [keys]  metadata keys that `derive` reads, separated by spaces
+ * @property {boolean} [partial]  a part of each head may be rotated (rope.dimension_count)
+ * @property {boolean} [hasExperts]  every layer may have experts (expert_count)
+ * @property {boolean} [copiesHead]  converters write a tied embedding twice
+ * @property {RegExp} [skips]  names of tensors that have no effect
+ * @property {(m: Metadata) => Record<string, any>} [derive]  fields that are computed from metadata and tensors
+ */
+
+const rms = { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' };
+const layerNorm = { norm: 'layernorm', ffn: 'gelu_tanh', position: 'rope', rope_pairs: 'half', bias_norm: true };
+const sandwich = { norm1_post: 'post_attention_norm', norm2_post: 'post_ffw_norm' };
+const eachHead = { 'attn.q_norm.*': 'attn_q_norm', 'attn.k_norm.*': 'attn_k_norm' };
+
+/**
+ * The sliding window of some of the layers. attention.sliding_window_pattern is a number n, every n-th layer has no
+ * window, or a flag for each layer.
+ * @param {Metadata} m
+ * @param {number} fallback  the pattern where the key is absent
+ * @param {number} [width]  the window where the key is absent
+ */
+function windows(m, fallback, width = 0) {
+  const key = 'attention.sliding_window_pattern';
+  const pattern = m.value(key) ?? fallback;
+  const window = m.number('attention.sliding_window', width);
+  if (!window) return { sliding_window: 0 };
+  const isList = Array.isArray(pattern) && pattern.length === m.layers && pattern.every((x) => typeof x === 'boolean');
+  if (!isList && !(Number.isInteger(pattern) && Number(pattern) >= 0)) m.unsupported(key, pattern);
+  const n = Number(pattern);
+  return windowFields(
+    eachLayer(m.layers, (l) => (isList ? pattern[l] : n === 0 || l % n < n - 1)),
+    window,
+  );
+}
+
+/**
+ * What q.k is multiplied by in Gemma 2 and 3: in the models of 27 billion parameters, which llama.cpp recognises by the
+ * number of their layers, it is not the inverse root of the heads' width.
+ * @param {Metadata} m
+ * @param {number} layers  of the model of 27 billion parameters
+ */
+const gemmaScale = (m, layers) => ({
+  score_scale: (m.layers === layers ? Math.floor(m.dModel / m.heads) : m.dHead) ** -0.5,
+});
+
+/**
+ * T5: RMSNorm before the sublayers, scores without a scale, a bias of the scores by distance, which llama.cpp takes to
+ * be the same from 128 on. A feed-forward layer with a gate has GELU (version 1.1), one without it ReLU.
+ * @param {Metadata} m
+ */
+const t5Fields = (m) => ({
+  ffn: m.has('enc.blk.0.ffn_gate.weight') ? 'geglu_tanh' : 'relu',
+  relative_buckets: m.number('attention.relative_buckets_count'),
+});
+const t5Kind = { norm: 'rmsnorm', position: 'none', scale_scores: false };
+
+/** @type {Architecture} */
+const gemma = {
+  fields: { ...rms, ffn: 'geglu_tanh' },
+  derive: (m) => ({ embedding_scale: Math.sqrt(m.dModel) }),
+};
+
+/** @type {Architecture} */
+const parallel = {
+  fields: { ...layerNorm, parallel_residual: true, shared_norm: true },
+  partial: true,
+};
+
+/** The architectures by the value of general.architecture. @type {Record<string, Architecture>} */
+export const ARCHITECTURES = {
+  llama: { fields: { ...rms, rope_pairs: 'adjacent' }, hasExperts: true }, // with experts: Mixtral
+  qwen2: { fields: rms },
+  qwen2moe: {
+    fields: { ...rms, norm_expert_weights: false },
+    hasExperts: true,
+    keys: 'expert_shared_feed_forward_length',
+    derive: (m) => ({
+      d_shared_expert: m.number('expert_shared_feed_forward_length', m.number('feed_forward_length')),
+    }),
+  },
+  qwen3: { fields: { ...rms, qk_norm: true } },
+  qwen3moe: { fields: { ...rms, qk_norm: true }, hasExperts: true },
+  gpt2: {
+    fields: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_norm: true },
+    copiesHead: true,
+  },
+  gemma,
+  gemma2: {
+    fields: { ...gemma.fields, norm_placement: 'sandwich' },
+    names: sandwich,
+    keys: 'attn_logit_softcapping final_logit_softcapping attention.sliding_window_pattern',
+    derive: (m) => ({
+      embedding_scale: Math.sqrt(m.dModel),
+      ...gemmaScale(m, 46),
+      score_softcap: m.number('attn_logit_softcapping', 50),
+      logit_softcap: m.number('final_logit_softcapping', 30),
+      ...windows(m, 2, 4096),
+    }),
+  },
+  gemma3: {
+    fields: { ...gemma.fields, norm_placement: 'sandwich', qk_norm: true },
+    names: sandwich,
+    keys: 'final_logit_softcapping attention.sliding_window_pattern rope.freq_base_swa',
+    derive(m) {
+      const window = windows(m, 6);
+      return {
+        embedding_scale: Math.sqrt(m.dModel),
+        ...gemmaScale(m, 62),
+        logit_softcap: m.number('final_logit_softcapping', 0),
+        ...window,
+        ...(window.sliding_window && { rope_local_theta: m.number('rope.freq_base_swa', 10000) }),
+      };
+    },
+  },
+  phi2: parallel,
+  phi3: {
+    fields: rms,
+    names: { 'ffn.*': 'ffn_up', 'ffn.down': 'ffn_down' },
+    partial: true,
+  },
+  gptneox: {
+    fields: layerNorm,
+    keys: 'use_parallel_residual',
+    partial: true,
+    derive: (m) => ({ parallel_residual: m.flag('use_parallel_residual', true) }),
+  },
+  gptj: {
+    fields: { ...parallel.fields, rope_pairs: 'adjacent' },
+    partial: true,
+  },
+  starcoder2: { fields: layerNorm },
+  stablelm: {
+    fields: { ...layerNorm, ffn: 'swiglu', qk_norm_kind: 'layernorm', qk_norm_span: 'each_head' },
+    names: eachHead,
+    keys: 'use_parallel_residual', // files say true whatever the model is: llama.cpp decides by the second norm
+    partial: true,
+    derive(m) {
+      const shared = !m.has('blk.0.ffn_norm.weight');
+      return { parallel_residual: shared, shared_norm: shared, qk_norm: m.has('blk.0.attn_q_norm.weight') };
+    },
+  },
+  olmo: {
+    fields: { ...rms, norm: 'layernorm', rope_pairs: 'adjacent', norm_gain: false, bias_norm: false },
+    keys: 'attention.clamp_kqv',
+    derive: (m) => ({ clip_qkv: m.number('attention.clamp_kqv', 0) }),
+  },
+  olmo2: {
+    fields: { ...rms, norm_placement: 'output', qk_norm: true, qk_norm_span: 'projection' },
+    names: { norm1: 'post_attention_norm', norm2: 'post_ffw_norm' },
+    keys: 'attention.sliding_window_pattern rope.freq_base_swa',
+    derive(m) {
+      const window = windows(m, 4); // OLMo 3; its layers with a window rotate without scaling
+      const local = m.number('rope.freq_base_swa', m.number('rope.freq_base', 10000));
+      return { ...window, ...(window.sliding_window && { rope_local_theta: local }) };
+    },
+  },
+  granite: {
+    fields: { ...rms, rope_pairs: 'adjacent' },
+    keys: 'embedding_scale residual_scale attention.scale logit_scale',
+    derive: (m) => ({
+      ...(m.flag('rope.scaling.finetuned', true) ? {} : { position: 'none' }),
+      embedding_scale: m.number('embedding_scale', 0) || 1,
+      residual_scale: m.number('residual_scale', 0) || 1,
+      score_scale: m.number('attention.scale', 0),
+      logit_scale: 1 / m.number('logit_scale'),
+    }),
+  },
+  smollm3: {
+    fields: { ...rms, rope_pairs: 'adjacent' },
+    derive: (m) => ({ rope_layers: repeating(eachLayer(m.layers, (l) => (l + 1) % 4 !== 0)) }),
+  },
+  bloom: {
+    fields: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'alibi', embed_norm: true, bias_norm: true },
+    keys: 'attention.max_alibi_bias',
+    copiesHead: true,
+    derive(m) {
+      const bias = m.number('attention.max_alibi_bias', 8);
+      return bias === 8 ? {} : m.unsupported('attention.max_alibi_bias', bias);
+    },
+  },
+  // BERT and RoBERTa, whose table of positions has no rows for padding here
+  bert: {
+    fields: {
+      kind: 'encoder',
+      norm: 'layernorm',
+      norm_placement: 'post',
+      final_norm: false,
+      embed_norm: true,
+      ffn: 'gelu_tanh',
+      position: 'learned',
+      bias_norm: true,
+    },
+    names: { 'token_type.weight': 'token_types.weight', norm1: 'attn_output_norm', norm2: 'layer_output_norm' },
+    keys: 'pooling_type',
+    derive: (m) => ({ n_token_types: m.rows('token_types.weight') }),
+  },
+  t5: {
+    fields: { ...t5Kind, kind: 'encoder_decoder' },
+    names: {
+      encoder: 'enc.blk',
+      decoder: 'dec.blk',
+      'attn.o': 'attn_o',
+      'cross_attn.*': 'cross_attn_*',
+      'decoder.norm2': 'cross_attn_norm',
+      norm3: 'ffn_norm',
+      'encoder.relative_bias': 'enc.blk.0.attn_rel_b',
+      relative_bias: 'dec.blk.0.attn_rel_b',
+      'encoder.final_norm': 'enc.output_norm',
+      final_norm: 'dec.output_norm',
+    },
+    keys: 'decoder_block_count decoder_start_token_id attention.relative_buckets_count',
+    skips: /\.cross_attn_rel_b\.weight$/,
+    derive: (m) => ({
+      ...t5Fields(m),
+      n_layers: m.number('decoder_block_count', m.layers),
+      n_encoder_layers: m.layers,
+      // As in transformers, for a tied head. llama.cpp leaves the factor out, which no greedy choice shows. The first
+      // version is always tied: a head in a file of it is a copy.
+      logit_scale: m.has('enc.blk.0.ffn_gate.weight') && m.has('output.weight') ? 1 : m.dModel ** -0.5,
+    }),
+  },
+  t5encoder: {
+    fields: { ...t5Kind, kind: 'encoder' },
+    names: {
+      blocks: 'enc.blk',
+      'attn.o': 'attn_o',
+      relative_bias: 'enc.blk.0.attn_rel_b',
+      final_norm: 'enc.output_norm',
+    },
+    keys: 'attention.relative_buckets_count pooling_type',
+    derive: t5Fields,
+  },
+  'command-r': {
+    fields: {
+      ...rms,
+      norm: 'layernorm',
+      bias_norm: false,
+      rope_pairs: 'adjacent',
+      parallel_residual: true,
+      shared_norm: true,
+      qk_norm_kind: 'layernorm',
+      qk_norm_span: 'each_head',
+    },
+    names: eachHead,
+    keys: 'logit_scale',
+    derive: (m) => ({
+      qk_norm: m.has('blk.0.attn_q_norm.weight'),
+      logit_scale: m.number('logit_scale', 0) || 1,
+    }),
+  },
+};
+
+/** Tensor names of most architectures. @type {Names} */
+const NAMES = {
+  embed: 'token_embd',
+  embed_norm: 'token_embd_norm',
+  position: 'position_embd',
+  blocks: 'blk',
+  norm1: 'attn_norm',
+  norm2: 'ffn_norm',
+  'attn.o': 'attn_output',
+  'attn.q_norm': 'attn_q_norm',
+  'attn.k_norm': 'attn_k_norm',
+  'ffn.*': 'ffn_*',
+  'ffn.router': 'ffn_gate_inp',
+  'ffn.experts.gate': 'ffn_gate_exps.weight',
+  'ffn.experts.up': 'ffn_up_exps.weight',
+  'ffn.experts.down': 'ffn_down_exps.weight',
+  'ffn.shared_gate': 'ffn_gate_inp_shexp',
+  'ffn.shared_expert.*': 'ffn_*_shexp',
+  final_norm: 'output_norm',
+  head: 'output',
+};
+
+/** Names of experts in files of 2023, which have a tensor for each. @type {Names} */
+export const EXPERTS_ONE_BY_ONE = {
+  'ffn.experts.gate': 'ffn_gate.#.weight',
+  'ffn.experts.up': 'ffn_up.#.weight',
+  'ffn.experts.down': 'ffn_down.#.weight',
+};
+
+/**
+ * Tensor names of an architecture.
+ * @param {string} architecture
+ * @param {boolean} fused  whether q, k and v are one tensor
+ * @returns {Names}
+ */
+export const namesOf = (architecture, fused) => ({
+  ...NAMES,
+  ...ARCHITECTURES[architecture].names,
+  'attn.*': fused ? 'attn_qkv' : 'attn_*',
+});

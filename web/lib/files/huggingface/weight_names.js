@@ -1,0 +1,104 @@
+// weight_names.js - the option `names` of load: the tensors of a checkpoint under names of the caller
+//
+// A map has our names as keys and the names in the file as values. `N` or `*` stands for the layer, and the ending
+// .weight or .bias may be left out on both sides. Weights with the same name in the file are stacked in one tensor, in
+// the order of the roster: q, k, v.
+import { GlassformerError, fail, messageOf, show } from '../../base/errors.js';
+
+/** @import { Place } from '../../engine/config/tensor_plan.js' */
+/**
+ * A tensor in a file; transposed: whether it is stored [in, out], where it is not as its family stores it.
+ * @typedef {string | {name: string, transposed?: boolean}} NameInFile
+ */
+/**
+ * The names in the file of weights of the roster; null or undefined where it is the usual one.
+ * @typedef {(names: string[]) => Promise<(NameInFile | null | undefined)[]>} Rename
+ */
+
+/** Longest list of names that a caller may give. */
+const MAX_NAMES = 16384;
+const LAYER = /^(blocks|encoder|decoder)\.(\d+)\./;
+
+/**
+ * Checks one name in a file, and copies it.
+ * @param {unknown} value
+ * @param {string} key
+ * @returns {NameInFile | null}
+ */
+function checkedName(value, key) {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string' && value) return value;
+  const { name, transposed } = /** @type {any} */ (typeof value === 'object' ? value : {});
+  if (typeof name === 'string' && name && (transposed === undefined || typeof transposed === 'boolean'))
+    return { name, transposed };
+  return fail(
+    'bad-option',
+    `names: ${show(key)} is ${show(value)}, expected the name of a tensor, { name, transposed } or null`,
+  );
+}
+
+/**
+ * The caller's function for a list of names, with its answers checked. What it throws becomes a `callback` error.
+ * @param {(name: string) => unknown} names
+ * @returns {Rename}
+ */
+export const checkedRename = (names) => async (list) =>
+  list.map((name) => {
+    try {
+      return checkedName(names(name), name);
+    } catch (error) {
+      if (error instanceof GlassformerError) throw error;
+      return fail('callback', `names threw for ${show(name)}: ${messageOf(error)}`, error);
+    }
+  });
+
+/**
+ * A map as a function.
+ * @param {Record<string, NameInFile>} map
+ * @returns {Rename & {unused: () => string | undefined}} unused: a key that no weight had
+ */
+export function renameByMap(map) {
+  const keys = Object.keys(map);
+  if (keys.length > MAX_NAMES) fail('bad-option', `names has ${keys.length} entries, at most ${MAX_NAMES} are taken`);
+  const unused = new Set(keys);
+  const checked = new Map(keys.map((key) => [key.replace(/(^|\.)\*(?=\.)/, '$1N'), [key, checkedName(map[key], key)]]));
+  const one = (/** @type {string} */ name) => {
+    const layer = LAYER.exec(name)?.[2];
+    const any = name.replace(LAYER, '$1.N.');
+    const [, stem, ending] = /** @type {RegExpExecArray} */ (/^(.*?)(\.weight|\.bias)?$/.exec(any));
+    const exact = checked.get(name) ?? checked.get(any);
+    const found = exact ?? checked.get(stem) ?? checked.get(name.slice(0, name.length - (ending ?? '').length));
+    if (!found) return null;
+    const [key, value] = /** @type {[string, NameInFile | null]} */ (found);
+    if (value === null) return null;
+    unused.delete(key);
+    /** @type {{name: string, transposed?: boolean}} */
+    const { name: text, transposed } = typeof value === 'string' ? { name: value } : value;
+    const numbered = layer === undefined ? text : text.replace(/(^|\.)N(?=\.|$)/g, `$1${layer}`).replace(/\*/g, layer);
+    return { name: exact || /\.(weight|bias)$/.test(numbered) ? numbered : numbered + (ending ?? ''), transposed };
+  };
+  return Object.assign(async (/** @type {string[]} */ names) => names.map(one), { unused: () => [...unused][0] });
+}
+
+/**
+ * The places of a configuration under the caller's names.
+ * @param {Map<string, Place>} places  under the usual names
+ * @param {Rename} rename
+ * @returns {Promise<Map<string, Place>>}
+ */
+export async function renamedPlaces(places, rename) {
+  const weights = [...places].flatMap(([usual, place]) => place.covers.map((name) => ({ usual, place, name })));
+  const answers = await rename(weights.map(({ name }) => name));
+  /** @type {Map<string, Place>} */
+  const renamed = new Map();
+  for (const [i, { usual, place, name }] of weights.entries()) {
+    const given = answers[i] ?? null;
+    /** @type {{name: string, transposed?: boolean}} */
+    const { name: file, transposed } = given === null || typeof given === 'string' ? { name: given ?? usual } : given;
+    const layout = transposed === undefined ? place.layout : transposed ? 'cols' : 'rows';
+    const known = renamed.get(file) ?? { ...place, covers: [], layout };
+    known.covers.push(name);
+    renamed.set(file, known);
+  }
+  return renamed;
+}
