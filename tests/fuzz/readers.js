@@ -12,7 +12,7 @@ import { CODES } from '../../web/lib/base/codes.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { jsonCopy } from '../../web/lib/base/checks.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/files/source.js';
-import { Tokenizer } from '../../web/lib/tokenizer.js';
+import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { runFromCommandLine } from './command_line.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
 import { runStores } from './stores.js';

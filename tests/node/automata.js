@@ -1,6 +1,6 @@
 // automata.js - the automata of schemas and grammars, and whether they read a text
-import { Automaton } from '../../web/lib/constrain/automaton.js';
-import { compiled } from '../../web/lib/constrain/compile.js';
+import { Automaton } from '../../web/lib/text/constrain/automaton.js';
+import { compiled } from '../../web/lib/text/constrain/compile.js';
 
 const utf8 = new TextEncoder();
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Template } from '@huggingface/jinja';
-import { renderTemplate } from '../../web/lib/tokenizers/render_template.js';
+import { renderTemplate } from '../../web/lib/text/render_template.js';
 
 const messages = [
   { role: 'user', content: 'A question?' },

@@ -1,7 +1,7 @@
 // constrain_limits.test.js - small schemas and grammars that mean much work are refused, or compiled in time
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { compiled } from '../../web/lib/constrain/compile.js';
+import { compiled } from '../../web/lib/text/constrain/compile.js';
 import { grammarAutomaton, reads, schemaAutomaton } from './automata.js';
 
 /** What compiling a schema or grammar throws. */

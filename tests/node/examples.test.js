@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { format } from 'node:util';
 import { Model, Session, Tokenizer, Training } from '../../web/lib/index.js';
 import * as glassformer from '../../web/lib/index.js';
-import { TextStream } from '../../web/lib/tokenizers/text_stream.js';
+import { TextStream } from '../../web/lib/text/text_stream.js';
 import { temporaryFolder } from '../temporary.js';
 import { readTensors, safetensors, serve } from './helpers.js';
 
@@ -155,7 +155,7 @@ test('every public call has a description, and those that take arguments an exam
     [Session, 'session.js'],
     [Training, 'training.js'],
     [Tokenizer, 'tokenizer.js'],
-    [TextStream, 'tokenizers/text_stream.js'],
+    [TextStream, 'text/text_stream.js'],
   ]) {
     const comments = documented(file),
       members = Object.getOwnPropertyNames(Class.prototype).filter((name) => name !== 'constructor');

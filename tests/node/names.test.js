@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { SentencePieces } from '../../web/lib/files/vocabulary/sentencepiece_vocab.js';
 import { Texts, TokenTexts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { Tokenizer, create, estimate, load, train } from '../../web/lib/index.js';
-import { tokenizerOf } from '../../web/lib/model_tokenizer.js';
+import { tokenizerOf } from '../../web/lib/text/model_tokenizer.js';
 import { collect, golden, json, openCase, refused, stories, top, untilEnd } from './helpers.js';
 
 const tiny = { vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 };

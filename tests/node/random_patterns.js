@@ -5,7 +5,7 @@ import fc from 'fast-check';
 
 /**
  * A random text of an automaton: random bytes, and after 60 of them the shortest way to an end.
- * @param {import('../../web/lib/constrain/automaton.js').Automaton} automaton
+ * @param {import('../../web/lib/text/constrain/automaton.js').Automaton} automaton
  * @param {() => number} random  from 0 to 1
  */
 export function randomText(automaton, random) {

@@ -1,8 +1,8 @@
 // random_schemas.js - random JSON schemas, and random texts that they allow
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { compiled } from '../../web/lib/constrain/compile.js';
-import { constraintOf } from '../../web/lib/constrain/constraint.js';
+import { compiled } from '../../web/lib/text/constrain/compile.js';
+import { constraintOf } from '../../web/lib/text/constrain/constraint.js';
 
 export const { schema } = fc.letrec((tie) => {
   const count = fc.nat(3);

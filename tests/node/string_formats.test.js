@@ -1,7 +1,7 @@
 // string_formats.test.js - the formats of texts in a JSON schema: examples that are read, and those that are not
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatPatterns } from '../../web/lib/constrain/formats.js';
+import { formatPatterns } from '../../web/lib/text/constrain/string_formats.js';
 import { reads, schemaAutomaton } from './automata.js';
 import { FORMATS } from './json_validity.js';
 import { CHARACTERS, numbersOf, randomText } from './random_patterns.js';
@@ -162,7 +162,7 @@ describe('formats', () => {
     });
 
   test('every format has examples', async () => {
-    const { FORMAT_NAMES } = await import('../../web/lib/constrain/formats.js');
+    const { FORMAT_NAMES } = await import('../../web/lib/text/constrain/string_formats.js');
     assert.deepEqual(Object.keys(EXAMPLES).sort(), [...FORMAT_NAMES].sort());
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { StepBuffer } from '../../web/lib/run/generate.js';
-import { Tokenizer } from '../../web/lib/tokenizer.js';
+import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { stories, streamed, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
-import { Tokenizer } from '../../web/lib/tokenizer.js';
+import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { json, noShared, refused, shared, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openCheckpoint } from '../../web/lib/files/source.js';
-import { chatPrompt } from '../../web/lib/tokenizers/chat_prompt.js';
+import { chatPrompt } from '../../web/lib/text/chat_prompt.js';
 import { refused } from './helpers.js';
 import { ggufFile } from './small_files.js';
 import { op, archive, pickle, tensorOps } from './torch_file.js';

@@ -1,7 +1,7 @@
 // vocabularies.js - tokenizers with bytes of three kinds, each as constraintOf sees a model
 import { join } from 'node:path';
 import { Tokenizer } from '../../web/lib/index.js';
-import { vocabularyOf } from '../../web/lib/constrain/vocabulary.js';
+import { vocabularyOf } from '../../web/lib/text/constrain/token_bytes.js';
 import { stories, top } from './helpers.js';
 
 /** The models, each with its vocabulary. */

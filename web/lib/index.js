@@ -14,7 +14,7 @@ export { Model } from './model_handle.js';
 export { Session } from './session.js';
 export { Steps } from './steps.js';
 export { Training } from './training.js';
-export { Tokenizer } from './tokenizer.js';
+export { Tokenizer } from './text/tokenizer.js';
 export { CODES } from './base/codes.js';
 export { GlassformerError } from './base/errors.js';
 export { LIMITS } from './base/checks.js';
@@ -34,7 +34,7 @@ import { Model } from './model_handle.js';
 import { prefetch, prefetchable } from './worker/relay.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
 import { startWorker } from './worker/start.js';
-import { Tokenizer } from './tokenizer.js';
+import { Tokenizer } from './text/tokenizer.js';
 import { Training } from './training.js';
 
 const isNode = !!globalThis.process?.versions?.node;

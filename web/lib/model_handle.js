@@ -19,7 +19,7 @@ import { Steps } from './steps.js';
 /** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */
 /** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
 /** @import { TraceRow } from './index.js' */
-/** @import { Tokenizer } from './tokenizer.js' */
+/** @import { Tokenizer } from './text/tokenizer.js' */
 
 /**
  * One message of a conversation. role: as the model's template names them, usually 'system', 'user', 'assistant' or
@@ -298,8 +298,8 @@ export class Model {
   get tokenizer() {
     if (!this.#info.hasTokenizer) return null;
     this.#tokenizer ??= guardedAsync(() =>
-      Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) =>
-        tokenizerOf(text),
+      Promise.all([import('./text/model_tokenizer.js'), this.#call('tokenizerText', [])]).then(
+        ([{ tokenizerOf }, text]) => tokenizerOf(text),
       ),
     );
     this.#tokenizer.catch(() => {
@@ -428,9 +428,7 @@ export class Model {
    */
   #written(messages, writing) {
     return guardedAsync(async () =>
-      (await import('./tokenizers/chat_prompt.js')).chatPrompt(this.#info, messages, writing, (ids) =>
-        this.decode(ids),
-      ),
+      (await import('./text/chat_prompt.js')).chatPrompt(this.#info, messages, writing, (ids) => this.decode(ids)),
     );
   }
 

@@ -7,7 +7,7 @@ import { loadOptions } from './input/load_options.js';
 /** @import { Config, LoadOptions, Model, ParameterTable } from './index.js' */
 /** @import { TrainingRun } from './train/training_run.js' */
 /** @import { TrainStep } from './train/train_worker.js' */
-/** @import { Tokenizer } from './tokenizer.js' */
+/** @import { Tokenizer } from './text/tokenizer.js' */
 
 /**
  * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and

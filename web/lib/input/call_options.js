@@ -271,7 +271,7 @@ const logitBias = optional((value, name, limits) => {
   });
 });
 const schemas = optional((value, name) => jsonCopy(value, name, { code: 'bad-option' }));
-/** A JSON schema; whether its keywords are supported is checked where it is compiled (constrain/json_schema.js). */
+/** A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/json_schema.js). */
 const schema = optional((value, name, limits) =>
   schemas(
     such(
@@ -350,7 +350,7 @@ const GENERATION_OPTIONS = {
  * @type {OptionCheck}
  */
 const session = (value) => value ?? undefined;
-/** How a conversation is written; tokenizers/tool_calls.js checks the tools. */
+/** How a conversation is written; text/tool_calls.js checks the tools. */
 const WRITING_OPTIONS = { template, tools: schemas, toolChoice: schemas, continue: flag };
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 const FINITE = { allowNonFinite: flag };

@@ -16,7 +16,7 @@ import { biasOf } from '../engine/logit_bias.js';
  */
 export async function controlsOf(model, o, prompt) {
   const { constraint: posted } = /** @type {Record<string, any>} */ (o.controls);
-  const constrain = posted && (await import('../constrain/constraint.js'));
+  const constrain = posted && (await import('../text/constrain/constraint.js'));
   return new Controls(o, o.ignoreEos ? [] : model.special.eos, constrain?.constraintOf(model, posted, prompt) ?? null);
 }
 
@@ -29,7 +29,7 @@ export class Controls {
   /**
    * @param {GenerationOptions} o
    * @param {number[]} eos  tokens that end the text
-   * @param {import('../constrain/constraint.js').Constraint | null} constraint
+   * @param {import('../text/constrain/constraint.js').Constraint | null} constraint
    */
   constructor(o, eos, constraint) {
     this.o = /** @type {Record<string, any>} */ (o.controls);

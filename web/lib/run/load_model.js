@@ -12,7 +12,7 @@ import { fail, GlassformerError } from '../base/errors.js';
 import { openCheckpoint } from '../files/source.js';
 import { loadFetch } from '../files/transfer/requests.js';
 import { transferRate } from '../files/transfer/transfer_rate.js';
-import { Tokenizer } from '../tokenizer.js';
+import { Tokenizer } from '../text/tokenizer.js';
 
 /** @import { Config } from '../engine/config/config.js' */
 /** @import { Hooks, Progress } from './loaded_model.js' */

@@ -12,8 +12,8 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
 
 /** @typedef {import('../engine/config/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Engine} Engine */
-/** @typedef {import('../tokenizer.js').Tokenizer} Tokenizer */
-/** @typedef {import('../constrain/vocabulary.js').Vocabulary} Vocabulary */
+/** @typedef {import('../text/tokenizer.js').Tokenizer} Tokenizer */
+/** @typedef {import('../text/constrain/token_bytes.js').Vocabulary} Vocabulary */
 /** @typedef {ArrayLike<number>} Ids */
 /**
  * Arguments of a call that cannot be posted as options.

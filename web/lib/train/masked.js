@@ -1,5 +1,5 @@
 // masked.js - the objective of encoders, masked tokens: ids are hidden and are to be found from both sides
-import { Tokenizer } from '../tokenizer.js';
+import { Tokenizer } from '../text/tokenizer.js';
 
 /** The token that hides another one; an own vocabulary has it as one of its words. */
 export const MASK = '[MASK]';

@@ -24,7 +24,7 @@ import {
 } from '../base/checks.js';
 import { presetConfig } from '../engine/config/presets.js';
 import { openTokenizer } from '../files/source.js';
-import { Tokenizer } from '../tokenizer.js';
+import { Tokenizer } from '../text/tokenizer.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
 /** @import { Order } from './train_worker.js' */

@@ -2,7 +2,7 @@
 import { count, within } from '../input/options.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
-import { Tokenizer } from '../tokenizer.js';
+import { Tokenizer } from '../text/tokenizer.js';
 import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';

@@ -15,7 +15,7 @@ export function constraining(remote, info) {
   /** @type {Remote['generate']} */
   async function* constrained([input, options, ...rest], hooks) {
     const prepared = await guardedAsync(async () => {
-      const { prepare, sendVocabulary } = await import('../constrain/compile.js');
+      const { prepare, sendVocabulary } = await import('../text/constrain/compile.js');
       const posted = prepare(options, info);
       vocabulary ??= sendVocabulary(remote, info);
       vocabulary.catch(() => {

@@ -1,8 +1,8 @@
-// keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
-import { fail, show } from '../base/errors.js';
-import { NUMBER_FORMATS } from './formats.js';
+// schema_keywords.js - the keywords of JSON schemas that are supported, their types, and the values that fit them
+import { fail, show } from '../../base/errors.js';
+import { NUMBER_FORMATS } from './string_formats.js';
 import { isMultiple } from './number_ranges.js';
-import { fitsPatterns, patternsOf } from './strings.js';
+import { fitsPatterns, patternsOf } from './json_strings.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
 

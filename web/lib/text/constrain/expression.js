@@ -7,7 +7,7 @@ export const MAX_NODES = 300_000;
  * What a part of a text may be.
  *
  * - text: these characters
- * - special: the special token of this name: its bytes are 0xFF, which no text has, and the name (vocabulary.js)
+ * - special: the special token of this name: its bytes are 0xFF, which no text has, and the name (token_bytes.js)
  * - chars: one character of these ranges of code points, both ends included
  * - all: these expressions one after the other
  * - any: one of these expressions

@@ -1,5 +1,5 @@
-// members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole members
-import { fail } from '../base/errors.js';
+// object_members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole members
+import { fail } from '../../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { explore, statesOf, trimmed } from './machine.js';
 

@@ -2,7 +2,7 @@
 //
 // Each rule is a network: edges read a byte of a range, `free` edges read nothing, and a call reads what another rule
 // says and then continues. The rules of a grammar are checked here; automaton.js runs the network.
-import { fail } from '../base/errors.js';
+import { fail } from '../../base/errors.js';
 import { MAX_NODES, connect } from './expression.js';
 import { utf8Sequences } from './utf8.js';
 

@@ -7,7 +7,7 @@
 // Names consist of letters, digits, hyphens and underscores. Texts and ranges take \n \r \t \\ \" \[ \] \xHH
 // \uHHHH \UHHHHHHHH; `.` is any character; [^...] any other one. Line breaks are spaces: a rule ends where the next one
 // begins.
-import { fail, show } from '../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 import { MAX_NODES, MAX_POINT, choice, complement, repeat, sequence, text } from './expression.js';
 import { Scanner } from './scanner.js';
 

@@ -1,11 +1,11 @@
 // constraint.js - which tokens may come next, so that the text follows a grammar or a JSON schema
-import { fail, show } from '../base/errors.js';
-import { remembered, rememberedNewest } from '../base/lazy_value.js';
+import { fail, show } from '../../base/errors.js';
+import { remembered, rememberedNewest } from '../../base/lazy_value.js';
 import { Automaton } from './automaton.js';
 
-/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { LoadedModel } from '../../run/loaded_model.js' */
 /** @import { State } from './automaton.js' */
-/** @import { Vocabulary } from './vocabulary.js' */
+/** @import { Vocabulary } from './token_bytes.js' */
 /**
  * The tokens that may follow a state: a bit for each token of the model, and how many there are.
  * @typedef {{bits: Uint32Array, count: number}} Mask

@@ -6,7 +6,7 @@ import { fail, show } from '../base/errors.js';
 
 /**
  * Around which texts calls stand, and what their arguments are called. open: begins a call, or the list of all; '': an
- * answer that begins with { is one call. constrain/tool_grammar.js makes a grammar of it.
+ * answer that begins with { is one call. text/constrain/tool_grammar.js makes a grammar of it.
  * @typedef {{open: string, close: string, isList: boolean, argumentsKey: string}} ToolForm
  */
 /** @typedef {{type: 'function', function: {name: string, description?: string, parameters?: any}}} ToolValue */

@@ -2,7 +2,7 @@
 //
 // A pattern may match anywhere in a text: the machine reads any characters before and behind it. ^ and $ are edges that
 // can be followed at the beginning, or after which nothing can be read.
-import { remembered } from '../base/lazy_value.js';
+import { remembered } from '../../base/lazy_value.js';
 import { complement, connect } from './expression.js';
 import { explore, minimized, reaching, trimmed } from './machine.js';
 

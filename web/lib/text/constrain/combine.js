@@ -1,8 +1,8 @@
 // combine.js - schemas for the same value: references, allOf, anyOf and oneOf, put together or compared
-import { fail, show } from '../base/errors.js';
-import { remembered } from '../base/lazy_value.js';
+import { fail, show } from '../../base/errors.js';
+import { remembered } from '../../base/lazy_value.js';
 import { isNothing } from './dialects.js';
-import { TYPES, checkKeywords, fits, hasType, typesOf, valuesOf } from './keywords.js';
+import { TYPES, checkKeywords, fits, hasType, typesOf, valuesOf } from './schema_keywords.js';
 import { merged } from './merge.js';
 import { inPart } from './schema_place.js';
 

@@ -1,4 +1,4 @@
-// formats.js - the formats of strings, as patterns of which a text must fit all, and those of numbers
+// string_formats.js - the formats of strings, as patterns of which a text must fit all, and those of numbers
 //
 // Each leaves out texts that few programs write or that checkers disagree about:
 // - date: years 0000 to 9999 (RFC 3339), 29 February only in leap years

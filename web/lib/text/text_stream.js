@@ -1,6 +1,6 @@
 // text_stream.js - decodes tokens one at a time and withholds incomplete characters
 
-/** @import { Tokenizer } from '../tokenizer.js' */
+/** @import { Tokenizer } from './tokenizer.js' */
 
 /** Tokens that stay as context, so that decoders never see a later place as the start of a text. */
 const CONTEXT = 4;

@@ -1,5 +1,5 @@
-// vocabulary.js - the tokens of a vocabulary as the bytes that they add to a text
-import { fail, show } from '../base/errors.js';
+// token_bytes.js - the tokens of a vocabulary as the bytes that they add to a text
+import { fail, show } from '../../base/errors.js';
 
 /**
  * All tokens that add bytes to a text, in the order of these bytes. `shared`: how many of its first bytes a token has

@@ -3,10 +3,10 @@
 // Every text of the grammar is valid under the schema; the grammar leaves some valid texts out. The properties of an
 // object come in the schema's order, and others only where additionalProperties is given. Numbers have at most 15
 // digits before and behind the point; with limits, 15 in all and no exponent. Strings with a pattern or a format have
-// as few escapes as possible (strings.js, formats.js). Between the tokens of JSON there is nothing, or on request at
+// as few escapes as possible (json_strings.js, string_formats.js). Between the tokens of JSON there is nothing, or on request at
 // most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
 // name.
-import { fail, show } from '../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';
 import { chars, choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
@@ -21,11 +21,11 @@ import {
   valuesOf,
   KEYWORDS,
   TYPES,
-} from './keywords.js';
-import { membersOf, uniqueItems } from './members.js';
+} from './schema_keywords.js';
+import { membersOf, uniqueItems } from './object_members.js';
 import { LARGEST, numbers } from './number_ranges.js';
 import { inPart } from './schema_place.js';
-import { patternString, patternsOf, writtenChars } from './strings.js';
+import { patternString, patternsOf, writtenChars } from './json_strings.js';
 
 /** @import { Expression } from './expression.js' */
 /** @typedef {Record<string, any>} Schema */

@@ -2,10 +2,10 @@
 //
 // Limits are patterns of digits. Among texts of at most 15 digits this is what a comparison of the numbers gives that
 // JSON.parse reads: two of them are never the same number.
-import { fail } from '../base/errors.js';
+import { fail } from '../../base/errors.js';
 import { intersection, minimized, statesOf, trimmed } from './machine.js';
 import { Alphabet } from './pattern.js';
-import { machineOf } from './strings.js';
+import { machineOf } from './json_strings.js';
 
 /** @import { Expression } from './expression.js' */
 /** @import { Machine } from './machine.js' */

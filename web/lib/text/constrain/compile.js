@@ -1,13 +1,13 @@
 // compile.js - the caller's side of constrained output: compiles the options json, grammar and tools
 //
 // The worker gets the network of the grammar and the bytes of the vocabulary, so that it needs no reader of grammars.
-import { fail } from '../base/errors.js';
-import { rememberedNewest } from '../base/lazy_value.js';
+import { fail } from '../../base/errors.js';
+import { rememberedNewest } from '../../base/lazy_value.js';
 import { networkOf } from './network.js';
 import { readGbnf } from './gbnf.js';
 import { schemaGrammar } from './json_schema.js';
 import { toolGrammar } from './tool_grammar.js';
-import { vocabularyOf } from './vocabulary.js';
+import { vocabularyOf } from './token_bytes.js';
 
 /**
  * The options of a generation, with `constraint` in place of json, grammar or tools.

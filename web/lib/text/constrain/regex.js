@@ -5,7 +5,7 @@
 // makes a language irregular, or depends on both sides of a place, is refused by its name: references to groups, \b,
 // lookaround, except lookaheads between ^ and the rest of a pattern, each of which is a condition for the whole text. A
 // lazy quantifier accepts the same texts as a greedy one.
-import { fail, show } from '../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 import { MAX_POINT, complement, rangesOf } from './expression.js';
 import { Scanner } from './scanner.js';
 

@@ -4,7 +4,7 @@ import { schemaGrammar } from './json_schema.js';
 
 /** @import { Expression, Grammar } from './expression.js' */
 /**
- * Tools of an answer, and the form of their calls, as tokenizers/tool_calls.js finds it.
+ * Tools of an answer, and the form of their calls, as text/tool_calls.js finds it.
  * @typedef {object} Tools
  * @property {{open: string, close: string, isList: boolean, argumentsKey: string}} form
  * @property {{function: {name: string, parameters?: any}}[]} tools

@@ -1,5 +1,5 @@
 // schema_place.js - the place in a schema of what is refused
-import { GlassformerError } from '../base/errors.js';
+import { GlassformerError } from '../../base/errors.js';
 
 /** The places of errors; they begin with `#` where the message has them. @type {WeakMap<object, string>} */
 const places = new WeakMap();

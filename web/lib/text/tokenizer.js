@@ -4,7 +4,7 @@
 // Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (files/vocabulary/gguf_vocab.js). This file
 // adds lossless decoding; tokenizers/ has the checks that the library lacks, and the stream of `Tokenizer.stream`.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { fail, guardedAsync, messageOf, show } from './base/errors.js';
+import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
   addressed,
@@ -18,11 +18,11 @@ import {
   signal,
   checkedText,
   word,
-} from './base/checks.js';
-import { openTokenizer } from './files/source.js';
-import { checkedJson } from './files/vocabulary/check_tokenizer_json.js';
-import { TextStream } from './tokenizers/text_stream.js';
-import { pieceModels } from './files/vocabulary/tokenizer_json.js';
+} from '../base/checks.js';
+import { openTokenizer } from '../files/source.js';
+import { checkedJson } from '../files/vocabulary/check_tokenizer_json.js';
+import { TextStream } from './text_stream.js';
+import { pieceModels } from '../files/vocabulary/tokenizer_json.js';
 
 /** @typedef {Record<string, any>} Json */
 
@@ -38,7 +38,7 @@ export class Tokenizer {
   #json;
   /**
    * The SentencePiece vocabulary; null: of another kind.
-   * @type {import('./files/vocabulary/sentencepiece_vocab.js').SentencePieces | null}
+   * @type {import('../files/vocabulary/sentencepiece_vocab.js').SentencePieces | null}
    */
   #pieceModel;
   /**
@@ -94,9 +94,9 @@ export class Tokenizer {
 
   /**
    * Read a tokenizer without its model.
-   * @param {import('./files/source.js').Bytes | import('./base/streamed.js').Streamed | object} file
+   * @param {import('../files/source.js').Bytes | import('../base/streamed.js').Streamed | object} file
    *   tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
-   * @param {Pick<import('./files/opened_files.js').OpenOptions,
+   * @param {Pick<import('../files/opened_files.js').OpenOptions,
    *   'fetch' | 'signal' | 'onBytes' | 'hfEndpoint'>} [options]
    * @returns {Promise<Tokenizer>}
    * @throws {GlassformerError} `bad-tokenizer`, `not-found`, `network`, `unsupported`

@@ -3,8 +3,8 @@
 // A configuration is a node and a frame, the list of nodes at which the open calls continue. A state is the set of
 // configurations after some bytes. States and frames are created once and found again, so that steps and masks
 // (constraint.js) can be stored in them.
-import { fail } from '../base/errors.js';
-import { remembered } from '../base/lazy_value.js';
+import { fail } from '../../base/errors.js';
+import { remembered } from '../../base/lazy_value.js';
 
 /**
  * A node of a network: its edges, which read a byte; its edges that read nothing; its calls; whether it is the last of

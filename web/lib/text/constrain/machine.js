@@ -1,7 +1,7 @@
 // machine.js - finite automata over numbered symbols
 //
 // A symbol stands for a set of characters that are treated alike. Whoever builds a machine keeps the characters.
-import { remembered } from '../base/lazy_value.js';
+import { remembered } from '../../base/lazy_value.js';
 
 /** @import { Expression } from './expression.js' */
 /**

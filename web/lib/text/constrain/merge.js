@@ -1,6 +1,6 @@
 // merge.js - schemas of which a value must fit all, as one schema
-import { fail, show } from '../base/errors.js';
-import { CHECKED, FURTHER, textsOf } from './keywords.js';
+import { fail, show } from '../../base/errors.js';
+import { CHECKED, FURTHER, textsOf } from './schema_keywords.js';
 import { isMultiple } from './number_ranges.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */

@@ -3,9 +3,9 @@
 // Older drafts and OpenAPI 3.0 say the same with other keywords: items as a list with additionalItems, exclusiveMinimum
 // as a flag, nullable, one pattern in patternProperties. `not` is taken where what it leaves can be listed: types,
 // values of an enum, strings other than some. What says nothing about values is left out; what is unknown is named.
-import { fail, show } from '../base/errors.js';
-import { FORMAT_NAMES, NUMBER_FORMATS, implies } from './formats.js';
-import { KEYWORDS, hasType, typesOf, valuesOf } from './keywords.js';
+import { fail, show } from '../../base/errors.js';
+import { FORMAT_NAMES, NUMBER_FORMATS, implies } from './string_formats.js';
+import { KEYWORDS, hasType, typesOf, valuesOf } from './schema_keywords.js';
 
 /** @typedef {Record<string, any>} Schema */
 
