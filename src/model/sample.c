@@ -2,7 +2,7 @@
  *
  * In this order:
  *   repetition penalty   Keskar et al. 2019, section 4.1: positive logits divided, negative ones multiplied
- *   bias, allowed tokens presence and frequency penalties, grammars (run/controls.js): see struct gf_adjustment
+ *   bias, allowed tokens presence and frequency penalties, grammars (run/logit_controls.js): see struct gf_adjustment
  *   temperature          logits divided
  *   top-k                Fan et al. 2018; tokens that tie with the k-th stay
  *   top-p                Holtzman et al. 2020; the token at which the sum exceeds p stays

@@ -2,7 +2,7 @@
 // the page opens, text is written, a model replaces another, and a notice comes
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { repeatedTokens } from '../../web/lib/analysis/head_scores.js';
+import { repeatedTokens } from '../../web/lib/run/analysis/head_scores.js';
 import { figures, percent } from '../../web/page/text/format.js';
 import { visit } from './built_page.js';
 import { withModel } from './expected.js';

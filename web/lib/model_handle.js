@@ -645,12 +645,12 @@ export class Model {
 
   /**
    * A call for research: its arguments and options are checked by code that is loaded at the first one.
-   * @param {keyof typeof import('./analysis/analysis.js')} call
+   * @param {keyof typeof import('./run/analysis/analysis.js')} call
    * @param {any[]} args
    * @param {any} [options]
    */
   async #study(call, args, options) {
-    const { checkedCall } = await import('./analysis/calls.js');
+    const { checkedCall } = await import('./run/analysis/calls.js');
     const [checked, hooks] = await checkedCall(
       { ...CHECKS, trainerModule: () => trainerModule(packageFiles) },
       call,

@@ -1,7 +1,7 @@
 // call_options.js - checks the types, sizes and ranges of the options of a model's calls
 import { fail, show } from '../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
-import { count, numberInRange as inRange, within } from './options.js';
+import { count, numberInRange as inRange, within } from '../run/generation_options.js';
 import {
   LIMITS,
   checkedOptions,

@@ -2,7 +2,7 @@
 import { perSecond } from '../base/clock.js';
 import { Generation } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
-import { optionsPerSequence } from '../input/sources.js';
+import { optionsPerSequence } from './encoder_sources.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
 /** @import { GenerationOptions, Step, Summary } from './generate.js' */

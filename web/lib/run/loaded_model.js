@@ -4,7 +4,7 @@
 // posted.
 import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
-import { failContextFull, generationOf, isSequenceList, checkSingleMask } from '../input/options.js';
+import { failContextFull, generationOf, isSequenceList, checkSingleMask } from './generation_options.js';
 import { fail, show } from '../base/errors.js';
 import { camelConfig } from '../engine/config/config.js';
 import { checkedIds } from '../base/checks.js';
@@ -59,7 +59,7 @@ const originOf = ({ config, format, architecture, tensors }) => ({ config, forma
 export class LoadedModel {
   /** @type {import('./session_table.js').SessionTable | null} */
   #sessions = null;
-  /** @type {import('../inspect/capture.js').Points | null} */
+  /** @type {import('./inspect/capture.js').Points | null} */
   #points = null;
   /** @type {Map<number, string>} */
   #texts = new Map();
@@ -217,7 +217,7 @@ export class LoadedModel {
 
   /** The capture points of this model. */
   async points() {
-    const { Points } = await import('../inspect/capture.js');
+    const { Points } = await import('./inspect/capture.js');
     if (!this.#points) {
       const session = this.#open();
       try {
@@ -271,7 +271,7 @@ export class LoadedModel {
     const never = this.never.map((id) => [id, -Infinity]);
     if (!o.controls && !never.length) return null;
     const controls = { ...o.controls, logitBias: [...never, ...(o.controls?.logitBias ?? [])] };
-    return (await import('./controls.js')).controlsOf(this, { ...o, controls }, prompt);
+    return (await import('./logit_controls.js')).controlsOf(this, { ...o, controls }, prompt);
   }
 
   /**
@@ -319,19 +319,19 @@ export class LoadedModel {
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.checkLength(p.length, 'prompt');
-    const search = o.beams > 1 ? await import('../beams/beams.js') : null;
+    const search = o.beams > 1 ? await import('./beams.js') : null;
     if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, hooks, search?.searchEach);
     return yield* (search?.beamSearch ?? generate)(this, prompts[0], o, hooks);
   }
 
   /**
-   * Call a function of inspect/inspect.js, which is loaded at the first such call.
-   * @param {keyof typeof import('../inspect/inspect.js')} feature
+   * Call a function of run/inspect/inspect.js, which is loaded at the first such call.
+   * @param {keyof typeof import('./inspect/inspect.js')} feature
    * @param {any[]} args
    * @param {Hooks} [hooks]
    */
   async inspect(feature, args, hooks = {}) {
-    return /** @type {any} */ ((await import('../inspect/inspect.js'))[feature])(this, ...args, hooks);
+    return /** @type {any} */ ((await import('./inspect/inspect.js'))[feature])(this, ...args, hooks);
   }
 
   /**

@@ -9,12 +9,12 @@ import { Yielder } from '../base/event_loop.js';
  * @typedef {object} ObserveOptions
  * @property {string[]} [capture]  names or patterns of points
  * @property {number} [captureBudget]  most bytes captured in one pass
- * @property {import('../inspect/edits.js').Edit[]} [edits]
+ * @property {import('./inspect/edits.js').Edit[]} [edits]
  */
 
 /** An engine session with its captures and edits. Its owner closes it. */
 export class Sequence {
-  /** @type {import('../inspect/capture.js').Recorder | null} */
+  /** @type {import('./inspect/capture.js').Recorder | null} */
   #recorder = null;
   /**
    * Throws when a pass over this many positions would capture more than the budget.
@@ -56,9 +56,9 @@ export class Sequence {
     const { capture = [], captureBudget, edits: given = [], source } = o;
     if (capture?.length === 0 && given?.length === 0) return;
     // loaded at the first capture or edit
-    const { CAPTURE_BUDGET, Recorder } = await import('../inspect/capture.js');
-    const { applyEdits, withMeans } = await import('../inspect/edits.js');
-    const { forwardOne } = await import('../inspect/forward.js');
+    const { CAPTURE_BUDGET, Recorder } = await import('./inspect/capture.js');
+    const { applyEdits, withMeans } = await import('./inspect/edits.js');
+    const { forwardOne } = await import('./inspect/forward.js');
     const sourceLength = source === undefined ? 0 : this.model.ids(source, 'source').length;
     const edits = await withMeans(this.model, { ...o, edits: given }, (ids, options) =>
       forwardOne(this.model, ids, options, yielder),

@@ -1,9 +1,9 @@
 // session_table.js - the sequences of the caller's Session objects (../session.js), by number
 import { Generation, decode } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
-import { generationOf, numberInRange } from '../input/options.js';
+import { generationOf, numberInRange } from './generation_options.js';
 import { fail } from '../base/errors.js';
-import { requireFinite } from '../inspect/finite.js';
+import { requireFinite } from './inspect/finite_check.js';
 
 /** @import { Hooks, LoadedModel } from './loaded_model.js' */
 /**
@@ -64,7 +64,7 @@ export class SessionTable {
     try {
       await sequence.encodeSource(rest, yielder);
       if (state) {
-        ids = await (await import('./saved.js')).restore(this.model, sequence, state, yielder);
+        ids = await (await import('./saved_session.js')).restore(this.model, sequence, state, yielder);
         await sequence.observe(rest, this.model.contextLength, undefined, yielder);
       }
     } catch (error) {
@@ -218,7 +218,7 @@ export class SessionTable {
    * @param {number} id
    */
   async save(id) {
-    const { savedBytes } = await import('./saved.js');
+    const { savedBytes } = await import('./saved_session.js');
     return savedBytes(this.model, this.#get(id));
   }
 

@@ -1,5 +1,5 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
-import { count, within } from '../input/options.js';
+import { count, within } from '../run/generation_options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked.js';
 import { loraOption, ofLora } from './lora_order.js';

@@ -1,5 +1,5 @@
 // training_run.js - the caller's side of training: starts the worker and requests steps from it as they are read
-import { count, within } from '../input/options.js';
+import { count, within } from '../run/generation_options.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
 import { Tokenizer } from '../text/tokenizer.js';

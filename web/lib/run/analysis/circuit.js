@@ -1,0 +1,111 @@
+// circuit.js - whole weights, and the circuits of a head (Elhage et al. 2021, "A Mathematical Framework for Transformer
+// Circuits")
+import { tensorRow } from '../../engine/engine_captures.js';
+import { numberInRange } from '../generation_options.js';
+import { fail, show } from '../../base/errors.js';
+import { lensWeight } from './lens_weights.js';
+import { rowOf, weight } from '../inspect/weight.js';
+import { eigenvalues, singularValues } from './spectra.js';
+
+/** @import { Tensor } from '../../engine/engine.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/**
+ * A circuit of a head. The gain of the norm before it is part of the matrix; biases and rotation are not.
+ * @typedef {object} Circuit
+ * @property {Tensor} matrix  'OV': [d_model, d_model], what the head adds to the stream for each component that it
+ *   reads, [in, out]; 'QK': the raw score of a query's and a key's components, [query, key]
+ * @property {number[]} singularValues  the d_head largest; the others are 0
+ * @property {number} [copying]  of 'OV': sum of the eigenvalues of embedding, circuit and head together, over the sum
+ *   of their absolute values: 1 where each token raises its own logit, -1 where it lowers it
+ */
+
+/**
+ * All values of a weight, as f32.
+ * @param {LoadedModel} model
+ * @param {string} name  as in the parameter table, or TransformerLens's
+ * @returns {Tensor}
+ */
+export function matrix(model, name) {
+  const lens = lensWeight(name, model.config);
+  if (lens) return lens.shaped(matrix(model, lens.name));
+  const i = rowOf(model, name);
+  const { shape } = model.table.rows[i];
+  const cols = shape[shape.length - 1];
+  const data = new Float32Array(shape.reduce((a, b) => a * b, 1));
+  for (let r = 0; r * cols < data.length; r++) data.set(tensorRow(model.engine, i, r, cols), r * cols);
+  return { data, shape: [...shape] };
+}
+
+/**
+ * Rows from .. from + n - 1 of a weight.
+ * @param {LoadedModel} model
+ * @param {string} name
+ * @param {number} from
+ * @param {number} n
+ * @returns {Float64Array[]}
+ */
+const rowsOf = (model, name, from, n) =>
+  Array.from({ length: n }, (_, r) => Float64Array.from(weight(model, name, from + r)));
+
+const dot = (/** @type {Float64Array} */ a, /** @type {Float64Array} */ b) => {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+};
+
+/**
+ * @param {LoadedModel} model
+ * @param {number} layer
+ * @param {number} head
+ * @param {'OV' | 'QK'} kind
+ * @returns {Circuit}
+ */
+export function circuit(model, layer, head, kind) {
+  const c = model.config;
+  if (c.kind === 'encoder_decoder') fail('unsupported', 'circuits of an encoder_decoder are not implemented');
+  numberInRange('layer', layer, 0, c.n_layers - 1, true);
+  numberInRange('head', head, 0, c.n_heads - 1, true);
+  if (kind !== 'OV' && kind !== 'QK') fail('bad-argument', `the circuit is ${show(kind)}, expected 'OV' or 'QK'`);
+  const block = `blocks.${layer}`;
+  const d = c.d_head;
+  const shared = Math.floor(head / (c.n_heads / c.n_kv_heads));
+  const before = c.use_norm && c.norm_gain && c.norm !== 'none' && /pre|sandwich/.test(c.norm_placement);
+  const gain = before ? weight(model, `${block}.norm1.weight`) : null;
+  const read = (/** @type {string} */ part, /** @type {number} */ h) =>
+    rowsOf(model, `${block}.attn.${part}.weight`, h * d, d).map((row) => row.map((x, j) => x * (gain?.[j] ?? 1)));
+  // matrix = a^T b, with a and b [d_head, d_model]
+  const a = kind === 'OV' ? read('v', shared) : read('q', head);
+  const out = kind === 'OV' ? rowsOf(model, `${block}.attn.o.weight`, 0, c.d_model) : [];
+  const b =
+    kind === 'QK'
+      ? read('k', shared)
+      : Array.from({ length: d }, (_, i) => Float64Array.from(out, (o) => o[head * d + i]));
+  const data = new Float32Array(c.d_model * c.d_model);
+  for (let i = 0; i < c.d_model; i++)
+    for (let k = 0; k < d; k++) for (let j = 0; j < c.d_model; j++) data[i * c.d_model + j] += a[k][i] * b[k][j];
+  const whole = { data, shape: [c.d_model, c.d_model] };
+  const values = singularValues(a, b);
+  return { matrix: whole, singularValues: values, ...(kind === 'OV' && { copying: copying(model, a, b) }) };
+}
+
+/**
+ * The copying score. The eigenvalues of E^T a^T b U, [vocab, vocab], are those of b U E^T a^T, [d_head, d_head].
+ * @param {LoadedModel} model
+ * @param {Float64Array[]} a
+ * @param {Float64Array[]} b
+ */
+function copying(model, a, b) {
+  const c = model.config;
+  const [embed, headRow] = [rowOf(model, 'embed.weight'), rowOf(model, 'head.weight')];
+  if (c.d_embed && c.d_embed !== c.d_model) fail('unsupported', 'the copying score with a projection of the embedding');
+  const product = a.map(() => new Float64Array(a.length));
+  for (let t = 0; t < c.vocab_size; t++) {
+    const read = Float64Array.from(tensorRow(model.engine, embed, t, c.d_model));
+    const written = Float64Array.from(tensorRow(model.engine, headRow, t, c.d_model));
+    const [from, to] = [a.map((row) => dot(row, read)), b.map((row) => dot(row, written))];
+    for (let i = 0; i < to.length; i++) for (let j = 0; j < from.length; j++) product[i][j] += to[i] * from[j];
+  }
+  const values = eigenvalues(product);
+  const sum = values.reduce((n, [re]) => n + re, 0);
+  return sum / values.reduce((n, [re, im]) => n + Math.hypot(re, im), 0);
+}

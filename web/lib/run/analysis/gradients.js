@@ -1,0 +1,243 @@
+// gradients.js - gradients of a loaded model at points and weights, and what is computed from them
+//
+// Attribution patching: Nanda 2023, "Attribution Patching: Activation Patching At Industrial Scale". Integrated
+// gradients: Sundararajan et al. 2017.
+import { forwardOne } from '../inspect/forward.js';
+import { matches } from '../inspect/capture.js';
+import { Yielder } from '../../base/event_loop.js';
+import { fail } from '../../base/errors.js';
+import { remembered } from '../../base/lazy_value.js';
+import { placeOf } from './metric.js';
+import { sweep } from './sweep.js';
+
+/** @import { Tensor } from '../../engine/engine.js' */
+/** @import { Hooks, LoadedModel } from '../loaded_model.js' */
+/** @import { Differentiator } from '../../engine/differentiator.js' */
+/**
+ * The result of `gradients`.
+ * @typedef {object} Gradients
+ * @property {number} value  what was differentiated
+ * @property {Record<string, Tensor>} gradients  by name, each with the shape of its values
+ */
+/**
+ * The result of `attributionPatching`.
+ * @typedef {object} PatchEstimates
+ * @property {number} value  of the metric on the input
+ * @property {Record<string, Tensor>} estimates  by point: the change of the metric if the values of the other input
+ *   were set there, for each position and head: the shape of the point without its last axis
+ * @property {number} [spearman]  with `check`: the rank correlation of the estimates with real patching
+ * @property {Record<string, Tensor>} [effects]  with `check`: the changes by real patching
+ */
+/**
+ * The result of `integratedGradients`.
+ * @typedef {object} TokenAttributions
+ * @property {number} value     of the metric
+ * @property {number} baseline  of the metric where the token embeddings are 0
+ * @property {Tensor} tokens    [position] how much each token embedding contributes; the sum approaches
+ *   value - baseline as `steps` grows
+ */
+
+/** The f32 copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */
+const copies = new WeakMap();
+
+/**
+ * The copy of a model's weights in the binary that trains, made at the first call.
+ * @param {LoadedModel} model
+ * @param {WebAssembly.Module} module
+ */
+async function copyOf(model, module) {
+  const make = async () => {
+    const { Differentiator } = await import('../../engine/differentiator.js');
+    const copy = /** @type {Differentiator} */ (await Differentiator.start(module));
+    copy.copy(model.engine, model.table.rows);
+    return copy;
+  };
+  const { weights } = model;
+  const made = remembered(copies, weights, make);
+  made.catch(() => copies.delete(weights));
+  return made;
+}
+
+/**
+ * The ids of an input and of its source.
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o
+ */
+function idsOf(model, input, o) {
+  model.requireLogits('gradients');
+  if (o.sourceMask) fail('unsupported', 'gradients with a sourceMask are not implemented');
+  const ids = model.ids(input, 'input', o.addSpecialTokens);
+  model.checkLength(ids.length, 'input');
+  const isTwo = model.config.kind === 'encoder_decoder';
+  if (isTwo !== ((o.source ?? null) !== null))
+    fail('bad-option', isTwo ? 'an encoder_decoder needs { source }' : 'source is an option of encoder_decoder models');
+  return { ids, source: isTwo ? model.ids(o.source, 'source') : [] };
+}
+
+/**
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o  of, at, source, module
+ * @param {Hooks} [hooks]
+ * @param {number} [embedding]  factor of the token embedding
+ * @returns {Promise<Gradients>}
+ */
+export async function gradients(model, input, o, { signal } = {}, embedding = 1) {
+  const { ids, source } = idsOf(model, input, o);
+  const place = placeOf(model, o.of, ids.length);
+  if (place.row < 0) model.requireDecoder('gradients of a loss');
+  const points = await model.points();
+  const { rows } = model.table;
+  const chosen = /** @type {string[]} */ (o.at).map((name) => {
+    const weights = rows.flatMap((row, i) => (matches(row.name, name) ? [i] : []));
+    return points.names.some((point) => matches(point, name))
+      ? { points: points.matchOne(name), weights: [] }
+      : { points: weights.length ? [] : points.matchOne(name), weights };
+  });
+  const copy = await copyOf(model, o.module);
+  signal?.throwIfAborted();
+  const wanted = [...new Set(chosen.flatMap((c) => c.points))];
+  /** @type {Record<string, Tensor>} */
+  const found = {};
+  try {
+    for (const p of wanted) copy.want(p, true);
+    const value = copy.ask(place, ids, source, embedding);
+    for (const p of wanted) {
+      const { data, dims } = copy.at(p);
+      found[p.name] = { data, shape: 'QKRS'.includes(p.axes) ? dims : dims.slice(0, 2) };
+    }
+    for (const i of new Set(chosen.flatMap((c) => c.weights))) {
+      const { name, shape, tiedTo } = rows[i];
+      const data = copy.weight(
+        i,
+        shape.reduce((a, b) => a * b, 1),
+      );
+      found[name] = data ? { data, shape: [...shape] } : fail('bad-option', `${name} is tied to ${tiedTo}: name that`);
+    }
+    return { value, gradients: found };
+  } finally {
+    for (const p of wanted) copy.want(p, false);
+  }
+}
+
+/**
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o  of, at, from, check, source, module
+ * @param {Hooks} hooks
+ * @returns {Promise<PatchEstimates>}
+ */
+export async function attributionPatching(model, input, o, hooks) {
+  const { value, gradients: slopes } = await gradients(model, input, o, hooks);
+  const { ids } = idsOf(model, input, o);
+  const other = model.ids(o.from, 'from', o.addSpecialTokens);
+  if (other.length !== ids.length)
+    fail('bad-option', `from has ${other.length} tokens, the input has ${ids.length}: they are compared by position`);
+  const yielder = new Yielder(hooks.signal);
+  const names = Object.keys(slopes);
+  const pass = (/** @type {number[]} */ tokens) =>
+    forwardOne(model, tokens, { source: o.source, capture: names, logits: 'none' }, yielder);
+  const [here, there] = [(await pass(ids)).captured, (await pass(other)).captured];
+  /** @type {Record<string, Tensor>} */
+  const estimates = {};
+  for (const name of names) {
+    const { data, shape } = slopes[name];
+    const width = shape[shape.length - 1];
+    const sums = new Float32Array(data.length / width);
+    for (let i = 0; i < data.length; i++)
+      if (data[i]) sums[Math.floor(i / width)] += data[i] * (there[name].data[i] - here[name].data[i]);
+    estimates[name] = { data: sums, shape: shape.slice(0, -1) };
+  }
+  if (!o.check) return { value, estimates };
+  /** @type {Record<string, Tensor>} */
+  const effects = {};
+  for (const name of names) effects[name] = await patched(model, input, o, hooks, there[name], estimates[name], name);
+  const all = (/** @type {Record<string, Tensor>} */ by) => names.flatMap((name) => Array.from(by[name].data));
+  return { value, estimates, effects, spearman: rankCorrelation(all(estimates), all(effects)) };
+}
+
+/**
+ * The change of the metric by setting the values of the other input, cell by cell of an estimate.
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o
+ * @param {Hooks} hooks
+ * @param {Tensor} values  of the other input
+ * @param {Tensor} like    [position], [position, head], or of scores and patterns [head, position]
+ * @param {string} at
+ * @returns {Promise<Tensor>}
+ */
+async function patched(model, input, o, hooks, { data, shape }, like, at) {
+  const width = shape[shape.length - 1];
+  const isPattern = /hook_(attn_scores|pattern)/.test(at);
+  const editSets = Array.from(like.data, (_, i) => {
+    const [a, b] = like.shape.length > 1 ? [Math.floor(i / like.shape[1]), i % like.shape[1]] : [i, undefined];
+    const [position, head] = isPattern ? [b, a] : [a, b];
+    // the mask hides its cells anyway
+    const set = data.slice(i * width, (i + 1) * width).map((x) => (x === -Infinity ? 0 : x));
+    return [{ at, position, head, set }];
+  });
+  const { source, addSpecialTokens } = o;
+  const { base, values } = await sweep(model, input, { editSets, metric: o.of, source, addSpecialTokens }, hooks);
+  return { data: values.data.map((x) => x - base), shape: like.shape };
+}
+
+/**
+ * Spearman's rank correlation. Equal values share the mean of their ranks.
+ * @param {number[]} a
+ * @param {number[]} b
+ */
+export function rankCorrelation(a, b) {
+  const ranks = (/** @type {number[]} */ x) => {
+    const order = Array.from(x.keys()).sort((i, j) => x[i] - x[j]);
+    const out = new Float64Array(x.length);
+    for (let from = 0, to = 0; from < order.length; from = to) {
+      while (to < order.length && x[order[to]] === x[order[from]]) to++;
+      for (let i = from; i < to; i++) out[order[i]] = (from + to - 1) / 2;
+    }
+    return out;
+  };
+  const [x, y] = [ranks(a), ranks(b)];
+  const mean = (a.length - 1) / 2;
+  let xy = 0;
+  let xx = 0;
+  let yy = 0;
+  for (let i = 0; i < a.length; i++) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) ** 2;
+    yy += (y[i] - mean) ** 2;
+  }
+  return xy / Math.sqrt(xx * yy);
+}
+
+/**
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o  of, steps, source, module
+ * @param {Hooks} hooks
+ * @returns {Promise<TokenAttributions>}
+ */
+export async function integratedGradients(model, input, o, hooks) {
+  const { steps = 32 } = o;
+  const at = model.config.kind === 'encoder_decoder' ? 'decoder.hook_embed' : 'hook_embed';
+  const { ids, source } = idsOf(model, input, o);
+  const yielder = new Yielder(hooks.signal);
+  const open = await model.openSequence(); // until it is closed, setAdapter is refused
+  try {
+    const { captured } = await forwardOne(model, ids, { source: o.source, capture: [at], logits: 'none' }, yielder);
+    const { data: embedding, shape } = captured[at];
+    const tokens = new Float32Array(shape[0]);
+    for (let k = 0; k < steps; k++) {
+      const { data } = (await gradients(model, ids, { ...o, at: [at] }, hooks, (k + 0.5) / steps)).gradients[at];
+      for (let i = 0; i < data.length; i++) tokens[Math.floor(i / shape[1])] += (data[i] * embedding[i]) / steps;
+      await yielder.yieldIfDue();
+    }
+    const copy = await copyOf(model, o.module);
+    const place = placeOf(model, o.of, ids.length);
+    const [value, baseline] = [1, 0].map((factor) => copy.ask(place, ids, source, factor));
+    return { value, baseline, tokens: { data: tokens, shape: [shape[0]] } };
+  } finally {
+    open.close();
+  }
+}

@@ -1,0 +1,48 @@
+// metric.js - what sweeps compare and gradients differentiate, of one sequence
+import { logprobs } from '../../engine/engine_captures.js';
+import { tokenOf } from '../inspect/logit_lens.js';
+import { numberInRange } from '../generation_options.js';
+import { fail } from '../../base/errors.js';
+
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { Sequence } from '../sequence.js' */
+/** A metric with ids; row -1: the loss. @typedef {{row: number, token: number, minus: number}} Place */
+
+/**
+ * @param {LoadedModel} model
+ * @param {import('./calls.js').Metric} metric
+ * @param {number} n  tokens of the sequence
+ * @returns {Place} minus -1: no other token
+ */
+export function placeOf(model, metric, n) {
+  if (metric === 'loss')
+    return n > 1
+      ? { row: -1, token: -1, minus: -1 }
+      : fail('bad-argument', 'the input is one token: a loss needs one that follows it');
+  const { token, minus, position = -1 } = metric;
+  numberInRange('position', position, -n, n - 1, true);
+  const [id, other] = [token, minus].map((x) => ((x ?? null) === null ? -1 : tokenOf(model, /** @type {any} */ (x))));
+  return { row: (position + n) % n, token: id, minus: other };
+}
+
+/**
+ * Reads a metric off the last pass of a sequence.
+ * @param {Sequence} sequence
+ * @param {Place} place
+ * @param {number[]} ids    of the whole sequence
+ * @param {number} first    position of the pass
+ * @param {number} n        positions of the pass
+ * @param {Float64Array} losses  [ids - 1], of the tokens after the first; those that the pass predicts are written
+ * @returns {number | null} null: the pass does not have the position
+ */
+export function readMetric({ session, model }, { row, token, minus }, ids, first, n, losses) {
+  const v = model.config.vocab_size;
+  if (row < 0) {
+    const targets = ids.slice(first + 1, first + n + 1);
+    if (targets.length) logprobs(session, targets, v).forEach((x, i) => (losses[first + i] = -x));
+    return losses.reduce((a, b) => a + b, 0) / losses.length;
+  }
+  if (row < first || row >= first + n) return null;
+  const logits = session.logits(row - first, 1, v);
+  return logits[token] - (minus < 0 ? 0 : logits[minus]);
+}
