@@ -3,7 +3,7 @@
 //
 // Bundlers copy a file that is named by `new URL('./file', import.meta.url)` without reading it, and give it another
 // name. Chunks that import one another by name would not be found. Therefore neither script has imports: what one needs
-// of the other it takes from globalThis.glassformerMore (web/lib/worker/more.js).
+// of the other it takes from globalThis.glassformerMore (web/lib/worker/second_script.js).
 import { build } from 'esbuild';
 import { join, relative } from 'node:path';
 
@@ -31,7 +31,7 @@ export async function splitWorker(common, lib) {
     shared.add(name);
     return `module.exports = globalThis.glassformerMore.core[${JSON.stringify(name)}];`;
   });
-  const start = `import './worker/more.js';\nimport './worker/worker.js';\n`;
+  const start = `import './worker/second_script.js';\nimport './worker/model_worker.js';\n`;
   // A module whose export is called `then` is what its function resolves to, when import() asks for it.
   const coreText = await bundle(options, lib, start + namespaces([...shared].sort(), 'core'), FOOTER, (name, kind) =>
     kind === 'dynamic-import' && !core.has(name)
@@ -49,7 +49,7 @@ export async function splitWorker(common, lib) {
  *   it imports with `import()`
  */
 async function modules(options, lib) {
-  const entryPoints = ['worker/worker.js', 'worker/more.js'];
+  const entryPoints = ['worker/model_worker.js', 'worker/second_script.js'];
   const { metafile } = await build({ ...options, metafile: true, entryPoints, outdir: lib });
   const { inputs } = /** @type {import('esbuild').Metafile} */ (metafile);
   /** @type {Set<string>} */

@@ -33,7 +33,7 @@ import { packageFiles } from './files.js';
 import { Model } from './model_handle.js';
 import { prefetch, prefetchable } from './worker/relay.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
-import { startWorker } from './worker/start.js';
+import { startWorker } from './worker/start_worker.js';
 import { Tokenizer } from './text/tokenizer.js';
 import { Training } from './training.js';
 

@@ -13,7 +13,7 @@ import { trainerModule } from './engine/binary.js';
 import { LocalModel } from './worker/remote.js';
 import { packageFiles } from './files.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
-import { freeing } from './worker/freeing.js';
+import { freeing } from './worker/retry_out_of_memory.js';
 import { Steps } from './steps.js';
 
 /** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */

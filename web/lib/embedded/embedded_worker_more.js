@@ -1,4 +1,4 @@
-// embedded_worker_more.js - the text of the worker's second script (worker/more.js); see embedded_worker.js
+// embedded_worker_more.js - the text of the worker's second script (worker/second_script.js); see embedded_worker.js
 
 /** @type {import('../files.js').Embedded | null} */
 export const embedded = null;

@@ -4,7 +4,7 @@ import { concatenate } from '../files/bytes/chunks.js';
 import { Trainer } from '../engine/trainer.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';
-import { askForHelper, engine, listen, post, postError, watched } from '../worker/port.js';
+import { askForHelper, engine, listen, post, postError, watched } from '../worker/message_port.js';
 import { camelConfig } from '../engine/config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { parameterTable } from '../engine/config/weight_roster.js';

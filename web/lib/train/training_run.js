@@ -4,13 +4,13 @@ import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
 import { Tokenizer } from '../text/tokenizer.js';
 import { WorkerModel } from '../worker/remote.js';
-import { startWorker } from '../worker/start.js';
+import { startWorker } from '../worker/start_worker.js';
 import { trainerModule } from '../engine/binary.js';
 import { whyNoThreads } from '../engine/features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
 
-/** @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start.js').WorkerFiles} PackageFiles */
+/** @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start_worker.js').WorkerFiles} PackageFiles */
 /** @import { Order, TrainStep } from './train_worker.js' */
 /** @import { Teacher, Text } from './train_order.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
@@ -22,7 +22,7 @@ const MOST_AHEAD = 32;
 /**
  * Start a worker for training, and compile its binary.
  * @param {PackageFiles} files
- * @param {Exclude<import('../worker/start.js').WorkerOption, boolean>} [workerOption]
+ * @param {Exclude<import('../worker/start_worker.js').WorkerOption, boolean>} [workerOption]
  * @param {AbortSignal} [signal]
  * @param {number} [threads]  the option of train
  */

@@ -1,4 +1,4 @@
-// port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and
+// message_port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and
 // for Node's threads
 import { packError } from '../base/failure.js';
 import { help } from '../engine/thread.js';
@@ -22,7 +22,7 @@ export const port = parent
 export let watched;
 
 /**
- * The owner's first message. more: address of worker_more.js (more.js).
+ * The owner's first message. more: address of worker_more.js (second_script.js).
  * @type {{hello: true, more?: string} | undefined}
  */
 export let greeting;
@@ -35,7 +35,7 @@ export const engine = new Promise((resolve) => {
 });
 
 /**
- * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js); a helper thread gets
+ * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start_worker.js); a helper thread gets
  * `{ help }`, the port that receives its job, instead.
  * @param {(data: any) => void} receive  gets the calls
  */

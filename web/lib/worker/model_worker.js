@@ -1,7 +1,7 @@
-// worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
+// model_worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
 import { createModel, loadModel } from '../run/load_model.js';
 import { prefetchedFetch, relayedFetch, relayedRename } from './relay.js';
-import { askForHelper, engine, listen, port, post, postError, watched } from './port.js';
+import { askForHelper, engine, listen, port, post, postError, watched } from './message_port.js';
 
 /** Steps are collected for this time, less than a frame: a message takes longer than a token of a small model. */
 const POST_MS = 12;

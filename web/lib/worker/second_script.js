@@ -1,11 +1,11 @@
-// more.js - loads worker_more.js, the second script of the package's worker, at the first call that needs it
+// second_script.js - loads worker_more.js, the second script of the package's worker, at the first call that needs it
 //
 // worker.js of the package can load and run a GGUF file. Its `import()` of other modules is a call of
 // `glassformerMore.load`, and `glassformerImport` is import() itself (scripts/split_worker.js). Embedded copies, and
 // workers that import glassformer/worker_more too, run both scripts at once. The source tree does not use this file.
 import { fail, messageOf } from '../base/errors.js';
 import { ownType } from '../base/spawn.js';
-import { greeting } from './port.js';
+import { greeting } from './message_port.js';
 
 /**
  * What the two scripts share. core: modules of worker.js that worker_more.js uses; modules: those of worker_more.js, by

@@ -1,4 +1,4 @@
-// start.js - starts the package's workers: from their file, from another origin, or from the embedded copy
+// start_worker.js - starts the package's workers: from their file, from another origin, or from the embedded copy
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
 

@@ -1,4 +1,4 @@
-// freeing.js - repeats a call that ran out of memory, after what the caller does not know about was freed
+// retry_out_of_memory.js - repeats a call that ran out of memory, after what the caller does not know about was freed
 
 /** @import { Remote } from './remote.js' */
 
