@@ -61,7 +61,7 @@ async function trainWorker() {
   const file = join(part, 'train_worker.js');
   await build({
     ...common,
-    entryPoints: [join(lib, 'train/train_worker.js')],
+    entryPoints: [join(lib, 'train/training_worker.js')],
     outfile: file,
     format: 'iife',
     minify: true,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { train } from '../../web/lib/index.js';
-import { maskedOf, randomOf } from '../../web/lib/train/masked.js';
+import { maskedOf, randomOf } from '../../web/lib/train/masked_tokens.js';
 import { ran } from './small_runs.js';
 
 const ENCODER = { kind: 'encoder', mlm_head: true, d_model: 16, n_layers: 1, n_heads: 2, position: 'learned' };

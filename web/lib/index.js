@@ -302,11 +302,11 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('./run/explain/explain.js').Cell} Cell */
 /** @typedef {import('./run/explain/explain.js').Explanation} Explanation */
 /** @typedef {import('./run/inspect/trace.js').TraceRow} TraceRow */
-/** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
+/** @typedef {import('./train/training_worker.js').TrainStep} TrainStep */
 /** @typedef {import('./train/examples.js').ExampleSet} ExampleSet */
 /** @typedef {import('./train/examples.js').TrainExample} TrainExample */
 /** @typedef {import('./train/examples.js').ExampleList} ExampleList */
-/** @typedef {import('./train/train_worker.js').Score} Score */
+/** @typedef {import('./train/training_worker.js').Score} Score */
 /**
  * The parts of a checkpoint. config and tokenizer replace those beside the weights.
  * @typedef {object} SourceParts

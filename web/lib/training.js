@@ -6,7 +6,7 @@ import { loadOptions } from './input/load_options.js';
 
 /** @import { Config, LoadOptions, Model, ParameterTable } from './index.js' */
 /** @import { TrainingRun } from './train/training_run.js' */
-/** @import { TrainStep } from './train/train_worker.js' */
+/** @import { TrainStep } from './train/training_worker.js' */
 /** @import { Tokenizer } from './text/tokenizer.js' */
 
 /**

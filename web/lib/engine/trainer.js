@@ -165,7 +165,7 @@ export class Trainer extends Instance {
 
   /**
    * @param {import('../train/examples.js').Batch[] | null} held  null: the text that is held out
-   * @returns {import('../train/train_worker.js').Score}
+   * @returns {import('../train/training_worker.js').Score}
    */
   validate(held) {
     this.#numbers(4).fill(0);

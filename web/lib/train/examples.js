@@ -1,7 +1,7 @@
 // examples.js - sequences of token ids to train on: checks them, and makes the packed batches of the trainer
 import { fail, show } from '../base/errors.js';
 import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
-import { MASK, maskedOf, randomOf } from './masked.js';
+import { MASK, maskedOf, randomOf } from './masked_tokens.js';
 
 /** @import { Ids } from '../index.js' */
 /**
@@ -41,7 +41,7 @@ const tokenizerOf = (words) =>
     model: { type: 'BPE', vocab: Object.fromEntries(words.map((word, id) => [word, id])), merges: [] },
   });
 
-/** Which tokens are hidden: masked.js. @typedef {{mask: number, vocab: number, least: number}} Mask */
+/** Which tokens are hidden: masked_tokens.js. @typedef {{mask: number, vocab: number, least: number}} Mask */
 
 /** Rows that an example takes in a batch. @param {Checked} example */
 const rowsOf = ({ ids, source }) => Math.max(ids.length, source.length);

@@ -1,7 +1,7 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
 import { count, within } from '../run/generation_options.js';
 import { planOf } from './examples.js';
-import { sequencesOf, withMask } from './masked.js';
+import { sequencesOf, withMask } from './masked_tokens.js';
 import { loraOption, ofLora } from './lora_order.js';
 import { completeConfig } from '../engine/config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
@@ -27,7 +27,7 @@ import { openTokenizer } from '../files/source.js';
 import { Tokenizer } from '../text/tokenizer.js';
 
 /** @import { OptionCheck } from '../base/checks.js' */
-/** @import { Order } from './train_worker.js' */
+/** @import { Order } from './training_worker.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */
 /** @import { Config } from '../engine/config/config.js' */

@@ -11,7 +11,7 @@ import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
 
 /** @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start_worker.js').WorkerFiles} PackageFiles */
-/** @import { Order, TrainStep } from './train_worker.js' */
+/** @import { Order, TrainStep } from './training_worker.js' */
 /** @import { Teacher, Text } from './train_order.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */

@@ -1,4 +1,4 @@
-// masked.js - the objective of encoders, masked tokens: ids are hidden and are to be found from both sides
+// masked_tokens.js - the objective of encoders, masked tokens: ids are hidden and are to be found from both sides
 import { Tokenizer } from '../text/tokenizer.js';
 
 /** The token that hides another one; an own vocabulary has it as one of its words. */

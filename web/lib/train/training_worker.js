@@ -1,4 +1,4 @@
-// train_worker.js - the worker's side of a training run: answers the messages of training_run.js
+// training_worker.js - the worker's side of a training run: answers the messages of training_run.js
 import { Rate } from '../base/clock.js';
 import { concatenate } from '../files/bytes/chunks.js';
 import { Trainer } from '../engine/trainer.js';
