@@ -11,7 +11,7 @@ usage() {
 usage: ./build.sh COMMAND
 
   setup          install what is missing: npm packages, Emscripten, a C compiler, Chromium, Firefox, WebKit
-  wasm           compile the engine to web/lib/wasm and print its SHA-256 sums;
+  wasm           compile the engine to web/lib/api/wasm and print its SHA-256 sums;
                  --record: also write the sums to scripts/wasm.sha256
   package        build what npm publishes: dist/ and types/ (`npm pack` also runs this)
   native         compile the trainer into build/native
@@ -127,13 +127,13 @@ demo() {
 
 # A folder with a tokenizer.json is a training run and is kept.
 clean() {
-  rm -rf dist site types web/lib/wasm
+  rm -rf dist site types web/lib/api/wasm
   local each kept=
   for each in build/*; do
     if [ -e "$each/tokenizer.json" ]; then kept="$kept $each"; else rm -rf "$each"; fi
   done
   rmdir build 2>/dev/null || true
-  say "removed dist, site, types, web/lib/wasm and the built files in build${kept:+; kept training runs:$kept}"
+  say "removed dist, site, types, web/lib/api/wasm and the built files in build${kept:+; kept training runs:$kept}"
 }
 
 # --- tests --------------------------------------------------------------------------------------

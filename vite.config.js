@@ -110,7 +110,7 @@ export default defineConfig({
       // the page has its files beside it: no copies
       {
         find: /^\.\/(embedded_(?:worker|worker_more|engine|train)\.js)$/,
-        replacement: join(here, 'web/lib/embedded/$1'),
+        replacement: join(here, 'web/lib/api/embedded/$1'),
       },
     ],
   },

@@ -169,14 +169,14 @@ const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, fl
 const targets = {
   wasm: () => [
     ...wasmBinaries().map(({ name, compile, link }) => ({
-      out: `web/lib/wasm/glassformer-${name}.wasm`,
+      out: `web/lib/api/wasm/glassformer-${name}.wasm`,
       sources: [...engine(), ...boundary().filter((file) => !trains(file))],
       cc: 'emcc',
       compile: runs(compile),
       link: ['-O3', ...link, ...wasmLink, exporting('exports.txt')],
     })),
     ...bothBinaries('train', trainerFlags).map(({ name, compile, link }) => ({
-      out: `web/lib/wasm/glassformer-${name}.wasm`,
+      out: `web/lib/api/wasm/glassformer-${name}.wasm`,
       sources: [...engine(), ...trainer(), ...boundary()],
       cc: 'emcc',
       compile: wasmCompile(compile, ['-DGF_TRAINING']),

@@ -20,21 +20,21 @@ const page = join(top, 'docs/api.md');
  * @type {Record<string, string>}
  */
 const FURTHER = {
-  model_handle:
+  'api/model':
     'Message MessageCall Tool ToolCall WritingOptions ChatOnly ChatExtras Completion ReadOptions PairOptions ' +
     'EmbedExtras DistributionOptions LensExtras LossExtras ' +
     'AttributionExtras ExplainExtras SessionOptions',
-  estimate: 'EstimateOptions',
-  'inspect/logit_lens': 'Part',
-  'inspect/edits': 'EditValues',
+  'api/estimate': 'EstimateOptions',
+  'run/inspect/logit_lens': 'Part',
+  'run/inspect/edits': 'EditValues',
   'train/lora_order': 'LoraOptions',
-  'explain/explain': 'Term',
+  'run/explain/explain': 'Term',
   'run/loaded_table': 'Placement LoadedRow',
-  'tokenizers/text_stream': 'TextStream',
-  'checkpoint/opened_files': 'OpenOptions',
-  'config/roster': 'Component',
-  'huggingface/weight_names': 'NameInFile Rename',
-  'config/config_input':
+  'text/text_stream': 'TextStream',
+  'files/opened_files': 'OpenOptions',
+  'engine/config/weight_roster': 'Component',
+  'files/huggingface/weight_names': 'NameInFile Rename',
+  'engine/config/config_input':
     'OwnConfig OwnConfigCamel HfConfig HfFields HfNumber HfFlag HfWord ModelType Fields TrainConfig',
 };
 
@@ -72,9 +72,9 @@ function copyTypes() {
   }
   const lines = Object.entries(FURTHER).map(
     ([file, names]) =>
-      `export ${file === 'tokenizers/text_stream' ? '' : 'type '}{ ${names.split(' ').join(', ')} } from './types/${file}.js';`,
+      `export ${file === 'text/text_stream' ? '' : 'type '}{ ${names.split(' ').join(', ')} } from './types/${file}.js';`,
   );
-  writeFileSync(join(folder, 'entry.ts'), `export * from './types/index.js';\n${lines.join('\n')}\n`);
+  writeFileSync(join(folder, 'entry.ts'), `export * from './types/api/index.js';\n${lines.join('\n')}\n`);
 }
 
 function install() {

@@ -55,7 +55,7 @@ const common = {
 /**
  * The trainer's worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it
  * and every engine runs it once. The entry is the worker itself: esbuild would drop the only import of
- * web/lib/train_worker.js, because package.json lists no module of the source tree under sideEffects.
+ * web/lib/api/train_worker.js, because package.json lists no module of the source tree under sideEffects.
  */
 async function trainWorker() {
   const file = join(part, 'train_worker.js');
@@ -75,20 +75,20 @@ async function trainWorker() {
 
 /**
  * @param {string} name of a binary
- * @returns {string} base64 of its raw deflate stream, as files.js reads it
+ * @returns {string} base64 of its raw deflate stream, as package_files.js reads it
  */
 const packed = (name) =>
-  deflateRawSync(readFileSync(join(lib, 'wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
+  deflateRawSync(readFileSync(join(lib, 'api/wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
 
 /**
  * @param {'worker'|'worker_more'|'engine'|'train'} name
- * @param {import('../web/lib/files.js').Embedded} copies
+ * @param {import('../web/lib/api/package_files.js').Embedded} copies
  */
 function writeEmbedded(name, copies) {
   const file = `embedded_${name}.js`;
   writeFileSync(
     join(part, file),
-    `// ${file} - see web/lib/embedded/${file}\nexport const embedded = ${JSON.stringify(copies)};\n`,
+    `// ${file} - see web/lib/api/embedded/${file}\nexport const embedded = ${JSON.stringify(copies)};\n`,
   );
 }
 
@@ -122,7 +122,7 @@ const oneFile = (entry, name, external) =>
   build({
     ...common,
     ...(name.endsWith('.iife.js') ? { format: 'iife', globalName: 'glassformer' } : { format: 'esm' }),
-    entryPoints: [join(lib, entry)],
+    entryPoints: [join(lib, 'api', entry)],
     outfile: join(part, name),
     minify: true,
     logOverride: { 'empty-import-meta': 'silent' }, // addresses of files, which a classic script does not request
@@ -132,7 +132,7 @@ const oneFile = (entry, name, external) =>
 async function pack() {
   rmSync(part, { recursive: true, force: true });
   mkdirSync(join(part, 'wasm'), { recursive: true });
-  for (const name of binaries) copyFileSync(join(lib, 'wasm', name), join(part, 'wasm', name));
+  for (const name of binaries) copyFileSync(join(lib, 'api/wasm', name), join(part, 'wasm', name));
 
   const { core, more } = await splitWorker(common, lib);
   writeFileSync(join(part, 'worker.js'), core);
@@ -149,7 +149,7 @@ async function pack() {
     format: 'esm',
     metafile: true,
     entryPoints: {
-      index: join(lib, 'index.js'),
+      index: join(lib, 'api/index.js'),
       cli: join(lib, 'cli/cli.js'),
       ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, `${file}.js`)])),
     },
@@ -162,7 +162,7 @@ async function pack() {
   // For a CDN or an import map; for hosts without files beside it; for pages opened from disk, which import no modules.
   await oneFile('index.js', 'glassformer.js', true);
   await oneFile('inline.js', 'inline.js', false);
-  await oneFile('elements/elements_page.js', 'glassformer.iife.js', false);
+  await oneFile('../elements/elements_page.js', 'glassformer.iife.js', false);
   for (const name of required) writeFileSync(join(part, `${name}.cjs`), `module.exports = require('./${name}.js');\n`);
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 

@@ -12,11 +12,11 @@ const top = fileURLToPath(new URL('..', import.meta.url));
 const record = join(top, 'scripts/wasm.sha256');
 
 /**
- * The lines that `sha256sum web/lib/wasm/*.wasm` prints for the built files.
+ * The lines that `sha256sum web/lib/api/wasm/*.wasm` prints for the built files.
  * @returns {string}
  */
 export function builtSums() {
-  const folder = 'web/lib/wasm';
+  const folder = 'web/lib/api/wasm';
   const names = readdirSync(join(top, folder)).filter((name) => name.endsWith('.wasm'));
   const sum = (name) => createHash('sha256').update(readFileSync(join(top, folder, name)));
   return names

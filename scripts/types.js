@@ -102,7 +102,7 @@ for (const name of readdirSync(modules, { recursive: true }).map(String)) {
   writeFileSync(file, text);
 }
 const [bundle] = generateDtsBundle(
-  [{ filePath: join(modules, 'index.d.ts'), output: { noBanner: true, exportReferencedTypes: false } }],
+  [{ filePath: join(modules, 'api/index.d.ts'), output: { noBanner: true, exportReferencedTypes: false } }],
   { preferredConfigPath: join(top, 'tsconfig.json') },
 );
 const joined = described(
@@ -113,7 +113,7 @@ mkdirSync(types);
 for (const end of ['ts', 'cts']) {
   for (const [name, file] of Object.entries({ ...apps, answers: 'apps/answers' })) {
     const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
-    const own = text.replace(/(['"])\.{1,2}\/(?:model_handle|index)\.js\1/g, "'./index.js'");
+    const own = text.replace(/(['"])\.{1,2}\/(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
     writeFileSync(join(types, `${name}.d.${end}`), end === 'ts' ? own : own.replace(/(['"]\.\/\w+)\.js/g, '$1.cjs'));
   }
   writeFileSync(join(types, `index.d.${end}`), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);

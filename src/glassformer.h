@@ -450,7 +450,7 @@ const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_
 /* ---- sampling: sample.c ------------------------------------------------------------------------------------------ */
 
 /* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. Off: 1, 1, 0, 1, 0.
- * temperature 0: argmax. The caller has checked the ranges (web/lib/input/call_options.js): temperature 0 .. 1e6, top_p
+ * temperature 0: argmax. The caller has checked the ranges (web/lib/api/input/call_options.js): temperature 0 .. 1e6, top_p
  * and repetition_penalty above 0 and at most 1 and 1e6, min_p 0 .. 1, top_k from 0. */
 struct gf_sampling {
     float temperature, top_p, min_p, repetition_penalty;

@@ -196,7 +196,7 @@ test('each name of a file stands once in web/', () => {
   // A worker's entry point has the name of the module that it runs.
   const allowed = ['README.md', 'index.js', 'worker.js', 'train_worker.js'];
   const names = files('web', /\.\w+$/)
-    .filter((file) => !file.startsWith('web/lib/wasm/'))
+    .filter((file) => !file.startsWith('web/lib/api/wasm/'))
     .map((file) => basename(file));
   assert.deepEqual(
     names.filter((name, i) => names.indexOf(name) !== i && !allowed.includes(name)),
@@ -293,7 +293,7 @@ test('the type of model_type lists every model family', async () => {
   assert.deepEqual([...typedef.matchAll(/'([^']*)'/g)].map(([, name]) => name).sort(), Object.keys(FAMILIES).sort());
 });
 
-const binaries = files('web/lib/wasm', /\.wasm$/);
+const binaries = files('web/lib/api/wasm', /\.wasm$/);
 const names = (list) =>
   read(`src/wasm/${list}`)
     .split('\n')

@@ -5,7 +5,7 @@ import { Engine } from '../web/lib/engine/engine.js';
 import { dequantize } from '../web/lib/engine/weights_memory.js';
 import { readGguf } from '../web/lib/files/gguf/gguf.js';
 
-const BINARY = new URL('../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
+const BINARY = new URL('../web/lib/api/wasm/glassformer-simd.wasm', import.meta.url);
 
 /** @param {string} file */
 export async function openGguf(file) {

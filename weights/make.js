@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toHalf } from '../web/lib/convert/encode_half.js';
-import { train } from '../web/lib/index.js';
+import { train } from '../web/lib/api/index.js';
 import { CONFIG, OPTIONS, additionOf } from '../web/lib/labs/grokking_task.js';
 import { runLab } from '../web/lib/labs/labs.js';
 import { LENGTH, trainSorting } from '../web/lib/labs/sorting_task.js';
@@ -69,7 +69,7 @@ function write(files) {
 
 /**
  * Run a training to its end.
- * @param {import('../web/lib/index.js').Training} run  disposed at the end
+ * @param {import('../web/lib/api/index.js').Training} run  disposed at the end
  * @param {(name: string, bytes: Uint8Array) => Uint8Array} [stored]  the bytes that are written of a file
  */
 async function makeModel(run, stored = (_, bytes) => bytes) {

@@ -14,7 +14,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { toHalf } from '../web/lib/convert/encode_half.js';
 import { asHalf } from '../web/lib/run/explain/rounding.js';
-import { load } from '../web/lib/index.js';
+import { load } from '../web/lib/api/index.js';
 import { openGguf } from './gguf_file.js';
 
 const ALIGNMENT = 32,

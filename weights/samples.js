@@ -3,7 +3,7 @@
 //
 //   node weights/samples.js MODEL.gguf > MODEL.samples.md
 import { basename } from 'node:path';
-import { load } from '../web/lib/index.js';
+import { load } from '../web/lib/api/index.js';
 
 const PROMPTS = [
   'Once upon a time, there was a little girl named',

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { f32, ggufHeader, text, u32 } from '../../web/lib/convert/write_gguf.js';
 import { serve } from '../../scripts/serve.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { archive, op, pickle, tensorOps } from '../node/torch_file.js';
 
 const MB = 1e6;

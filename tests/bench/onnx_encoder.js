@@ -7,7 +7,7 @@
 import { FLOAT, Graph, INT64, floatAttribute, integerAttribute } from './onnx.js';
 
 /**
- * @param {import('../../web/lib/model.js').Model} model  an encoder loaded as f32
+ * @param {import('../../web/lib/api/model.js').Model} model  an encoder loaded as f32
  * @param {'int8' | 'f32'} type  of the weights in the file
  * @returns {Promise<Uint8Array>} the file
  */

@@ -28,7 +28,7 @@ async function open(load) {
 
 /**
  * Begin.
- * @param {typeof import('../../web/lib/index.js').load} load  of the measured checkout
+ * @param {typeof import('../../web/lib/api/index.js').load} load  of the measured checkout
  */
 export function start(load) {
   window.readLimit = readLimit;

@@ -112,7 +112,7 @@ function builtPackage(checkout) {
 }
 /** The package of a checkout for Node: its sources when their binaries are built, otherwise as npm publishes it. */
 const packageForNode = (checkout) =>
-  existsSync(join(checkout, 'web/lib/wasm')) ? join(checkout, 'web/lib/index.js') : builtPackage(checkout);
+  existsSync(join(checkout, 'web/lib/api/wasm')) ? join(checkout, 'web/lib/api/index.js') : builtPackage(checkout);
 /** A checkout's commit, with + where files differ from it. */
 function commitOf(checkout) {
   try {

@@ -44,7 +44,7 @@ async function busiest(call) {
  * @param {number} rounds
  */
 export async function measureTraining(top, rounds) {
-  const { train } = await import(pathToFileURL(join(top, 'web/lib/index.js')).href);
+  const { train } = await import(pathToFileURL(join(top, 'web/lib/api/index.js')).href);
   const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
   for (const [name, [config, options, steps]] of Object.entries(RUNS)) {
     const runs = [1, 2].map((threads) => train(config, text, { ...options, steps: 1e6, threads }));

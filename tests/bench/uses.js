@@ -58,12 +58,12 @@ async function drain(steps) {
   return n;
 }
 
-/** @typedef {typeof import('../../web/lib/index.js')} Library */
+/** @typedef {typeof import('../../web/lib/api/index.js')} Library */
 /** What a row measured: milliseconds by default, `times` where the name says so. @typedef {Record<string, number>} Figures */
 
 /**
  * onnxruntime-web on one thread, with the weights of an encoder: all inputs in one run.
- * @param {import('../../web/lib/model.js').Model} model @param {'f32' | 'int8'} type @param {number[][]} inputs
+ * @param {import('../../web/lib/api/model.js').Model} model @param {'f32' | 'int8'} type @param {number[][]} inputs
  */
 async function onnxruntime(model, type, inputs) {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'glassformer/bench');
@@ -183,7 +183,8 @@ const { values: given, positionals: named } = parseArgs({
 });
 const unknown = named.find((name) => !Object.hasOwn(rows, name));
 if (unknown) throw new Error(`There is no row ${unknown}; the rows are ${Object.keys(rows).join(', ')}.`);
-const library = (/** @type {string} */ folder) => import(pathToFileURL(join(resolve(folder), 'web/lib/index.js')).href);
+const library = (/** @type {string} */ folder) =>
+  import(pathToFileURL(join(resolve(folder), 'web/lib/api/index.js')).href);
 const here = fileURLToPath(new URL('../..', import.meta.url));
 /** @type {[string, Library][]} */
 const checkouts = [['now', await library(here)]];

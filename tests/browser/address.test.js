@@ -1,7 +1,7 @@
 // address.test.js - addresses of the built page in Chromium: what they keep, and what is said where they cannot be kept
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { open, pageTest, server, visitTest } from './built_page.js';
 import { top } from './expected.js';
 import {

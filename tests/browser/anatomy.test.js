@@ -1,6 +1,6 @@
 // anatomy.test.js - the picture of a pass in Chromium: its stages, lanes and words, and the values of a stage
 import assert from 'node:assert/strict';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { pageTest } from './built_page.js';
 import { opened, top } from './expected.js';
 import { STORY, accessible, counts, ids, openView, says } from './page_parts.js';

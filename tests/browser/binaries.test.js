@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { PATIENCE, until } from '../patience.js';
 import { serveLibrary, top } from './engines/fixture.js';
 

@@ -1,6 +1,6 @@
 // compare.test.js - the view Experiment in Chromium where models are compared and built
 import assert from 'node:assert/strict';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { open, pageTest, visit } from './built_page.js';
 import { top } from './expected.js';
 import { STORY, cells, copied, fast, ids, openView, read, run, saved, says, shows, written } from './page_parts.js';

@@ -29,7 +29,7 @@ async function printed(program) {
   const folder = temporaryFolder('copied');
   writeFileSync(
     join(folder, 'copied.mjs'),
-    program.replace("'glassformer'", JSON.stringify(new URL('../../web/lib/index.js', import.meta.url).href)),
+    program.replace("'glassformer'", JSON.stringify(new URL('../../web/lib/api/index.js', import.meta.url).href)),
   );
   const { stdout } = await promisify(execFile)(process.execPath, [...relaxedSimd, join(folder, 'copied.mjs')]);
   return stdout.trim().split('\n');

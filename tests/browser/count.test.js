@@ -1,7 +1,7 @@
 // count.test.js - the view Count in Chromium: every number of parameters, cost, trace and memory against the library in
 // Node on the same file
 import assert from 'node:assert/strict';
-import { estimate } from '../../web/lib/index.js';
+import { estimate } from '../../web/lib/api/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
 import { pageTest, samePage } from './built_page.js';
 import { opened, sum } from './expected.js';

@@ -1,6 +1,6 @@
 // depth.test.js - the depth laboratory of the built page in Chromium: its values against the library in Node
 import assert from 'node:assert/strict';
-import { depth } from '../../web/lib/index.js';
+import { depth } from '../../web/lib/api/index.js';
 import { until } from '../patience.js';
 import { pageTest } from './built_page.js';
 import { STORY, counts, openView, says } from './page_parts.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from './drivers/browsers.js';
 import { inEachEngine } from './drivers/each_engine.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { until as waitFor } from '../patience.js';
 import { serveCut } from '../node/cut_server.js';
 import { golden } from '../node/helpers.js';
@@ -22,7 +22,7 @@ const OPEN = {
 const CLOSED = { 'access-control-allow-origin': '*' };
 const carried = (/** @type {any} */ request) => JSON.stringify(request.headers).includes(SECRET);
 
-/** @param {import('../../web/lib/index.js').Model} model */
+/** @param {import('../../web/lib/api/index.js').Model} model */
 async function idsOf(model) {
   const ids = [];
   for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) ids.push(id);

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { until } from './drivers/browsers.js';
 import { inEachEngine } from './drivers/each_engine.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { PATIENCE, sleep } from '../patience.js';
 import { servePage, top } from './engines/fixture.js';
 

@@ -1,8 +1,8 @@
 // expected.js - what the page has to show, from the library in Node on the same file
 import { after } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 
-/** @typedef {import('../../web/lib/index.js').Model} Model */
+/** @typedef {import('../../web/lib/api/index.js').Model} Model */
 
 export const top = new URL('../..', import.meta.url).pathname;
 /** How the page samples unless it is told otherwise. */

@@ -1,7 +1,7 @@
 // explanation.test.js - the built page in Chromium where a value is explained: its terms against the library's captures,
 // and the way from one value to those that make it
 import assert from 'node:assert/strict';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { pageTest } from './built_page.js';
 import { opened, top } from './expected.js';
 import { counts, ids, openView, point, read, run, runPrompt, says } from './page_parts.js';

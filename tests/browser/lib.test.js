@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { depth, load, train } from '../../web/lib/index.js';
+import { depth, load, train } from '../../web/lib/api/index.js';
 import { serve as listen } from '../node/helpers.js';
 import { PATIENCE } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';

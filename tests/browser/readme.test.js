@@ -8,7 +8,7 @@ import { PATIENCE } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(top, 'README.md'), 'utf8'),

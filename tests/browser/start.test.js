@@ -6,7 +6,7 @@ import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
-import { load, train } from '../../web/lib/index.js';
+import { load, train } from '../../web/lib/api/index.js';
 import { serve } from '../node/helpers.js';
 import { PATIENCE } from '../patience.js';
 

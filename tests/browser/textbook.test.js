@@ -1,7 +1,7 @@
 // textbook.test.js - the textbook in Chromium: from page to page by keyboard, a thing to do that is noticed, and questions
 // whose answers the library has. tests/node/architectures_page.test.js has what the pages say of other models.
 import assert from 'node:assert/strict';
-import { countParameters } from '../../web/lib/index.js';
+import { countParameters } from '../../web/lib/api/index.js';
 import { pageTest } from './built_page.js';
 import { opened } from './expected.js';
 import { held, hold, holding, release } from './holding.js';

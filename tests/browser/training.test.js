@@ -2,7 +2,7 @@
 // used in the page and is downloaded as a file that the library opens in Node.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { countParameters, load } from '../../web/lib/index.js';
+import { countParameters, load } from '../../web/lib/api/index.js';
 import { pageTest, samePage, server } from './built_page.js';
 import { continued } from './expected.js';
 import { atLeast, complete, counts, fast, ids, openView, read, says, shows } from './page_parts.js';

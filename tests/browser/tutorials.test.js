@@ -1,7 +1,7 @@
 // tutorials.test.js - the panel "Same numbers as the tutorial" in the built page: its results equal Node's, and a
 // flipped byte makes claims fail.
 import assert from 'node:assert/strict';
-import * as glassformer from '../../web/lib/index.js';
+import * as glassformer from '../../web/lib/api/index.js';
 import { TUTORIALS, runClaim } from '../../web/page/claims/index.js';
 import { samePage } from './built_page.js';
 import { STORY, counts, inAddress, openView, says } from './page_parts.js';

@@ -2,7 +2,7 @@
 // file; a blank that is filled; the tree of a beam search, and a source with tokens left out
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { pageTest } from './built_page.js';
 import { bitsPerToken, opened, top } from './expected.js';
 import { accessible, cells, copied, counts, ids, openView, read, says, shows } from './page_parts.js';

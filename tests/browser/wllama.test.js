@@ -12,7 +12,7 @@ import { serve } from '../../scripts/serve.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { writeModel } from '../../web/lib/convert/write_model.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { MODELS, randomModel } from '../node/gguf_models.js';
 import { numbers, untilEnd } from '../node/helpers.js';
 import { PATIENCE } from '../patience.js';

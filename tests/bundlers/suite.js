@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { extname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
-import { load, train } from '../../web/lib/index.js';
+import { load, train } from '../../web/lib/api/index.js';
 import { check } from './check.js';
 import { Pages, isolated, listen } from './pages.js';
 import { Unavailable, Workshop, runCommand, startServer } from './projects.js';

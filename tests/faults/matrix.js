@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CODES, load } from '../../web/lib/index.js';
+import { CODES, load } from '../../web/lib/api/index.js';
 import { golden } from '../node/helpers.js';
 import { FAULTS, startFaults } from './fault_server.js';
 

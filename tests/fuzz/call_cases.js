@@ -10,7 +10,7 @@ import {
   estimate,
   load,
   train,
-} from '../../web/lib/index.js';
+} from '../../web/lib/api/index.js';
 import { mutateBytes } from './mutate.js';
 import { ggufBytes, ggufs } from './seeds.js';
 import { tokenizers } from './tokenizer_seeds.js';

@@ -7,7 +7,7 @@
 // left. One model serves a block of cases, in this thread or in a worker. --case repeats a case from the beginning of
 // its block, because an earlier case may have damaged the model.
 import { fileURLToPath } from 'node:url';
-import { create } from '../../web/lib/index.js';
+import { create } from '../../web/lib/api/index.js';
 import { FAULTS, KINDS, callsOf, others, tried } from './call_cases.js';
 import { runFromCommandLine } from './command_line.js';
 import { Random } from './mutate.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { unlessAborted, untilAborted } from '../../web/lib/base/event_loop.js';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
-import { Tokenizer, create, load } from '../../web/lib/index.js';
+import { Tokenizer, create, load } from '../../web/lib/api/index.js';
 import { CALLS, MOMENTS, failureOf, openTable } from '../browser/engines/abort_table.js';
 import { serve, stories } from './helpers.js';
 

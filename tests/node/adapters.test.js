@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { withAdapters } from '../../web/lib/files/adapters/merge_adapters.js';
-import { GlassformerError, load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { collect, golden, json, numbers, readTensors, refused, safetensors, sameBits, serve } from './helpers.js';
 import { adapter } from './lora.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { collect, golden, refused, safetensors, sameBits, untilEnd } from './helpers.js';
 import { adapter, matrix } from './lora.js';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { area, curveBumpX, curveBumpY } from 'd3-shape';
 import { test } from 'node:test';
 import { camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
-import { PRESETS, countParameters } from '../../web/lib/index.js';
+import { PRESETS, countParameters } from '../../web/lib/api/index.js';
 import { ribbonAcross, ribbonDown } from '../../web/draw/anatomy.js';
 import { lanesFor, tallPicture } from '../../web/draw/anatomy_tall.js';
 import { LANES, widePicture } from '../../web/draw/anatomy_wide.js';

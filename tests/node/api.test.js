@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import * as glassformer from '../../web/lib/index.js';
+import * as glassformer from '../../web/lib/api/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(top, 'docs/api.md'), 'utf8');
@@ -38,7 +38,7 @@ test('every export and every method has a heading in docs/api.md', () => {
 test('every option has a row with its description in docs/api.md', () => {
   const lacks = [];
   let seen = 0;
-  for (const file of ['index.js', 'model_handle.js', 'estimate.js']) {
+  for (const file of ['api/index.js', 'api/model.js', 'api/estimate.js']) {
     for (const [, type, block] of read(file).matchAll(/@typedef \{object\} (\w*(?:Options|Extras))\n([\s\S]*?)\*\//g)) {
       const rows = section(type);
       if (!rows) {

@@ -8,7 +8,7 @@ import { create as render } from 'react-test-renderer';
 import { embeddingModel, inside, languageModel } from '../../web/lib/apps/ai_sdk.js';
 import { openai } from '../../web/lib/apps/openai.js';
 import { useGeneration, useModel } from '../../web/lib/apps/react.js';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { PATIENCE } from '../patience.js';
 import { stories, untilEnd } from './helpers.js';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELDS as CONFIG_FIELDS } from '../../web/lib/engine/config/config_fields.js';
 import { camel, camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
-import { countParameters } from '../../web/lib/index.js';
+import { countParameters } from '../../web/lib/api/index.js';
 import { passFor } from '../../web/page/text/anatomy_text.js';
 import { IDEAS } from '../../web/page/text/break.js';
 import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare.js';

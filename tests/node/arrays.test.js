@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { create, toNpy, toSafetensors } from '../../web/lib/index.js';
+import { create, toNpy, toSafetensors } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { readTensors, refused, sameBits } from './helpers.js';
 

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { show } from '../../web/lib/base/errors.js';
-import { Tokenizer, train } from '../../web/lib/index.js';
+import { Tokenizer, train } from '../../web/lib/api/index.js';
 import { CALLS, odd, openModels } from './bad_inputs.js';
 import { claims, collect, refusal, stories } from './helpers.js';
 

@@ -10,7 +10,7 @@ import {
   estimate,
   load,
   train,
-} from '../../web/lib/index.js';
+} from '../../web/lib/api/index.js';
 import { collect, stories } from './helpers.js';
 
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };

@@ -1,7 +1,7 @@
 // beams.test.js - beam search: its texts, scores and ends
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, logprobOf, openCase, row, stories, untilEnd } from './helpers.js';
 
 const model = await untilEnd(load(stories));

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { distribution, addEdit, tensorRow } from '../../web/lib/engine/engine_captures.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { packageFiles } from '../../web/lib/files.js';
+import { packageFiles } from '../../web/lib/api/package_files.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { encode } from '../../web/lib/convert/write_gguf.js';
 import { numbers } from './helpers.js';

@@ -4,7 +4,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { collect, openCase, refused, stories, untilEnd } from './helpers.js';
 import { limited } from './wasm_file.js';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { distance, openCase, readTensors, refused, safetensors } from './helpers.js';
 
 const TOLERANCE = 2e-4; // of logits, as in the cases

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { load, train } from '../../web/lib/index.js';
+import { load, train } from '../../web/lib/api/index.js';
 import { folder, run, runMany, runWith } from './command_line.js';
 import { collect, golden, json, stories as larger, top, untilEnd } from './helpers.js';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/cli/progress.js';
 import { encode } from '../../web/lib/convert/write_gguf.js';
-import { countParameters, load } from '../../web/lib/index.js';
+import { countParameters, load } from '../../web/lib/api/index.js';
 import { serveCut } from './cut_server.js';
 import { CLI, folder, run, runMany, runWith } from './command_line.js';
 import { golden, randomTensor, safetensors, sameBits, top } from './helpers.js';

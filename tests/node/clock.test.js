@@ -17,7 +17,7 @@ const exact = (ms) => ms,
 // imported after the clock is mocked, because they measure its tick once
 rounded = whole;
 const { Rate, clockTick, perSecond } = await import('../../web/lib/base/clock.js');
-const { load } = await import('../../web/lib/index.js');
+const { load } = await import('../../web/lib/api/index.js');
 const { Yielder } = await import('../../web/lib/base/event_loop.js');
 const top = new URL('../..', import.meta.url).pathname;
 

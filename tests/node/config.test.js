@@ -7,11 +7,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { packageFiles } from '../../web/lib/files.js';
+import { packageFiles } from '../../web/lib/api/package_files.js';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { FIELDS, RULES, UNUSED } from '../../web/lib/engine/config/config_fields.js';
-import { PRESETS } from '../../web/lib/index.js';
+import { PRESETS } from '../../web/lib/api/index.js';
 import { presetConfig } from '../../web/lib/engine/config/presets.js';
 import { inJavaScript } from './complete_in_js.js';
 

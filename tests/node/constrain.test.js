@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { GlassformerError, load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/api/index.js';
 import { compiled, prepare } from '../../web/lib/text/constrain/compile.js';
 import { constraintOf } from '../../web/lib/text/constrain/constraint.js';
 import { utf8Sequences } from '../../web/lib/text/constrain/utf8.js';
@@ -351,7 +351,7 @@ describe('generation', () => {
   });
 
   test('a model without a tokenizer, and a vocabulary without the characters, are refused', async () => {
-    const { create } = await import('../../web/lib/index.js');
+    const { create } = await import('../../web/lib/api/index.js');
     const bare = await create({ vocab_size: 20, d_model: 16, n_layers: 1, n_heads: 2 }, { seed: 1 });
     await refused(collect(bare.generate([1], { json: {} })), 'no-tokenizer', /json/);
     bare.dispose();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { GlassformerError, load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/api/index.js';
 import { compiled } from '../../web/lib/text/constrain/compile.js';
 import { reads, schemaAutomaton } from './automata.js';
 import { collect, refused, stories, untilEnd } from './helpers.js';

@@ -1,7 +1,7 @@
 // depth.test.js - depth(): what layers do to the stream of an untrained model
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { depth } from '../../web/lib/index.js';
+import { depth } from '../../web/lib/api/index.js';
 import { depthInDouble } from './gradients.js';
 
 describe('depth', () => {

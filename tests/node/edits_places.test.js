@@ -1,7 +1,7 @@
 // edits_places.test.js - the positions, tensors, directions, means and functions that an edit can have
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, distance, openCase, refused, sameBits, untilEnd } from './helpers.js';
 
 const gqa = await load(openCase('llama_gqa_f16').source, { dtype: 'f32' });

@@ -7,7 +7,7 @@ import { bytes, figures, si } from '../../web/draw/written.js';
 import { candidatesOf, componentsOf, storeOf, tokensOf } from '../../web/lib/elements/data.js';
 import { nextAfter, readPattern, readTokens } from '../../web/lib/elements/reading.js';
 import { releaseModel, requestModel } from '../../web/lib/elements/shared_models.js';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { untilEnd } from './helpers.js';
 
 const model = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { countParameters, load } from '../../web/lib/index.js';
+import { countParameters, load } from '../../web/lib/api/index.js';
 import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
 
 const bert = openCase('bert');

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { packageFiles } from '../../web/lib/files.js';
-import { create, load, train } from '../../web/lib/index.js';
+import { packageFiles } from '../../web/lib/api/package_files.js';
+import { create, load, train } from '../../web/lib/api/index.js';
 import { bert, ids, rowsOf, vocabulary, withWords } from './bert_folders.js';
 import { distance, numbers, openCase, refused, sameBits, untilEnd } from './helpers.js';
 

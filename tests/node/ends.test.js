@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { create, depth, load, train } from '../../web/lib/index.js';
+import { create, depth, load, train } from '../../web/lib/api/index.js';
 import { until } from '../patience.js';
 import { collect, numbers, refused, stories, untilEnd } from './helpers.js';
 import { crippled } from './wasm_file.js';

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { packageFiles } from '../../web/lib/files.js';
+import { packageFiles } from '../../web/lib/api/package_files.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
-import { PRESETS, countParameters, estimate, load } from '../../web/lib/index.js';
+import { PRESETS, countParameters, estimate, load } from '../../web/lib/api/index.js';
 import { parameterTable } from '../../web/lib/engine/config/weight_roster.js';
 import { collect, numbers, refused, relativeError, stories, top, untilEnd } from './helpers.js';
 
@@ -213,7 +213,7 @@ describe('binaries', () => {
   });
 
   test('a binary given as a module, bytes, file or address gives the same model', async () => {
-    const file = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
+    const file = new URL('../../web/lib/api/wasm/glassformer-simd.wasm', import.meta.url);
     for (const wasm of [
       await engineModule(packageFiles, { backend: 'simd' }),
       readFileSync(file),

@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { show } from '../../web/lib/base/errors.js';
-import { create, depth, load, train } from '../../web/lib/index.js';
+import { create, depth, load, train } from '../../web/lib/api/index.js';
 import { config, openModels } from './bad_inputs.js';
 import { until } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';

@@ -7,16 +7,18 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { format } from 'node:util';
-import { Model, Session, Tokenizer, Training } from '../../web/lib/index.js';
-import * as glassformer from '../../web/lib/index.js';
+import { Model, Session, Tokenizer, Training } from '../../web/lib/api/index.js';
+import * as glassformer from '../../web/lib/api/index.js';
 import { TextStream } from '../../web/lib/text/text_stream.js';
 import { temporaryFolder } from '../temporary.js';
 import { readTensors, safetensors, serve } from './helpers.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const library = pathToFileURL(join(top, 'web/lib/index.js')).href;
+const library = pathToFileURL(join(top, 'web/lib/api/index.js')).href;
 /** Where the public calls are written. */
-const FILES = ['index.js', 'model_handle.js', 'session.js', 'training.js', 'tokenizer.js', 'base/errors.js'];
+const FILES = [
+  ...['api/index.js', 'api/model.js', 'api/session.js', 'api/training.js', 'text/tokenizer.js', 'base/errors.js'],
+];
 
 const home = process.cwd();
 after(() => process.chdir(home));
@@ -151,10 +153,10 @@ test('every public call has a description, and those that take arguments an exam
     if (!found.some(({ comment }) => examplesOf(comment).length)) lacks.push(name);
   }
   for (const [Class, file] of [
-    [Model, 'model_handle.js'],
-    [Session, 'session.js'],
-    [Training, 'training.js'],
-    [Tokenizer, 'tokenizer.js'],
+    [Model, 'api/model.js'],
+    [Session, 'api/session.js'],
+    [Training, 'api/training.js'],
+    [Tokenizer, 'text/tokenizer.js'],
     [TextStream, 'text/text_stream.js'],
   ]) {
     const comments = documented(file),

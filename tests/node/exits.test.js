@@ -8,7 +8,7 @@ import { stories } from './helpers.js';
 
 /** What a program prints that uses the package and then ends by itself. */
 async function printed(program) {
-  const library = new URL('../../web/lib/index.js', import.meta.url).href;
+  const library = new URL('../../web/lib/api/index.js', import.meta.url).href;
   const code = `import { load, train } from '${library}'; ${program}`;
   const { stdout } = await promisify(execFile)(
     process.execPath,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { nameSpecial } from '../../web/page/state/marks.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction } from '../../web/page/views/experiment/steering.js';

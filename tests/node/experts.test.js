@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { countParameters, create, estimate, load, train } from '../../web/lib/index.js';
+import { countParameters, create, estimate, load, train } from '../../web/lib/api/index.js';
 import { OPERATIONS, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 import { collect, distance, golden, json, openCase, refused, row, sameBits, top, untilEnd } from './helpers.js';
 import { expertIds as ids, withExperts as config } from './small_models.js';

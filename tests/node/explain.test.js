@@ -1,7 +1,7 @@
 // explain.test.js - the terms of an explained value add up to the value
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { refused, stories, untilEnd } from './helpers.js';
 
 const small = { vocabSize: 61, dModel: 32, nHeads: 4, nKvHeads: 4, dHead: 8, dFf: 48, nLayers: 2, contextLength: 24 };

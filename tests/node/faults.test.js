@@ -1,7 +1,7 @@
 // faults.test.js - cache: 'file', while the server fails in every way of tests/faults
 import { test } from 'node:test';
 import { temporaryFolder } from '../temporary.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { checkFaults, idsOf } from '../faults/matrix.js';
 
 const cacheDir = temporaryFolder('faults');

@@ -4,9 +4,9 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { afterEach, describe, test } from 'node:test';
 import { relaxedInstructions, simdInstructions } from './opcodes.js';
 import { PROBES, whyOneThread } from '../../web/lib/engine/features.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 
-const folder = new URL('../../web/lib/wasm/', import.meta.url);
+const folder = new URL('../../web/lib/api/wasm/', import.meta.url);
 const binaries = readdirSync(folder).filter((name) => name.endsWith('.wasm'));
 const relaxedOf = (name) => [...relaxedInstructions(readFileSync(new URL(name, folder))).keys()];
 
@@ -150,7 +150,7 @@ describe('a binary that does not compile', () => {
   };
   afterEach(() => Object.assign(WebAssembly, { validate, compile }));
   const model = new URL('../../weights/stories-1m.gguf', import.meta.url);
-  /** @param {import('../../web/lib/index.js').LoadOptions} [options] */
+  /** @param {import('../../web/lib/api/index.js').LoadOptions} [options] */
   async function loaded(options) {
     const one = await load(model, options),
       ids = [];

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/files/transfer/file_store.js';
 import { openDownloads } from '../../web/lib/files/transfer/cached_downloads.js';
-import { GlassformerError, load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/api/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
 import { until } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
@@ -286,7 +286,7 @@ describe('the download folder', () => {
   });
   test('has one complete file after several processes wrote it at once, and each process loads its model', async () => {
     const program = `
-      import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
+      import { load } from ${JSON.stringify(join(top, 'web/lib/api/index.js'))};
       const model = await load(${JSON.stringify(`${server.url}m.gguf`)}, { cache: 'file', cacheDir: ${JSON.stringify(cacheDir)} });
       const ids = [];
       for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) ids.push(id);

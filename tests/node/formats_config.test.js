@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { FAMILIES } from '../../web/lib/files/huggingface/families_all.js';
 import { readHfConfig } from '../../web/lib/files/huggingface/huggingface.js';
-import { GlassformerError } from '../../web/lib/index.js';
+import { GlassformerError } from '../../web/lib/api/index.js';
 import { json, top } from './helpers.js';
 import { hf } from './small_files.js';
 

@@ -10,7 +10,7 @@ import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { temporaryFolder } from '../temporary.js';
 import { writeSafetensors } from './write_safetensors.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { serve as listen, stories } from './helpers.js';
 import { drain, ggufFile, hf, hfFile, hfTensors, product, rejects } from './small_files.js';
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, distance, golden, json, logitRow, refused, stories, top, untilEnd } from './helpers.js';
 
 const model = await untilEnd(load(stories));

@@ -8,10 +8,10 @@ import { dequantize } from '../../web/lib/engine/weights_memory.js';
 import { withAdapters } from '../../web/lib/files/adapters/merge_adapters.js';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { packageFiles } from '../../web/lib/files.js';
+import { packageFiles } from '../../web/lib/api/package_files.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { text, f32, f32s, writeGguf } from './write_gguf_file.js';
-import { GlassformerError, create, load } from '../../web/lib/index.js';
+import { GlassformerError, create, load } from '../../web/lib/api/index.js';
 import {
   distance,
   golden,

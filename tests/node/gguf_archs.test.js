@@ -9,7 +9,7 @@ import { ARCHITECTURES } from '../../web/lib/files/gguf/gguf_archs.js';
 import { ggufModel } from '../../web/lib/files/gguf/gguf_model.js';
 import { ggufLayout } from '../../web/lib/convert/write_model.js';
 import { text } from '../../web/lib/convert/write_gguf.js';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { ggufBytes, ggufs } from '../fuzz/seeds.js';
 import { MODELS, randomModel } from './gguf_models.js';
 import {

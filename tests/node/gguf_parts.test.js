@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { temporaryFolder } from '../temporary.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { logitsOf, randomTensor, refused, serve } from './helpers.js';
 
 const meta = {

@@ -15,7 +15,7 @@ import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
 import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
-import { Tokenizer, load } from '../../web/lib/index.js';
+import { Tokenizer, load } from '../../web/lib/api/index.js';
 import {
   collect,
   distance,

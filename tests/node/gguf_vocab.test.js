@@ -7,7 +7,7 @@ import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
 import { writeGguf } from './write_gguf_file.js';
 import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
-import { Tokenizer } from '../../web/lib/index.js';
+import { Tokenizer } from '../../web/lib/api/index.js';
 import { tokenizers } from '../fuzz/tokenizer_seeds.js';
 import { golden, stories } from './helpers.js';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { distance, json, openCase, refused, safetensors, stories, top } from './helpers.js';
 
 const cases = json(join(top, 'tests/golden/gradients.json'));

@@ -2,7 +2,7 @@
 // against the engine's
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create } from '../../web/lib/index.js';
+import { create } from '../../web/lib/api/index.js';
 import { dot, headRows, made, mixed, stepsOf } from '../../web/page/views/inside/anatomy/head_play.js';
 import { ACTIVATIONS, normSteps } from '../../web/page/views/inside/anatomy/vector_steps.js';
 

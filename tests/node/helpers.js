@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { CODES } from '../../web/lib/base/codes.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { fromHalf } from './half.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const golden = join(top, 'tests/golden/cases');
@@ -71,7 +71,7 @@ export function untilEnd(opened) {
 
 /**
  * A row of logits for every token of a model: these values, then -Infinity.
- * @param {import('../../web/lib/index.js').Model} model @param {number[]} values
+ * @param {import('../../web/lib/api/index.js').Model} model @param {number[]} values
  */
 export const logitRow = ({ config }, values) =>
   Float32Array.from({ length: config.vocabSize }, (_, i) => values[i] ?? -Infinity);
@@ -132,7 +132,7 @@ export function claims(length, entry = 1) {
 
 /**
  * The text that a stream returns, token by token.
- * @param {import('../../web/lib/index.js').Tokenizer} tokenizer
+ * @param {import('../../web/lib/api/index.js').Tokenizer} tokenizer
  * @param {number[]} ids
  * @param {number[]} [prior]
  */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
+import { Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/api/index.js';
 import { config } from './bad_inputs.js';
 import { claims, collect, refusal, stories, untilEnd } from './helpers.js';
 
@@ -257,7 +257,7 @@ describe('options and objects', () => {
 });
 
 describe("the engine's own memory for arguments", () => {
-  const bytes = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
+  const bytes = new URL('../../web/lib/api/wasm/glassformer-simd.wasm', import.meta.url);
   test('a size beyond the range of wasm is refused, and the next allocation is large enough', async () => {
     const engine = await Engine.start(await WebAssembly.compile(readFileSync(bytes)), 1);
     engine.scratch(100);

@@ -1,7 +1,7 @@
 // hub.test.js - what a pasted address of a model means, and what the models offered by name need
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countParameters } from '../../web/lib/index.js';
+import { countParameters } from '../../web/lib/api/index.js';
 import { HUB, downloadOf, memoryOf, sourceOf } from '../../web/page/state/hub.js';
 import { nameOf } from '../../web/page/state/models.js';
 

@@ -2,7 +2,7 @@
 // concept of the configuration)
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, logprobOf, openCase, relativeError, row, sameBits, stories, untilEnd } from './helpers.js';
 
 test('the logprobs of a generation equal those of forward on its ids', async () => {

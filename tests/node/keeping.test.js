@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { GlassformerError, load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/api/index.js';
 import { PATIENCE } from '../patience.js';
 import { golden, refused, top } from './helpers.js';
 
@@ -183,7 +183,7 @@ const program = (lines) =>
       '--input-type=module',
       '-e',
       `
-  import { load, train } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
+  import { load, train } from ${JSON.stringify(join(top, 'web/lib/api/index.js'))};
   const source = ${JSON.stringify(join(golden, 'gguf_llama_q8_0/model.gguf'))};
   const collect = async () => { for (let i = 0; i < 4; i++) { gc(); await new Promise((done) => setTimeout(done, 20)); } };
   ${lines}

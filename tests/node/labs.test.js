@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { countParameters, create, load } from '../../web/lib/index.js';
+import { countParameters, create, load } from '../../web/lib/api/index.js';
 import { additionOf } from '../../web/lib/labs/grokking_task.js';
 import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
 import { run as commandLine } from './command_line.js';
 import { top, untilEnd } from './helpers.js';
 
-/** @type {Map<string, import('../../web/lib/index.js').Model>} */
+/** @type {Map<string, import('../../web/lib/api/index.js').Model>} */
 const models = new Map();
 after(() => models.forEach((model) => model.dispose()));
 
@@ -149,7 +149,7 @@ test('docs/labs.md has the results that are recorded beside the labs', () => {
  */
 const rotated =
   (from, by) =>
-  (/** @type {import('../../web/lib/index.js').Tensor} */ { data, shape: [n, heads, d] }) => {
+  (/** @type {import('../../web/lib/api/index.js').Tensor} */ { data, shape: [n, heads, d] }) => {
     const out = data.slice();
     for (let t = from; t < n; t++)
       for (let h = 0; h < heads; h++)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { create, estimate, load } from '../../web/lib/index.js';
+import { create, estimate, load } from '../../web/lib/api/index.js';
 import { gpt2Recipe, logprobOf, numbers, openCase, readTensors, row, stories, untilEnd } from './helpers.js';
 
 describe('logit lens', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { golden, openCase, shared, untilEnd } from './helpers.js';
 
 const NO_SUM = /norm_placement|residual_scale|logit_softcap|d_embed/;

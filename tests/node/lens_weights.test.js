@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { golden, readTensors, refused } from './helpers.js';
 
 /** A tensor of f32 whose element at `index` is value(index). */

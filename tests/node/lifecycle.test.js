@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { create, depth, load, train } from '../../web/lib/index.js';
+import { create, depth, load, train } from '../../web/lib/api/index.js';
 import { Random } from '../fuzz/mutate.js';
 import { sleep, until } from '../patience.js';
 import { collect, numbers, refused, serve, top, untilEnd } from './helpers.js';
@@ -317,7 +317,7 @@ for (const worker of [false, true]) {
       }
     });
     test('of compiling and loading leave nothing behind', async () => {
-      const binary = readFileSync(new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url));
+      const binary = readFileSync(new URL('../../web/lib/api/wasm/glassformer-simd.wasm', import.meta.url));
       await repeated(`abort compile and load ${where}`, times, async (i) =>
         aborted(i, worker ? 150 : 40, async (signal) =>
           (await load(stories, { worker, threads: 1, signal, wasm: Uint8Array.from(binary) })).dispose(),

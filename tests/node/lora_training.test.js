@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { load, train } from '../../web/lib/index.js';
+import { load, train } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { distance, golden, json, readTensors, refused, safetensors, sameBits, top, untilEnd } from './helpers.js';
 

@@ -1,7 +1,7 @@
 // loss.test.js - which logits a pass returns, the loss of a text, and the lens of one position
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { logprobOf, openCase, refused, row, sameBits, stories } from './helpers.js';
 
 const ids = Array.from({ length: 150 }, (_, i) => (i * 37) % 500); // more than two chunks of the engine

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { SentencePieces } from '../../web/lib/files/vocabulary/sentencepiece_vocab.js';
 import { Texts, TokenTexts } from '../../web/lib/files/vocabulary/packed_texts.js';
-import { Tokenizer, create, estimate, load, train } from '../../web/lib/index.js';
+import { Tokenizer, create, estimate, load, train } from '../../web/lib/api/index.js';
 import { tokenizerOf } from '../../web/lib/text/model_tokenizer.js';
 import { collect, golden, json, openCase, refused, stories, top, untilEnd } from './helpers.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { following, ruleOf } from '../../web/page/state/next_token.js';
 import { createRun } from '../../web/page/state/run.js';
 import { initialState } from '../../web/page/state/state.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { golden, openCase, readTensors, refused, safetensors, untilEnd } from './helpers.js';
 
 const folder = join(golden, 'llama_1tok');

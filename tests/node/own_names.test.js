@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { golden, openCase, readTensors, refused, safetensors } from './helpers.js';
 
 const pytorch = (name) => fileURLToPath(new URL(`../golden/pytorch/${name}`, import.meta.url));

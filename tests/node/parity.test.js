@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FAMILIES } from '../../web/lib/files/huggingface/families_all.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { collect, distance, golden, json, noShared, openCase, relativeError, shared, untilEnd } from './helpers.js';
 
 const LOGITS = 2e-4,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { GlassformerError } from '../../web/lib/index.js';
+import { GlassformerError } from '../../web/lib/api/index.js';
 import { compiled } from '../../web/lib/text/constrain/compile.js';
 import { reads, schemaAutomaton } from './automata.js';
 import { CHARACTERS, found, literal, numbersOf, pattern, randomText, value } from './random_patterns.js';

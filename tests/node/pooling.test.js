@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { bert, ids, rowsOf, withWords } from './bert_folders.js';
 import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits, untilEnd } from './helpers.js';
 

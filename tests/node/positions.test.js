@@ -2,7 +2,7 @@
 // without rounding the bounds of the ramp, as transformers computes them
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create } from '../../web/lib/index.js';
+import { create } from '../../web/lib/api/index.js';
 
 test('the frequencies of YaRN, with and without rounded bounds, also where the upper one is cut', async () => {
   const [d, factor] = [16, 4];

@@ -1,7 +1,7 @@
 // positions_page.test.js - the pictures of positions: what they read off a pass agrees with the formulas of the papers
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create } from '../../web/lib/index.js';
+import { create } from '../../web/lib/api/index.js';
 import {
   anglesOf,
   biasesOf,

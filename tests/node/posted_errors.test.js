@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { packError, unpackError } from '../../web/lib/base/failure.js';
 import { guarded, publicError } from '../../web/lib/base/errors.js';
-import { GlassformerError, create, depth, load, train } from '../../web/lib/index.js';
+import { GlassformerError, create, depth, load, train } from '../../web/lib/api/index.js';
 import { config, openModels } from './bad_inputs.js';
 import { collect, stories } from './helpers.js';
 

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, writeFileSync, mkdirSync, copyFileSync } fro
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { golden, logitsOf, readTensors, refused, serve, untilEnd } from './helpers.js';
 import { archive, op, pickle, tensorOps, torchFile } from './torch_file.js';

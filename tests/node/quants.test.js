@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { randomTensor, refused, relativeError, untilEnd } from './helpers.js';
 
 const WIDTH = 512;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { CODES, GlassformerError, Tokenizer, countParameters, create, load } from '../../web/lib/index.js';
+import { CODES, GlassformerError, Tokenizer, countParameters, create, load } from '../../web/lib/api/index.js';
 import {
   collect,
   golden,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { transferRate } from '../../web/lib/files/transfer/transfer_rate.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
 import { until } from '../patience.js';
 import { golden, refusal, refused, sixIds } from './helpers.js';

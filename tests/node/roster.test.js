@@ -6,15 +6,15 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
-import { packageFiles } from '../../web/lib/files.js';
+import { packageFiles } from '../../web/lib/api/package_files.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
-import { estimate } from '../../web/lib/estimate.js';
+import { estimate } from '../../web/lib/api/estimate.js';
 import { readConfig } from '../../web/lib/files/huggingface/huggingface.js';
 import { PRESETS } from '../../web/lib/engine/config/presets.js';
 import { dtypeBytes, parameterTable, roster } from '../../web/lib/engine/config/weight_roster.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { writeSafetensors } from './write_safetensors.js';
-import { completeConfig as completed, countParameters, create } from '../../web/lib/index.js';
+import { completeConfig as completed, countParameters, create } from '../../web/lib/api/index.js';
 import { golden, json, noShared, shared } from './helpers.js';
 import { randomConfig, randomVariant } from './random_config.js';
 

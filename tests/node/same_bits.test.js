@@ -1,7 +1,7 @@
 // same_bits.test.js - every concept of the configuration gives the same bits by every path of computation
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { logprobOf, numbers, row, sameBits } from './helpers.js';
 import { DECODERS, ENCODER_DECODERS, randomModel } from './small_models.js';
 

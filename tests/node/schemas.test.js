@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { compiled } from '../../web/lib/text/constrain/compile.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { reads, schemaAutomaton } from './automata.js';
 import { refused, stories } from './helpers.js';
 import { numbersOf, randomText } from './random_schemas.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { collect, json, numbers, openCase, sameBits, stories, top, untilEnd } from './helpers.js';
 
 const one = openCase('llama_1tok');

@@ -1,7 +1,7 @@
 // see_kinds.test.js - captures and edits in other kinds of models and inputs
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, distance, logprobOf, numbers, openCase, row, sameBits, stories, untilEnd } from './helpers.js';
 
 const one = openCase('llama_1tok');

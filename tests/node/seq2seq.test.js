@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { changed, collect, golden, numbers, openCase, refused, sameBits, untilEnd } from './helpers.js';
 import { t5 } from './small_models.js';
 

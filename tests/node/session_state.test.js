@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/engine_session.js';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, numbers, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 const sampled = { maxTokens: 14, temperature: 0.9, topK: 40, repetitionPenalty: 1.2, seed: 5, logprobs: 2 };

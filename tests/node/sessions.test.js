@@ -1,7 +1,7 @@
 // sessions.test.js - generation in a session, the tokens that chat does not run again, and saved sessions
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { collect, numbers, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 const prompt = 'Once upon a time';

@@ -1,7 +1,7 @@
 // small_runs.js - small training runs: a text, configurations and options, and a run to its end
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { train } from '../../web/lib/index.js';
+import { train } from '../../web/lib/api/index.js';
 import { gpt2Recipe, refused, top } from './helpers.js';
 
 export const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');

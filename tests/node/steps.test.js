@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { Steps, load } from '../../web/lib/index.js';
+import { Steps, load } from '../../web/lib/api/index.js';
 import { collect, refused, stories, top, untilEnd } from './helpers.js';
 
 const options = { maxTokens: 12, temperature: 0, seed: 1 };

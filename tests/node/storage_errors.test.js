@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { collect, refusal, stories } from './helpers.js';
 
 describe('storage that is blocked or full', () => {

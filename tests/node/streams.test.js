@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { Tokenizer, load } from '../../web/lib/index.js';
+import { Tokenizer, load } from '../../web/lib/api/index.js';
 import { until } from '../patience.js';
 import { golden, refused, serve, sixIds, stories, top, untilEnd } from './helpers.js';
 

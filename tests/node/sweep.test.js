@@ -1,7 +1,7 @@
 // sweep.test.js - a sweep gives what forward with each set of edits gives, bit for bit; scores of heads; whole weights
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { openCase, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 /** The metric of each set by a pass of its own. */

@@ -2,7 +2,7 @@
 // switch are compared with golden models in tests/native/model_test.c.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { stories } from './helpers.js';
 
 const ids = [0, 431, 290, 17, 290, 1024];

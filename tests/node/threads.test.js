@@ -4,12 +4,12 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { threadCount } from '../../web/lib/engine/threads.js';
 import { PATIENCE, until } from '../patience.js';
 import { collect, numbers, sameBits, stories, untilEnd } from './helpers.js';
 
-const library = new URL('../../web/lib/index.js', import.meta.url);
+const library = new URL('../../web/lib/api/index.js', import.meta.url);
 
 /** Threads of this process, by number, with the processor time they took. */
 function tasks() {

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { compiled } from '../../web/lib/text/constrain/compile.js';
 import { constraintOf } from '../../web/lib/text/constrain/constraint.js';
 import { vocabularyOf } from '../../web/lib/text/constrain/token_bytes.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 import { chatPrompt } from '../../web/lib/text/chat_prompt.js';
 import { collect, refused, stories, top } from './helpers.js';
 import { isValid } from './json_validity.js';

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { load, train as trainInPackage } from '../../web/lib/index.js';
+import { load, train as trainInPackage } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';
 

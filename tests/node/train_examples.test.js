@@ -3,7 +3,7 @@
 // The expected losses are those of model.forward's logits, computed here in double precision.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { load, train } from '../../web/lib/index.js';
+import { load, train } from '../../web/lib/api/index.js';
 import { planOf } from '../../web/lib/train/examples.js';
 import { logprobOf, row } from './helpers.js';
 import { ran } from './small_runs.js';

@@ -1,7 +1,7 @@
 // train_masked.test.js - encoders learn masked tokens: what is hidden, own words, texts
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { train } from '../../web/lib/index.js';
+import { train } from '../../web/lib/api/index.js';
 import { maskedOf, randomOf } from '../../web/lib/train/masked_tokens.js';
 import { ran } from './small_runs.js';
 

@@ -1,7 +1,7 @@
 // train_refusals.test.js - train() refuses wrong options, texts, vocabularies and checkpoints
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { create, train } from '../../web/lib/index.js';
+import { create, train } from '../../web/lib/api/index.js';
 import { classic, refusedRun, small, steps, text, tiny } from './small_runs.js';
 
 describe('refusals', () => {

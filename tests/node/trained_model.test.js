@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Tokenizer, countParameters, load, train } from '../../web/lib/index.js';
+import { Tokenizer, countParameters, load, train } from '../../web/lib/api/index.js';
 import { holdOut } from '../../web/lib/train/train_order.js';
 import { collect, logprobOf, row, stories, top } from './helpers.js';
 import { classic, gpt2, refusedRun, small, text, tiny, trained } from './small_runs.js';

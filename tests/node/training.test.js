@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { Tokenizer, train } from '../../web/lib/index.js';
+import { Tokenizer, train } from '../../web/lib/api/index.js';
 import { thinned } from '../../web/page/views/train/film.js';
 import { byHeart } from '../../web/page/views/train/losses.js';
 import { stepsFor } from '../../web/page/views/train/setup.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { create, train } from '../../web/lib/index.js';
+import { create, train } from '../../web/lib/api/index.js';
 import { PATIENCE } from '../patience.js';
 import { classic, small, text, tiny, trained } from './small_runs.js';
 
@@ -84,7 +84,7 @@ describe('threads', () => {
 
   test('the helpers of runs that were aborted, that failed and that were left end with the program', () => {
     const program = `
-      import { train } from ${JSON.stringify(String(new URL('../../web/lib/index.js', import.meta.url)))};
+      import { train } from ${JSON.stringify(String(new URL('../../web/lib/api/index.js', import.meta.url)))};
       const config = ${JSON.stringify(tiny)}, data = ${JSON.stringify(text.slice(0, 4000))};
       const start = (options) => train(config, data, { vocabSize: 257, batchTokens: 128, threads: 2, ...options });
       const controller = new AbortController();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import * as glassformer from '../../web/lib/index.js';
+import * as glassformer from '../../web/lib/api/index.js';
 import { openPlace } from '../../web/page/claims/claim_place.js';
 import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
 import { text } from '../../web/page/claims/outcome.js';

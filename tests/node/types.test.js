@@ -96,7 +96,7 @@ model.generate('x', { stop: 5 });
 
 test('the compiler accepts correct configurations, options and properties, and finds misspelt ones', () => {
   const folder = temporaryFolder('types');
-  const program = (text) => text.replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/index.js')));
+  const program = (text) => text.replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/api/index.js')));
   const compilerOptions = {
     target: 'es2022',
     module: 'nodenext',

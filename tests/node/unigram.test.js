@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/files/vocabulary/sentencepiece.js';
-import { Tokenizer, load } from '../../web/lib/index.js';
+import { Tokenizer, load } from '../../web/lib/api/index.js';
 import { collect, golden, json, openCase, refused, untilEnd } from './helpers.js';
 
 /** A tokenizer.json like T5's: Unigram, a mark before words, </s> after every text. */

@@ -1,6 +1,6 @@
 // vocabularies.js - tokenizers with bytes of three kinds, each as constraintOf sees a model
 import { join } from 'node:path';
-import { Tokenizer } from '../../web/lib/index.js';
+import { Tokenizer } from '../../web/lib/api/index.js';
 import { vocabularyOf } from '../../web/lib/text/constrain/token_bytes.js';
 import { stories, top } from './helpers.js';
 

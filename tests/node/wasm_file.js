@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
 /** @param {string} name  simd, simd-threads, train, ... */
-export const wasmFile = (name) => new URL(`../../web/lib/wasm/glassformer-${name}.wasm`, import.meta.url);
+export const wasmFile = (name) => new URL(`../../web/lib/api/wasm/glassformer-${name}.wasm`, import.meta.url);
 
 const MEMORY = 5,
   EXPORT = 7;

@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../temporary.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const run = (...args) => spawnSync(process.execPath, args, { cwd: weights, encoding: 'utf8' });

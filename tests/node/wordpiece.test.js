@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Tokenizer, load } from '../../web/lib/index.js';
+import { Tokenizer, load } from '../../web/lib/api/index.js';
 import { ggufWordPiece, vocabTxtJson, wordPieceJson } from '../../web/lib/files/vocabulary/wordpiece.js';
 import { openCase, untilEnd } from './helpers.js';
 

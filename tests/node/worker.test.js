@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { create, load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { Sha256 } from '../../web/lib/files/transfer/sha256.js';
 import { sleep, until } from '../patience.js';
 import { collect, numbers, openCase, sameBits, serve, stories, untilEnd } from './helpers.js';

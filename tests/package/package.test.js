@@ -11,7 +11,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { temporaryFolder } from '../temporary.js';
 import { entries } from '../../scripts/entries.js';
-import { load } from '../../web/lib/index.js';
+import { load } from '../../web/lib/api/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const model = join(top, 'weights/stories-1m.gguf');

@@ -17,7 +17,7 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url)),
-  binaries = join(top, 'web/lib/wasm');
+  binaries = join(top, 'web/lib/api/wasm');
 
 /**
  * Limits in bytes, gzipped. `wasm`: each binary, also the one that trains. `start`: the JavaScript of a page that imports

@@ -3,8 +3,8 @@ import { answer, contents, inside, textOf, vectorsOf } from './answers.js';
 
 export { inside };
 
-/** @import { Model } from '../model_handle.js' */
-/** @import { Summary } from '../index.js' */
+/** @import { Model } from '../api/model.js' */
+/** @import { Summary } from '../api/index.js' */
 /** @import { EmbeddingModelV4, LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider' */
 /** @import { LanguageModelV4Content, LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider' */
 /**

@@ -1,7 +1,7 @@
 // answers.js - a conversation with a model, and what is inside it: shared by the adapters
 
-/** @import { Model } from '../model_handle.js' */
-/** @import { Step, Tensor } from '../index.js' */
+/** @import { Model } from '../api/model.js' */
+/** @import { Step, Tensor } from '../api/index.js' */
 /** @typedef {{steps: ReturnType<Model['chat']>, promptIds: () => Promise<number[]>}} Answering */
 
 /** Options of chat that say how the conversation is written. */

@@ -1,8 +1,8 @@
 // openai.js - the entry glassformer/openai: a loaded model in the shape of OpenAI's client, without a server
 import { answer, contents, inside, vectorsOf } from './answers.js';
 
-/** @import { Model } from '../model_handle.js' */
-/** @import { Step, Summary } from '../index.js' */
+/** @import { Model } from '../api/model.js' */
+/** @import { Step, Summary } from '../api/index.js' */
 /** @import { ChatCompletion, ChatCompletionChunk, ChatCompletionCreateParamsNonStreaming } from 'openai/resources' */
 /** @import { ChatCompletionCreateParamsStreaming, CreateEmbeddingResponse } from 'openai/resources' */
 /** @import { EmbeddingCreateParams } from 'openai/resources' */

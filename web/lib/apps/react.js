@@ -1,9 +1,9 @@
 // react.js - the entry glassformer/react: hooks that load a model and generate with it
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { load } from '../index.js';
+import { load } from '../api/index.js';
 
-/** @import { LoadOptions, Progress, Source, Summary } from '../index.js' */
-/** @import { Model } from '../model_handle.js' */
+/** @import { LoadOptions, Progress, Source, Summary } from '../api/index.js' */
+/** @import { Model } from '../api/model.js' */
 /**
  * What useModel returns: while it loads, model and error are null.
  * @typedef {{model: Model | null, progress: Progress | null, error: unknown}} ModelState

@@ -1,13 +1,13 @@
 // chat.js - a conversation in the terminal
 import { createInterface } from 'node:readline';
 
-/** @import { Message } from '../model_handle.js' */
+/** @import { Message } from '../api/model.js' */
 
 const HELP = '/reset begins a new conversation, /exit or the end of the input ends it';
 
 /**
  * Answer each line of standard input until its end. The model keeps the keys and values of the conversation.
- * @param {import('../index.js').Model} model
+ * @param {import('../api/index.js').Model} model
  * @param {Record<string, any>} options  of generate
  * @param {{system?: string, json?: boolean, quiet?: boolean}} o
  */
@@ -55,7 +55,7 @@ export async function converse(model, options, { system, json, quiet }) {
 
 /**
  * Write the answer to the last message.
- * @param {import('../index.js').Model} model
+ * @param {import('../api/index.js').Model} model
  * @param {Message[]} messages
  * @param {Record<string, any>} options
  * @param {boolean} [json]

@@ -9,7 +9,7 @@ import { progressLine } from './progress.js';
 import { HELP, OPTIONS, commandOf, generateOptions, loadOptions } from './cli_options.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../base/errors.js';
-import { load } from '../index.js';
+import { load } from '../api/index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/cli/ of the source tree. */
 const PACKAGE = [new URL('../', import.meta.url), new URL('../../../', import.meta.url)].find((url) =>
@@ -20,7 +20,7 @@ const shipped = (name) => fileURLToPath(new URL(`weights/${name}`, PACKAGE));
 
 /**
  * Load a model. Without a cache when the default cache folder cannot be written.
- * @param {string} source @param {import('../index.js').LoadOptions} options @param {boolean} isDefaultCache
+ * @param {string} source @param {import('../api/index.js').LoadOptions} options @param {boolean} isDefaultCache
  */
 async function loadModel(source, options, isDefaultCache) {
   try {
@@ -34,7 +34,7 @@ async function loadModel(source, options, isDefaultCache) {
 /**
  * Load the model that the options name, use it and free it. An interrupt ends the process with status 130.
  * @param {Record<string, any>} o
- * @param {(model: import('../index.js').Model, signal: AbortSignal) => Promise<void>} use
+ * @param {(model: import('../api/index.js').Model, signal: AbortSignal) => Promise<void>} use
  * @param {string} [file]  of weights/, without the option
  */
 async function withModel(o, use, file = 'stories-1m.gguf') {
@@ -50,7 +50,7 @@ async function withModel(o, use, file = 'stories-1m.gguf') {
   process.once('SIGINT', () => controller.abort());
   const { signal } = controller;
   const line = o.quiet ? null : progressLine(process.stderr, o.progress);
-  /** @type {import('../index.js').Model | undefined} */
+  /** @type {import('../api/index.js').Model | undefined} */
   let model;
   try {
     const options = { ...loadOptions(o, source), signal, onProgress: line?.onProgress };

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { defaultCacheDir } from '../files/transfer/file_store.js';
 import { fail, messageOf } from '../base/errors.js';
-import { PRESETS } from '../index.js';
+import { PRESETS } from '../api/index.js';
 
 export const HELP = `\
 usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
@@ -139,7 +139,7 @@ function headersOf(lines) {
  * Options of load that the command line names.
  * @param {Record<string, any>} o
  * @param {string} source
- * @returns {import('../index.js').LoadOptions}
+ * @returns {import('../api/index.js').LoadOptions}
  */
 export function loadOptions(o, source) {
   const threads = numeric(o.threads, 'threads');
@@ -183,7 +183,7 @@ async function schemaOf(file) {
 /**
  * Options of generate that the command line names.
  * @param {Record<string, any>} o
- * @returns {Promise<import('../index.js').GenerateOptions>}
+ * @returns {Promise<import('../api/index.js').GenerateOptions>}
  */
 export async function generateOptions(o) {
   const numbers = Object.fromEntries(

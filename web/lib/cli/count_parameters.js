@@ -2,14 +2,14 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fail, messageOf } from '../base/errors.js';
-import { load, countParameters, estimate, PRESETS } from '../index.js';
+import { load, countParameters, estimate, PRESETS } from '../api/index.js';
 
 /**
  * @param {string} name preset or file
- * @returns {Promise<import('../index.js').ConfigInput>}
+ * @returns {Promise<import('../api/index.js').ConfigInput>}
  */
 async function configOf(name) {
-  if (Object.hasOwn(PRESETS, name)) return /** @type {import('../index.js').Preset} */ (name);
+  if (Object.hasOwn(PRESETS, name)) return /** @type {import('../api/index.js').Preset} */ (name);
   const file = name.endsWith('/') ? `${name}config.json` : name;
   if (!existsSync(file)) fail('not-found', `${name}: neither a file nor a preset (${Object.keys(PRESETS).join(', ')})`);
   if (!file.endsWith('.json')) {

@@ -27,7 +27,7 @@ export function durationText(seconds) {
 }
 
 /**
- * @param {Pick<import('../index.js').Progress, 'loaded' | 'total' | 'fromCache' | 'bytesPerSecond' | 'secondsLeft'>}
+ * @param {Pick<import('../api/index.js').Progress, 'loaded' | 'total' | 'fromCache' | 'bytesPerSecond' | 'secondsLeft'>}
  *   progress
  * @returns {string}
  */
@@ -45,7 +45,7 @@ export function progressText({ loaded, total, fromCache, bytesPerSecond, seconds
  * Draw the progress of a load over one line.
  * @param {{write(text: string): any, isTTY?: boolean, columns?: number}} stream
  * @param {boolean} [always]  draw every event, in lines of their own where the stream is no terminal
- * @returns {{onProgress: (progress: import('../index.js').Progress) => void, clear: () => void} | null} null: nothing
+ * @returns {{onProgress: (progress: import('../api/index.js').Progress) => void, clear: () => void} | null} null: nothing
  *   is to be drawn
  */
 export function progressLine(stream, always = false) {

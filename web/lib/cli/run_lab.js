@@ -1,6 +1,6 @@
 // run_lab.js - runs a lab and prints its claims beside what was measured
 
-/** @import { Model } from '../index.js' */
+/** @import { Model } from '../api/index.js' */
 
 const labs = () => import('../labs/labs.js');
 

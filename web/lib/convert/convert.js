@@ -1,7 +1,7 @@
 // convert.js - writes a loaded model as a GGUF file: the commands convert and quantize
 import { fail } from '../base/errors.js';
-import { Tokenizer, load } from '../index.js';
-import { configOf } from '../estimate.js';
+import { Tokenizer, load } from '../api/index.js';
+import { configOf } from '../api/estimate.js';
 import { replaceFile } from '../files/transfer/node_file.js';
 import { PIECES, SentencePieces } from '../files/vocabulary/sentencepiece_vocab.js';
 import { ggufHeader, text, u32 } from './write_gguf.js';
@@ -22,7 +22,7 @@ const SAMPLES = [
  * Write a checkpoint as GGUF.
  * @param {string} source  what load takes
  * @param {string} out  path of the file
- * @param {{type: string, vocabulary: boolean, options: import('../index.js').LoadOptions}} o  type: of the matrices;
+ * @param {{type: string, vocabulary: boolean, options: import('../api/index.js').LoadOptions}} o  type: of the matrices;
  *   vocabulary: whether the tokenizer is written
  * @returns {Promise<{bytes: number, type: string}>}
  */
@@ -58,7 +58,7 @@ export async function convert(source, out, { type, vocabulary, options }) {
 
 /**
  * The key of the token that begins every target of an encoder-decoder.
- * @param {import('../index.js').Model} model
+ * @param {import('../api/index.js').Model} model
  * @returns {Record<string, import('./write_gguf.js').Value>}
  */
 const startOf = ({ config, special: { bos } }) =>
@@ -66,7 +66,7 @@ const startOf = ({ config, special: { bos } }) =>
 
 /**
  * The metadata of a model's vocabulary. What an encoder-decoder calls its first token begins its targets only.
- * @param {import('../index.js').Model} model
+ * @param {import('../api/index.js').Model} model
  */
 async function vocabularyOf({ tokenizer, special, config, chatTemplate, toolTemplate }) {
   if (!tokenizer) return {};
@@ -91,7 +91,7 @@ const writeFile = (out, chunks) =>
 /**
  * Throw when the tokenizer of a GGUF splits a text in another way than the one it was made from.
  * @param {Record<string, import('./write_gguf.js').Value>} meta  of the GGUF
- * @param {import('../index.js').Tokenizer} before
+ * @param {import('../api/index.js').Tokenizer} before
  */
 async function compareTokenizers(meta, before) {
   const after = await Tokenizer.load(ggufHeader(meta, []).header);
@@ -112,7 +112,7 @@ async function compareTokenizers(meta, before) {
 }
 
 /**
- * @param {import('../index.js').Tokenizer} tokenizer
+ * @param {import('../api/index.js').Tokenizer} tokenizer
  * @param {string} sample
  */
 function idsOf(tokenizer, sample) {

@@ -5,7 +5,7 @@ import { NextFigure } from './glass_next.js';
 import { ParametersFigure } from './glass_parameters.js';
 import { TokensFigure } from './glass_tokens.js';
 
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 
 /**
  * A token in plain data: its text, or text and id.

@@ -3,7 +3,7 @@ import { made } from './dom.js';
 import { lookOf } from './looks.js';
 import { releaseModel, requestModel } from './shared_models.js';
 
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 
 /** Where there is no document, importing the entry defines nothing and does not fail. */
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {});

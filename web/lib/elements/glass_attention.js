@@ -126,7 +126,7 @@ export class AttentionFigure extends Figure {
     this.#move(this.#at);
   }
 
-  /** @override @param {import('../model_handle.js').Model} model @param {AbortSignal} signal */
+  /** @override @param {import('../api/model.js').Model} model @param {AbortSignal} signal */
   async read(model, signal) {
     const { ids, tokens } = await readTokens(model, this.text);
     const { pattern } = await readPattern(model, ids, signal);

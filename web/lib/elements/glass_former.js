@@ -3,7 +3,7 @@ import { made } from './dom.js';
 import { Figure } from './figure.js';
 import { PATTERNS, emptyStore, nextAfter, readPattern, readTokens } from './reading.js';
 
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 /** @typedef {import('./glass_attention.js').AttentionFigure} AttentionFigure */
 /** @typedef {import('./glass_next.js').NextFigure} NextFigure */
 /** @typedef {import('./glass_tokens.js').TokensFigure} TokensFigure */

@@ -18,7 +18,7 @@ export class NextFigure extends Figure {
     this.body.replaceChildren(table('Next token', ['next token', 'logit', 'probability'], rows));
   }
 
-  /** @override @param {import('../model_handle.js').Model} model @param {AbortSignal} signal */
+  /** @override @param {import('../api/model.js').Model} model @param {AbortSignal} signal */
   async read(model, signal) {
     const { ids } = await readTokens(model, this.text);
     const { logits } = await model.forward(ids, { logits: 'last', signal });

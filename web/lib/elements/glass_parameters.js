@@ -24,7 +24,7 @@ export class ParametersFigure extends Figure {
     this.body.replaceChildren(table('Parameters by component', columns, [...rows, total]));
   }
 
-  /** @override @param {import('../model_handle.js').Model} model */
+  /** @override @param {import('../api/model.js').Model} model */
   async read(model) {
     this.show(model.parameters);
   }

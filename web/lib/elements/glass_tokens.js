@@ -37,7 +37,7 @@ export class TokensFigure extends Figure {
     this.#mark();
   }
 
-  /** @override @param {import('../model_handle.js').Model} model @param {AbortSignal} signal */
+  /** @override @param {import('../api/model.js').Model} model @param {AbortSignal} signal */
   async read(model, signal) {
     const { tokens } = await readTokens(model, this.text);
     if (!signal.aborted) this.show(tokens);

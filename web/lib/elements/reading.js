@@ -2,7 +2,7 @@
 import { likeliest } from '../../draw/likelihood.js';
 import { PatternStore } from '../../draw/pattern_store.js';
 
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 
 export const PATTERNS = ['*.attn.hook_pattern'];
 const CANDIDATES = 10;

@@ -1,6 +1,6 @@
 // shared_models.js - one loaded model for all elements that name the same address, disposed when the last of them goes
 
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 /** @typedef {{ model: Promise<Model>, users: number, controller: AbortController }} Shared */
 /** @type {Map<string, Shared>} */
 const shared = new Map();
@@ -14,7 +14,7 @@ export function requestModel(src) {
   let entry = shared.get(src);
   if (!entry) {
     const controller = new AbortController();
-    const model = import('../index.js').then(({ load }) => load(src, { signal: controller.signal }));
+    const model = import('../api/index.js').then(({ load }) => load(src, { signal: controller.signal }));
     entry = { model, users: 0, controller };
     shared.set(src, entry);
     model.catch(() => shared.get(src)?.model === model && shared.delete(src)); // the next element tries again

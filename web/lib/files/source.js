@@ -22,7 +22,7 @@ import { ggufTokenizer } from './vocabulary/gguf_vocab.js';
 /** @import { Folder, OpenOptions } from './opened_files.js' */
 /** @typedef {import('./bytes/open_file.js').Bytes} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
-/** A source of load, as input/load_options.js returns it. @typedef {Bytes | Parts | File[]} Source */
+/** A source of load, as api/input/load_options.js returns it. @typedef {Bytes | Parts | File[]} Source */
 /**
  * The caller's configuration and tokenizer, which are used in place of those beside the weights.
  * config null: there is none.

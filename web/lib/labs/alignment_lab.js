@@ -12,7 +12,7 @@ import {
 } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Edit, Model } from '../index.js' */
+/** @import { Edit, Model } from '../api/index.js' */
 /** @import { Lab } from './labs.js' */
 /**
  * A date as people write it. aligned: for each character of `iso` the places of `text` that it is read from; a hyphen

@@ -2,7 +2,7 @@
 import { claimRows, curvesOf, largest, mean } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Edit, Model, Tensor } from '../index.js' */
+/** @import { Edit, Model, Tensor } from '../api/index.js' */
 /** @import { Lab, LabReport } from './labs.js' */
 
 const PROMPT = 'Once upon a time';

@@ -2,7 +2,7 @@
 import { claimRows, curvesOf, indexOfLargest, largest, matrixOf, mean } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Model, Tensor } from '../index.js' */
+/** @import { Model, Tensor } from '../api/index.js' */
 /** @import { Figure, Lab } from './labs.js' */
 /**
  * What a blank gave. ranks: of the right token after each layer, from 1; right: with both sides, the left, the right.

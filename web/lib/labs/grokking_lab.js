@@ -1,11 +1,11 @@
 // grokking_lab.js - a model learns pairs of a sum by heart, and much later the sum: how it adds by rotations
-import { train } from '../index.js';
+import { train } from '../api/index.js';
 import { CONFIG, OPTIONS, additionOf } from './grokking_task.js';
 import { curvesByStep, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
 import { claimRows, curvesOf, mean, percent } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Model, TrainStep } from '../index.js' */
+/** @import { Model, TrainStep } from '../api/index.js' */
 /** @import { Figure, Lab, LabReport } from './labs.js' */
 /**
  * A frequency k of the numbers 0 to p - 1: cos(2 pi k n / p) and sin(2 pi k n / p). share: of the energy.
@@ -126,7 +126,7 @@ function keyPart({ p, bySum }, keys) {
  * and without them (excluded; Nanda et al. 2023, section 5.1).
  * @param {Logits} logits
  * @param {Frequency[]} keys
- * @param {readonly {ids: import('../index.js').Ids}[]} pairs
+ * @param {readonly {ids: import('../api/index.js').Ids}[]} pairs
  */
 function losses(logits, keys, pairs) {
   const { p, all } = logits,

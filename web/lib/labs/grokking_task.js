@@ -22,13 +22,13 @@ export const OPTIONS = { muon: false, weightDecay: 1, lr: 0.005, beta2: 0.98, wa
 /**
  * The examples. Ids 0 to p - 1 are the numbers, p is "="; only the token after [a, b, p] counts.
  * @param {number} p  modulus
- * @returns {{taught: import('../index.js').TrainExample[], held: import('../index.js').TrainExample[],
+ * @returns {{taught: import('../api/index.js').TrainExample[], held: import('../api/index.js').TrainExample[],
  *   vocabulary: string[]}} held: pairs that training never sees
  */
 export function additionOf(p) {
-  /** @type {import('../index.js').TrainExample[]} */
+  /** @type {import('../api/index.js').TrainExample[]} */
   const taught = [];
-  /** @type {import('../index.js').TrainExample[]} */
+  /** @type {import('../api/index.js').TrainExample[]} */
   const held = [];
   for (let a = 0; a < p; a++)
     for (let b = 0; b < p; b++) {

@@ -1,5 +1,5 @@
 // induction_lab.js - a model of attention alone learns to continue what it has seen: how induction heads form
-import { train } from '../index.js';
+import { train } from '../api/index.js';
 import { curvesByStep, examplesOf, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
 import {
   byLayer,
@@ -15,7 +15,7 @@ import {
 } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Edit, Model, TrainExample } from '../index.js' */
+/** @import { Edit, Model, TrainExample } from '../api/index.js' */
 /** @import { Figure, Lab, LabOutcome } from './labs.js' */
 /** @typedef {{accuracy: number, induction: number[][], previous: number[][]}} Scores  of heads: [layer][head] */
 /** @typedef {Scores & {step: number, nats: number}} Seen  at a step; nats: the loss of a token */

@@ -2,7 +2,7 @@
 import { addTo, byLayer, claimRows, headName, mean, randomIntegers, ranked, weightOf, zeros } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Attribution, Model, Tensor } from '../index.js' */
+/** @import { Attribution, Model, Tensor } from '../api/index.js' */
 /** @import { Figure, Lab } from './labs.js' */
 /**
  * Two sentences that differ in who gives. `clean` is answered by `other`, `flipped` by `giver`.

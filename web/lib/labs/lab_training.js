@@ -1,7 +1,7 @@
 // lab_training.js - trains the models of a lab, with reports and curves as they go
 import { curvesOf, randomIntegers } from './measures.js';
 
-/** @import { Training, TrainExample, TrainStep } from '../index.js' */
+/** @import { Training, TrainExample, TrainStep } from '../api/index.js' */
 /** @import { Axis, Figure, LabOutcome, LabReport } from './labs.js' */
 /**
  * @template T

@@ -1,7 +1,7 @@
 // labs.js - published findings about transformers, each a lab that measures its claims again: `glassformer/labs`
-import { GlassformerError } from '../index.js';
+import { GlassformerError } from '../api/index.js';
 
-/** @import { Model } from '../index.js' */
+/** @import { Model } from '../api/index.js' */
 /**
  * What a lab is: plain data, and `run`. The texts are plain sentences.
  * @typedef {object} Lab

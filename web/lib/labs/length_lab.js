@@ -4,7 +4,7 @@ import { claimRows, curvesOf, mean, percent, randomIntegers, rightOf } from './m
 import { paper } from './papers.js';
 import { sortingOf, trainSorting } from './sorting_task.js';
 
-/** @import { Model, Training } from '../index.js' */
+/** @import { Model, Training } from '../api/index.js' */
 /** @import { Curves, Lab } from './labs.js' */
 
 const WAYS = /** @type {const} */ ([

@@ -1,6 +1,6 @@
 // measures.js - what several labs compute, and the figures that several show
 
-/** @import { Tensor } from '../index.js' */
+/** @import { Tensor } from '../api/index.js' */
 /** @import { Axis, Curves, Matrix } from './labs.js' */
 
 /** @param {ArrayLike<number>} list */

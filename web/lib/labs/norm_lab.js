@@ -4,7 +4,7 @@ import { claimRows, curvesOf, randomIntegers } from './measures.js';
 import { paper } from './papers.js';
 import { LENGTH, sortingOf, trainSorting } from './sorting_task.js';
 
-/** @import { TrainOptions } from '../index.js' */
+/** @import { TrainOptions } from '../api/index.js' */
 /** @import { Lab } from './labs.js' */
 
 const [SHALLOW, DEEP] = [3, 12];

@@ -2,7 +2,7 @@
 import { byLayer, claimRows, curvesOf, mean, weightOf } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Model, Tensor } from '../index.js' */
+/** @import { Model, Tensor } from '../api/index.js' */
 /** @import { Lab } from './labs.js' */
 
 const TEXTS = 4;

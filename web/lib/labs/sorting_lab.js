@@ -13,7 +13,7 @@ import {
 import { paper } from './papers.js';
 import { LENGTH, sortingOf, trainSorting } from './sorting_task.js';
 
-/** @import { Model, Tensor, TrainStep } from '../index.js' */
+/** @import { Model, Tensor, TrainStep } from '../api/index.js' */
 /** @import { Lab } from './labs.js' */
 /** @typedef {ReturnType<typeof sortingOf>} Sorting */
 

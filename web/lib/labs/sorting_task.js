@@ -1,9 +1,9 @@
 // sorting_task.js - the task of the lab "sorting": a list of numbers, "=", and the numbers in order
-import { train } from '../index.js';
+import { train } from '../api/index.js';
 import { examplesOf } from './lab_training.js';
 import { randomIntegers } from './measures.js';
 
-/** @import { TrainExample, TrainOptions } from '../index.js' */
+/** @import { TrainExample, TrainOptions } from '../api/index.js' */
 
 /** The numbers are 0 to one less; the id is that of "=". */
 export const NUMBERS = 51;

@@ -1,10 +1,10 @@
 // width_lab.js - how wide the feed-forward layer is, its activation, and whether the head has the embedding's matrix
-import { train } from '../index.js';
+import { train } from '../api/index.js';
 import { trainEach } from './lab_training.js';
 import { claimRows } from './measures.js';
 import { paper } from './papers.js';
 
-/** @import { Model } from '../index.js' */
+/** @import { Model } from '../api/index.js' */
 /** @import { Lab } from './labs.js' */
 
 const STEPS = 300;

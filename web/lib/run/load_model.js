@@ -22,7 +22,7 @@ const INITIAL_STD = 0.02;
 
 /**
  * Loads a checkpoint into a new engine.
- * @param {any} source  as checked by input/load_options.js
+ * @param {any} source  as checked by api/input/load_options.js
  * @param {Record<string, any>} options
  * @param {Hooks} hooks
  */

@@ -1,4 +1,4 @@
-// session_table.js - the sequences of the caller's Session objects (../session.js), by number
+// session_table.js - the sequences of the caller's Session objects (../api/session.js), by number
 import { Generation, decode } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
 import { generationOf, numberInRange } from './generation_options.js';

@@ -3,7 +3,7 @@ import { fail, show } from '../base/errors.js';
 import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
 import { MASK, maskedOf, randomOf } from './masked_tokens.js';
 
-/** @import { Ids } from '../index.js' */
+/** @import { Ids } from '../api/index.js' */
 /**
  * A sequence to learn from.
  * @typedef {object} TrainExample

@@ -36,7 +36,7 @@ function configOf(modules, { rank, alpha }) {
  * The files of a model with its adapter: those of the run, whose context may be shorter, and which has no tokens before
  * and after a text.
  * @param {{name: string, bytes: Uint8Array<ArrayBuffer>}[]} files  config.json, weights, tokenizer.json
- * @param {import('../model_handle.js').Model} model
+ * @param {import('../api/model.js').Model} model
  */
 export function wholeFiles([{ name, bytes }, weights, tokenizer], { config, special: { bos, eos } }) {
   const [json, vocabulary] = [bytes, tokenizer.bytes].map((text) => JSON.parse(new TextDecoder().decode(text)));

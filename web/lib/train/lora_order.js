@@ -7,7 +7,7 @@ import { anything, checkedOptions, entriesOf, LIMITS, number, readValue, tooMany
 import { numberInRange } from '../run/generation_options.js';
 import { planOf } from './examples.js';
 
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 /** @import { Module } from '../files/adapters/model_modules.js' */
 /**
  * What is trained of a loaded model.
@@ -16,7 +16,7 @@ import { planOf } from './examples.js';
  * @property {number} [alpha]  the product is multiplied by alpha / rank; default: that of `from`, else twice the rank
  * @property {readonly string[] | 'all-linear'} [modules]  ends of their names, such as 'q_proj' or 'c_attn'; default:
  *   those of `from`, else those with queries or values
- * @property {import('../index.js').Source} [from]  an adapter to begin with, as in the option `adapters` of load;
+ * @property {import('../api/index.js').Source} [from]  an adapter to begin with, as in the option `adapters` of load;
  *   default: A uniform in +-1/sqrt(in), B 0
  */
 /**

@@ -31,7 +31,7 @@ import { Tokenizer } from '../text/tokenizer.js';
 /** @import { Batch, ExampleSet } from './examples.js' */
 /** @import { Lora } from './lora_order.js' */
 /** @import { Config } from '../engine/config/config.js' */
-/** @import { Model } from '../model_handle.js' */
+/** @import { Model } from '../api/model.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 /**
  * A model whose predictions become a share of every target.

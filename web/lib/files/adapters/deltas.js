@@ -8,7 +8,7 @@ import { readAdapters } from './adapters.js';
  * @param {'addAdapter' | 'modules'} call  modules: nothing without a source
  * @param {any} source
  * @param {any} options  scale, signal
- * @param {typeof import('../../input/load_options.js').loadOptions} loadOptions  handed over, because a module that the
+ * @param {typeof import('../../api/input/load_options.js').loadOptions} loadOptions  handed over, because a module that the
  *   core imports, too, would be a file of its own, and the first load of a page larger
  */
 export async function deltasOf(call, source, options, loadOptions) {

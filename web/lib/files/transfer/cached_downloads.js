@@ -301,7 +301,7 @@ class Downloads {
 
 /**
  * The downloads of a load with the options cache or sha256. A local file is checked at once.
- * @param {any} source  as checked by input/load_options.js
+ * @param {any} source  as checked by api/input/load_options.js
  * @param {Record<string, any>} options
  * @param {typeof globalThis.fetch | undefined} fetch
  * @param {AbortSignal} [signal]

@@ -14,7 +14,7 @@ const inNode = !!globalThis.process?.versions?.node;
 
 /**
  * The fetch of one load.
- * @param {any} source  as checked by input/load_options.js
+ * @param {any} source  as checked by api/input/load_options.js
  * @param {{headers?: HeaderPairs, token?: string, hfEndpoint?: string}} options
  * @param {typeof globalThis.fetch} [fetch]  the caller's
  * @returns {typeof globalThis.fetch}

@@ -3,11 +3,11 @@ import { LIMITS, checkedOptions, checkedText, entriesOf, flag, number, signal, t
 import { fail, show } from '../../base/errors.js';
 
 /** @import { OptionCheck } from '../../base/checks.js' */
-/** @import { Limits } from '../../input/arguments.js' */
+/** @import { Limits } from '../../api/input/arguments.js' */
 /**
  * The checks that the core has. They are handed over, because a module that both import would be a file of its own,
  * and the first load of a page larger.
- * @typedef {typeof import('../../input/call_options.js').CHECKS &
+ * @typedef {typeof import('../../api/input/call_options.js').CHECKS &
  *   {trainerModule: () => Promise<WebAssembly.Module>}} Checks
  */
 /**

@@ -2,7 +2,7 @@
 import { fail } from '../../base/errors.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
-/** @typedef {import('../../index.js').Ids} Ids */
+/** @typedef {import('../../api/index.js').Ids} Ids */
 
 /**
  * The ids of an input with the types of its tokens, which only encoders have.

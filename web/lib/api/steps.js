@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // steps.js - the steps of a generation on the caller's side: an async iterator that also gives text and summary
-import { fail } from './base/errors.js';
-import { withJson } from './base/tensor_json.js';
+import { fail } from '../base/errors.js';
+import { withJson } from './tensor_json.js';
 
 /** @import { Step, Summary } from './index.js' */
 

@@ -1,7 +1,7 @@
 // arguments.js - checks the types and sizes of the arguments of a model's calls; call_options.js has their options
-import { fail, show } from '../base/errors.js';
-import { failContextFull, isSequence } from '../run/generation_options.js';
-import { LIMITS, checkedIds, entriesOf, readValue } from '../base/checks.js';
+import { fail, show } from '../../base/errors.js';
+import { failContextFull, isSequence } from '../../run/generation_options.js';
+import { LIMITS, checkedIds, entriesOf, readValue } from '../../base/checks.js';
 
 /**
  * The limits of one model.

@@ -10,31 +10,31 @@
 // A model runs in a worker of its own (the default in browsers) or in the calling thread (the default in Node);
 // worker/remote.js is the interface to both. This file, with what it imports at once, is what every page loads:
 // everything else is imported on demand.
-export { Model } from './model_handle.js';
+export { Model } from './model.js';
 export { Session } from './session.js';
 export { Steps } from './steps.js';
 export { Training } from './training.js';
-export { Tokenizer } from './text/tokenizer.js';
-export { CODES } from './base/codes.js';
-export { GlassformerError } from './base/errors.js';
-export { LIMITS } from './base/checks.js';
-export { PRESETS } from './engine/config/presets.js';
+export { Tokenizer } from '../text/tokenizer.js';
+export { CODES } from '../base/codes.js';
+export { GlassformerError } from '../base/errors.js';
+export { LIMITS } from '../base/checks.js';
+export { PRESETS } from '../engine/config/presets.js';
 
-import { fail, guarded, guardedAsync } from './base/errors.js';
-import { addressed } from './base/checks.js';
-import { untilAborted } from './base/event_loop.js';
-import { camelConfig } from './engine/config/config.js';
-import { parameterTable } from './engine/config/weight_roster.js';
+import { fail, guarded, guardedAsync } from '../base/errors.js';
+import { addressed } from '../base/checks.js';
+import { untilAborted } from '../base/event_loop.js';
+import { camelConfig } from '../engine/config/config.js';
+import { parameterTable } from '../engine/config/weight_roster.js';
 import { configOf, estimate as estimated } from './estimate.js';
-import { engineModule } from './engine/binary.js';
-import { whyNoThreads } from './engine/features.js';
+import { engineModule } from '../engine/binary.js';
+import { whyNoThreads } from '../engine/features.js';
 import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/load_options.js';
-import { packageFiles } from './files.js';
-import { Model } from './model_handle.js';
-import { prefetch, prefetchable } from './worker/relay.js';
-import { LocalModel, WorkerModel } from './worker/remote.js';
-import { startWorker } from './worker/start_worker.js';
-import { Tokenizer } from './text/tokenizer.js';
+import { packageFiles } from './package_files.js';
+import { Model } from './model.js';
+import { prefetch, prefetchable } from '../worker/relay.js';
+import { LocalModel, WorkerModel } from '../worker/remote.js';
+import { startWorker } from '../worker/start_worker.js';
+import { Tokenizer } from '../text/tokenizer.js';
 import { Training } from './training.js';
 
 const isNode = !!globalThis.process?.versions?.node;
@@ -141,13 +141,13 @@ async function open(method, what, options) {
   const rest = typeof names === 'object' ? { ...others, names } : others;
   const rename =
     typeof names === 'function'
-      ? (await import('./files/huggingface/weight_names.js')).checkedRename(names)
+      ? (await import('../files/huggingface/weight_names.js')).checkedRename(names)
       : undefined;
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
   const { signal, onProgress, end } = abortableProgress(told, given);
-  /** @type {import('./worker/remote.js').Remote | null} */
+  /** @type {import('../worker/remote.js').Remote | null} */
   let remote = null;
   /** @type {ReturnType<typeof prefetch> | undefined} */
   let prefetched;
@@ -164,8 +164,8 @@ async function open(method, what, options) {
     remote = started ? new WorkerModel(started) : new LocalModel();
     if (rest.adapters?.length) {
       const [{ readAdapters }, { loadFetch }] = await Promise.all([
-        import('./files/adapters/adapters.js'),
-        import('./files/transfer/requests.js'),
+        import('../files/adapters/adapters.js'),
+        import('../files/transfer/requests.js'),
       ]);
       const { hfEndpoint } = rest;
       rest.adapters = await readAdapters(rest.adapters, { fetch: loadFetch(what, rest, fetch), signal, hfEndpoint });
@@ -191,12 +191,12 @@ async function open(method, what, options) {
   }
 }
 
-const training = () => import('./train/training_run.js');
+const training = () => import('../train/training_run.js');
 
 /**
  * Train a model on a text or on sequences of token ids, in a worker. The run is an async iterator of its steps; the
  * engine computes only while steps are read.
- * @param {import('./engine/config/config_input.js').TrainConfig | Model} config  of a text vocab_size comes from the
+ * @param {import('../engine/config/config_input.js').TrainConfig | Model} config  of a text vocab_size comes from the
  *   vocabulary that is learnt; context_length is 128 unless given. With the option `lora`: a loaded model, which stays
  *   as it is
  * @param {string | Uint8Array | ArrayBuffer | Blob | ExampleSet} data stories with <|endoftext|> between them; a text
@@ -231,7 +231,7 @@ export function train(config, data, options = {}) {
  * Measure how much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random
  * tokens. Compare
  * `norm_placement` 'pre' and 'post' (Xiong et al. 2020), `use_norm: false`, and `use_residual: false` (He et al. 2016).
- * @param {import('./engine/config/config_input.js').TrainConfig} config  as for train; vocab_size is 256
+ * @param {import('../engine/config/config_input.js').TrainConfig} config  as for train; vocab_size is 256
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: of the pass, default 256
  * @returns {Promise<{weights: number, stream: number}[]>} one for each layer, the first layer first. Both are root mean
  *   squares of the loss's gradient (nats a token): `weights` with respect to the block's matrices, `stream` with
@@ -254,7 +254,7 @@ export async function depth(config, options = {}) {
  * console.log((await toNpy(logits)).length);                              // 24704
  */
 export async function toNpy(tensor) {
-  return (await import('./files/bytes/tensor_files.js')).toNpy(tensor);
+  return (await import('../files/bytes/tensor_files.js')).toNpy(tensor);
 }
 
 /**
@@ -266,47 +266,47 @@ export async function toNpy(tensor) {
  * const bytes = await toSafetensors(captured);
  */
 export async function toSafetensors(tensors) {
-  return (await import('./files/bytes/tensor_files.js')).toSafetensors(tensors);
+  return (await import('../files/bytes/tensor_files.js')).toSafetensors(tensors);
 }
 
 // ---- types of options and results
 
-/** @typedef {import('./files/bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
+/** @typedef {import('../files/bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
 /**
- * @typedef {import('./base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read
+ * @typedef {import('../base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read
  *   once
  */
 /** @typedef {ArrayLike<number>} Ids */
-/** @typedef {import('./engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
-/** @typedef {import('./engine/engine.js').MemoryMap} MemoryMap */
-/** @typedef {import('./run/inspect/edits.js').Edit} Edit */
-/** @typedef {import('./run/generate.js').Step} Step */
-/** @typedef {import('./run/generate.js').Summary} Summary */
-/** @typedef {import('./engine/config/weight_roster.js').ParameterRow} ParameterRow */
-/** @typedef {import('./engine/config/weight_roster.js').ParameterTable} ParameterTable */
+/** @typedef {import('../engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
+/** @typedef {import('../engine/engine.js').MemoryMap} MemoryMap */
+/** @typedef {import('../run/inspect/edits.js').Edit} Edit */
+/** @typedef {import('../run/generate.js').Step} Step */
+/** @typedef {import('../run/generate.js').Summary} Summary */
+/** @typedef {import('../engine/config/weight_roster.js').ParameterRow} ParameterRow */
+/** @typedef {import('../engine/config/weight_roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('./estimate.js').Estimate} Estimate */
-/** @typedef {import('./run/loaded_table.js').LoadedTable} LoadedTable */
-/** @typedef {import('./run/loaded_model.js').Progress} Progress */
-/** @typedef {import('./run/loaded_model.js').Pooling} Pooling */
-/** @typedef {import('./run/inspect/logit_lens.js').LensToken} LensToken */
-/** @typedef {import('./run/inspect/logit_lens.js').Attribution} Attribution */
-/** @typedef {import('./run/inspect/loss.js').Loss} Loss */
-/** @typedef {import('./run/analysis/calls.js').Metric} Metric */
-/** @typedef {import('./run/analysis/calls.js').Grid} Grid */
-/** @typedef {import('./run/analysis/sweep.js').Sweep} Sweep */
-/** @typedef {import('./run/analysis/circuit.js').Circuit} Circuit */
-/** @typedef {import('./run/analysis/head_scores.js').HeadScores} HeadScores */
-/** @typedef {import('./run/analysis/gradients.js').Gradients} Gradients */
-/** @typedef {import('./run/analysis/gradients.js').PatchEstimates} PatchEstimates */
-/** @typedef {import('./run/analysis/gradients.js').TokenAttributions} TokenAttributions */
-/** @typedef {import('./run/explain/explain.js').Cell} Cell */
-/** @typedef {import('./run/explain/explain.js').Explanation} Explanation */
-/** @typedef {import('./run/inspect/trace.js').TraceRow} TraceRow */
-/** @typedef {import('./train/training_worker.js').TrainStep} TrainStep */
-/** @typedef {import('./train/examples.js').ExampleSet} ExampleSet */
-/** @typedef {import('./train/examples.js').TrainExample} TrainExample */
-/** @typedef {import('./train/examples.js').ExampleList} ExampleList */
-/** @typedef {import('./train/training_worker.js').Score} Score */
+/** @typedef {import('../run/loaded_table.js').LoadedTable} LoadedTable */
+/** @typedef {import('../run/loaded_model.js').Progress} Progress */
+/** @typedef {import('../run/loaded_model.js').Pooling} Pooling */
+/** @typedef {import('../run/inspect/logit_lens.js').LensToken} LensToken */
+/** @typedef {import('../run/inspect/logit_lens.js').Attribution} Attribution */
+/** @typedef {import('../run/inspect/loss.js').Loss} Loss */
+/** @typedef {import('../run/analysis/calls.js').Metric} Metric */
+/** @typedef {import('../run/analysis/calls.js').Grid} Grid */
+/** @typedef {import('../run/analysis/sweep.js').Sweep} Sweep */
+/** @typedef {import('../run/analysis/circuit.js').Circuit} Circuit */
+/** @typedef {import('../run/analysis/head_scores.js').HeadScores} HeadScores */
+/** @typedef {import('../run/analysis/gradients.js').Gradients} Gradients */
+/** @typedef {import('../run/analysis/gradients.js').PatchEstimates} PatchEstimates */
+/** @typedef {import('../run/analysis/gradients.js').TokenAttributions} TokenAttributions */
+/** @typedef {import('../run/explain/explain.js').Cell} Cell */
+/** @typedef {import('../run/explain/explain.js').Explanation} Explanation */
+/** @typedef {import('../run/inspect/trace.js').TraceRow} TraceRow */
+/** @typedef {import('../train/training_worker.js').TrainStep} TrainStep */
+/** @typedef {import('../train/examples.js').ExampleSet} ExampleSet */
+/** @typedef {import('../train/examples.js').TrainExample} TrainExample */
+/** @typedef {import('../train/examples.js').ExampleList} ExampleList */
+/** @typedef {import('../train/training_worker.js').Score} Score */
 /**
  * The parts of a checkpoint. config and tokenizer replace those beside the weights.
  * @typedef {object} SourceParts
@@ -328,13 +328,13 @@ export async function toSafetensors(tensors) {
  * Options of `create`: those of `load` that do not concern files, and `seed`, 0 .. 2^53 - 1, drawn when absent.
  * @typedef {{seed?: number} & Omit<LoadOptions, DownloadOption>} CreateOptions
  */
-/** @typedef {import('./base/errors.js').ErrorCode} ErrorCode */
-/** @typedef {import('./engine/config/presets.js').Preset} Preset */
+/** @typedef {import('../base/errors.js').ErrorCode} ErrorCode */
+/** @typedef {import('../engine/config/presets.js').Preset} Preset */
 /**
- * @typedef {import('./engine/config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
+ * @typedef {import('../engine/config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
  *   own fields, or a preset's name
  */
-/** @typedef {import('./engine/config/config_fields.js').CamelConfig} Config our own fields, camelCase */
+/** @typedef {import('../engine/config/config_fields.js').CamelConfig} Config our own fields, camelCase */
 /**
  * Parts of the architecture; false removes the part.
  * @typedef {object} Switches
@@ -509,7 +509,7 @@ export async function toSafetensors(tensors) {
  * @property {boolean} [initScaled]   matrices that write to the residual stream begin smaller, by the square root of
  *   twice the layers, as in GPT-2; default true
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
- * @property {import('./train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
+ * @property {import('../train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
  *   al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the tokens
  *   that the model puts before and after a text
  * @property {Model} [teacher]        a share of every target becomes the prediction of this model (distillation, Hinton

@@ -1,13 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // training.js - the public class Training; train/training_run.js starts the run
-import { fail } from './base/errors.js';
-import { finalizers, keepAlive } from './base/lifetimes.js';
+import { fail } from '../base/errors.js';
+import { finalizers, keepAlive } from './lifetimes.js';
 import { loadOptions } from './input/load_options.js';
 
 /** @import { Config, LoadOptions, Model, ParameterTable } from './index.js' */
-/** @import { TrainingRun } from './train/training_run.js' */
-/** @import { TrainStep } from './train/training_worker.js' */
-/** @import { Tokenizer } from './text/tokenizer.js' */
+/** @import { TrainingRun } from '../train/training_run.js' */
+/** @import { TrainStep } from '../train/training_worker.js' */
+/** @import { Tokenizer } from '../text/tokenizer.js' */
 
 /**
  * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and
@@ -28,7 +28,7 @@ import { loadOptions } from './input/load_options.js';
 export class Training {
   #opening;
   #load;
-  /** @type {{run: import('./train/training_run.js').TrainingRun | null, disposed: boolean}} */
+  /** @type {{run: import('../train/training_run.js').TrainingRun | null, disposed: boolean}} */
   #now = { run: null, disposed: false };
 
   /**

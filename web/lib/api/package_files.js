@@ -1,4 +1,4 @@
-// files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
+// package_files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
 //
 // The caller's side resolves every address and posts the result to workers; it hands `packageFiles` to what compiles a
 // binary (engine/binary.js) or starts a worker (worker/start_worker.js). Where a bundler has not copied the files, the copies
@@ -98,5 +98,5 @@ async function embeddedBinary(name) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
 }
 
-/** @type {import('./engine/binary.js').BinaryFiles & import('./worker/start_worker.js').WorkerFiles} */
+/** @type {import('../engine/binary.js').BinaryFiles & import('../worker/start_worker.js').WorkerFiles} */
 export const packageFiles = { addressOf, embeddedBinary, embeddedWorker };

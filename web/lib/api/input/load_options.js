@@ -1,5 +1,5 @@
 // load_options.js - checks the arguments of load and create, and brings them into a form that can be posted
-import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
+import { GlassformerError, fail, messageOf, show } from '../../base/errors.js';
 import {
   LIMITS,
   resolvedFile,
@@ -21,11 +21,11 @@ import {
   text,
   tooMany,
   word,
-} from '../base/checks.js';
-import { SWITCHES, count, numberInRange, within } from '../run/generation_options.js';
-import { headerPairs, headerToken } from '../files/transfer/request_headers.js';
+} from '../../base/checks.js';
+import { SWITCHES, count, numberInRange, within } from '../../run/generation_options.js';
+import { headerPairs, headerToken } from '../../files/transfer/request_headers.js';
 
-/** @import { OptionCheck } from '../base/checks.js' */
+/** @import { OptionCheck } from '../../base/checks.js' */
 
 /**
  * Whether a part of a source is a Response or a stream, which cannot be posted everywhere.
@@ -177,7 +177,7 @@ export function loadOptions(call, options) {
   return checked;
 }
 
-/** @typedef {((p: import('../run/loaded_model.js').Progress) => void) | undefined} OnProgress */
+/** @typedef {((p: import('../../run/loaded_model.js').Progress) => void) | undefined} OnProgress */
 
 /**
  * The caller's onProgress and signal, joined: when onProgress throws, the returned signal is aborted with a `callback`

@@ -1,11 +1,11 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
-import { completeConfig, embedWidth, isGated, windowOf } from './engine/config/config.js';
-import { BLOCKS, KEPT, isKept } from './base/dtype_names.js';
-import { fail, show } from './base/errors.js';
-import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from './base/checks.js';
-import { readConfig } from './files/huggingface/huggingface.js';
-import { presetConfig } from './engine/config/presets.js';
-import { dtypeBytes, isExpert, parameterTable } from './engine/config/weight_roster.js';
+import { completeConfig, embedWidth, isGated, windowOf } from '../engine/config/config.js';
+import { BLOCKS, KEPT, isKept } from '../base/dtype_names.js';
+import { fail, show } from '../base/errors.js';
+import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/checks.js';
+import { readConfig } from '../files/huggingface/huggingface.js';
+import { presetConfig } from '../engine/config/presets.js';
+import { dtypeBytes, isExpert, parameterTable } from '../engine/config/weight_roster.js';
 
 /** Types of the key/value cache. */
 const CACHED = ['f32', 'f16', 'q8_0'];
@@ -21,8 +21,8 @@ const CACHED = ['f32', 'f16', 'q8_0'];
 
 /**
  * A caller's configuration or preset name as a complete configuration.
- * @param {import('./engine/config/config_input.js').ConfigInput} config
- * @returns {import('./engine/config/config.js').Config}
+ * @param {import('../engine/config/config_input.js').ConfigInput} config
+ * @returns {import('../engine/config/config.js').Config}
  */
 export function configOf(config) {
   return typeof config === 'string'
@@ -51,7 +51,7 @@ const keyValueBytes = (heads, dHead, dtype) =>
 
 /**
  * The public call of index.js.
- * @param {import('./engine/config/config_input.js').ConfigInput} config
+ * @param {import('../engine/config/config_input.js').ConfigInput} config
  * @param {EstimateOptions} options
  * @returns {Estimate}
  */

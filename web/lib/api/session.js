@@ -1,16 +1,16 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // session.js - the public class Session; run/session_table.js answers its messages
-import { fail, refusal } from './base/errors.js';
-import { unlessAborted } from './base/event_loop.js';
-import { withJson } from './base/tensor_json.js';
-import { finalizers, keepAlive } from './base/lifetimes.js';
+import { fail, refusal } from '../base/errors.js';
+import { unlessAborted } from '../base/event_loop.js';
+import { withJson } from './tensor_json.js';
+import { finalizers, keepAlive } from './lifetimes.js';
 import { checkedInput } from './input/arguments.js';
 import { callOptions } from './input/call_options.js';
-import { number } from './base/checks.js';
+import { number } from '../base/checks.js';
 import { Steps } from './steps.js';
 
 /** @import { Ids, SessionGenerateOptions, Step, Summary } from './index.js' */
-/** @import { Tensor } from './engine/engine.js' */
+/** @import { Tensor } from '../engine/engine.js' */
 
 /**
  * Generate in a session from a whole sequence: the positions that the session holds of it are kept.
@@ -51,7 +51,7 @@ export class Session {
    * Called by Model.session and fork.
    * @ignore
    * @param {object} model  referenced so that it is not collected before the session
-   * @param {import('./worker/remote.js').Remote} remote
+   * @param {import('../worker/remote.js').Remote} remote
    * @param {import('./input/arguments.js').Limits} limits
    * @param {{session: number, length: number, bytes: number}} made
    */

@@ -2,7 +2,7 @@
 //
 // For single-file pages, browser extensions and bundlers that copy no files. One thread computes. The page's
 // Content-Security-Policy must allow `worker-src blob:`, or the models be loaded with { worker: false }.
-import { useEmbedded } from './files.js';
+import { useEmbedded } from './package_files.js';
 
 useEmbedded();
 

@@ -1,4 +1,4 @@
 // embedded_train.js - the trainer's worker and its WebAssembly binary, as text; see embedded_worker.js
 
-/** @type {import('../files.js').Embedded | null} */
+/** @type {import('../package_files.js').Embedded | null} */
 export const embedded = null;

@@ -1,7 +1,7 @@
 // call_options.js - checks the types, sizes and ranges of the options of a model's calls
-import { fail, show } from '../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
-import { count, numberInRange as inRange, within } from '../run/generation_options.js';
+import { count, numberInRange as inRange, within } from '../../run/generation_options.js';
 import {
   LIMITS,
   checkedOptions,
@@ -22,9 +22,9 @@ import {
   text,
   tooMany,
   word,
-} from '../base/checks.js';
+} from '../../base/checks.js';
 
-/** @import { OptionCheck } from '../base/checks.js' */
+/** @import { OptionCheck } from '../../base/checks.js' */
 /** @import { Limits } from './arguments.js' */
 
 /** The encoder's input. */

@@ -1,4 +1,4 @@
 // embedded_worker_more.js - the text of the worker's second script (worker/second_script.js); see embedded_worker.js
 
-/** @type {import('../files.js').Embedded | null} */
+/** @type {import('../package_files.js').Embedded | null} */
 export const embedded = null;

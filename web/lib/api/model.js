@@ -1,25 +1,25 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// model_handle.js - a loaded model on the caller's side; run/loaded_model.js is the other end
+// model.js - a loaded model on the caller's side; run/loaded_model.js is the other end
 import { checkedIdList, checkedInput, checkedLogits, limitsOf } from './input/arguments.js';
 import { CHECKS, callOptions } from './input/call_options.js';
 import { loadOptions } from './input/load_options.js';
-import { fail, guardedAsync, refusal, show } from './base/errors.js';
-import { LIMITS, number, checkedText } from './base/checks.js';
-import { unlessAborted } from './base/event_loop.js';
-import { withJson } from './base/tensor_json.js';
-import { finalizers, keepAlive } from './base/lifetimes.js';
-import { constraining } from './worker/constraining_remote.js';
-import { trainerModule } from './engine/binary.js';
-import { LocalModel } from './worker/remote.js';
-import { packageFiles } from './files.js';
+import { fail, guardedAsync, refusal, show } from '../base/errors.js';
+import { LIMITS, number, checkedText } from '../base/checks.js';
+import { unlessAborted } from '../base/event_loop.js';
+import { withJson } from './tensor_json.js';
+import { finalizers, keepAlive } from './lifetimes.js';
+import { constraining } from '../worker/constraining_remote.js';
+import { trainerModule } from '../engine/binary.js';
+import { LocalModel } from '../worker/remote.js';
+import { packageFiles } from './package_files.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
-import { freeing } from './worker/retry_out_of_memory.js';
+import { freeing } from '../worker/retry_out_of_memory.js';
 import { Steps } from './steps.js';
 
 /** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */
 /** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
 /** @import { TraceRow } from './index.js' */
-/** @import { Tokenizer } from './text/tokenizer.js' */
+/** @import { Tokenizer } from '../text/tokenizer.js' */
 
 /**
  * One message of a conversation. role: as the model's template names them, usually 'system', 'user', 'assistant' or
@@ -170,7 +170,7 @@ export class Model {
   /**
    * Called by load and create.
    * @ignore
-   * @param {import('./worker/remote.js').Remote} remote
+   * @param {import('../worker/remote.js').Remote} remote
    * @param {any} info
    */
   constructor(remote, info) {
@@ -298,7 +298,7 @@ export class Model {
   get tokenizer() {
     if (!this.#info.hasTokenizer) return null;
     this.#tokenizer ??= guardedAsync(() =>
-      Promise.all([import('./text/model_tokenizer.js'), this.#call('tokenizerText', [])]).then(
+      Promise.all([import('../text/model_tokenizer.js'), this.#call('tokenizerText', [])]).then(
         ([{ tokenizerOf }, text]) => tokenizerOf(text),
       ),
     );
@@ -428,7 +428,7 @@ export class Model {
    */
   #written(messages, writing) {
     return guardedAsync(async () =>
-      (await import('./text/chat_prompt.js')).chatPrompt(this.#info, messages, writing, (ids) => this.decode(ids)),
+      (await import('../text/chat_prompt.js')).chatPrompt(this.#info, messages, writing, (ids) => this.decode(ids)),
     );
   }
 
@@ -645,12 +645,12 @@ export class Model {
 
   /**
    * A call for research: its arguments and options are checked by code that is loaded at the first one.
-   * @param {keyof typeof import('./run/analysis/analysis.js')} call
+   * @param {keyof typeof import('../run/analysis/analysis.js')} call
    * @param {any[]} args
    * @param {any} [options]
    */
   async #study(call, args, options) {
-    const { checkedCall } = await import('./run/analysis/calls.js');
+    const { checkedCall } = await import('../run/analysis/calls.js');
     const [checked, hooks] = await checkedCall(
       { ...CHECKS, trainerModule: () => trainerModule(packageFiles) },
       call,
@@ -823,7 +823,7 @@ export class Model {
    * @param {any} [options]
    */
   async adapt(call, source, options) {
-    const { deltasOf } = await import('./files/adapters/deltas.js');
+    const { deltasOf } = await import('../files/adapters/deltas.js');
     return this.#call('inspect', ['adapter', [call, await deltasOf(call, source, options, loadOptions)]]);
   }
 
