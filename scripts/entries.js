@@ -6,11 +6,11 @@ export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', '
 
 /** Entries that use the package through its public calls, by their modules in web/lib. */
 export const apps = {
-  'ai-sdk': 'apps/ai_sdk',
-  openai: 'apps/openai',
-  react: 'apps/react',
-  labs: 'labs/labs',
-  elements: 'elements/elements',
+  'ai-sdk': 'apps/clients/ai_sdk',
+  openai: 'apps/clients/openai',
+  react: 'apps/clients/react',
+  labs: 'apps/labs/labs',
+  elements: 'apps/elements/elements',
 };
 
 /** Entries that CommonJS programs can require too, each through a file NAME.cjs. */

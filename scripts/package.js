@@ -150,7 +150,7 @@ async function pack() {
     metafile: true,
     entryPoints: {
       index: join(lib, 'api/index.js'),
-      cli: join(lib, 'cli/cli.js'),
+      cli: join(lib, 'apps/cli/cli.js'),
       ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, `${file}.js`)])),
     },
     external: [...common.external, 'react'],
@@ -162,7 +162,7 @@ async function pack() {
   // For a CDN or an import map; for hosts without files beside it; for pages opened from disk, which import no modules.
   await oneFile('index.js', 'glassformer.js', true);
   await oneFile('inline.js', 'inline.js', false);
-  await oneFile('../elements/elements_page.js', 'glassformer.iife.js', false);
+  await oneFile('../apps/elements/elements_page.js', 'glassformer.iife.js', false);
   for (const name of required) writeFileSync(join(part, `${name}.cjs`), `module.exports = require('./${name}.js');\n`);
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 

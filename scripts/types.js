@@ -111,9 +111,9 @@ const joined = described(
 );
 mkdirSync(types);
 for (const end of ['ts', 'cts']) {
-  for (const [name, file] of Object.entries({ ...apps, answers: 'apps/answers' })) {
+  for (const [name, file] of Object.entries({ ...apps, conversation: 'apps/clients/conversation' })) {
     const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
-    const own = text.replace(/(['"])\.{1,2}\/(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
+    const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
     writeFileSync(join(types, `${name}.d.${end}`), end === 'ts' ? own : own.replace(/(['"]\.\/\w+)\.js/g, '$1.cjs'));
   }
   writeFileSync(join(types, `index.d.${end}`), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);

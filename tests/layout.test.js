@@ -388,7 +388,7 @@ const forbidden = [
   [
     'bundlers give a bare process a polyfill, or refuse it: globalThis.process',
     /(?<![.\w$])process\??\.\w|typeof process\b/,
-    /^web\/lib\/(?!cli\/)/,
+    /^web\/lib\/(?!apps\/cli\/)/,
   ],
   [
     'no content network, but in a text to paste into another page (programs.js)',

@@ -7,7 +7,7 @@
 // The mean attention from the second copy of 64 random tokens to the token after their first occurrence (Olsson et al.
 // 2022), as headScores measures it. Uniform attention would give 0.01, a perfect induction head 1.
 import { load } from '../web/lib/api/index.js';
-import { ranked } from '../web/lib/labs/measures.js';
+import { ranked } from '../web/lib/apps/labs/measures.js';
 
 const [file] = process.argv.slice(2);
 if (!file) {

@@ -8,11 +8,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { toHalf } from '../web/lib/convert/encode_half.js';
+import { toHalf } from '../web/lib/apps/convert/encode_half.js';
 import { train } from '../web/lib/api/index.js';
-import { CONFIG, OPTIONS, additionOf } from '../web/lib/labs/grokking_task.js';
-import { runLab } from '../web/lib/labs/labs.js';
-import { LENGTH, trainSorting } from '../web/lib/labs/sorting_task.js';
+import { CONFIG, OPTIONS, additionOf } from '../web/lib/apps/labs/grokking_task.js';
+import { runLab } from '../web/lib/apps/labs/labs.js';
+import { LENGTH, trainSorting } from '../web/lib/apps/labs/sorting_task.js';
 
 const SEPARATOR = '<|endoftext|>';
 const HELD_OUT = 200; // stories that `fill` is validated with

@@ -2,7 +2,7 @@
 // stop and resume, what is saved, the model of a lab in the other views
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { LABS, openLab } from '../../web/lib/labs/labs.js';
+import { LABS, openLab } from '../../web/lib/apps/labs/labs.js';
 import { pageTest, samePage, visitTest } from './built_page.js';
 import { STORY, accessible, atLeast, cells, inAddress, openView, says, settled, shows } from './page_parts.js';
 import { quiet } from './quiet.js';

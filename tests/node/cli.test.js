@@ -79,7 +79,7 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
 
 test('a closed pipe, and an interrupt while the model loads, end the process without an error message', async () => {
   const start = (...args) => {
-    const child = spawn(process.execPath, [join(top, 'web/lib/cli/cli.js'), ...args], {
+    const child = spawn(process.execPath, [join(top, 'web/lib/apps/cli/cli.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let said = '';
@@ -106,7 +106,7 @@ test('a closed pipe, and an interrupt while the model loads, end the process wit
 });
 
 test('the file is executable and names its interpreter', () => {
-  assert.match(readFileSync(join(top, 'web/lib/cli/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
+  assert.match(readFileSync(join(top, 'web/lib/apps/cli/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
 });
 
 test('the prompt - and a pipe read standard input, without its last line break', async () => {
@@ -248,7 +248,7 @@ test('--chat without a prompt answers each line, and runs only what is new', asy
 // It ended with status 0, as at the end of the input.
 test('an interrupt of --chat that waits for a line ends it with status 130', async () => {
   const args = ['-m', join(folder, 'chat/'), '--chat', '-n', '4', '-q']; // from the tests before
-  const child = spawn(process.execPath, [join(top, 'web/lib/cli/cli.js'), ...args], {
+  const child = spawn(process.execPath, [join(top, 'web/lib/apps/cli/cli.js'), ...args], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   child.stdin.write('the cat\n');

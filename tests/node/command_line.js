@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';
 
-export const CLI = join(top, 'web/lib/cli/cli.js');
+export const CLI = join(top, 'web/lib/apps/cli/cli.js');
 
 export const folder = temporaryFolder('cli');
 

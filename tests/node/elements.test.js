@@ -4,16 +4,16 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bytes, figures, si } from '../../web/draw/written.js';
-import { candidatesOf, componentsOf, storeOf, tokensOf } from '../../web/lib/elements/data.js';
-import { nextAfter, readPattern, readTokens } from '../../web/lib/elements/reading.js';
-import { releaseModel, requestModel } from '../../web/lib/elements/shared_models.js';
+import { candidatesOf, componentsOf, storeOf, tokensOf } from '../../web/lib/apps/elements/plain_data.js';
+import { nextAfter, readPattern, readTokens } from '../../web/lib/apps/elements/read_model.js';
+import { releaseModel, requestModel } from '../../web/lib/apps/elements/shared_models.js';
 import { create, load } from '../../web/lib/api/index.js';
 import { untilEnd } from './helpers.js';
 
 const model = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));
 
 test('importing the elements in Node defines nothing and does not fail', async () => {
-  const { TAGS } = await import('../../web/lib/elements/elements.js');
+  const { TAGS } = await import('../../web/lib/apps/elements/elements.js');
   assert.equal(TAGS.length, 5);
   assert.equal(globalThis.customElements, undefined);
 });
@@ -86,7 +86,7 @@ test('elements with the same address share one model, which is disposed when the
 
 test('the colours of the elements are those of the page', () => {
   const read = (/** @type {string} */ path) => readFileSync(new URL(`../../web/${path}`, import.meta.url), 'utf8');
-  const colors = [...read('lib/elements/looks.js').matchAll(/^ {2}(\w+): \['(#\w+)', '(#\w+)'\]/gm)];
+  const colors = [...read('lib/apps/elements/element_styles.js').matchAll(/^ {2}(\w+): \['(#\w+)', '(#\w+)'\]/gm)];
   assert.equal(colors.length, 12);
   for (const [, name, light, dark] of colors)
     assert.ok(read('page/style/base.css').includes(`--${name}: light-dark(${light}, ${dark});`), name);

@@ -256,7 +256,7 @@ test('values in messages are shortened, without reading all of a large one', () 
 });
 
 describe('the command line', () => {
-  const cli = join(top, 'web/lib/cli/cli.js'),
+  const cli = join(top, 'web/lib/apps/cli/cli.js'),
     folder = temporaryFolder('errors');
   const runs = (...args) => spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8' });
   test('an error prints one sentence and sets exit status 1', () => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { f32, text, u32, writeGguf } from './write_gguf_file.js';
 import { torchFile } from './torch_file.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
-import { ggufLayout, writeModel } from '../../web/lib/convert/write_model.js';
+import { ggufLayout, writeModel } from '../../web/lib/apps/convert/write_model.js';
 import { create, load } from '../../web/lib/api/index.js';
 import {
   collect,

@@ -4,17 +4,17 @@ import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { convert } from '../../web/lib/convert/convert.js';
+import { convert } from '../../web/lib/apps/convert/convert.js';
 import { ByteReader } from '../../web/lib/files/bytes/chunks.js';
 import { readGguf } from '../../web/lib/files/gguf/gguf.js';
 import { temporaryFolder } from '../temporary.js';
 import { fromHalf } from './half.js';
-import { toHalf } from '../../web/lib/convert/encode_half.js';
+import { toHalf } from '../../web/lib/apps/convert/encode_half.js';
 import { t5Tokenizer } from '../../web/lib/files/vocabulary/sentencepiece.js';
 import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
 import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
-import { vocabularyMeta } from '../../web/lib/convert/write_vocab.js';
+import { vocabularyMeta } from '../../web/lib/apps/convert/write_vocab.js';
 import { Tokenizer, load } from '../../web/lib/api/index.js';
 import {
   collect,

@@ -1,12 +1,12 @@
-// labs.test.js - each lab runs shortened: its reports have the form that web/lib/labs/labs.js promises, and its numbers
+// labs.test.js - each lab runs shortened: its reports have the form that web/lib/apps/labs/labs.js promises, and its numbers
 // agree with other ways to compute them. docs/labs.md has the recorded results.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { countParameters, create, load } from '../../web/lib/api/index.js';
-import { additionOf } from '../../web/lib/labs/grokking_task.js';
-import { LABS, openLab, runLab } from '../../web/lib/labs/labs.js';
+import { additionOf } from '../../web/lib/apps/labs/grokking_task.js';
+import { LABS, openLab, runLab } from '../../web/lib/apps/labs/labs.js';
 import { run as commandLine } from './command_line.js';
 import { top, untilEnd } from './helpers.js';
 
@@ -133,7 +133,7 @@ test('fill: a blank is right where the largest logit is that of its token, and i
 test('docs/labs.md has the results that are recorded beside the labs', () => {
   const text = readFileSync(join(top, 'docs/labs.md'), 'utf8');
   for (const name of LABS) {
-    const { lab, claims } = JSON.parse(readFileSync(join(top, `web/lib/labs/results/${name}.json`), 'utf8'));
+    const { lab, claims } = JSON.parse(readFileSync(join(top, `web/lib/apps/labs/results/${name}.json`), 'utf8'));
     assert.equal(lab, name);
     for (const { claim, measured, holds } of claims) {
       const row = `| \`${name}\` | ${claim} | ${measured} | ${holds ? 'holds' : 'does not hold'} |`;

@@ -1,11 +1,11 @@
 // write_gguf_file.js - whole GGUF files for tests, from the parts that the package writes
-import { encode, ggufHeader } from '../../web/lib/convert/write_gguf.js';
+import { encode, ggufHeader } from '../../web/lib/apps/convert/write_gguf.js';
 
-export * from '../../web/lib/convert/write_gguf.js';
+export * from '../../web/lib/apps/convert/write_gguf.js';
 
 /**
  * The bytes of a GGUF file.
- * @param {Record<string, import('../../web/lib/convert/write_gguf.js').Value>} meta
+ * @param {Record<string, import('../../web/lib/apps/convert/write_gguf.js').Value>} meta
  * @param {any[]} tensors  { name, shape, type, data }
  * @returns {Uint8Array}
  */

@@ -1,5 +1,5 @@
 // write_safetensors.js - writes .safetensors files in every type
-import { encode } from '../../web/lib/convert/write_gguf.js';
+import { encode } from '../../web/lib/apps/convert/write_gguf.js';
 
 /** @typedef {{name: string, shape: number[], dtype: 'F32'|'F16'|'BF16', data: Float32Array}} Tensor */
 

@@ -1,0 +1,43 @@
+// run_lab.js - runs a lab and prints its claims beside what was measured
+
+/** @import { Model } from '../../api/index.js' */
+
+const labs = () => import('../labs/labs.js');
+
+/** The names of the labs and what they claim, a line each. */
+export async function listLabs() {
+  const { LABS, openLab } = await labs();
+  for (const name of LABS) console.log(`${name.padEnd(12)}${(await openLab(name)).claim}`);
+}
+
+/**
+ * The file in `weights/` that a lab measures; null: it trains its own model.
+ * @param {string} name
+ */
+export async function modelOfLab(name) {
+  return (await (await labs()).openLab(name)).model;
+}
+
+/**
+ * @param {string} name
+ * @param {{model?: Model, seed?: number, size: 'full' | 'short', signal?: AbortSignal}} options
+ * @param {{json?: boolean, quiet?: boolean}} o
+ */
+export async function runLab(name, options, { json, quiet }) {
+  const run = (await labs()).runLab(name, options);
+  let doing = '';
+  for (;;) {
+    const { done, value } = await run.next();
+    if (done) {
+      const { trained: _, ...result } = value;
+      if (json) return console.log(JSON.stringify(result, null, 2));
+      for (const { claim, source, expected, measured, holds } of result.claims)
+        console.log(`${claim} (${source})\n  expected: ${expected}\n  measured: ${measured}\n  ${verdict(holds)}\n`);
+      return console.log(`seed ${result.seed}, ${result.seconds.toFixed(0)} seconds`);
+    }
+    if (!quiet && value.doing !== doing) process.stderr.write(`${Math.round(100 * value.progress)} % ${value.doing}\n`);
+    doing = value.doing;
+  }
+}
+
+const verdict = (/** @type {boolean} */ holds) => (holds ? 'it holds here' : 'it does not hold here');

@@ -1,0 +1,335 @@
+// write_model.js - writes a model as a GGUF, in the architecture of llama.cpp that computes the same
+//
+// Which architecture that is, the reader decides: the metadata and names of each are written, read again by
+// gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
+import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../../engine/config/config.js';
+import { fail, show } from '../../base/errors.js';
+import { ARCHITECTURES, namesOf } from '../../files/gguf/gguf_archs.js';
+import { GELU_KEY, ggufModel } from '../../files/gguf/gguf_model.js';
+import { placesByName } from '../../engine/config/tensor_plan.js';
+import { ropeTableFields } from '../../files/gguf/rope_freqs.js';
+import { rowsForOtherPairs } from '../../engine/config/rope_rows.js';
+import { roster } from '../../engine/config/weight_roster.js';
+import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
+import { ropeTables, same, scalingKeys } from './write_rope.js';
+
+/** @import { Config } from '../../engine/config/config.js' */
+/** @import { Value } from './write_gguf.js' */
+/** @typedef {'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'} Type */
+/**
+ * A tensor of the file: the weights that are its rows, or a table of rotary factors.
+ * @typedef {{name: string, shape: number[], covers: string[], table?: Float32Array}} Out
+ */
+/**
+ * @typedef {object} Layout
+ * @property {string} architecture
+ * @property {Record<string, Value>} meta  without a vocabulary
+ * @property {Out[]} tensors
+ * @property {boolean} permute  rows of q and k change their order: the other pairs are rotated
+ * @property {number} scale  by which q is multiplied, where the architecture has another factor of the scores
+ * @property {Config} target  the configuration in the file: with the order of pairs that the architecture has, and with
+ *   parts that it needs and that change nothing: biases of 0, a copy of the embedding as the head
+ * @property {number} added  how many of these parts the model lacks
+ */
+
+const noBias = { bias_qkv: false, bias_attn_out: false, bias_ffn: false, bias_head: false };
+const allBias = { bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: false };
+const untied = { tie_word_embeddings: false };
+/**
+ * What llama.cpp expects in files of an architecture, beyond what the reader of this project needs.
+ * @type {Record<string, Partial<Config>>}
+ */
+const NEEDS = {
+  llama: { bias_head: false },
+  qwen2: { ...noBias, bias_qkv: true },
+  qwen2moe: { ...noBias, bias_qkv: true, ...untied },
+  qwen3: { ...noBias, n_experts: 0 },
+  qwen3moe: noBias,
+  gpt2: allBias,
+  gemma: { ...noBias, tie_word_embeddings: true },
+  gemma2: { ...noBias, tie_word_embeddings: true },
+  gemma3: noBias,
+  phi2: { ...allBias, bias_head: true, ...untied },
+  phi3: noBias,
+  gptneox: { ...allBias, ...untied },
+  gptj: { ...noBias, bias_ffn: true, bias_head: true, ...untied },
+  starcoder2: allBias,
+  stablelm: { bias_attn_out: false, bias_ffn: false, bias_head: false, ...untied },
+  olmo: noBias,
+  olmo2: { ...noBias, ...untied },
+  granite: { bias_head: false },
+  smollm3: { bias_head: false },
+  bloom: allBias,
+  t5: noBias,
+};
+/** The architectures whose files have q, k and v in one tensor. */
+const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
+
+/**
+ * The chunks of a GGUF file: the header, then each tensor with its padding.
+ * @param {Config} config
+ * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  a weight by its name in the roster, row after
+ *   row
+ * @param {{type?: Type, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases and positions
+ *   are F32; a matrix whose rows are no whole blocks is F16); meta: further metadata, the vocabulary
+ * @returns {AsyncGenerator<Uint8Array, void, void>}
+ */
+export async function* writeModel(config, weight, { type = 'F32', meta = {} } = {}) {
+  const layout = ggufLayout(config);
+  const tensors = layout.tensors.map((t) => ({ ...t, type: typeOf(t, type) }));
+  const { header, padding } = ggufHeader({ ...layout.meta, ...meta }, tensors);
+  const values = valuesFor(config, layout, weight);
+  yield header;
+  for (const [i, t] of tensors.entries()) {
+    if (t.table) yield encode(t.type, t.table);
+    for (const name of t.covers) {
+      const data = await values(name);
+      const cols = /\.[qk]\.weight$/.test(name) ? config.d_model : 1;
+      yield encode(t.type, layout.permute ? rowsForOtherPairs(config, config.rope_pairs, name, data, cols) : data);
+    }
+    yield new Uint8Array(padding[i]);
+  }
+}
+
+/**
+ * The values of the weights of a layout, by name in the roster of its configuration. Those that the model lacks are 0,
+ * the head a copy of the embedding. The factor of the scores is in q, or in its norm.
+ * @param {Config} config  of the model
+ * @param {Layout} layout
+ * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  of the model
+ * @returns {(name: string) => Promise<Float32Array>}
+ */
+function valuesFor(config, { target, scale }, weight) {
+  const own = new Set([...roster(config)].map(({ name }) => name));
+  const lengths = new Map([...roster(target)].map(({ name, shape }) => [name, shape[0]]));
+  const scaled = config.qk_norm ? /attn\.q_norm\./ : /attn\.q\.\w+$/;
+  return async (name) => {
+    if (!own.has(name))
+      return name === 'head.weight' ? weight('embed.weight') : new Float32Array(lengths.get(name) ?? 0);
+    const data = await weight(name);
+    return scale !== 1 && scaled.test(name) ? data.map((x) => x * scale) : data;
+  };
+}
+
+/**
+ * The type in which a tensor is stored.
+ * @param {Out} tensor
+ * @param {Type} type  of matrices
+ * @returns {Type}
+ */
+function typeOf({ name, shape, covers }, type) {
+  if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_(norm|inp|rel_b)\.\w+$/.test(name))
+    return 'F32';
+  return type.startsWith('Q') && /** @type {number} */ (shape.at(-1)) % 32 ? 'F16' : type;
+}
+
+/**
+ * The architecture, metadata and tensors of a model.
+ * @param {Config} config
+ * @returns {Layout}
+ */
+export function ggufLayout(config) {
+  if (config.kind === 'encoder') fail('unsupported', 'kind encoder cannot be written as GGUF, expected decoder');
+  const ofKind = Object.keys(ARCHITECTURES).filter(
+    (name) => (ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind,
+  );
+  const candidates = ofKind.map((name) => attempt(config, name));
+  // First those that need no further weights and no other order of rows. Phi-3 has Llama's structure under other names.
+  candidates.sort((a, b) => rank(a) - rank(b));
+  const [best] = candidates;
+  if (!best.differences.length) return best.layout;
+  const [nearest] = candidates.sort((a, b) => a.differences.length - b.differences.length);
+  const [why] = nearest.differences;
+  return fail(
+    'unsupported',
+    `no architecture of GGUF computes what this model does; the nearest, ${nearest.layout.architecture}, ${why}`,
+  );
+}
+
+/** @param {ReturnType<typeof attempt>} candidate */
+const rank = ({ differences, layout }) =>
+  (differences.length ? 100 : 0) +
+  4 * (layout.added + Number(layout.scale !== 1)) +
+  (layout.architecture === 'phi3' ? 2 : 0) +
+  Number(layout.permute);
+
+/**
+ * Write a model's header for one architecture and read it again.
+ * @param {Config} config
+ * @param {string} architecture
+ * @returns {{layout: Layout, differences: string[]}} the second: in what the result differs from the model
+ */
+function attempt(config, architecture) {
+  const { fields } = ARCHITECTURES[architecture];
+  // llama.cpp reads norms of q and k in the large models of Command R only
+  const needs = architecture === 'command-r' ? { ...noBias, qk_norm: config.n_layers >= 64 } : NEEDS[architecture];
+  /** @type {[string, any][]} */
+  const further = Object.entries({
+    ...(fields.bias_norm && config.norm === fields.norm && { bias_norm: true }),
+    ...needs,
+  }).filter(
+    ([field, value]) =>
+      value === (field !== 'tie_word_embeddings') && value !== config[/** @type {keyof Config} */ (field)],
+  );
+  const added = further.filter(([field]) => /^(bias_|tie_)/.test(field));
+  const target = { ...config, rope_pairs: fields.rope_pairs ?? config.rope_pairs, ...Object.fromEntries(added) };
+  const tensors = [...ropeTables(config), ...tensorsOf(target, namesOf(architecture, FUSED.includes(architecture)))];
+  const meta = metadataOf(target, architecture);
+  const permute = target.rope_pairs !== config.rope_pairs;
+  const layout = { architecture, meta, tensors, permute, scale: 1, target, added: added.length };
+  const values = new Map(Object.entries(meta).map(([key, v]) => [key, v.type === 6 ? Math.fround(v.value) : v.value]));
+  const entries = tensors.map(({ name, shape }) => ({ name, shape, dtype: 'f32', file: 0, offset: 0, bytes: 0 }));
+  /** @type {string[]} */
+  const differences = [];
+  for (const [field, value] of Object.entries(needs ?? {}))
+    if (target[/** @type {keyof Config} */ (field)] !== value) differences.push(`has ${field} ${value}`);
+  try {
+    const tables = new Map(tensors.flatMap(({ name, table }) => (table ? [[name, table]] : [])));
+    const gguf = { meta: values, entries, padding: 0 };
+    const read = ggufModel('GGUF', gguf, [], tables.size ? ropeTableFields('GGUF', tables, values) : null);
+    layout.scale = scoreScale(config) / scoreScale(read.config);
+    if (same(layout.scale, 1)) layout.scale = 1;
+    const [ours, theirs] = [effective(target), effective(read.config)];
+    for (const field of Object.keys(ours))
+      if (!same(ours[field], theirs[field]))
+        differences.push(`has ${field} ${show(theirs[field])}, the model has ${show(ours[field])}`);
+  } catch (error) {
+    const why = `cannot say it: ${/** @type {Error} */ (error).message}`;
+    differences.push(fields.norm === config.norm ? why : `has norm ${show(fields.norm)}`, ...Object.keys(config));
+  }
+  return { layout, differences };
+}
+
+/** Fields that each kind of rotary scaling uses. @type {Record<string, string[]>} */
+const SCALING = {
+  none: [],
+  linear: ['rope_factor'],
+  llama3: ['rope_factor', 'rope_low_freq_factor', 'rope_high_freq_factor', 'rope_original_context'],
+  yarn: [
+    ...['rope_factor', 'rope_original_context', 'rope_beta_fast', 'rope_beta_slow', 'rope_truncate'],
+    'rope_attention_factor',
+  ],
+  dynamic: ['rope_factor', 'rope_original_context'],
+  longrope: ['rope_original_context', 'rope_attention_factor', 'rope_short_factors', 'rope_long_factors'],
+};
+
+/**
+ * The fields of a configuration that have an effect.
+ * @param {Config} c
+ */
+function effective(c) {
+  /** @type {Record<string, any>} */
+  const out = {};
+  for (const [field, value] of Object.entries(c))
+    if (!/^(rope_|rotary_|qk_norm_|window_|n_experts_|norm_expert_|expert_|d_expert|d_ff)/.test(field))
+      out[field] = value;
+  delete out.score_scale; // it can be a factor of q
+  delete out.scale_scores;
+  if (c.qk_norm) Object.assign(out, { qk_norm_kind: c.qk_norm_kind, qk_norm_span: c.qk_norm_span });
+  const layers = Array.from({ length: c.n_layers }, (_, l) => l);
+  out.window_layers = layers.map((l) => windowOf(c, l) > 0);
+  if (c.n_experts) {
+    for (const field of ['n_experts_used', 'norm_expert_weights', 'd_expert'])
+      out[field] = c[/** @type {keyof Config} */ (field)];
+    out.expert_layers = layers.map((l) => isSparse(c, l));
+  }
+  if (!everySparse(c)) out.d_ff = c.d_ff;
+  if (c.position !== 'rope') return out;
+  Object.assign(out, { rope_theta: c.rope_theta, rope_scaling: c.rope_scaling, rotary_dim: rotaryDim(c) });
+  out.rotary_kv_heads = rotaryKvHeads(c);
+  for (const field of SCALING[c.rope_scaling]) out[field] = c[/** @type {keyof Config} */ (field)];
+  out.rope_layers = layers.map((l) => layerFlag(c.rope_layers, l));
+  const isLocal =
+    out.window_layers.includes(true) && (c.rope_scaling !== 'none' || c.rope_local_theta !== c.rope_theta);
+  if (isLocal) out.rope_local_theta = c.rope_local_theta || (c.rope_scaling === 'none' ? c.rope_theta : 0);
+  return out;
+}
+
+/**
+ * Whether every layer has experts.
+ * @param {Config} c
+ */
+const everySparse = (c) => c.n_experts > 0 && c.expert_layers.every(Boolean);
+
+/**
+ * The tensors of a model.
+ * @param {Config} config
+ * @param {import('../../engine/config/tensor_plan.js').Names} names
+ * @returns {Out[]}
+ */
+function tensorsOf(config, names) {
+  const shapes = new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
+  return [...placesByName(config, names)].map(([name, { covers, experts }]) => {
+    const parts = covers.map((cover) => /** @type {number[]} */ (shapes.get(cover)));
+    const byHead = parts[0].length === 1 && /_norm\.\d+\./.test(covers[0]);
+    const rows = parts.reduce((n, s) => n + s[0], 0);
+    const [cols] = parts[0].slice(1);
+    if (experts) return { name, covers, shape: [experts, rows / experts, cols] };
+    return { name, covers, shape: byHead ? [parts.length, ...parts[0]] : [rows, ...parts[0].slice(1)] };
+  });
+}
+
+/**
+ * The metadata of a model.
+ * @param {Config} c
+ * @param {string} architecture
+ * @returns {Record<string, Value>}
+ */
+function metadataOf(c, architecture) {
+  const { keys = '' } = ARCHITECTURES[architecture];
+  const window = windowPattern(c);
+  /** @type {Record<string, Value | false | 0>} */
+  const values = {
+    vocab_size: u32(c.vocab_size),
+    context_length: u32(c.context_length),
+    embedding_length: u32(c.d_model),
+    block_count: u32(c.kind === 'encoder_decoder' ? c.n_encoder_layers : c.n_layers),
+    feed_forward_length: u32(everySparse(c) && architecture === 'llama' ? c.d_expert : c.d_ff), // Mixtral has no other
+    expert_count: c.n_experts && u32(c.n_experts),
+    expert_used_count: c.n_experts && u32(c.n_experts_used),
+    expert_feed_forward_length: c.n_experts && architecture !== 'llama' && u32(c.d_expert),
+    'attention.head_count': u32(c.n_heads),
+    'attention.head_count_kv': u32(c.n_kv_heads),
+    'attention.key_length': c.d_head * c.n_heads !== c.d_model && u32(c.d_head),
+    'attention.value_length': c.d_head * c.n_heads !== c.d_model && u32(c.d_head),
+    [`attention.layer_norm_${c.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`]: f32(c.norm_eps),
+    'attention.sliding_window': (c.sliding_window || architecture === 'phi3') && u32(c.sliding_window),
+    ...(c.position === 'rope' && {
+      'rope.freq_base': f32(c.rope_theta),
+      'rope.dimension_count': u32(rotaryDim(c)),
+      ...scalingKeys(c),
+    }),
+  };
+  /** @type {Record<string, Value | false | 0 | undefined>} */
+  const own = {
+    expert_shared_feed_forward_length: u32(c.d_shared_expert),
+    attn_logit_softcapping: f32(c.score_softcap),
+    final_logit_softcapping: f32(c.logit_softcap),
+    'attention.sliding_window_pattern': window !== null && c.sliding_window > 0 && u32(window),
+    'rope.freq_base_swa': c.rope_local_theta && f32(c.rope_local_theta),
+    'attention.clamp_kqv': c.clip_qkv && f32(c.clip_qkv),
+    use_parallel_residual: bool(c.parallel_residual),
+    embedding_scale: f32(c.embedding_scale),
+    residual_scale: f32(c.residual_scale),
+    'attention.scale': c.score_scale && f32(c.score_scale),
+    decoder_block_count: u32(c.n_layers),
+    'attention.relative_buckets_count': u32(c.relative_buckets),
+    logit_scale: f32(architecture === 'granite' ? 1 / c.logit_scale : c.logit_scale),
+  };
+  for (const key of keys.split(' ')) values[key] = own[key] ?? false;
+  /** @type {Record<string, Value>} */
+  const meta = { 'general.architecture': text(architecture) };
+  if (c.ffn.endsWith('gelu_erf')) meta[GELU_KEY] = text('erf');
+  for (const [key, value] of Object.entries(values)) if (value) meta[`${architecture}.${key}`] = value;
+  return meta;
+}
+
+/**
+ * The n for which every n-th layer has no window (0: all have one); null where there is none.
+ * @param {Config} c
+ */
+function windowPattern(c) {
+  const flags = Array.from({ length: c.n_layers }, (_, l) => windowOf(c, l) > 0);
+  const n = flags.indexOf(false) + 1;
+  return flags.every((flag, l) => flag === (n === 0 || l % n < n - 1)) ? n : null;
+}
