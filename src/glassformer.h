@@ -56,8 +56,8 @@ enum {
 };
 
 /* GF_ENUMS and the four tables below are the only place that says what a configuration may be.
- * scripts/config_fields.js makes web/lib/engine/config/config_fields.js from them, so their expressions use only what means
- * the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
+ * scripts/config_fields.js makes web/lib/engine/config/config_fields.js from them, so their expressions use only what
+ * means the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
  * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, and GF_GIVEN. An enumerated field is compared with
  * its own enumerators only. */
 
@@ -450,8 +450,8 @@ const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_
 /* ---- sampling: sample.c ------------------------------------------------------------------------------------------ */
 
 /* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. Off: 1, 1, 0, 1, 0.
- * temperature 0: argmax. The caller has checked the ranges (web/lib/api/input/call_options.js): temperature 0 .. 1e6, top_p
- * and repetition_penalty above 0 and at most 1 and 1e6, min_p 0 .. 1, top_k from 0. */
+ * temperature 0: argmax. The caller has checked the ranges (web/lib/api/input/call_options.js): temperature 0 .. 1e6,
+ * top_p and repetition_penalty above 0 and at most 1 and 1e6, min_p 0 .. 1, top_k from 0. */
 struct gf_sampling {
     float temperature, top_p, min_p, repetition_penalty;
     int32_t top_k;

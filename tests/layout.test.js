@@ -172,8 +172,14 @@ test('no function of the page is longer than 60 lines', () => {
   assert.deepEqual(long, []);
 });
 
+// The rooms of web/lib, with web/draw below them: layout.json. `rooms` is the order in which each imports only those
+// before it. `lazy` lists folders and files that other code imports with import() only: a page that does not use them
+// does not download them.
+/** @type {{rooms: string[], lazy: string[]}} */
+const layout = JSON.parse(read('tests/layout.json'));
 const sources = [...files('web/draw', /\.js$/), ...files('web/lib', /\.js$/)];
 const inLib = (file) => file.replace(/^web\/(?:lib\/)?/, '');
+const roomOf = (file) => file.split('/')[0];
 /** Every import, dynamic ones too, without those in comments and types. */
 const arrows = sources.flatMap((file) => {
   const code = read(file)
@@ -184,6 +190,47 @@ const arrows = sources.flatMap((file) => {
     to: inLib(posix.join(dirname(file), name)),
     lazy: bracket === '(',
   }));
+});
+
+test('tests/layout.json lists the rooms of web/lib', () => {
+  assert.deepEqual([...layout.rooms].sort(), [...new Set(sources.map((file) => roomOf(inLib(file))))].sort());
+});
+
+test('the README of each folder says what it is for and names each of its files on a line', () => {
+  const wrong = [];
+  for (const folder of new Set(sources.map((file) => dirname(file)))) {
+    const text = read(`${folder}/README.md`);
+    if (!text.startsWith(`# ${basename(folder)}/\n\n`))
+      wrong.push(`${folder}/README.md begins with ${text.slice(0, 40)}`);
+    const named = [...text.matchAll(/^- `([\w.]+)`: \S/gm)].map(([, name]) => name).sort();
+    const found = readdirSync(join(top, folder)).filter((name) => /\.(?:js|svelte|c|h)$/.test(name));
+    for (const name of found) if (!named.includes(name)) wrong.push(`${folder}/README.md has no line of ${name}`);
+    for (const name of named)
+      if (!found.includes(name)) wrong.push(`${folder}/README.md names ${name}, which is not there`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('each room of web/lib imports only those that tests/layout.json lists before it', () => {
+  assert.ok(arrows.length > 150, `${arrows.length} imports found`);
+  const floor = (/** @type {string} */ file) => layout.rooms.indexOf(roomOf(file));
+  assert.deepEqual(
+    arrows.filter(({ from, to }) => floor(to) > floor(from)).map(({ from, to }) => `${from} imports ${to}`),
+    [],
+  );
+});
+
+test('what tests/layout.json calls lazy is imported with import() only', () => {
+  const within = (/** @type {string} */ file, /** @type {string} */ part) =>
+    file === part || file.startsWith(`${part}/`);
+  for (const part of layout.lazy) {
+    const entering = arrows.filter(({ from, to }) => within(to, part) && !within(from, part));
+    assert.ok(entering.length > 0, `nothing imports ${part}`);
+    assert.deepEqual(
+      entering.filter(({ from, lazy }) => !lazy && !layout.lazy.some((other) => within(from, other))),
+      [],
+    );
+  }
 });
 
 test('no files of web/lib import each other in a circle', () => {

@@ -1,8 +1,9 @@
 /* roster.c - see roster.h. The order of the entries is that in memory, in tables and in files of our own format.
  *
  * The tables below are the list of all weights: C expands them into a walk over a model's structs, and
- * scripts/roster_rows.js makes web/lib/engine/config/roster_rows.js from them. A condition (when), a count and a size are
- * expressions over c, the configuration, and `at`, the place in the walk; see glassformer.h for what they may contain.
+ * scripts/roster_rows.js makes web/lib/engine/config/roster_rows.js from them. A condition (when), a count and a size
+ * are expressions over c, the configuration, and `at`, the place in the walk; see glassformer.h for what they may
+ * contain.
  *
  *   MATRIX(when, name, rows, cols, to)                   a matrix of its own
  *   ROWS(when, name, rows, cols, to, first, all)         rows `first` .. of a matrix of `all` rows

@@ -273,8 +273,8 @@ export async function toSafetensors(tensors) {
 
 /** @typedef {import('../files/bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
 /**
- * @typedef {import('../base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read
- *   once
+ * @typedef {import('../base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be
+ *   read once
  */
 /** @typedef {ArrayLike<number>} Ids */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
@@ -331,8 +331,8 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../base/errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('../engine/config/presets.js').Preset} Preset */
 /**
- * @typedef {import('../engine/config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
- *   own fields, or a preset's name
+ * @typedef {import('../engine/config/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is
+ *   read, our own fields, or a preset's name
  */
 /** @typedef {import('../engine/config/config_fields.js').CamelConfig} Config our own fields, camelCase */
 /**

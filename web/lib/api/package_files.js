@@ -1,8 +1,8 @@
 // package_files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
 //
 // The caller's side resolves every address and posts the result to workers; it hands `packageFiles` to what compiles a
-// binary (engine/binary.js) or starts a worker (worker/start_worker.js). Where a bundler has not copied the files, the copies
-// embedded in the package are used.
+// binary (engine/binary.js) or starts a worker (worker/start_worker.js). Where a bundler has not copied the files, the
+// copies embedded in the package are used.
 
 /**
  * Embedded copies. worker: text of the worker, or of its second script; wasm: base64 of a raw deflate stream.

@@ -21,7 +21,8 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {import('../files/huggingface/weight_names.js').Rename} [rename]  load: the option `names`, if it is a function
+ * @property {import('../files/huggingface/weight_names.js').Rename} [rename]  load: the option `names`, if it is a
+ *   function
  * @property {import('../engine/threads.js').OnHelper} [onHelper]  load and create: called for each helper thread
  * @property {string} [helper]  address of the worker's file, which helper threads run too
  * @property {{url: string, port: MessagePort}} [prefetched]  the caller's side of load: the model's file, which was

@@ -1,8 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
 //
-// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (files/vocabulary/gguf_vocab.js). This file
-// adds lossless decoding; tokenizers/ has the checks that the library lacks, and the stream of `Tokenizer.stream`.
+// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (files/vocabulary/gguf_vocab.js).
+// This file adds lossless decoding; tokenizers/ has the checks that the library lacks, and the stream of
+// `Tokenizer.stream`.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
 import {

@@ -196,7 +196,8 @@ const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
  * @param {ExampleSet} data
  * @param {Record<string, number>} options  by their names in C
  * @param {any} validation  the option
- * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../engine/config/config.js').Config} configOf
+ * @param {(sizes: {vocab_size?: number, context_length: number}) => import('../engine/config/config.js').Config}
+ *   configOf
  * @param {Mask | null} [given]  of a text
  */
 export function planOf(data, options, validation, configOf, given = null) {

@@ -10,7 +10,9 @@ import { whyNoThreads } from '../engine/features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
 
-/** @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start_worker.js').WorkerFiles} PackageFiles */
+/**
+ * @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start_worker.js').WorkerFiles} PackageFiles
+ */
 /** @import { Order, TrainStep } from './training_worker.js' */
 /** @import { Teacher, Text } from './train_order.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
@@ -87,7 +89,8 @@ export class TrainingRun {
   #ahead = 1;
   /**
    * Configuration, parameter table and tokenizer; null before the run is open.
-   * @type {{config: any, parameters: import('../engine/config/weight_roster.js').ParameterTable, tokenizer: Tokenizer} | null}
+   * @type {{config: any, parameters: import('../engine/config/weight_roster.js').ParameterTable, tokenizer: Tokenizer}
+   *   | null}
    */
   about = null;
   /** @type {TrainStep[]} steps received and not yet read */

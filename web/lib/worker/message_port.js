@@ -1,5 +1,5 @@
-// message_port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and
-// for Node's threads
+// message_port.js - the message port between a worker and the thread that started it, with one interface for Web
+// Workers and for Node's threads
 import { packError } from '../base/failure.js';
 import { help } from '../engine/thread.js';
 
@@ -35,8 +35,8 @@ export const engine = new Promise((resolve) => {
 });
 
 /**
- * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start_worker.js); a helper thread gets
- * `{ help }`, the port that receives its job, instead.
+ * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start_worker.js); a helper thread
+ * gets `{ help }`, the port that receives its job, instead.
  * @param {(data: any) => void} receive  gets the calls
  */
 export function listen(receive) {

@@ -271,7 +271,9 @@ const logitBias = optional((value, name, limits) => {
   });
 });
 const schemas = optional((value, name) => jsonCopy(value, name, { code: 'bad-option' }));
-/** A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/json_schema.js). */
+/**
+ * A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/json_schema.js).
+ */
 const schema = optional((value, name, limits) =>
   schemas(
     such(

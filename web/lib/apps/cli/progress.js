@@ -27,8 +27,8 @@ export function durationText(seconds) {
 }
 
 /**
- * @param {Pick<import('../../api/index.js').Progress, 'loaded' | 'total' | 'fromCache' | 'bytesPerSecond' | 'secondsLeft'>}
- *   progress
+ * @param {Pick<import('../../api/index.js').Progress, 'loaded' | 'total' | 'fromCache' | 'bytesPerSecond' |
+ *   'secondsLeft'>} progress
  * @returns {string}
  */
 export function progressText({ loaded, total, fromCache, bytesPerSecond, secondsLeft }) {
@@ -45,8 +45,8 @@ export function progressText({ loaded, total, fromCache, bytesPerSecond, seconds
  * Draw the progress of a load over one line.
  * @param {{write(text: string): any, isTTY?: boolean, columns?: number}} stream
  * @param {boolean} [always]  draw every event, in lines of their own where the stream is no terminal
- * @returns {{onProgress: (progress: import('../../api/index.js').Progress) => void, clear: () => void} | null} null: nothing
- *   is to be drawn
+ * @returns {{onProgress: (progress: import('../../api/index.js').Progress) => void, clear: () => void} | null} null:
+ *   nothing is to be drawn
  */
 export function progressLine(stream, always = false) {
   if (!always && !stream.isTTY) return null;

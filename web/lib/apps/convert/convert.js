@@ -22,8 +22,8 @@ const SAMPLES = [
  * Write a checkpoint as GGUF.
  * @param {string} source  what load takes
  * @param {string} out  path of the file
- * @param {{type: string, vocabulary: boolean, options: import('../../api/index.js').LoadOptions}} o  type: of the matrices;
- *   vocabulary: whether the tokenizer is written
+ * @param {{type: string, vocabulary: boolean, options: import('../../api/index.js').LoadOptions}} o  type: of the
+ *   matrices; vocabulary: whether the tokenizer is written
  * @returns {Promise<{bytes: number, type: string}>}
  */
 export async function convert(source, out, { type, vocabulary, options }) {

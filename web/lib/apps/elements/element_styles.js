@@ -1,5 +1,5 @@
-// element_styles.js - the style sheet of the elements: colours and sizes of the page (web/page/style), each colour a variable
-// that a page may set, such as --glass-p
+// element_styles.js - the style sheet of the elements: colours and sizes of the page (web/page/style), each colour a
+// variable that a page may set, such as --glass-p
 
 /** Light and dark; the same values as in base.css of the page. */
 const COLORS = {

@@ -22,7 +22,10 @@ export class AttentionFigure extends Figure {
   /** @override */
   static observedAttributes = [...Figure.observedAttributes, 'layer', 'head'];
 
-  /** @type {{ queries: import('./plain_data.js').Token[], keys: import('./plain_data.js').Token[], rows: PatternStore } | null} */
+  /**
+   * @type {{ queries: import('./plain_data.js').Token[], keys: import('./plain_data.js').Token[], rows: PatternStore }
+   *   | null}
+   */
   #shown = null;
   #at = { layer: 0, head: 0 };
   #asked = Infinity; // row that is framed when other data comes; the last one, unless it was set

@@ -8,8 +8,8 @@ import { readAdapters } from './adapters.js';
  * @param {'addAdapter' | 'modules'} call  modules: nothing without a source
  * @param {any} source
  * @param {any} options  scale, signal
- * @param {typeof import('../../api/input/load_options.js').loadOptions} loadOptions  handed over, because a module that the
- *   core imports, too, would be a file of its own, and the first load of a page larger
+ * @param {typeof import('../../api/input/load_options.js').loadOptions} loadOptions  handed over, because a module that
+ *   the core imports, too, would be a file of its own, and the first load of a page larger
  */
 export async function deltasOf(call, source, options, loadOptions) {
   const { scale, signal } = checkedOptions(call, options, { scale: number, signal: abortSignal });

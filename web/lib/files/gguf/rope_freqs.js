@@ -20,7 +20,8 @@ const MAX_DISTANCE = 1 << 20;
 /**
  * Reads the tables without consuming them.
  * @param {string} where  file name, for messages
- * @param {(() => Promise<import('../bytes/chunks.js').ByteReader>)[]} readers  of the files, at the end of their headers
+ * @param {(() => Promise<import('../bytes/chunks.js').ByteReader>)[]} readers  of the files, at the end of their
+ *   headers
  * @param {Entry[]} entries  those that are tables
  * @param {Map<string, any>} meta
  * @returns {Promise<Record<string, any> | null>} fields of a configuration; null for a table of ones: no scaling

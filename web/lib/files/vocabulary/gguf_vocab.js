@@ -2,7 +2,8 @@
 //
 // A GGUF holds a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern), a SentencePiece BPE ("llama":
 // tokens with scores, no merges), like llama2.c's tokenizer.bin, or a SentencePiece Unigram ("t5"). The second merges
-// the neighbours whose union has the best score, as BPE does with merges that are ranked by this score (sentencepiece_vocab.js).
+// the neighbours whose union has the best score, as BPE does with merges that are ranked by this score
+// (sentencepiece_vocab.js).
 import { fail, show } from '../../base/errors.js';
 import { sentencePieceJson, unigramJson } from './sentencepiece_vocab.js';
 import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';

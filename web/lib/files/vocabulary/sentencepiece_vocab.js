@@ -1,4 +1,5 @@
-// sentencepiece_vocab.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the form of a tokenizer.json
+// sentencepiece_vocab.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the form of a
+// tokenizer.json
 import { Texts, TokenTexts } from './packed_texts.js';
 import { BYTE, NORMAL, UNUSED, sharedFields, pieceModels } from './tokenizer_json.js';
 

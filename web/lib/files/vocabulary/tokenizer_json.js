@@ -8,7 +8,8 @@ export const UNUSED = 5;
 export const BYTE = 6;
 
 /**
- * The models that sentencepiece_vocab.js has created. An object from a tokenizer.json is never in this set, whatever it contains.
+ * The models that sentencepiece_vocab.js has created. An object from a tokenizer.json is never in this set, whatever it
+ * contains.
  * @type {WeakSet<object>}
  */
 export const pieceModels = new WeakSet();

@@ -3,9 +3,9 @@
 // Every text of the grammar is valid under the schema; the grammar leaves some valid texts out. The properties of an
 // object come in the schema's order, and others only where additionalProperties is given. Numbers have at most 15
 // digits before and behind the point; with limits, 15 in all and no exponent. Strings with a pattern or a format have
-// as few escapes as possible (json_strings.js, string_formats.js). Between the tokens of JSON there is nothing, or on request at
-// most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is refused by
-// name.
+// as few escapes as possible (json_strings.js, string_formats.js). Between the tokens of JSON there is nothing, or on
+// request at most one space, or a line break with up to 20 blanks. A keyword that limits values and is not supported is
+// refused by name.
 import { fail, show } from '../../base/errors.js';
 import { COMBINING, Combiner, MAX_COMBINED, MAX_DEPTH, checkSchema, isChoice, listOf, tooDeep } from './combine.js';
 import { Dialects, isNothing, otherThan } from './dialects.js';

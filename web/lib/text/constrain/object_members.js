@@ -1,4 +1,5 @@
-// object_members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole members
+// object_members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole
+// members
 import { fail } from '../../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { explore, statesOf, trimmed } from './machine.js';
