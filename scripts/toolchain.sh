@@ -9,9 +9,9 @@ cache_dir=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/glassformer
 trixie=$cache_dir/trixie
 min_emcc=3.1.50
 # Packages of Debian 13 "trixie" whose versions determine the bytes of the wasm files: with them a build gives the sums
-# in scripts/wasm.sha256.
+# in scripts/wasm.sha256. Node, which Emscripten also needs, has no influence: two versions gave the same sums.
 pinned='emscripten=3.1.69+dfsg-3 binaryen=120-4 clang-19=1:19.1.7-3+b1 lld-19=1:19.1.7-3+b1
-  llvm-19=1:19.1.7-3+b1 nodejs=20.19.2+dfsg-1+deb13u2'
+  llvm-19=1:19.1.7-3+b1'
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 min_node=20.19.0
 
