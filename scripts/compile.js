@@ -96,7 +96,10 @@ const sanitize = [
 ];
 const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
 
-const engine = () => ['base', 'kernels', 'model', 'model/observe'].flatMap((folder) => sources(`src/${folder}`));
+const engine = () =>
+  ['base', 'kernels', 'model', 'model/layers', 'model/session', 'model/observe'].flatMap((folder) =>
+    sources(`src/${folder}`),
+  );
 const trainer = () =>
   ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
@@ -159,7 +162,7 @@ const wasmCompile =
     ...flags,
     ...(source.startsWith('tests/') ? ['-Itests/native'] : []),
   ];
-/** Flags of the four binaries that run models: without the code that only training calls (src/model/pass.h). */
+/** Flags of the four binaries that run models: without the code that only training calls (src/model/layers/pass.h). */
 const runs = (flags) => wasmCompile(flags, ['-DGF_INFERENCE']);
 /** How processors read the second operand of the relaxed dot product; src/kernels/simd.h emulates each natively. */
 const relaxedKinds = ['signed', 'unsigned', 'saturating'];
@@ -227,7 +230,7 @@ const targets = {
         sources: isInDouble(file)
           ? [
               ...['base', 'kernels', 'model/observe'].flatMap((folder) => sources(`src/${folder}`)),
-              'src/model/kv.c',
+              'src/model/layers/kv.c',
               file,
             ]
           : [...engine(), ...trainer(), ...testHelpers(), file],

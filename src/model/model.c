@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
 #include "model/config.h"    /* gf_stack_config */
-#include "model/relative.h"
+#include "model/layers/relative.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

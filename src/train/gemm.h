@@ -1,7 +1,7 @@
-/* gemm.h - general products of row-major f32 matrices, as gf_gemm_fn (model/pass.h). */
+/* gemm.h - general products of row-major f32 matrices, as gf_gemm_fn (model/layers/pass.h). */
 #ifndef GF_GEMM_H
 #define GF_GEMM_H
-#include "model/pass.h"
+#include "model/layers/pass.h"
 
 /* The implementation of this project (train/blas.h has that of OpenBLAS): f32 sums over k in one fixed order that
  * depends on k alone. Allocates nothing. */

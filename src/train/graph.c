@@ -1,14 +1,14 @@
 /* graph.c - see graph.h. Each layer has its own buffers (pass.h), because backward reads them. */
 #include "train/graph.h"
 #include "base/bytes.h"
-#include "model/attend.h" /* gf_attend_whole_work */
-#include "model/block.h"
+#include "model/layers/attend.h" /* gf_attend_whole_work */
+#include "model/layers/block.h"
 #include "model/config.h" /* gf_q_width, gf_ffn_gated, gf_layer_sparse, gf_widest_ffn, gf_norm_before */
-#include "model/dropout.h"
-#include "model/embed.h"
-#include "model/norm.h"
-#include "model/position.h"
-#include "model/relative.h"
+#include "model/layers/dropout.h"
+#include "model/layers/embed.h"
+#include "model/layers/norm.h"
+#include "model/layers/position.h"
+#include "model/layers/relative.h"
 #include "train/loss.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #ifndef GF_GRAPH_H
 #define GF_GRAPH_H
 #include "base/arena.h"
-#include "model/embed.h"
-#include "model/head.h"
-#include "model/pass.h"
+#include "model/layers/embed.h"
+#include "model/layers/head.h"
+#include "model/layers/pass.h"
 #include "train/params.h"
 #include "train/text/batch.h"
 

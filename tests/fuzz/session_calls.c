@@ -1,7 +1,7 @@
 /* session_calls.c - see session_calls.h. */
 #include "session_calls.h"
 #include "base/pool.h"
-#include "model/session.h" /* the ids that a session holds */
+#include "model/session/session.h" /* the ids that a session holds */
 #include <string.h>
 
 /* Read every float of a result, so that the sanitizers check it. The sum has no meaning. */

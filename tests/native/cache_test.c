@@ -1,7 +1,7 @@
 /* cache_test.c - the kv cache at the boundaries of its blocks of 64 positions: forks, rewinds, NaN. */
 #include "status.h"
 #include "glassformer.h"
-#include "model/kv.h"
+#include "model/layers/kv.h"
 #include <stdlib.h>
 
 static struct gf_config small_config(int32_t kind) {

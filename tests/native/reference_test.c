@@ -3,7 +3,7 @@
 #include "reference/decoder.c"
 #include "check.h"
 #include "golden.h"
-#include "model/session.h"
+#include "model/session/session.h"
 
 static struct gf_error err;
 

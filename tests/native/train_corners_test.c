@@ -5,7 +5,7 @@
 #include "copied.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include "base/rng.h"
-#include "model/dropout.h"
+#include "model/layers/dropout.h"
 #include "train/files/files.h"
 #include "train/text/synthetic.h"
 #include <unistd.h>

@@ -15,17 +15,17 @@ const MOST = 1e-4;
 
 /** Each stage of decoder.c with the file and the function that compute it fast. */
 const FAST = {
-  embed: ['src/model/embed.c', 'gf_embed_forward'],
-  norm1: ['src/model/norm.c', 'gf_norm_forward'],
-  qkv: ['src/model/attention.c', 'project'],
-  heads: ['src/model/attend_cached.c', 'gf_attend_cached'],
-  out: ['src/model/attention.c', 'project_out'],
-  norm2: ['src/model/norm.c', 'gf_norm_forward'],
-  ffn: ['src/model/ffn.c', 'gf_ffn_forward'],
-  resid: ['src/model/block.c', 'gf_block_forward'],
-  final: ['src/model/norm.c', 'gf_norm_forward'],
-  head: ['src/model/head.c', 'gf_head_forward'],
-  sample: ['src/model/sample.c', 'gf_session_sample'],
+  embed: ['src/model/layers/embed.c', 'gf_embed_forward'],
+  norm1: ['src/model/layers/norm.c', 'gf_norm_forward'],
+  qkv: ['src/model/layers/attention.c', 'project'],
+  heads: ['src/model/layers/attend_cached.c', 'gf_attend_cached'],
+  out: ['src/model/layers/attention.c', 'project_out'],
+  norm2: ['src/model/layers/norm.c', 'gf_norm_forward'],
+  ffn: ['src/model/layers/ffn.c', 'gf_ffn_forward'],
+  resid: ['src/model/layers/block.c', 'gf_block_forward'],
+  final: ['src/model/layers/norm.c', 'gf_norm_forward'],
+  head: ['src/model/layers/head.c', 'gf_head_forward'],
+  sample: ['src/model/session/sample.c', 'gf_session_sample'],
 };
 
 const code = readFileSync(join(top, 'src/reference/decoder.c'), 'utf8');

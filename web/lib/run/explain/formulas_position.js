@@ -82,7 +82,7 @@ export function rotation(pass, which) {
 }
 
 /**
- * The frequency of a pair, with the configuration's scaling. Sources: src/model/position.c.
+ * The frequency of a pair, with the configuration's scaling. Sources: src/model/layers/position.c.
  * @param {Config} c
  * @param {number} pair
  * @param {number} length  of the sequence

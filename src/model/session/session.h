@@ -1,0 +1,87 @@
+/* session.h - struct gf_session: the state of one sequence of tokens over a model, and what the files session_*.c
+ * share. The public calls are declared in glassformer.h. */
+#ifndef GF_SESSION_H
+#define GF_SESSION_H
+#include "base/arena.h"
+#include "base/rng.h"
+#include "model/layers/embed.h"
+#include "model/layers/kv.h"
+#include "model/model.h"
+#include "model/observe/observe.h"
+#include "model/layers/pass.h"
+#include "model/observe/trace.h"
+
+/* The candidates of the last gf_session_sample, which stay in `sampling`. n 1: `first` alone; 0: there was none. */
+struct gf_drawn {
+    int32_t n, first;
+    double sum;
+};
+
+/* Where the next pass begins, and of how many rows its output is not wanted: gf_session_start. */
+struct gf_start {
+    int32_t layer;
+    const float *rows; /* [n, d_model], the caller's; NULL: at the embedding */
+    int32_t drop;
+};
+
+struct gf_session {
+    const struct gf_model *model;
+    int32_t context;
+    struct gf_kv kv;
+    int32_t planned; /* the length of gf_session_plan; 0: none */
+    int32_t *ids;    /* [kv.length] tokens held, for the repetition penalty */
+    int32_t ids_room;
+    /* encoder_decoder: the source's keys and values in every decoder layer */
+    struct gf_kv cross;
+    uint8_t *cross_mask;
+    struct gf_rng rng;
+    void *sampling; /* sample.c: workspace over the vocabulary */
+    struct gf_drawn drawn;
+    struct gf_observe *observe; /* NULL when nothing is captured or edited */
+    struct gf_trace *trace;     /* NULL when nothing is measured */
+    struct gf_start start;
+    /* scratch for a pass of up to scratch_rows rows and scores_ld keys: all layers share it */
+    struct gf_arena scratch;
+    int32_t scratch_rows, scores_ld;
+    struct gf_bufs bufs;
+    struct gf_embedded embedded;
+    float *scores;
+    void *matmul_scratch;
+    /* results of the last eval and encode */
+    float *hidden, *encoded; /* [rows, d_model] after the final norm; hidden of an encoder: what its mlm_head reads */
+    float *pooled;           /* [sources, d_model] an encoder's, with a pooler */
+    int32_t pooled_room, hidden_rows, hidden_room, encoded_rows, encoded_room;
+    float *logits;                                 /* [logits_room, vocab_size] */
+    int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
+};
+
+/* session_run.c: one pass through a stack or the head, on the session's scratch */
+
+/* GF_OK if all n ids are in the vocabulary, otherwise the error. */
+int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
+/* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments; the first of them is
+ * row `row` of start.rows. The first start.drop rows of the call have no row in hidden; where there are such rows,
+ * there is one segment, which then begins behind them. The scratch is reserved for n rows. */
+void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
+                  const int32_t *ids, float *hidden, struct gf_start start, int32_t row);
+/* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding with all rows. */
+struct gf_start gf_take_start(struct gf_session *s);
+/* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */
+void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n);
+
+/* session_scratch.c: memory for passes. Each call returns 0, or -1 without memory: nothing has changed then. */
+
+/* Grow the scratch to passes of `rows` rows over `keys` keys. What the scratch held is lost when it grows. */
+int gf_reserve_scratch(struct gf_session *s, int32_t rows, int32_t keys);
+/* Grow *rows, [*room, width], to `need` rows; the old ones are copied. */
+int gf_reserve_rows(float **rows, int32_t *room, int32_t need, int32_t width);
+/* Grow s->ids to n tokens; the old ones are kept. */
+int gf_reserve_ids(struct gf_session *s, int32_t n);
+
+/* session_eval.c: what restoring a session shares with prefill and decode */
+
+/* GF_OK if n more tokens can be evaluated, otherwise the error. */
+int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
+/* After the keys and values of n tokens are in the cache: add the tokens to the sequence. */
+void gf_session_advance(struct gf_session *s, const int32_t *ids, int32_t n);
+#endif

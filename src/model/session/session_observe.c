@@ -1,0 +1,97 @@
+/* session_observe.c - the calls by which a session captures, edits and times its passes. */
+#include "model/session/session.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t on,
+                           struct gf_error *err) {
+    const struct gf_config *cfg = &s->model->cfg;
+    const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
+    if (place < 0) return place;
+    const int32_t status = gf_observe_need(&s->observe, cfg, err);
+    if (status != GF_OK) return status;
+    struct gf_captured *c = &s->observe->captured[place];
+    c->wanted = on;
+    if (!on) {
+        gf_free(c->data);
+        memset(c, 0, sizeof *c);
+    }
+    return GF_OK;
+}
+
+const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                                 int32_t dims[3]) {
+    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, NULL);
+    if (!s->observe || place < 0) return NULL;
+    const struct gf_captured *c = &s->observe->captured[place];
+    if (!c->wanted || !c->data) return NULL;
+    memcpy(dims, c->dims, sizeof c->dims);
+    return c->data;
+}
+
+int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
+                        int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
+                        struct gf_error *err) {
+    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, err);
+    if (place < 0) return place;
+    const int32_t axes = gf_point_axes(point);
+    const struct gf_row_shape row = gf_row_shape_of(&s->model->stack_cfg[stack], axes);
+    const int32_t width = row.width;
+    if (axes == 'C')
+        return gf_fail(err, GF_ERR_ARGUMENT, "the chosen experts cannot be edited: edit the router's logits instead");
+    if (head < -1 || head >= row.heads)
+        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, row.heads);
+    if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
+    if (index < -1 || (axes != 'S' && index >= width))
+        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);
+    if (op == GF_EDIT_SCALE) {
+        if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
+        n_values = 0;
+    } else if (op < GF_EDIT_SET || op > GF_EDIT_PROJECT) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
+    } else if (!values || n_values < (op == GF_EDIT_PROJECT ? 2 : 1) ||
+               (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, index >= 0 ? 1 : width);
+    }
+    for (int32_t i = 0; i < n_values; i++)
+        if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
+    const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
+    if (status != GF_OK) return status;
+    struct gf_observe *o = s->observe;
+    struct gf_edit *edits = o->edits;
+    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
+        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
+        edits = realloc(o->edits, (size_t)most * sizeof *edits);
+        if (edits) {
+            o->edits = edits;
+            o->max_edits = most;
+        }
+    }
+    float *copy = n_values ? malloc((size_t)n_values * sizeof *copy) : NULL;
+    if (!edits || (n_values && !copy)) {
+        free(copy);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
+    }
+    if (copy) memcpy(copy, values, (size_t)n_values * sizeof *copy);
+    edits[o->n_edits++] = (struct gf_edit){place, head, position, index, op, scale, copy, n_values};
+    o->edited[place] = 1;
+    return GF_OK;
+}
+
+int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {
+    if (!on && s->trace) {
+        gf_trace_close(s->trace);
+        free(s->trace);
+        s->trace = NULL;
+    } else if (on && !s->trace) {
+        s->trace = calloc(1, sizeof *s->trace);
+        if (!s->trace) return gf_fail(err, GF_ERR_MEMORY, "no memory for a trace");
+    }
+    return GF_OK;
+}
+
+const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *n) {
+    *n = s->trace ? s->trace->n : 0;
+    return s->trace ? s->trace->rows : NULL;
+}

@@ -1,0 +1,87 @@
+/* session_run.c - one pass of a session: through a stack, and from hidden states to logits */
+#include "model/session/session.h"
+#include "model/layers/block.h"
+#include "model/layers/head.h"
+#include "model/layers/norm.h"
+#include <string.h>
+
+int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err) {
+    for (int32_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= m->cfg.vocab_size)
+            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i], m->cfg.vocab_size);
+    return GF_OK;
+}
+
+int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, int32_t drop, struct gf_error *err) {
+    if (layer < 0 || layer > s->model->cfg.n_layers)
+        return gf_fail(err, GF_ERR_ARGUMENT, "layer %d: the model has %d", layer, s->model->cfg.n_layers);
+    if (drop < 0) return gf_fail(err, GF_ERR_ARGUMENT, "%d rows cannot be dropped", drop);
+    s->start = (struct gf_start){layer, rows, drop};
+    return GF_OK;
+}
+
+struct gf_start gf_take_start(struct gf_session *s) {
+    const struct gf_start start = s->start;
+    s->start = (struct gf_start){0, NULL, 0};
+    return start;
+}
+
+void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
+                  const int32_t *ids, float *hidden, struct gf_start start, int32_t row) {
+    const struct gf_model *m = s->model;
+    const struct gf_config *c = &m->cfg;
+    const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
+    struct gf_pass p = {.cfg = &m->stack_cfg[stack],
+                        .stack = stack,
+                        .layer = -1,
+                        .causal = stack == GF_STACK_DECODER && c->causal,
+                        .n = n,
+                        .segs = segs,
+                        .n_segs = n_segs,
+                        .observe = s->observe,
+                        .trace = s->trace,
+                        .pool = m->pool,
+                        .matmul_scratch = s->matmul_scratch,
+                        .scores = s->scores,
+                        .scores_ld = s->scores_ld,
+                        .relative = c->use_position ? m->relative[stack] : NULL};
+    struct gf_bufs *b = &s->bufs;
+    const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
+    const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
+    const int32_t left = start.drop - row, drop = left < 0 ? 0 : left < n ? left : n;
+    if (start.layer == n_layers) {
+        row += drop, p.n -= drop;
+        if (s->observe) s->observe->row0 += drop;
+    }
+    if (start.rows) {
+        memcpy(b->resid_pre, start.rows + (int64_t)row * c->d_model, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
+    } else {
+        gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
+        gf_mark(&p, GF_OP_EMBED);
+    }
+    for (p.layer = start.layer; p.layer < n_layers; p.layer++) {
+        p.drop = p.layer + 1 < n_layers ? 0 : drop;
+        gf_block_forward(&p, &blocks[p.layer], b);
+    }
+    if (p.n == 0) return;
+    p.layer = -1;
+    const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
+    float *mean = s->embedded.mean, *rstd = s->embedded.rstd; /* workspace */
+    if (c->final_norm) {
+        gf_norm_forward(&p, last, GF_P_LN_FINAL, hidden, b->resid_pre, mean, rstd);
+        gf_mark(&p, GF_OP_FINAL_NORM);
+    } else {
+        memcpy(hidden, b->resid_pre, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
+    }
+    for (int32_t i = 0, first = 0; c->pooler && i < n_segs; first += segs[i++].n)
+        gf_pooler_forward(&p, &m->w, s->pooled + (int64_t)i * c->d_model, hidden + (int64_t)first * c->d_model);
+    const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};
+    if (c->mlm_head) gf_transform_forward(&p, &m->w, &t, hidden);
+}
+
+void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {
+    const struct gf_model *m = s->model;
+    const struct gf_pass p = {
+        .cfg = &m->cfg, .n = n, .pool = m->pool, .matmul_scratch = s->matmul_scratch, .trace = s->trace};
+    gf_head_forward(&p, &m->w, logits, s->embedded.rows, hidden, n);
+}
