@@ -4,7 +4,7 @@
 //   ./build.sh page && node scripts/pictures.js [VIEW ...]
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { VIEWS } from '../web/page/state/views.js';
+import { VIEWS } from '../web/page/state/facts/views.js';
 import { launch } from './chromium.js';
 import { serve } from './serve.js';
 

@@ -1,7 +1,7 @@
 // accessibility.test.js - the built page in Chromium: axe-core finds nothing in any view or panel, in every theme and on
 // every kind of screen; nothing is wider than the window
 import assert from 'node:assert/strict';
-import { VIEWS } from '../../web/page/state/views.js';
+import { VIEWS } from '../../web/page/state/facts/views.js';
 import { pageTest, samePage } from './built_page.js';
 import { STORY, accessible, atLeast, openView, says, shows } from './page_parts.js';
 import { quiet } from './quiet.js';

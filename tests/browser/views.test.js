@@ -1,6 +1,6 @@
 // views.test.js - the views of the page, their addresses, the browser's history, and links for a class
 import assert from 'node:assert/strict';
-import { VIEWS } from '../../web/page/state/views.js';
+import { VIEWS } from '../../web/page/state/facts/views.js';
 import { visitTest } from './built_page.js';
 import { atLeast, copied, openView, resting, settled, stop } from './page_parts.js';
 import { quiet } from './quiet.js';

@@ -2,7 +2,7 @@
 // is mocked: it advances by the same amount at each reading, so nothing here depends on the speed of this machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { meanSpeed, stepMs } from '../../web/page/state/speed.js';
+import { meanSpeed, stepMs } from '../../web/page/state/base/speed.js';
 import { untilEnd } from './helpers.js';
 
 const real = performance.now.bind(performance);

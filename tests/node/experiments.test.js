@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/api/index.js';
-import { nameSpecial } from '../../web/page/state/marks.js';
+import { nameSpecial } from '../../web/page/state/facts/marks.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction } from '../../web/page/views/experiment/steering.js';
 import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/facts.js';

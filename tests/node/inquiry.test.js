@@ -1,9 +1,9 @@
 // inquiry.test.js - the page's calls about its text use the current text
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { trace, wantLogits } from '../../web/page/state/inquiry.js';
-import { createRuntime } from '../../web/page/state/runtime.js';
-import { initialState } from '../../web/page/state/state.js';
+import { trace, wantLogits } from '../../web/page/state/calls/inquiry.js';
+import { createRuntime } from '../../web/page/state/store/runtime.js';
+import { initialState } from '../../web/page/state/store/state.js';
 
 /**
  * A store, and a model whose results identify the calls: logits are [number of tokens, last token], summed over earlier

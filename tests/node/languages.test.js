@@ -1,7 +1,7 @@
 // languages.test.js - the catalogues of the page's languages fit its sentences; `say` puts values in their places
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LANGUAGES, say } from '../../web/page/state/language.js';
+import { LANGUAGES, say } from '../../web/page/state/base/language.js';
 import { CATALOGUES, SENTENCES, UNTAGGED } from '../sentences.js';
 
 const all = new Set(Object.values(SENTENCES).flat());

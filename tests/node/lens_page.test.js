@@ -2,7 +2,7 @@
 // writes tokens
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameSpecial } from '../../web/page/state/marks.js';
+import { nameSpecial } from '../../web/page/state/facts/marks.js';
 import { label, quoted } from '../../web/page/text/format.js';
 import { LENS, VOTES, signed } from '../../web/page/text/lens_text.js';
 import { piecesOf } from '../../web/page/views/write/token_text.js';

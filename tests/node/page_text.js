@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { applicable, readAddress } from '../../web/page/state/address.js';
-import { followAddress } from '../../web/page/state/open_address.js';
-import { initialState } from '../../web/page/state/state.js';
-import { createRun } from '../../web/page/state/run.js';
+import { applicable, readAddress } from '../../web/page/state/place/address.js';
+import { followAddress } from '../../web/page/state/place/open_address.js';
+import { initialState } from '../../web/page/state/store/state.js';
+import { createRun } from '../../web/page/state/calls/run.js';
 
 export const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 export const dates = {

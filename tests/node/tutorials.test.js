@@ -5,13 +5,13 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/api/index.js';
-import { openPlace } from '../../web/page/claims/claim_place.js';
-import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
-import { text } from '../../web/page/claims/outcome.js';
+import { openPlace } from '../../web/page/views/claims/claim_place.js';
+import { TUTORIALS, flipping, runClaim } from '../../web/page/views/claims/index.js';
+import { text } from '../../web/page/views/claims/outcome.js';
 import { TEXTBOOK } from '../../web/page/text/textbook.js';
-import { distance } from '../../web/page/claims/arithmetic.js';
-import { erf, flat } from '../../web/page/claims/double_precision.js';
-import { reference } from '../../web/page/claims/reference.js';
+import { distance } from '../../web/page/views/claims/arithmetic.js';
+import { erf, flat } from '../../web/page/views/claims/double_precision.js';
+import { reference } from '../../web/page/views/claims/reference.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 
 const tutorials = (await Promise.all(TUTORIALS.map(({ open }) => open()))).map(({ sections }) => sections);
@@ -33,7 +33,7 @@ test('every claim has a unique id and the number of its tutorial', () => {
 });
 
 test('each claim of the files is in one section, and is seen on a page of the textbook with a model that can be made', async () => {
-  const folder = new URL('../../web/page/claims/', import.meta.url);
+  const folder = new URL('../../web/page/views/claims/', import.meta.url);
   for (const [i, sections] of tutorials.entries()) {
     const names = readdirSync(new URL(`tutorial${i + 1}/`, folder));
     const files = await Promise.all(names.map((name) => import(new URL(`tutorial${i + 1}/${name}`, folder))));

@@ -1,9 +1,9 @@
 // writing_models.test.js - the page's text when models are created, replaced and loaded, and models that are special
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf, applicable, readAddress } from '../../web/page/state/address.js';
-import { followAddress } from '../../web/page/state/open_address.js';
-import { spell, textsOf } from '../../web/page/state/words.js';
+import { addressOf, applicable, readAddress } from '../../web/page/state/place/address.js';
+import { followAddress } from '../../web/page/state/place/open_address.js';
+import { spell, textsOf } from '../../web/page/state/calls/words.js';
 import { sleep, until } from '../patience.js';
 import { golden, sameBits } from './helpers.js';
 import { adapter } from './lora.js';

@@ -2,9 +2,9 @@
 // behind
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf, applicable, readAddress } from '../../web/page/state/address.js';
-import { keepAddress } from '../../web/page/state/browser_history.js';
-import { followAddress } from '../../web/page/state/open_address.js';
+import { addressOf, applicable, readAddress } from '../../web/page/state/place/address.js';
+import { keepAddress } from '../../web/page/state/place/browser_history.js';
+import { followAddress } from '../../web/page/state/place/open_address.js';
 import { until } from '../patience.js';
 import { logprobOf, row } from './helpers.js';
 import { CONFIG, branches, given, ids, made, opened, stories, withStories, written } from './page_text.js';

@@ -1,15 +1,15 @@
 // main.js - puts the page together: the state, the engine behind it, the components
 import { mount } from 'svelte';
 import App from './App.svelte';
-import { contextOf } from './state/context.js';
-import { initialState } from './state/state.js';
-import { createNavigation } from './state/browser_history.js';
-import { observed } from './state/observed.js';
-import { keepOffline } from './state/offline.js';
-import { openPage } from './state/opening.js';
-import { createRun } from './state/run.js';
-import { keepHeadInStack } from './state/shown_attention.js';
-import { createStore } from './state/store.js';
+import { contextOf } from './state/store/context.js';
+import { initialState } from './state/store/state.js';
+import { createNavigation } from './state/place/browser_history.js';
+import { observed } from './state/store/observed.js';
+import { keepOffline } from './state/place/offline.js';
+import { openPage } from './state/place/opening.js';
+import { createRun } from './state/calls/run.js';
+import { keepHeadInStack } from './state/calls/shown_attention.js';
+import { createStore } from './state/store/store.js';
 import { CLAIMS_CODE, VIEW_CODE } from './views/code.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');

@@ -1,7 +1,7 @@
 // anatomy_text.js - sentences of the picture of a forward pass and of its inspector
 import { int, quoted, tokensSaid } from './format.js';
 import { blocks } from './stages_text.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const ANATOMY = {
   title: say`Anatomy`,

@@ -1,5 +1,5 @@
 // assignment.js - the sentences of a link for a class: a question, and what is hidden until it is answered
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** What an assignment can hide. */
 export const CONCEALED = {

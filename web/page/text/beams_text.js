@@ -1,6 +1,6 @@
 // beams_text.js - sentences of the panel that shows how an encoder-decoder searches for its answer
 import { figures, label, percent, quoted } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const BEAMS = {
   title: say`How the answer is found`,

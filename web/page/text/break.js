@@ -1,8 +1,8 @@
 // break.js - sentences of “Break it”: a model without one of the ideas that it was trained with
 
-import { scoreScale } from '../state/architecture.js';
+import { scoreScale } from '../state/facts/architecture.js';
 import { factor } from './formulas.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** @typedef {'causal' | 'scaleScores' | 'usePosition' | 'useResidual' | 'useNorm' | 'useFinalNorm'} Idea */
 

@@ -1,9 +1,9 @@
 // clauses.js - what the textbook says of a part, by the architecture that is loaded
-import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/architecture.js';
+import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/facts/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int, sentences } from './format.js';
 import { factor } from './formulas.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 const placed = (how) => sentences([say`The row of a token does not tell where it stands.`, how]);
 /** How order gets in, by the kind of position. */
@@ -87,7 +87,7 @@ export function summing(c) {
 
 /**
  * How the text was cut.
- * @param {import('../state/state.js').State} s
+ * @param {import('../state/store/state.js').State} s
  */
 export function cut(s, c) {
   const list = hasTwoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);

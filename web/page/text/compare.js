@@ -11,10 +11,10 @@ import {
   rotaryDim,
   rotaryHeads,
   rotatesAnywhere,
-} from '../state/architecture.js';
+} from '../state/facts/architecture.js';
 import { FFN_NAMES, NORM_NAMES } from './ffn.js';
 import { int, si } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /**
  * @typedef {object} Control  of a field, see FIELDS in views/experiment/build_fields.js

@@ -2,7 +2,7 @@
 
 import { FFN_NAMES } from './ffn.js';
 import { bytes, int, si, time, tokensSaid } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** Components of a model by the library's names, in the order in which a token passes them. */
 export const COMPONENTS = /** @type {Record<string, string>} */ ({

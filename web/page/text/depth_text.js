@@ -1,7 +1,7 @@
 // depth_text.js - sentences of the depth laboratory: what four deep models show
 
 import { far, figures } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** @typedef {import('../views/experiment/depth.js').Layers} Layers */
 /** @typedef {import('../views/experiment/depth.js').Way} Way */

@@ -1,7 +1,7 @@
 // experiment.js - sentences of the experiments: parts switched off, ideas left out, deep stacks
 
 import { far, figures, label } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** A difference with its sign. */
 const signed = (x) => `${x >= 0 ? '+' : '−'}${far(Math.abs(x))}`;
@@ -27,7 +27,7 @@ export const ABLATE = {
     say`Stronger colour: more loss when that part is off. Most: ${name}, ${signed(cost)} bits a token.`,
   loss: (mean, change) => [say`${far(mean)} bits a token`, change === undefined ? '' : say`, ${signed(change)} bits`],
   without: (names) => say`Without ${names.length === 1 ? names[0] : say`${names.length} parts`}`,
-  /** @param {{ token: import('../state/state.js').Token, bits: number }[]} list */
+  /** @param {{ token: import('../state/store/state.js').Token, bits: number }[]} list */
   affected: (list) =>
     say`Most affected tokens: ${list.map(({ token, bits }) => say`“${label(token)}” (+${figures(bits)} bits)`).join(', ')}.`,
 };

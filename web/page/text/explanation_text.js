@@ -1,5 +1,5 @@
 // explanation_text.js - sentences of the explanation of one number
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** What a point's number is called. @type {[RegExp, string][]} */
 const NAMES = [

@@ -1,7 +1,7 @@
 // ffn.js - names of the kinds of norms and feed-forward layers, and what activations do
 
 import { int } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const NORM_NAMES = { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' };
 /** By the name in the configuration. */

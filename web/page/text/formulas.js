@@ -12,8 +12,8 @@ import {
   rotates,
   ropeTheta,
   scoreScale,
-} from '../state/architecture.js';
-import { say } from '../state/language.js';
+} from '../state/facts/architecture.js';
+import { say } from '../state/base/language.js';
 import { activationOf } from './ffn.js';
 import { int } from './format.js';
 

@@ -2,7 +2,7 @@
 
 import { backendName, bytes, figures, headsSaid, int, layersSaid } from './format.js';
 import { meaning } from './glossary.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const HEADER = {
   name: 'glassformer',
@@ -66,7 +66,7 @@ export const FACTS = { shape: say`Model`, speed: say`Engine speed`, memory: say`
 
 const KIND = { decoder: '', encoder: say`encoder · `, encoder_decoder: say`encoder-decoder · ` };
 
-/** @typedef {import('../state/state.js').LoadedModel} LoadedModel */
+/** @typedef {import('../state/store/state.js').LoadedModel} LoadedModel */
 
 /** @type {Record<string, string>} */
 const WEIGHTS = { q4_0: say`4-bit weights (Q4_0)`, q8_0: say`8-bit weights (Q8_0)` };
@@ -119,7 +119,7 @@ export const NOTICE = {
 
 const PHASE = { download: say`Loading`, compile: say`Preparing the engine for`, load: say`Unpacking` };
 
-/** @param {NonNullable<import('../state/state.js').State['run']['progress']>} progress */
+/** @param {NonNullable<import('../state/store/state.js').State['run']['progress']>} progress */
 export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secondsLeft }) =>
   `${PHASE[phase] ?? say`Loading`} ${name}${loaded ? `, ${bytes(loaded)}${total ? say` of ${bytes(total)}` : ''}` : ''}` +
   (phase === 'download' && bytesPerSecond ? `, ${bytes(Math.round(bytesPerSecond))}/s` : '') +
@@ -131,7 +131,7 @@ const remaining = (seconds) => (seconds < 99.5 ? `${Math.round(seconds)} s` : sa
 export const errorSaid = (error, model) =>
   error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? say` ${model.name} is still here and works.` : ''}`;
 
-/** @param {import('../state/models.js').Shipped} model */
+/** @param {import('../state/facts/models.js').Shipped} model */
 export const offerSaid = ({ name, better }) =>
   say`${name} tells better stories: ${bytes(better ?? 0)}. Your text stays.`;
 
@@ -155,7 +155,7 @@ export const MODELS = {
 export const DTYPES = { keep: say`as in the file`, q8_0: say`8 bits (q8_0)`, q4_0: say`4 bits (q4_0)` };
 
 /**
- * @param {import('../state/hub.js').HubModel} model
+ * @param {import('../state/facts/hub.js').HubModel} model
  * @param {number} download  bytes of its file
  * @param {number} memory  bytes of its weights in memory
  */

@@ -1,5 +1,5 @@
 // glossary.js - the terms of the page, one sentence each
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const GLOSSARY = {
   title: say`Words`,

@@ -1,6 +1,6 @@
 // here.js - what the pages of the textbook say of the chosen token: its own numbers on the way from the text to the next word
-import { normsBefore, rotates } from '../state/architecture.js';
-import { say } from '../state/language.js';
+import { normsBefore, rotates } from '../state/facts/architecture.js';
+import { say } from '../state/base/language.js';
 import { figures, int, percent, quoted, sentences } from './format.js';
 
 /** @typedef {NonNullable<Awaited<ReturnType<import('../views/learn/facts.js').readFacts>>>} Facts */

@@ -1,13 +1,13 @@
 // inside.js - sentences of the view Inside: heads, attention, where the answer comes from. Layers and heads are counted
 // from 1 here, and from 0 only in the names of points.
 
-import { hasAlibi, hasDistanceBias, scoreScale } from '../state/architecture.js';
+import { hasAlibi, hasDistanceBias, scoreScale } from '../state/facts/architecture.js';
 import { headsSaid, layersSaid, quoted } from './format.js';
 import { factor } from './formulas.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /**
- * @typedef {import('../state/shown_attention.js').Stack} Stack
+ * @typedef {import('../state/calls/shown_attention.js').Stack} Stack
  * @typedef {{ layer: number, head: number }} Head  from 0, as in points
  */
 
@@ -31,7 +31,7 @@ export const HEADS = {
   most: ({ layer, head }) => say`most: L${layer + 1} H${head + 1}`,
 };
 
-/** What a head may look at as a rule (state/habits.js): its name, and a word for a small picture. */
+/** What a head may look at as a rule (state/calls/habits.js): its name, and a word for a small picture. */
 export const HABITS = {
   previous: [say`previous token`, say`previous`],
   first: [say`first token`, say`first`],

@@ -1,6 +1,6 @@
 // labs_text.js - sentences of the view Labs: published findings, measured again in this tab
 import { bytes, figures, percent, time } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** @typedef {import('glassformer/labs').LabResult} LabResult */
 

@@ -3,7 +3,7 @@
 
 import { figures, percent, quoted } from './format.js';
 import { headName } from './inside.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** A number with its sign. */
 export const signed = (v) => `${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`;

@@ -1,6 +1,6 @@
 // page_parts.js - what pages of the textbook have in common: where they are seen, and what shows that a task was done
 
-/** @typedef {import('../state/state.js').State} State */
+/** @typedef {import('../state/store/state.js').State} State */
 
 export const changed =
   (/** @type {(s: State) => any} */ of) => (/** @type {State} */ now, /** @type {State} */ before) =>
@@ -20,7 +20,7 @@ export const anatomy = (stage) => ({
   at: '.anatomy',
   set: { view: { openStage: stage } },
 });
-/** @param {import('../state/store.js').Patch['attention']} attention */
+/** @param {import('../state/store/store.js').Patch['attention']} attention */
 export const matrix = (attention) => ({
   view: /** @type {const} */ ('inside'),
   at: '.attention',

@@ -1,10 +1,10 @@
 // pages_in.js - the textbook's pages from the text to the end of attention
-import { embedWidth, hasTwoStacks, positionKind, windowOf } from '../state/architecture.js';
+import { embedWidth, hasTwoStacks, positionKind, windowOf } from '../state/facts/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, quoted, sentences, tokensSaid } from './format.js';
 import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';
 import { blocks } from './stages_text.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** @typedef {import('./textbook.js').Page} Page */
 

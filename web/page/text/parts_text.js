@@ -1,8 +1,8 @@
 // parts_text.js - what the card says of each part of the anatomy that can be pointed at: a plain name, the term of the
 // field, its shape in words. Formulas: formulas.js
-import { hasExperts } from '../state/architecture.js';
+import { hasExperts } from '../state/facts/architecture.js';
 import { figures, headsSaid, int, percent } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 const width = (c) => say`${int(c.dModel)} numbers for each token (d_model)`;
 const heads = (n, c) => say`${headsSaid(n)} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;

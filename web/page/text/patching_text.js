@@ -1,5 +1,5 @@
 // patching_text.js - sentences of the patching and steering experiments
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const PATCHING = {
   title: say`Patch activations`,

@@ -1,6 +1,6 @@
 // play_text.js - sentences of a head's arithmetic, step by step
 import { figures, percent } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const PLAY = {
   title: say`One head, step by step`,

@@ -1,6 +1,6 @@
 // predict.js - the texts and sentences of "Predict, then reveal"
 import { figures, percent } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** Short stories of our own, which no model has read. */
 export const STORIES = [

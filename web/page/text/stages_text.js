@@ -13,8 +13,8 @@ import {
   rotates,
   rotatesAnywhere,
   windowOf,
-} from '../state/architecture.js';
-import { say } from '../state/language.js';
+} from '../state/facts/architecture.js';
+import { say } from '../state/base/language.js';
 import { FFN_NAMES, NORM_NAMES, activationOf } from './ffn.js';
 import { headsSaid, int, sentences } from './format.js';
 import { FORMULAS, factor } from './formulas.js';

@@ -2,16 +2,16 @@
 // holds for the model that is loaded.
 import { PAGES_IN } from './pages_in.js';
 import { PAGES_OUT } from './pages_out.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /**
- * @typedef {import('../state/state.js').State} State
+ * @typedef {import('../state/store/state.js').State} State
  * @typedef {object} Page
  * @property {string} id        in addresses: `learn=qkv`
  * @property {string} title
- * @property {import('../state/views.js').View} view
+ * @property {import('../state/facts/views.js').View} view
  * @property {string} at        selector of the part that is lit
- * @property {import('../state/store.js').Patch} [set]
+ * @property {import('../state/store/store.js').Patch} [set]
  * @property {(c: any) => boolean} [when]  the model has such a part
  * @property {(c: any, s: State) => string[]} paragraphs  c: the configuration
  * @property {{ words: string, done: (now: State, before: State) => boolean }} task  before: as the page was opened

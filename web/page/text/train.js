@@ -2,8 +2,8 @@
 
 import { label, figures, int, percent, si } from './format.js';
 import { headName } from './inside.js';
-import { messageOf } from '../state/error_message.js';
-import { say } from '../state/language.js';
+import { messageOf } from '../state/base/error_message.js';
+import { say } from '../state/base/language.js';
 
 export const TRAIN = {
   title: say`Train your own`,

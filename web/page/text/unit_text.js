@@ -1,6 +1,6 @@
 // unit_text.js - sentences of the card of a neuron or a head
 import { figures, label, percent, quoted } from './format.js';
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 /** @typedef {import('../views/inside/unit/readings.js').Response} Response */
 

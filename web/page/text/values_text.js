@@ -1,5 +1,5 @@
 // values_text.js - sentences about a tensor that is drawn as a picture
-import { say } from '../state/language.js';
+import { say } from '../state/base/language.js';
 
 export const PICTURED = {
   title: say`Values of this stage`,

@@ -1,8 +1,8 @@
 // write.js - sentences of the view in which text is written: prompt, text, next token, parameters in short
 
 import { figures, int, percent, quoted, tokensSaid } from './format.js';
-import { say } from '../state/language.js';
-import { ofNumbers } from '../state/models.js';
+import { say } from '../state/base/language.js';
+import { ofNumbers } from '../state/facts/models.js';
 
 // -- next token -------------------------------------------------------------------------------------------------------
 
@@ -17,13 +17,13 @@ export const NEXT = {
 };
 
 /**
- * @param {import('../state/state.js').Token} token
+ * @param {import('../state/store/state.js').Token} token
  * @param {number | null} entropy  bits, null where it is not known
  */
 export const afterToken = (token, entropy) =>
   say`after ${quoted(token)}${entropy === null ? '' : say`, uncertainty (entropy) ${figures(entropy)} bits`}`;
 
-/** @typedef {import('../state/state.js').State['sampler']} Sampler */
+/** @typedef {import('../state/store/state.js').State['sampler']} Sampler */
 
 /**
  * How many tokens the sampler may draw.
@@ -45,7 +45,7 @@ export const cutBy = ({ temperature, topK, topP }, drawable) =>
 
 /**
  * One candidate as a screen reader reads it, after its word.
- * @param {import('../state/next_token.js').Candidate} candidate
+ * @param {import('../state/facts/next_token.js').Candidate} candidate
  */
 export function candidateSaid({ model, sampled }, drawn, fills = false) {
   const sampler =
@@ -87,18 +87,18 @@ export const pausedSaid = (written, speed) => say`Paused after ${tokensSaid(writ
 export const endedSaid = (reason) => (written, speed) =>
   say`Ended at ${REASON[reason] ?? reason} after ${tokensSaid(written)}${speedSaid(speed)}`;
 
-/** Why a text ends, by its reason. @type {Record<string, (run: import('../state/state.js').State['run']) => string>} */
+/** Why a text ends, by its reason. @type {Record<string, (run: import('../state/store/state.js').State['run']) => string>} */
 const ENDS = {
   contextFull: ({ model }) => say`Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`,
   maxTokens: ({ maxTokens }) => say`Stopped at max tokens, ${int(maxTokens)}.`,
   eos: () => say`The model ended the text.`,
 };
-/** The same beside the text, '' where it may go on. @param {import('../state/state.js').State['run']} run */
+/** The same beside the text, '' where it may go on. @param {import('../state/store/state.js').State['run']} run */
 export const ended = (run) => (run.status === 'done' && ENDS[run.stopReason]?.(run)) || '';
 
 /**
  * A token in one line.
- * @param {import('../state/state.js').Token | undefined} token
+ * @param {import('../state/store/state.js').Token | undefined} token
  */
 export const tokenSaid = (token, position) =>
   token
@@ -115,7 +115,7 @@ export const VERSIONS = {
   empty: say`nothing is written here`,
 };
 
-/** @param {import('../state/state.js').Token} token */
+/** @param {import('../state/store/state.js').Token} token */
 export const backTo = (token) => say`Back to ${quoted(token)}`;
 
 /** @param {number[]} bits  of each token */
@@ -127,12 +127,12 @@ export function likelihoodSaid(bits) {
     : say`log₂ p = ${figures(-sum)} over ${bits.length} tokens, ${figures(sum / bits.length)} bits each`;
 }
 
-/** @param {import('../state/state.js').Token} token */
+/** @param {import('../state/store/state.js').Token} token */
 export const bitsSaid = (token, bits) => say`${quoted(token)}: ${figures(bits)} bits`;
 
 /**
  * Where two texts part and which the model finds likelier.
- * @param {import('../state/state.js').Token[][]} texts
+ * @param {import('../state/store/state.js').Token[][]} texts
  * @param {number[][]} bits  of each token from there on
  */
 export function partingSaid(texts, bits, at) {
@@ -158,7 +158,7 @@ export const PROMPT = {
   sources: say`Examples`,
 };
 
-/** @param {import('../state/state.js').State['run']['status']} status */
+/** @param {import('../state/store/state.js').State['run']['status']} status */
 export const goSaid = (status, written) =>
   status === 'paused' && written ? say`Continue` : status === 'done' ? say`Run again` : say`Run`;
 
@@ -167,7 +167,7 @@ const ANY = ['Once upon a time', 'In the morning', '1, 2, 3, 4,']; // nothing th
 
 /**
  * Prompts that suit a decoder.
- * @param {import('../state/state.js').LoadedModel | null} model
+ * @param {import('../state/store/state.js').LoadedModel | null} model
  */
 export const examplePrompts = (model) =>
   !model || model.wordless || ofNumbers(model) ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;

@@ -11,7 +11,7 @@ export const VIEW_CODE = {
 };
 
 /** An extra of the view Learn. */
-export const CLAIMS_CODE = () => import('../claims/Tutorials.svelte');
+export const CLAIMS_CODE = () => import('./claims/Tutorials.svelte');
 
 /** What several views show below their first row. */
 export const LOWER_CODE = () => import('./frame/Lower.svelte');

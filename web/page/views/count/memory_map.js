@@ -1,6 +1,6 @@
 // memory_map.js - the regions of linear memory, with the kv cache divided into what is filled and what is free
 
-import { say } from '../../state/language.js';
+import { say } from '../../state/base/language.js';
 import { int, tokensSaid } from '../../text/format.js';
 
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
@@ -17,7 +17,7 @@ const REGIONS = {
  * Positions whose keys and values are cached: of the text, and for cross-attention of the source. Half of an
  * encoder-decoder's attentions keep each. The engine writes ahead of a reader and frees what it has ended: then the cache
  * holds fewer positions than the text.
- * @param {Pick<import('../../state/state.js').State['text'], 'tokens' | 'sourceTokens'> & { kind: string }} text
+ * @param {Pick<import('../../state/store/state.js').State['text'], 'tokens' | 'sourceTokens'> & { kind: string }} text
  * @param {number} bytesPerPosition  if every attention kept it
  * @param {number} actual  bytes of the cache
  */
@@ -48,8 +48,8 @@ function moreOf(rows, difference) {
 
 /**
  * What memory holds now, null where nothing is loaded.
- * @param {Readonly<import('../../state/state.js').State>} page
- * @param {import('../../state/run.js').Run} run
+ * @param {Readonly<import('../../state/store/state.js').State>} page
+ * @param {import('../../state/calls/run.js').Run} run
  */
 export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }, { costAt }) {
   if (!model || !memory) return null;

@@ -1,8 +1,8 @@
 // parameter_groups.js - the table of parameters by component and by block, each row with the formula that gives its
 // count. A formula is shown only where it gives exactly the count of the file.
 import { groups } from 'd3-array';
-import { embedWidth, isGated } from '../../state/architecture.js';
-import { say } from '../../state/language.js';
+import { embedWidth, isGated } from '../../state/facts/architecture.js';
+import { say } from '../../state/base/language.js';
 import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count.js';
 
 /**

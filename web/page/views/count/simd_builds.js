@@ -29,7 +29,7 @@ function builds() {
 
 /**
  * Measure one build after the other, each with a copy of the model of its own. What this browser lacks is left out.
- * @param {import('../../state/state.js').LoadedModel} model
+ * @param {import('../../state/store/state.js').LoadedModel} model
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<Speed, void>}
  */

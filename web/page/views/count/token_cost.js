@@ -1,10 +1,10 @@
 // token_cost.js - what one more token costs: operations, bytes and time, and how that grows with the position
 
-import { say } from '../../state/language.js';
+import { say } from '../../state/base/language.js';
 import { UNMEASURED } from '../../text/count.js';
 import { bytes, int, percent, si, time } from '../../text/format.js';
 
-/** @typedef {import('../../state/run.js').Run['costAt']} CostAt  a token with so many in the context, itself included */
+/** @typedef {import('../../state/calls/run.js').Run['costAt']} CostAt  a token with so many in the context, itself included */
 
 const ROUND = [1, 16, 64, 256, 1024, 4096, 16384];
 
@@ -33,7 +33,7 @@ const LOOKED_UP = new Set(['embedding', 'position']);
  * The bytes that one token reads of some parameters: of a table one row, of experts those that it uses, of attention
  * also the cache; of an encoder beside a decoder nothing, which has read its text before.
  * @param {import('./parameter_groups.js').Row[]} rows
- * @param {import('../../state/state.js').LoadedModel} model
+ * @param {import('../../state/store/state.js').LoadedModel} model
  * @param {number} cache  its bytes at this position
  */
 export function bytesRead(rows, { config, parameters }, cache) {

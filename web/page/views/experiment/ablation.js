@@ -1,12 +1,12 @@
 // ablation.js - a model's parts as a grid of switches, and two runs over the same tokens compared: one untouched, one
 // with parts switched off
 
-import { editsOf, headKey, partOf } from '../../state/switches.js';
-import { hasFfn, headsOf } from '../../state/architecture.js';
+import { editsOf, headKey, partOf } from '../../state/facts/switches.js';
+import { hasFfn, headsOf } from '../../state/facts/architecture.js';
 import { likeliest } from '../../../draw/likelihood.js';
 
-/** @typedef {import('../../state/switches.js').Part} Part */
-/** @typedef {import('../../state/state.js').Token} Token */
+/** @typedef {import('../../state/facts/switches.js').Part} Part */
+/** @typedef {import('../../state/store/state.js').Token} Token */
 
 export const MOST = 160; // tokens of the text that are scored
 export const AHEAD = 32; // tokens of the continuations
@@ -24,7 +24,7 @@ export function rowsOf(config) {
   const rows = [];
   const add = (
     /** @type {string} */ label,
-    /** @type {import('../../state/shown_attention.js').Stack} */ stack,
+    /** @type {import('../../state/calls/shown_attention.js').Stack} */ stack,
     /** @type {number} */ layer,
   ) => {
     const keys = Array.from({ length: headsOf(config, stack === 'encoder') }, (_, head) => headKey(stack, layer, head));
@@ -45,7 +45,7 @@ export function rowsOf(config) {
 /**
  * Compare the text with and without these parts.
  * @param {object} of
- * @param {import('../../state/run.js').Run} of.run
+ * @param {import('../../state/calls/run.js').Run} of.run
  * @param {any} of.config
  * @param {Token[]} of.tokens   of the text that is scored
  * @param {string[]} of.keys

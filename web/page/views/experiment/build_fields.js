@@ -3,7 +3,7 @@
 // heads and another d_head, unless these were set too.
 
 import { completeConfig } from 'glassformer';
-import { say } from '../../state/language.js';
+import { say } from '../../state/base/language.js';
 import { CONTROLS, FURTHER, LISTS, OPTIONS } from '../../text/compare.js';
 
 /** @typedef {ReturnType<typeof fieldOf>} Field */

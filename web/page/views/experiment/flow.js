@@ -1,6 +1,6 @@
 // flow.js - a model as the list of what a token passes, what differs from another model marked
 
-import { addsPositions, hasFfn, normsBefore, normsOutput } from '../../state/architecture.js';
+import { addsPositions, hasFfn, normsBefore, normsOutput } from '../../state/facts/architecture.js';
 import { FLOW } from '../../text/compare.js';
 import { percent } from '../../text/format.js';
 import { NORM_NAMES } from '../../text/ffn.js';

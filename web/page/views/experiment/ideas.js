@@ -1,6 +1,6 @@
 // ideas.js - ideas of a transformer that can be left out of a loaded model: switches of its configuration
 
-import { hasDistanceBias, hasNorms, rotatesAnywhere, scoreScale } from '../../state/architecture.js';
+import { hasDistanceBias, hasNorms, rotatesAnywhere, scoreScale } from '../../state/facts/architecture.js';
 
 /** @typedef {import('../../text/break.js').Idea} Idea */
 

@@ -3,7 +3,7 @@
 
 import { patternSource } from '../../../draw/pattern_source.js';
 import { percent, value } from '../../text/format.js';
-import { shownAttention } from '../../state/shown_attention.js';
+import { shownAttention } from '../../state/calls/shown_attention.js';
 
 /**
  * @typedef {object} Stage
@@ -18,7 +18,7 @@ import { shownAttention } from '../../state/shown_attention.js';
  */
 
 /**
- * @param {Readonly<import('../../state/state.js').State>} page
+ * @param {Readonly<import('../../state/store/state.js').State>} page
  * @param {import('./scores.js').HeadScores | null} scores
  * @returns {AttentionSource}
  */
@@ -98,7 +98,7 @@ export function written(source, row, query, key, words) {
 
 /**
  * The positions that are shown: all of them, or the last few up to the selected one.
- * @param {Readonly<import('../../state/state.js').State>} page
+ * @param {Readonly<import('../../state/store/state.js').State>} page
  * @param {number} n     queries that are known
  * @param {number} near  of them in the near view
  */

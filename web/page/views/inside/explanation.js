@@ -1,5 +1,5 @@
 // explanation.js - one explained number as a table: which columns, which rows in which order, what they add up to
-import { say } from '../../state/language.js';
+import { say } from '../../state/base/language.js';
 import { int, percent, far, value } from '../../text/format.js';
 import { EXPLANATION as SAY, nameOfPoint } from '../../text/explanation_text.js';
 

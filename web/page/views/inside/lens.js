@@ -1,8 +1,8 @@
 // lens.js - the logit lens of the selected token as a table, and the parts of a logit as a grid and two lists
 
-import { blockPoint } from '../../state/points.js';
+import { blockPoint } from '../../state/facts/points.js';
 
-/** @typedef {import('../../state/state.js').Token} Token */
+/** @typedef {import('../../state/store/state.js').Token} Token */
 /** @typedef {import('glassformer').LensToken} LensToken */
 /** @typedef {import('glassformer').Attribution} Attribution */
 /** @typedef {Attribution['parts'][number]} Part */

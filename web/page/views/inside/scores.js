@@ -1,7 +1,7 @@
 // scores.js - scores of one attention for all queries and keys. The engine does not compute a score that the mask leaves
 // out: before the mask, such a score is computed here as q · k.
 
-import { yielder } from '../../state/yielding.js';
+import { yielder } from '../../state/base/yielding.js';
 
 /**
  * @typedef {{ data: Float32Array, shape: number[] }} Tensor

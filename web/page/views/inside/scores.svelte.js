@@ -1,10 +1,10 @@
 // scores.svelte.js - the scores of the selected head, from one forward pass over the text once it rests
 
-import { aboutText, answerTo, holds } from '../../state/answers.svelte.js';
-import { scoreScale } from '../../state/architecture.js';
-import { shownAttention } from '../../state/shown_attention.js';
+import { aboutText, answerTo, holds } from '../../state/store/answers.svelte.js';
+import { scoreScale } from '../../state/facts/architecture.js';
+import { shownAttention } from '../../state/calls/shown_attention.js';
 import { headScores } from './scores.js';
-import { messageOf } from '../../state/error_message.js';
+import { messageOf } from '../../state/base/error_message.js';
 
 /** @typedef {'raw' | 'scaled' | 'masked' | 'pattern'} Stage */
 
@@ -44,7 +44,7 @@ function tensorAt(found, point) {
 
 /**
  * Call while a component is created.
- * @param {import('../../state/context.js').PageContext} context
+ * @param {import('../../state/store/context.js').PageContext} context
  * @returns {{ readonly current: import('./scores.js').HeadScores | null }}  null: not of what is shown, or not there yet
  */
 export function scoresOfHead(context) {

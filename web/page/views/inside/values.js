@@ -1,5 +1,5 @@
 // values.js - which part of a tensor [position, ...] is on the picture, and what its cells are called
-import { say } from '../../state/language.js';
+import { say } from '../../state/base/language.js';
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
 

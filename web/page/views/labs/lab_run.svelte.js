@@ -2,7 +2,7 @@
 // another view or lab finds it as it was. Not reading its reports stops it.
 import { load } from 'glassformer';
 import { runLab } from 'glassformer/labs';
-import { messageOf } from '../../state/error_message.js';
+import { messageOf } from '../../state/base/error_message.js';
 
 /** @typedef {import('glassformer/labs').Figure} Figure */
 /** @typedef {import('glassformer/labs').LabResult} LabResult */

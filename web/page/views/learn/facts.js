@@ -1,13 +1,13 @@
 // facts.js - the numbers of the chosen token in one pass, for the pages of the textbook
-import { hasExperts, windowOf } from '../../state/architecture.js';
-import { blockPoint } from '../../state/points.js';
+import { hasExperts, windowOf } from '../../state/facts/architecture.js';
+import { blockPoint } from '../../state/facts/points.js';
 import { probabilities } from './prediction.js';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
 
 /**
  * Reads them from a text that rests.
- * @param {{ page: Readonly<import('../../state/state.js').State>, set: (patch: any) => void, run: any }} context
+ * @param {{ page: Readonly<import('../../state/store/state.js').State>, set: (patch: any) => void, run: any }} context
  * @returns null: there is no text
  */
 export async function readFacts({ page, set, run }) {

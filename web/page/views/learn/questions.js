@@ -1,12 +1,12 @@
 // questions.js - the answers to the textbook's questions, computed from the model and text that are loaded
 import { countParameters } from 'glassformer';
-import { embedWidth, scoreScale, windowOf } from '../../state/architecture.js';
-import { say } from '../../state/language.js';
+import { embedWidth, scoreScale, windowOf } from '../../state/facts/architecture.js';
+import { say } from '../../state/base/language.js';
 import { figures, label, percent, quoted } from '../../text/format.js';
 import { named, number, plain } from './typed_answer.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
-/** @typedef {{ page: Readonly<import('../../state/state.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
+/** @typedef {{ page: Readonly<import('../../state/store/state.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
 /** @typedef {import('./typed_answer.js').Answer} Answer */
 
 /** @param {Source['page']} page @returns {Answer | null} */

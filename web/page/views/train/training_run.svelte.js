@@ -7,7 +7,7 @@ import { RHYMES } from './rhymes.js';
 import { FIRST, setupOf, stepsFor } from './setup.js';
 import { frameOf, thinned } from './film.js';
 import { unigramLoss } from './losses.js';
-import { messageOf } from '../../state/error_message.js';
+import { messageOf } from '../../state/base/error_message.js';
 
 const HELD = 0.1; // share of the text that is held out
 const SENTENCE = 32; // tokens of the film, at most
@@ -45,7 +45,7 @@ export class TrainingRun {
   samples = $state.raw([]);
   /** Of the library; alive until the next one begins. @type {any} */
   training = null;
-  /** The newest that was trained or opened. @type {import('../../state/adapter.js').Adapter | null} */
+  /** The newest that was trained or opened. @type {import('../../state/calls/adapter.js').Adapter | null} */
   adapter = $state.raw(null);
   #steps = /** @type {any[]} */ ([]);
   #drawn = $state(0); // grows once a frame while steps come

@@ -1,13 +1,13 @@
 // candidates.js - the rows of the panel "Next token"
 
-import { cuts, drawnOf, following } from '../../state/next_token.js';
+import { cuts, drawnOf, following } from '../../state/facts/next_token.js';
 import { label } from '../../text/format.js';
 
 export const ROWS = 10;
 
 /**
  * The likeliest candidates after the selected token, null where nothing is known yet.
- * @param {Pick<import('../../state/state.js').State, 'text' | 'sampler' | 'run'>} state
+ * @param {Pick<import('../../state/store/state.js').State, 'text' | 'sampler' | 'run'>} state
  */
 export function nextOf(state) {
   const token = state.text.tokens[state.text.cursor];
@@ -30,7 +30,7 @@ export function nextOf(state) {
 
 /**
  * What a candidate adds to the text; an ellipsis until that is known.
- * @param {import('../../state/next_token.js').Candidate} candidate
+ * @param {import('../../state/facts/next_token.js').Candidate} candidate
  * @param {Map<number, string>} words
  */
 export function wordOf({ id, text }, words) {

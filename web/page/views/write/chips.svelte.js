@@ -3,7 +3,7 @@
 
 import { piecesOf, tokenShade } from './token_text.js';
 
-/** @typedef {import('../../state/state.js').Token} Token */
+/** @typedef {import('../../state/store/state.js').Token} Token */
 
 const LONGEST = 8; // tokens of a word
 

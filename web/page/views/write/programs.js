@@ -1,18 +1,18 @@
 // programs.js - what “Copy as” gives: a program for this package, one for TransformerLens, and an element for any page
 import { version } from '../../../../package.json';
-import { hasFfn, isGated } from '../../state/architecture.js';
-import { isSpecial } from '../../state/marks.js';
-import { shownAttention } from '../../state/shown_attention.js';
-import { editsOf } from '../../state/switches.js';
+import { hasFfn, isGated } from '../../state/facts/architecture.js';
+import { isSpecial } from '../../state/facts/marks.js';
+import { shownAttention } from '../../state/calls/shown_attention.js';
+import { editsOf } from '../../state/facts/switches.js';
 import { activationOf } from '../../text/ffn.js';
 
-/** @typedef {import('../../state/state.js').State} State */
+/** @typedef {import('../../state/store/state.js').State} State */
 
 const json = JSON.stringify;
 const idsOf = (/** @type {{ id: number }[]} */ tokens) => tokens.map(({ id }) => id);
-const textOf = (/** @type {import('../../state/state.js').Token[]} */ tokens) =>
+const textOf = (/** @type {import('../../state/store/state.js').Token[]} */ tokens) =>
   tokens.map(({ id, text }) => (isSpecial(id) ? '' : text)).join('');
-/** What it was loaded from, by an address that holds everywhere. @param {Partial<import('../../state/state.js').LoadedModel>} model */
+/** What it was loaded from, by an address that holds everywhere. @param {Partial<import('../../state/store/state.js').LoadedModel>} model */
 const sourceOf = ({ address }) => address && new URL(address, document.baseURI).href;
 
 /** The text with the selected head, and how the prompt goes on without the parts that are off. @param {State} s */
@@ -95,7 +95,7 @@ const lensFields = (c) => ({
 
 /** The selected head in one pass of TransformerLens over these tokens, also without the parts that are off. @param {State} s */
 export function asPython(s) {
-  const { name, config, ...model } = /** @type {import('../../state/state.js').LoadedModel} */ (s.run.model);
+  const { name, config, ...model } = /** @type {import('../../state/store/state.js').LoadedModel} */ (s.run.model);
   const [lens, load] = LENS[/** @type {'decoder'} */ (config.kind)];
   const hub = /^hf:(?:openai-community\/(?=gpt2))?([\w.-]+(?:\/[\w.-]+)?)/.exec(model.address)?.[1];
   const two = config.kind === 'encoder_decoder';

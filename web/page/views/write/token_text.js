@@ -1,7 +1,7 @@
 // token_text.js - how a token of the text is drawn: what is shaded, what stays outside, and how strongly
-import { markOf } from '../../state/marks.js';
+import { markOf } from '../../state/facts/marks.js';
 
-/** @typedef {import('../../state/state.js').Token} Token */
+/** @typedef {import('../../state/store/state.js').Token} Token */
 
 const SHADES = 5;
 

@@ -1,5 +1,5 @@
 // code_values.js - which values of a pass are written behind which lines of src/reference/decoder.c
-import { blockPoint } from '../../../state/points.js';
+import { blockPoint } from '../../../state/facts/points.js';
 import { figures } from '../../../text/format.js';
 
 /**
@@ -59,7 +59,7 @@ function rowOf({ data, shape }, { position, head }, keyed) {
  * @param {any} c  configuration
  * @param {{ layer: number, position: number, head: number }} at
  * @param {Record<string, import('../../../../draw/strips.js').Tensor>} captured  by point
- * @param {Pick<import('../../../state/state.js').State['text'], 'logits'>} text
+ * @param {Pick<import('../../../state/store/state.js').State['text'], 'logits'>} text
  * @returns {import('./reference_code.js').Value[]}
  */
 export function valuesOfCode(stage, c, at, captured, { logits }) {

@@ -3,11 +3,11 @@
 import { MediaQuery } from 'svelte/reactivity';
 import { tallPicture } from '../../../../draw/anatomy_tall.js';
 import { widePicture } from '../../../../draw/anatomy_wide.js';
-import { valuesOfText } from '../../../state/answers.svelte.js';
-import { hasExperts } from '../../../state/architecture.js';
-import { paced } from '../../../state/paced.svelte.js';
-import { blockPoint } from '../../../state/points.js';
-import { LOOKS, hides } from '../../../state/views.js';
+import { valuesOfText } from '../../../state/store/answers.svelte.js';
+import { hasExperts } from '../../../state/facts/architecture.js';
+import { paced } from '../../../state/store/paced.svelte.js';
+import { blockPoint } from '../../../state/facts/points.js';
+import { LOOKS, hides } from '../../../state/facts/views.js';
 import { frameOf, layerOf } from './frame.js';
 import { partsOf, stagesOf } from './stages.js';
 
@@ -35,7 +35,7 @@ function stripPoints(c, layer) {
 
 /**
  * The values of the selected layer, read from the engine when the text rests, and now and then while it is written.
- * @param {import('../../../state/context.js').PageContext} context
+ * @param {import('../../../state/store/context.js').PageContext} context
  * @param {() => boolean} wanted  whether somebody sees the strips
  * @returns {{ readonly current: Record<string, import('../../../../draw/strips.js').Tensor> | null }}  by point
  */
@@ -61,7 +61,7 @@ function capturedValues(context, wanted) {
 
 /**
  * Call while a component is created.
- * @param {import('../../../state/context.js').PageContext} context
+ * @param {import('../../../state/store/context.js').PageContext} context
  * @param {{ seen: boolean, width: number, roomy: number }} place  reactive. seen: it is in view. width: px at the usual
  *   size of type. roomy: for the wide picture, whose type grows less in a presentation, so that it is seen whole
  */

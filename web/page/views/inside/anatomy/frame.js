@@ -3,12 +3,12 @@
 import { sum } from 'd3-array';
 import { KEYS, BARS } from '../../../../draw/anatomy.js';
 import { shade } from '../../../../draw/heatmap.js';
-import { hasTwoStacks } from '../../../state/architecture.js';
-import { following } from '../../../state/next_token.js';
+import { hasTwoStacks } from '../../../state/facts/architecture.js';
+import { following } from '../../../state/facts/next_token.js';
 import { label, percent } from '../../../text/format.js';
 import { wordOf } from '../../write/candidates.js';
 
-/** @typedef {import('../../../state/state.js').State} State */
+/** @typedef {import('../../../state/store/state.js').State} State */
 /** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { run: Pick<State['run'], 'model'> }} Shown */
 /** @typedef {ReturnType<typeof frameOf>} Frame */
 

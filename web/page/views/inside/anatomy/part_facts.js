@@ -1,8 +1,8 @@
 // part_facts.js - what is known of the part of the anatomy that is pointed at: whose it is, its value, the number that is
 // explained first
 import { maxIndex, sum } from 'd3-array';
-import { blockPoint } from '../../../state/points.js';
-import { following } from '../../../state/next_token.js';
+import { blockPoint } from '../../../state/facts/points.js';
+import { following } from '../../../state/facts/next_token.js';
 import { label, percent, quoted } from '../../../text/format.js';
 import { CARD } from '../../../text/parts_text.js';
 import { headOf, layerOf } from './frame.js';
@@ -88,7 +88,7 @@ function nextFacts({ index }, s) {
   };
 }
 
-const quotedAt = (/** @type {import('../../../state/state.js').Token[]} */ tokens, /** @type {number} */ i) =>
+const quotedAt = (/** @type {import('../../../state/store/state.js').Token[]} */ tokens, /** @type {number} */ i) =>
   tokens[i] ? quoted(tokens[i]) : '';
 
 /**

@@ -8,8 +8,8 @@ import {
   rotaryDim,
   rotaryHeads,
   rotates,
-} from '../../../state/architecture.js';
-import { blockPoint } from '../../../state/points.js';
+} from '../../../state/facts/architecture.js';
+import { blockPoint } from '../../../state/facts/points.js';
 
 /** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
 /**
@@ -135,7 +135,7 @@ export function biasesOf(scores, scaled, query) {
 }
 
 /**
- * @typedef {{ model: any } & Pick<import('../../../state/run.js').Run, 'values' | 'forward'>} Reading  the loaded model,
+ * @typedef {{ model: any } & Pick<import('../../../state/calls/run.js').Run, 'values' | 'forward'>} Reading  the loaded model,
  *   the present text's values, a pass
  * @param {Reading} from
  * @param {PositionPicture['kind']} kind

@@ -11,8 +11,8 @@ import {
   normsOutput,
   predicts,
   rotates,
-} from '../../../state/architecture.js';
-import { blockPoint } from '../../../state/points.js';
+} from '../../../state/facts/architecture.js';
+import { blockPoint } from '../../../state/facts/points.js';
 import { VALUES } from '../../../text/stages_text.js';
 
 /** @typedef {Record<string, any>} Config */

@@ -1,6 +1,6 @@
 // passages.js - short texts in which a neuron or a head is looked for: where it responds most strongly
-import { hasTwoStacks } from '../../../state/architecture.js';
-import { ofNumbers } from '../../../state/models.js';
+import { hasTwoStacks } from '../../../state/facts/architecture.js';
+import { ofNumbers } from '../../../state/facts/models.js';
 
 const TEXTS = [
   'Once upon a time, there was a little girl named Lily. She liked to play in the park with her dog. One day, she found a red ball under a big tree.',
@@ -26,13 +26,13 @@ const random = (seed) => () => (seed = (seed * 48271) % 2147483647) / 2147483647
  * What a model reads: its own kind of text. A model of two stacks writes its answers to its examples, one of numbers
  * reads numbers.
  * @typedef {{ ids: number[], source?: number[] }} Passage
- * @param {import('../../../state/run.js').Run} run
- * @param {import('../../../state/state.js').State} page
+ * @param {import('../../../state/calls/run.js').Run} run
+ * @param {import('../../../state/store/state.js').State} page
  * @param {AbortSignal} signal
  * @returns {Promise<Passage[]>}
  */
 export async function passagesFor(run, { run: { model }, text }, signal) {
-  const { config, api, wordless } = /** @type {import('../../../state/state.js').LoadedModel} */ (model);
+  const { config, api, wordless } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (model);
   const most = api.contextLength;
   if (hasTwoStacks(config)) {
     const given = text.tokens.slice(0, text.promptLength).map(({ id }) => id);

@@ -1,13 +1,13 @@
 // readings.js - what is computed for the card of a neuron or a head, and remembered for its model: where it responds most
 // strongly, which tokens its output makes likelier, what the text takes without it
-import { predicts } from '../../../state/architecture.js';
-import { isSpecial } from '../../../state/marks.js';
-import { blockPoint, patternAt } from '../../../state/points.js';
+import { predicts } from '../../../state/facts/architecture.js';
+import { isSpecial } from '../../../state/facts/marks.js';
+import { blockPoint, patternAt } from '../../../state/facts/points.js';
 import { passagesFor } from './passages.js';
 
-/** @typedef {import('../../../state/run.js').Run} Run */
-/** @typedef {import('../../../state/state.js').State} State */
-/** @typedef {import('../../../state/switches.js').Part} Part */
+/** @typedef {import('../../../state/calls/run.js').Run} Run */
+/** @typedef {import('../../../state/store/state.js').State} State */
+/** @typedef {import('../../../state/facts/switches.js').Part} Part */
 /** A part of the model in the page. @typedef {{ run: Run, page: State, part: Part }} Unit */
 /** @typedef {{ id: number, text: string }} Token */
 /** key: of a head, what it takes most from.
@@ -29,7 +29,7 @@ const remembered = new WeakMap();
  */
 export async function responsesIn(unit, signal, tell) {
   const { page, part } = unit;
-  const { api } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
+  const { api } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (page.run.model);
   const owner = page.run.adapter ?? api;
   const known = remembered.get(owner) ?? new Map();
   remembered.set(owner, known);
@@ -102,7 +102,7 @@ function responsesOf({ edit: { head, index = 0 } }, { data, shape }) {
  */
 export async function effectsOf(unit) {
   const { run, page, part } = unit;
-  const { config } = /** @type {import('../../../state/state.js').LoadedModel} */ (page.run.model);
+  const { config } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (page.run.model);
   if (!predicts(config) || /^encoder\./.test(part.edit.at)) return null;
   const direction = await outputOf(unit);
   if (!direction) return null;

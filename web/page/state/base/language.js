@@ -1,0 +1,68 @@
+// language.js - the language of the page. English stands in the sources, each sentence after the tag `say`; the catalogue of
+// another language, a file in languages/, has translations by these sentences
+import { recall } from './storage.js';
+
+/** Languages that can be chosen, each under its own name. @type {Record<string, string>} */
+export const LANGUAGES = { en: 'English', zh: '简体中文' };
+
+const RECENT = 2000; // texts
+
+/** Sentences that had no translation, and the newest of those with values in them. @type {Record<'fixed' | 'filled', Set<string>>} */
+const missing = { fixed: new Set(), filled: new Set() };
+/** @type {Record<string, string> | null}  null: English */
+let catalogue = null;
+
+/** What the address asks for, else what was chosen earlier, else the first that the browser was told. */
+function wanted() {
+  const asked = new URLSearchParams(location.hash.slice(1)).get('lang');
+  const codes = [asked, recall('language'), ...navigator.languages].map((tag) => tag?.split('-')[0] ?? '');
+  return codes.find((code) => Object.hasOwn(LANGUAGES, code)) ?? 'en';
+}
+
+/** Its code, in addresses too. */
+export const language = typeof document === 'undefined' ? 'en' : wanted();
+
+if (language !== 'en') {
+  // before any module with sentences is evaluated
+  try {
+    const file = await fetch(new URL(`../../languages/${language}.json`, import.meta.url));
+    const { '': about, ...sentences } = await file.json();
+    catalogue = sentences;
+    Object.assign(document.documentElement, about);
+    new MutationObserver(mark).observe(document.body, { subtree: true, childList: true, characterData: true });
+  } catch (error) {
+    console.info('The page is in English:', error);
+  }
+}
+
+/**
+ * A sentence in the language of the page. The catalogue has it with {0}, {1} in the places of the values.
+ * @param {TemplateStringsArray} parts
+ * @param {...any} values
+ */
+export function say(parts, ...values) {
+  if (!catalogue) return String.raw({ raw: parts }, ...values);
+  const template = parts.reduce((text, part, i) => `${text}{${i - 1}}${part}`);
+  const said = (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
+  if (!(template in catalogue)) {
+    if (missing.filled.size > RECENT) missing.filled.clear();
+    missing[values.length ? 'filled' : 'fixed'].add(said);
+  }
+  return said;
+}
+
+/** What is there in English says so: panels by their headings, all else by itself. @param {MutationRecord[]} changes */
+function mark(changes) {
+  for (const { type, target, addedNodes } of changes)
+    for (const node of type === 'characterData' ? [target] : addedNodes) {
+      const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+      do {
+        const text = texts.currentNode;
+        const words = text.nodeValue?.trim() ?? '';
+        if (text.nodeType !== Node.TEXT_NODE || !(missing.fixed.has(words) || missing.filled.has(words))) continue;
+        const own = text.parentElement;
+        const place = (own?.matches('h2') && own.closest('section')) || own;
+        if (place) place.lang = 'en';
+      } while (texts.nextNode());
+    }
+}

@@ -1,0 +1,154 @@
+// adopt_model.js - a loaded model takes the place of the one before: its opening, and the state that begins with it
+import { countParameters } from 'glassformer';
+import { nameSpecial } from '../facts/marks.js';
+import { setPrompt } from './read_prompt.js';
+
+/** Of a model that is neither shipped nor made here. */
+const OPENING = { prompt: 'Once upon a time', temperature: 0.8 };
+
+/**
+ * @typedef {import('../store/runtime.js').Runtime} Runtime
+ * @typedef {import('../facts/models.js').Opening} Opening
+ * @typedef {object} About  a model that was loaded or made
+ * @property {string} name
+ * @property {string} [address]
+ * @property {number | null} [fileBytes]
+ * @property {Opening} [opens]
+ * @property {any} [source]   what the library was given
+ * @property {import('glassformer').LoadOptions} [options]
+ * @property {{ config: any, seed: number }} [made]
+ * @property {{ prompt?: string, source?: string }} [asked]  of an address: as they are
+ */
+
+/**
+ * The opening of a model that brings none, after one of another kind: what that one's opening has set is taken back.
+ * @param {import('../store/state.js').State} state
+ * @param {import('../store/state.js').LoadedModel} old
+ * @param {string} kind  of the new one
+ * @returns {Opening}
+ */
+function plainOpening({ text: { prompt }, sampler: { temperature } }, { opens }, kind) {
+  const own = prompt === opens?.prompt ? '' : prompt;
+  return {
+    prompt: kind === 'encoder_decoder' ? own : own || OPENING.prompt,
+    temperature: temperature === opens?.temperature ? OPENING.temperature : temperature,
+  };
+}
+
+/** Of an opening what is not set already. @param {Runtime} runtime @param {any} opens */
+const unset = ({ state, early }, opens) =>
+  opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.run.model || !early.has(key)));
+
+/**
+ * What a model made here begins with: it has no token to begin with, and reads bytes: half of its context is left to
+ * write in.
+ * @param {Runtime} runtime
+ * @param {any} api
+ * @param {About} about
+ */
+function openMade(runtime, api, about) {
+  const { contextLength } = api.config,
+    { text } = runtime.state,
+    { prompt, source } = unset(runtime, about.asked);
+  runtime.set({
+    text: {
+      prompt: prompt ?? (text.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
+      source: source ?? (text.source || 'one two three').slice(0, contextLength),
+    },
+  });
+}
+
+/**
+ * @param {any} api
+ * @param {About} about
+ * @returns {import('../store/state.js').LoadedModel}
+ */
+const described = (api, about) => ({
+  ...{ address: '', source: null, made: null, fileBytes: null, ...about },
+  config: api.config,
+  parameters: api.parameters,
+  counted: countParameters(api.config).total,
+  backend: api.backend,
+  kvDtype: api.kvDtype,
+  warnings: api.warnings ?? [],
+  api,
+});
+
+/**
+ * The state with this model and no text yet.
+ * @param {any} api
+ * @param {About} about
+ * @param {Opening | undefined} opens
+ * @param {{ layer: number, head: number }} head
+ * @returns {import('../store/store.js').Patch}
+ */
+const began = (api, about, opens, head) => ({
+  run: {
+    model: described(api, about),
+    adapter: null,
+    memory: api.memory,
+    status: 'ready',
+    stopReason: '',
+    offer: null,
+    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 },
+  },
+  text: {
+    tokens: [],
+    sourceTokens: [],
+    cursor: -1,
+    logits: new Map(),
+    words: new Map(),
+    branches: [],
+    examples: about.opens?.examples ?? [],
+  },
+  attention: {
+    patterns: null,
+    otherPatterns: null,
+    habits: null,
+    stack: opens?.stack ?? 'self',
+    head,
+    key: null,
+    hover: null,
+    stage: 'pattern',
+    off: [],
+  },
+});
+
+/**
+ * Put a model in the place of the one before, unless another is on its way meanwhile.
+ * @param {Runtime} runtime
+ * @param {any} api  the library's Model
+ * @param {About} about
+ * @param {AbortController} loading of the model on its way
+ * @returns {Promise<void>}
+ */
+export async function adoptModel(runtime, api, about, loading) {
+  const { state, set } = runtime;
+  const points = new Set(await api.points());
+  await runtime.close();
+  if (runtime.loading !== loading) return api.dispose();
+  // from here on nothing is waited for: another may be on its way to this place
+  const old = state.run.model;
+  // what was typed stays among models of a kind
+  const another = !old || old.config.kind !== api.config.kind;
+  const opens = another
+    ? unset(runtime, about.opens ?? (old && !about.made ? plainOpening(state, old, api.config.kind) : undefined))
+    : undefined;
+  const shown = (opens ?? (about.opens?.stack ? {} : about.opens))?.head;
+  if (about.made) openMade(runtime, api, about);
+  runtime.turn++;
+  runtime.models++;
+  runtime.points = points;
+  runtime.fresh = !shown;
+  const { layer, head } = state.attention.head;
+  const { nLayers, nHeads } = api.config;
+  nameSpecial(api.special);
+  set(began(api, about, opens, shown ?? { layer: Math.min(layer, nLayers - 1), head: Math.min(head, nHeads - 1) }));
+  old?.api.dispose();
+  if (opens)
+    set({
+      text: { source: opens.source ?? state.text.source },
+      sampler: { temperature: opens.temperature ?? state.sampler.temperature },
+    });
+  await setPrompt(runtime, opens?.prompt ?? state.text.prompt);
+}

@@ -1,0 +1,86 @@
+// experiments.js - passes and texts beside the page's own, never in it: other weights, parts off, another model
+import { create, load } from 'glassformer';
+import { logprob } from '../../../draw/likelihood.js';
+
+/** @typedef {import('../store/runtime.js').Runtime} Runtime */
+
+/** How likely the model finds these ids, in bits per token, with some parts changed.
+ * @param {Runtime} runtime
+ * @param {number[]} ids
+ * @param {any[]} edits
+ * @param {AbortSignal} [signal]
+ * @param {any} [api] another model than the loaded one */
+export async function lossOf(runtime, ids, edits, signal, api = runtime.model()) {
+  const { logits } = await api.forward(ids, { ...runtime.reads(), edits, signal });
+  const [n, size] = logits.shape;
+  const bits = [];
+  for (let p = 0; p + 1 < n; p++)
+    bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
+  return {
+    bits,
+    mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length),
+    last: logits.data.slice((n - 1) * size),
+  };
+}
+
+/**
+ * A text as it is written.
+ * @param {Runtime} runtime
+ * @param {number[]} ids        its beginning
+ * @param {Record<string, any>} options  of the library's `generate`
+ * @param {any} [api]           another model than the loaded one
+ * @returns {AsyncIterable<{ id: number, text: string }>}
+ */
+export const writing = (runtime, ids, options, api = runtime.model()) =>
+  api.generate(ids, { ...runtime.reads(), ...options });
+
+/** The continuation of these ids with some parts changed, greedy unless a sampler is given.
+ * @param {Runtime} runtime
+ * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal]
+ * @param {any} [api]
+ * @param {object} [sampler] */
+export async function continuation(runtime, ids, edits, maxTokens, signal, api, sampler = { temperature: 0 }) {
+  const steps = [];
+  for await (const { id, text } of writing(runtime, ids, { ...sampler, maxTokens, edits, signal }, api))
+    steps.push({ id, text });
+  return steps;
+}
+
+/**
+ * A call of the library's model about ids, which gets what an encoder-decoder reads.
+ * @template T
+ * @param {'forward' | 'logitLens' | 'attribution'} call
+ * @returns {(runtime: Runtime, ids: number[], options?: Record<string, any>) => Promise<T>}
+ */
+const asked = (call) => (runtime, ids, options) => runtime.model()[call](ids, { ...runtime.reads(), ...options });
+
+/** One pass over these ids. */
+export const forward = /** @type {typeof asked<import('glassformer').ForwardResult>} */ (asked)('forward');
+/** The likeliest tokens after each layer: [layer][position][rank]. */
+export const lens = /** @type {typeof asked<import('glassformer').LensToken[][][]>} */ (asked)('logitLens');
+/** One logit after these ids as a sum of parts; of the most likely token, or of `token`. */
+export const attribution = /** @type {typeof asked<import('glassformer').Attribution>} */ (asked)('attribution');
+
+/**
+ * The weights of the loaded model without these ideas of a transformer: switches of its configuration that are off. The
+ * caller disposes of it.
+ * @param {Runtime} runtime
+ * @param {string[]} switches
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>} the library's Model
+ */
+export async function without(runtime, switches, signal) {
+  const { made, source, options } = runtime.loaded(),
+    { adapter } = runtime.state.run;
+  const off = Object.fromEntries(switches.map((name) => [name, false]));
+  const model = await (made
+    ? create({ ...made.config, ...off }, { seed: made.seed, signal })
+    : load(source, { ...options, switches: off, signal }));
+  try {
+    if (adapter) await model.setAdapter(await model.addAdapter(adapter.files));
+    return model;
+  } catch (error) {
+    model.dispose();
+    throw error;
+  }
+}

@@ -1,0 +1,202 @@
+// read_prompt.js - the prompt, and the source of an encoder-decoder, read by the model: tokens, attention, what could
+// follow
+import { say } from '../base/language.js';
+import { logprob } from '../../../draw/likelihood.js';
+import { PatternStore } from '../../../draw/pattern_store.js';
+import { fillsBlanks, headsOf } from '../facts/architecture.js';
+import { isMask } from '../facts/marks.js';
+import { PATTERNS } from '../facts/points.js';
+import { appendRows } from './rows.js';
+import { idsOf, textsOf } from './words.js';
+import { yielder } from '../base/yielding.js';
+
+/** @typedef {import('../store/runtime.js').Runtime} Runtime */
+/** @typedef {import('../store/state.js').Token} Token */
+
+/**
+ * @param {number[]} ids
+ * @param {string[]} words
+ * @returns {Token[]}
+ */
+const given = (ids, words) => ids.map((id, i) => ({ id, text: words[i], given: true, logprob: null, top: null }));
+
+/** @param {Runtime} runtime @param {string} source */
+export async function setSource(runtime, source) {
+  runtime.set({ text: { source } });
+  if (!runtime.model()) {
+    runtime.early.add('source');
+    return;
+  }
+  await setPrompt(runtime, runtime.state.text.prompt);
+}
+
+/**
+ * Read this prompt: its tokens, its attention, what could follow.
+ * @param {Runtime} runtime
+ * @param {string} prompt
+ */
+export function setPrompt(runtime, prompt) {
+  const reading = (runtime.reading = readPrompt(runtime, prompt).finally(() => {
+    if (runtime.reading === reading) runtime.reading = null;
+  }));
+  return reading;
+}
+
+/** A prompt for which the context has no room. The text that is there stays. */
+class TooLong extends Error {}
+
+const LETTERS = 16; // of a token, more than any text has on average
+
+/** @param {Runtime} runtime @param {string} prompt */
+async function readPrompt(runtime, prompt) {
+  const turn = ++runtime.turn;
+  const before = runtime.state.text.prompt;
+  const current = () => turn === runtime.turn;
+  runtime.unread = false;
+  runtime.set({ text: { prompt } });
+  if (!runtime.model()) {
+    runtime.early.add('prompt');
+    return;
+  }
+  await runtime.close();
+  /** @type {Token[]} */
+  let sourceTokens = [];
+  try {
+    const ids = await targetOf(runtime, prompt);
+    const sourceIds = runtime.twoStacks() ? await idsOf(runtime, runtime.state.text.source) : [];
+    if (!current()) return;
+    fits(runtime, ids, 'prompt');
+    fits(runtime, sourceIds, 'source');
+    const [texts, sourceTexts] = [await textsOf(runtime, ids), await textsOf(runtime, sourceIds)];
+    if (!current()) return;
+    sourceTokens = given(sourceIds, sourceTexts);
+    if (!ids.length || (runtime.twoStacks() && !sourceIds.length)) return await begin(runtime, [], sourceTokens);
+    const start = performance.now();
+    const source = runtime.twoStacks() && { source: sourceIds };
+    const out = await runtime.model().forward(ids, { ...source, capture: [PATTERNS] });
+    if (!current()) return;
+    await begin(runtime, given(ids, texts), sourceTokens, { out, ms: performance.now() - start });
+  } catch (error) {
+    if (!current()) return;
+    if (error instanceof TooLong && runtime.state.text.tokens.length) {
+      runtime.set({ text: { prompt: before }, run: { status: 'paused' } });
+      return runtime.fail(error);
+    }
+    await begin(runtime, [], sourceTokens); // the text of another prompt would not be this one's
+    runtime.unread = true;
+    runtime.fail(error);
+  }
+}
+
+/**
+ * The tokens of a prompt. A target begins with tokens of its own, and does not end with any.
+ * @param {Runtime} runtime
+ * @param {string} prompt
+ */
+async function targetOf(runtime, prompt) {
+  const { bos, start } = runtime.model().special;
+  if (!prompt) return start ?? (bos === null ? [] : [bos]);
+  // a beginning tells that a very long prompt has no room, without the rest
+  const most = LETTERS * runtime.model().contextLength;
+  if (prompt.length > most) fits(runtime, await idsOf(runtime, prompt.slice(0, most)), 'prompt', true);
+  const ids = await idsOf(runtime, prompt, { addSpecialTokens: !start });
+  return start && !runtime.loaded().wordless ? [...start, ...ids] : ids;
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {number[]} ids
+ * @param {string} what
+ * @param {boolean} [begun]  these are its first tokens only
+ */
+function fits(runtime, { length }, what, begun = false) {
+  const { contextLength } = runtime.model();
+  if (length <= contextLength) return;
+  const Refusal = what === 'prompt' ? TooLong : Error;
+  const text = what === 'prompt' ? say`prompt` : say`source`;
+  throw new Refusal(
+    begun
+      ? say`the ${text} has more than ${length} tokens, the context holds ${contextLength}`
+      : say`the ${text} has ${length} tokens, the context holds ${contextLength}`,
+  );
+}
+
+/** Empty stores of attention rows for the loaded model. @param {Runtime} runtime */
+function emptyRows(runtime) {
+  const { config } = runtime.loaded();
+  const causal = config.causal !== false && config.kind !== 'encoder';
+  return {
+    causal,
+    fills: fillsBlanks(config),
+    patterns: new PatternStore(config.nLayers, config.nHeads, 'self', causal),
+    otherPatterns: runtime.twoStacks()
+      ? {
+          encoder: new PatternStore(config.nEncoderLayers, headsOf(config, true), 'encoder'),
+          cross: new PatternStore(config.nLayers, config.nHeads, 'cross', causal),
+        }
+      : null,
+  };
+}
+
+/**
+ * Fill the stores with a pass over a prompt, and its tokens with their probabilities.
+ * @param {any} out  of the library's `forward`
+ * @param {Token[]} tokens
+ * @param {ReturnType<typeof emptyRows>} rows
+ * @returns logits after each position, or of a word that is hidden there, as far as they are a prediction
+ */
+async function filled(out, tokens, { causal, fills, patterns, otherPatterns }) {
+  /** @type {Map<number, Float32Array>} */
+  const logits = new Map();
+  await appendRows(out.captured, [patterns, ...Object.values(otherPatterns ?? {})]);
+  const rest = yielder();
+  const [n, size] = out.logits?.shape ?? [0, 0]; // only some encoders have any
+  for (let p = causal || fills || !n ? 0 : n - 1; p < n; p++) {
+    // without the mask all but the last have seen what follows
+    const row = out.logits.data.subarray(p * size, (p + 1) * size);
+    logits.set(p, row);
+    if (p + 1 < n && !fills) tokens[p + 1].logprob = logprob(row, tokens[p + 1].id);
+    await rest();
+  }
+  return logits;
+}
+
+/**
+ * Put a freshly read prompt in the place of the text, with what it reads beside it, unless another turn has come.
+ * @param {Runtime} runtime
+ * @param {Token[]} tokens
+ * @param {Token[]} sourceTokens
+ * @param {{ out: any, ms: number }} [pass]  of the library's `forward`; absent where the text is empty
+ */
+async function begin(runtime, tokens, sourceTokens, pass) {
+  const { state, set, turn } = runtime;
+  const rows = emptyRows(runtime);
+  const logits = pass ? await filled(pass.out, tokens, rows) : new Map();
+  if (turn !== runtime.turn) return;
+  const { patterns, otherPatterns } = rows;
+  runtime.recent = [];
+  const head = runtime.fresh && patterns.length > 3 ? patterns.plainest() : state.attention.head;
+  runtime.fresh &&= !tokens.length;
+  const blank = rows.fills ? tokens.findIndex(isMask) : -1;
+  runtime.turn++; // what was asked meanwhile was asked of the text before
+  set({
+    text: {
+      tokens,
+      promptLength: tokens.length,
+      pure: !state.run.adapter,
+      cursor: blank < 0 ? tokens.length - 1 : blank,
+      follow: true,
+      logits,
+      branches: [],
+      sourceTokens,
+      sourceCursor: Math.max(0, sourceTokens.length - 1),
+    },
+    attention: { patterns, otherPatterns, head, key: null, hover: null },
+    run: {
+      status: 'ready',
+      stopReason: '',
+      speed: { ...state.run.speed, prefillMs: pass?.ms ?? state.run.speed.prefillMs },
+    },
+    view: { error: '' },
+  });
+}

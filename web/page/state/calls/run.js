@@ -1,0 +1,57 @@
+// run.js - the calls that change model and text or ask about them: all that the page asks of the loaded model.
+//
+// A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
+// the runtime that all of them share.
+import { estimate } from 'glassformer';
+import { setAdapter } from './adapter.js';
+import { branch, fillIn, keepRun, restore, takeUp } from './branching.js';
+import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
+import { explain, trace, values, wantLogits, wantSampled } from './inquiry.js';
+import { wantHabits } from './habits.js';
+import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
+import { setPrompt, setSource } from './read_prompt.js';
+import { rewind } from './rewinding.js';
+import { wantRows } from './rows.js';
+import { createRuntime } from '../store/runtime.js';
+import { idsOf, piecesOf, spell, textsOf } from './words.js';
+import { greet, run, setSampler, step, stop } from './writing.js';
+
+/** @typedef {import('../store/runtime.js').Runtime} Runtime */
+
+const CALLS = {
+  ...{ loadModel, stopLoading, takeOffer, make, setAdapter },
+  ...{ setPrompt, setSource, rewind, branch, fillIn, takeUp, restore, keepRun },
+  ...{ run, greet, step, stop, setSampler },
+  ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
+  ...{ lossOf, continuation, forward, lens, attribution, without, writing },
+};
+
+/**
+ * The functions with this runtime as their first argument.
+ * @template {Record<string, (runtime: Runtime, ...rest: any[]) => any>} Calls
+ * @param {Runtime} runtime
+ * @param {Calls} calls
+ * @returns {{ [Name in keyof Calls]: Calls[Name] extends (runtime: Runtime, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never }}
+ */
+const bound = (runtime, calls) =>
+  /** @type {any} */ (
+    Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, call.bind(null, runtime)]))
+  );
+
+/** @param {Pick<import('../store/store.js').Store, 'state' | 'set'>} store */
+export function createRun(store) {
+  const runtime = createRuntime(store);
+  return {
+    ...bound(runtime, CALLS),
+    reads: runtime.reads,
+    has: runtime.has,
+    /** Equal keys, equal weights. */
+    modelKey: () => String(runtime.models),
+    /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
+    textKey: () => `${runtime.models}: ${store.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
+    /** @param {number} n */
+    costAt: (n) => estimate(runtime.loaded().config, { contextLength: n, kvDtype: runtime.loaded().kvDtype }),
+  };
+}
+
+/** @typedef {ReturnType<typeof createRun>} Run */

@@ -1,0 +1,57 @@
+// open_address.js - brings the page to the state that its address asks for, once the model is loaded
+import { shownAttention } from '../calls/shown_attention.js';
+import { partOf } from '../facts/switches.js';
+
+/**
+ * Write the text that was asked for.
+ * @param {ReturnType<typeof import('./address.js').readAddress>} asked
+ * @param {import('../store/store.js').Store} store
+ * @param {import('../calls/run.js').Run} run
+ */
+async function writeAgain({ ids, kept, written }, { state, set }, run) {
+  if (ids?.length) return run.restore(ids, kept || undefined);
+  if (!written) return;
+  const { pace, maxTokens } = state.run;
+  set({ run: { pace: 'fast', maxTokens: written } });
+  await run.run(true);
+  set({ run: { pace, maxTokens } });
+  if (state.run.stopReason === 'maxTokens') set({ run: { status: 'paused', stopReason: '' } }); // that limit was the address's
+}
+
+/**
+ * Bring the loaded page to the state that the address asked for. Its text goes on from its own prompt, not from one that
+ * was typed meanwhile.
+ * @param {ReturnType<typeof import('./address.js').readAddress>} asked
+ * @param {import('../store/store.js').Store} store
+ * @param {import('../calls/run.js').Run} run
+ */
+export async function followAddress(asked, store, run) {
+  const { state } = store,
+    { model } = state.run;
+  if (!model) return;
+  const { prompt = state.text.prompt, source = state.text.source } = asked.opens;
+  if (prompt !== state.text.prompt || source !== state.text.source)
+    asked = { ...asked, ids: null, written: undefined, at: undefined, sourceAt: undefined, key: undefined };
+  await writeAgain(asked, store, run);
+  if (state.run.model !== model) return; // another was chosen
+  const { head, at, sourceAt, key, stage, zoom } = asked;
+  const stack = asked.stack && model.config.kind === 'encoder_decoder' ? asked.stack : state.attention.stack;
+  const { layers, heads, keys } = shownAttention({ ...state, attention: { ...state.attention, stack } });
+  const off = asked.off.filter((part) => partOf(model.config, part));
+  /** @type {Partial<import('../store/state.js').State['attention']>} */
+  const attention = {};
+  if (stack !== state.attention.stack) attention.stack = stack;
+  if (head && head[0] < layers && head[1] < heads) attention.head = { layer: head[0], head: head[1] };
+  if (stage) attention.stage = stage;
+  if (zoom) attention.zoom = zoom;
+  if (off.length) attention.off = off;
+  if (key !== undefined && key < keys.length) attention.key = key;
+  store.set({
+    text: {
+      ...(at !== undefined && at < state.text.tokens.length && { cursor: at, follow: false }),
+      ...(sourceAt !== undefined && sourceAt < state.text.sourceTokens.length && { sourceCursor: sourceAt }),
+    },
+    attention,
+    ...(!partOf(model.config, state.view.unit) && { view: { unit: '' } }),
+  });
+}

@@ -1,0 +1,31 @@
+// context.js - what every component of the page gets: the state, how to change it, and the engine
+import { getContext, setContext } from 'svelte';
+
+const KEY = 'page';
+
+/**
+ * @typedef {object} PageContext
+ * @property {Readonly<import('./state.js').State>} page  the state: reading a key in a component subscribes to it
+ * @property {import('./store.js').Store['set']} set      writes keys of the state and announces them
+ * @property {(view: string) => void} go                 opens a view, or 'models', the dialog
+ * @property {import('../calls/run.js').Run} run                 the only access to the engine
+ * @property {import('./store.js').Store} store           for code outside components
+ */
+
+/**
+ * For the components below the caller.
+ * @param {PageContext} context
+ */
+export const providePage = (context) => setContext(KEY, context);
+
+/**
+ * The context map for `mount`.
+ * @param {PageContext} context
+ */
+export const contextOf = (context) => new Map([[KEY, context]]);
+
+/**
+ * Call while a component is created.
+ * @returns {PageContext}
+ */
+export const usePage = () => getContext(KEY);

@@ -1,0 +1,43 @@
+// views/claims/claim_place.js - opens what shows a claim: a model, and a page of the textbook or the panel that counts
+import { PRESETS } from 'glassformer';
+import { shippedAs } from '../../state/facts/models.js';
+
+/** @typedef {import('./section.js').Place} Place */
+
+/** Token ids for models with random weights. */
+const IDS = '3 14 15 9 26 5';
+
+/** A configuration: the fields of a preset, some of them changed. @param {any} model @returns {any} */
+export const configOf = ({ preset, ...changes }) => ({
+  ...PRESETS[/** @type {import('glassformer').Preset} */ (preset)],
+  ...changes,
+});
+
+/** Its address. @param {Place} place */
+export function addressOfPlace({ page, model }) {
+  if (page === 'compare') return `#view=experiment&preset=${model}`;
+  const of = shippedAs(model)
+    ? { model }
+    : { made: JSON.stringify({ ...configOf(model), seed: 1 }), prompt: IDS, source: IDS };
+  return `#${new URLSearchParams({ learn: page, .../** @type {any} */ (of) })}`;
+}
+
+/**
+ * Open it here, without loading the page again.
+ * @param {Place} place
+ * @param {import('../../state/store/context.js').PageContext} context
+ */
+export async function openPlace({ page: place, model }, { page, set, run, go }) {
+  if (place === 'compare') {
+    set({ view: { preset: model, learn: '' } });
+    return go('experiment');
+  }
+  const shipped = shippedAs(model);
+  if (shipped) {
+    const { file, name, opens } = shipped;
+    await run.loadModel(new URL(file, document.baseURI), { name, address: file, opens });
+    if (page.run.model?.address !== file) return; // it did not come: the notice says why
+    await run.greet();
+  } else if (!(await run.make(configOf(model), 1, { prompt: IDS, source: IDS }))) return;
+  set({ view: { learn: place } });
+}
