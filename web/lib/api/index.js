@@ -291,8 +291,8 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/inspect/logit_lens.js').LensToken} LensToken */
 /** @typedef {import('../run/inspect/logit_lens.js').Attribution} Attribution */
 /** @typedef {import('../run/inspect/loss.js').Loss} Loss */
-/** @typedef {import('../run/analysis/calls.js').Metric} Metric */
-/** @typedef {import('../run/analysis/calls.js').Grid} Grid */
+/** @typedef {import('../run/analysis/metric.js').Metric} Metric */
+/** @typedef {import('../run/analysis/sweep.js').Grid} Grid */
 /** @typedef {import('../run/analysis/sweep.js').Sweep} Sweep */
 /** @typedef {import('../run/analysis/circuit.js').Circuit} Circuit */
 /** @typedef {import('../run/analysis/head_scores.js').HeadScores} HeadScores */

@@ -20,6 +20,7 @@ import { Steps } from './steps.js';
 /** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
 /** @import { TraceRow } from './index.js' */
 /** @import { Tokenizer } from '../text/tokenizer.js' */
+/** @import { Call } from '../worker/remote.js' */
 
 /**
  * One message of a conversation. role: as the model's template names them, usually 'system', 'user', 'assistant' or
@@ -195,7 +196,7 @@ export class Model {
   }
 
   /**
-   * @param {string} method
+   * @param {Call} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]
    * @param {(value: any) => unknown} [undo]  of what the call opened, when it was aborted
@@ -483,7 +484,7 @@ export class Model {
   }
 
   /**
-   * @param {string} call
+   * @param {'forward' | 'loss' | 'embed' | 'logitLens' | 'attribution' | 'explain' | 'trace'} call
    * @param {any} input
    * @param {any} options
    * @param {boolean} [many] whether several sequences are taken
@@ -491,7 +492,7 @@ export class Model {
   async #ask(call, input, options, many) {
     const [rest, hooks] = callOptions(call, options, this.#limits);
     const read = checkedInput(input, 'input', this.#limits, many, rest.truncate);
-    return this.#call('inspect', [call, [read, rest]], hooks);
+    return this.#call(call, [read, rest], hooks);
   }
 
   /**
@@ -562,10 +563,8 @@ export class Model {
    * console.log(probabilities.filter((p) => p > 0).length);               // 5
    */
   async distribution(logits, options) {
-    return this.#call('inspect', [
-      'distribution',
-      [checkedLogits(logits, this.#limits.vocab), callOptions('distribution', options, this.#limits)[0]],
-    ]);
+    const read = checkedLogits(logits, this.#limits.vocab);
+    return this.#call('distribution', [read, callOptions('distribution', options, this.#limits)[0]]);
   }
 
   /**
@@ -637,10 +636,7 @@ export class Model {
    * console.log((await model.weight(name, 5)).length === shape[1]);       // true
    */
   async weight(name, row = 0) {
-    return this.#call('inspect', [
-      'weight',
-      [checkedText(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)],
-    ]);
+    return this.#call('weight', [checkedText(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)]);
   }
 
   /**
@@ -650,7 +646,7 @@ export class Model {
    * @param {any} [options]
    */
   async #study(call, args, options) {
-    const { checkedCall } = await import('../run/analysis/calls.js');
+    const { checkedCall } = await import('./input/research_options.js');
     const [checked, hooks] = await checkedCall(
       { ...CHECKS, trainerModule: () => trainerModule(packageFiles) },
       call,
@@ -658,7 +654,7 @@ export class Model {
       options,
       this.#limits,
     );
-    return withJson(await this.#call('inspect', ['analysis', [call, checked]], hooks));
+    return withJson(await this.#call(call, checked, hooks));
   }
 
   /**
@@ -812,7 +808,7 @@ export class Model {
    */
   async setAdapter(adapter) {
     await this.#freeConversation();
-    return this.#call('inspect', ['adapter', ['setAdapter', adapter]]);
+    return this.#call('setAdapter', [adapter]);
   }
 
   /**
@@ -824,7 +820,7 @@ export class Model {
    */
   async adapt(call, source, options) {
     const { deltasOf } = await import('../files/adapters/deltas.js');
-    return this.#call('inspect', ['adapter', [call, await deltasOf(call, source, options, loadOptions)]]);
+    return this.#call(call, [await deltasOf(call, source, options, loadOptions)]);
   }
 
   /**
@@ -835,7 +831,7 @@ export class Model {
    * console.log((await model.points()).includes('blocks.0.attn.hook_pattern'));    // true
    */
   async points() {
-    return this.#call('pointNames', []);
+    return this.#call('points', []);
   }
 
   /**
@@ -854,8 +850,8 @@ export class Model {
   async session(options) {
     const [rest, hooks] = callOptions('session', options, this.#limits);
     const close = (/** @type {{session: number}} */ opened) =>
-      this.#remote.call('session', ['close', [opened.session]]).catch(() => {});
-    const opened = await this.#call('session', ['open', [rest]], hooks, close);
+      this.#remote.call('closeSession', [opened.session]).catch(() => {});
+    const opened = await this.#call('openSession', [rest], hooks, close);
     return new Session(this, this.#remote, this.#limits, opened);
   }
 

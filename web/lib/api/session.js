@@ -61,7 +61,7 @@ export class Session {
     this.#limits = limits;
     this.#id = session;
     this.#sizes = sizes;
-    const close = () => void remote.call('session', ['close', [session]]).catch(() => {});
+    const close = () => void remote.call('closeSession', [session]).catch(() => {});
     finalizers.register(this, close, this);
   }
 
@@ -87,7 +87,7 @@ export class Session {
   }
 
   /**
-   * @param {string} method
+   * @param {import('../worker/remote.js').Call} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]
    * @param {(value: any) => unknown} [undo]  of what the call changed, when it was aborted
@@ -96,7 +96,7 @@ export class Session {
   #call(method, args, hooks, undo) {
     this.#requireOpen();
     const answer = this.#last.then(() =>
-      unlessAborted(this.#remote.call('session', [method, [this.#id, ...args]], hooks), hooks?.signal, undo),
+      unlessAborted(this.#remote.call(method, [this.#id, ...args], hooks), hooks?.signal, undo),
     );
     this.#last = answer.catch(() => {});
     return keepAlive(answer, this);
@@ -117,10 +117,10 @@ export class Session {
   async eval(input, options) {
     const [, hooks] = callOptions('eval', options);
     const { logits, captured, ...sizes } = await this.#call(
-      'eval',
+      'evalSession',
       [checkedInput(input, 'input', this.#limits)],
       hooks,
-      ({ before }) => this.#remote.call('session', ['rewind', [this.#id, before]]),
+      ({ before }) => this.#remote.call('rewindSession', [this.#id, before]),
     );
     this.#sizes = sizes;
     this.captured = withJson(captured);
@@ -203,7 +203,7 @@ export class Session {
    */
   async #settle(kept) {
     try {
-      this.#sizes = await this.#remote.call('session', ['settle', [this.#id, kept]]);
+      this.#sizes = await this.#remote.call('settleSession', [this.#id, kept]);
     } catch {
       // the next call reports it
     }
@@ -223,7 +223,7 @@ export class Session {
    * await session.dispose();
    */
   async rewind(n) {
-    this.#sizes = await this.#call('rewind', [number(n, 'the number of positions to keep', null)]);
+    this.#sizes = await this.#call('rewindSession', [number(n, 'the number of positions to keep', null)]);
   }
 
   /**
@@ -238,7 +238,7 @@ export class Session {
    * await Promise.all([session.dispose(), other.dispose()]);
    */
   async fork() {
-    return new Session(this.#model, this.#remote, this.#limits, await this.#call('fork', []));
+    return new Session(this.#model, this.#remote, this.#limits, await this.#call('forkSession', []));
   }
 
   /**
@@ -260,7 +260,7 @@ export class Session {
    * await Promise.all([session.dispose(), other.dispose()]);
    */
   async save() {
-    return this.#call('save', []);
+    return this.#call('saveSession', []);
   }
 
   /**
@@ -270,7 +270,7 @@ export class Session {
    */
   async close() {
     if (this.#closed) return;
-    const done = this.#generating ? this.#remote.call('session', ['close', [this.#id]]) : this.#call('close', []);
+    const done = this.#generating ? this.#remote.call('closeSession', [this.#id]) : this.#call('closeSession', []);
     this.#closed = true;
     finalizers.unregister(this);
     await done.catch(() => {});

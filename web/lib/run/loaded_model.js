@@ -230,11 +230,6 @@ export class LoadedModel {
     return this.#points;
   }
 
-  /** @returns {Promise<string[]>} the names that capture and edits accept */
-  async pointNames() {
-    return (await this.points()).names;
-  }
-
   /** Open an engine session, owned by the caller. */
   #open() {
     return this.engine.openSession(this.contextLength, this.kvDtype);
@@ -325,27 +320,11 @@ export class LoadedModel {
     return yield* (search?.beamSearch ?? generate)(this, prompts[0], o, hooks);
   }
 
-  /**
-   * Call a function of run/inspect/inspect.js, which is loaded at the first such call.
-   * @param {keyof typeof import('./inspect/inspect.js')} feature
-   * @param {any[]} args
-   * @param {Hooks} [hooks]
-   */
-  async inspect(feature, args, hooks = {}) {
-    return /** @type {any} */ ((await import('./inspect/inspect.js'))[feature])(this, ...args, hooks);
-  }
-
-  /**
-   * Call a method of the session table.
-   * @param {'open'|'eval'|'settle'|'rewind'|'fork'|'save'|'close'} method
-   * @param {any[]} args
-   * @param {Hooks} [hooks]
-   */
-  async session(method, args, hooks = {}) {
+  /** The sequences of the caller's sessions. */
+  async sessions() {
     // Two calls may be waiting here: the table is created once, below.
     const { SessionTable } = await import('./session_table.js');
-    this.#sessions ??= new SessionTable(this);
-    return /** @type {any} */ (this.#sessions)[method](...args, hooks);
+    return (this.#sessions ??= new SessionTable(this));
   }
 
   /** Free the engine. */

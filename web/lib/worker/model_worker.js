@@ -1,5 +1,5 @@
 // model_worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
-import { createModel, loadModel } from '../run/load_model.js';
+import { CALLS, createModel, loadModel } from '../run/calls.js';
 import { prefetchedFetch, relayedFetch, relayedRename } from './relay.js';
 import { askForHelper, engine, listen, port, post, postError, watched } from './message_port.js';
 
@@ -72,14 +72,15 @@ async function open(id, signal, method, args, hooks) {
 }
 
 /**
- * Call a method of the model and post its result.
+ * Answer a call of the model and post its result.
  * @param {number} id
- * @param {string} method
+ * @param {keyof typeof CALLS} method
  * @param {any[]} args
  * @param {AbortSignal} signal
  */
 async function answer(id, method, args, signal) {
-  const value = await /** @type {any} */ (requireModel())[method](...args, { signal });
+  const call = /** @type {(...args: any[]) => any} */ (CALLS[method]);
+  const value = await call(requireModel(), ...args, { signal });
   post({ id, value, memory: requireModel().memory() });
 }
 

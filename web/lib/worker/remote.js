@@ -15,10 +15,11 @@ import { spawn } from '../base/spawn.js';
 import { answerFetch, answerRename } from './relay.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
+/** A call of a model (run/calls.js). @typedef {keyof typeof import('../run/calls.js').CALLS} Call */
 /**
  * The interface of both.
  * @typedef {object} Remote
- * @property {(method: string, args: any[], hooks?: Hooks) => Promise<any>} call
+ * @property {(call: Call | 'load' | 'create', args: any[], hooks?: Hooks) => Promise<any>} call
  * @property {(args: any[], hooks?: Hooks) => AsyncGenerator<any, any, void>} generate
  * @property {() => import('../engine/engine.js').MemoryMap} memory  at the last answer
  * @property {() => void} close  ends all calls and frees the model
@@ -57,6 +58,8 @@ const workerError = (why, cause) =>
 export class LocalModel {
   /** @type {LoadedModel | null} */
   #model = null;
+  /** @type {Record<string, (model: LoadedModel, ...args: any[]) => any>} the table of run/calls.js, once it is loaded */
+  #calls = {};
   /** Creates the error of calls after the end of the model. */
   #unavailable = () => disposedError();
 
@@ -78,7 +81,7 @@ export class LocalModel {
   }
 
   /**
-   * @param {string} method
+   * @param {Call | 'load' | 'create'} method
    * @param {any[]} args
    * @param {Hooks} [hooks]
    */
@@ -87,12 +90,13 @@ export class LocalModel {
     try {
       hooks.signal?.throwIfAborted();
       if (method === 'load' || method === 'create') {
-        const { loadModel, createModel } = await import('../run/load_model.js');
+        const { CALLS, loadModel, createModel } = await import('../run/calls.js');
+        this.#calls = CALLS;
         this.#model = await (method === 'load' ? loadModel : createModel)(args[0], args[1], hooks);
         // A copy, like that from a worker: changes by the caller must not reach the engine.
         return structuredClone(this.#model.info());
       }
-      const value = await /** @type {any} */ (this.#requireModel())[method](...args, hooks);
+      const value = await this.#calls[method](this.#requireModel(), ...args, hooks);
       this.#requireModel(); // a concurrent call may have trapped
       return value;
     } catch (error) {

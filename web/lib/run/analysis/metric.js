@@ -6,11 +6,16 @@ import { fail } from '../../base/errors.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Sequence } from '../sequence.js' */
+/**
+ * What a sweep compares and a gradient differentiates: the mean loss of the tokens after the first, in nats; or the
+ * logit of a token after a position (default: the last), less that of another token.
+ * @typedef {'loss' | {token: number | string, minus?: number | string, position?: number}} Metric
+ */
 /** A metric with ids; row -1: the loss. @typedef {{row: number, token: number, minus: number}} Place */
 
 /**
  * @param {LoadedModel} model
- * @param {import('./calls.js').Metric} metric
+ * @param {Metric} metric
  * @param {number} n  tokens of the sequence
  * @returns {Place} minus -1: no other token
  */

@@ -12,6 +12,11 @@ import { placeOf, readMetric } from './metric.js';
 /** @import { Edit } from '../inspect/edits.js' */
 /** @import { Points } from '../inspect/capture.js' */
 /**
+ * One edit at every position, or every head, of each point that matches. Without a change the values become 0.
+ * @typedef {Omit<import('../inspect/edits.js').Edit, 'apply'> & {each: 'position' | 'head', from?: string |
+ *   ArrayLike<number>}} Grid from: an input with as many tokens, whose values are set
+ */
+/**
  * The result of a sweep.
  * @typedef {object} Sweep
  * @property {number} base      the metric without edits

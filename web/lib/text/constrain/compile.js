@@ -63,7 +63,7 @@ export function compiled(given) {
 
 /**
  * Give the model the bytes of its tokens.
- * @param {{call: (method: string, args: any[]) => Promise<any>}} remote
+ * @param {{call: (method: 'tokenizerText' | 'setVocabulary', args: any[]) => Promise<any>}} remote
  * @param {any} info  of the model
  */
 export async function sendVocabulary(remote, { config, special }) {

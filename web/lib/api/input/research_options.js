@@ -1,24 +1,14 @@
-// calls.js - the options of the calls for research, and what the caller's side adds to them
+// research_options.js - checks the arguments and options of the calls for research
 import { LIMITS, checkedOptions, checkedText, entriesOf, flag, number, signal, tooMany } from '../../base/checks.js';
 import { fail, show } from '../../base/errors.js';
 
 /** @import { OptionCheck } from '../../base/checks.js' */
-/** @import { Limits } from '../../api/input/arguments.js' */
+/** @import { Limits } from './arguments.js' */
 /**
  * The checks that the core has. They are handed over, because a module that both import would be a file of its own,
  * and the first load of a page larger.
- * @typedef {typeof import('../../api/input/call_options.js').CHECKS &
+ * @typedef {typeof import('./call_options.js').CHECKS &
  *   {trainerModule: () => Promise<WebAssembly.Module>}} Checks
- */
-/**
- * What a sweep compares and a gradient differentiates: the mean loss of the tokens after the first, in nats; or the
- * logit of a token after a position (default: the last), less that of another token.
- * @typedef {'loss' | {token: number | string, minus?: number | string, position?: number}} Metric
- */
-/**
- * One edit at every position, or every head, of each point that matches. Without a change the values become 0.
- * @typedef {Omit<import('../inspect/edits.js').Edit, 'apply'> & {each: 'position' | 'head', from?: string |
- *   ArrayLike<number>}} Grid from: an input with as many tokens, whose values are set
  */
 
 /** @type {(checks: Checks) => OptionCheck} */

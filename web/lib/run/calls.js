@@ -1,0 +1,59 @@
+// calls.js - the calls of a loaded model, each with its function beside the engine
+//
+// The caller's side names a call (worker/remote.js): model_worker.js looks it up here in the worker, LocalModel in the
+// caller's thread. A function gets the model, the arguments, which api/ has checked, and the hooks of the call. Code that
+// few models need is imported at its first call.
+
+/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
+
+export { createModel, loadModel } from './load_model.js';
+
+const inspect = () => import('./inspect/inspect.js');
+const analysis = () => import('./analysis/analysis.js');
+const adapters = () => import('../files/adapters/switch_adapter.js');
+
+/** @satisfies {Record<string, (model: LoadedModel, ...args: any[]) => any>} */
+export const CALLS = {
+  // text and ids
+  encode: (model, text, options) => model.encode(text, options),
+  decode: (model, ids) => model.decode(ids),
+  tokenizerText: (model) => model.tokenizerText(),
+  setVocabulary: (model, vocabulary) => model.setVocabulary(vocabulary),
+
+  // one pass, and what is read from it
+  forward: async (model, input, options, hooks) => (await inspect()).forward(model, input, options, hooks),
+  loss: async (model, input, options, hooks) => (await inspect()).loss(model, input, options, hooks),
+  embed: async (model, input, options, hooks) => (await inspect()).embed(model, input, options, hooks),
+  logitLens: async (model, input, options, hooks) => (await inspect()).logitLens(model, input, options, hooks),
+  attribution: async (model, input, options, hooks) => (await inspect()).attribution(model, input, options, hooks),
+  explain: async (model, input, options, hooks) => (await inspect()).explain(model, input, options, hooks),
+  trace: async (model, input, options, hooks) => (await inspect()).trace(model, input, options, hooks),
+  distribution: async (model, logits, options) => (await inspect()).distribution(model, logits, options),
+  weight: async (model, name, row) => (await inspect()).weight(model, name, row),
+  points: async (model) => (await model.points()).names,
+
+  // research
+  matrix: async (model, name) => (await analysis()).matrix(model, name),
+  circuit: async (model, layer, head, kind) => (await analysis()).circuit(model, layer, head, kind),
+  headScores: async (model, hooks) => (await analysis()).headScores(model, hooks),
+  sweep: async (model, input, options, hooks) => (await analysis()).sweep(model, input, options, hooks),
+  gradients: async (model, input, options, hooks) => (await analysis()).gradients(model, input, options, hooks),
+  attributionPatching: async (model, input, options, hooks) =>
+    (await analysis()).attributionPatching(model, input, options, hooks),
+  integratedGradients: async (model, input, options, hooks) =>
+    (await analysis()).integratedGradients(model, input, options, hooks),
+
+  // adapters beside the weights
+  addAdapter: async (model, deltas) => (await adapters()).addAdapter(model, deltas),
+  setAdapter: async (model, adapter) => (await adapters()).setAdapter(model, adapter),
+  modules: async (model, deltas) => (await adapters()).modules(model, deltas),
+
+  // sessions, by number; `generate` is a stream of steps and has its own way (LoadedModel.generate)
+  openSession: async (model, options, hooks) => (await model.sessions()).open(options, hooks),
+  evalSession: async (model, id, input, hooks) => (await model.sessions()).eval(id, input, hooks),
+  settleSession: async (model, id, delivered) => (await model.sessions()).settle(id, delivered),
+  rewindSession: async (model, id, n) => (await model.sessions()).rewind(id, n),
+  forkSession: async (model, id) => (await model.sessions()).fork(id),
+  saveSession: async (model, id) => (await model.sessions()).save(id),
+  closeSession: async (model, id) => (await model.sessions()).close(id),
+};
