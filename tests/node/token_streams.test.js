@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { StepBuffer } from '../../web/lib/run/generate.js';
 import { Tokenizer } from '../../web/lib/text/tokenizer.js';
+import { create, load } from '../../web/lib/api/index.js';
 import { stories, streamed, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');
@@ -160,4 +161,32 @@ test('StepBuffer delivers the text before the first stop string, with its tokens
     ),
     { numRuns: 3000, seed: 1 },
   );
+});
+
+test('model.tokens gives each token with what it adds to the text, or with its text in any sentence', async () => {
+  const model = await load(stories);
+  const text = 'a \u{1F600} h\u00e9, b';
+  const tokens = await model.tokens(text, plain);
+  assert.deepEqual(
+    tokens.map(({ id }) => id),
+    await model.encode(text, plain),
+  );
+  assert.equal(tokens.map((token) => token.text).join(''), text);
+  assert.deepEqual(
+    tokens.slice(1, 6).map((token) => token.text),
+    [' ', '', '', '', '\u{1F600}'],
+    'the token that completes a character has it',
+  );
+  const ids = await model.encode('Once upon');
+  assert.deepEqual(await model.tokens('Once upon'), await model.tokens(ids), 'the same of ids');
+  const tokenizer = /** @type {Tokenizer} */ (await model.tokenizer);
+  assert.deepEqual(
+    await model.tokens(ids, { alone: true }),
+    ids.map((id) => ({ id, text: tokenizer.idToText(id) })),
+  );
+  await assert.rejects(model.tokens([2048]), { code: 'bad-token', message: /2048/ });
+  model.dispose();
+  const wordless = await create({ vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 });
+  await assert.rejects(wordless.tokens([1]), { code: 'no-tokenizer' });
+  wordless.dispose();
 });

@@ -17,6 +17,7 @@ export const CALLS = {
   // text and ids
   encode: (model, text, options) => model.encode(text, options),
   decode: (model, ids) => model.decode(ids),
+  tokens: (model, input, options) => model.tokens(input, options),
   tokenizerText: (model) => model.tokenizerText(),
   setVocabulary: (model, vocabulary) => model.setVocabulary(vocabulary),
 

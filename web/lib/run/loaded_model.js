@@ -145,6 +145,18 @@ export class LoadedModel {
     return this.tokenizer.decode(ids);
   }
 
+  /**
+   * The tokens of a text or of ids, each with its text. Throws `no-tokenizer` without a tokenizer.
+   * @param {string | number[]} input
+   * @param {{addSpecialTokens?: boolean, alone?: boolean}} [options]
+   */
+  tokens(input, { alone = false, ...options } = {}) {
+    const tokenizer = this.tokenizerForText();
+    const ids = typeof input === 'string' ? tokenizer.encode(input, options) : input;
+    const stream = tokenizer.stream();
+    return ids.map((id) => ({ id, text: alone ? tokenizer.idToText(id) : stream.push(id) }));
+  }
+
   /** The vocabulary for a Tokenizer on the caller's side; null without one. */
   tokenizerText() {
     return this.tokenizer && this.tokenizer.toText();

@@ -364,6 +364,7 @@ const TYPE_OPTIONS = { pair, tokenTypes };
  */
 const CALLS = {
   encode: { addSpecialTokens: flag },
+  tokens: { addSpecialTokens: flag, alone: flag },
   generate: GENERATION_OPTIONS,
   chat: { ...GENERATION_OPTIONS, ...WRITING_OPTIONS, session },
   prompt: WRITING_OPTIONS,

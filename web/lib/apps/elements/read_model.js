@@ -20,11 +20,11 @@ export async function readTokens(model, text) {
 
 /** @param {Model} model @param {number[]} ids */
 export async function tokensOfIds(model, ids) {
-  const tokenizer = await model.tokenizer;
   const { bos, eos } = model.special;
   const mark = (/** @type {number} */ id, /** @type {number} */ i) =>
     id === bos && (i === 0 || !eos.includes(id)) ? '[start]' : eos.includes(id) ? '[end]' : '';
-  return ids.map((id, i) => ({ id, text: mark(id, i) || (tokenizer?.idToText(id) ?? '') }));
+  const tokens = model.tokenizer ? await model.tokens(ids, { alone: true }) : ids.map((id) => ({ id, text: '' }));
+  return tokens.map(({ id, text }, i) => ({ id, text: mark(id, i) || text }));
 }
 
 /** An empty store for the rows of a model. @param {Model} model */

@@ -2,11 +2,7 @@
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
-const BEFORE = 8; // tokens that one is decoded after: of bytes, enough to hold a whole character wherever they begin
-
 const wordless = (/** @type {any} */ error) => error?.code === 'no-tokenizer';
-/** An output of some models has more rows than their tokenizer has tokens. */
-const unknown = (/** @type {any} */ error) => error?.code === 'bad-token';
 
 /**
  * A model without a tokenizer is prompted in numbers.
@@ -33,39 +29,15 @@ export async function idsOf(runtime, prompt, options) {
 }
 
 /**
- * What one id adds to the text.
- * @param {any} api
- * @param {number[]} ids
- * @param {number} i  its place
- * @param {Set<number>} strange  places of ids that the tokenizer does not know
- */
-async function addedBy(api, ids, i, strange) {
-  const from = Math.max(0, i - BEFORE);
-  const whole = (/** @type {number} */ to) => {
-    const known = ids.slice(from, to).filter((_, k) => !strange.has(from + k));
-    return api.decode(known).then((/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''));
-  };
-  const [before, text] = await Promise.all([i ? whole(i) : '', whole(i + 1)]);
-  return text.slice(before.length);
-}
-
-/**
  * What each id adds to the text, characters cut between tokens credited to the one that completes them.
  * @param {Runtime} runtime
  * @param {number[]} ids
+ * @returns {Promise<string[]>} '' for all without a tokenizer
  */
 export async function textsOf(runtime, ids) {
   const api = runtime.model();
-  /** @type {Set<number>} */
-  const strange = new Set();
-  const all = () => Promise.all(ids.map((_, i) => addedBy(api, ids, i, strange)));
   try {
-    return await all().catch(async (error) => {
-      if (!unknown(error)) throw error;
-      const checked = ids.map((id) => api.decode([id]).then(() => false, unknown));
-      (await Promise.all(checked)).forEach((isStrange, i) => isStrange && strange.add(i));
-      return await all();
-    });
+    return (await api.tokens(ids)).map((/** @type {{text: string}} */ { text }) => text);
   } catch (error) {
     if (!wordless(error)) throw error;
     const { model } = runtime.state.run;
@@ -99,17 +71,8 @@ async function learn({ state, set, fail }, ids) {
   const missing = ids.filter((id) => !words.has(id));
   if (!missing.length || !model) return;
   try {
-    const anchor = (await model.api.encode('a', { addSpecialTokens: false })).slice(-1);
-    const alone = await model.api.decode(anchor);
-    const found = await Promise.all(
-      missing.map((id) =>
-        model.api.decode([...anchor, id]).catch((/** @type {unknown} */ error) => {
-          if (unknown(error)) return `${alone}[${id}]`;
-          throw error;
-        }),
-      ),
-    );
-    missing.forEach((id, i) => words.set(id, found[i].slice(alone.length)));
+    // an output of some models has more rows than their tokenizer has tokens
+    for (const { id, text } of await model.api.tokens(missing, { alone: true })) words.set(id, text || `[${id}]`);
     if (state.text.words === words) set({ text: { words } });
   } catch (error) {
     for (const id of missing) words.set(id, '');
