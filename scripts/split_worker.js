@@ -1,9 +1,26 @@
 // split_worker.js - builds the package's worker as two scripts: worker.js loads and runs GGUF files; worker_more.js has
 // the modules that worker.js imports with `import()`
 //
-// Bundlers copy a file that is named by `new URL('./file', import.meta.url)` without reading it, and give it another
-// name. Chunks that import one another by name would not be found. Therefore neither script has imports: what one needs
-// of the other it takes from globalThis.glassformerMore (web/lib/worker/second_script.js).
+// Why two scripts, and why neither imports the other. Bundlers copy a file that is named by
+// `new URL('./file', import.meta.url)` without reading it, and give it another name. Chunks that import one another by
+// name would not be found. Therefore each script is one text without imports, and what one needs of the other it takes
+// from `globalThis.glassformerMore` (web/lib/worker/second_script.js):
+//
+//   core     the modules of worker.js that worker_more.js uses too, by path; worker.js puts them there
+//   modules  the modules of worker_more.js, by path; worker_more.js puts them there when it runs
+//   load     a function of worker.js: it runs worker_more.js once, then gives a module of `modules`
+//
+// How an import() of worker.js becomes a call of `load`. The sources say, for example,
+// `const { forward } = await import('./inspect/forward.js')`. When esbuild bundles worker.js, this file replaces the module
+// by a stub with one export, whose name is `then`:
+//
+//   export const then = (...both) => globalThis.glassformerMore.load('run/inspect/forward.js').then(...both);
+//
+// `import()` gives a promise of the module's namespace, an object with the exports as its members. A promise that is
+// resolved with an object that has a member `then`, a thenable, calls that function with its own two callbacks and takes
+// over the result: it resolves to what `then` passes on. Here that is the namespace of the real module, once
+// worker_more.js has run. So `await import(...)` in the sources gives the same object as without a bundler, and no
+// source needs to know of the two scripts. No module of ours has an export `then` of its own.
 import { build } from 'esbuild';
 import { join, relative } from 'node:path';
 
@@ -32,7 +49,6 @@ export async function splitWorker(common, lib) {
     return `module.exports = globalThis.glassformerMore.core[${JSON.stringify(name)}];`;
   });
   const start = `import './worker/second_script.js';\nimport './worker/model_worker.js';\n`;
-  // A module whose export is called `then` is what its function resolves to, when import() asks for it.
   const coreText = await bundle(options, lib, start + namespaces([...shared].sort(), 'core'), FOOTER, (name, kind) =>
     kind === 'dynamic-import' && !core.has(name)
       ? `export const then = (...both) => globalThis.glassformerMore.load(${JSON.stringify(name)}).then(...both);`

@@ -20,24 +20,18 @@ export { GlassformerError } from '../base/errors.js';
 export { LIMITS } from '../base/checks.js';
 export { PRESETS } from '../engine/config/presets.js';
 
-import { fail, guarded, guardedAsync } from '../base/errors.js';
+import { guarded, guardedAsync } from '../base/errors.js';
 import { addressed } from '../base/checks.js';
-import { untilAborted } from '../base/event_loop.js';
 import { camelConfig } from '../engine/config/config.js';
 import { parameterTable } from '../engine/config/weight_roster.js';
 import { configOf, estimate as estimated } from './estimate.js';
-import { engineModule } from '../engine/binary.js';
-import { whyNoThreads } from '../engine/features.js';
-import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/load_options.js';
+import { hasStream, loadOptions, checkedSource } from './input/load_options.js';
+import { openModel } from './open_model.js';
 import { packageFiles } from './package_files.js';
-import { Model } from './model.js';
-import { prefetch, prefetchable } from '../worker/relay.js';
-import { LocalModel, WorkerModel } from '../worker/remote.js';
-import { startWorker } from '../worker/start_worker.js';
 import { Tokenizer } from '../text/tokenizer.js';
 import { Training } from './training.js';
 
-const isNode = !!globalThis.process?.versions?.node;
+/** @import { Model } from './model.js' */
 
 /**
  * Load a checkpoint. Its bytes are streamed to their final place in memory, so the file is never held as a whole. After
@@ -60,9 +54,9 @@ export async function load(source, options = {}) {
   const checked = loadOptions('load', options);
   return guardedAsync(async () => {
     const streamed = hasStream(from) ? await addressed(from, checked.fetch) : null;
-    if (!streamed) return open('load', from, checked);
+    if (!streamed) return openModel('load', from, checked);
     try {
-      return await open('load', streamed.source, { ...checked, fetch: streamed.fetch });
+      return await openModel('load', streamed.source, { ...checked, fetch: streamed.fetch });
     } finally {
       streamed.close();
     }
@@ -84,7 +78,7 @@ export async function load(source, options = {}) {
 export async function create(config, options = {}) {
   const complete = guarded(() => configOf(config));
   const checked = loadOptions('create', options);
-  return guardedAsync(() => open('create', complete, checked), checked.signal);
+  return guardedAsync(() => openModel('create', complete, checked), checked.signal);
 }
 
 /**
@@ -129,66 +123,6 @@ export function countParameters(config) {
  */
 export function estimate(config, options) {
   return guarded(() => estimated(config, options));
-}
-
-/**
- * @param {'load'|'create'} method
- * @param {any} what
- * @param {Record<string, any>} options checked
- */
-async function open(method, what, options) {
-  const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, names, ...others } = options;
-  const rest = typeof names === 'object' ? { ...others, names } : others;
-  const rename =
-    typeof names === 'function'
-      ? (await import('../files/huggingface/weight_names.js')).checkedRename(names)
-      : undefined;
-  if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
-    fail('unsupported', 'there are no workers here: use { worker: false }');
-  given?.throwIfAborted();
-  const { signal, onProgress, end } = abortableProgress(told, given);
-  /** @type {import('../worker/remote.js').Remote | null} */
-  let remote = null;
-  /** @type {ReturnType<typeof prefetch> | undefined} */
-  let prefetched;
-  try {
-    /** @type {string[]} */
-    const warnings = [];
-    const threaded = whyNoThreads(rest.threads, !!worker) === null;
-    const engine = untilAborted(engineModule(packageFiles, { backend, wasm, warnings, threaded }), signal);
-    engine.catch(() => {}); // reported by the call that needs it
-    const starting = worker ? startWorker(packageFiles, 'worker', worker, signal) : null;
-    const url = worker && !isNode && method === 'load' ? prefetchable(what, options) : undefined;
-    if (url !== undefined) prefetched = prefetch(url, signal);
-    const { worker: started, address } = (await starting) ?? { worker: null, address: null };
-    remote = started ? new WorkerModel(started) : new LocalModel();
-    if (rest.adapters?.length) {
-      const [{ readAdapters }, { loadFetch }] = await Promise.all([
-        import('../files/adapters/adapters.js'),
-        import('../files/transfer/requests.js'),
-      ]);
-      const { hfEndpoint } = rest;
-      rest.adapters = await readAdapters(rest.adapters, { fetch: loadFetch(what, rest, fetch), signal, hfEndpoint });
-    }
-    const info = await remote.call(method, [what, rest], {
-      signal,
-      onProgress,
-      fetch,
-      rename,
-      engine,
-      helper: address ?? undefined,
-      prefetched: prefetched && { url: prefetched.url, port: prefetched.port },
-    });
-    signal?.throwIfAborted();
-    info.warnings.unshift(...warnings);
-    return new Model(remote, info);
-  } catch (error) {
-    remote?.close();
-    throw error;
-  } finally {
-    prefetched?.close();
-    end();
-  }
 }
 
 const training = () => import('../train/training_run.js');
