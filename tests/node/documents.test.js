@@ -1,5 +1,6 @@
 // documents.test.js - links, pictures and generated tables of the documents match this tree, and their lines are short
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -80,6 +81,42 @@ test('the README has at most 180 lines, and no line of the documents is longer t
       .flatMap((line, i) => (line.length > 160 ? [`${name}:${i + 1} has ${line.length} columns`] : [])),
   );
   assert.deepEqual(long, []);
+});
+
+test('every file and folder that CONTRIBUTING.md names is there', () => {
+  const roots = [
+    '',
+    'web/',
+    'web/lib/',
+    'web/page/',
+    'src/',
+    'src/model/',
+    'tests/',
+    'web/lib/api/',
+    'web/page/views/inside/',
+  ];
+  const named = [...read('CONTRIBUTING.md').matchAll(/`((?:[\w.-]+\/)+[\w.-]*)`/g)].map(([, name]) => name);
+  assert.ok(named.length > 80, `${named.length} names`);
+  assert.deepEqual(
+    named.filter((name) => !/[A-Z]{4}/.test(name) && !roots.some((root) => existsSync(join(top, root, name)))),
+    [],
+  );
+});
+
+test('the size of the core that CONTRIBUTING.md names is what its files have', () => {
+  const [, javascript, c] = /about ([\d,]+) lines of JavaScript and ([\d,]+) of C/.exec(read('CONTRIBUTING.md'));
+  const lines = (/** @type {string[]} */ folders, /** @type {RegExp} */ ending) =>
+    execFileSync('git', ['ls-files', '-co', '--exclude-standard', ...folders], { cwd: top, encoding: 'utf8' })
+      .split('\n')
+      .filter((file) => ending.test(file) && existsSync(join(top, file)))
+      .reduce((sum, file) => sum + read(file).split('\n').length - 1, 0);
+  const rooms = ['base', 'engine', 'files', 'text', 'run', 'worker', 'api'].map((room) => `web/lib/${room}`);
+  const found = [
+    lines(rooms, /\.js$/),
+    lines(['src/base', 'src/kernels', 'src/model', 'src/wasm', 'src/glassformer.h'], /\.[ch]$/),
+  ];
+  for (const [i, told] of [javascript, c].entries())
+    assert.ok(Math.abs(Number(told.replace(',', '')) / found[i] - 1) < 0.05, `${told} are told, ${found[i]} are there`);
 });
 
 test('the table in docs/bundlers.md is generated from the fixtures of tests/bundlers', () => {
