@@ -13,11 +13,8 @@ export const apps = {
   elements: 'apps/elements/elements',
 };
 
-/** Entries that CommonJS programs can require too, each through a file NAME.cjs. */
-export const required = ['index', 'inline', 'worker', 'worker_more', 'train_worker', ...Object.keys(apps)];
-
 export const entries = [
-  ...required.flatMap((name) => [`${name}.cjs`, `${name}.js`]),
+  ...['index', 'inline', 'worker', 'worker_more', 'train_worker', ...Object.keys(apps)].map((name) => `${name}.js`),
   ...['glassformer.iife.js', 'glassformer.js', 'cli.js'],
   ...['worker', 'worker_more', 'engine', 'train'].map((name) => `embedded_${name}.js`),
   'THIRD_PARTY_LICENSES.txt',

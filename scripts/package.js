@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
-import { apps, binaries, entries, required } from './entries.js';
+import { apps, binaries, entries } from './entries.js';
 import { splitWorker } from './split_worker.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -163,7 +163,6 @@ async function pack() {
   await oneFile('index.js', 'glassformer.js', true);
   await oneFile('inline.js', 'inline.js', false);
   await oneFile('../apps/elements/elements_page.js', 'glassformer.iife.js', false);
-  for (const name of required) writeFileSync(join(part, `${name}.cjs`), `module.exports = require('./${name}.js');\n`);
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 
   rmSync(dist, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 // types.js - writes types/ from the JSDoc of web/lib, for TypeScript 5.2 and later, with and without the dom library
 //
 // tsc writes a file for each module into build/types/lib; a bundler of declarations joins what the public types need into
-// types/index.d.ts. Its copy index.d.cts is for CommonJS. The adapters' types import those. A program without the dom library (Node) lacks the names of
+// types/index.d.ts. The adapters' types import those. A program without the dom library (Node) lacks the names of
 // the web platform: types/platform.d.ts declares them as empty interfaces, which merge with the real ones where they
 // exist.
 import { generateDtsBundle } from 'dts-bundle-generator';
@@ -110,15 +110,13 @@ const joined = described(
   [...all].map(([name, words]) => [name, words ?? '']),
 );
 mkdirSync(types);
-for (const end of ['ts', 'cts']) {
-  for (const [name, file] of Object.entries({ ...apps, conversation: 'apps/clients/conversation' })) {
-    const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
-    const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
-    writeFileSync(join(types, `${name}.d.${end}`), end === 'ts' ? own : own.replace(/(['"]\.\/\w+)\.js/g, '$1.cjs'));
-  }
-  writeFileSync(join(types, `index.d.${end}`), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);
-  writeFileSync(join(types, `worker.d.${end}`), '// A script of a worker: it exports nothing.\nexport {};\n');
+for (const [name, file] of Object.entries({ ...apps, conversation: 'apps/clients/conversation' })) {
+  const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
+  const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
+  writeFileSync(join(types, `${name}.d.ts`), own);
 }
+writeFileSync(join(types, 'index.d.ts'), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);
+writeFileSync(join(types, 'worker.d.ts'), '// A script of a worker: it exports nothing.\nexport {};\n');
 writeFileSync(join(types, 'platform.d.ts'), PLATFORM);
 const declared = readdirSync(types).map((name) => join(types, name));
 const wrong = ts.createProgram(declared, {}).getSyntacticDiagnostics();
