@@ -159,7 +159,7 @@ export class Triangle {
   }
 
   /**
-   * The same in other colours.
+   * Draws the weights again in other colours.
    * @param {Uint32Array} colors
    */
   recolor(colors) {

@@ -277,7 +277,7 @@ export class Session {
   }
 
   /**
-   * The same as close, under the name that every handle of this package has.
+   * Closes the session: `close` under the name that every handle of this package has.
    * @returns {Promise<void>}
    */
   dispose() {

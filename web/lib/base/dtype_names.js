@@ -22,5 +22,5 @@ export const isKept = (name) => isDtype(name) && BLOCKS[name][2] === name;
 
 /** The names of all types, separated by commas, for error messages. */
 export const DTYPES = Object.keys(BLOCKS).join(', ');
-/** The same of the types in memory. */
+/** The names of the types that weights have in memory, separated by commas. */
 export const KEPT = Object.keys(BLOCKS).filter(isKept).join(', ');

@@ -226,7 +226,7 @@ export class Engine extends Instance {
       this.#threads = 'one thread: enough for this model';
       return;
     }
-    this.backend; // the first call of gf_backend writes a cache in memory, which other threads then only read
+    this.x.gf_backend(); // its first call writes a cache in memory, which other threads then only read
     this.#pool = openPool(this, this.#module, n, file, onHelper);
     this.x.gf_model_set_pool(this.model, this.#pool);
     this.#threads = `${n} threads`;

@@ -33,7 +33,7 @@ import { pieceModels } from '../files/vocabulary/tokenizer_json.js';
  * after `dispose`.
  */
 export class Tokenizer {
-  /** Of the library; null once disposed. @type {any} */
+  /** The library's tokenizer; null once disposed. @type {any} */
   #library;
   /** The tokenizer.json it was built from. @type {Json | null} */
   #json;

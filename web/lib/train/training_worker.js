@@ -51,7 +51,7 @@ import { parameterTable } from '../engine/config/weight_roster.js';
 /** Steps of a tiny model are posted together, about once a frame. */
 const POST_MS = 12;
 
-/** Of the run, which may not be open yet. @type {Trainer | null} */
+/** The trainer of the run, which may not be open yet. @type {Trainer | null} */
 let trainer = null;
 /**
  * The part of the order that later calls need. vocabulary: that of examples

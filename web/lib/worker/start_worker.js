@@ -110,11 +110,11 @@ function firstAnswer(worker, signal, more, own = true) {
       });
     }
     // It is also sent after an abort: a thread of Node must not be ended before it has answered (base/spawn.js).
-    const greet = () => worker.postMessage({ hello: true, more });
-    greet();
+    const sendHello = () => worker.postMessage({ hello: true, more });
+    sendHello();
     // A caller's worker loses what comes before its dynamic import of the package, and no event tells that it closed.
     let left = 20;
-    const again = () => (left-- ? greet() : stop(new GlassformerError('worker', SILENT)));
+    const again = () => (left-- ? sendHello() : stop(new GlassformerError('worker', SILENT)));
     if (!own) timer = setInterval(again, 250);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);

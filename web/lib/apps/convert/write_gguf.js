@@ -87,7 +87,7 @@ class ByteWriter {
   }
 }
 
-/** Of tensors, in bytes: GGUF's default. */
+/** The alignment of tensors in bytes: GGUF's default. */
 const ALIGNMENT = 32;
 
 /**

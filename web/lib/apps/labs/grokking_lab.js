@@ -17,7 +17,7 @@ import { paper } from './papers.js';
  */
 
 const KEYS = 6;
-/** Of the run here. Muon generalises ten times sooner than AdamW, which trained the shipped model. */
+/** The steps of the run here. Muon generalises ten times sooner than AdamW, which trained the shipped model. */
 const STEPS = 400;
 const EVERY = 10;
 const FASTER = { muon: true, lr: 0.001 };

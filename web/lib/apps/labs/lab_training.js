@@ -76,7 +76,7 @@ export function curvesByStep(id, title, y, curves) {
   return curvesOf(id, title, { name: 'step', unit: '' }, y, lines);
 }
 
-/** Of held-out examples. @param {TrainStep} step */
+/** The loss of the held-out examples. @param {TrainStep} step */
 export const heldLoss = ({ validation }) => validation?.nats ?? 0;
-/** Of held-out examples. @param {TrainStep} step */
+/** The accuracy on the held-out examples. @param {TrainStep} step */
 export const heldAccuracy = ({ validation }) => validation?.accuracy ?? 0;

@@ -19,7 +19,7 @@ import { LENGTH, sortingOf, trainSorting } from './sorting_task.js';
 
 const PATTERN = 'blocks.0.attn.hook_pattern';
 const LISTS = 500;
-/** Of the run here. */
+/** The steps of the run here. */
 const STEPS = 300;
 const EVERY = 10;
 

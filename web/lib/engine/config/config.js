@@ -25,7 +25,7 @@ export const snake = (name) => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()
 export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
 
 /**
- * The same configuration with camelCase names, as `Model.config` shows it.
+ * A configuration with camelCase names, as `Model.config` shows it.
  * @param {Config} config
  * @returns {Record<string, string | number | boolean | readonly (boolean | number)[]>}
  */

@@ -29,7 +29,7 @@ const rlvr = family({
     tie_word_embeddings: 'tie_embeddings',
   },
   aliases: { max_len: 'max_seq_len', tie_weights: 'tie_embeddings' },
-  untold: ({ position }) => ['n_heads', 'pre_norm', ...(position ? [] : ['position'])],
+  notInTensors: ({ position }) => ['n_heads', 'pre_norm', ...(position ? [] : ['position'])],
   sizes: ({ ffn }) => ({ ffn: ffn ?? 'gelu' }),
   base: { context_length: 8192, final_norm: true },
   reads: 'final_norm final_norm_eps',
@@ -148,7 +148,7 @@ const plainGpt = family({
   aliases: { max_seq_len: 'context', mlp_ratio: 'mlp_mult', tie_weights: 'tie_embeddings' },
   base: { norm: 'layernorm', position: 'learned' },
   required: ['context_length'],
-  untold: () => ['n_heads'],
+  notInTensors: () => ['n_heads'],
   sizes: ({ d_ff, d_model }) => ({ mlp_mult: d_ff / d_model }),
   derive: (json) => ({
     ffn: activation(json.activation ?? 'gelu_erf'),

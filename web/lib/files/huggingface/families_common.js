@@ -18,7 +18,7 @@ import { eachLayer } from '../../engine/config/layer_flags.js';
  *   one or more keys, or from the names in the checkpoint, where there is one
  * @property {string} [reads]  further keys that `derive` reads, separated by spaces
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
- * @property {(fields: Json) => string[]} [untold]  of a checkpoint without config.json: fields or keys that no tensor
+ * @property {(fields: Json) => string[]} [notInTensors]  of a checkpoint without config.json: fields or keys that no tensor
  *   tells and that the code with these names does not fix; `fields` are those that tensors tell
  * @property {(fields: Json) => Json} [sizes]  of such a checkpoint: further keys, from fields that tensors tell
  * @property {string[]} [required]  fields that must be present, beyond those that every configuration needs
@@ -86,7 +86,7 @@ export const SIZE_KEYS = {
   tie_word_embeddings: 'tie_word_embeddings',
 };
 
-/** Those of GPT-2 and of families that took them over. */
+/** The keys of GPT-2's config.json and of the families that took them over. */
 export const GPT2_KEYS = {
   vocab_size: 'vocab_size',
   d_model: 'n_embd',

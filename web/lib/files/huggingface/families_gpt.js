@@ -24,7 +24,7 @@ const GPT2_NAMES = {
 const gpt2 = family({
   keys: { ...GPT2_KEYS, scale_scores: 'scale_attn_weights' },
   base: { norm: 'layernorm', position: 'learned', ...BIASED },
-  untold: () => ['n_heads'],
+  notInTensors: () => ['n_heads'],
   derive(json, unsupported) {
     if (json.scale_attn_by_inverse_layer_idx) unsupported('scale_attn_by_inverse_layer_idx', true);
     return { ffn: activation(json.activation_function ?? 'gelu_new'), context_length: json.n_ctx };

@@ -72,7 +72,7 @@ const UNSUPPORTED = /** @type {[string, unknown[]][]} */ ([
   ['num_experts num_local_experts', [0, 1]],
   ['n_routed_experts', [0]],
 ]);
-/** The same by key. */
+/** The unsupported values by their key. */
 const UNSUPPORTED_KEYS = new Map(
   UNSUPPORTED.flatMap(([keys, values]) => keys.split(' ').map((key) => /** @type {const} */ ([key, values]))),
 );

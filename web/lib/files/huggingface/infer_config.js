@@ -27,9 +27,9 @@ import { renamedPlaces } from './weight_names.js';
  */
 
 /** Fields that change the numbers and that no tensor tells, in families whose code does not fix them. */
-const UNTOLD = ['n_heads', 'norm_eps', 'rope_theta', 'context_length'];
-/** The same of our own fields. */
-const OWN_UNTOLD = ['n_heads', 'ffn', 'norm', 'norm_eps', 'position', 'context_length'];
+const NOT_IN_TENSORS = ['n_heads', 'norm_eps', 'rope_theta', 'context_length'];
+/** Our own fields that no tensor tells. */
+const OWN_NOT_IN_TENSORS = ['n_heads', 'ffn', 'norm', 'norm_eps', 'position', 'context_length'];
 /** Values with which a family is tried where the caller's are not known yet. */
 const TRIAL = { norm_eps: 1e-5, rope_theta: 1e4, context_length: 1024, ffn: 'relu', norm: 'rmsnorm', position: 'none' };
 /** Fields without which a roster lacks some weights. */
@@ -228,7 +228,7 @@ async function tryFamily(type, given, entries, names, files, rename) {
     full[key] = v;
     read.push(key);
   }
-  const missing = untoldBy(family, fields).filter((key) => full[key] === undefined);
+  const missing = keysNotInTensors(family, fields).filter((key) => full[key] === undefined);
   const trial = { ...full };
   for (const key of missing) {
     if (key === keyOf(family, 'n_heads')) Object.assign(trial, keysFor(trialHeads(width, kv), family));
@@ -252,10 +252,10 @@ async function tryFamily(type, given, entries, names, files, rename) {
  * @param {Family | null} family
  * @param {Json} fields  those that tensors tell
  */
-const untoldBy = (family, fields) =>
-  family?.untold
-    ? family.untold(fields).map((field) => keyOf(family, field) ?? field)
-    : (family ? UNTOLD : OWN_UNTOLD).flatMap((field) => keyOf(family, field) ?? []);
+const keysNotInTensors = (family, fields) =>
+  family?.notInTensors
+    ? family.notInTensors(fields).map((field) => keyOf(family, field) ?? field)
+    : (family ? NOT_IN_TENSORS : OWN_NOT_IN_TENSORS).flatMap((field) => keyOf(family, field) ?? []);
 
 /**
  * A value with which shapes can be compared.

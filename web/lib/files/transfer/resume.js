@@ -131,7 +131,7 @@ class ResumedBody {
     this.#init = init;
     this.#validator = validator;
     this.#crossOrigin = response.type === 'cors';
-    // Of the rest of a file, which a caller can request
+    // a caller can request the rest of a file
     const range = response.status === 206 ? rangeOf(response) : null;
     this.#position = range?.start ?? 0;
     this.#total = range ? range.size : lengthOf(response);

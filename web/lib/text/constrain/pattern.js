@@ -103,7 +103,7 @@ export class Alphabet {
 }
 
 /**
- * The same characters in order, in ranges that do not touch.
+ * Ranges of characters, sorted and joined where they touch.
  * @param {Ranges} ranges
  * @returns {Ranges}
  */
