@@ -125,6 +125,9 @@ const oneFile = (entry, name, external) =>
     entryPoints: [join(lib, 'api', entry)],
     outfile: join(part, name),
     minify: true,
+    // package.json lists no module of the source tree under sideEffects; esbuild would drop the initialiser of index.js,
+    // whose exports a script may use before any element is there.
+    ignoreAnnotations: true,
     logOverride: { 'empty-import-meta': 'silent' }, // addresses of files, which a classic script does not request
     plugins: [embedded(external)],
   });

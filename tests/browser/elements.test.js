@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
+import { load } from '../../web/lib/api/index.js';
 import { serve } from '../../scripts/serve.js';
 import { temporaryFolder } from '../temporary.js';
 import { until } from './drivers/browsers.js';
@@ -39,6 +40,11 @@ before(async () => {
   const disk = readFileSync(`${examples}glass-data.html`, 'utf8');
   const script = pathToFileURL(`${top}dist/glassformer.iife.js`).href;
   writeFileSync(join(folder, 'disk.html'), disk.replace(`${CDN}dist/glassformer.iife.js`, script));
+  const weights = readFileSync(`${top}weights/stories-1m.gguf`).toString('base64');
+  writeFileSync(
+    join(folder, 'script.html'),
+    `<!doctype html><title>x</title><script src="${script}"></script><script>const WEIGHTS = '${weights}';</script>`,
+  );
   const module = '<!doctype html><html lang="en"><meta charset="utf-8"><title>x</title><script type="module"';
   writeFileSync(
     join(folder, 'heads.html'),
@@ -99,6 +105,25 @@ inEachEngine((own) => {
   test('a page opened from disk draws plain data', async () => {
     const page = await own.browser.open(pathToFileURL(join(folder, 'disk.html')).href);
     assert.match(await drawn(page), SAID['glass-data.html']);
+    await page.close();
+  });
+
+  // The calls of the classic script threw until an element had loaded a model: the initialiser of index.js was missing.
+  test('a page opened from disk counts, loads a model and generates with the classic script alone', async () => {
+    const page = await own.browser.open(pathToFileURL(join(folder, 'script.html')).href);
+    const found = await page.evaluate(async () => {
+      const { countParameters, load, Model } = /** @type {any} */ (window).glassformer;
+      // @ts-expect-error the page declares it
+      const bytes = Uint8Array.from(atob(WEIGHTS), (c) => c.charCodeAt(0));
+      const model = await load(bytes);
+      const { ids } = await model.complete('Once upon', { maxTokens: 4, temperature: 0 });
+      model.dispose();
+      return [countParameters('gpt2').total, model instanceof Model, ids];
+    });
+    const model = await load(`${top}weights/stories-1m.gguf`);
+    const { ids } = await model.complete('Once upon', { maxTokens: 4, temperature: 0 });
+    model.dispose();
+    assert.deepEqual(found, [124439808, true, ids]);
     await page.close();
   });
 
