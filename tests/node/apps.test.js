@@ -1,6 +1,7 @@
 // apps.test.js - the entries for other libraries, with the real packages: the AI SDK, OpenAI's types, React
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { embedMany, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import { StrictMode, createElement, useLayoutEffect } from 'react';
@@ -246,6 +247,7 @@ describe('glassformer/react', () => {
     const Story = ({ from }) => {
       const loaded = useModel(from, { worker: false });
       seen = {
+        from,
         ...loaded,
         ...Object.fromEntries(Object.entries(useGeneration(loaded.model)).map(([k, v]) => [`${k}_`, v])),
       };
@@ -295,6 +297,28 @@ describe('glassformer/react', () => {
     await story.until(({ model: none }) => !none);
     await assert.rejects(own.encode('a'), { code: 'bad-state' });
     story.root.unmount();
+  });
+
+  // Both loaded again at each rendering, without end.
+  test('an address or parts that are new objects in each rendering are loaded once', async () => {
+    for (const fresh of [() => pathToFileURL(stories), () => ({ weights: stories }), () => ({ weights: [stories] })]) {
+      const story = shown(fresh());
+      await story.until(({ model: own }) => own);
+      const { model: own } = story.seen;
+      for (let i = 0; i < 3; i++) {
+        const next = fresh();
+        story.show(next); // the effects of a rendering run before the next one
+        await story.until(({ from }) => from === next);
+      }
+      assert.ok(
+        await story.seen.generate_(prompt, { maxTokens: 8 }),
+        'the model is not replaced and disposed meanwhile',
+      );
+      assert.equal(story.seen.model, own);
+      story.show({ weights: `${stories}.none` });
+      await story.until(({ error }) => error);
+      story.root.unmount();
+    }
   });
 
   test('a source that cannot be loaded is an error', async () => {

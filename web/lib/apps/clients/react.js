@@ -27,8 +27,26 @@ const IDLE = {
 };
 
 /**
+ * Whether two sources name the same model: addresses by their text, lists and parts by what is in them, files, bytes and
+ * everything else by identity. A component often makes them again in each rendering.
+ * @param {any} a
+ * @param {any} b
+ * @returns {boolean}
+ */
+function isSameSource(a, b) {
+  if (a === b) return true;
+  const isAddress = (/** @type {any} */ x) => typeof x === 'string' || x instanceof URL;
+  if (isAddress(a) || isAddress(b)) return isAddress(a) && isAddress(b) && String(a) === String(b);
+  const isPlain = (/** @type {any} */ x) => Array.isArray(x) || (x && Object.getPrototypeOf(x) === Object.prototype);
+  if (!isPlain(a) || !isPlain(b)) return false;
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => isSameSource(a[key], b[key]));
+}
+
+/**
  * Load a model. It is disposed when the component is removed or the source changes, and a load that runs is aborted.
- * @param {Source | null} source  an address; or a File, which must be the same object in each rendering; null: none
+ * @param {Source | null} source  null: none. Addresses, and parts that are addresses, may be new objects in each rendering;
+ *   a File or bytes must be the same object
  * @param {Omit<LoadOptions, 'signal' | 'onProgress'>} [options]  read when the load begins
  * @returns {ModelState}
  */
@@ -36,9 +54,12 @@ export function useModel(source, options) {
   const [state, setState] = useState(LOADING);
   const latest = useRef(options);
   latest.current = options;
+  const kept = useRef(source);
+  if (!isSameSource(kept.current, source)) kept.current = source;
+  const from = kept.current;
   useEffect(() => {
     setState(LOADING);
-    if (source === null) return undefined;
+    if (from === null) return undefined;
     const controller = new AbortController();
     const { signal } = controller;
     /** @type {Model | null} */
@@ -46,7 +67,7 @@ export function useModel(source, options) {
     const onProgress = (/** @type {Progress} */ progress) => {
       if (!signal.aborted) setState((before) => ({ ...before, progress }));
     };
-    load(source, { ...latest.current, signal, onProgress }).then(
+    load(from, { ...latest.current, signal, onProgress }).then(
       (model) => {
         if (signal.aborted) return model.dispose();
         own = model;
@@ -60,7 +81,7 @@ export function useModel(source, options) {
       controller.abort();
       own?.dispose();
     };
-  }, [source]);
+  }, [from]);
   return state;
 }
 
