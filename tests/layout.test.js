@@ -70,16 +70,35 @@ function circles(needs) {
   return found;
 }
 
+const cModule = (/** @type {string} */ file) => file.replace(/\.[ch]$/, ''); // a header and its source are one
+
 test('no two C modules include each other', () => {
-  const module = (/** @type {string} */ file) => file.replace(/\.[ch]$/, ''); // a header and its source are one
   const needs = new Map();
   for (const file of files('src', /\.[ch]$/)) {
     const others = [...read(file).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)]
-      .map((found) => module(`src/${found[1]}`))
-      .filter((other) => other !== module(file));
-    needs.set(module(file), [...(needs.get(module(file)) ?? []), ...others]);
+      .map((found) => cModule(`src/${found[1]}`))
+      .filter((other) => other !== cModule(file));
+    needs.set(cModule(file), [...(needs.get(cModule(file)) ?? []), ...others]);
   }
   assert.ok([...needs.values()].flat().length > 100);
+  assert.deepEqual(circles(needs), []);
+});
+
+test('no C modules call each other in a circle', () => {
+  const code = new Map(files('src', /\.c$/).map((file) => [file, read(file).replace(/\/\*[\s\S]*?\*\//g, '')]));
+  const definedIn = new Map();
+  for (const [file, text] of code)
+    for (const [, name] of text.matchAll(/^(?!static)[a-z][\w ]*[ *](gf_\w+)\([^;{]*\)\s*\{/gm))
+      definedIn.set(name, cModule(file));
+  assert.ok(definedIn.size > 300, `${definedIn.size} functions found`);
+  const needs = new Map();
+  for (const [file, text] of code) {
+    const others = [...text.matchAll(/\bgf_\w+/g)].map(([name]) => definedIn.get(name));
+    needs.set(
+      cModule(file),
+      [...new Set(others)].filter((other) => other && other !== cModule(file)),
+    );
+  }
   assert.deepEqual(circles(needs), []);
 });
 

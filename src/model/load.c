@@ -12,7 +12,8 @@
 
 enum { GATHER = 256 }; /* most rows of a transposed tensor that are gathered before they are stored */
 
-void gf_loading_drop(struct gf_model *m) {
+/* Forget the tensor that is being loaded. */
+static void end_loading(struct gf_model *m) {
     free(m->loading.line);
     m->loading.line = NULL;
 }
@@ -178,7 +179,7 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         l->done += (uint64_t)n;
         left -= (uint64_t)n;
     }
-    if (status != GF_OK) gf_loading_drop(m);
+    if (status != GF_OK) end_loading(m);
     return status;
 }
 
@@ -191,6 +192,6 @@ int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err) {
                          (long long)l->done, (long long)l->total);
     else
         memset(m->loaded + l->first, 1, (size_t)l->n);
-    gf_loading_drop(m);
+    end_loading(m);
     return status;
 }

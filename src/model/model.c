@@ -125,7 +125,7 @@ no_memory:
 
 void gf_model_close(struct gf_model *m) {
     if (!m) return;
-    gf_loading_drop(m);
+    free(m->loading.line);
     gf_arena_close(&m->arena);
     free(m->slots);
     free(m->loaded);

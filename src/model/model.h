@@ -33,6 +33,4 @@ struct gf_model {
 
 /* Put n values into row `row` of a matrix or table, or (row 0) into a vector, from column `col` on. */
 void gf_slot_put(const struct gf_slot *s, int32_t row, int32_t col, const float *x, int32_t n);
-/* Discard a tensor that is only partly loaded. */
-void gf_loading_drop(struct gf_model *m);
 #endif

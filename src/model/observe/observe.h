@@ -69,8 +69,8 @@ static inline uint64_t gf_results_floats(const struct gf_config *c) {
     const int32_t heads = c->n_encoder_heads > c->n_heads ? c->n_encoder_heads : c->n_heads;
     return (uint64_t)gf_q_width(c) + (uint64_t)heads * 2 * (uint64_t)c->d_model;
 }
-/* Report a point of a pass: apply the edits of that point, then capture it. Passes call these through gf_tap of pass.h,
- * and only where something is observed. */
+/* tap.c: report a point of a pass: apply the edits of that point, then capture it. Passes call these through gf_tap of
+ * pass.h, and only where something is observed. */
 /* n rows of this chunk from its row `row` on, `width` floats each, ld apart, have just been computed. Points with axes
  * D, Q, K, F, 1, R. */
 void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,
