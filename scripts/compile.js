@@ -13,7 +13,7 @@ import { basename, dirname, join } from 'node:path';
 
 const CC = process.env.CC || 'gcc';
 
-const warnings = ['-std=c11', '-Wall', '-Wextra', '-Werror'];
+const warnings = ['-std=c11', '-Wall', '-Wextra', '-Wshadow', '-Werror'];
 // Sums must be equal in every binary: no fused multiply-add except where the source calls for it.
 const exact = ['-ffp-contract=off', '-fno-math-errno'];
 const common = [...warnings, ...exact, '-Isrc'];

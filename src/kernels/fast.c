@@ -105,14 +105,14 @@ GF_INLINE v128 f4_gelu_erf(v128 x) {
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
-/* y[i] = EXPR of a = A[i] and b = B[i]. EACH: four at a time. EACH_8: eight, for long expressions, so that two
- * independent chains hide each other's latency and share the loads of constants. */
-#define EACH(y, A, B, n, EXPR)                                                                                         \
+/* A loop over i < n: y[i] = EXPR, an expression of a = A[i] and b = B[i]. MAP_4: four at a time. MAP_8: eight, for long
+ * expressions, so that two independent chains hide each other's latency and share the loads of constants. */
+#define MAP_4(y, A, B, n, EXPR)                                                                                        \
     do {                                                                                                               \
         int64_t i = 0;                                                                                                 \
-        EACH_4(y, A, B, n, EXPR);                                                                                      \
+        MAP_REST(y, A, B, n, EXPR);                                                                                    \
     } while (0)
-#define EACH_8(y, A, B, n, EXPR)                                                                                       \
+#define MAP_8(y, A, B, n, EXPR)                                                                                        \
     do {                                                                                                               \
         int64_t i = 0;                                                                                                 \
         for (; i + 8 <= (n); i += 8) {                                                                                 \
@@ -125,9 +125,9 @@ GF_INLINE v128 f4_gelu_erf(v128 x) {
             }                                                                                                          \
             v_store((y) + i, r[0]), v_store((y) + i + 4, r[1]);                                                        \
         }                                                                                                              \
-        EACH_4(y, A, B, n, EXPR);                                                                                      \
+        MAP_REST(y, A, B, n, EXPR);                                                                                    \
     } while (0)
-#define EACH_4(y, A, B, n, EXPR)                                                                                       \
+#define MAP_REST(y, A, B, n, EXPR)                                                                                     \
     do {                                                                                                               \
         for (; i + 4 <= (n); i += 4) {                                                                                 \
             v128 a = v_load((A) + i), b = v_load((B) + i);                                                             \
@@ -141,26 +141,26 @@ GF_INLINE v128 f4_gelu_erf(v128 x) {
         }                                                                                                              \
     } while (0)
 
-void gf_add(float *y, const float *p, const float *q, int64_t n) { EACH(y, p, q, n, f4_add(a, b)); }
+void gf_add(float *y, const float *p, const float *q, int64_t n) { MAP_4(y, p, q, n, f4_add(a, b)); }
 void gf_scale(float *y, const float *x, float s, int64_t n) {
     v128 k = f4_splat(s);
-    EACH(y, x, x, n, f4_mul(k, a));
+    MAP_4(y, x, x, n, f4_mul(k, a));
 }
 void gf_axpy(float *y, const float *x, float s, int64_t n) {
     v128 k = f4_splat(s);
-    EACH(y, x, y, n, f4_add(b, f4_mul(k, a)));
+    MAP_4(y, x, y, n, f4_add(b, f4_mul(k, a)));
 }
 void gf_relu(float *y, const float *x, int64_t n) { /* NaN stays NaN */
-    EACH(y, x, x, n, v_andnot(a, f4_lt(a, f4_splat(0))));
+    MAP_4(y, x, x, n, v_andnot(a, f4_lt(a, f4_splat(0))));
 }
-void gf_gelu_erf(float *y, const float *x, int64_t n) { EACH_8(y, x, x, n, f4_gelu_erf(a)); }
-void gf_gelu_tanh(float *y, const float *x, int64_t n) { EACH_8(y, x, x, n, f4_gelu_tanh(a)); }
+void gf_gelu_erf(float *y, const float *x, int64_t n) { MAP_8(y, x, x, n, f4_gelu_erf(a)); }
+void gf_gelu_tanh(float *y, const float *x, int64_t n) { MAP_8(y, x, x, n, f4_gelu_tanh(a)); }
 void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n) {
-    EACH_8(y, gate, up, n, f4_mul(f4_silu(a), b));
+    MAP_8(y, gate, up, n, f4_mul(f4_silu(a), b));
 }
-void gf_exp(float *y, const float *x, int64_t n) { EACH_8(y, x, x, n, f4_exp(a)); }
-void gf_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_tanh(a)); }
-void gf_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_erf(a)); }
+void gf_exp(float *y, const float *x, int64_t n) { MAP_8(y, x, x, n, f4_exp(a)); }
+void gf_tanh(float *y, const float *x, int64_t n) { MAP_4(y, x, x, n, f4_tanh(a)); }
+void gf_erf(float *y, const float *x, int64_t n) { MAP_4(y, x, x, n, f4_erf(a)); }
 
 /* ---- sums over a row --------------------------------------------------------------------------------------------- */
 
@@ -216,29 +216,29 @@ static float row_max(const float *x, int64_t n) {
 
 void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd, int32_t n,
                   int32_t d, float eps) {
-    for (int32_t i = 0; i < n; i++, x += d, y += d) {
+    for (int32_t row = 0; row < n; row++, x += d, y += d) {
         float mu = row_sum(TERM_X, NULL, x, d, 0) / (float)d;
         float r = 1.0f / sqrtf(row_sum(TERM_DEVIATION, NULL, x, d, mu) / (float)d + eps);
         v128 m = f4_splat(mu), k = f4_splat(r);
         if (gain)
-            EACH(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
+            MAP_4(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
         else
-            EACH(y, x, x, d, f4_mul(f4_sub(a, m), k));
-        if (bias) EACH(y, y, bias, d, f4_add(a, b));
-        if (mean) mean[i] = mu;
-        if (rstd) rstd[i] = r;
+            MAP_4(y, x, x, d, f4_mul(f4_sub(a, m), k));
+        if (bias) MAP_4(y, y, bias, d, f4_add(a, b));
+        if (mean) mean[row] = mu;
+        if (rstd) rstd[row] = r;
     }
 }
 
 void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps) {
-    for (int32_t i = 0; i < n; i++, x += d, y += d) {
+    for (int32_t row = 0; row < n; row++, x += d, y += d) {
         float r = 1.0f / sqrtf(row_sum(TERM_SQUARE, NULL, x, d, 0) / (float)d + eps);
         v128 k = f4_splat(r);
         if (gain)
-            EACH(y, x, gain, d, f4_mul(f4_mul(a, k), b));
+            MAP_4(y, x, gain, d, f4_mul(f4_mul(a, k), b));
         else
-            EACH(y, x, x, d, f4_mul(a, k));
-        if (rstd) rstd[i] = r;
+            MAP_4(y, x, x, d, f4_mul(a, k));
+        if (rstd) rstd[row] = r;
     }
 }
 
@@ -246,7 +246,7 @@ void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_
 
 void gf_softmax(float *y, const float *x, int32_t n) {
     v128 sum = f4_splat(row_sum(TERM_EXP, y, x, n, row_max(x, n)));
-    EACH(y, y, y, n, f4_div(a, sum));
+    MAP_4(y, y, y, n, f4_div(a, sum));
 }
 
 /* The row is divided into pieces of fixed length, which threads compute, each relative to its own maximum. The results

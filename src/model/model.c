@@ -217,8 +217,8 @@ int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct 
         m->loaded[i] = 1;
         if (s->t.tied_to >= 0) continue;
         for (int32_t row = 0; row < s->t.rows; row++) {
-            for (int32_t i = 0; i < s->t.cols; i++)
-                values[i] = s->t.rank == 2 ? std * (float)gf_rng_normal(&rng) : (float)is_gain(&s->t);
+            for (int32_t col = 0; col < s->t.cols; col++)
+                values[col] = s->t.rank == 2 ? std * (float)gf_rng_normal(&rng) : (float)is_gain(&s->t);
             gf_slot_put(s, row, 0, values, s->t.cols);
         }
     }

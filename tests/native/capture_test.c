@@ -220,8 +220,8 @@ static void tracing_changes_no_bit(void) {
         CHECK_INT(others, 2 + g->cfg.final_norm); /* embed, final norm, head */
         /* per block: norms, qkv, attend, o, residual, up, act, down, residual, perhaps rope; and
          * for a cross-attention norm, q, attend, o, residual */
-        const int32_t all = 4 + (g->cfg.norm != GF_NO_NORM) + (g->cfg.ffn != GF_NO_FFN ? 4 : 0) + 5 * two;
-        for (int32_t l = 0; l < g->cfg.n_layers; l++) CHECK(at_layer[l] >= all && at_layer[l] <= all + 2);
+        const int32_t least = 4 + (g->cfg.norm != GF_NO_NORM) + (g->cfg.ffn != GF_NO_FFN ? 4 : 0) + 5 * two;
+        for (int32_t l = 0; l < g->cfg.n_layers; l++) CHECK(at_layer[l] >= least && at_layer[l] <= least + 2);
         CHECK_OK(gf_session_trace(s, 0, &err));
         CHECK(gf_session_traced(s, &n) == NULL && n == 0);
         free(want), free(got);

@@ -87,7 +87,6 @@ static void the_learning_rate_ends_at_final_rate(void) {
         CHECK_NEAR(gf_trainer_rate(&o, 300), o.schedule == GF_CONSTANT ? 1 : 0.25, 1e-6);
     }
     struct gf_recipe r;
-    struct gf_error err;
     gf_recipe_defaults(&r);
     CHECK_INT(gf_recipe_line(&r, "schedule = wsd", &err), GF_OK);
     CHECK_INT(r.options.schedule, GF_WSD);
