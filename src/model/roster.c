@@ -152,13 +152,15 @@ static struct at inside(const struct at *outer, const char *name, int32_t number
 /* Whether the next of the entries is not reported; counts it. */
 static int passed_over(struct walk *k) { return k->seen++ != k->only && k->only >= 0; }
 
-/* How many of the next `left` parts, of `size` entries each, have no entry to report; counts their entries. Finding one
- * entry of a model with thousands of experts is quick by this. */
-static int32_t parts_passed_over(struct walk *k, int32_t left, int32_t size) {
-    if (k->only < 0) return 0;
+/* The part that is walked after part i of `count` equal ones, of which the first began at entry `first`. Parts without
+ * an entry to report are passed over and their entries counted, so that finding one entry of a model with thousands of
+ * experts is quick. */
+static int32_t next_part(struct walk *k, int32_t i, int32_t count, int32_t first) {
+    const int32_t left = count - ++i, size = (k->seen - first) / i;
+    if (k->only < 0) return i;
     const int32_t before = k->only < k->seen ? left : (k->only - k->seen) / size, n = before < left ? before : left;
     k->seen += n * size;
-    return n;
+    return i + n;
 }
 
 /* The names of the parts around a place, the outermost first. */
@@ -262,11 +264,9 @@ static void heads(struct walk *k, const struct at *at, const char *name, const c
         part(k, &inner, AT(to));                                                                                       \
     }
 #define EACH(when, name, count, part, component, to)                                                                   \
-    for (int32_t i = 0, first = k->seen, size = 0; (when) && i < (count); i++) {                                       \
+    for (int32_t i = 0, first = k->seen; (when) && i < (count); i = next_part(k, i, count, first)) {                   \
         struct at inner = inside(at, name, i, component);                                                              \
         part(k, &inner, AT((to)[i]));                                                                                  \
-        if (!i) size = k->seen - first;                                                                                \
-        i += parts_passed_over(k, (count)-1 - i, size);                                                                \
     }
 #define BLOCKS(when, name, of_stack, count, to, with_cross)                                                            \
     for (int32_t l = 0; (when) && l < (count); l++) {                                                                  \

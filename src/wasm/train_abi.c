@@ -116,12 +116,13 @@ float *gf_train_factor(const struct gf_run *r, int32_t i) {
 }
 void gf_train_adapt(struct gf_run *r) { gf_trainer_adapt(&r->trainer); }
 
+static int32_t refuse_closed(struct gf_error *err) { return gf_fail(err, GF_ERR_STATE, "the run is not open"); }
+
 /* Learn also from a teacher, as gf_trainer_teach says. teacher: a run that has its configuration and is not opened; it
  * outlives r, and the caller then fills its weights. */
 int32_t gf_train_teach(struct gf_run *r, struct gf_run *teacher, float share, struct gf_error *err) {
     struct gf_config *c = &teacher->recipe.cfg;
-    int32_t status =
-        r->is_open ? gf_recipe_complete(&teacher->recipe, err) : gf_fail(err, GF_ERR_STATE, "the run is not open");
+    int32_t status = r->is_open ? gf_recipe_complete(&teacher->recipe, err) : refuse_closed(err);
     if (status == GF_OK && gf_params_open(&teacher->trainer.weights, c))
         status = gf_fail(err, GF_ERR_MEMORY, "no memory for the weights of a teacher");
     return status == GF_OK ? gf_trainer_teach(&r->trainer, c, &teacher->trainer.weights, share, err) : status;
@@ -129,13 +130,10 @@ int32_t gf_train_teach(struct gf_run *r, struct gf_run *teacher, float share, st
 
 int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; }
 
-#define NEEDS_OPEN(r)                                                                                                  \
-    if (!(r)->is_open) return gf_fail(err, GF_ERR_STATE, "the run is not open")
-
 /* Fill the batch of the next step, or of gf_train_score. packed: for each of n_seqs sequences n, n_source, n ids, n
  * targets (-1: none), the ids of the source. */
 int32_t gf_train_give(struct gf_run *r, const int32_t *packed, int32_t n_seqs, struct gf_error *err) {
-    NEEDS_OPEN(r);
+    if (!r->is_open) return refuse_closed(err);
     struct gf_trainer *t = &r->trainer;
     for (int32_t i = 0; i < t->n_micro; i++) gf_batch_clear(&t->micro[i]);
     for (int32_t i = 0, k = 0; i < n_seqs; i++) {
@@ -150,7 +148,7 @@ int32_t gf_train_give(struct gf_run *r, const int32_t *packed, int32_t n_seqs, s
 
 /* Add to out the score of the batch: sum of -ln p, targets, those that had the largest logit. */
 int32_t gf_train_score(struct gf_run *r, double out[3], struct gf_error *err) {
-    NEEDS_OPEN(r);
+    if (!r->is_open) return refuse_closed(err);
     struct gf_score score = {0, 0, 0, 0};
     for (int32_t i = 0; i < r->trainer.n_micro; i++)
         if (r->trainer.micro[i].b.n) gf_trainer_score(&r->trainer, &r->trainer.micro[i], &score);
@@ -163,7 +161,7 @@ int32_t gf_train_score(struct gf_run *r, double out[3], struct gf_error *err) {
 /* Do one step. out: its number, nats a token before it, the norm of its gradient, the learning rate as a share of the
  * highest, predicted tokens so far, predicted tokens of this step, those of them that had the largest logit. */
 int32_t gf_train_step(struct gf_run *r, double out[7], struct gf_error *err) {
-    NEEDS_OPEN(r);
+    if (!r->is_open) return refuse_closed(err);
     struct gf_trainer *t = &r->trainer;
     const int64_t before = t->tokens;
     const int32_t status =
@@ -181,7 +179,7 @@ double gf_train_steps(const struct gf_run *r) { return (double)r->trainer.step; 
 
 /* out: the score of the validation corpus, as of gf_train_score, and its bytes. */
 int32_t gf_train_validate(struct gf_run *r, double out[4], struct gf_error *err) {
-    NEEDS_OPEN(r);
+    if (!r->is_open) return refuse_closed(err);
     if (!r->valid.n_texts) return gf_fail(err, GF_ERR_STATE, "there is no validation text");
     struct gf_score score;
     const int32_t status = gf_trainer_validate(&r->trainer, &r->valid, &score, err);
@@ -194,7 +192,7 @@ int32_t gf_train_validate(struct gf_run *r, double out[4], struct gf_error *err)
 
 /* Continue from the state that a file of kind GF_FILE_STATE contains. */
 int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf_error *err) {
-    NEEDS_OPEN(r);
+    if (!r->is_open) return refuse_closed(err);
     return gf_trainer_load(&r->trainer, bytes, n, err);
 }
 
@@ -205,7 +203,7 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, 
     struct gf_memory m;
     struct gf_sink to = gf_memory_sink(&m);
     int32_t status = GF_OK, i = 0;
-    if (!r->is_open) status = gf_fail(err, GF_ERR_STATE, "the run is not open");
+    if (!r->is_open) status = refuse_closed(err);
     while (i < 4 && known[i] != dtype) i++;
     if (kind == GF_FILE_GGUF && i == 4)
         status = gf_fail(err, GF_ERR_ARGUMENT, "the weight type is %d, expected that of f32, f16, q8_0 or q4_0", dtype);
