@@ -14,29 +14,15 @@
  * Plain loops and sums in double: nothing is cached, vectorised, shared among threads or observed. The engine computes
  * the same fast; CONTRIBUTING.md names its file for each stage, and the tests compare the numbers of both.
  *
- * A comment that begins with [stage: NAME ...] opens a stage of the page; it ends where the next one opens. Arrays are
- * row-major. n is the number of tokens; d_model, n_heads, ... are fields of struct gf_config (src/glassformer.h). */
+ * A comment that begins with [stage: NAME ...] opens a stage of the page; it ends where the next one opens, the last at
+ * the rule. Arrays are row-major. n is the number of tokens; d_model, n_heads, ... are fields of struct gf_config
+ * (src/glassformer.h). */
 #include "kernels/kernels.h" /* gf_mat_get_row, enum gf_rope_pairs */
 #include "model/config.h"    /* struct gf_config, gf_q_width, gf_rotary_dim, gf_ffn_gated, ... */
 #include "model/weights.h"   /* struct gf_weights */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* GF_OK where this file computes all that a configuration asks for: positions are learned, rotary or none, there are
- * norms and feed-forward layers, fields that are not read here have their defaults. Otherwise GF_ERR_UNSUPPORTED. */
-int32_t gf_reference_covers(const struct gf_config *c) {
-    uint8_t read[GF_N_FIELDS] = {0};
-#define READ(field) read[GF_FIELD_##field] = 1
-    READ(vocab_size), READ(context_length), READ(d_model), READ(n_layers), READ(n_heads), READ(n_kv_heads),
-        READ(d_head), READ(d_ff), READ(ffn), READ(norm), READ(norm_eps), READ(position), READ(rope_theta),
-        READ(rope_pairs), READ(rotary_dim), READ(rope_original_context), READ(bias_qkv), READ(bias_attn_out),
-        READ(bias_ffn), READ(bias_norm), READ(bias_head), READ(tie_word_embeddings);
-    struct gf_config plain = *c;
-    const int other = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_ALIBI || c->ffn == GF_NO_FFN ||
-                      c->norm == GF_NO_NORM || gf_config_complete(&plain, read, NULL) != GF_OK;
-    return other || memcmp(&plain, c, sizeof plain) ? GF_ERR_UNSUPPORTED : GF_OK;
-}
 
 /* The values of one pass over n tokens; each array has a row for each token. */
 struct pass {
@@ -159,14 +145,15 @@ static void project_out(const struct pass *p, const struct gf_attn *w) {
 /* [stage: ffn] The feed-forward layer, at each position by itself.   a [n, d_model] -> [n, d_ff] -> y [n, d_model]
  *   y = act(a Wup) Wdown                  Vaswani et al. 2017, section 3.3
  *   y = (act(a Wgate) * a Wup) Wdown      Shazeer 2020: SwiGLU with silu, GEGLU with a GELU, ReGLU with relu
- * Both GELUs, and silu: Hendrycks, Gimpel 2016. 0.7978... is sqrt(2 / pi). */
+ * Both GELUs, and silu: Hendrycks, Gimpel 2016. 0.7978... is sqrt(2 / pi). NaN: an activation that is not here. */
 static double activate(int32_t activation, double x) {
     switch (activation) {
     case GF_RELU: return fmax(x, 0);
     case GF_GELU_ERF: return x * 0.5 * (1 + erf(x / sqrt(2)));
     case GF_GELU_TANH: return x * 0.5 * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    default: return x / (1 + exp(-x)); /* silu */
+    case GF_SILU: return x / (1 + exp(-x));
     }
+    return NAN;
 }
 
 static void feed_forward(const struct pass *p, const struct gf_ffn *w) {
@@ -247,4 +234,27 @@ int32_t gf_reference_draw(const double *p, int32_t n, double u) {
     for (int32_t i = 0; i < n && u >= 0; i++)
         if (p[i] > 0) id = i, u -= p[i];
     return id;
+}
+
+/* ---- what this file covers --------------------------------------------------------------------------------------- */
+
+/* The fields of a configuration that the code above reads, directly or through src/model/config.h. */
+static const int32_t fields_read[] = {
+    GF_FIELD_vocab_size, GF_FIELD_context_length, GF_FIELD_d_model, GF_FIELD_n_layers, GF_FIELD_n_heads,
+    GF_FIELD_n_kv_heads, GF_FIELD_d_head, GF_FIELD_d_ff, GF_FIELD_ffn, GF_FIELD_norm, GF_FIELD_norm_eps,
+    GF_FIELD_position, GF_FIELD_rope_theta, GF_FIELD_rope_pairs, GF_FIELD_rotary_dim, GF_FIELD_rope_original_context,
+    GF_FIELD_bias_qkv, GF_FIELD_bias_attn_out, GF_FIELD_bias_ffn, GF_FIELD_bias_norm, GF_FIELD_bias_head,
+    GF_FIELD_tie_word_embeddings};
+
+/* GF_OK if this file computes all that a configuration asks for: it has each of norm, activation and kind of position,
+ * and the fields that it does not read have their defaults. Otherwise GF_ERR_UNSUPPORTED. */
+int32_t gf_reference_covers(const struct gf_config *c) {
+    const int has_position = c->position == GF_POS_NONE || c->position == GF_POS_LEARNED || c->position == GF_POS_ROPE;
+    const int has_norm = c->norm == GF_LAYERNORM || c->norm == GF_RMSNORM;
+    uint8_t given[GF_N_FIELDS] = {0};
+    for (size_t i = 0; i < sizeof fields_read / sizeof *fields_read; i++) given[fields_read[i]] = 1;
+    struct gf_config plain = *c;
+    if (!has_position || !has_norm || isnan(activate(gf_ffn_activation(c), 1))) return GF_ERR_UNSUPPORTED;
+    if (gf_config_complete(&plain, given, NULL) != GF_OK) return GF_ERR_UNSUPPORTED;
+    return memcmp(&plain, c, sizeof plain) ? GF_ERR_UNSUPPORTED : GF_OK;
 }

@@ -65,14 +65,18 @@ static void golden_models_have_the_reference_logits(void) {
     CHECK_INT(n_models, 10);
 }
 
-/* A model of every norm, activation, position and head that the reference covers. */
+/* A model of every activation, and of every norm, position and head that the reference covers. */
 static void variants_have_the_reference_logits(void) {
     static const int32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+    int32_t ffn[32], n_ffn = 0;
+    for (int32_t k = 0; gf_field_word(GF_FIELD_ffn, k); k++)
+        if (k != GF_NO_FFN) ffn[n_ffn++] = k;
+    CHECK(n_ffn >= 8);
     for (int32_t i = 0; i < 96; i++) {
         struct gf_config c;
         gf_config_default(&c);
         c.vocab_size = 11, c.d_model = 24, c.n_layers = 2, c.n_heads = 4, c.n_kv_heads = 1 << i % 3, c.d_head = 6;
-        c.d_ff = 17, c.ffn = i % 8, c.norm = c.final_norm_kind = i / 8 % 2, c.tie_word_embeddings = i % 5 != 0;
+        c.d_ff = 17, c.ffn = ffn[i % n_ffn], c.norm = c.final_norm_kind = i / 8 % 2, c.tie_word_embeddings = i % 5 != 0;
         c.bias_norm = c.norm == GF_LAYERNORM, c.context_length = 16;
         c.position = i / 16 % 3 == 0 ? GF_POS_NONE : i / 16 % 3 == 1 ? GF_POS_LEARNED : GF_POS_ROPE;
         c.rope_pairs = i / 48, c.rotary_dim = i % 7 == 0 && c.position == GF_POS_ROPE ? 4 : 0;
@@ -143,6 +147,19 @@ static void draws_are_those_of_the_reference(void) {
     gf_model_close(m);
 }
 
+/* An activation that decoder.c does not have must not be computed as another one. */
+static void an_unknown_activation_is_refused_and_gives_nan(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 11, c.d_model = 16, c.n_layers = 1, c.n_heads = c.n_kv_heads = 2, c.d_head = 8, c.d_ff = 16;
+    for (int32_t k = -1; k < 64; k++) {
+        c.ffn = k;
+        const int is_known = k != GF_NO_FFN && k >= 0 && gf_field_word(GF_FIELD_ffn, k);
+        CHECK(isnan(activate(gf_ffn_activation(&c), 1)) == !is_known);
+        CHECK_INT(gf_reference_covers(&c), is_known ? GF_OK : GF_ERR_UNSUPPORTED);
+    }
+}
+
 /* Every field outside the list of the reference is refused when it has another value than its default. */
 static void what_the_reference_does_not_compute_is_refused(void) {
     static const struct {
@@ -186,6 +203,7 @@ static void what_the_reference_does_not_compute_is_refused(void) {
 int main(void) {
     RUN(golden_models_have_the_reference_logits);
     RUN(variants_have_the_reference_logits);
+    RUN(an_unknown_activation_is_refused_and_gives_nan);
     RUN(distributions_are_those_of_the_reference);
     RUN(ties_at_k_stay_and_top_p_stops_above_p);
     RUN(draws_are_those_of_the_reference);

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadModel } from '../../web/lib/run/load_model.js';
+import { completeConfig } from '../../web/lib/api/index.js';
 import { camelConfig } from '../../web/lib/engine/config/config.js';
 import { covers, filled, linesOf } from '../../web/page/views/inside/anatomy/reference_code.js';
 import { STAGES } from '../../web/page/text/stages_text.js';
@@ -125,10 +126,24 @@ describe('decoder.c as a text', () => {
   const read = (file) => readFileSync(join(top, file), 'utf8');
   const text = code;
 
-  test('includes the weights, the configuration and the kernels only, and has at most 250 lines', () => {
+  test('includes the weights, the configuration and the kernels only, and the decoder in it has at most 240 lines', () => {
     const included = [...text.matchAll(/^#include "(.*)"/gm)].map((found) => found[1]);
     assert.deepEqual(included, ['kernels/kernels.h', 'model/config.h', 'model/weights.h']);
-    assert.ok(text.split('\n').length - 1 <= 250);
+    assert.ok(text.split('\n/* ----')[0].split('\n').length <= 240);
+  });
+
+  test('the page shows it for no model without feed-forward layers or norms', () => {
+    const plain = completeConfig({ vocabSize: 11, dModel: 16, nLayers: 1, nHeads: 2, dHead: 8, dFf: 16 });
+    assert.ok(covers(code, plain));
+    assert.ok(
+      !covers(code, completeConfig({ vocabSize: 11, dModel: 16, nLayers: 1, nHeads: 2, dHead: 8, ffn: 'none' })),
+    );
+    assert.ok(
+      !covers(
+        code,
+        completeConfig({ vocabSize: 11, dModel: 16, nLayers: 1, nHeads: 2, dHead: 8, dFf: 16, norm: 'none' }),
+      ),
+    );
   });
 
   test('its stages are stages of the page, and each has its fast counterpart', () => {
@@ -153,6 +168,8 @@ describe('decoder.c as a text', () => {
       return pieces.flatMap((line) => line.map((piece) => piece.filled)).join(' ');
     });
     assert.match(shown[0], /^ =3 .*=8 /);
+    assert.equal(linesOf(text, 'sample')?.lines.at(-1), '}', 'what follows the rule is no part of a stage');
+    assert.ok(!linesOf(text, 'sample')?.lines.join().includes('gf_reference_covers'));
     assert.equal(shown.filter((text) => text.includes('// x')).length, 2);
   });
 

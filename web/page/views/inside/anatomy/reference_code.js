@@ -7,22 +7,24 @@ import { completeConfig } from 'glassformer';
 
 const camel = (/** @type {string} */ name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 const MARK = /^\/\* \[stage: ([\w ]+)\]/;
+const RULE = /^\/\* ----/;
 
 /**
  * Whether decoder.c computes all that a model has, as its function gf_reference_covers says: positions are of three kinds,
- * and fields that it does not read have their defaults.
+ * there are norms and feed-forward layers, and fields that it does not read have their defaults.
  * @param {string} code  of decoder.c
  * @param {any} config   complete
  */
 export function covers(code, config) {
-  const read = [...code.matchAll(/\bREAD\((\w+)\)/g)].map(([, name]) => camel(name)).filter((name) => name in config);
-  if (!['learned', 'rope', 'none'].includes(config.position)) return false;
+  const read = [...code.matchAll(/\bGF_FIELD_(\w+)/g)].map(([, name]) => camel(name)).filter((name) => name in config);
+  if (!['learned', 'rope', 'none'].includes(config.position) || [config.norm, config.ffn].includes('none'))
+    return false;
   const plain = completeConfig(Object.fromEntries(read.map((name) => [name, config[name]])));
   return Object.keys(plain).every((name) => JSON.stringify(plain[name]) === JSON.stringify(config[name]));
 }
 
 /**
- * The lines of a stage: from the comment that opens it to the next one that opens a stage. null: there are none.
+ * The lines of a stage: from the comment that opens it to the next one that opens a stage, or to a rule. null: none.
  * @param {string} code
  * @param {string} stage
  */
@@ -31,7 +33,7 @@ export function linesOf(code, stage) {
   const stagesAt = (/** @type {string} */ line) => MARK.exec(line)?.[1].split(' ') ?? [];
   const first = lines.findIndex((line) => stagesAt(line).includes(stage));
   if (first < 0) return null;
-  const length = lines.slice(first + 1).findIndex((line) => MARK.test(line));
+  const length = lines.slice(first + 1).findIndex((line) => MARK.test(line) || RULE.test(line));
   const own = length < 0 ? lines.slice(first) : lines.slice(first, first + 1 + length);
   while (own.at(-1) === '') own.pop();
   return { first: first + 1, lines: own };
