@@ -9,20 +9,29 @@
 #define GF_PACE_H
 #include <stdint.h>
 
+/* Passes run in the kept mode, or in the other one, which is tried. */
+enum gf_pace_state {
+    GF_PACE_HELPED,       /* with helpers */
+    GF_PACE_TRIES_ALONE,  /* without helpers, while the mode with them is kept */
+    GF_PACE_ALONE,        /* without helpers */
+    GF_PACE_TRIES_HELPED, /* with helpers, while the mode without them is kept */
+};
+
 struct gf_pace {
-    int32_t with;            /* the kept mode: 1 with helpers, 0 without */
-    int32_t trying;          /* a trial of the other mode is running */
+    enum gf_pace_state state;
     int32_t left;            /* passes until the trial starts or ends */
     int32_t slow;            /* the last passes of a trial with helpers that were slower than without */
-    int32_t gap_with;        /* passes until the next trial while helpers are used */
-    int32_t gap_without;     /* passes until the next trial while they are not */
+    int32_t gap_helped;      /* passes until the next trial while helpers are used */
+    int32_t gap_alone;       /* passes until the next trial while they are not */
     float kept_ms, trial_ms; /* duration of a pass: running mean in the kept mode; in the trial */
     float baseline_ms;       /* kept_ms after the last trial; if kept_ms rises well above it, a trial starts at once */
 };
 
 void gf_pace_open(struct gf_pace *p);
 /* Whether helpers take part in the next pass. */
-static inline int gf_pace_helped(const struct gf_pace *p) { return p->with != p->trying; }
+static inline int gf_pace_helped(const struct gf_pace *p) {
+    return p->state == GF_PACE_HELPED || p->state == GF_PACE_TRIES_HELPED;
+}
 /* Report the duration of the pass that has just ended. */
 void gf_pace_took(struct gf_pace *p, double ms);
 #endif

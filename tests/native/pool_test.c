@@ -223,19 +223,19 @@ static void pace_tries_the_other_mode_soon_after_a_change(void) {
     struct gf_pace p;
     gf_pace_open(&p);
     passes(&p, quiet, 4000); /* 512 passes between trials by now */
-    CHECK_INT(p.gap_with, 512);
-    while (!p.trying) passes(&p, quiet, 1);
-    while (p.trying) passes(&p, quiet, 1);
+    CHECK_INT(p.gap_helped, 512);
+    while (p.state == GF_PACE_HELPED) passes(&p, quiet, 1);
+    while (p.state == GF_PACE_TRIES_ALONE) passes(&p, quiet, 1);
     int n = 0;
-    for (; !p.trying && n < 600; n++) passes(&p, busy, 1);
+    for (; p.state == GF_PACE_HELPED && n < 600; n++) passes(&p, busy, 1);
     CHECK(n < 16); /* the mean exceeds the baseline by a quarter */
-    while (p.trying) passes(&p, busy, 1);
-    CHECK(!gf_pace_helped(&p));
+    while (p.state == GF_PACE_TRIES_ALONE) passes(&p, busy, 1);
+    CHECK(p.state == GF_PACE_ALONE);
     passes(&p, busy, 300); /* one more trial of helpers, which are slower */
-    while (!gf_pace_helped(&p) || p.trying) passes(&p, quiet, 1);
-    CHECK_INT(p.gap_with, 32);
+    while (p.state != GF_PACE_HELPED) passes(&p, quiet, 1);
+    CHECK_INT(p.gap_helped, 32);
     passes(&p, quiet, 32);
-    CHECK(p.trying);
+    CHECK(p.state == GF_PACE_TRIES_ALONE);
 }
 
 /* One word of the pool counts at most 2^18 - 1 tiles. */
