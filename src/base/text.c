@@ -31,42 +31,66 @@ static double scaled(double x, int k) {
     return x;
 }
 
+/* The e with 10^e <= x < 10^(e + 1), for x > 0. */
+static int exponent_of(double x) {
+    int e = 0;
+    while (e < 308 && scaled(x, -e) >= 10) e++;
+    while (e > -323 && scaled(x, -e) < 1) e--;
+    return e;
+}
+
+struct decimal { /* digits * 10^exponent */
+    uint64_t digits;
+    int exponent;
+};
+
+/* The shortest decimal that reads back as x > 0; is_float: as the float x. Its last digit is not 0. */
+static struct decimal shortest(double x, int is_float) {
+    struct decimal d = {0, 0};
+    if (x < 0x1p53 && x == floor(x)) {
+        d.digits = (uint64_t)x;
+    } else {
+        const int e = exponent_of(x);
+        for (int n = 1; n <= 17; n++) {
+            d.exponent = e + 1 - n;
+            d.digits = (uint64_t)(scaled(x, -d.exponent) + 0.5);
+            const double back = scaled((double)d.digits, d.exponent);
+            if (is_float ? (float)back == (float)x : back == x) break;
+        }
+    }
+    for (; d.digits % 10 == 0; d.digits /= 10) d.exponent++;
+    return d;
+}
+
+/* Append 0.DIGITS * 10^point as JavaScript writes it; n: the number of the digits. */
+static void append_digits(struct gf_text *t, const char *digits, int n, int point) {
+    if (point > 21 || point <= -6) { /* 1.5e+21 */
+        gf_append_first(t, digits, 1);
+        if (n > 1) gf_append(t, "."), gf_append(t, digits + 1);
+        gf_append(t, point > 0 ? "e+" : "e-");
+        gf_append_whole(t, (uint64_t)(point > 0 ? point - 1 : 1 - point));
+    } else if (point <= 0) { /* 0.0015 */
+        gf_append_first(t, "0.00000", (size_t)(2 - point));
+        gf_append(t, digits);
+    } else if (point >= n) { /* 1500 */
+        gf_append(t, digits);
+        gf_append_first(t, "000000000000000000000", (size_t)(point - n));
+    } else { /* 1.5 */
+        gf_append_first(t, digits, (size_t)point);
+        gf_append(t, "."), gf_append(t, digits + point);
+    }
+}
+
 void gf_append_decimal(struct gf_text *t, double x, int is_float) {
     if (x < 0) gf_append(t, "-"), x = -x;
     if (isnan(x) || isinf(x) || x == 0) {
         gf_append(t, isnan(x) ? "NaN" : x == 0 ? "0" : "Infinity");
         return;
     }
-    int e = 0; /* 10^e <= x < 10^(e + 1) */
-    while (e < 308 && scaled(x, -e) >= 10) e++;
-    while (e > -323 && scaled(x, -e) < 1) e--;
-    const int whole = x < 0x1p53 && x == floor(x);
-    uint64_t d = whole ? (uint64_t)x : 0; /* x = d * 10^k */
-    int k = 0;
-    for (int digits = 1; !whole && digits <= 17; digits++) {
-        k = e + 1 - digits;
-        d = (uint64_t)(scaled(x, -k) + 0.5);
-        const double back = scaled((double)d, k);
-        if (is_float ? (float)back == (float)x : back == x) break;
-    }
-    for (; d % 10 == 0; d /= 10) k++;
-    char text[21];
-    struct gf_text digits = gf_text_in(text, sizeof text);
-    gf_append_whole(&digits, d);
-    const int n = (int)(digits.at - text), point = n + k; /* 0.text * 10^point */
-    if (point > 21 || point <= -6) {
-        gf_append_first(t, text, 1);
-        if (n > 1) gf_append(t, "."), gf_append(t, text + 1);
-        gf_append(t, point > 0 ? "e+" : "e-");
-        gf_append_whole(t, (uint64_t)(point > 0 ? point - 1 : 1 - point));
-    } else if (point <= 0) {
-        gf_append_first(t, "0.00000", (size_t)(2 - point));
-        gf_append(t, text);
-    } else if (point >= n) {
-        gf_append(t, text);
-        gf_append_first(t, "000000000000000000000", (size_t)(point - n));
-    } else {
-        gf_append_first(t, text, (size_t)point);
-        gf_append(t, "."), gf_append(t, text + point);
-    }
+    const struct decimal d = shortest(x, is_float);
+    char memory[21];
+    struct gf_text digits = gf_text_in(memory, sizeof memory);
+    gf_append_whole(&digits, d.digits);
+    const int n = (int)(digits.at - memory);
+    append_digits(t, memory, n, n + d.exponent);
 }
