@@ -18,6 +18,13 @@ static void end_loading(struct gf_model *m) {
     m->loading.line = NULL;
 }
 
+/* From here on numbers become infinite in the types of n entries. */
+static float limit_of(const struct gf_slot *entries, int32_t n) {
+    for (const struct gf_slot *s = entries; s < entries + n; s++)
+        if (s->mat && s->mat->dtype == GF_F16) return 65520;
+    return INFINITY;
+}
+
 static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
                             struct gf_error *err) {
     if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
@@ -62,6 +69,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         }
         l.transposed = layout == 1;
     }
+    l.limit = limit_of(a, n);
     l.total = (uint64_t)l.rows * (uint64_t)l.cols;
     int32_t along = l.transposed ? l.rows : l.cols;
     if (along % gf_dtype_block_cols(dtype))
@@ -120,14 +128,6 @@ static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
     }
 }
 
-/* From here on numbers become infinite in the types of the tensor's entries. */
-static float limit_of(const struct gf_model *m) {
-    const struct gf_slot *first = &m->slots[m->loading.first];
-    for (const struct gf_slot *s = first; s < first + m->loading.n; s++)
-        if (s->mat && s->mat->dtype == GF_F16) return 65520;
-    return INFINITY;
-}
-
 /* The first of x [n] that is NaN, or not below the limit; -1: there is none. */
 static int64_t not_finite(const float *x, int32_t n, float limit) {
     int32_t finite = 1;
@@ -138,43 +138,81 @@ static int64_t not_finite(const float *x, int32_t n, float limit) {
     return i;
 }
 
+/* The error of a value that is not finite, `bad` values after those loaded before; GF_OK if bad is -1. */
+static int32_t refuse_value(const struct gf_model *m, int64_t bad, int is_too_large, struct gf_error *err) {
+    const struct gf_loading *l = &m->loading;
+    if (bad < 0) return GF_OK;
+    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is %s", m->slots[l->first].t.name,
+                   (long long)l->done + bad,
+                   is_too_large ? "larger than f16 holds, 65504: load it as f32" : "NaN or infinite");
+}
+
+/* The next n values of the file, which lie within one line of it, as floats. */
+static int32_t convert(const struct gf_model *m, float *to, const uint8_t *in, int32_t n, struct gf_error *err) {
+    gf_dequantize(to, in, m->loading.dtype, n);
+    const int64_t bad = not_finite(to, n, m->loading.limit);
+    return refuse_value(m, bad, bad >= 0 && isfinite(to[bad]), err);
+}
+
+/* Three ways to store n values, those from column `col` on of row `row` of the file. This one: as the file's blocks. */
+static int32_t store_blocks(struct gf_model *m, int32_t row, int32_t col, const uint8_t *in, int32_t n,
+                            struct gf_error *err) {
+    const int32_t dtype = m->loading.dtype;
+    const int32_t status = refuse_value(m, gf_blocks_not_finite(in, dtype, n), 0, err);
+    if (status != GF_OK) return status;
+    const struct gf_slot *s = entry_of(m, &row);
+    gf_mat_put_blocks(s->mat, s->row0 + row, col, in, dtype, n);
+    return GF_OK;
+}
+
+/* Converted; the row is stored when it is complete. */
+static int32_t store_row(struct gf_model *m, int32_t row, int32_t col, const uint8_t *in, int32_t n,
+                         struct gf_error *err) {
+    const struct gf_loading *l = &m->loading;
+    const int32_t status = convert(m, l->line + col, in, n, err);
+    if (status == GF_OK && col + n == l->cols) put_row(m, row, l->line);
+    return status;
+}
+
+/* Converted and transposed; `gather` rows are stored when they are complete. */
+static int32_t store_transposed(struct gf_model *m, int32_t row, int32_t col, const uint8_t *in, int32_t n,
+                                struct gf_error *err) {
+    const struct gf_loading *l = &m->loading;
+    const int32_t gathered = row % l->gather;
+    const int32_t status = convert(m, l->line + (size_t)gathered * (size_t)l->rows + col, in, n, err);
+    if (status == GF_OK && col + n == l->rows && (gathered == l->gather - 1 || row == l->cols - 1))
+        put_transposed(m, row - gathered, gathered + 1);
+    return status;
+}
+
+/* GF_OK if the tensor has room for so many bytes of whole blocks. */
+static int32_t refuse_bytes(const struct gf_model *m, uint32_t n_bytes, struct gf_error *err) {
+    const struct gf_loading *l = &m->loading;
+    const char *name = m->slots[l->first].t.name;
+    const uint32_t block = (uint32_t)gf_dtype_block_bytes(l->dtype);
+    if (n_bytes % block)
+        return gf_fail(err, GF_ERR_ARGUMENT, "%s: %u bytes are not whole blocks of %u", name, n_bytes, block);
+    if ((uint64_t)(n_bytes / block) * (uint64_t)gf_dtype_block_cols(l->dtype) > l->total - l->done)
+        return gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name, (long long)l->total);
+    return GF_OK;
+}
+
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
     struct gf_loading *l = &m->loading;
     if (!l->line) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
-    const char *name = m->slots[l->first].t.name;
+    int32_t status = refuse_bytes(m, n_bytes, err);
     const uint32_t block = (uint32_t)gf_dtype_block_bytes(l->dtype);
-    const int32_t per = gf_dtype_block_cols(l->dtype);
-    int32_t status = GF_OK;
-    if (n_bytes % block)
-        status = gf_fail(err, GF_ERR_ARGUMENT, "%s: %u bytes are not whole blocks of %u", name, n_bytes, block);
-    else if ((uint64_t)(n_bytes / block) * (uint64_t)per > l->total - l->done)
-        status = gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name, (long long)l->total);
+    const int32_t per = gf_dtype_block_cols(l->dtype), width = l->transposed ? l->rows : l->cols;
     const uint8_t *in = bytes;
-    const int32_t along = l->transposed ? l->rows : l->cols;
-    const float limit = limit_of(m);
     for (uint64_t left = n_bytes / block * (uint64_t)per; left && status == GF_OK;) {
-        const int32_t line = (int32_t)(l->done / (uint64_t)along), from = (int32_t)(l->done % (uint64_t)along);
-        int32_t n = along - from;
-        if ((uint64_t)n > left) n = (int32_t)left;
-        float *to = l->line + from + (l->transposed ? (size_t)(line % l->gather) * (size_t)along : 0);
-        if (!l->verbatim) gf_dequantize(to, in, l->dtype, n);
-        const int64_t bad = l->verbatim ? gf_blocks_not_finite(in, l->dtype, n) : not_finite(to, n, limit);
-        if (bad >= 0) {
-            const int too_large = !l->verbatim && isfinite(to[bad]);
-            status = gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is %s", name, (long long)l->done + bad,
-                             too_large ? "larger than f16 holds, 65504: load it as f32" : "NaN or infinite");
-            break;
-        }
-        if (l->verbatim) {
-            int32_t row = line;
-            struct gf_slot *s = entry_of(m, &row);
-            gf_mat_put_blocks(s->mat, s->row0 + row, from, in, l->dtype, n);
-        } else if (from + n == along) {
-            if (!l->transposed)
-                put_row(m, line, l->line);
-            else if (line % l->gather == l->gather - 1 || line == l->cols - 1)
-                put_transposed(m, line - line % l->gather, line % l->gather + 1);
-        }
+        const int32_t row = (int32_t)(l->done / (uint64_t)width), col = (int32_t)(l->done % (uint64_t)width);
+        const int32_t n = left < (uint64_t)(width - col) ? (int32_t)left : width - col;
+        if (l->verbatim)
+            status = store_blocks(m, row, col, in, n, err);
+        else if (l->transposed)
+            status = store_transposed(m, row, col, in, n, err);
+        else
+            status = store_row(m, row, col, in, n, err);
         in += (size_t)(n / per) * block;
         l->done += (uint64_t)n;
         left -= (uint64_t)n;

@@ -11,6 +11,7 @@ struct gf_loading {   /* load.c: the tensor that is being loaded */
     int32_t by_head;      /* the entries' rows follow each other head by head: gf_tensor_begin, layout 2 */
     int32_t rows, cols;   /* of all entries stacked, as [out, in] */
     uint64_t done, total; /* elements */
+    float limit;          /* values must be smaller, or they are infinite in memory */
     int32_t verbatim;     /* blocks are stored without conversion to float */
     int32_t gather;       /* transposed: rows of the file that are gathered, whole blocks of the types in memory */
     float *line;          /* one row [cols]; transposed: [gather][rows]; NULL: no tensor is being loaded */
