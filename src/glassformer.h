@@ -418,12 +418,12 @@ int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, 
  * sequence. */
 #define GF_CHUNK 64
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
-/* The next eval (of an encoder: encode) begins with block `layer`, from 0 to n_layers: rows [n, d_model] are the
+/* The next eval (of an encoder: encode) begins with block `layer`, from 0 to n_layers: stream [n, d_model] is the
  * residual stream of its n tokens there. What comes before does not run: the cache keeps what it has of these layers,
- * and captures of their points hold nothing. rows: the caller's, read by that call, which forgets them; NULL, with
- * layer 0: at the embedding. drop: the output of the first `drop` of its rows is not wanted (eval only). Of these the
- * last block computes keys and values and no more; row 0 of the results is the first that is left. */
-int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, int32_t drop, struct gf_error *err);
+ * and captures of their points hold nothing. stream: the caller's, read by that call, which forgets it; NULL, with
+ * layer 0: at the embedding. drop: the output of the first `drop` tokens is not wanted (eval only). For these the last
+ * block computes keys and values and no more; row 0 of the results is the first that is left. */
+int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *stream, int32_t drop, struct gf_error *err);
 /* Decode one token for each of n sessions of one model in one pass over the weights; the same bits as n evals. n is 1
  * .. GF_CHUNK; no session twice, none that captures, edits or traces. On failure no session changes. */
 int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);

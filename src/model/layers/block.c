@@ -135,13 +135,17 @@ static void parallel_forward(const struct gf_pass *p, const struct gf_block *w, 
     tap_stream(p, GF_P_RESID_POST, f->after);
 }
 
-/* The rows behind the first p->drop move to the front. x: the input of attention. */
+/* Overwrite the first `drop` rows of x by the n rows behind them. */
+static void move_rows(float *x, int32_t width, int32_t drop, int32_t n) {
+    memmove(x, x + (int64_t)drop * width, (size_t)n * (size_t)width * sizeof *x);
+}
+
+/* The first p->drop rows leave the pass. x: the input of attention. */
 static void drop_rows(struct gf_pass *p, const struct gf_bufs *b, float *x) {
-    float *rows[] = {b->qkv, b->resid_pre, x};
-    const int32_t d = p->cfg->d_model, widths[] = {gf_qkv_width(p->cfg), d, d};
     p->n -= p->drop, p->segs->n -= p->drop, p->segs->pos0 += p->drop;
-    for (int i = 0; i < (x == b->resid_pre ? 2 : 3); i++)
-        memmove(rows[i], rows[i] + (int64_t)p->drop * widths[i], (size_t)p->n * (size_t)widths[i] * sizeof *rows[i]);
+    move_rows(b->qkv, gf_qkv_width(p->cfg), p->drop, p->n);
+    move_rows(b->resid_pre, p->cfg->d_model, p->drop, p->n);
+    if (x != b->resid_pre) move_rows(x, p->cfg->d_model, p->drop, p->n);
     if (p->observe) p->observe->row0 += p->drop;
 }
 

@@ -20,7 +20,7 @@ struct gf_drawn {
 /* Where the next pass begins, and of how many rows its output is not wanted: gf_session_start. */
 struct gf_start {
     int32_t layer;
-    const float *rows; /* [n, d_model], the caller's; NULL: at the embedding */
+    const float *stream; /* [n, d_model] the residual stream there, the caller's; NULL: at the embedding */
     int32_t drop;
 };
 
@@ -59,11 +59,19 @@ struct gf_session {
 
 /* GF_OK if all n ids are in the vocabulary, otherwise the error. */
 int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
-/* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments; the first of them is
- * row `row` of start.rows. The first start.drop rows of the call have no row in hidden; where there are such rows,
- * there is one segment, which then begins behind them. The scratch is reserved for n rows. */
-void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
-                  const int32_t *ids, float *hidden, struct gf_start start, int32_t row);
+/* Rows of a call that run through a stack in one pass. */
+struct gf_chunk {
+    int32_t stack;
+    int32_t first, n;   /* of the call's rows: first .. first + n - 1 */
+    const int32_t *ids; /* [n] */
+    struct gf_seg *segs;
+    int32_t n_segs;
+};
+
+/* hidden [n, d_model] = the whole stack, embedding to final norm, for the rows of the chunk. The first start.drop rows
+ * of the call have no row in hidden; a chunk with such rows has one segment, which then begins behind them. The scratch
+ * is reserved for n rows. */
+void gf_run_stack(struct gf_session *s, const struct gf_chunk *chunk, struct gf_start start, float *hidden);
 /* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding with all rows. */
 struct gf_start gf_take_start(struct gf_session *s);
 /* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */

@@ -76,7 +76,8 @@ static int encode(struct gf_session *s, const int32_t *ids, struct gf_seg *segs,
         return -1;
     if (s->trace) gf_trace_open(s->trace);
     gf_pool_begin_pass(s->model->pool, 0);
-    gf_run_stack(s, GF_STACK_ENCODER, segs, n_sources, n, ids, s->encoded, start, 0);
+    const struct gf_chunk chunk = {GF_STACK_ENCODER, 0, n, ids, segs, n_sources};
+    gf_run_stack(s, &chunk, start, s->encoded);
     s->encoded_rows = n;
     s->hidden_rows = c->mlm_head ? n : 0;
     s->logits_rows = 0;

@@ -35,16 +35,15 @@ void gf_session_advance(struct gf_session *s, const int32_t *ids, int32_t n) {
 /* The pass over n rows from position pos0 on, in chunks of `step`. s->hidden: [n - start.drop, d_model] */
 static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, int32_t n, int32_t step,
                        struct gf_start start) {
-    const int32_t d = s->model->cfg.d_model;
     for (int32_t i = 0; i < n; i += step) {
         struct gf_seg seg = {.kv = &s->kv,
                              .pos0 = pos0 + i,
                              .n = n - i < step ? n - i : step,
                              .cross = &s->cross,
                              .cross_mask = s->cross_mask};
-        if (s->observe) s->observe->row0 = i;
-        const int32_t row = i > start.drop ? i - start.drop : 0;
-        gf_run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (int64_t)row * d, start, i);
+        const struct gf_chunk chunk = {GF_STACK_DECODER, i, seg.n, ids + i, &seg, 1};
+        const int64_t done = i > start.drop ? i - start.drop : 0; /* rows of hidden */
+        gf_run_stack(s, &chunk, start, s->hidden + done * s->model->cfg.d_model);
     }
 }
 
@@ -118,7 +117,8 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a position in %d sessions", n);
     }
     gf_pool_begin_pass(m->pool, 0);
-    gf_run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden, (struct gf_start){0, NULL, 0}, 0);
+    const struct gf_chunk chunk = {GF_STACK_DECODER, 0, n, ids, segs, n};
+    gf_run_stack(first, &chunk, (struct gf_start){0, NULL, 0}, hidden);
     gf_run_head(first, logits, hidden, n);
     for (int32_t i = 0; i < n; i++) {
         struct gf_session *s = sessions[i];

@@ -12,11 +12,11 @@ int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, st
     return GF_OK;
 }
 
-int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *rows, int32_t drop, struct gf_error *err) {
+int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *stream, int32_t drop, struct gf_error *err) {
     if (layer < 0 || layer > s->model->cfg.n_layers)
         return gf_fail(err, GF_ERR_ARGUMENT, "layer %d: the model has %d", layer, s->model->cfg.n_layers);
     if (drop < 0) return gf_fail(err, GF_ERR_ARGUMENT, "%d rows cannot be dropped", drop);
-    s->start = (struct gf_start){layer, rows, drop};
+    s->start = (struct gf_start){layer, stream, drop};
     return GF_OK;
 }
 
@@ -26,57 +26,68 @@ struct gf_start gf_take_start(struct gf_session *s) {
     return start;
 }
 
-void gf_run_stack(struct gf_session *s, int32_t stack, struct gf_seg *segs, int32_t n_segs, int32_t n,
-                  const int32_t *ids, float *hidden, struct gf_start start, int32_t row) {
+static struct gf_pass pass_of(const struct gf_session *s, const struct gf_chunk *chunk) {
+    const struct gf_model *m = s->model;
+    const int32_t stack = chunk->stack;
+    return (struct gf_pass){.cfg = &m->stack_cfg[stack],
+                            .stack = stack,
+                            .layer = -1,
+                            .causal = stack == GF_STACK_DECODER && m->cfg.causal,
+                            .n = chunk->n,
+                            .segs = chunk->segs,
+                            .n_segs = chunk->n_segs,
+                            .observe = s->observe,
+                            .trace = s->trace,
+                            .pool = m->pool,
+                            .matmul_scratch = s->matmul_scratch,
+                            .scores = s->scores,
+                            .scores_ld = s->scores_ld,
+                            .relative = m->cfg.use_position ? m->relative[stack] : NULL};
+}
+
+/* hidden = the stream after the blocks, normalised. Then what the model has behind it: a pooler, the transform of an
+ * mlm_head. */
+static void end_stream(struct gf_session *s, const struct gf_pass *p, const struct gf_norm *norm, float *hidden) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
-    const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
-    struct gf_pass p = {.cfg = &m->stack_cfg[stack],
-                        .stack = stack,
-                        .layer = -1,
-                        .causal = stack == GF_STACK_DECODER && c->causal,
-                        .n = n,
-                        .segs = segs,
-                        .n_segs = n_segs,
-                        .observe = s->observe,
-                        .trace = s->trace,
-                        .pool = m->pool,
-                        .matmul_scratch = s->matmul_scratch,
-                        .scores = s->scores,
-                        .scores_ld = s->scores_ld,
-                        .relative = c->use_position ? m->relative[stack] : NULL};
-    struct gf_bufs *b = &s->bufs;
+    float *mean = s->embedded.mean, *rstd = s->embedded.rstd; /* workspace */
+    if (c->final_norm) {
+        gf_norm_forward(p, norm, GF_P_LN_FINAL, hidden, s->bufs.resid_pre, mean, rstd);
+        gf_mark(p, GF_OP_FINAL_NORM);
+    } else {
+        memcpy(hidden, s->bufs.resid_pre, (size_t)p->n * (size_t)c->d_model * sizeof *hidden);
+    }
+    for (int32_t i = 0, first = 0; c->pooler && i < p->n_segs; first += p->segs[i++].n)
+        gf_pooler_forward(p, &m->w, s->pooled + (int64_t)i * c->d_model, hidden + (int64_t)first * c->d_model);
+    const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};
+    if (c->mlm_head) gf_transform_forward(p, &m->w, &t, hidden);
+}
+
+void gf_run_stack(struct gf_session *s, const struct gf_chunk *chunk, struct gf_start start, float *hidden) {
+    const struct gf_model *m = s->model;
+    const struct gf_config *c = &m->cfg;
+    const int own_encoder = chunk->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
     const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
-    const int32_t left = start.drop - row, drop = left < 0 ? 0 : left < n ? left : n;
-    if (start.layer == n_layers) {
-        row += drop, p.n -= drop;
-        if (s->observe) s->observe->row0 += drop;
-    }
-    if (start.rows) {
-        memcpy(b->resid_pre, start.rows + (int64_t)row * c->d_model, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
+    float *stream = s->bufs.resid_pre;
+    struct gf_pass p = pass_of(s, chunk);
+    const int32_t left = start.drop - chunk->first, drop = left < 0 ? 0 : left < chunk->n ? left : chunk->n;
+    const int32_t skipped = start.layer == n_layers ? drop : 0; /* no block runs, which would drop the rows */
+    const int32_t first = chunk->first + skipped;
+    p.n -= skipped;
+    if (s->observe) s->observe->row0 = first;
+    if (start.stream) {
+        memcpy(stream, start.stream + (int64_t)first * c->d_model, (size_t)p.n * (size_t)c->d_model * sizeof *stream);
     } else {
-        gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
+        gf_embed_forward(&p, &m->w, &s->embedded, stream, chunk->ids);
         gf_mark(&p, GF_OP_EMBED);
     }
     for (p.layer = start.layer; p.layer < n_layers; p.layer++) {
         p.drop = p.layer + 1 < n_layers ? 0 : drop;
-        gf_block_forward(&p, &blocks[p.layer], b);
+        gf_block_forward(&p, &blocks[p.layer], &s->bufs);
     }
-    if (p.n == 0) return;
     p.layer = -1;
-    const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
-    float *mean = s->embedded.mean, *rstd = s->embedded.rstd; /* workspace */
-    if (c->final_norm) {
-        gf_norm_forward(&p, last, GF_P_LN_FINAL, hidden, b->resid_pre, mean, rstd);
-        gf_mark(&p, GF_OP_FINAL_NORM);
-    } else {
-        memcpy(hidden, b->resid_pre, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
-    }
-    for (int32_t i = 0, first = 0; c->pooler && i < n_segs; first += segs[i++].n)
-        gf_pooler_forward(&p, &m->w, s->pooled + (int64_t)i * c->d_model, hidden + (int64_t)first * c->d_model);
-    const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};
-    if (c->mlm_head) gf_transform_forward(&p, &m->w, &t, hidden);
+    if (p.n > 0) end_stream(s, &p, own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm, hidden);
 }
 
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {
