@@ -53,55 +53,95 @@ static void tap_keys(const struct gf_attend *a, int32_t point, int32_t head, int
     if (p->observe) gf_tap_keys(p->observe, p->stack, p->layer, point, head, a->row0 + row, s, seen);
 }
 
-/* m queries of one kv head, rows row_of[i] and heads head_of[i]; q and z rows dq and dz apart. */
-static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m, const int32_t *row_of,
-                           const int32_t *head_of, const float *q, int32_t dq, float *z, int32_t dz) {
-    const struct gf_pass *p = a->p;
-    const struct gf_config *c = p->cfg;
-    const int32_t ld = p->scores_ld, d = c->d_head;
-    const float scale = gf_score_scale(c);
-    const int adjusted = c->score_softcap > 0 || a->alibi || a->relative;
-    float *s = p->scores + (int64_t)kv_head * MAX_QUERIES * ld;
-    /* keys before the window's first block matter only if an edit may give them weight */
-    const int32_t end = gf_keys_to(a, row_of[m - 1]),
-                  b0 = pattern_edited(a) ? 0 : gf_keys_from(a, row_of[0]) / GF_KV_BLOCK,
-                  b1 = (end + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
-                  to = (end + 15) / 16 * 16; /* without a tail for the softmax */
-    const int staged = gf_tapped(p, a->points->raw) || gf_tapped(p, a->points->scaled);
-    for (int32_t b = b0, n; b < b1; b += n) {
+/* Queries of one kv head that share each read of a block of keys. */
+struct queries {
+    int32_t kv_head, n;
+    int32_t row[MAX_QUERIES], head[MAX_QUERIES];
+    const float *q; /* [n, d_head], ldq apart */
+    float *z;       /* [n, d_head], ldz apart */
+    int32_t ldq, ldz;
+    float *scores;                   /* [n, scores_ld], then the pattern; a column for each key */
+    int32_t first_block, end_block;  /* of keys; end_block: the one behind the last */
+    int32_t from, to, end;           /* scores of keys from .. to - 1 are formed; no query sees key `end` */
+};
+
+static float *scores_of(const struct gf_attend *a, const struct queries *g, int32_t i) {
+    return g->scores + (int64_t)i * a->p->scores_ld;
+}
+
+/* Choose the keys. Those before the first block of the window matter only if an edit may give them weight. */
+static void choose_keys(const struct gf_attend *a, struct queries *g) {
+    g->end = gf_keys_to(a, g->row[g->n - 1]);
+    g->first_block = pattern_edited(a) ? 0 : gf_keys_from(a, g->row[0]) / GF_KV_BLOCK;
+    g->end_block = (g->end + GF_KV_BLOCK - 1) / GF_KV_BLOCK;
+    g->from = g->first_block * GF_KV_BLOCK;
+    g->to = (g->end + 15) / 16 * 16; /* without a tail for the softmax */
+}
+
+/* scores = q k^T scale */
+static void form_scores(const struct gf_attend *a, const struct queries *g, float scale) {
+    for (int32_t b = g->first_block, n; b < g->end_block; b += n) {
         const void *keys[KEY_BLOCKS];
-        for (n = 0; n < KEY_BLOCKS && b + n < b1; n++) keys[n] = gf_kv_keys(a->kv, p->layer, kv_head, b + n);
-        gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type, keys, n, d, staged ? 1 : scale);
+        for (n = 0; n < KEY_BLOCKS && b + n < g->end_block; n++)
+            keys[n] = gf_kv_keys(a->kv, a->p->layer, g->kv_head, b + n);
+        gf_attn_scores(g->scores + b * GF_KV_BLOCK, a->p->scores_ld, g->q, g->ldq, g->n, a->kv->type, keys, n,
+                       a->p->cfg->d_head, scale);
     }
-    for (int32_t i = 0; i < m; i++) {
-        float *row = s + (int64_t)i * ld;
-        const int32_t seen = gf_keys_to(a, row_of[i]);
-        if (p->observe)
-            for (int32_t j = 0; j < from; j++) row[j] = -INFINITY; /* left of the window's blocks */
-        if (staged) {
-            hide(a, row, row_of[i], from, to);
-            tap_keys(a, a->points->raw, head_of[i], row_of[i], row, seen);
-            gf_scale(row + from, row + from, scale, to - from);
-            tap_keys(a, a->points->scaled, head_of[i], row_of[i], row, seen);
-        }
-        if (adjusted) adjust(a, row, row_of[i], head_of[i], from, to);
-        hide(a, row, row_of[i], from, to);
-        tap_keys(a, a->points->scores, head_of[i], row_of[i], row, seen);
-        gf_softmax(row + from, row + from, to - from);
-        if (a->window && a->mask && isnan(row[from])) /* every key in the window is masked */
-            memset(row + from, 0, (size_t)(to - from) * sizeof *row);
-        if (p->observe) {
-            for (int32_t j = 0; j < from; j++) row[j] = 0;
-            tap_keys(a, a->points->pattern, head_of[i], row_of[i], row, seen);
-        }
-        memset(z + (int64_t)i * dz, 0, (size_t)d * sizeof *z);
+}
+
+/* Where the raw or the scaled scores are tapped: the raw ones of query i become the scaled ones, with both taps. */
+static void scale_tapped(const struct gf_attend *a, const struct queries *g, int32_t i) {
+    float *s = scores_of(a, g, i);
+    const int32_t row = g->row[i], head = g->head[i], seen = gf_keys_to(a, row);
+    hide(a, s, row, g->from, g->to);
+    tap_keys(a, a->points->raw, head, row, s, seen);
+    gf_scale(s + g->from, s + g->from, gf_score_scale(a->p->cfg), g->to - g->from);
+    tap_keys(a, a->points->scaled, head, row, s, seen);
+}
+
+/* The scaled scores of query i with soft cap and biases, -inf at the keys that it does not see. */
+static void mask_scores(const struct gf_attend *a, const struct queries *g, int32_t i) {
+    float *s = scores_of(a, g, i);
+    const int32_t row = g->row[i], head = g->head[i];
+    if (a->p->cfg->score_softcap > 0 || a->alibi || a->relative) adjust(a, s, row, head, g->from, g->to);
+    hide(a, s, row, g->from, g->to);
+    tap_keys(a, a->points->scores, head, row, s, gf_keys_to(a, row));
+}
+
+/* pattern = softmax(scores) of query i */
+static void form_pattern(const struct gf_attend *a, const struct queries *g, int32_t i) {
+    float *s = scores_of(a, g, i);
+    const int32_t row = g->row[i];
+    gf_softmax(s + g->from, s + g->from, g->to - g->from);
+    if (a->window && a->mask && isnan(s[g->from])) /* every key in the window is masked */
+        memset(s + g->from, 0, (size_t)(g->to - g->from) * sizeof *s);
+    if (!a->p->observe) return;
+    for (int32_t j = 0; j < g->from; j++) s[j] = 0;
+    tap_keys(a, a->points->pattern, g->head[i], row, s, gf_keys_to(a, row));
+}
+
+/* z = pattern v */
+static void mix_values(const struct gf_attend *a, const struct queries *g) {
+    const int32_t d = a->p->cfg->d_head;
+    for (int32_t i = 0; i < g->n; i++) memset(g->z + (int64_t)i * g->ldz, 0, (size_t)d * sizeof *g->z);
+    for (int32_t b = g->first_block; b < g->end_block; b++) {
+        const int32_t left = g->end - b * GF_KV_BLOCK, count = left < GF_KV_BLOCK ? left : GF_KV_BLOCK;
+        gf_attn_mix(g->z, g->ldz, g->scores + b * GF_KV_BLOCK, a->p->scores_ld, g->n, a->kv->type,
+                    gf_kv_values(a->kv, a->p->layer, g->kv_head, b), count, d);
     }
-    for (int32_t b = b0; b < b1; b++) {
-        int32_t count = end - b * GF_KV_BLOCK;
-        if (count > GF_KV_BLOCK) count = GF_KV_BLOCK;
-        gf_attn_mix(z, dz, s + b * GF_KV_BLOCK, ld, m, a->kv->type, gf_kv_values(a->kv, p->layer, kv_head, b), count,
-                    d);
+}
+
+static void attend_queries(const struct gf_attend *a, struct queries *g) {
+    const int is_tapped = gf_tapped(a->p, a->points->raw) || gf_tapped(a->p, a->points->scaled);
+    choose_keys(a, g);
+    form_scores(a, g, is_tapped ? 1 : gf_score_scale(a->p->cfg));
+    for (int32_t i = 0; i < g->n; i++) {
+        for (int32_t j = 0; a->p->observe && j < g->from; j++) scores_of(a, g, i)[j] = -INFINITY;
+        if (is_tapped) scale_tapped(a, g, i);
+        mask_scores(a, g, i);
+        form_pattern(a, g, i);
     }
+    mix_values(a, g);
 }
 
 /* Up to 4 heads of a group share the keys; where groups are single heads, up to 4 neighbouring rows. */
@@ -109,14 +149,16 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
     const struct gf_attend *a = ctx;
     const struct gf_config *c = a->p->cfg;
     const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, by_row = group == 1;
-    int32_t row_of[MAX_QUERIES], head_of[MAX_QUERIES];
+    struct queries g = {.kv_head = kv_head, .ldq = by_row ? a->ldq : d, .ldz = by_row ? a->ldz : d};
+    g.scores = a->p->scores + (int64_t)kv_head * MAX_QUERIES * a->p->scores_ld;
     for (int32_t row = 0; row < a->n; row += by_row ? MAX_QUERIES : 1)
         for (int32_t h = 0; h < group; h += MAX_QUERIES) {
-            const int32_t left = by_row ? a->n - row : group - h, m = left < MAX_QUERIES ? left : MAX_QUERIES,
-                          head = kv_head * group + h;
-            for (int32_t i = 0; i < m; i++) row_of[i] = by_row ? row + i : row, head_of[i] = by_row ? head : head + i;
-            attend_queries(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + (int64_t)head * d,
-                           by_row ? a->ldq : d, a->z + (int64_t)row * a->ldz + (int64_t)head * d, by_row ? a->ldz : d);
+            const int32_t left = by_row ? a->n - row : group - h, head = kv_head * group + h;
+            g.n = left < MAX_QUERIES ? left : MAX_QUERIES;
+            for (int32_t i = 0; i < g.n; i++) g.row[i] = by_row ? row + i : row, g.head[i] = by_row ? head : head + i;
+            g.q = a->q + (int64_t)row * a->ldq + (int64_t)head * d;
+            g.z = a->z + (int64_t)row * a->ldz + (int64_t)head * d;
+            attend_queries(a, &g);
         }
 }
 
