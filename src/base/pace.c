@@ -42,9 +42,7 @@ static void end_trial(struct gf_pace *p) {
     if (!is_helped && p->gap_alone < GAP_ALONE_MOST) p->gap_alone *= 2;
 }
 
-static void add_to_mean(struct gf_pace *p, float ms) {
-    p->kept_ms += p->kept_ms > 0 ? (ms - p->kept_ms) / MEAN : ms;
-}
+static void add_to_mean(struct gf_pace *p, float ms) { p->kept_ms += p->kept_ms > 0 ? (ms - p->kept_ms) / MEAN : ms; }
 
 void gf_pace_took(struct gf_pace *p, double took) {
     const float ms = (float)took;

@@ -239,12 +239,17 @@ int32_t gf_reference_draw(const double *p, int32_t n, double u) {
 /* ---- what this file covers --------------------------------------------------------------------------------------- */
 
 /* The fields of a configuration that the code above reads, directly or through src/model/config.h. */
-static const int32_t fields_read[] = {
-    GF_FIELD_vocab_size, GF_FIELD_context_length, GF_FIELD_d_model, GF_FIELD_n_layers, GF_FIELD_n_heads,
-    GF_FIELD_n_kv_heads, GF_FIELD_d_head, GF_FIELD_d_ff, GF_FIELD_ffn, GF_FIELD_norm, GF_FIELD_norm_eps,
-    GF_FIELD_position, GF_FIELD_rope_theta, GF_FIELD_rope_pairs, GF_FIELD_rotary_dim, GF_FIELD_rope_original_context,
-    GF_FIELD_bias_qkv, GF_FIELD_bias_attn_out, GF_FIELD_bias_ffn, GF_FIELD_bias_norm, GF_FIELD_bias_head,
-    GF_FIELD_tie_word_embeddings};
+static const int32_t fields_read[] = {GF_FIELD_vocab_size, GF_FIELD_context_length,
+                                      GF_FIELD_d_model,    GF_FIELD_n_layers,
+                                      GF_FIELD_n_heads,    GF_FIELD_n_kv_heads,
+                                      GF_FIELD_d_head,     GF_FIELD_d_ff,
+                                      GF_FIELD_ffn,        GF_FIELD_norm,
+                                      GF_FIELD_norm_eps,   GF_FIELD_position,
+                                      GF_FIELD_rope_theta, GF_FIELD_rope_pairs,
+                                      GF_FIELD_rotary_dim, GF_FIELD_rope_original_context,
+                                      GF_FIELD_bias_qkv,   GF_FIELD_bias_attn_out,
+                                      GF_FIELD_bias_ffn,   GF_FIELD_bias_norm,
+                                      GF_FIELD_bias_head,  GF_FIELD_tie_word_embeddings};
 
 /* GF_OK if this file computes all that a configuration asks for: it has each of norm, activation and kind of position,
  * and the fields that it does not read have their defaults. Otherwise GF_ERR_UNSUPPORTED. */

@@ -3,9 +3,9 @@
  * result does not depend on the other queries. */
 #include "model/layers/attend.h"
 #include "base/pool.h"
-#include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
-#include "model/config.h"    /* gf_score_scale */
-#include "model/layers/position.h"  /* gf_alibi_slope */
+#include "kernels/kernels.h"       /* gf_attn_scores, gf_softmax, gf_attn_mix */
+#include "model/config.h"          /* gf_score_scale */
+#include "model/layers/position.h" /* gf_alibi_slope */
 #include "model/layers/relative.h"
 #include <math.h>
 #include <stdlib.h>
@@ -60,9 +60,9 @@ struct queries {
     const float *q; /* [n, d_head], ldq apart */
     float *z;       /* [n, d_head], ldz apart */
     int32_t ldq, ldz;
-    float *scores;                   /* [n, scores_ld], then the pattern; a column for each key */
-    int32_t first_block, end_block;  /* of keys; end_block: the one behind the last */
-    int32_t from, to, end;           /* scores of keys from .. to - 1 are formed; no query sees key `end` */
+    float *scores;                  /* [n, scores_ld], then the pattern; a column for each key */
+    int32_t first_block, end_block; /* of keys; end_block: the one behind the last */
+    int32_t from, to, end;          /* scores of keys from .. to - 1 are formed; no query sees key `end` */
 };
 
 static float *scores_of(const struct gf_attend *a, const struct queries *g, int32_t i) {

@@ -1,9 +1,9 @@
 /* attend_whole.c - attention over whole sequences for training; see attend.h. */
 #include "model/layers/attend.h"
-#include "kernels/kernels.h" /* gf_tanh */
-#include "kernels/wide.h"    /* gf_softmax_wide */
-#include "model/config.h"    /* gf_score_scale */
-#include "model/layers/position.h"  /* gf_alibi_slope */
+#include "kernels/kernels.h"       /* gf_tanh */
+#include "kernels/wide.h"          /* gf_softmax_wide */
+#include "model/config.h"          /* gf_score_scale */
+#include "model/layers/position.h" /* gf_alibi_slope */
 #include "model/layers/relative.h"
 #include <math.h>
 #include <stdlib.h>
@@ -25,13 +25,13 @@ static struct query_span query_span_of(const struct gf_attend *a, int32_t head, 
     const int32_t m = a->n - first < QUERIES ? a->n - first : QUERIES, from = gf_keys_from(a, first),
                   column = head * c->d_head, kv_column = head / (c->n_heads / c->n_kv_heads) * c->d_head;
     return (struct query_span){.head = head,
-                           .first = first,
-                           .m = m,
-                           .from = from,
-                           .width = gf_keys_to(a, first + m - 1) - from,
-                           .in_q = (int64_t)first * a->ldq + column,
-                           .in_kv = (int64_t)from * a->ldk + kv_column,
-                           .in_z = (int64_t)first * a->ldz + column};
+                               .first = first,
+                               .m = m,
+                               .from = from,
+                               .width = gf_keys_to(a, first + m - 1) - from,
+                               .in_q = (int64_t)first * a->ldq + column,
+                               .in_kv = (int64_t)from * a->ldk + kv_column,
+                               .in_z = (int64_t)first * a->ldz + column};
 }
 
 /* pattern [m, width]. slopes: with a soft cap its derivative for each score, [m, width]. */

@@ -10,9 +10,9 @@
  * Sources: Shazeer et al. 2017; Jiang et al. 2024 (Mixtral); Qwen3 2025; shared experts, Dai et al. 2024 (DeepSeekMoE),
  * with a gate Yang et al. 2024 (Qwen2-MoE). */
 #include "model/layers/experts.h"
-#include "kernels/kernels.h" /* gf_axpy, gf_scale, gf_softmax, gf_tanh */
-#include "model/config.h"    /* gf_expert_width, gf_ffn_gated, gf_shared_experts */
-#include "model/layers/ffn.h"       /* gf_ffn_activate */
+#include "kernels/kernels.h"  /* gf_axpy, gf_scale, gf_softmax, gf_tanh */
+#include "model/config.h"     /* gf_expert_width, gf_ffn_gated, gf_shared_experts */
+#include "model/layers/ffn.h" /* gf_ffn_activate */
 #include "model/layers/linear.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * values of cross-attention */
 #include "base/pool.h"
 #include "model/layers/attention.h" /* gf_cross_keys_values */
-#include "model/config.h"    /* gf_kv_width */
+#include "model/config.h"           /* gf_kv_width */
 #include "model/session/session.h"
 #include <stdlib.h>
 #include <string.h>
