@@ -17,9 +17,9 @@ struct gf_acts gf_acts_for(const struct gf_mat *w, int32_t n, void *scratch) {
     const int32_t lanes = n == 1 ? 1 : by_2 ? 2 : 4, groups = (n + lanes - 1) / lanes;
     const uint64_t tokens = (uint64_t)lanes * (uint64_t)groups;
     struct gf_acts a = {.dot = dot, .lanes = lanes, .groups = groups, .cols = w->cols};
-    a.unit = gf_dot_in_parts(dot) || dot == GF_DOT_UNPACKED ? 8 : 4;
+    a.unit_bytes = gf_dot_in_parts(dot) || dot == GF_DOT_UNPACKED ? 8 : 4;
     char *at = scratch;
-    a.q = carve(&at, tokens * (uint64_t)w->cols / 4 * (uint64_t)a.unit);
+    a.q = carve(&at, tokens * (uint64_t)w->cols / 4 * (uint64_t)a.unit_bytes);
     a.scale = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
     a.sum = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
     a.start = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4 * 4);
@@ -138,38 +138,82 @@ static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot
     }
 }
 
+/* Where a block of 32 columns of one token goes. */
+struct place {
+    enum gf_dot dot;
+    int32_t dtype;  /* of the weights */
+    int factors;    /* whether they are multiplied with their factors */
+    int32_t lanes;  /* tokens of the group */
+    char *to;       /* the first unit, or pair of units where there are factors */
+    int32_t step;   /* bytes from there to the next one of this token */
+    int32_t *start; /* the number, or the first of the numbers, where sums of products start */
+};
+
+/* sum: of q; parts: of start_of, in lanes of the columns that store_pairs and store_abs say. */
+GF_INLINE void set_start(const struct place *p, const v128 q[8], int32_t sum, const v128 parts[4]) {
+    if (p->factors) {
+        start_factored(p->start, p->lanes, p->dtype, p->dot, q, parts);
+        return;
+    }
+    const v128 all = i32x4_add(i32x4_add(parts[0], parts[1]), i32x4_add(parts[2], parts[3]));
+    *p->start = start_of(p->dtype, p->dot, sum, i32x4_sum(all));
+}
+
+GF_INLINE void put_int16(const struct place *p, const v128 q[8]) {
+    store_int16(p->to, q);
+    *p->start = 0;
+}
+
+GF_INLINE void put_bytes(const struct place *p, const v128 q[8], int32_t sum) {
+    const v128 none[4] = {i32x4_splat(0), i32x4_splat(0), i32x4_splat(0), i32x4_splat(0)};
+    store_bytes(p->to, p->step, q, p->factors);
+    set_start(p, q, sum, none);
+}
+
+GF_INLINE void put_abs(const struct place *p, const v128 q[8], int32_t sum) {
+    v128 negative[4];
+    store_abs(p->to, p->step, q, negative, p->factors);
+    set_start(p, q, sum, negative);
+}
+
+GF_INLINE void put_pairs(const struct place *p, const v128 q[8], int32_t sum) {
+    v128 even[4];
+    store_pairs(p->to, p->step, q, even, p->factors);
+    set_start(p, q, sum, even);
+}
+
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32_t dtype) {
-    const enum gf_dot kind = a->dot;
-    int factors = gf_dtypes[dtype].has_factors && kind != GF_DOT_UNPACKED;
-    int32_t blocks = a->cols / GF_QBLOCK, part = kind == GF_DOT_UNPACKED ? 4 : a->unit * (1 + factors);
-    int64_t group_bytes = (int64_t)a->cols / 4 * a->unit * a->lanes;
+    const enum gf_dot dot = a->dot;
+    const int factors = gf_dtypes[dtype].has_factors && dot != GF_DOT_UNPACKED;
+    const int32_t blocks = a->cols / GF_QBLOCK, block_bytes = 8 * a->unit_bytes * a->lanes,
+                  lane_bytes = dot == GF_DOT_UNPACKED ? 4 : a->unit_bytes * (1 + factors),
+                  step = gf_dot_in_parts(dot) ? a->unit_bytes * a->lanes : lane_bytes * a->lanes;
     for (int32_t t = 0; t < a->lanes; t++) {
-        int32_t row = g * a->lanes + t;
-        const float *xr = x + (int64_t)row * a->cols;
-        int64_t at = (int64_t)g * blocks * a->lanes + t;
-        for (int32_t b = 0; b < blocks; b++, at += a->lanes) {
-            v128 q[8], parts[4];
+        const int32_t row = g * a->lanes + t;
+        for (int32_t b = 0; b < blocks; b++) {
+            const int64_t block = (int64_t)g * blocks + b, at = block * a->lanes;
+            const struct place p = {.dot = dot,
+                                    .dtype = dtype,
+                                    .factors = factors,
+                                    .lanes = a->lanes,
+                                    .to = a->q + block * block_bytes + t * lane_bytes,
+                                    .step = step,
+                                    .start = factors ? a->start + 4 * at + 2 * t : a->start + at + t};
+            v128 q[8];
             float scale = 0;
             GF_UNROLL
-            for (int i = 0; i < 8; i++) q[i] = i32x4_splat(0), parts[i / 2] = q[i];
-            if (row < n) scale = quantize_block(q, xr + b * GF_QBLOCK);
-            int32_t sum = i32x4_sum(sum_of_8(q));
-            char *to = a->q + g * group_bytes + (int64_t)b * 8 * a->unit * a->lanes + t * part;
-            if (kind == GF_DOT_UNPACKED)
-                store_int16(to, q);
-            else if (GF_RELAXED && kind != GF_DOT_ABS)
-                store_bytes(to, part * a->lanes, q, factors);
-            else if (GF_RELAXED)
-                store_abs(to, a->unit * a->lanes, q, parts, factors);
+            for (int i = 0; i < 8; i++) q[i] = i32x4_splat(0);
+            if (row < n) scale = quantize_block(q, x + (int64_t)row * a->cols + b * GF_QBLOCK);
+            const int32_t sum = i32x4_sum(sum_of_8(q));
+            if (dot == GF_DOT_UNPACKED)
+                put_int16(&p, q);
+            else if (!GF_RELAXED)
+                put_pairs(&p, q, sum);
+            else if (dot == GF_DOT_ABS)
+                put_abs(&p, q, sum);
             else
-                store_pairs(to, a->unit * a->lanes, q, parts, factors);
-            a->scale[at] = scale, a->sum[at] = scale * (float)sum;
-            if (factors) {
-                start_factored(a->start + 4 * (at - t) + 2 * t, a->lanes, dtype, kind, q, parts);
-                continue;
-            }
-            v128 all = i32x4_add(i32x4_add(parts[0], parts[1]), i32x4_add(parts[2], parts[3]));
-            a->start[at] = start_of(dtype, kind, sum, i32x4_sum(all));
+                put_bytes(&p, q, sum);
+            a->scale[at + t] = scale, a->sum[at + t] = scale * (float)sum;
         }
     }
 }

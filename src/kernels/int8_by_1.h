@@ -111,7 +111,7 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
 GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
-    const int unit = gf_dot_in_parts(dot) ? 16 : 8;
+    const int unit_bytes = gf_dot_in_parts(dot) ? 16 : 8;
     const char *w = at->w, *factors = w + GF_PANEL * GF_QBLOCK;
     GF_UNROLL
     for (int i = 0; i < 4; i += 2, factors += 16) { /* 8 rows */
@@ -124,13 +124,13 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
             GF_UNROLL
             for (int j = 0; j < 4; j++) t[j] = gf_dot_in_parts(dot) ? i32x4_splat(0) : start;
             GF_UNROLL
-            for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit, dot);
-            w += 128, x += 2 * unit;
+            for (int j = 0; j < 8; j++) t[j % 4] = add_halves(t[j % 4], w + 16 * j, x + j / 4 * unit_bytes, dot);
+            w += 128, x += 2 * unit_bytes;
             s[i] = add_factored(s[i], t[0], t[1], start, k, dot);
             s[i + 1] = add_factored(s[i + 1], t[2], t[3], start, l, dot);
         }
     }
-    at->w = w + GF_FACTORS, at->x += 4 * unit, at->start += 3;
+    at->w = w + GF_FACTORS, at->x += 4 * unit_bytes, at->start += 3;
 }
 
 /* out [16] = 16 rows times 1 token */

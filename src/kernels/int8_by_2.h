@@ -15,13 +15,13 @@ GF_INLINE v128 add_products(v128 s, v128 w, v128 a, v128 b, enum gf_dot dot) {
 
 /* s [2 tokens][4] = 16 rows of a block times 2 tokens, plus starts; w, x and start advance */
 GF_INLINE void block_by_2(v128 s[8], struct operands *at, enum gf_dot dot) {
-    const int parts = gf_dot_in_parts(dot), unit = parts ? 8 : 4;
+    const int parts = gf_dot_in_parts(dot), unit_bytes = parts ? 8 : 4;
     const char *w = at->w, *x = at->x;
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = i32x4_splat(0);
     GF_ROLLED
-    for (const char *end = x + GF_QBLOCK / 2 * unit; x < end; x += 2 * unit, w += 64) { /* 4 columns */
-        v128 a = v_splat32(x), b = parts ? v_splat32(x + 4) : a, c = v_splat32(x + unit);
+    for (const char *end = x + GF_QBLOCK / 2 * unit_bytes; x < end; x += 2 * unit_bytes, w += 64) { /* 4 columns */
+        v128 a = v_splat32(x), b = parts ? v_splat32(x + 4) : a, c = v_splat32(x + unit_bytes);
         v128 d = parts ? v_splat32(x + 12) : c;
         GF_UNROLL
         for (int j = 0; j < 4; j++) {

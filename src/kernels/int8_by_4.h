@@ -139,14 +139,35 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
 GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) { (void)s, (void)at, (void)row; }
 #endif
 
-/* sums [4][16], 8 rows from `row` on, += `blocks` blocks. step: floats from the scales of a block to the next ones,
- * where factored of 8 blocks; skip: bytes behind the weights of a block; factored: whether these have factors, as
- * stored */
-GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int32_t step, int32_t skip,
-                         int minimum, int factored, enum gf_dot dot) {
+/* How weights of a type, and the activations that they are multiplied with, lie in memory. */
+struct layout_by_4 {
+    enum gf_dot dot;
+    int factored;    /* blocks have factors, as stored */
+    int has_minimum; /* scales are followed by minima */
+    int unpacks;     /* the weights of a chunk are unpacked first */
+    int32_t stored_bytes,
+        scale_floats;   /* of a stored block of weights; of the scales that gf_scale_blocks blocks have */
+    int32_t gap_bytes;  /* behind the weights of a block that is multiplied */
+    int32_t scale_step; /* floats from a block's scales to the next ones, where factored of 8 blocks */
+    int32_t activation_bytes, start_count; /* of a block of 4 tokens */
+};
+
+GF_INLINE struct layout_by_4 layout_by_4(const struct gf_acts *a, int32_t dtype, int factored, enum gf_dot dot) {
+    const struct gf_dtype_row *type = &gf_dtypes[dtype];
+    struct layout_by_4 l = {.dot = dot, .factored = factored, .has_minimum = type->has_minimum};
+    l.unpacks = dot == GF_DOT_UNPACKED || type->bits == 4;
+    l.stored_bytes = gf_panel_bytes(dtype), l.scale_floats = gf_scale_step(dtype);
+    l.gap_bytes = l.unpacks || factored ? 0 : l.stored_bytes - GF_PANEL * GF_QBLOCK;
+    l.scale_step = type->has_factors && !factored ? 0 : l.scale_floats; /* a chunk has one scale */
+    l.activation_bytes = 32 * a->unit_bytes, l.start_count = factored ? 16 : 4;
+    return l;
+}
+
+/* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
+GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, const struct layout_by_4 *l) {
     v128 f[8]; /* [4 tokens][2] */
-    const int per = factored ? 8 : 1;
-    at.w += (factored ? 32 : 4) * row, at.ws += row, sums += row;
+    const int per = l->factored ? 8 : 1;
+    at.w += (l->factored ? 32 : 4) * row, at.ws += row, sums += row;
     GF_UNROLL
     for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
@@ -154,56 +175,62 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
         GF_ROLLED
         for (int i = 0; i < per; i++) {
             v128 s[8];
-            if (factored)
+            if (l->factored)
                 factored_by_4(s, &at, row);
             else
-                block_by_4(s, &at, dot);
+                block_by_4(s, &at, l->dot);
             GF_UNROLL
             for (int j = 0; j < 8; j++) {
                 int t = j / 2;
                 f[j] = add_block(f[j], s[j], 0, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
             }
-            if (minimum) {
+            if (l->has_minimum) {
                 GF_UNROLL
                 for (int j = 0; j < 8; j++)
                     f[j] = f4_add(f[j], f4_mul(v_load(at.ws + GF_PANEL + j % 2 * 4), v_splat32(at.sum + j / 2)));
             }
-            at.xs += 4, at.sum += 4, at.w += skip;
+            at.xs += 4, at.sum += 4, at.w += l->gap_bytes;
         }
-        at.ws += step;
+        at.ws += l->scale_step;
     }
     GF_UNROLL
     for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
 }
 
-/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first`. factored: as in part_by_4 */
+/* n blocks of weights from w on, unpacked */
+GF_INLINE void unpack(char *to, const char *w, int32_t n, int32_t dtype, const struct layout_by_4 *l) {
+    if (l->dot != GF_DOT_UNPACKED) {
+        unpack_nibbles(to, w, n, l->stored_bytes);
+        return;
+    }
+    for (; n > 0; n--, to += 1024, w += l->stored_bytes)
+        if (gf_dtypes[dtype].has_factors)
+            unpack_factored(to, w);
+        else
+            unpack_bytes(to, w, dtype);
+}
+
+/* Move to the activations of the same tokens `blocks` blocks further on, which may be the next group's. */
+GF_INLINE void skip_activations(struct operands *at, int32_t blocks, const struct layout_by_4 *l) {
+    at->x += (int64_t)blocks * l->activation_bytes, at->start += l->start_count * blocks;
+    at->xs += 4 * blocks, at->sum += 4 * blocks;
+}
+
+/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
 GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int32_t dtype,
                           int factored, enum gf_dot dot) {
     char unpacked[CHUNK * 1024];
-    const struct gf_dtype_row *type = &gf_dtypes[dtype];
-    const int is_unpacked = dot == GF_DOT_UNPACKED || type->bits == 4;
-    const int32_t blocks = a->cols / GF_QBLOCK, x_bytes = 32 * a->unit;
-    const int32_t starts = factored ? 16 : 4, stored = gf_panel_bytes(dtype), scales = gf_scale_step(dtype);
-    const int32_t skip = is_unpacked || factored ? 0 : stored - GF_PANEL * GF_QBLOCK;
-    const int32_t step = type->has_factors && !factored ? 0 : scales; /* a chunk has one scale */
+    const struct layout_by_4 l = layout_by_4(a, dtype, factored, dot);
+    const int32_t blocks = a->cols / GF_QBLOCK;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += CHUNK) {
-        int32_t n = blocks - b < CHUNK ? blocks - b : CHUNK;
+        const int32_t n = blocks - b < CHUNK ? blocks - b : CHUNK;
         struct operands at = first;
-        at.w += (int64_t)b * stored, at.ws += (int64_t)(b / gf_scale_blocks(dtype)) * scales;
-        at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += starts * b;
-        for (int32_t i = 0; i < n && dot == GF_DOT_UNPACKED; i++)
-            if (type->has_factors)
-                unpack_factored(unpacked + 1024 * i, at.w + i * stored);
-            else
-                unpack_bytes(unpacked + 1024 * i, at.w + i * stored, dtype);
-        if (is_unpacked && dot != GF_DOT_UNPACKED) unpack_nibbles(unpacked, at.w, n, stored);
-        if (is_unpacked) at.w = unpacked;
-        for (int32_t g = 0; g < groups; g++) {
-            for (int32_t row = 0; row < GF_PANEL; row += 8)
-                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, step, skip, type->has_minimum, factored, dot);
-            at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += starts * blocks;
-        }
+        at.w += (int64_t)b * l.stored_bytes, at.ws += (int64_t)(b / gf_scale_blocks(dtype)) * l.scale_floats;
+        skip_activations(&at, b, &l);
+        if (l.unpacks) unpack(unpacked, at.w, n, dtype, &l), at.w = unpacked;
+        for (int32_t g = 0; g < groups; g++, skip_activations(&at, blocks, &l))
+            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, at, row, n, &l);
     }
 }
 #endif

@@ -96,7 +96,7 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     int64_t panel_bytes = (int64_t)blocks * gf_panel_bytes(dtype);
     int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_scale_step(dtype);
     struct operands at = {.w = (const char *)w->data + p * panel_bytes,
-                          .x = a->q + (int64_t)g * a->cols / 4 * lanes * a->unit,
+                          .x = a->q + (int64_t)g * a->cols / 4 * lanes * a->unit_bytes,
                           .ws = w->scale + p * panel_scales,
                           .xs = a->scale + s,
                           .sum = a->sum + s,

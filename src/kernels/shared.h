@@ -10,7 +10,7 @@ int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
 
 /* Activations x [n, cols], quantised to int8 in blocks of 32 columns: groups of `lanes` tokens (1 if n == 1, else 2 for
  * GF_DOT_I16 and GF_DOT_ABS, and for n == 2 with weights of 8 bits without factors, else 4; missing tokens are zero),
- * columns in fours: q [groups][cols/4][lanes], a unit of `unit` bytes, 4 int8 or, for GF_DOT_I16 and GF_DOT_ABS, two
+ * columns in fours: q [groups][cols/4][lanes], a unit of unit_bytes, 4 int8 or, for GF_DOT_I16 and GF_DOT_ABS, two
  * parts (acts.c); for GF_DOT_UNPACKED q [groups][cols/4][2][lanes][2] int16. One number per token and block of 32
  * columns each, [groups][cols/32][lanes]: scale; sum = scale * sum(q); start, where the integer sum begins.
  * For weights with factors, except with GF_DOT_UNPACKED, the two halves of a block lie together: q
@@ -18,7 +18,7 @@ int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
  * second 8 columns of a half. */
 struct gf_acts {
     enum gf_dot dot;
-    int32_t lanes, groups, cols, unit;
+    int32_t lanes, groups, cols, unit_bytes;
     char *q;
     float *scale, *sum;
     int32_t *start;
