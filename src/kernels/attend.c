@@ -149,44 +149,63 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
 
 /* ---- scores, q8 keys --------------------------------------------------------------------------------------------- */
 
-/* Columns c .. c + n of a query, quantised, padded to a multiple of 16, into units of 4 columns: 4 int8, or for
- * GF_DOT_I16 4 int16, x1, x3, 256 x0 - x1, 256 x2 - x3, or for GF_DOT_ABS |x|, then 0 or -1, the sign of x
- * (matmul_int8.c). Returns the amount by which keys that are stored as w + 128, or inverted as -w - 1, increase a
- * sum. */
-static int32_t query_columns(char *units, const float *q, int32_t c, int32_t n, int32_t d_head, float inverse) {
-    const enum gf_dot kind = gf_dot_kind();
-    v128 sum = i32x4_splat(0), part = sum; /* of even columns, or of the magnitudes of negative ones */
-    for (int32_t i = 0; i < n; i += 16) {
-        v128 x[4];
-        GF_UNROLL
-        for (int j = 0; j < 4; j++) {
-            int32_t at = c + i + 4 * j;
-            x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : i32x4_splat(0);
-            sum = i32x4_add(sum, x[j]);
-        }
-        if (kind != GF_DOT_I16 && kind != GF_DOT_ABS) {
-            v_store(units + i, i8x16_narrow(i16x8_narrow(x[0], x[1]), i16x8_narrow(x[2], x[3])));
-            continue;
-        }
-        GF_UNROLL
-        for (int j = 0; j < 4; j += 2) {
+/* Columns i .. i + 15 of x as integers; those from n on are 0. */
+GF_INLINE void load_16(v128 to[4], const float *x, int32_t i, int32_t n, float inverse) {
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) to[j] = i + 4 * j < n ? int8_columns(x, i + 4 * j, n, inverse) : i32x4_splat(0);
+}
+
+/* Three ways to store n columns x of a query, padded to a multiple of 16, as units of 4 columns (matmul_int8.c). Each
+ * returns the amount by which keys that are stored as w + 128, or inverted as -w - 1, increase a sum. */
 #if GF_RELAXED
-            v128 a = i32x4_shr(x[j], 31), b = i32x4_shr(x[j + 1], 31);
-            part = i32x4_sub(i32x4_sub(part, v_and(x[j], a)), v_and(x[j + 1], b));
-            v128 size = i16x8_narrow(i32x4_sub(v_xor(x[j], a), a), i32x4_sub(v_xor(x[j + 1], b), b));
+/* A unit is 4 int8. */
+static int32_t query_bytes(char *units, const float *x, int32_t n, float inverse) {
+    v128 q[4], sum = i32x4_splat(0);
+    for (int32_t i = 0; i < n; i += 16, units += 16) {
+        load_16(q, x, i, n, inverse);
+        sum = i32x4_add(sum, i32x4_add(i32x4_add(q[0], q[1]), i32x4_add(q[2], q[3])));
+        v_store(units, i8x16_narrow(i16x8_narrow(q[0], q[1]), i16x8_narrow(q[2], q[3])));
+    }
+    return gf_dot_kind() == GF_DOT_UNSIGNED ? 128 * i32x4_sum(sum) : 0;
+}
+
+/* A unit is |x|, then 0 or -1, the sign of x, each 4 int8. */
+static int32_t query_abs(char *units, const float *x, int32_t n, float inverse) {
+    v128 q[4], negative = i32x4_splat(0); /* the sum of the magnitudes of negative columns */
+    for (int32_t i = 0; i < n; i += 16) {
+        load_16(q, x, i, n, inverse);
+        GF_UNROLL
+        for (int j = 0; j < 4; j += 2, units += 16) {
+            v128 a = i32x4_shr(q[j], 31), b = i32x4_shr(q[j + 1], 31);
+            negative = i32x4_sub(i32x4_sub(negative, v_and(q[j], a)), v_and(q[j + 1], b));
+            v128 size = i16x8_narrow(i32x4_sub(v_xor(q[j], a), a), i32x4_sub(v_xor(q[j + 1], b), b));
             v128 bytes = i8x16_narrow(size, i16x8_narrow(a, b));
-            v_store(units + 2 * i + 8 * j, V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
-#else
-            v128 even = v_evens(x[j], x[j + 1]), odd = v_odds(x[j], x[j + 1]);
-            v128 pairs = i16x8_narrow(odd, i32x4_sub(i32x4_shl(even, 8), odd));
-            v_store(units + 2 * i + 8 * j, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
-            part = i32x4_add(part, even);
-#endif
+            v_store(units, V_SHUFFLE32(bytes, bytes, 0, 2, 1, 3));
         }
     }
-    if (kind == GF_DOT_ABS) return -i32x4_sum(part);
-    return kind == GF_DOT_I16 ? 128 * i32x4_sum(part) : kind == GF_DOT_UNSIGNED ? 128 * i32x4_sum(sum) : 0;
+    return -i32x4_sum(negative);
 }
+
+static int32_t query_columns(char *units, const float *x, int32_t n, float inverse) {
+    return (gf_dot_kind() == GF_DOT_ABS ? query_abs : query_bytes)(units, x, n, inverse);
+}
+#else
+/* A unit is 4 int16: x1, x3, 256 x0 - x1, 256 x2 - x3. */
+static int32_t query_columns(char *units, const float *x, int32_t n, float inverse) {
+    v128 q[4], evens = i32x4_splat(0); /* the sum of even columns */
+    for (int32_t i = 0; i < n; i += 16) {
+        load_16(q, x, i, n, inverse);
+        GF_UNROLL
+        for (int j = 0; j < 4; j += 2, units += 16) {
+            v128 even = v_evens(q[j], q[j + 1]), odd = v_odds(q[j], q[j + 1]);
+            v128 pairs = i16x8_narrow(odd, i32x4_sub(i32x4_shl(even, 8), odd));
+            v_store(units, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
+            evens = i32x4_add(evens, even);
+        }
+    }
+    return 128 * i32x4_sum(evens);
+}
+#endif
 
 /* a [64] += keys [groups][64][4 components] times one query's components, as exact integers; a lane is a key */
 static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t groups) {
@@ -245,7 +264,7 @@ static void scores_q8(float *s, const float *q, const void *const *blocks, int32
     memset(s, 0, (size_t)n_blocks * GF_KV_BLOCK * sizeof *s);
     for (int32_t c = 0; c < d_head; c += Q_CHUNK) {
         int32_t n = d_head - c < Q_CHUNK ? d_head - c : Q_CHUNK;
-        start -= query_columns(units, q, c, n, d_head, inverse);
+        start -= query_columns(units, q + c, n, inverse);
         for (int32_t b = 0; b < n_blocks; b++)
             dot_keys(sums + b * GF_KV_BLOCK, (const char *)blocks[b] + (int64_t)c * GF_KV_BLOCK, units, (n + 3) / 4);
     }
