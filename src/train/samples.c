@@ -68,7 +68,7 @@ static int32_t generate(const struct generator *g, struct span prompt, float tem
 
 /* Divide pair i at its tab. */
 static void split_pair(const struct gf_data *d, int32_t i, struct span *source, struct span *target) {
-    const char *text = d->bytes + d->texts[i].at, *tab = memchr(text, '\t', d->texts[i].n);
+    const char *text = d->bytes + d->texts[i].start, *tab = memchr(text, '\t', d->texts[i].n);
     *source = (struct span){text, (size_t)(tab - text)};
     *target = (struct span){tab + 1, d->texts[i].n - source->n - 1};
 }

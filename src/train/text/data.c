@@ -16,7 +16,7 @@ static size_t target_at(const char *text, size_t n) {
 
 /* List the texts between separators (of pairs: the lines), without the spaces around them and without empty ones, in
  * `to`. to may be NULL. Returns their number. */
-static int64_t list_texts(const struct gf_data *d, struct gf_text *to) {
+static int64_t list_texts(const struct gf_data *d, struct gf_document *to) {
     const char *mark = d->pairs ? "\n" : GF_BPE_SEPARATOR;
     const size_t m = strlen(mark);
     int64_t count = 0;
@@ -27,7 +27,7 @@ static int64_t list_texts(const struct gf_data *d, struct gf_text *to) {
         while (from < end && is_space(d->bytes[from]) && !(d->pairs && d->bytes[from] == '\t')) from++;
         n = end - from;
         while (n && is_space(d->bytes[from + n - 1]) && !(d->pairs && d->bytes[from + n - 1] == '\t')) n--;
-        if (n && to) to[count] = (struct gf_text){from, n};
+        if (n && to) to[count] = (struct gf_document){from, n};
         count += n > 0;
     }
     return count;
@@ -48,8 +48,8 @@ static int32_t divide(struct gf_data *d, struct gf_error *err) {
     if (!d->texts || !d->order) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", d->n_texts);
     list_texts(d, d->texts);
     for (int32_t i = 0; d->pairs && i < d->n_texts; i++) {
-        const struct gf_text *t = &d->texts[i];
-        const size_t target = target_at(d->bytes + t->at, t->n);
+        const struct gf_document *t = &d->texts[i];
+        const size_t target = target_at(d->bytes + t->start, t->n);
         if (target <= 1 || target >= t->n)
             return gf_fail(err, GF_ERR_ARGUMENT, "pair %d has no %s", i + 1,
                            target > 1    ? "target behind its tab"
@@ -138,7 +138,7 @@ int gf_batch_append(struct gf_batch_buffer *r, const int32_t *ids, const int32_t
 /* Encode text i into d->ids and d->source. swap, unless NULL, replaces words, as the random number `draw` says. Returns
  * 0, or -1 if memory is missing. */
 static int load_text(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t draw) {
-    const char *text = d->bytes + d->texts[i].at;
+    const char *text = d->bytes + d->texts[i].start;
     size_t n = d->texts[i].n, skip = 0;
     if (d->pairs) {
         skip = target_at(text, n);

@@ -10,15 +10,15 @@
 #include "train/text/batch.h"
 #include "train/text/swap.h"
 
-struct gf_text { /* one story, or one line of pairs: n bytes from bytes[at] on */
-    size_t at, n;
+struct gf_document { /* one story, or one line of pairs: n bytes from bytes[start] on */
+    size_t start, n;
 };
 
 struct gf_data {
     char *bytes; /* [n_bytes] the corpus */
     size_t n_bytes;
     char sha256[65]; /* of the corpus, in hexadecimal */
-    struct gf_text *texts;
+    struct gf_document *texts;
     int32_t n_texts;
     int pairs;
     struct gf_bpe *bpe;
