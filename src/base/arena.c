@@ -50,9 +50,9 @@ void gf_arena_close(struct gf_arena *a) {
 }
 
 void *gf_arena_take(struct gf_arena *a, uint64_t n) {
-    const uint64_t at = a->used;
-    a->used = gf_add_u64(at, gf_round_up(n, LINE));
+    const uint64_t offset = a->used;
+    a->used = gf_add_u64(offset, gf_round_up(n, LINE));
     if (!a->memory || n == 0) return NULL;
     assert(a->used <= a->size);
-    return a->memory + at;
+    return a->memory + offset;
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 void gf_append_first(struct gf_text *t, const char *s, size_t n) {
-    const size_t room = (size_t)(t->end - t->at), fits = n < room ? n : room;
-    memcpy(t->at, s, fits);
-    t->at += fits;
-    *t->at = 0;
+    const size_t room = (size_t)(t->limit - t->end), fits = n < room ? n : room;
+    memcpy(t->end, s, fits);
+    t->end += fits;
+    *t->end = 0;
 }
 
 void gf_append(struct gf_text *t, const char *s) { gf_append_first(t, s, strlen(s)); }
@@ -91,6 +91,6 @@ void gf_append_decimal(struct gf_text *t, double x, int is_float) {
     char memory[21];
     struct gf_text digits = gf_text_in(memory, sizeof memory);
     gf_append_whole(&digits, d.digits);
-    const int n = (int)(digits.at - memory);
+    const int n = (int)(digits.end - memory);
     append_digits(t, memory, n, n + d.exponent);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct gf_text {
-    char *at, *end; /* where the final 0 is, and the last place where it can be */
+    char *end, *limit; /* where the final 0 is, and the last place where it can be */
 };
 
 /* The empty text in `memory`, of at least one byte, owned by the caller. */

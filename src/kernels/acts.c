@@ -4,9 +4,9 @@
 #include "kernels/simd.h"
 
 /* The next `bytes` bytes of scratch, rounded up to 64. */
-static void *carve(char **at, uint64_t bytes) {
-    void *p = *at;
-    *at += (bytes + 63) & ~(uint64_t)63;
+static void *carve(char **next, uint64_t bytes) {
+    void *p = *next;
+    *next += (bytes + 63) & ~(uint64_t)63;
     return p;
 }
 
@@ -18,11 +18,11 @@ struct gf_acts gf_acts_for(const struct gf_mat *w, int32_t n, void *scratch) {
     const uint64_t tokens = (uint64_t)lanes * (uint64_t)groups;
     struct gf_acts a = {.dot = dot, .lanes = lanes, .groups = groups, .cols = w->cols};
     a.unit_bytes = gf_dot_in_parts(dot) || dot == GF_DOT_UNPACKED ? 8 : 4;
-    char *at = scratch;
-    a.q = carve(&at, tokens * (uint64_t)w->cols / 4 * (uint64_t)a.unit_bytes);
-    a.scale = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
-    a.sum = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
-    a.start = carve(&at, tokens * (uint64_t)w->cols / GF_QBLOCK * 4 * 4);
+    char *next = scratch;
+    a.q = carve(&next, tokens * (uint64_t)w->cols / 4 * (uint64_t)a.unit_bytes);
+    a.scale = carve(&next, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
+    a.sum = carve(&next, tokens * (uint64_t)w->cols / GF_QBLOCK * 4);
+    a.start = carve(&next, tokens * (uint64_t)w->cols / GF_QBLOCK * 4 * 4);
     return a;
 }
 
@@ -191,14 +191,14 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32
     for (int32_t t = 0; t < a->lanes; t++) {
         const int32_t row = g * a->lanes + t;
         for (int32_t b = 0; b < blocks; b++) {
-            const int64_t block = (int64_t)g * blocks + b, at = block * a->lanes;
+            const int64_t block = (int64_t)g * blocks + b, first = block * a->lanes;
             const struct place p = {.dot = dot,
                                     .dtype = dtype,
                                     .factors = factors,
                                     .lanes = a->lanes,
                                     .to = a->q + block * block_bytes + t * lane_bytes,
                                     .step = step,
-                                    .start = factors ? a->start + 4 * at + 2 * t : a->start + at + t};
+                                    .start = factors ? a->start + 4 * first + 2 * t : a->start + first + t};
             v128 q[8];
             float scale = 0;
             GF_UNROLL
@@ -213,7 +213,7 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32
                 put_abs(&p, q, sum);
             else
                 put_bytes(&p, q, sum);
-            a->scale[at + t] = scale, a->sum[at + t] = scale * (float)sum;
+            a->scale[first + t] = scale, a->sum[first + t] = scale * (float)sum;
         }
     }
 }

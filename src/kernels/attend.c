@@ -117,8 +117,8 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
     int vectors = 8 / m, size = form == F32 ? 4 : 2;
     v128 k = f4_splat(scale);
     GF_ROLLED
-    for (int at = 0; at < GF_KV_BLOCK; at += 4 * vectors) {
-        const char *p = keys + at * size;
+    for (int key = 0; key < GF_KV_BLOCK; key += 4 * vectors) {
+        const char *p = keys + key * size;
         const float *qt[4];
         v128 a[8];
         GF_UNROLL
@@ -142,7 +142,8 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             GF_UNROLL
-            for (int i = 0; i < vectors; i++) v_store(s + (int64_t)t * lds + at + 4 * i, f4_mul(a[t * vectors + i], k));
+            for (int i = 0; i < vectors; i++)
+                v_store(s + (int64_t)t * lds + key + 4 * i, f4_mul(a[t * vectors + i], k));
         }
     }
 }
@@ -212,8 +213,8 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
     const enum gf_dot kind = gf_dot_kind();
     if (kind == GF_DOT_I16 || kind == GF_DOT_ABS) {
         GF_ROLLED
-        for (int at = 0; at < GF_KV_BLOCK; at += 16, a += 16) {
-            const char *p = keys + 4 * at, *x = units;
+        for (int key = 0; key < GF_KV_BLOCK; key += 16, a += 16) {
+            const char *p = keys + 4 * key, *x = units;
             v128 s[4];
             GF_UNROLL
             for (int i = 0; i < 4; i++) s[i] = i32x4_splat(0);
@@ -238,8 +239,8 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
     }
 #if GF_RELAXED
     GF_ROLLED
-    for (int at = 0; at < GF_KV_BLOCK; at += 32, a += 32) {
-        const char *p = keys + 4 * at;
+    for (int key = 0; key < GF_KV_BLOCK; key += 32, a += 32) {
+        const char *p = keys + 4 * key;
         v128 s[8];
         GF_UNROLL
         for (int i = 0; i < 8; i++) s[i] = v_load(a + 4 * i);

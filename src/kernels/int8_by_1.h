@@ -5,9 +5,9 @@
 
 /* s [4] = 16 rows of a block of 8 bits times x, plus start. The rolled loops update each accumulator once per
  * iteration. */
-GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
-    const char *w = at->w, *x = at->x;
-    v128 start = v_splat32(at->start);
+GF_INLINE void bytes_by_1(v128 s[4], struct operands *in, enum gf_dot dot) {
+    const char *w = in->w, *x = in->x;
+    v128 start = v_splat32(in->start);
     GF_UNROLL
     for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i32x4_splat(0) : start;
     if (dot == GF_DOT_I16) {
@@ -42,7 +42,7 @@ GF_INLINE void bytes_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
         for (int j = 0; j < 4; j++) s[j] = i32x4_add(s[j], t[j]);
     }
 #endif
-    at->w = w, at->x = x;
+    in->w = w, in->x = x;
 }
 
 #if GF_RELAXED
@@ -55,9 +55,9 @@ GF_INLINE v128 add_nibbles_i7(v128 s, v128 w, const char *x, int adds) {
 #endif
 
 /* s [4] = 16 rows of a block of 4 bits times x, plus start */
-GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
-    const char *w = at->w, *x = at->x;
-    v128 low = I32X4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
+GF_INLINE void nibbles_by_1(v128 s[4], struct operands *in, enum gf_dot dot) {
+    const char *w = in->w, *x = in->x;
+    v128 low = I32X4(0x0f0f0f0f), start = v_splat32(in->start), t[4];
     int sums_start = dot == GF_DOT_UNSIGNED || dot == GF_DOT_SIGNED;
     GF_UNROLL
     for (int j = 0; j < 4; j++) s[j] = sums_start ? start : i32x4_splat(0), t[j] = i32x4_splat(0);
@@ -106,21 +106,21 @@ GF_INLINE void nibbles_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
 #endif
     GF_UNROLL
     for (int j = 0; j < 4; j++) s[j] = i32x4_add(s[j], t[j]);
-    at->w = w, at->x = x;
+    in->w = w, in->x = x;
 }
 
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
-GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
+GF_INLINE void factored_by_1(v128 s[4], struct operands *in, enum gf_dot dot) {
     const int unit_bytes = gf_dot_in_parts(dot) ? 16 : 8;
-    const char *w = at->w, *factors = w + GF_PANEL * GF_QBLOCK;
+    const char *w = in->w, *factors = w + GF_PANEL * GF_QBLOCK;
     GF_UNROLL
     for (int i = 0; i < 4; i += 2, factors += 16) { /* 8 rows */
-        const char *x = at->x;
+        const char *x = in->x;
         v128 k = i16x8_load8(factors), l = i16x8_load8(factors + 8);
         s[i] = s[i + 1] = i32x4_splat(0);
         GF_UNROLL
         for (int p = 0; p < 2; p++) { /* 8 columns of both halves */
-            v128 start = v_splat64(at->start + 2 * p), t[4];
+            v128 start = v_splat64(in->start + 2 * p), t[4];
             GF_UNROLL
             for (int j = 0; j < 4; j++) t[j] = gf_dot_in_parts(dot) ? i32x4_splat(0) : start;
             GF_UNROLL
@@ -130,11 +130,11 @@ GF_INLINE void factored_by_1(v128 s[4], struct operands *at, enum gf_dot dot) {
             s[i + 1] = add_factored(s[i + 1], t[2], t[3], start, l, dot);
         }
     }
-    at->w = w + GF_FACTORS, at->x += 4 * unit_bytes, at->start += 3;
+    in->w = w + GF_FACTORS, in->x += 4 * unit_bytes, in->start += 3;
 }
 
 /* out [16] = 16 rows times 1 token */
-GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
+GF_INLINE void panel_by_1(float *out, struct operands in, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
     int per = gf_scale_blocks(dtype);
     GF_ROLLED
@@ -143,18 +143,18 @@ GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dt
         for (int i = 0; i < per; i++) {
             v128 s[4];
             if (gf_dtypes[dtype].has_factors)
-                factored_by_1(s, &at, dot);
+                factored_by_1(s, &in, dot);
             else if (gf_dtypes[dtype].bits == 8)
-                bytes_by_1(s, &at, dot);
+                bytes_by_1(s, &in, dot);
             else
-                nibbles_by_1(s, &at, dot);
-            if (!gf_dtypes[dtype].has_factors) at.ws = (const float *)at.w, at.w += 4 * gf_panel_scales(dtype);
+                nibbles_by_1(s, &in, dot);
+            if (!gf_dtypes[dtype].has_factors) in.ws = (const float *)in.w, in.w += 4 * gf_panel_scales(dtype);
             GF_UNROLL
             for (int j = 0; j < 4; j++)
-                f[j] = add_block(f[j], s[j], gf_dtypes[dtype].has_minimum, at.ws + 4 * j, at.xs, at.sum);
-            at.xs++, at.sum++, at.start++;
+                f[j] = add_block(f[j], s[j], gf_dtypes[dtype].has_minimum, in.ws + 4 * j, in.xs, in.sum);
+            in.xs++, in.sum++, in.start++;
         }
-        if (gf_dtypes[dtype].has_factors) at.ws += GF_PANEL;
+        if (gf_dtypes[dtype].has_factors) in.ws += GF_PANEL;
     }
     GF_UNROLL
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);

@@ -59,8 +59,8 @@ GF_INLINE void unpack_factored(char *to, const char *w) {
 
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance. A loop that adds to s by an
  * instruction of its own begins with the second columns, so that the first are added to nothing. */
-GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
-    const char *w = at->w, *x = at->x, *end = x + (dot == GF_DOT_UNPACKED ? 8 : 4) * GF_QBLOCK;
+GF_INLINE void block_by_4(v128 s[8], struct operands *in, enum gf_dot dot) {
+    const char *w = in->w, *x = in->x, *end = x + (dot == GF_DOT_UNPACKED ? 8 : 4) * GF_QBLOCK;
     if (dot == GF_DOT_UNPACKED) {
         GF_UNROLL
         for (int j = 0; j < 8; j++) s[j] = i32x4_dot(v_load(w + j % 2 * 16), v_splat32(x + j / 2 * 4));
@@ -90,10 +90,10 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
             }
         }
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i32x4_add(i32x4_dot(s[j], I32X4(0x00010001)), v_splat32(at->start + j / 2));
+        for (int j = 0; j < 8; j++) s[j] = i32x4_add(i32x4_dot(s[j], I32X4(0x00010001)), v_splat32(in->start + j / 2));
     } else {
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = v_splat32(at->start + j / 2);
+        for (int j = 0; j < 8; j++) s[j] = v_splat32(in->start + j / 2);
         GF_ROLLED
         for (; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
@@ -105,17 +105,17 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *at, enum gf_dot dot) {
         }
     }
 #endif
-    at->w = w, at->x = x, at->start += 4;
+    in->w = w, in->x = x, in->start += 4;
 }
 
 #if GF_RELAXED
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, of a type with factors, by i32x4_rdot. w is at the 8 rows, of
  * which the first is `row`. */
-GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
-    const char *factors = at->w + GF_PANEL * GF_QBLOCK - 30 * row;
+GF_INLINE void factored_by_4(v128 s[8], struct operands *in, int row) {
+    const char *factors = in->w + GF_PANEL * GF_QBLOCK - 30 * row;
     GF_UNROLL
     for (int i = 0; i < 2; i++, factors += 8) { /* 4 rows */
-        const char *w = at->w + 32 * i, *x = at->x;
+        const char *w = in->w + 32 * i, *x = in->x;
         v128 k = i16x8_load8(factors);
         GF_UNROLL
         for (int t = 0; t < 4; t++) s[2 * t + i] = i32x4_splat(0);
@@ -123,7 +123,7 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
         for (int p = 0; p < 16; p += 8) { /* 8 columns of both halves */
             v128 t[8];
             GF_UNROLL
-            for (int j = 0; j < 8; j++) t[j] = v_splat64(at->start + p + j / 2 * 2);
+            for (int j = 0; j < 8; j++) t[j] = v_splat64(in->start + p + j / 2 * 2);
             GF_ROLLED
             for (const char *end = x + 64; x < end; x += 32, w += 64) {
                 GF_UNROLL
@@ -133,10 +133,10 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) {
             for (int j = 0; j < 8; j += 2) s[j + i] = i32x4_add(s[j + i], i32x4_dot(i16x8_narrow(t[j], t[j + 1]), k));
         }
     }
-    at->w += GF_PANEL * GF_QBLOCK + GF_FACTORS, at->x += 128, at->start += 16;
+    in->w += GF_PANEL * GF_QBLOCK + GF_FACTORS, in->x += 128, in->start += 16;
 }
 #else
-GF_INLINE void factored_by_4(v128 s[8], struct operands *at, int row) { (void)s, (void)at, (void)row; }
+GF_INLINE void factored_by_4(v128 s[8], struct operands *in, int row) { (void)s, (void)in, (void)row; }
 #endif
 
 /* How weights of a type, and the activations that they are multiplied with, lie in memory. */
@@ -164,10 +164,10 @@ GF_INLINE struct layout_by_4 layout_by_4(const struct gf_acts *a, int32_t dtype,
 }
 
 /* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, const struct layout_by_4 *l) {
+GF_INLINE void part_by_4(float *sums, struct operands in, int row, int32_t blocks, const struct layout_by_4 *l) {
     v128 f[8]; /* [4 tokens][2] */
     const int per = l->factored ? 8 : 1;
-    at.w += (l->factored ? 32 : 4) * row, at.ws += row, sums += row;
+    in.w += (l->factored ? 32 : 4) * row, in.ws += row, sums += row;
     GF_UNROLL
     for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
@@ -176,22 +176,22 @@ GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t block
         for (int i = 0; i < per; i++) {
             v128 s[8];
             if (l->factored)
-                factored_by_4(s, &at, row);
+                factored_by_4(s, &in, row);
             else
-                block_by_4(s, &at, l->dot);
+                block_by_4(s, &in, l->dot);
             GF_UNROLL
             for (int j = 0; j < 8; j++) {
                 int t = j / 2;
-                f[j] = add_block(f[j], s[j], 0, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
+                f[j] = add_block(f[j], s[j], 0, in.ws + j % 2 * 4, in.xs + t, in.sum + t);
             }
             if (l->has_minimum) {
                 GF_UNROLL
                 for (int j = 0; j < 8; j++)
-                    f[j] = f4_add(f[j], f4_mul(v_load(at.ws + GF_PANEL + j % 2 * 4), v_splat32(at.sum + j / 2)));
+                    f[j] = f4_add(f[j], f4_mul(v_load(in.ws + GF_PANEL + j % 2 * 4), v_splat32(in.sum + j / 2)));
             }
-            at.xs += 4, at.sum += 4, at.w += l->gap_bytes;
+            in.xs += 4, in.sum += 4, in.w += l->gap_bytes;
         }
-        at.ws += l->scale_step;
+        in.ws += l->scale_step;
     }
     GF_UNROLL
     for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
@@ -211,9 +211,9 @@ GF_INLINE void unpack(char *to, const char *w, int32_t n, int32_t dtype, const s
 }
 
 /* Move to the activations of the same tokens `blocks` blocks further on, which may be the next group's. */
-GF_INLINE void skip_activations(struct operands *at, int32_t blocks, const struct layout_by_4 *l) {
-    at->x += (int64_t)blocks * l->activation_bytes, at->start += l->start_count * blocks;
-    at->xs += 4 * blocks, at->sum += 4 * blocks;
+GF_INLINE void skip_activations(struct operands *in, int32_t blocks, const struct layout_by_4 *l) {
+    in->x += (int64_t)blocks * l->activation_bytes, in->start += l->start_count * blocks;
+    in->xs += 4 * blocks, in->sum += 4 * blocks;
 }
 
 /* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
@@ -225,12 +225,12 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += CHUNK) {
         const int32_t n = blocks - b < CHUNK ? blocks - b : CHUNK;
-        struct operands at = first;
-        at.w += (int64_t)b * l.stored_bytes, at.ws += (int64_t)(b / gf_scale_blocks(dtype)) * l.scale_floats;
-        skip_activations(&at, b, &l);
-        if (l.unpacks) unpack(unpacked, at.w, n, dtype, &l), at.w = unpacked;
-        for (int32_t g = 0; g < groups; g++, skip_activations(&at, blocks, &l))
-            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, at, row, n, &l);
+        struct operands in = first;
+        in.w += (int64_t)b * l.stored_bytes, in.ws += (int64_t)(b / gf_scale_blocks(dtype)) * l.scale_floats;
+        skip_activations(&in, b, &l);
+        if (l.unpacks) unpack(unpacked, in.w, n, dtype, &l), in.w = unpacked;
+        for (int32_t g = 0; g < groups; g++, skip_activations(&in, blocks, &l))
+            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, in, row, n, &l);
     }
 }
 #endif

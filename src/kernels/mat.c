@@ -60,8 +60,8 @@ static int8_t *block_factors(const struct gf_mat *w, int32_t row, int32_t block)
 }
 static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     const int32_t per = gf_scale_blocks(w->dtype);
-    const int64_t at = (int64_t)(row / GF_PANEL) * (w->cols / GF_QBLOCK / per) + block / per;
-    return w->scale + at * gf_scale_step(w->dtype) + row % GF_PANEL;
+    const int64_t index = (int64_t)(row / GF_PANEL) * (w->cols / GF_QBLOCK / per) + block / per;
+    return w->scale + index * gf_scale_step(w->dtype) + row % GF_PANEL;
 }
 
 /* Store 32 bytes as a row's part of a block of W's type. */
@@ -134,11 +134,11 @@ void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *b
 }
 
 /* Write one number of a float matrix. */
-static void put_one(struct gf_mat *w, int64_t at, float x) {
+static void put_one(struct gf_mat *w, int64_t index, float x) {
     if (w->dtype == GF_F32)
-        ((float *)w->data)[at] = x;
+        ((float *)w->data)[index] = x;
     else
-        ((uint16_t *)w->data)[at] = w->dtype == GF_F16 ? gf_f32_to_f16(x) : gf_f32_to_bf16(x);
+        ((uint16_t *)w->data)[index] = w->dtype == GF_F16 ? gf_f32_to_f16(x) : gf_f32_to_bf16(x);
 }
 
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
@@ -151,18 +151,18 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
         }
         return;
     }
-    const int64_t at = place(w, row, col);
-    for (int64_t i = 0; i < n; i++) put_one(w, at + i * GF_PANEL, x[i]);
+    const int64_t index = place(w, row, col);
+    for (int64_t i = 0; i < n; i++) put_one(w, index + i * GF_PANEL, x[i]);
 }
 
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
     if (!gf_dtype_is_quantized(w->dtype)) {
-        const int64_t at = place(w, row, 0);
+        const int64_t index = place(w, row, 0);
         if (w->dtype == GF_F32) {
-            const float *p = (const float *)w->data + at;
+            const float *p = (const float *)w->data + index;
             for (int64_t i = 0; i < w->cols; i++) y[i] = p[i * GF_PANEL];
         } else {
-            const uint16_t *p = (const uint16_t *)w->data + at;
+            const uint16_t *p = (const uint16_t *)w->data + index;
             if (w->dtype == GF_F16)
                 for (int64_t i = 0; i < w->cols; i++) y[i] = gf_f16_to_f32(p[i * GF_PANEL]);
             else

@@ -29,27 +29,27 @@
 #include "kernels/int8_by_2.h"
 #include "kernels/int8_by_4.h"
 
-/* A product of a panel with the tokens at `at`: one token, or groups of two or four. Each is called through the table
+/* A product of a panel with the tokens at `in`: one token, or groups of two or four. Each is called through the table
  * below, so that it stays a function of its own: V8 keeps fewer values in registers where a function is large. */
-typedef void product(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype);
+typedef void product(float *out, const struct operands *in, const struct gf_acts *a, int32_t groups, int32_t dtype);
 
 /* With one token: of types with and without a minimum. */
 #define BY_1(name, plain, with_minimum, dot)                                                                           \
-    static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
+    static void name(float *out, const struct operands *in, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
         (void)groups;                                                                                                  \
         if (gf_dtypes[dtype].has_minimum)                                                                              \
-            panel_by_1(out, *at, a->cols / GF_QBLOCK, with_minimum, dot);                                              \
+            panel_by_1(out, *in, a->cols / GF_QBLOCK, with_minimum, dot);                                              \
         else                                                                                                           \
-            panel_by_1(out, *at, a->cols / GF_QBLOCK, plain, dot);                                                     \
+            panel_by_1(out, *in, a->cols / GF_QBLOCK, plain, dot);                                                     \
     }
 #define BY_2(name, dot)                                                                                                \
-    static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
-        panel_by_2(out, at, a, groups, dtype, dot);                                                                    \
+    static void name(float *out, const struct operands *in, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
+        panel_by_2(out, in, a, groups, dtype, dot);                                                                    \
     }
 /* With four: asks once a block whether there is a minimum; more specialisations would make the binary larger. */
 #define BY_4(name, factored, dot)                                                                                      \
-    static void name(float *out, const struct operands *at, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
-        panel_by_4(out, *at, a, groups, dtype, factored, dot);                                                         \
+    static void name(float *out, const struct operands *in, const struct gf_acts *a, int32_t groups, int32_t dtype) {  \
+        panel_by_4(out, *in, a, groups, dtype, factored, dot);                                                         \
     }
 enum { BYTES, NIBBLES, FACTORED };
 BY_4(unpacked_by_4, 0, GF_DOT_UNPACKED)
@@ -95,12 +95,12 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     int64_t s = (int64_t)g * blocks * lanes;
     int64_t panel_bytes = (int64_t)blocks * gf_panel_bytes(dtype);
     int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_scale_step(dtype);
-    struct operands at = {.w = (const char *)w->data + p * panel_bytes,
+    struct operands in = {.w = (const char *)w->data + p * panel_bytes,
                           .x = a->q + (int64_t)g * a->cols / 4 * lanes * a->unit_bytes,
                           .ws = w->scale + p * panel_scales,
                           .xs = a->scale + s,
                           .sum = a->sum + s,
                           .start = a->start + s * (type->has_factors && a->dot != GF_DOT_UNPACKED ? 4 : 1)};
     const int weights = type->has_factors ? FACTORED : type->bits == 4 ? NIBBLES : BYTES;
-    products[a->dot][weights][lanes / 2](out, &at, a, groups, dtype);
+    products[a->dot][weights][lanes / 2](out, &in, a, groups, dtype);
 }

@@ -123,18 +123,18 @@ static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m,
 
 /* ---- mixtures, q8 values ----------------------------------------------------------------------------------------- */
 
-/* Weights of up to 4 queries, quantised to integers w: weight = w * unit. While none is negative, w = high * 128 + low,
+/* Weights of up to 4 queries, quantised to integers w: weight = w * step. While none is negative, w = high * 128 + low,
  * both 0..127. */
-struct units {
-    float unit[4];
+struct steps {
+    float step[4];
     int16_t w[4][GF_KV_BLOCK];
     int8_t high[4][GF_KV_BLOCK], low[4][GF_KV_BLOCK];
     int negative;
 };
 
-/* Query t's weights: p times the values' scales, in units of the largest / 16383; 0 from count on
+/* Query t's weights: p times the values' scales, in steps of the largest / 16383; 0 from count on
  * and where p is 0, whatever the scale there. */
-static void mix_weights(struct units *u, int t, const float *p, const float *scales, int32_t count) {
+static void mix_weights(struct steps *u, int t, const float *p, const float *scales, int32_t count) {
     float product[GF_KV_BLOCK];
     v128 top = i32x4_splat(0), signs = top;
     for (int32_t j = 0; j < GF_KV_BLOCK; j += 4) {
@@ -150,9 +150,9 @@ static void mix_weights(struct units *u, int t, const float *p, const float *sca
     int32_t bits = i32x4_max_lane(top);
     float most;
     memcpy(&most, &bits, 4);
-    float unit = most / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
-    if (bits >= 0x7f800000) unit = most - most; /* NaN, so that the result is NaN although w is 0 */
-    u->unit[t] = inverse == 0 && bits < 0x7f800000 ? 0 : unit;
+    float step = most / 16383.0f, inverse = step < 0x1p-126f ? 0 : 1.0f / step;
+    if (bits >= 0x7f800000) step = most - most; /* NaN, so that the result is NaN although w is 0 */
+    u->step[t] = inverse == 0 && bits < 0x7f800000 ? 0 : step;
     u->negative |= v_any(i32x4_shr(signs, 31));
     if (bits >= 0x7f800000) inverse = 0;
     v128 k = f4_splat(inverse), seven = i32x4_splat(127);
@@ -173,13 +173,13 @@ static void mix_weights(struct units *u, int t, const float *p, const float *sca
     }
 }
 
-/* z += unit * s for 4 columns */
-GF_INLINE void add_units(float *z, v128 s, const float *unit) {
-    v_store(z, f4_add(v_load(z), f4_mul(f4_from_i4(s), v_splat32(unit))));
+/* z += step * s for 4 columns */
+GF_INLINE void add_steps(float *z, v128 s, const float *step) {
+    v_store(z, f4_add(v_load(z), f4_mul(f4_from_i4(s), v_splat32(step))));
 }
 
 /* m queries times `vectors` vectors of 4 columns, m * vectors = 4, over `quads` times 4 keys */
-GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int vectors, const char *v, int32_t quads,
+GF_INLINE void mix_wide(float *z, int32_t ldz, const struct steps *u, int m, int vectors, const char *v, int32_t quads,
                         int32_t d_head) {
     v128 s[8]; /* [m][2 vectors]: of 2 columns each, in halves */
     GF_UNROLL
@@ -201,14 +201,14 @@ GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int
     for (int t = 0; t < m; t++) {
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
-            int at = 2 * (t * vectors + i);
-            add_units(z + (int64_t)t * ldz + 4 * i, i32x4_add_pairs(s[at], s[at + 1]), u->unit + t);
+            int pair = 2 * (t * vectors + i);
+            add_steps(z + (int64_t)t * ldz + 4 * i, i32x4_add_pairs(s[pair], s[pair + 1]), u->step + t);
         }
     }
 }
 
 #if GF_RELAXED
-GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, int vectors, const char *v,
+GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct steps *u, int m, int vectors, const char *v,
                           int32_t quads, int32_t d_head) {
     v128 s[8]; /* [m][vectors][high, low] */
     GF_UNROLL
@@ -223,8 +223,8 @@ GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, i
             v128 k = v_splat32(u->high[t] + 4 * j), l = v_splat32(u->low[t] + 4 * j);
             GF_UNROLL
             for (int i = 0; i < vectors; i++) {
-                int at = 2 * (t * vectors + i);
-                s[at] = i32x4_rdot(x[i], k, s[at]), s[at + 1] = i32x4_rdot(x[i], l, s[at + 1]);
+                int pair = 2 * (t * vectors + i);
+                s[pair] = i32x4_rdot(x[i], k, s[pair]), s[pair + 1] = i32x4_rdot(x[i], l, s[pair + 1]);
             }
         }
     }
@@ -232,14 +232,14 @@ GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, i
     for (int t = 0; t < m; t++) {
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
-            int at = 2 * (t * vectors + i);
-            add_units(z + (int64_t)t * ldz + 4 * i, i32x4_add(i32x4_shl(s[at], 7), s[at + 1]), u->unit + t);
+            int pair = 2 * (t * vectors + i);
+            add_steps(z + (int64_t)t * ldz + 4 * i, i32x4_add(i32x4_shl(s[pair], 7), s[pair + 1]), u->step + t);
         }
     }
 }
 #endif
 
-GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, const char *v, int32_t quads,
+GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct steps *u, int m, const char *v, int32_t quads,
                         int32_t d_head) {
     int wide = 4 / m;
     int32_t d = 0;
@@ -256,14 +256,14 @@ GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, con
             int32_t sum = 0;
             for (int32_t j = 0; j < 4 * quads; j++)
                 sum += u->w[t][j] * ((const int8_t *)v)[((int64_t)(j / 4) * d_head + d) * 4 + j % 4];
-            z[(int64_t)t * ldz + d] += (float)sum * u->unit[t];
+            z[(int64_t)t * ldz + d] += (float)sum * u->step[t];
         }
 }
 
 static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, const char *v, int32_t count,
                    int32_t d_head) {
     const float *scales = (const float *)(v + (int64_t)d_head * GF_KV_BLOCK);
-    struct units u;
+    struct steps u;
     u.negative = 0;
     for (int t = 0; t < m; t++) mix_weights(&u, t, p + (int64_t)t * ldp, scales, count);
     int32_t quads = (count + 3) / 4;

@@ -16,11 +16,11 @@ static double q_int8(const void *p, int64_t i) { return (int8_t)(((const uint8_t
 /* W[r][c], for quantised types times its factor, before scale and minimum. */
 static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     int64_t panel = r / 16, lane = r % 16, block = panel * (w->cols / 32) + c / 32, k = c % 32;
-    int64_t at = (panel * w->cols + c) * 16 + lane;
+    int64_t index = (panel * w->cols + c) * 16 + lane;
     switch (w->dtype) {
-    case GF_F32: return ((const float *)w->data)[at];
-    case GF_F16: return gf_f16_to_f32(((const uint16_t *)w->data)[at]);
-    case GF_BF16: return gf_bf16_to_f32(((const uint16_t *)w->data)[at]);
+    case GF_F32: return ((const float *)w->data)[index];
+    case GF_F16: return gf_f16_to_f32(((const uint16_t *)w->data)[index]);
+    case GF_BF16: return gf_bf16_to_f32(((const uint16_t *)w->data)[index]);
     case GF_Q8_0:
     case GF_Q5_0:
     case GF_Q5_1: return q_int8(w->data, block * gf_panel_bytes(w->dtype) + k / 4 * 64 + lane * 4 + k % 4);
@@ -213,14 +213,14 @@ void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int3
         }
 }
 
-/* In units of max|p scale| / 16383 over the block, ties to even; the unit is returned. */
+/* In steps of max|p scale| / 16383 over the block, ties to even; the step is returned. */
 static float quantize_weights(int32_t *w, const float *p, const float *scales, int32_t count) {
     float top = 0;
     for (int32_t j = 0; j < count; j++)
         if (p[j] != 0 && fabsf(p[j] * scales[j]) > top) top = fabsf(p[j] * scales[j]);
-    float unit = top / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
+    float step = top / 16383.0f, inverse = step < 0x1p-126f ? 0 : 1.0f / step;
     for (int32_t j = 0; j < count; j++) w[j] = p[j] == 0 ? 0 : (int32_t)nearbyintf(p[j] * scales[j] * inverse);
-    return inverse == 0 ? 0 : unit;
+    return inverse == 0 ? 0 : step;
 }
 
 void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
@@ -229,8 +229,8 @@ void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t
         for (int64_t d = 0; d < d_head; d++) {
             const float *pt = p + t * ldp;
             int32_t w[64];
-            double sum = 0, unit = 1;
-            if (type == GF_KV_Q8) unit = quantize_weights(w, pt, scales_after(vblock, (int64_t)d_head * 64), count);
+            double sum = 0, step = 1;
+            if (type == GF_KV_Q8) step = quantize_weights(w, pt, scales_after(vblock, (int64_t)d_head * 64), count);
             for (int64_t j = 0; j < count; j++) {
                 if (pt[j] == 0) continue;
                 if (type == GF_KV_F32)
@@ -240,6 +240,6 @@ void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t
                 else
                     sum += w[j] * ((const int8_t *)vblock)[(j / 4 * d_head + d) * 4 + j % 4];
             }
-            z[t * ldz + d] = (float)(z[t * ldz + d] + unit * sum);
+            z[t * ldz + d] = (float)(z[t * ldz + d] + step * sum);
         }
 }

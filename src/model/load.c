@@ -106,9 +106,9 @@ static void put_row(struct gf_model *m, int32_t row, const float *x) {
     } else if (l->by_head) {
         const int32_t d = m->cfg.d_head;
         for (int32_t i = 0; i < l->cols; i += d) {
-            int32_t at = i;
-            const struct gf_slot *s = entry_by_head(m, &at);
-            gf_slot_put(s, 0, at, x + i, d);
+            int32_t element = i;
+            const struct gf_slot *s = entry_by_head(m, &element);
+            gf_slot_put(s, 0, element, x + i, d);
         }
     } else {
         for (const struct gf_slot *s = &m->slots[l->first]; s < &m->slots[l->first + l->n]; x += s++->t.cols)

@@ -2,7 +2,7 @@
  *
  * The tables below are the list of all weights: C expands them into a walk over a model's structs, and
  * scripts/roster_rows.js makes web/lib/engine/config/roster_rows.js from them. A condition (when), a count and a size
- * are expressions over c, the configuration, and `at`, the place in the walk; see glassformer.h for what they may
+ * are expressions over c, the configuration, and `at`, the scope in the walk; see glassformer.h for what they may
  * contain.
  *
  *   MATRIX(when, name, rows, cols, to)                   a matrix of its own
@@ -133,15 +133,15 @@ struct walk {
     int32_t seen, only; /* entries so far; only: the index of the only entry that fn is called for, -1: all */
 };
 
-/* A place in the walk: the part that `name` and `number` (-1: none) add to the names of the part around it. */
-struct at {
-    const struct at *outer; /* NULL: the model */
-    const char *name;       /* "blocks.", "attn." */
+/* A scope of the walk: the part that `name` and `number` (-1: none) add to the names of the part around it. */
+struct scope {
+    const struct scope *outer; /* NULL: the model */
+    const char *name;          /* "blocks.", "attn." */
     int32_t number, component, stack, layer, cross, width;
 };
 
-static struct at inside(const struct at *outer, const char *name, int32_t number, int32_t component) {
-    struct at at = *outer;
+static struct scope inside(const struct scope *outer, const char *name, int32_t number, int32_t component) {
+    struct scope at = *outer;
     at.outer = outer;
     at.name = name;
     at.number = number;
@@ -163,8 +163,8 @@ static int32_t next_part(struct walk *k, int32_t i, int32_t count, int32_t first
     return i + n;
 }
 
-/* The names of the parts around a place, the outermost first. */
-static void put_names(struct gf_text *to, const struct at *at) {
+/* The names of the parts around a scope, the outermost first. */
+static void put_names(struct gf_text *to, const struct scope *at) {
     if (!at) return;
     put_names(to, at->outer);
     gf_append(to, at->name);
@@ -173,7 +173,7 @@ static void put_names(struct gf_text *to, const struct at *at) {
     gf_append(to, ".");
 }
 
-static struct gf_slot describe(const struct at *at, const char *name, int32_t rank, int32_t rows, int32_t cols) {
+static struct gf_slot describe(const struct scope *at, const char *name, int32_t rank, int32_t rows, int32_t cols) {
     struct gf_slot s;
     memset(&s, 0, sizeof s);
     struct gf_text full = gf_text_in(s.t.name, sizeof s.t.name);
@@ -191,8 +191,8 @@ static struct gf_slot describe(const struct at *at, const char *name, int32_t ra
 }
 
 /* Rows first .. first + rows - 1 of a matrix of `all` rows. */
-static void matrix(struct walk *k, const struct at *at, const char *name, int32_t rows, int32_t cols, struct gf_mat *to,
-                   int32_t first, int32_t all) {
+static void matrix(struct walk *k, const struct scope *at, const char *name, int32_t rows, int32_t cols,
+                   struct gf_mat *to, int32_t first, int32_t all) {
     if (passed_over(k)) return;
     struct gf_slot s = describe(at, name, 2, rows, cols);
     s.mat = to;
@@ -202,7 +202,7 @@ static void matrix(struct walk *k, const struct at *at, const char *name, int32_
 }
 
 /* n floats from `first` on, of a vector of `all`. */
-static void vector(struct walk *k, const struct at *at, const char *name, int32_t n, float **to, int32_t first,
+static void vector(struct walk *k, const struct scope *at, const char *name, int32_t n, float **to, int32_t first,
                    int32_t all) {
     if (passed_over(k)) return;
     struct gf_slot s = describe(at, name, 1, 1, n);
@@ -212,7 +212,7 @@ static void vector(struct walk *k, const struct at *at, const char *name, int32_
     k->fn(k->ctx, &s);
 }
 
-static void table(struct walk *k, const struct at *at, const char *name, int32_t rows, int32_t cols, float **to) {
+static void table(struct walk *k, const struct scope *at, const char *name, int32_t rows, int32_t cols, float **to) {
     if (passed_over(k)) return;
     struct gf_slot s = describe(at, name, 2, rows, cols);
     s.vec = to;
@@ -221,7 +221,7 @@ static void table(struct walk *k, const struct at *at, const char *name, int32_t
 }
 
 /* The embedding of a decoder, as its head. An encoder's own embedding stands before it. */
-static void tied(struct walk *k, const struct at *at, const char *name) {
+static void tied(struct walk *k, const struct scope *at, const char *name) {
     const struct gf_config *c = k->cfg;
     if (passed_over(k)) return;
     struct gf_slot s = describe(at, name, 2, c->vocab_size, gf_embed_width(c));
@@ -231,12 +231,12 @@ static void tied(struct walk *k, const struct at *at, const char *name) {
 }
 
 /* Gains or biases of the norm of q or k: of one head, which all share; of each head; or of all as one vector. */
-static void heads(struct walk *k, const struct at *at, const char *name, const char *end, int32_t n, float **to) {
+static void heads(struct walk *k, const struct scope *at, const char *name, const char *end, int32_t n, float **to) {
     const struct gf_config *c = k->cfg;
     const int each = c->qk_norm_span == GF_SPAN_EACH_HEAD;
     const int32_t width = c->qk_norm_span == GF_SPAN_PROJECTION ? n * c->d_head : c->d_head, count = each ? n : 1;
     for (int32_t h = 0; h < count; h++) {
-        const struct at inner = inside(at, name, each ? h : -1, at->component);
+        const struct scope inner = inside(at, name, each ? h : -1, at->component);
         vector(k, &inner, end, width, to, h * width, count * width);
     }
 }
@@ -260,17 +260,17 @@ static void heads(struct walk *k, const struct at *at, const char *name, const c
 #define WIDTH(of)     at->width = of;
 #define PART(when, name, part, component, to)                                                                          \
     if (when) {                                                                                                        \
-        struct at inner = inside(at, name, -1, component);                                                             \
+        struct scope inner = inside(at, name, -1, component);                                                          \
         part(k, &inner, AT(to));                                                                                       \
     }
 #define EACH(when, name, count, part, component, to)                                                                   \
     for (int32_t i = 0, first = k->seen; (when) && i < (count); i = next_part(k, i, count, first)) {                   \
-        struct at inner = inside(at, name, i, component);                                                              \
+        struct scope inner = inside(at, name, i, component);                                                           \
         part(k, &inner, AT((to)[i]));                                                                                  \
     }
 #define BLOCKS(when, name, of_stack, count, to, with_cross)                                                            \
     for (int32_t l = 0; (when) && l < (count); l++) {                                                                  \
-        struct at inner = inside(at, name, l, GF_C_NORM);                                                              \
+        struct scope inner = inside(at, name, l, GF_C_NORM);                                                           \
         inner.stack = of_stack;                                                                                        \
         inner.layer = l;                                                                                               \
         inner.cross = with_cross;                                                                                      \
@@ -279,7 +279,7 @@ static void heads(struct walk *k, const struct at *at, const char *name, const c
 
 /* A function that walks over the weights of a table. */
 #define WALK(part, type, WEIGHTS)                                                                                      \
-    static void part(struct walk *k, struct at *at, struct type *w) {                                                  \
+    static void part(struct walk *k, struct scope *at, struct type *w) {                                               \
         const struct gf_config *c = k->cfg;                                                                            \
         WEIGHTS                                                                                                        \
     }
@@ -291,7 +291,7 @@ WALK(qk_norm, gf_attn, QK_NORM_WEIGHTS)
 WALK(attention_output, gf_attn, ATTENTION_OUTPUT_WEIGHTS)
 
 /* Self-attention has q, k and v in one matrix, cross-attention has k and v in a second one. */
-static void qkv(struct walk *k, struct at *at, struct gf_attn *w) {
+static void qkv(struct walk *k, struct scope *at, struct gf_attn *w) {
     const struct gf_config *c = k->cfg;
     const int cross = at->component == GF_C_CROSS_ATTENTION;
     const int32_t q = gf_q_width(c), kv = gf_kv_width(c), key = cross ? 0 : q, value = key + kv, all = value + kv,
@@ -300,13 +300,13 @@ static void qkv(struct walk *k, struct at *at, struct gf_attn *w) {
     QKV_WEIGHTS
 }
 
-static void ffn(struct walk *k, struct at *at, struct gf_ffn *w) {
+static void ffn(struct walk *k, struct scope *at, struct gf_ffn *w) {
     const struct gf_config *c = k->cfg;
     const int32_t up = gf_ffn_gated(c) ? at->width : 0, all = up + at->width;
     FFN_WEIGHTS
 }
 
-static void experts(struct walk *k, struct at *at, struct gf_experts *w) {
+static void experts(struct walk *k, struct scope *at, struct gf_experts *w) {
     const struct gf_config *c = k->cfg;
     const int32_t all = c->n_experts + gf_shared_experts(c);
     EXPERTS_WEIGHTS
@@ -319,7 +319,7 @@ WALK(model, gf_weights, MODEL_WEIGHTS)
 /* only: the index of the entry that is reported; -1: all. */
 static void walk(const struct gf_config *c, struct gf_weights *w, gf_roster_fn fn, void *ctx, int32_t only) {
     struct walk k = {c, fn, ctx, 0, only};
-    struct at at = {.name = "", .number = -1, .stack = GF_STACK_NONE, .layer = -1};
+    struct scope at = {.name = "", .number = -1, .stack = GF_STACK_NONE, .layer = -1};
     model(&k, &at, w);
 }
 

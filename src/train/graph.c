@@ -267,13 +267,13 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                                 .dropout = dropout,
                                 .seed = seed,
                                 .work = g->work,
-                                .memory = g->encoder.hidden,
-                                .n_memory = batch->n_source};
-    for (int32_t i = 0, at = 0; i < batch->n_seqs; i++) {
+                                .encoded = g->encoder.hidden,
+                                .n_encoded = batch->n_source};
+    for (int32_t i = 0, source0 = 0; i < batch->n_seqs; i++) {
         const int32_t from = two ? batch->source_lengths[i] : 0;
-        g->decoder.segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = at, .n_source = from};
+        g->decoder.segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = source0, .n_source = from};
         g->encoder.segs[i] = (struct gf_seg){.n = from};
-        at += from;
+        source0 += from;
     }
     r->decoder = (struct gf_pass){.cfg = &g->decoder.cfg,
                                   .stack = gf_main_stack(c),
@@ -304,39 +304,39 @@ static float *head_rows(const struct gf_graph *g) { return g->cfg.mlm_head ? g->
 /* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
 static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
     const int32_t row = m->row - first, here = row >= 0 && row < n;
-    float *at = logits + (int64_t)(here ? row : 0) * vocab_size;
-    const double value = here ? (double)at[m->token] - (m->minus >= 0 ? (double)at[m->minus] : 0) : 0;
+    float *x = logits + (int64_t)(here ? row : 0) * vocab_size;
+    const double value = here ? (double)x[m->token] - (m->minus >= 0 ? (double)x[m->minus] : 0) : 0;
     memset(logits, 0, (size_t)n * (size_t)vocab_size * sizeof *logits);
-    if (here) at[m->token] += 1;
-    if (here && m->minus >= 0) at[m->minus] -= 1;
+    if (here) x[m->token] += 1;
+    if (here && m->minus >= 0) x[m->minus] -= 1;
     return value;
 }
 
 /* The loss, from the logits of LOSS_ROWS rows at a time; with dw also the gradients of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
-                   const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught) {
+                   const struct gf_batch *batch, float scale, const struct run *teacher_runs, int32_t n_teachers) {
     const struct gf_config *c = &g->cfg;
-    const int32_t *taught_targets = batch->taught ? batch->taught : batch->targets;
+    const int32_t *teacher_targets = batch->teacher_targets ? batch->teacher_targets : batch->targets;
     double loss = 0;
     g->right = 0;
     for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
         const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
-        const int64_t at = (int64_t)i * c->d_model;
-        gf_head_forward(p, w, g->logits, g->projected, head_rows(g) + at, n);
+        const int64_t offset = (int64_t)i * c->d_model;
+        gf_head_forward(p, w, g->logits, g->projected, head_rows(g) + offset, n);
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
         loss += g->metric
                     ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
                     : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL, &g->right);
-        for (int32_t k = 0; k < n_taught; k++) {
+        for (int32_t k = 0; k < n_teachers; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
-            gf_head_forward(&taught[k].decoder, teacher->w, other->logits, other->projected,
+            gf_head_forward(&teacher_runs[k].decoder, teacher->w, other->logits, other->projected,
                             head_rows(other) + (int64_t)i * other->cfg.d_model, n);
-            gf_distil(g->logits, other->logits, taught_targets + i, n, c->vocab_size, scale * teacher->share);
+            gf_distil(g->logits, other->logits, teacher_targets + i, n, c->vocab_size, scale * teacher->share);
         }
         if (dw)
-            gf_head_backward(p, w, dw, g->decoder.dhidden + at, g->logits, g->capped, g->projected, g->dprojected,
-                             head_rows(g) + at, n);
+            gf_head_backward(p, w, dw, g->decoder.dhidden + offset, g->logits, g->capped, g->projected, g->dprojected,
+                             head_rows(g) + offset, n);
     }
     return loss;
 }
@@ -345,11 +345,12 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
                     float scale, float dropout, uint64_t seed) {
     const struct gf_config *c = &g->cfg;
     struct gf_stack_graph *d = &g->decoder, *e = &g->encoder;
-    struct run r, taught[GF_TEACHERS];
+    struct run r, teacher_runs[GF_TEACHERS];
     forward(g, &r, w, batch, dropout, seed);
-    const int32_t n_taught = dw ? g->n_teachers : 0;
-    for (int32_t k = 0; k < n_taught; k++) forward(g->teachers[k].graph, &taught[k], g->teachers[k].w, batch, 0, 0);
-    const double loss = head(g, &r.decoder, w, dw, batch, scale, taught, n_taught);
+    const int32_t n_teachers = dw ? g->n_teachers : 0;
+    for (int32_t k = 0; k < n_teachers; k++)
+        forward(g->teachers[k].graph, &teacher_runs[k], g->teachers[k].w, batch, 0, 0);
+    const double loss = head(g, &r.decoder, w, dw, batch, scale, teacher_runs, n_teachers);
     if (!dw) return loss;
 
     r.decoder.observe = r.encoder.observe = g->observe;
@@ -359,7 +360,7 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
         gf_transform_backward(&r.decoder, w, dw, dhidden, d->dhidden, &g->transformed, d->hidden);
     }
     if (c->kind == GF_ENCODER_DECODER) {
-        d->back.memory = e->dhidden;
+        d->back.encoded = e->dhidden;
         memset(e->dhidden, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *e->dhidden);
     }
     backward_stack(d, &r.decoder, w, dw, dhidden, g->drows, batch->ids);

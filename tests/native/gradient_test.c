@@ -314,10 +314,10 @@ static void gradients_with_two_teachers_match_central_differences(void) {
     }
     for (uint64_t i = 0; i < w.n; i++) w.data[i] = uniform() * 0.5;
     struct gf_batch b = fixed_batch(vocab_size, 0);
-    int32_t taught[14];
-    memcpy(taught, b.targets, sizeof taught);
-    taught[6] = -1;
-    b.taught = taught;
+    int32_t teacher_targets[14];
+    memcpy(teacher_targets, b.targets, sizeof teacher_targets);
+    teacher_targets[6] = -1;
+    b.teacher_targets = teacher_targets;
     for (int i = 0; i < 14; i++)
         if (b.targets[i] >= 0) mix[i * vocab_size + b.targets[i]] = i == 6 ? 1 : 1 - 0.5 - 0.2;
     for (int t = 0; t < 2; t++) {

@@ -197,7 +197,7 @@ static void only_the_target_of_a_pair_is_predicted(void) {
 
 /* One window of at most 32 tokens. */
 struct window {
-    int32_t n, n_targets, ids[32], targets[32], taught[32];
+    int32_t n, n_targets, ids[32], targets[32], teacher_targets[32];
 };
 
 /* The first windows of the corpus in training order, each from a seek to its position. */
@@ -213,7 +213,7 @@ static void take_windows(struct gf_data *d, float share, struct window *to, int3
         to[i] = (struct window){.n = buffer.b.n, .n_targets = buffer.n_targets};
         memcpy(to[i].ids, buffer.ids, (size_t)buffer.b.n * sizeof(int32_t));
         memcpy(to[i].targets, buffer.targets, (size_t)buffer.b.n * sizeof(int32_t));
-        memcpy(to[i].taught, buffer.taught, (size_t)buffer.b.n * sizeof(int32_t));
+        memcpy(to[i].teacher_targets, buffer.teacher_targets, (size_t)buffer.b.n * sizeof(int32_t));
     }
     gf_batch_close(&buffer);
 }
@@ -230,7 +230,7 @@ static int check_repeated(const struct window *w, const struct window *plain, in
     for (int32_t i = 0; i < w->n; i++) {
         const int32_t next = i + 1 < w->n ? w->ids[i + 1] : w->ids[w->n - passage];
         CHECK_INT(w->targets[i], i == passage || (i < passage && random) ? -1 : next);
-        CHECK_INT(w->taught[i], i < passage ? w->targets[i] : -1);
+        CHECK_INT(w->teacher_targets[i], i < passage ? w->targets[i] : -1);
     }
     CHECK_INT(w->n_targets, random ? w->n - 1 - passage : w->n - 1);
     return random;
@@ -253,7 +253,7 @@ static void a_share_of_the_windows_repeats_a_passage(void) {
     for (int32_t i = 0; i < N; i++) {
         CHECK_INT(plain[i].n, mixed[i].n);
         CHECK_INT(plain[i].n_targets, plain[i].n);
-        CHECK_BITS(plain[i].taught, plain[i].targets, sizeof plain[i].taught);
+        CHECK_BITS(plain[i].teacher_targets, plain[i].targets, sizeof plain[i].teacher_targets);
         const int32_t before = repeated;
         repeated += plain[i].n >= 8 && memcmp(&plain[i], &mixed[i], sizeof plain[i]) != 0;
         changes += last != repeated - before;

@@ -111,9 +111,9 @@ static void rotate(const struct gf_pass *p, float *qkv) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = gf_q_width(c), ld = gf_qkv_width(c);
     const int rotary = gf_layer_rotates(c, p->layer);
-    float *at = qkv;
-    for (int32_t i = 0; rotary && i < p->n_segs; at += (int64_t)p->segs[i++].n * ld)
-        rotate_segment(p, &p->segs[i], at, ld);
+    float *rows = qkv;
+    for (int32_t i = 0; rotary && i < p->n_segs; rows += (int64_t)p->segs[i++].n * ld)
+        rotate_segment(p, &p->segs[i], rows, ld);
     gf_mark(p, GF_OP_ROPE);
     if (!rotary) return;
     gf_tap(p, GF_P_ROT_Q, qkv, ld, wq);
@@ -193,15 +193,15 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
     gf_linear_forward(p, &w->in, b->cross_q, x, p->n);
     gf_mark(p, GF_OP_CROSS_Q);
     gf_tap(p, GF_P_CROSS_Q, b->cross_q, wq, wq);
-    if (GF_TRAINS(p)) gf_linear_forward(p, &w->kv, b->cross_kv, p->training->memory, p->training->n_memory);
+    if (GF_TRAINS(p)) gf_linear_forward(p, &w->kv, b->cross_kv, p->training->encoded, p->training->n_encoded);
     attend(p, b, GF_CROSS_ATTENTION);
     project_out(p, w, &points_of[GF_CROSS_ATTENTION], b->cross_z, b->sub[GF_CROSS_ATTENTION].out);
 }
 
-void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, struct gf_kv *cross, const float *memory,
+void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, struct gf_kv *cross, const float *encoded,
                           float *kv) {
     const int32_t wkv = gf_kv_width(p->cfg);
-    gf_linear_forward(p, &w->kv, kv, memory, p->n);
+    gf_linear_forward(p, &w->kv, kv, encoded, p->n);
     gf_tap(p, GF_P_CROSS_K, kv, 2 * wkv, wkv);
     gf_tap(p, GF_P_CROSS_V, kv + wkv, 2 * wkv, wkv);
     gf_kv_write(cross, p->layer, 0, p->n, kv, kv + wkv, 2 * wkv);
@@ -274,7 +274,7 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
     results_backward(p, GF_P_CROSS_RESULT, dout);
     gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->cross_z, p->n);
     gf_tap(p, GF_P_CROSS_Z, g->z, wq, wq);
-    memset(g->cross_kv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *g->cross_kv);
+    memset(g->cross_kv, 0, (size_t)t->n_encoded * 2 * (size_t)wkv * sizeof *g->cross_kv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_attend a = attention_of(p, &p->segs[i], row, b, GF_CROSS_ATTENTION);
@@ -284,7 +284,7 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
     gf_tap(p, GF_P_CROSS_Q, dq, wq, wq);
     for (int32_t part = 0; p->observe && part < 2; part++) /* rows of the source: gf_tap has those of the pass */
         gf_tap_rows(p->observe, p->stack, p->layer, part ? GF_P_CROSS_V : GF_P_CROSS_K, 0, g->cross_kv + part * wkv,
-                    2 * wkv, t->n_memory, wkv);
+                    2 * wkv, t->n_encoded, wkv);
     gf_linear_backward(p, &w->in, &dw->in, g->in, 0, dq, x, p->n);
-    gf_linear_backward(p, &w->kv, &dw->kv, g->memory, 1, g->cross_kv, t->memory, t->n_memory);
+    gf_linear_backward(p, &w->kv, &dw->kv, g->encoded, 1, g->cross_kv, t->encoded, t->n_encoded);
 }

@@ -19,11 +19,11 @@
 #include <string.h>
 
 /* What is tapped and timed around a sublayer. */
-struct around {
+struct sublayer_taps {
     int32_t norm, norm_out, out, after; /* points; after: where another sublayer follows */
     int32_t norm_op, norm_out_op, residual_op;
 };
-static const struct around sublayers[] = {
+static const struct sublayer_taps sublayers[] = {
     [GF_SELF_ATTENTION] = {GF_P_LN1, GF_P_LN1_POST, GF_P_ATTN_OUT, GF_P_RESID_MID, GF_OP_NORM1, GF_OP_NORM1_POST,
                            GF_OP_RESID_ATTN},
     [GF_CROSS_ATTENTION] = {.norm = GF_P_LN_CROSS,
@@ -67,11 +67,11 @@ static void tap_stream(const struct gf_pass *p, int32_t point, float *x) {
 /* The norm of what a sublayer computes; where it is the only one it has the weights and points of the first. */
 static void normalise_output(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
                              const struct gf_sublayer_bufs *s) {
-    const struct around *at = &sublayers[kind];
+    const struct sublayer_taps *taps = &sublayers[kind];
     const int only = p->cfg->norm_placement == GF_OUTPUT_NORM;
-    gf_norm_forward(p, only ? &w->norm[kind] : &w->norm_out[kind], only ? at->norm : at->norm_out, s->added, s->out,
+    gf_norm_forward(p, only ? &w->norm[kind] : &w->norm_out[kind], only ? taps->norm : taps->norm_out, s->added, s->out,
                     s->mean_out, s->rstd_out);
-    gf_mark(p, only ? at->norm_op : at->norm_out_op);
+    gf_mark(p, only ? taps->norm_op : taps->norm_out_op);
 }
 
 /* added = what the sublayer computes from x, after the norm of its output, residual_scale and dropout. */

@@ -25,10 +25,10 @@ static void add_positions(const struct gf_pass *p, const struct gf_weights *w, f
     float *to = pos;
     for (int32_t i = 0; i < p->n_segs; i++)
         for (int32_t r = 0, pads = 0; r < p->segs[i].n; r++, to += d) {
-            const int32_t at = position_of(p, &p->segs[i], r, *ids++, &pads);
-            const float *from = learned        ? learned + (int64_t)(c->position_offset + at) * d
-                                : GF_TRAINS(p) ? p->training->table + (int64_t)at * d
-                                               : gf_kv_table(p->segs[i].kv, at, 0);
+            const int32_t position = position_of(p, &p->segs[i], r, *ids++, &pads);
+            const float *from = learned        ? learned + (int64_t)(c->position_offset + position) * d
+                                : GF_TRAINS(p) ? p->training->table + (int64_t)position * d
+                                               : gf_kv_table(p->segs[i].kv, position, 0);
             memcpy(to, from, (size_t)d * sizeof *to);
         }
     gf_tap(p, GF_P_POS_EMBED, pos, d, d);
@@ -91,8 +91,8 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
     if (c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)
             for (int32_t r = 0, pads = 0; r < p->segs[i].n; r++, from += d) {
-                const int32_t at = position_of(p, &p->segs[i], r, *id++, &pads);
-                float *to = learned + (int64_t)(c->position_offset + at) * d;
+                const int32_t position = position_of(p, &p->segs[i], r, *id++, &pads);
+                float *to = learned + (int64_t)(c->position_offset + position) * d;
                 gf_add(to, to, from, d);
             }
     if (c->n_token_types) { /* all tokens have type 0 */

@@ -55,12 +55,12 @@ static void route(const struct gf_pass *p, const struct gf_experts *w, const str
     gf_mark(p, GF_OP_ROUTER);
 }
 
-/* The next row from `from` on that chose expert e; n: there is none. *at: the place of the choice in [n, k]. */
-static int32_t next_row(const struct gf_pass *p, const struct gf_bufs *b, int32_t e, int32_t from, int64_t *at) {
+/* The next row from `from` on that chose expert e; n: there is none. *choice: its place in [n, k]. */
+static int32_t next_row(const struct gf_pass *p, const struct gf_bufs *b, int32_t e, int32_t from, int64_t *choice) {
     const int32_t k = p->cfg->n_experts_used + gf_shared_experts(p->cfg);
     for (; from < p->n; from++)
-        for (*at = (int64_t)from * k; *at < (int64_t)(from + 1) * k; ++*at)
-            if (b->chosen[*at] == (float)e) return from;
+        for (*choice = (int64_t)from * k; *choice < (int64_t)(from + 1) * k; ++*choice)
+            if (b->chosen[*choice] == (float)e) return from;
     return from;
 }
 
@@ -71,19 +71,19 @@ void gf_experts_forward(const struct gf_pass *p, const struct gf_experts *w, con
     float *sum = b->sub[GF_FEED_FORWARD].out;
     memset(sum, 0, (size_t)n * (size_t)d * sizeof *sum);
     float *in = b->expert_in, *out = b->expert_out, *pre = b->ffn_pre, *post = b->ffn_post;
-    int64_t at = 0;
+    int64_t choice = 0;
     for (int32_t e = 0; e < c->n_experts + gf_shared_experts(c); e++) {
         const int32_t width = gf_expert_width(c, e);
         int32_t m = 0;
-        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++)
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &choice)) < n; i++, m++)
             memcpy(in + (int64_t)m * d, x + (int64_t)i * d, (size_t)d * sizeof *x);
         if (!m) continue;
         gf_linear_forward(p, &w->each[e].up, pre, in, m);
         gf_ffn_activate(p, post, pre, m, width);
         gf_linear_forward(p, &w->each[e].down, out, post, m);
         const float *y = out;
-        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, y += d)
-            gf_axpy(sum + (int64_t)i * d, y, b->expert_weights[at], d);
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &choice)) < n; i++, y += d)
+            gf_axpy(sum + (int64_t)i * d, y, b->expert_weights[choice], d);
         if (!GF_TRAINS(p)) continue;
         in += (int64_t)m * d, out += (int64_t)m * d;
         pre += ((int64_t)m * width) << gated, post += (int64_t)m * width;
@@ -118,24 +118,24 @@ void gf_experts_backward(const struct gf_pass *p, const struct gf_experts *w, st
     const int32_t n = p->n, d = c->d_model, gated = gf_ffn_gated(c);
     const float *x_of = b->expert_in, *y_of = b->expert_out, *pre = b->ffn_pre, *post = b->ffn_post;
     memset(g->in, 0, (size_t)n * (size_t)d * sizeof *g->in);
-    int64_t at = 0;
+    int64_t choice = 0;
     for (int32_t e = 0; e < c->n_experts + gf_shared_experts(c); e++) {
         const int32_t width = gf_expert_width(c, e);
         const float *out = y_of;
         int32_t m = 0;
-        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, m++, out += d) {
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &choice)) < n; i++, m++, out += d) {
             const float *dy = dout + (int64_t)i * d;
             float dot = 0;
             for (int32_t j = 0; j < d; j++) dot += dy[j] * out[j];
-            g->expert_weights[at] = dot;
-            gf_scale(g->expert_out + (int64_t)m * d, dy, b->expert_weights[at], d);
+            g->expert_weights[choice] = dot;
+            gf_scale(g->expert_out + (int64_t)m * d, dy, b->expert_weights[choice], d);
         }
         if (!m) continue;
         gf_linear_backward(p, &w->each[e].down, &dw->each[e].down, g->ffn_post, 0, g->expert_out, post, m);
         gf_ffn_activate_backward(p, g->ffn_pre, g->ffn_post, pre, m, width);
         gf_linear_backward(p, &w->each[e].up, &dw->each[e].up, g->expert_in, 0, g->ffn_pre, x_of, m);
         const float *in = g->expert_in;
-        for (int32_t i = 0; (i = next_row(p, b, e, i, &at)) < n; i++, in += d)
+        for (int32_t i = 0; (i = next_row(p, b, e, i, &choice)) < n; i++, in += d)
             gf_add(g->in + (int64_t)i * d, g->in + (int64_t)i * d, in, d);
         x_of += (int64_t)m * d, y_of += (int64_t)m * d;
         pre += ((int64_t)m * width) << gated, post += (int64_t)m * width;

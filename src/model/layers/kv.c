@@ -31,11 +31,11 @@ void gf_kv_close(struct gf_kv *kv) {
 static void fill_table(const struct gf_kv *kv, uint8_t *block, int32_t index) {
     if (kv->table_width)
         gf_position_table(kv->cfg, (float *)(void *)(block + kv->table_at), index * GF_KV_BLOCK, GF_KV_BLOCK,
-                          kv->reach);
+                          kv->frequency_set);
 }
 
-void gf_kv_set_reach(struct gf_kv *kv, int32_t reach) {
-    kv->reach = reach;
+void gf_kv_use_frequencies(struct gf_kv *kv, int32_t frequency_set) {
+    kv->frequency_set = frequency_set;
     for (int32_t i = 0; i < kv->n_blocks; i++) fill_table(kv, kv->blocks[i], i);
 }
 
@@ -60,7 +60,7 @@ uint64_t gf_kv_table_bytes(const struct gf_kv *kv) { return (uint64_t)kv->n_bloc
 
 int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from) {
     gf_kv_open(to, from->cfg, from->n_layers, from->type);
-    to->reach = from->reach;
+    to->frequency_set = from->frequency_set;
     int32_t blocks = (from->length + GF_KV_BLOCK - 1) / GF_KV_BLOCK;
     if (gf_kv_reserve(to, blocks * GF_KV_BLOCK)) {
         gf_kv_close(to);
@@ -75,9 +75,9 @@ void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const
     for (int32_t i = 0; i < n; i++) {
         const int32_t block = (pos0 + i) / GF_KV_BLOCK, slot = (pos0 + i) % GF_KV_BLOCK;
         for (int32_t h = 0; h < kv->n_kv_heads; h++) {
-            const size_t at = (size_t)i * (size_t)ld + (size_t)h * (size_t)kv->d_head;
-            gf_kv_put(kv->type, gf_kv_keys(kv, layer, h, block), gf_kv_values(kv, layer, h, block), slot, k + at,
-                      v + at, kv->d_head);
+            const size_t offset = (size_t)i * (size_t)ld + (size_t)h * (size_t)kv->d_head;
+            gf_kv_put(kv->type, gf_kv_keys(kv, layer, h, block), gf_kv_values(kv, layer, h, block), slot, k + offset,
+                      v + offset, kv->d_head);
         }
     }
 }
@@ -105,9 +105,9 @@ void gf_kv_save(const struct gf_kv *kv, int32_t block, uint8_t *out) {
     const int32_t left = kv->length - block * GF_KV_BLOCK;
     const uint64_t used = left < 0 ? 0 : left < GF_KV_BLOCK ? (uint64_t)left : GF_KV_BLOCK;
     memcpy(out, kv->blocks[block], (size_t)kv->table_at);
-    for (uint64_t at = 0; at < kv->table_at; at += kv->key_bytes + kv->value_bytes) {
-        gf_kv_flip(kv->type, out + at, kv->d_head);
-        clear_unused(kv, out + at, out + at + kv->key_bytes, used);
+    for (uint64_t offset = 0; offset < kv->table_at; offset += kv->key_bytes + kv->value_bytes) {
+        gf_kv_flip(kv->type, out + offset, kv->d_head);
+        clear_unused(kv, out + offset, out + offset + kv->key_bytes, used);
     }
 }
 
@@ -137,14 +137,14 @@ static int sound_int8(const uint8_t *p, uint64_t bytes) {
 int gf_kv_is_sound(const struct gf_kv *kv, const uint8_t *saved) {
     if (kv->type == GF_KV_F32) return sound_floats(saved, kv->table_at, 0);
     if (kv->type == GF_KV_F16) return sound_halves(saved, kv->table_at);
-    for (uint64_t at = 0; at < kv->table_at; at += kv->key_bytes + kv->value_bytes)
-        if (!sound_int8(saved + at, kv->key_bytes) || !sound_int8(saved + at + kv->key_bytes, kv->value_bytes))
+    for (uint64_t offset = 0; offset < kv->table_at; offset += kv->key_bytes + kv->value_bytes)
+        if (!sound_int8(saved + offset, kv->key_bytes) || !sound_int8(saved + offset + kv->key_bytes, kv->value_bytes))
             return 0;
     return 1;
 }
 
 void gf_kv_restore(struct gf_kv *kv, int32_t block, const uint8_t *saved) {
     memcpy(kv->blocks[block], saved, (size_t)kv->table_at);
-    for (uint64_t at = 0; at < kv->table_at; at += kv->key_bytes + kv->value_bytes)
-        gf_kv_flip(kv->type, kv->blocks[block] + at, kv->d_head);
+    for (uint64_t offset = 0; offset < kv->table_at; offset += kv->key_bytes + kv->value_bytes)
+        gf_kv_flip(kv->type, kv->blocks[block] + offset, kv->d_head);
 }

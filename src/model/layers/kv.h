@@ -9,10 +9,10 @@
 
 struct gf_kv {
     int32_t type, n_layers, n_kv_heads, d_head;
-    int32_t length;      /* positions written in every layer */
-    int32_t n_blocks;    /* allocated */
-    int32_t table_width; /* floats of position table per position; 0: none */
-    int32_t reach;       /* of the tables, and so of the keys: gf_position_reach */
+    int32_t length;        /* positions written in every layer */
+    int32_t n_blocks;      /* allocated */
+    int32_t table_width;   /* floats of position table per position; 0: none */
+    int32_t frequency_set; /* of the tables, and so of the keys: gf_rope_frequency_set */
     uint64_t key_bytes, value_bytes, table_at, block_bytes;
     uint8_t **blocks;
     const struct gf_config *cfg; /* outlives the cache */
@@ -53,8 +53,8 @@ static inline const float *gf_kv_table(const struct gf_kv *kv, int32_t pos, int 
     const int32_t width = kv->cfg->rope_local_theta > 0 ? kv->table_width / 2 : kv->table_width;
     return t + (int64_t)(pos % GF_KV_BLOCK + (local ? GF_KV_BLOCK : 0)) * width;
 }
-/* Compute the tables of all blocks for another reach. Keys in the cache are not rotated again. */
-void gf_kv_set_reach(struct gf_kv *kv, int32_t reach);
+/* Compute the tables of all blocks for another set of frequencies. Keys in the cache are not rotated again. */
+void gf_kv_use_frequencies(struct gf_kv *kv, int32_t frequency_set);
 /* Write n rows from position pos0 on: k and v rows of all kv heads, ld apart. Room must be
  * reserved. */
 void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const float *k, const float *v, int32_t ld);

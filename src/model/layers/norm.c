@@ -39,8 +39,8 @@ static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, i
     gf_tap(p, point, y, d, d);
     for (int32_t i = 0; i < p->n; i++)
         for (int32_t j = 0; j < d; j++) {
-            const int64_t at = (int64_t)i * d + j;
-            y[at] = y[at] * (w->gain ? w->gain[j] : 1) + (w->bias ? w->bias[j] : 0);
+            const int64_t index = (int64_t)i * d + j;
+            y[index] = y[index] * (w->gain ? w->gain[j] : 1) + (w->bias ? w->bias[j] : 0);
         }
 }
 

@@ -69,8 +69,8 @@ struct gf_training {
     float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
     uint64_t seed;      /* of this pass's dropout */
     float *work;        /* gf_attend_whole_work floats */
-    float *memory;      /* encoder_decoder: [source rows, d_model] the encoder's output */
-    int32_t n_memory;   /* source rows, over all segments */
+    float *encoded;     /* encoder_decoder: [source rows, d_model] the encoder's output */
+    int32_t n_encoded;  /* source rows, over all segments */
 };
 
 /* Whether a backward pass will follow. Binaries built with GF_INFERENCE never train and contain no training code; the
@@ -93,7 +93,7 @@ struct gf_back {
     float *expert_in, *expert_out;  /* [n, d_model] of one expert's rows */
     float *routed, *expert_weights; /* as in gf_bufs */
     float *cross_kv;
-    float *memory;   /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
+    float *encoded;  /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
     float *relative; /* [n_heads, gf_relative_width] of the biases by distance, summed over the layers */
 };
 

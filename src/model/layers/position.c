@@ -20,7 +20,7 @@ int32_t gf_position_width(const struct gf_config *cfg) {
     }
 }
 
-int32_t gf_position_reach(const struct gf_config *c, int32_t length) {
+int32_t gf_rope_frequency_set(const struct gf_config *c, int32_t length) {
     if (c->position != GF_POS_ROPE || length <= c->rope_original_context) return 0;
     switch (c->rope_scaling) {
     case GF_ROPE_SCALING_DYNAMIC: return length;
@@ -53,18 +53,18 @@ static double yarn_frequency(const struct gf_config *c, double f, int32_t pair) 
     return f * (1 - ramp) + f / (double)c->rope_factor * ramp;
 }
 
-static double rope_frequency(const struct gf_config *c, int32_t pair, int32_t reach) {
+static double rope_frequency(const struct gf_config *c, int32_t pair, int32_t frequency_set) {
     const double d = gf_rotary_dim(c), factor = (double)c->rope_factor;
     double theta = (double)c->rope_theta;
-    if (c->rope_scaling == GF_ROPE_SCALING_DYNAMIC && reach)
-        theta *= pow(factor * reach / c->rope_original_context - (factor - 1), d / (d - 2));
+    if (c->rope_scaling == GF_ROPE_SCALING_DYNAMIC && frequency_set)
+        theta *= pow(factor * frequency_set / c->rope_original_context - (factor - 1), d / (d - 2));
     const double f = pow(theta, -2.0 * pair / d);
     switch (c->rope_scaling) {
     case GF_ROPE_SCALING_LINEAR: return f / factor;
     case GF_ROPE_SCALING_LLAMA3: return llama3_frequency(c, f);
     case GF_ROPE_SCALING_YARN: return yarn_frequency(c, f, pair);
     case GF_ROPE_SCALING_LONGROPE:
-        return f / (double)(reach ? c->rope_long_factors.at[pair] : c->rope_short_factors.at[pair]);
+        return f / (double)(frequency_set ? c->rope_long_factors.at[pair] : c->rope_short_factors.at[pair]);
     default: return f;
     }
 }
@@ -78,12 +78,12 @@ static void fill_pair(float *plane, int32_t d, int32_t pair, double frequency, d
     }
 }
 
-void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, int32_t n, int32_t reach) {
+void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, int32_t n, int32_t frequency_set) {
     const int32_t width = gf_position_width(c), d = gf_rotary_dim(c);
     if (c->position == GF_POS_ROPE) {
         const double local = (double)c->rope_local_theta;
         for (int32_t j = 0; j < d / 2; j++) {
-            fill_pair(table, d, j, rope_frequency(c, j, reach), (double)c->rope_attention_factor, pos0, n);
+            fill_pair(table, d, j, rope_frequency(c, j, frequency_set), (double)c->rope_attention_factor, pos0, n);
             if (width > d) fill_pair(table + (int64_t)n * d, d, j, pow(local, -2.0 * j / d), 1, pos0, n);
         }
     } else if (c->position == GF_POS_SINUSOIDAL) {

@@ -5,14 +5,14 @@
 
 /* Floats per position of the table that gf_position_table fills; 0 for none, learned and alibi. */
 int32_t gf_position_width(const struct gf_config *cfg);
-/* How far a sequence of `length` positions reaches beyond the context that the model was made for, where the rotary
- * frequencies depend on that (dynamic, longrope). Sequences of the same reach have the same table. 0 in all other
- * models. */
-int32_t gf_position_reach(const struct gf_config *cfg, int32_t length);
+/* Which rotary frequencies a sequence of `length` positions has. 0: those of sequences up to rope_original_context, and
+ * of all models whose frequencies do not depend on the length. Beyond it longrope has set 1, the long factors, and
+ * dynamic a set for each length, which is its number. Sequences of the same set have the same table. */
+int32_t gf_rope_frequency_set(const struct gf_config *cfg, int32_t length);
 /* Rows of positions pos0 .. pos0 + n - 1. rope: [planes][n][rotary_dim], each row the cosines of every pair, then the
  * sines; the second plane, where rope_local_theta gives one, is that of the layers with a window. sinusoidal: [n,
  * d_model]. */
-void gf_position_table(const struct gf_config *cfg, float *table, int32_t pos0, int32_t n, int32_t reach);
+void gf_position_table(const struct gf_config *cfg, float *table, int32_t pos0, int32_t n, int32_t frequency_set);
 /* ALiBi (Press et al. 2022): what a head subtracts from a score for each position between query and key. */
 float gf_alibi_slope(const struct gf_config *cfg, int32_t head);
 #endif

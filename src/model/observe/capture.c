@@ -76,6 +76,6 @@ void gf_capture_rows(struct gf_observe *o, int32_t place, int32_t row, const flo
 
 void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x, int32_t n) {
     struct gf_captured *c = &o->captured[place];
-    size_t at = ((size_t)head * (size_t)c->dims[1] + (size_t)(o->row0 + row)) * (size_t)c->dims[2];
-    memcpy(c->data + at, x, (size_t)n * sizeof *x);
+    size_t offset = ((size_t)head * (size_t)c->dims[1] + (size_t)(o->row0 + row)) * (size_t)c->dims[2];
+    memcpy(c->data + offset, x, (size_t)n * sizeof *x);
 }

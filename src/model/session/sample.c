@@ -230,12 +230,12 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, con
     status = find_candidates(&c, logits, n, p, a, s->ids, s->kv.length, err);
     if (status != GF_OK) return status;
     s->drawn = (struct gf_drawn){c.n, c.id[0], c.sum};
-    int32_t at = 0;
+    int32_t chosen = 0;
     if (c.n > 1) {
         double left = gf_rng_uniform(&s->rng) * c.sum;
-        while (at < c.n - 1 && (left -= (double)c.weight[at]) >= 0) at++;
+        while (chosen < c.n - 1 && (left -= (double)c.weight[chosen]) >= 0) chosen++;
     }
-    out->id = c.id[at];
+    out->id = c.id[chosen];
     out->logprob = logits[out->id] - gf_logsumexp(logits, n, s->model->pool);
     return GF_OK;
 }
@@ -282,12 +282,12 @@ int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out,
     int32_t have = 0; /* sorted in out so far; insertion, because k is small */
     for (int32_t i = 0; i < n; i++) {
         if (have == k && !(logits[i] > out[k - 1].logprob)) continue;
-        int32_t at = have < k ? have++ : k - 1;
-        while (at > 0 && logits[i] > out[at - 1].logprob) {
-            out[at] = out[at - 1];
-            at--;
+        int32_t rank = have < k ? have++ : k - 1;
+        while (rank > 0 && logits[i] > out[rank - 1].logprob) {
+            out[rank] = out[rank - 1];
+            rank--;
         }
-        out[at] = (struct gf_choice){i, logits[i]};
+        out[rank] = (struct gf_choice){i, logits[i]};
     }
     for (int32_t i = 0; i < k; i++) out[i].logprob -= log_sum;
     return k;

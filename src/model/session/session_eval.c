@@ -2,7 +2,7 @@
 #include "model/session/session.h"
 #include "base/clock.h"
 #include "base/pool.h"
-#include "model/layers/position.h" /* gf_position_reach */
+#include "model/layers/position.h" /* gf_rope_frequency_set */
 #include <string.h>
 
 int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
@@ -47,18 +47,18 @@ static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, i
     }
 }
 
-/* Where the rotary frequencies depend on the length: prepare for a sequence that reaches n more positions. If that
- * needs other frequencies, all positions held are computed again with these. 0, or -1 without memory. */
-static int update_rope_reach(struct gf_session *s, int32_t n) {
+/* Where the rotary frequencies depend on the length: prepare for n more positions. If the sequence then needs other
+ * frequencies, all positions held are computed again with these. 0, or -1 without memory. */
+static int update_frequencies(struct gf_session *s, int32_t n) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t held = s->kv.length, step = c->causal && held > GF_CHUNK ? GF_CHUNK : held;
     const int32_t length = held + n > s->planned ? held + n : s->planned;
-    const int32_t reach = gf_position_reach(c, length);
-    if (reach == s->kv.reach) return 0;
+    const int32_t frequency_set = gf_rope_frequency_set(c, length);
+    if (frequency_set == s->kv.frequency_set) return 0;
     if (held && (gf_reserve_scratch(s, step, held) ||
                  (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, held, 0, held, s->cross.length))))
         return -1;
-    gf_kv_set_reach(&s->kv, reach);
+    gf_kv_use_frequencies(&s->kv, frequency_set);
     if (held) run_chunks(s, s->ids, 0, held, step, (struct gf_start){0, NULL, held});
     return 0;
 }
@@ -73,7 +73,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     /* without the causal mask every row sees every other, so the rows cannot be divided into chunks */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
     if (s->trace) gf_trace_open(s->trace);
-    if (make_room(s, n, step) || update_rope_reach(s, n) ||
+    if (make_room(s, n, step) || update_frequencies(s, n) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     gf_pool_begin_pass(s->model->pool, n == 1);
@@ -108,7 +108,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
     }
     int short_of_memory = gf_reserve_scratch(first, n, keys);
     for (int32_t i = 0; i < n && !short_of_memory; i++)
-        short_of_memory = make_room(sessions[i], 1, 1) || update_rope_reach(sessions[i], 1) ||
+        short_of_memory = make_room(sessions[i], 1, 1) || update_frequencies(sessions[i], 1) ||
                           gf_reserve_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
     float *hidden = short_of_memory ? NULL : gf_alloc((uint64_t)n * (uint64_t)d * sizeof *hidden);
     float *logits = hidden ? gf_alloc((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;

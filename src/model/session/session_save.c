@@ -1,5 +1,5 @@
 /* session_save.c - a session's cache as bytes, block by block, and back */
-#include "model/layers/position.h" /* gf_position_reach */
+#include "model/layers/position.h" /* gf_rope_frequency_set */
 #include "model/session/session.h"
 
 uint64_t gf_session_block_bytes(const struct gf_session *s) { return s->kv.table_at; }
@@ -16,7 +16,7 @@ int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out,
                        s->kv.length);
     const int32_t status = check_size(s, n_bytes, err);
     if (status != GF_OK) return status;
-    if (s->kv.reach != gf_position_reach(&s->model->cfg, s->kv.length))
+    if (s->kv.frequency_set != gf_rope_frequency_set(&s->model->cfg, s->kv.length))
         return gf_fail(err, GF_ERR_STATE,
                        "the keys are rotated for a sequence longer than the %d positions held: evaluate a token first",
                        s->kv.length);
@@ -39,8 +39,8 @@ int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, 
     if (gf_kv_reserve(&s->kv, s->kv.length + n) || gf_reserve_ids(s, s->kv.length + n))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     const int32_t length = s->kv.length + n > s->planned ? s->kv.length + n : s->planned;
-    const int32_t reach = gf_position_reach(&s->model->cfg, length);
-    if (reach != s->kv.reach) gf_kv_set_reach(&s->kv, reach);
+    const int32_t frequency_set = gf_rope_frequency_set(&s->model->cfg, length);
+    if (frequency_set != s->kv.frequency_set) gf_kv_use_frequencies(&s->kv, frequency_set);
     gf_kv_restore(&s->kv, s->kv.length / GF_KV_BLOCK, saved);
     gf_session_advance(s, ids, n);
     s->hidden_rows = 0;

@@ -35,7 +35,7 @@ struct gf_merge_table { /* (left, right) -> merge */
     uint64_t mask;
     struct {
         int32_t left, right, merge;
-    } * at; /* [mask + 1]; merge -1: unused */
+    } * entries; /* [mask + 1]; merge -1: unused */
 };
 struct piece_entry {
     char *text;   /* NULL: unused */
@@ -45,7 +45,7 @@ struct piece_entry {
 };
 struct gf_piece_table { /* text -> ids and count */
     uint64_t mask, used;
-    struct piece_entry *at; /* [mask + 1] */
+    struct piece_entry *entries; /* [mask + 1] */
 };
 
 static uint64_t hash_pair(int32_t a, int32_t b) {
@@ -61,8 +61,8 @@ static uint64_t hash_text(const char *t, size_t n) { /* FNV-1a */
 /* The merge of ids a and b, or -1. */
 static int32_t find_merge(const struct gf_merge_table *p, int32_t a, int32_t b) {
     for (uint64_t i = hash_pair(a, b) & p->mask;; i = (i + 1) & p->mask) {
-        if (p->at[i].merge < 0) return -1;
-        if (p->at[i].left == a && p->at[i].right == b) return p->at[i].merge;
+        if (p->entries[i].merge < 0) return -1;
+        if (p->entries[i].left == a && p->entries[i].right == b) return p->entries[i].merge;
     }
 }
 
@@ -72,20 +72,20 @@ int gf_bpe_seal(struct gf_bpe *b) {
     if (!p) return -1;
     p->mask = 1;
     while (p->mask < 3 * (uint64_t)b->n_merges + 2) p->mask = p->mask * 2 + 1;
-    p->at = malloc((p->mask + 1) * sizeof *p->at);
-    if (!p->at) return -1;
-    for (uint64_t i = 0; i <= p->mask; i++) p->at[i].merge = -1;
+    p->entries = malloc((p->mask + 1) * sizeof *p->entries);
+    if (!p->entries) return -1;
+    for (uint64_t i = 0; i <= p->mask; i++) p->entries[i].merge = -1;
     for (int32_t m = 0; m < b->n_merges; m++) {
         uint64_t i = hash_pair(b->merges[m][0], b->merges[m][1]) & p->mask;
-        while (p->at[i].merge >= 0) i = (i + 1) & p->mask;
-        p->at[i].left = b->merges[m][0], p->at[i].right = b->merges[m][1], p->at[i].merge = m;
+        while (p->entries[i].merge >= 0) i = (i + 1) & p->mask;
+        p->entries[i].left = b->merges[m][0], p->entries[i].right = b->merges[m][1], p->entries[i].merge = m;
     }
     return 0;
 }
 
 static void free_pieces(struct gf_piece_table *p) {
-    for (uint64_t i = 0; p && p->at && i <= p->mask; i++) free(p->at[i].text), free(p->at[i].ids);
-    if (p) free(p->at);
+    for (uint64_t i = 0; p && p->entries && i <= p->mask; i++) free(p->entries[i].text), free(p->entries[i].ids);
+    if (p) free(p->entries);
     free(p);
 }
 
@@ -93,8 +93,8 @@ static struct gf_piece_table *open_pieces(void) {
     struct gf_piece_table *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->mask = 1023;
-    p->at = calloc(p->mask + 1, sizeof *p->at);
-    if (p->at) return p;
+    p->entries = calloc(p->mask + 1, sizeof *p->entries);
+    if (p->entries) return p;
     free(p);
     return NULL;
 }
@@ -103,19 +103,19 @@ static struct gf_piece_table *open_pieces(void) {
 static struct piece_entry *find_piece(struct gf_piece_table *p, const char *t, size_t n) {
     if (p->used * 2 > p->mask) {
         struct gf_piece_table larger = {p->mask * 2 + 1, p->used, NULL};
-        larger.at = calloc(larger.mask + 1, sizeof *larger.at);
-        if (!larger.at) return NULL;
+        larger.entries = calloc(larger.mask + 1, sizeof *larger.entries);
+        if (!larger.entries) return NULL;
         for (uint64_t i = 0; i <= p->mask; i++) {
-            if (!p->at[i].text) continue;
-            uint64_t j = hash_text(p->at[i].text, p->at[i].n_text) & larger.mask;
-            while (larger.at[j].text) j = (j + 1) & larger.mask;
-            larger.at[j] = p->at[i];
+            if (!p->entries[i].text) continue;
+            uint64_t j = hash_text(p->entries[i].text, p->entries[i].n_text) & larger.mask;
+            while (larger.entries[j].text) j = (j + 1) & larger.mask;
+            larger.entries[j] = p->entries[i];
         }
-        free(p->at);
+        free(p->entries);
         *p = larger;
     }
     for (uint64_t i = hash_text(t, n) & p->mask;; i = (i + 1) & p->mask) {
-        struct piece_entry *e = &p->at[i];
+        struct piece_entry *e = &p->entries[i];
         if (!e->text || (e->n_text == n && !memcmp(e->text, t, n))) return e;
     }
 }
@@ -189,7 +189,7 @@ void gf_bpe_close(struct gf_bpe *b) {
     free(b->bytes);
     free(b->n_bytes);
     free(b->merges);
-    if (b->table) free(b->table->at);
+    if (b->table) free(b->table->entries);
     free(b->table);
     free_pieces(b->cache);
     memset(b, 0, sizeof *b);
@@ -239,14 +239,14 @@ static int learn(struct gf_bpe *b, struct gf_piece_table *pieces, int32_t vocab_
     c.listed = calloc(n_pairs, 1);
     int status = c.of && c.list && c.listed ? 0 : -1;
     for (uint64_t i = 0; !status && i <= pieces->mask; i++)
-        if (pieces->at[i].text) count_pairs(&c, &pieces->at[i], 1);
+        if (pieces->entries[i].text) count_pairs(&c, &pieces->entries[i], 1);
     while (!status && b->vocab_size < vocab_size) {
         const int32_t pair = best_pair(&c);
         if (pair < 0) break;
         const int32_t left = pair / c.width, right = pair % c.width, merged = b->vocab_size;
         status = gf_bpe_add_merge(b, left, right);
         for (uint64_t i = 0; !status && i <= pieces->mask; i++) {
-            struct piece_entry *e = &pieces->at[i];
+            struct piece_entry *e = &pieces->entries[i];
             uint32_t k = 0;
             while (k + 1 < e->n_ids && !(e->ids[k] == left && e->ids[k + 1] == right)) k++;
             if (!e->text || k + 1 >= e->n_ids) continue;

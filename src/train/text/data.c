@@ -90,7 +90,7 @@ int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
     memset(r, 0, sizeof *r);
     r->rows = rows;
     r->seqs = seqs;
-    int32_t **lists[] = {&r->ids, &r->targets, &r->taught, &r->source_ids, &r->lengths, &r->source_lengths};
+    int32_t **lists[] = {&r->ids, &r->targets, &r->teacher_targets, &r->source_ids, &r->lengths, &r->source_lengths};
     for (int i = 0; i < 6; i++) {
         *lists[i] = calloc((size_t)(i < 4 ? rows : seqs) + 1, sizeof **lists[i]);
         if (!*lists[i]) return gf_batch_close(r), -1;
@@ -98,7 +98,7 @@ int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
     r->b = (struct gf_batch){.lengths = r->lengths,
                              .ids = r->ids,
                              .targets = r->targets,
-                             .taught = r->taught,
+                             .teacher_targets = r->teacher_targets,
                              .source_lengths = r->source_lengths,
                              .source_ids = r->source_ids};
     return 0;
@@ -107,7 +107,7 @@ int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
 void gf_batch_close(struct gf_batch_buffer *r) {
     free(r->ids);
     free(r->targets);
-    free(r->taught);
+    free(r->teacher_targets);
     free(r->lengths);
     free(r->source_ids);
     free(r->source_lengths);
@@ -125,7 +125,7 @@ int gf_batch_append(struct gf_batch_buffer *r, const int32_t *ids, const int32_t
     if (b->n_seqs == r->seqs || n > r->rows - b->n || n_source > r->rows - b->n_source) return 0;
     memcpy(r->ids + b->n, ids, (size_t)n * sizeof *ids);
     memcpy(r->targets + b->n, targets, (size_t)n * sizeof *ids);
-    memcpy(r->taught + b->n, targets, (size_t)n * sizeof *ids);
+    memcpy(r->teacher_targets + b->n, targets, (size_t)n * sizeof *ids);
     if (n_source) memcpy(r->source_ids + b->n_source, source, (size_t)n_source * sizeof *ids);
     for (int32_t i = 0; i < n; i++) r->n_targets += targets[i] >= 0;
     r->source_lengths[b->n_seqs] = n_source;
@@ -184,7 +184,7 @@ static void repeat_last(struct gf_data *d, struct gf_batch_buffer *r) {
     struct gf_rng rng;
     gf_rng_seed(&rng, ~(d->seed + (uint64_t)d->loaded * 0x9e3779b97f4a7c15u) + (uint64_t)d->window);
     if (gf_rng_uniform(&rng) >= (double)d->repeat_share) return;
-    r->n_targets += gf_repeat(r->ids + at, r->targets + at, r->taught + at, n, d->bpe->vocab_size, &rng) - n;
+    r->n_targets += gf_repeat(r->ids + at, r->targets + at, r->teacher_targets + at, n, d->bpe->vocab_size, &rng) - n;
 }
 
 /* Order the texts of the epoch by a Fisher-Yates shuffle. */

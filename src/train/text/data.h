@@ -49,7 +49,7 @@ void gf_data_close(struct gf_data *d);
 struct gf_batch_buffer {
     struct gf_batch b;
     int32_t rows, seqs; /* capacity: tokens, sequences */
-    int32_t *ids, *targets, *taught, *lengths, *source_ids, *source_lengths;
+    int32_t *ids, *targets, *teacher_targets, *lengths, *source_ids, *source_lengths;
     int32_t n_targets; /* targets that are not -1 */
     int64_t bytes;     /* of predicted text that starts in this batch; set by gf_data_in_order */
 };

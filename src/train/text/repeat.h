@@ -9,7 +9,8 @@
 
 /* Change a window [n]: the tokens after the first up to the middle become the passage and come again until the end.
  * Targets that nothing predicts become -1: the start of the copy and, if the passage is random, the passage itself. So
- * do the taught targets of the copy: a teacher need not be able to copy. Returns the number of targets that are
+ * do the teacher targets of the copy: a teacher need not be able to copy. Returns the number of targets that are
  * not -1. */
-int32_t gf_repeat(int32_t *ids, int32_t *targets, int32_t *taught, int32_t n, int32_t vocab_size, struct gf_rng *rng);
+int32_t gf_repeat(int32_t *ids, int32_t *targets, int32_t *teacher_targets, int32_t n, int32_t vocab_size,
+                  struct gf_rng *rng);
 #endif
