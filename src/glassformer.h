@@ -35,7 +35,7 @@
     E(rope_pairs, "half", "adjacent")                                                                                  \
     E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
-enum { GF_LAYERNORM, GF_RMSNORM, GF_NO_NORM }; /* of norm and, the first two, of final_norm_kind */
+enum { GF_LAYERNORM, GF_RMSNORM, GF_NO_NORM }; /* values of norm; final_norm_kind has the first two */
 /* Before the sublayer; after its residual sum; before the sublayer and on its output; on its output alone. */
 enum { GF_PRE_NORM, GF_POST_NORM, GF_SANDWICH_NORM, GF_OUTPUT_NORM };
 enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
@@ -321,11 +321,11 @@ struct gf_tensor {        /* one entry */
     int32_t stack, layer; /* -1 where there is none */
     int32_t rank;         /* 1 or 2 */
     int32_t rows, cols;   /* [rows = out, cols = in]; rank 1: rows = 1 */
-    int32_t dtype;        /* as kept in memory */
+    int32_t dtype;        /* the type in memory */
     int32_t tied_to;      /* roster index whose memory it shares (a tied head), else -1 */
     uint64_t count;       /* parameters; 0 when tied */
     uint64_t n_bytes;     /* in memory, its share where several lie in one matrix */
-    uint64_t address;     /* of that memory; 0 before a model exists */
+    uint64_t address;     /* where its values are; 0 before a model exists */
 };
 int32_t gf_roster_count(const struct gf_config *cfg);
 /* Entry i (order: as in roster.c). cfg must pass gf_config_check; nothing is allocated. */
@@ -536,7 +536,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_ROUTER, "mlp.hook_router_logits", 'E')          /* layers with experts: before the softmax */               \
     X(GF_P_EXPERT_WEIGHTS, "mlp.hook_expert_weights", 'E') /* the softmax over all experts */                          \
     X(GF_P_EXPERT_CHOICE, "mlp.hook_expert_indices", 'C')  /* the chosen ones, the most probable first */              \
-    X(GF_P_SHARED_GATE, "mlp.hook_shared_gate", '1')       /* of the shared expert, before the sigmoid */              \
+    X(GF_P_SHARED_GATE, "mlp.hook_shared_gate", '1')       /* the shared expert's logit, before the sigmoid */         \
     X(GF_P_LN2_POST_SCALE, "ln2_post.hook_scale", '1')                                                                 \
     X(GF_P_LN2_POST, "ln2_post.hook_normalized", 'D')                                                                  \
     X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                                               \

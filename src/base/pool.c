@@ -56,7 +56,7 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 #define STALL_WINDOW 1024
 #define SOLO_FIRST   512
 #define SOLO_MOST    (1 << 16)
-#define STACK_BYTES  (128 << 10) /* of a wasm helper; matmul.c uses 20 KB */
+#define STACK_BYTES  (128 << 10) /* a wasm helper has this much; matmul.c uses 20 KB */
 
 struct gf_pool {
     _Atomic uint64_t job;

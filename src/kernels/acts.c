@@ -32,7 +32,7 @@ static float quantize_block(v128 q[8], const float *x) {
     v128 top = i32x4_splat(0);
     GF_UNROLL
     for (int i = 0; i < 8; i++) q[i] = v_load(x + 4 * i), top = i32x4_max(top, f4_abs(q[i]));
-    int32_t bits = i32x4_max_lane(top); /* as integers the magnitudes sort alike, with NaN above all */
+    int32_t bits = i32x4_max_lane(top); /* magnitudes sort alike as integers, with NaN above all */
     float amax;
     memcpy(&amax, &bits, 4);
     float scale = amax / 127.0f, inverse = scale < 0x1p-126f ? 0 : 1.0f / scale;
@@ -141,7 +141,7 @@ static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot
 /* Where a block of 32 columns of one token goes. */
 struct place {
     enum gf_dot dot;
-    int32_t dtype;  /* of the weights */
+    int32_t dtype;  /* the weights' type */
     int factors;    /* whether they are multiplied with their factors */
     int32_t lanes;  /* tokens of the group */
     char *to;       /* the first unit, or pair of units where there are factors */

@@ -46,7 +46,7 @@ GF_INLINE void unpack_factored(char *to, const char *w) {
     const v128 low = I32X4(0x0000ffff);
     for (int i = 0; i < 4; i++, to += 16) { /* 4 rows */
         const char *from = w + i / 2 * 256 + i % 2 * 32;
-        const v128 f = i16x8_load8(w + GF_PANEL * GF_QBLOCK + 8 * i); /* of both halves of the block */
+        const v128 f = i16x8_load8(w + GF_PANEL * GF_QBLOCK + 8 * i); /* those of both halves of the block */
         const v128 k = v_or(v_and(f, low), i32x4_shl(f, 16)), l = v_or(v_andnot(f, low), i32x4_shr_u(f, 16));
         for (int j = 0; j < 4; j++, from += 64) { /* 4 columns of both halves */
             v128 a = load_bytes(from), b = load_bytes(from + 16), u = v_evens(a, b), v = v_odds(a, b);
@@ -142,14 +142,14 @@ GF_INLINE void factored_by_4(v128 s[8], struct operands *in, int row) { (void)s,
 /* How weights of a type, and the activations that they are multiplied with, lie in memory. */
 struct layout_by_4 {
     enum gf_dot dot;
-    int factored;    /* blocks have factors, as stored */
-    int has_minimum; /* scales are followed by minima */
-    int unpacks;     /* the weights of a chunk are unpacked first */
-    int32_t stored_bytes,
-        scale_floats;   /* of a stored block of weights; of the scales that gf_scale_blocks blocks have */
-    int32_t gap_bytes;  /* behind the weights of a block that is multiplied */
-    int32_t scale_step; /* floats from a block's scales to the next ones, where factored of 8 blocks */
-    int32_t activation_bytes, start_count; /* of a block of 4 tokens */
+    int factored;         /* blocks have factors, as stored */
+    int has_minimum;      /* scales are followed by minima */
+    int unpacks;          /* the weights of a chunk are unpacked first */
+    int32_t stored_bytes; /* bytes of a stored block of weights */
+    int32_t scale_floats; /* floats of the scales that gf_scale_blocks blocks have */
+    int32_t gap_bytes;    /* bytes behind the weights of a block that is multiplied */
+    int32_t scale_step;   /* floats from a block's scales to the next ones, where factored of 8 blocks */
+    int32_t activation_bytes, start_count; /* bytes and starts of a block of 4 tokens */
 };
 
 GF_INLINE struct layout_by_4 layout_by_4(const struct gf_acts *a, int32_t dtype, int factored, enum gf_dot dot) {

@@ -22,7 +22,7 @@ void gf_softmax_ref(float *y, const float *x, int32_t n);
 float gf_logsumexp_ref(const float *x, int32_t n);
 int32_t gf_argmax_ref(const float *x, int32_t n);
 void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs);
-/* Of one block of keys. */
+/* The scores of one block of keys. */
 void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
                         int32_t d_head, float scale);
 void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,

@@ -9,7 +9,7 @@ struct gf_loading {   /* load.c: the tensor that is being loaded */
     int32_t first, n; /* the roster entries that it contains */
     int32_t dtype, transposed;
     int32_t by_head;      /* the entries' rows follow each other head by head: gf_tensor_begin, layout 2 */
-    int32_t rows, cols;   /* of all entries stacked, as [out, in] */
+    int32_t rows, cols;   /* the shape of all entries stacked, as [out, in] */
     uint64_t done, total; /* elements */
     float limit;          /* values must be smaller, or they are infinite in memory */
     int32_t verbatim;     /* blocks are stored without conversion to float */

@@ -56,7 +56,7 @@ struct gf_weights {
     struct gf_norm embed_norm, encoder_embed_norm; /* embed_norm only */
     struct gf_block *blocks;                       /* [n_layers] */
     struct gf_block *encoder_blocks;               /* [n_encoder_layers] of an encoder_decoder */
-    struct gf_ffn *experts;                        /* of all layers: gf_block.experts.each points into it */
+    struct gf_ffn *experts;                        /* those of all layers: gf_block.experts.each points into it */
     struct gf_norm final_norm, encoder_final_norm;
     struct gf_linear pooler;         /* [d_model, d_model] */
     struct gf_linear head_transform; /* mlm_head: [d_model, d_model], with the norm after it */

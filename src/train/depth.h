@@ -3,7 +3,7 @@
 #define GF_DEPTH_H
 #include "glassformer.h"
 
-struct gf_depth {   /* of one layer: root mean squares over its weights or rows */
+struct gf_depth {   /* one layer's root mean squares over its weights or rows */
     double weights; /* gradient of the mean loss with respect to the block's matrices */
     double stream;  /* the residual stream after the block */
 };

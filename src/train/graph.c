@@ -254,7 +254,7 @@ static void backward_stack(struct gf_stack_graph *s, struct gf_pass *p, const st
 
 struct run { /* the pass of each stack */
     struct gf_training t;
-    struct gf_pass decoder, encoder; /* as in struct gf_graph */
+    struct gf_pass decoder, encoder; /* the passes over the stacks of struct gf_graph */
 };
 
 /* From the ids to g->decoder.hidden. */

@@ -51,12 +51,12 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     struct gf_observe *observe; /* NULL, or what it captures are the gradients at its points: gf_tap in backward */
     struct gf_arena arena;
     struct gf_stack_graph decoder; /* the stack that makes the logits, also that of kind encoder */
-    struct gf_stack_graph encoder; /* of an encoder_decoder */
+    struct gf_stack_graph encoder; /* only an encoder_decoder has it */
     float *table, *work;
     float *drows;                      /* gradient of the embedding before its projection */
     float *projected, *dprojected;     /* [LOSS_ROWS, d_embed] hidden states before the head */
     float *capped;                     /* [LOSS_ROWS, vocab_size] a copy of the logits, with a soft cap */
-    struct gf_transformed transformed; /* of an mlm_head */
+    struct gf_transformed transformed; /* what an mlm_head computes */
     float *logits; /* [LOSS_ROWS, vocab_size], after a run without gradients those of its last rows */
     int64_t right; /* targets of the last run that had the largest logit */
 };

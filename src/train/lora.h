@@ -15,20 +15,20 @@ struct gf_lora_plan {
 
 struct gf_lora_part { /* a weight of a module */
     struct gf_tensor t;
-    uint64_t weight, base; /* of its first float in the model's weights and in gf_lora.base */
-    uint64_t a, b;         /* of its module's A and of its own rows of B in the factors */
-    int32_t first;         /* of its module: its gradient of A is not yet begun */
+    uint64_t weight, base; /* where its first float is in the model's weights and in gf_lora.base */
+    uint64_t a, b;         /* where its module's A and its own rows of B are in the factors */
+    int32_t first;         /* whether it is its module's first: the gradient of A is not yet begun */
 };
 
 struct gf_lora {
     int32_t rank;
     float scale;
-    struct gf_params factors, slopes; /* of each module A, then B; and the gradients of these */
+    struct gf_params factors, slopes; /* A, then B of each module; and their gradients */
     struct gf_lora_part *parts;
     int32_t n_parts; /* 0: there is no adapter */
     float *base;     /* [n_base] W0 of all parts */
     uint64_t n_base;
-    char sha256[65]; /* of base, in hexadecimal */
+    char sha256[65]; /* the hash of base, in hexadecimal */
     gf_gemm_fn gemm;
 };
 

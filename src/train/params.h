@@ -7,7 +7,7 @@
 struct gf_param { /* a roster entry that has values of its own */
     struct gf_tensor t;
     int32_t index;   /* in the roster */
-    uint64_t offset; /* of its first float; its rows follow each other without gaps */
+    uint64_t offset; /* where its first float is; its rows follow each other without gaps */
 };
 
 struct gf_params {

@@ -11,10 +11,10 @@ struct gf_recipe {
     uint8_t given[GF_N_FIELDS]; /* the fields of cfg that were set */
     struct gf_trainer_options options;
     char name[64], groups[256], tokenizer[256], data_sha256[65];
-    char teacher[256];                                      /* the recipe of the models that --teacher names */
-    float teacher_share;                                    /* of all of them together */
-    float repeat_share;                                     /* of the windows of stories (text/repeat.h) */
-    int32_t pairs;                                          /* task = pairs */
+    char teacher[256];   /* the recipe of the models that --teacher names */
+    float teacher_share; /* the share of all of them together */
+    float repeat_share;  /* the share of the windows of stories that repeat (text/repeat.h) */
+    int32_t pairs;       /* task = pairs */
     int32_t validate_every, sample_every, checkpoint_every; /* steps */
 };
 

@@ -58,7 +58,7 @@ struct gf_trainer {
     int32_t n_micro;
     int64_t step;   /* steps done */
     int64_t tokens; /* predicted tokens so far */
-    int64_t right;  /* of the newest step's targets: those that had the largest logit */
+    int64_t right;  /* targets of the newest step that had the largest logit */
     float scale;    /* 1 / predicted tokens of the current step */
 };
 

@@ -15,7 +15,7 @@ struct gf_attend {
     const struct gf_attend_points *points;
     const uint8_t *mask; /* [n_keys], 0: no row sees this key; NULL: no mask */
     int32_t causal, window, alibi;
-    const float *relative;  /* as in gf_pass; NULL: none */
+    const float *relative;  /* gf_pass.relative; NULL: none */
     int32_t row0, n;        /* rows of the pass */
     int32_t pos0, n_keys;   /* position of row0; keys */
     const float *q;         /* [n, ldq] */

@@ -61,7 +61,7 @@ struct queries {
     float *z;       /* [n, d_head], ldz apart */
     int32_t ldq, ldz;
     float *scores;                  /* [n, scores_ld], then the pattern; a column for each key */
-    int32_t first_block, end_block; /* of keys; end_block: the one behind the last */
+    int32_t first_block, end_block; /* blocks of keys; end_block: the one behind the last */
     int32_t from, to, end;          /* scores of keys from .. to - 1 are formed; no query sees key `end` */
 };
 

@@ -12,7 +12,7 @@ struct gf_kv {
     int32_t length;        /* positions written in every layer */
     int32_t n_blocks;      /* allocated */
     int32_t table_width;   /* floats of position table per position; 0: none */
-    int32_t frequency_set; /* of the tables, and so of the keys: gf_rope_frequency_set */
+    int32_t frequency_set; /* what tables and keys were computed with: gf_rope_frequency_set */
     uint64_t key_bytes, value_bytes, table_at, block_bytes;
     uint8_t **blocks;
     const struct gf_config *cfg; /* outlives the cache */

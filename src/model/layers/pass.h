@@ -26,7 +26,7 @@ struct gf_seg {
 struct gf_sublayer_bufs {
     float *normed;              /* its input, normalised */
     float *out;                 /* what attention or the feed-forward layer computes */
-    float *added;               /* the same after the norm of outputs: what is added to the stream (= out) */
+    float *added;               /* out after the norm of outputs: what is added to the stream (= out) */
     float *sum;                 /* post-norm: stream + added, which is normalised (= after) */
     float *after;               /* the residual stream after the sublayer */
     float *mean, *rstd;         /* [n] statistics of its norm */
@@ -67,7 +67,7 @@ struct gf_training {
     gf_gemm_fn gemm;    /* weights are plain row-major f32 */
     const float *table; /* positions from 0 on (gf_position_table), or NULL */
     float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
-    uint64_t seed;      /* of this pass's dropout */
+    uint64_t seed;      /* the seed of this pass's dropout */
     float *work;        /* gf_attend_whole_work floats */
     float *encoded;     /* encoder_decoder: [source rows, d_model] the encoder's output */
     int32_t n_encoded;  /* source rows, over all segments */
@@ -91,7 +91,7 @@ struct gf_back {
     float *first; /* [n, d_model] parallel_residual: of the first input, until the second is known */
     float *qkv, *z, *ffn_pre, *ffn_post;
     float *expert_in, *expert_out;  /* [n, d_model] of one expert's rows */
-    float *routed, *expert_weights; /* as in gf_bufs */
+    float *routed, *expert_weights; /* gradients of those in gf_bufs */
     float *cross_kv;
     float *encoded;  /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
     float *relative; /* [n_heads, gf_relative_width] of the biases by distance, summed over the layers */

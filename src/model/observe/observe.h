@@ -26,7 +26,7 @@ struct gf_observe {
     struct gf_edit *edits;
     int32_t n_edits, max_edits; /* max_edits: the capacity of edits */
     /* The current pass */
-    int32_t row0;     /* of the rows of the whole call, the first of this chunk */
+    int32_t row0;     /* the first row of this chunk, counted in the whole call */
     int32_t pos0;     /* absolute position of the first row of the call */
     int32_t n_keys;   /* self-attention keys at the end of the call */
     int32_t n_source; /* cross-attention keys */
@@ -37,8 +37,8 @@ struct gf_observe {
 /* layer -1: points of the whole model. */
 int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point);
 int32_t gf_point_axes(int32_t point);                 /* 'D', 'Q', ... */
-int gf_point_cross(int32_t point);                    /* of cross-attention */
-int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
+int gf_point_cross(int32_t point);                    /* whether it is a point of cross-attention */
+int32_t gf_stack_layers(const struct gf_config *cfg); /* the layers of the deeper stack */
 /* The configuration of a place's stack. */
 const struct gf_config *gf_place_config(const struct gf_observe *o, int32_t place);
 
@@ -54,7 +54,7 @@ int gf_observing(const struct gf_observe *o);
 /* A row of a point with these axes. An edit changes `width` floats, of the row or of one head of it. */
 struct gf_row_shape {
     int32_t heads; /* 0: the row has no heads */
-    int32_t width; /* of a head, or of the row; 1 for scores and patterns, whose rows are keys */
+    int32_t width; /* floats of a head, or of the row; 1 for scores and patterns, whose rows are keys */
 };
 struct gf_row_shape gf_row_shape_of(const struct gf_config *cfg, int32_t axes);
 

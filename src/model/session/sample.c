@@ -23,7 +23,7 @@ struct candidates {
     int32_t *id;
     float *weight;  /* proportional to the probability; logits until to_weights */
     int32_t *order; /* scratch of top_p and kth_largest */
-    double sum;     /* of the weights */
+    double sum;     /* the sum of the weights */
 };
 
 /* Place the arrays of c, n elements each, in *memory, which is allocated if it is NULL. The owner of *memory frees it.

@@ -62,7 +62,7 @@ int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, st
 /* Rows of a call that run through a stack in one pass. */
 struct gf_chunk {
     int32_t stack;
-    int32_t first, n;   /* of the call's rows: first .. first + n - 1 */
+    int32_t first, n;   /* rows first .. first + n - 1 of the call */
     const int32_t *ids; /* [n] */
     struct gf_seg *segs;
     int32_t n_segs;

@@ -80,7 +80,7 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
 struct tensors {                   /* one pass over the file's tensors, which makes the header or writes the data */
     struct gf_sink *header, *data; /* the one of the pass; the other is NULL */
     const struct gf_params *p;
-    uint64_t offset; /* of the next tensor's data */
+    uint64_t offset; /* where the next tensor's data begin */
 };
 
 /* One tensor of the file in this pass: n weights of the roster, stacked by rows. */

@@ -35,7 +35,7 @@ struct writer {
     uint8_t *blocks;            /* to write: one row as dtype */
     uint64_t at;                /* bytes so far */
     uint64_t n_keys, n_tensors; /* so far; of the tensors each section counts anew */
-    uint64_t offset;            /* of the next tensor in the data section */
+    uint64_t offset;            /* where the next tensor begins in the data section */
 };
 
 /* The next n bytes of the file; NULL if there are fewer. */

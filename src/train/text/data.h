@@ -17,13 +17,13 @@ struct gf_document { /* one story, or one line of pairs: n bytes from bytes[star
 struct gf_data {
     char *bytes; /* [n_bytes] the corpus */
     size_t n_bytes;
-    char sha256[65]; /* of the corpus, in hexadecimal */
+    char sha256[65]; /* the hash of the corpus, in hexadecimal */
     struct gf_document *texts;
     int32_t n_texts;
     int pairs;
     struct gf_bpe *bpe;
     struct gf_swap *swap; /* word replacements; NULL: none */
-    float repeat_share;   /* of the windows of gf_data_fill that repeat a passage (repeat.h); 0: none */
+    float repeat_share;   /* the share of the windows of gf_data_fill that repeat a passage; 0: none */
     int32_t context;
     uint64_t seed;
     /* The position of the next sequence, which a checkpoint contains: window `window` of text order[next] */
@@ -51,7 +51,7 @@ struct gf_batch_buffer {
     int32_t rows, seqs; /* capacity: tokens, sequences */
     int32_t *ids, *targets, *teacher_targets, *lengths, *source_ids, *source_lengths;
     int32_t n_targets; /* targets that are not -1 */
-    int64_t bytes;     /* of predicted text that starts in this batch; set by gf_data_in_order */
+    int64_t bytes;     /* bytes of predicted text that starts in this batch; set by gf_data_in_order */
 };
 /* 0, or -1 if memory is missing; there is then nothing to close. */
 int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs);

@@ -58,7 +58,7 @@ static char *put_sentence(char *to, const struct story *s, const char *sentence)
 }
 
 char *gf_synthetic_stories(uint64_t seed, int32_t n, size_t *n_bytes) {
-    enum { LONGEST = 1024 }; /* of a story: 8 sentences below 100 bytes */
+    enum { LONGEST = 1024 }; /* bytes of a story: 8 sentences below 100 bytes */
     char *text = malloc((size_t)n * LONGEST + 1), *to = text;
     if (!text) return NULL;
     struct gf_rng one, *rng = &one;
