@@ -5,10 +5,10 @@ import { named, number } from '../learn/typed_answer.js';
 import { CLASSICAL, DEEP, MODERN, POST, TINY, UNTIED } from './configs.js';
 import { byBlock } from './parameter_table.js';
 import { sectionsOf, seen } from './section.js';
-import { runs as model } from './tutorial1/decoder_model.js';
-import { runs as parameters } from './tutorial1/decoder_parameters.js';
-import { runs as generation } from './tutorial1/generation.js';
-import { runs as norms } from './tutorial1/norms.js';
+import { runs as model } from './runs/decoder_model.js';
+import { runs as parameters } from './runs/decoder_parameters.js';
+import { runs as generation } from './runs/generation.js';
+import { runs as norms } from './runs/norms.js';
 
 const section = sectionsOf(1, { ...model, ...parameters, ...generation, ...norms });
 

@@ -3,7 +3,7 @@
 import { SEQ2SEQ } from './configs.js';
 import { byBlock } from './parameter_table.js';
 import { sectionsOf, seen } from './section.js';
-import { runs } from './tutorial2/encoder_decoder_runs.js';
+import { runs } from './runs/encoder_decoder_runs.js';
 
 const section = sectionsOf(2, runs);
 const MODEL = { preset: SEQ2SEQ };

@@ -7,7 +7,7 @@
 import { BLOCK, WIDE } from './configs.js';
 import { byBlock } from './parameter_table.js';
 import { sectionsOf, seen } from './section.js';
-import { runs } from './tutorial3/block_runs.js';
+import { runs } from './runs/block_runs.js';
 
 const section = sectionsOf(3, runs);
 

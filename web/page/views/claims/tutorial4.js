@@ -2,7 +2,7 @@
 
 import { TINY_GPT2 } from './configs.js';
 import { sectionsOf, seen } from './section.js';
-import { runs, sizes } from './tutorial4/gpt2_runs.js';
+import { runs, sizes } from './runs/gpt2_runs.js';
 
 const section = sectionsOf(4, runs);
 const STORIES = 'weights/stories-gpt2.gguf'; // trained, of the same design

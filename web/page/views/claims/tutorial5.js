@@ -5,9 +5,9 @@ import { number } from '../learn/typed_answer.js';
 import { GPT, QUIZ, SMALL, TINY, WALK } from './configs.js';
 import { byBlock } from './parameter_table.js';
 import { sectionsOf, seen } from './section.js';
-import { runs as counts } from './tutorial5/gpt_counts.js';
-import { runs as model, familyTable } from './tutorial5/gpt_model.js';
-import { runs as stream } from './tutorial5/gpt_stream.js';
+import { runs as counts } from './runs/gpt_counts.js';
+import { runs as model, familyTable } from './runs/gpt_model.js';
+import { runs as stream } from './runs/gpt_stream.js';
 
 const section = sectionsOf(5, { ...counts, ...model, ...stream });
 const MODEL = { preset: GPT };

@@ -1,4 +1,4 @@
-// views/claims/tutorial1/decoder_parameters.js - every row of the table of parameters, and the FFN
+// views/claims/runs/decoder_parameters.js - every row of the table of parameters, and the FFN
 import { movedBy } from '../activations.js';
 import { loaded, tutorial1 } from '../checkpoints.js';
 import { ofCount, ofFile, refusal } from '../claim.js';

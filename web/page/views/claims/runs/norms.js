@@ -1,4 +1,4 @@
-// views/claims/tutorial1/norms.js - RMSNorm, the slips that shapes do not show, and the residual stream with norms before and after
+// views/claims/runs/norms.js - RMSNorm, the slips that shapes do not show, and the residual stream with norms before and after
 import { STREAM_POINTS, arriving, ofResiduals, streamDistance } from '../activations.js';
 import { distance, ids, mean, rms, rows, variance } from '../arithmetic.js';
 import { loaded, tutorial1 } from '../checkpoints.js';

@@ -1,4 +1,4 @@
-// views/claims/tutorial1/decoder_model.js - the model itself: its logits, shapes and tables, what moves its loss, and what it refuses
+// views/claims/runs/decoder_model.js - the model itself: its logits, shapes and tables, what moves its loss, and what it refuses
 import { distance, ids, loss, rows, sum } from '../arithmetic.js';
 import { loaded, nudged, tutorial1, tutorial1Classical } from '../checkpoints.js';
 import { ofFresh, ofFreshPass, ofReference, refusal, using } from '../claim.js';
