@@ -134,16 +134,22 @@ const notAbove = {
   parts: ['views'],
   text: ['parts', 'views'],
 };
+// The rooms of web/page/state: each imports only itself and those before it.
+const STATE_ROOMS = ['base', 'facts', 'store', 'calls', 'place'];
 
 test('folders of the page import only what lies below them, and claims/ from one place with import()', () => {
   const wrong = [],
     claims = [];
+  const floor = (path) => (path.startsWith('web/page/state/') ? STATE_ROOMS.indexOf(path.split('/')[3]) : Infinity);
   for (const file of files('web/page', /\.(?:js|svelte)$/)) {
     const above = notAbove[file.split('/')[2]] ?? [];
+    assert.notEqual(floor(file), -1, `${file} lies in no room of the state`);
     const code = read(file).replace(/\/\*[\s\S]*?\*\//g, '');
     for (const [, name] of code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)) {
       const target = posix.join(dirname(file), name);
       if (above.includes(target.split('/')[2])) wrong.push(`${file} imports ${target}`);
+      const room = floor(target);
+      if (room > floor(file) && room < Infinity) wrong.push(`${file} imports ${target}`);
       if (target.startsWith('web/page/views/claims/') && !file.startsWith('web/page/views/claims/'))
         claims.push([file, target]);
     }
@@ -219,7 +225,11 @@ test('tests/layout.json lists the rooms of web/lib', () => {
 test('the README of each folder says what it is for and names each of its files on a line', () => {
   const wrong = [];
   const cSources = files('src', /\.[ch]$/).filter((file) => dirname(file) !== 'src');
-  for (const folder of new Set([...sources, ...cSources].map((file) => dirname(file)))) {
+  const ofPageFolders = files('web/page', /\.(?:js|svelte)$/).filter((file) =>
+    /^web\/page\/(?!public)\w+\//.test(file),
+  );
+  const inFolders = [...sources, ...cSources, ...ofPageFolders];
+  for (const folder of new Set(inFolders.map((file) => dirname(file)).concat('web/page/state'))) {
     const text = read(`${folder}/README.md`);
     if (!text.startsWith(`# ${basename(folder)}/\n\n`))
       wrong.push(`${folder}/README.md begins with ${text.slice(0, 40)}`);

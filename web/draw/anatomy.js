@@ -1,5 +1,5 @@
-// anatomy.js - geometry that both pictures of a forward pass share: the wide one, whose lanes run from left to right
-// (anatomy_wide.js), and the tall one for narrow screens, whose lanes run from top to bottom (anatomy_tall.js)
+// anatomy.js - geometry that the wide picture of a forward pass (anatomy_wide.js) and the tall one for narrow screens
+// (anatomy_tall.js) share
 
 /** @typedef {{ x: number, y: number }} Point */
 /** @typedef {Point & { anchor: 'start' | 'middle' | 'end' }} Text */

@@ -1,5 +1,6 @@
-// measured.js - the width of an element, told in the frame after it changed. Told at once, as `bind:clientWidth` does, a
-// drawing that depends on it changes the layout while the browser still reports sizes; WebKit calls that an error.
+// measured.js - the width of an element, reported in the frame after it changed. `bind:clientWidth` reports it in the
+// same frame: a drawing that depends on it then changes the layout while the browser still reports sizes, which WebKit
+// calls an error.
 
 /**
  * An attachment.

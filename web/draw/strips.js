@@ -1,5 +1,5 @@
-// strips.js - the values in the strips of the anatomy, hundreds at a time, painted on a canvas over the picture: the
-// strength of each part of a vector, the largest of its kind in full colour
+// strips.js - paints the values in the strips of the anatomy on a canvas over the picture, hundreds at a time. A colour
+// is the strength of a value; the largest of its kind has the full colour.
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
 /** @typedef {import('./anatomy.js').Strip} Strip */

@@ -1,5 +1,5 @@
-// tensor.js - a matrix of numbers as pixels, one a number: positive numbers towards one colour, negative ones towards
-// another, the largest magnitudes (the 99.5th percentile and above) in full
+// tensor.js - paints a matrix of numbers as pixels, a pixel per number. Positive and negative numbers have two colours;
+// the largest magnitudes (the 99.5th percentile and above) have the full colour.
 import { palette } from './heatmap.js';
 
 /**

@@ -1,4 +1,4 @@
-// in_view.js - tells whether an element is in view, for what is computed only where somebody sees it
+// in_view.js - reports whether an element is in view, for what is computed only while it is seen
 
 /**
  * An attachment.

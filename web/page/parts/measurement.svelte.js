@@ -1,4 +1,5 @@
-// measurement.svelte.js - work of a panel that is ended by the visitor, by new work, and when the panel goes
+// measurement.svelte.js - runs the work of a panel, and stops it when the visitor ends it, new work begins or the panel
+// goes
 
 import { untrack } from 'svelte';
 

@@ -1,4 +1,4 @@
-// place.js - finds a card of the open view, for what opens a view and then scrolls to a card of it
+// place.js - finds a card of the open view, for code that opens a view and then scrolls to the card
 import { tick } from 'svelte';
 
 const FRAMES = 60; // waited once the code of the view and of its panels is there

@@ -1,4 +1,4 @@
-// clauses.js - what the textbook says of a part, by the architecture that is loaded
+// clauses.js - clauses of the textbook about a part, by the architecture that is loaded
 import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/facts/architecture.js';
 import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
 import { int, sentences } from './format.js';

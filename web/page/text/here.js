@@ -1,4 +1,5 @@
-// here.js - what the pages of the textbook say of the chosen token: its own numbers on the way from the text to the next word
+// here.js - sentences about the chosen token in the pages of the textbook: its own numbers on the way from the text to
+// the next word
 import { normsBefore, rotates } from '../state/facts/architecture.js';
 import { say } from '../state/base/language.js';
 import { figures, int, percent, quoted, sentences } from './format.js';

@@ -1,4 +1,4 @@
-// error_message.js - what is said of something that went wrong
+// error_message.js - the message of whatever was thrown
 
 /**
  * The message of an error, or what was thrown in its place as a text.

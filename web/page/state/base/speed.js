@@ -1,4 +1,4 @@
-// speed.js - how fast the model writes, from the times of single steps: some browsers' clocks tick in whole
+// speed.js - how fast the model writes, from the times of single steps. Some browsers' clocks tick in whole
 // milliseconds, which is longer than a step, so a step alone measures 0 or 1.
 
 const ENOUGH_MS = 20; // of steps together, or

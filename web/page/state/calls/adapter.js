@@ -1,4 +1,4 @@
-// adapter.js - an adapter beside the loaded model is switched on or off, and the prompt is read again
+// adapter.js - switches an adapter on or off beside the loaded model, and reads the prompt again
 import { setPrompt } from './read_prompt.js';
 import { pause } from '../base/yielding.js';
 

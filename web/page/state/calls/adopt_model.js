@@ -1,4 +1,5 @@
-// adopt_model.js - a loaded model takes the place of the one before: its opening, and the state that begins with it
+// adopt_model.js - puts a loaded model in the place of the one before, with its opening and the state that begins with
+// it
 import { countParameters } from 'glassformer';
 import { nameSpecial } from '../facts/marks.js';
 import { setPrompt } from './read_prompt.js';

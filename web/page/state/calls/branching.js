@@ -1,4 +1,5 @@
-// branching.js - other texts beside the one that is there: another token is chosen, a text is taken up again or restored
+// branching.js - other texts beside the present one: chooses another token, returns to a text that was left, restores
+// one from an address
 import { say } from '../base/language.js';
 import { logprob } from '../../../draw/likelihood.js';
 import { isMask } from '../facts/marks.js';

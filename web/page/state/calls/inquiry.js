@@ -1,5 +1,5 @@
-// inquiry.js - what is asked of the model about the text that is there: distributions, values, how a number came
-// about, what a pass costs. Attention rows: rows.js
+// inquiry.js - asks the model about the present text: distributions, values, how a number was computed, what a pass
+// costs
 import { sameRule } from '../facts/next_token.js';
 import { LOGITS_BUDGET } from './rows.js';
 

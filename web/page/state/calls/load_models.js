@@ -1,4 +1,4 @@
-// load_models.js - models on their way into the page: loaded, made with random weights
+// load_models.js - loads models and makes models with random weights, and stops either
 import { say } from '../base/language.js';
 import { countParameters, create, load } from 'glassformer';
 import { adoptModel } from './adopt_model.js';

@@ -1,4 +1,4 @@
-// read_prompt.js - the prompt, and the source of an encoder-decoder, read by the model: tokens, attention, what could
+// read_prompt.js - lets the model read the prompt, and the source of an encoder-decoder: tokens, attention, what could
 // follow
 import { say } from '../base/language.js';
 import { logprob } from '../../../draw/likelihood.js';

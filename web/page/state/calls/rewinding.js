@@ -1,4 +1,4 @@
-// rewinding.js - the end of the text is dropped: behind a place, or back to the prompt
+// rewinding.js - drops the end of the text: behind a position, or back to the prompt
 import { setPrompt } from './read_prompt.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */

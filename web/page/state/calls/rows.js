@@ -1,5 +1,5 @@
-// rows.js - the attention rows that the page shows: which layers are captured while a text is written, and passes over
-// the text for the rows that are missing.
+// rows.js - gets the attention rows that the page shows: which layers are captured while a text is written, and passes
+// over the text for the rows that are missing
 //
 // Capturing every layer takes a small model 15 to 20 % of its speed. At full speed only the layers that are shown are
 // captured; the others are read when the text rests, or when they are shown. A pass over the whole text gives the same

@@ -1,4 +1,4 @@
-// run.js - the calls that change model and text or ask about them: all that the page asks of the loaded model.
+// run.js - lists the calls that change model and text or ask about them: all that the page asks of the loaded model.
 //
 // A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
 // the runtime that all of them share.

@@ -1,4 +1,4 @@
-// writing.js - the text goes on: a generator of the library stays open at its end, and Run, Step and Stop only decide
+// writing.js - writes the text on: a generator of the library stays open at its end, and Run, Step and Stop only decide
 // how often it is asked. Whatever changes the text's past or the sampler closes it.
 import { ruleOf } from '../facts/next_token.js';
 import { setPrompt } from './read_prompt.js';

@@ -1,4 +1,4 @@
-// hub.js - models of others on the Hugging Face hub, and what a pasted address means
+// hub.js - models on the Hugging Face hub, and what a pasted address means
 
 /** @typedef {typeof HUB[number]} HubModel */
 

@@ -1,4 +1,4 @@
-// marks.js - what stands for tokens without letters of their own: the start and the end of a text, parts of characters
+// marks.js - marks for tokens without letters of their own: the start and the end of a text, parts of characters
 
 /** @typedef {{ id: number, text: string, given?: boolean }} Written  a token; given: it is part of the prompt */
 

@@ -1,4 +1,4 @@
-// points.js - names of the places in a model that the page looks at, see the library's `points`.
+// points.js - names of the hook points in a model that the page reads, see the library's `points`
 
 /** Attention weights of every layer, cross-attention's too. */
 export const PATTERNS = '*attn.hook_pattern';

@@ -1,6 +1,6 @@
-// switches.js - the parts of a model that can be switched off, by the keys that state and address carry: '3.1' is head 1
-// of layer 3, '3.ffn' its FFN, '3.n17' a neuron of that; of an encoder-decoder, 'x3.1' is a head across and 'e3.1',
-// 'e3.ffn', 'e3.n17' are the encoder's. Keys count layers and heads from 0, names from 1.
+// switches.js - the parts of a model that can be switched off, by the keys that state and address carry. '3.1' is head
+// 1 of layer 3, '3.ffn' its FFN, '3.n17' a neuron of that FFN; in an encoder-decoder 'x3.1' is a head of
+// cross-attention, and 'e3.1', 'e3.ffn', 'e3.n17' are parts of the encoder.
 
 import { say } from '../base/language.js';
 import { hasExperts, hasFfn, headsOf } from './architecture.js';

@@ -1,4 +1,5 @@
-// address.js - the state of the page as an address: whoever opens it gets the same text and the same picture.
+// address.js - writes the state of the page as an address and reads it: whoever opens it gets the same text and the
+// same picture.
 //
 // A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in
 // every browser; one that was branched, or whose sampler was moved on the way, carries its ids. So does a model with

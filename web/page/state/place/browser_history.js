@@ -1,4 +1,4 @@
-// browser_history.js - views, address bar and history of the browser
+// browser_history.js - moves between views through the browser's history, and keeps the address bar current
 import { addressOf } from './address.js';
 import { keep } from '../base/storage.js';
 import { VIEWS, viewOf } from '../facts/views.js';

@@ -1,4 +1,4 @@
-// offline.js - keeps the page's files, so that it opens without a network
+// offline.js - keeps the files of the page, so that it opens without a network
 import { SHIPPED } from '../facts/models.js';
 
 /**

@@ -1,4 +1,4 @@
-// save.js - files that a visitor takes along
+// save.js - offers files to save: CSV, JSON, and any other content
 
 import { editsOf } from '../facts/switches.js';
 

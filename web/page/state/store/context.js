@@ -1,4 +1,4 @@
-// context.js - what every component of the page gets: the state, how to change it, and the engine
+// context.js - what every component of the page gets from usePage(): the state, how to change it, and the calls
 import { getContext, setContext } from 'svelte';
 
 const KEY = 'page';

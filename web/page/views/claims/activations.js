@@ -1,4 +1,4 @@
-// views/claims/activations.js - measures over the activations of a pass, and over what edits make of them
+// activations.js - measures over the activations of a pass, and over what edits make of them
 
 import { distance, minus, normal, plus, rms, rows } from './arithmetic.js';
 import { using } from './claim.js';

@@ -1,4 +1,4 @@
-// views/claims/checkpoints.js - small checkpoints as a reader of each tutorial would save them: its state_dict's names in
+// checkpoints.js - small checkpoints as a reader of each tutorial would save them: its state_dict's names in
 // safetensors, a config.json beside it. Random weights that are the same on every machine.
 
 import { normal } from './arithmetic.js';

@@ -1,4 +1,4 @@
-// views/claims/claim.js - what a claim is, and what claims are about: configurations, models, passes over them
+// claim.js - the type of a claim, and what claims are about: configurations, models, passes over them
 
 import { distance, rows } from './arithmetic.js';
 import { loaded } from './checkpoints.js';

@@ -1,4 +1,4 @@
-// views/claims/claim_place.js - opens what shows a claim: a model, and a page of the textbook or the panel that counts
+// claim_place.js - opens what shows a claim: a model, and a page of the textbook or the panel that counts
 import { PRESETS } from 'glassformer';
 import { shippedAs } from '../../state/facts/models.js';
 

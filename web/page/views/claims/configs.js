@@ -1,4 +1,4 @@
-// views/claims/configs.js - configurations and tokens that several claims use
+// configs.js - configurations and tokens that several claims use
 import { ids } from './arithmetic.js';
 
 /** Tokens for the small checkpoints of all tutorials but the second, which has a source and a target. */

@@ -1,4 +1,4 @@
-// views/claims/designs.js - the models of the tutorials as their classes name their weights: what a checkpoint holds
+// designs.js - the models of the tutorials as their classes name their weights: what a checkpoint holds
 // (checkpoints.js) and what the reference reads (reference.js)
 
 /**

@@ -1,4 +1,4 @@
-// views/claims/double_precision.js - the parts of the tutorials' forward passes in plain JavaScript and double precision
+// double_precision.js - the parts of the tutorials' forward passes in plain JavaScript and double precision
 //
 // Written from the formulas, apart from the engine. Slow and small on purpose. A matrix is a list of rows; a weight is
 // [out, in].

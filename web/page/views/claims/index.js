@@ -1,5 +1,4 @@
-// views/claims/index.js - the tutorials whose numbers are shown again here, and how a claim is run: the page and the tests in
-// Node run the very same code.
+// index.js - the list of tutorials, and how a claim is run: the page and the tests in Node run the very same code.
 import { messageOf } from '../../state/base/error_message.js';
 
 /** @typedef {import('./claim.js').Claim} Claim */

@@ -1,4 +1,4 @@
-// views/claims/outcome.js - how a claim is held against a number, and how both are written.
+// outcome.js - compares the number of a claim with the expected one, and writes both.
 //
 // What a claim's run returns is an Outcome. `printed` and `note` are there where a tutorial prints something that its
 // own code does not give: then `expected` is what the code gives.

@@ -1,4 +1,4 @@
-// views/claims/parameter_table.js - counts in a table of parameters, and claims that they are so many
+// parameter_table.js - counts in a table of parameters, and claims about these counts
 import { groups } from 'd3-array';
 import { percent } from '../../text/format.js';
 import { byComponent } from '../count/parameter_groups.js';

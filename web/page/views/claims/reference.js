@@ -1,4 +1,4 @@
-// views/claims/reference.js - the forward pass of the five tutorials in plain JavaScript and double precision, by the names of
+// reference.js - the forward pass of the five tutorials in plain JavaScript and double precision, by the names of
 // their own checkpoints. The engine's numbers are held against it.
 
 import { DESIGNS } from './designs.js';

@@ -1,4 +1,4 @@
-// views/claims/section.js - a section of a tutorial: its claims in their order, where each is seen, a table, exercises
+// section.js - a section of a tutorial: its claims in their order, where each is seen, a table, exercises
 
 /** @typedef {import('./claim.js').Claim} Claim */
 /** @typedef {typeof import('glassformer')} Glassformer */

@@ -1,5 +1,5 @@
-// views/claims/tutorial1.js - V. Sousa, "Building a Transformer: The Complete Forward Pass" (2026): the modern decoder and
-// its classical variants, generation with a kv cache, and the parameters of a 123.6M model.
+// tutorial1.js - claims of "Building a Transformer: The Complete Forward Pass" (V. Sousa, 2026): a modern decoder and
+// its classical variants, its kv cache, and the parameters of a 123.6M model
 
 import { named, number } from '../learn/typed_answer.js';
 import { CLASSICAL, DEEP, MODERN, POST, TINY, UNTIED } from './configs.js';

@@ -1,4 +1,4 @@
-// views/claims/tutorial2.js - D. Lodha, "Assembling the Full Transformer" (2025): the encoder-decoder of 2017.
+// tutorial2.js - claims of "Assembling the Full Transformer" (D. Lodha, 2025): the encoder-decoder of 2017
 
 import { SEQ2SEQ } from './configs.js';
 import { byBlock } from './parameter_table.js';

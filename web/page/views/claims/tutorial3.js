@@ -1,4 +1,4 @@
-// views/claims/tutorial3.js - "The transformer block" (step 07 of a tiny LLM): LayerNorm, attention, residual, LayerNorm,
+// tutorial3.js - claims of "The transformer block" (step 07 of a tiny LLM): LayerNorm, attention, residual, LayerNorm,
 // MLP, residual.
 //
 // Three of its printed figures do not follow from its code; here the code's are expected and the printed ones shown

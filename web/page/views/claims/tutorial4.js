@@ -1,4 +1,4 @@
-// views/claims/tutorial4.js - "Transformer_Forward_Pass": GPT-2's forward pass as PicoGPT computes it, and the four sizes.
+// tutorial4.js - claims of "Transformer_Forward_Pass": GPT-2's forward pass as PicoGPT computes it, and the four sizes.
 
 import { TINY_GPT2 } from './configs.js';
 import { sectionsOf, seen } from './section.js';

@@ -1,4 +1,4 @@
-// views/claims/tutorial5.js - day 7 of a course on language models: the full GPT, its parameters, its shapes, and its
+// tutorial5.js - claims of day 7 of a course on language models: the full GPT, its parameters, its shapes, and its
 // exercises.
 
 import { number } from '../learn/typed_answer.js';

@@ -1,4 +1,4 @@
-// views/claims/runs/block_runs.js - what runs its claims: the parameters of a block, its layers, the residual stream
+// block_runs.js - runs the claims of tutorial 3: the parameters of a block, its layers, the residual stream
 import { FIRST_NORMS, STREAM_POINTS, activated, streamDistance } from '../activations.js';
 import { distance, ids, mean, minus, normal, plus, rms, rows, variance } from '../arithmetic.js';
 import { plainGpt } from '../checkpoints.js';

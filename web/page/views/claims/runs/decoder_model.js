@@ -1,4 +1,5 @@
-// views/claims/runs/decoder_model.js - the model itself: its logits, shapes and tables, what moves its loss, and what it refuses
+// decoder_model.js - runs claims of tutorial 1: logits, shapes and tables of the decoder, what changes its loss, and
+// what it rejects
 import { distance, ids, loss, rows, sum } from '../arithmetic.js';
 import { loaded, nudged, tutorial1, tutorial1Classical } from '../checkpoints.js';
 import { ofFresh, ofFreshPass, ofReference, refusal, using } from '../claim.js';

@@ -1,4 +1,4 @@
-// views/claims/runs/decoder_parameters.js - every row of the table of parameters, and the FFN
+// decoder_parameters.js - runs claims of tutorial 1: every row of the table of parameters, and the FFN
 import { movedBy } from '../activations.js';
 import { loaded, tutorial1 } from '../checkpoints.js';
 import { ofCount, ofFile, refusal } from '../claim.js';

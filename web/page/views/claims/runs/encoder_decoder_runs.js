@@ -1,4 +1,4 @@
-// views/claims/runs/encoder_decoder_runs.js - what runs its claims: layers, attentions, positions, the whole model
+// encoder_decoder_runs.js - runs the claims of tutorial 2: layers, attentions, positions, the whole model
 import { movedBy, ofResiduals } from '../activations.js';
 import { distance, dot, fromOne, ids, mean, minus, plus, rows, variance } from '../arithmetic.js';
 import { tutorial2 } from '../checkpoints.js';

@@ -1,4 +1,4 @@
-// views/claims/runs/generation.js - the cache gives what a full pass gives, and what breaks that; sampling
+// generation.js - runs claims of tutorial 1: the cache gives what a full pass gives, and what breaks that; sampling
 import { entropyOf } from '../../../../draw/likelihood.js';
 import { distance, ids, softmax } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints.js';

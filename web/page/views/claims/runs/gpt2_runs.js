@@ -1,4 +1,4 @@
-// views/claims/runs/gpt2_runs.js - what runs its claims: the four sizes, the pass from input to output, attention, FFN
+// gpt2_runs.js - runs the claims of tutorial 4: the four sizes, the pass from input to output, attention, FFN
 import { STREAM_POINTS, activated, streamDistance } from '../activations.js';
 import { distance, dot, fromOne, ids, rms, rows, softmax } from '../arithmetic.js';
 import { gpt2 } from '../checkpoints.js';

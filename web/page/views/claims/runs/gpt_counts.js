@@ -1,4 +1,4 @@
-// views/claims/runs/gpt_counts.js - parameters counted by hand, operations, the kv cache and activations
+// gpt_counts.js - runs claims of tutorial 5: parameters counted by hand, operations, the kv cache and activations
 import { ofCount, ofTable } from '../claim.js';
 import { GPT, QUIZ, SMALL } from '../configs.js';
 import { misprint, near, noted, same, sentence, shown, text, under } from '../outcome.js';

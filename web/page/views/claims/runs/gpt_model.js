@@ -1,4 +1,4 @@
-// views/claims/runs/gpt_model.js - the model, its shapes, its loss, and the three families
+// gpt_model.js - runs claims of tutorial 5: the model, its shapes, its loss, and the three families
 import { ids, loss, normal, rows, uniform } from '../arithmetic.js';
 import { loaded, plainGpt } from '../checkpoints.js';
 import { ofFresh, ofFreshPass, ofGreedy, ofReference, using } from '../claim.js';

@@ -1,4 +1,4 @@
-// views/claims/runs/gpt_stream.js - LayerNorm and RMSNorm, and what is added to the residual stream
+// gpt_stream.js - runs claims of tutorial 5: LayerNorm and RMSNorm, and what is added to the residual stream
 import { FIRST_NORMS, STREAM_POINTS, streamDistance } from '../activations.js';
 import { distance, ids, mean, minus, rms, rows, variance } from '../arithmetic.js';
 import { plainGpt, tutorial1 } from '../checkpoints.js';

@@ -1,4 +1,5 @@
-// views/claims/runs/norms.js - RMSNorm, the slips that shapes do not show, and the residual stream with norms before and after
+// norms.js - runs claims of tutorial 1: RMSNorm, mistakes that shapes do not show, the residual stream with norms
+// before and after
 import { STREAM_POINTS, arriving, ofResiduals, streamDistance } from '../activations.js';
 import { distance, ids, mean, rms, rows, variance } from '../arithmetic.js';
 import { loaded, tutorial1 } from '../checkpoints.js';

@@ -1,5 +1,5 @@
-// readings.js - what is computed for the card of a neuron or a head, and remembered for its model: where it responds most
-// strongly, which tokens its output makes likelier, what the text takes without it
+// readings.js - computes what the card of a neuron or a head shows, and keeps it for its model: where it responds most
+// strongly, which tokens its output makes likelier, what the text loses without it
 import { predicts } from '../../../state/facts/architecture.js';
 import { isSpecial } from '../../../state/facts/marks.js';
 import { blockPoint, patternAt } from '../../../state/facts/points.js';
