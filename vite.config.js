@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
-import { SHIPPED } from './web/page/state/facts/models.js';
+import { SHIPPED } from './web/page/state/facts/shipped_models.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 

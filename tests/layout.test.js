@@ -155,8 +155,8 @@ test('folders of the page import only what lies below them, and claims/ from one
     }
   }
   assert.deepEqual(wrong, []);
-  assert.deepEqual(claims, [['web/page/views/code.js', 'web/page/views/claims/Tutorials.svelte']]);
-  assert.match(read('web/page/views/code.js'), /import\('.\/claims\/Tutorials.svelte'\)/);
+  assert.deepEqual(claims, [['web/page/views/view_code.js', 'web/page/views/claims/Tutorials.svelte']]);
+  assert.match(read('web/page/views/view_code.js'), /import\('.\/claims\/Tutorials.svelte'\)/);
 });
 
 /** Files of the page, and of the drawing that it shares with the elements. @param {RegExp} pattern */
@@ -271,12 +271,12 @@ test('no files of web/lib import each other in a circle', () => {
   assert.deepEqual(circles(needs), []);
 });
 
-test('each name of a file stands once in web/', () => {
-  // A worker's entry point has the name of the module that it runs.
-  const allowed = ['README.md', 'index.js', 'worker.js', 'train_worker.js'];
+test('each name of a file stands once in web/, without its case, underscores and extension', () => {
+  // A worker's entry point has the name of the module that it runs, a style sheet that of its view.
+  const allowed = ['readme', 'index', 'worker', 'trainworker'];
   const names = files('web', /\.\w+$/)
-    .filter((file) => !file.startsWith('web/lib/api/wasm/'))
-    .map((file) => basename(file));
+    .filter((file) => !file.startsWith('web/lib/api/wasm/') && !file.startsWith('web/page/style/'))
+    .map((file) => basename(file).replace(/\..*/, '').replaceAll('_', '').toLowerCase());
   assert.deepEqual(
     names.filter((name, i) => names.indexOf(name) !== i && !allowed.includes(name)),
     [],

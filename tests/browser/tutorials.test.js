@@ -2,7 +2,7 @@
 // flipped byte makes claims fail.
 import assert from 'node:assert/strict';
 import * as glassformer from '../../web/lib/api/index.js';
-import { TUTORIALS, runClaim } from '../../web/page/views/claims/index.js';
+import { TUTORIALS, runClaim } from '../../web/page/views/claims/tutorial_list.js';
 import { samePage } from './built_page.js';
 import { STORY, counts, inAddress, openView, says } from './page_parts.js';
 

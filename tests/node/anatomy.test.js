@@ -5,12 +5,12 @@ import { area, curveBumpX, curveBumpY } from 'd3-shape';
 import { test } from 'node:test';
 import { camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
 import { PRESETS, countParameters } from '../../web/lib/api/index.js';
-import { ribbonAcross, ribbonDown } from '../../web/draw/anatomy.js';
+import { ribbonAcross, ribbonDown } from '../../web/draw/anatomy_geometry.js';
 import { lanesFor, tallPicture } from '../../web/draw/anatomy_tall.js';
 import { LANES, widePicture } from '../../web/draw/anatomy_wide.js';
-import { relativeStrengths, strengths } from '../../web/draw/strips.js';
+import { relativeStrengths, strengths } from '../../web/draw/strip_painter.js';
 import { PatternStore } from '../../web/draw/pattern_store.js';
-import { frameOf } from '../../web/page/views/inside/anatomy/frame.js';
+import { frameOf } from '../../web/page/views/inside/anatomy/shown_lanes.js';
 import { partsOf, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 
 const small = { vocab_size: 96, d_model: 32, n_layers: 3, n_heads: 4 };

@@ -6,20 +6,20 @@ import { FIELDS as CONFIG_FIELDS } from '../../web/lib/engine/config/config_fiel
 import { camel, camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
 import { countParameters } from '../../web/lib/api/index.js';
 import { passFor } from '../../web/page/text/anatomy_text.js';
-import { IDEAS } from '../../web/page/text/break.js';
-import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare.js';
-import { HEADS, stagesOf } from '../../web/page/text/inside.js';
-import { TRACE } from '../../web/page/text/count.js';
+import { IDEAS } from '../../web/page/text/break_text.js';
+import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare_text.js';
+import { HEADS, stagesOf } from '../../web/page/text/inside_text.js';
+import { TRACE } from '../../web/page/text/count_text.js';
 import { shapeSaid } from '../../web/page/text/frame_text.js';
-import { hasNumbers, hereSaid } from '../../web/page/text/here.js';
+import { hasNumbers, hereSaid } from '../../web/page/text/chosen_token_text.js';
 import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
-import { TEXTBOOK, pagesOf } from '../../web/page/text/textbook.js';
-import { endedSaid, pausedSaid } from '../../web/page/text/write.js';
+import { TEXTBOOK, pagesOf } from '../../web/page/text/textbook_pages.js';
+import { endedSaid, pausedSaid } from '../../web/page/text/write_text.js';
 import { cached } from '../../web/page/views/count/memory_map.js';
 import { byBlock, byComponent } from '../../web/page/views/count/parameter_groups.js';
 import { bytesRead } from '../../web/page/views/count/token_cost.js';
 import { chosen, differences, listOf, listed, withField } from '../../web/page/views/experiment/build_fields.js';
-import { flowOf } from '../../web/page/views/experiment/flow.js';
+import { flowOf } from '../../web/page/views/experiment/flow_steps.js';
 import { ideasOf } from '../../web/page/views/experiment/ideas.js';
 import { CONCEPTS, TINY } from './concepts.js';
 

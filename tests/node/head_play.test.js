@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '../../web/lib/api/index.js';
-import { dot, headRows, made, mixed, stepsOf } from '../../web/page/views/inside/anatomy/head_play.js';
+import { dot, headRows, made, mixed, stepsOf } from '../../web/page/views/inside/anatomy/head_arithmetic.js';
 import { ACTIVATIONS, normSteps } from '../../web/page/views/inside/anatomy/vector_steps.js';
 
 const SMALL = { vocab_size: 96, d_model: 32, n_layers: 2, n_heads: 4, n_kv_heads: 2, d_ff: 40, context_length: 64 };

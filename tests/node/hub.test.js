@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countParameters } from '../../web/lib/api/index.js';
 import { HUB, downloadOf, memoryOf, sourceOf } from '../../web/page/state/facts/hub.js';
-import { nameOf } from '../../web/page/state/facts/models.js';
+import { nameOf } from '../../web/page/state/facts/shipped_models.js';
 
 /** Qwen2.5 0.5B, from its config.json. */
 const QWEN = {

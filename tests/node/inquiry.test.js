@@ -1,7 +1,7 @@
 // inquiry.test.js - the page's calls about its text use the current text
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { trace, wantLogits } from '../../web/page/state/calls/inquiry.js';
+import { trace, wantLogits } from '../../web/page/state/calls/ask_model.js';
 import { createRuntime } from '../../web/page/state/store/runtime.js';
 import { initialState } from '../../web/page/state/store/state.js';
 

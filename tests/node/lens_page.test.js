@@ -2,11 +2,11 @@
 // writes tokens
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameSpecial } from '../../web/page/state/facts/marks.js';
+import { nameSpecial } from '../../web/page/state/facts/special_tokens.js';
 import { label, quoted } from '../../web/page/text/format.js';
 import { LENS, VOTES, signed } from '../../web/page/text/lens_text.js';
 import { piecesOf } from '../../web/page/views/write/token_text.js';
-import { lensTable, normOf, streamsOf, votesOf } from '../../web/page/views/inside/lens.js';
+import { lensTable, normOf, streamsOf, votesOf } from '../../web/page/views/inside/lens_table.js';
 
 const token = (id) => ({ id, text: ` t${id}`, given: false, logprob: null, top: null });
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/api/index.js';
-import { following, ruleOf } from '../../web/page/state/facts/next_token.js';
+import { following, ruleOf } from '../../web/page/state/facts/token_probabilities.js';
 import { createRun } from '../../web/page/state/calls/run.js';
 import { initialState } from '../../web/page/state/store/state.js';
 import { nextOf } from '../../web/page/views/write/candidates.js';

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
 import { PRESETS, countParameters, create, load } from '../../web/lib/api/index.js';
-import { OPERATION_NAMES as NAMES } from '../../web/page/text/count.js';
+import { OPERATION_NAMES as NAMES } from '../../web/page/text/count_text.js';
 import { CONCEPTS, TINY } from './concepts.js';
 import { randomVariant } from './random_config.js';
 import { OPERATIONS, costOf, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressOf, applicable, readAddress } from '../../web/page/state/place/address.js';
 import { followAddress } from '../../web/page/state/place/open_address.js';
-import { spell, textsOf } from '../../web/page/state/calls/words.js';
+import { spell, textsOf } from '../../web/page/state/calls/ids_and_texts.js';
 import { sleep, until } from '../patience.js';
 import { golden, sameBits } from './helpers.js';
 import { adapter } from './lora.js';

@@ -1,8 +1,8 @@
 // anatomy_lanes.js - what both pictures of a forward pass draw of a token: its rows of values in the order of the pass, and
 // the ribbons between them. Along: the direction of the pass. Across: from lane to lane.
-import { STRIPS, plus, ribbonAcross, ribbonDown } from './anatomy.js';
+import { STRIPS, plus, ribbonAcross, ribbonDown } from './anatomy_geometry.js';
 
-/** @typedef {import('./anatomy.js').Parts} Parts */
+/** @typedef {import('./anatomy_geometry.js').Parts} Parts */
 /** @typedef {{ at: number, length: number }} Slot  of a row of values or a norm, along */
 /**
  * Rows of values in the order in which a token passes them: up to the heads, from them to the end of the block, and
@@ -16,7 +16,7 @@ import { STRIPS, plus, ribbonAcross, ribbonDown } from './anatomy.js';
  * @property {Parts} parts
  * @property {Record<string, Slot>} slots  by the name of the row, see waysOf
  * @property {(lane: number) => number} middle  across
- * @property {(lane: number) => import('./anatomy.js').Text} label
+ * @property {(lane: number) => import('./anatomy_geometry.js').Text} label
  * @property {Record<'flow' | 'full' | 'thin' | 'ffn' | 'resid', number>} thick  ribbons; strips: most, q k v, the others
  * @property {Record<'stream' | 'value' | 'beside', number>} aside  distances from the middle: of the residual stream
  *   before it, of q before it and v behind it, of what passes the FFN of a parallel block behind it
@@ -58,8 +58,8 @@ function waysOf(parts) {
   return { attention: ids.slice(0, heads), block: ids.slice(heads, end + 1), rest: ids.slice(end) };
 }
 
-/** @typedef {(from: import('./anatomy.js').End, to: import('./anatomy.js').End) => string} Ribbon  along, across, thickness */
-/** @typedef {(slot: Slot, from: number, to: number) => import('./anatomy.js').Rect} Rect  from, to: across */
+/** @typedef {(from: import('./anatomy_geometry.js').End, to: import('./anatomy_geometry.js').End) => string} Ribbon  along, across, thickness */
+/** @typedef {(slot: Slot, from: number, to: number) => import('./anatomy_geometry.js').Rect} Rect  from, to: across */
 
 /** Lanes, and the ribbons that depend on what is chosen. @param {Track} track */
 export function lanesOf(track) {
@@ -71,10 +71,10 @@ export function lanesOf(track) {
   const last = slots[ways.rest[ways.rest.length - 1]];
   return {
     lanes: Array.from({ length: count }, (_, lane) => laneOf(lane, track, ways, ribbon)),
-    /** @type {import('./anatomy.js').Picture['mix']} */
+    /** @type {import('./anatomy_geometry.js').Picture['mix']} */
     mix: (lane, here, at, size) =>
       ribbon([card.to, card.v(lane), VALUE], [slots[ways.block[0]].at, middle(here) + at, size]),
-    /** @type {import('./anatomy.js').Picture['toHead']} */
+    /** @type {import('./anatomy_geometry.js').Picture['toHead']} */
     toHead: (lane, lit) =>
       parts.stages.includes('head') ? ribbon([endOf(last), middle(lane), 14], [...head(lane), lit ? 14 : 3]) : '',
   };
@@ -85,7 +85,7 @@ export function lanesOf(track) {
  * @param {Track} track
  * @param {Ways} ways
  * @param {Ribbon} ribbon
- * @returns {import('./anatomy.js').Lane}
+ * @returns {import('./anatomy_geometry.js').Lane}
  */
 function laneOf(lane, track, ways, ribbon) {
   const { tall, parts, slots, thick, aside, norm, card, cross } = track;

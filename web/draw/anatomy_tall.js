@@ -1,6 +1,6 @@
 // anatomy_tall.js - the picture of a forward pass for narrow screens, whose lanes run from top to bottom, in px of the
 // screen. Each stage is a row: its caption over the whole width, below it its values, a strip for each lane.
-import { BARS, KEYS, LEAST_TYPE, stackOf } from './anatomy.js';
+import { BARS, KEYS, LEAST_TYPE, stackOf } from './anatomy_geometry.js';
 import { NORMS, lanesOf, lastOfBlock, orderOf } from './anatomy_lanes.js';
 
 const MOST = 9; // lanes
@@ -19,9 +19,9 @@ const heightOf = (id) => (NORMS.includes(id) ? 6 : id === 'ffn' ? 24 : 16);
 export const lanesFor = (width) => Math.max(4, Math.min(MOST, Math.floor((width - 8) / PITCH)));
 
 /**
- * @param {import('./anatomy.js').Parts} parts
+ * @param {import('./anatomy_geometry.js').Parts} parts
  * @param {number} width px
- * @returns {import('./anatomy.js').Picture}
+ * @returns {import('./anatomy_geometry.js').Picture}
  */
 export function tallPicture(parts, width) {
   const { stages, heads } = parts;
@@ -112,7 +112,7 @@ function crossCard(y, count, width, heads, step) {
 
 /**
  * The rows from top to bottom.
- * @param {import('./anatomy.js').Parts} parts
+ * @param {import('./anatomy_geometry.js').Parts} parts
  * @param {number} width
  * @param {Record<string, number>} cardHeights
  */
@@ -121,7 +121,7 @@ function rowsOf(parts, width, cardHeights) {
   const rows = {};
   /** @type {Record<string, number>} */
   const cards = {};
-  /** @type {import('./anatomy.js').Caption[]} */
+  /** @type {import('./anatomy_geometry.js').Caption[]} */
   const captions = [];
   const last = lastOfBlock(parts);
   let y = LABEL;

@@ -1,9 +1,9 @@
 // anatomy_wide.js - the picture of a forward pass whose lanes run from left to right, in units of a viewBox of 1400
-import { BARS, KEYS, LEAST_TYPE, stackOf } from './anatomy.js';
+import { BARS, KEYS, LEAST_TYPE, stackOf } from './anatomy_geometry.js';
 import { endOf, lanesOf } from './anatomy_lanes.js';
 
-/** @typedef {import('./anatomy.js').Picture} Picture */
-/** @typedef {import('./anatomy.js').Parts} Parts */
+/** @typedef {import('./anatomy_geometry.js').Picture} Picture */
+/** @typedef {import('./anatomy_geometry.js').Parts} Parts */
 /** @typedef {import('./anatomy_lanes.js').Slot} Slot */
 
 export const LANES = 9;
@@ -165,7 +165,7 @@ function columnsOf({ stages, placement }) {
  * @param {string} id
  * @param {Record<string, Slot>} slots
  * @param {Parts} parts
- * @returns {import('./anatomy.js').Caption}
+ * @returns {import('./anatomy_geometry.js').Caption}
  */
 function captionOf(id, slots, { placement, stages }) {
   const first = stages.includes('before'); // then the embedding is not drawn, the blocks before are

@@ -10,7 +10,7 @@ import { openPage } from './state/place/opening.js';
 import { createRun } from './state/calls/run.js';
 import { keepHeadInStack } from './state/calls/shown_attention.js';
 import { createStore } from './state/store/store.js';
-import { CLAIMS_CODE, VIEW_CODE } from './views/code.js';
+import { CLAIMS_CODE, VIEW_CODE } from './views/view_code.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const systemTheme = () => (dark.matches ? 'dark' : 'light');

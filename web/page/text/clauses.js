@@ -1,8 +1,8 @@
 // clauses.js - clauses of the textbook about a part, by the architecture that is loaded
 import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/facts/architecture.js';
-import { EFFECT, FFN_NAMES, activationOf } from './ffn.js';
+import { EFFECT, FFN_NAMES, activationOf } from './ffn_text.js';
 import { int, sentences } from './format.js';
-import { factor } from './formulas.js';
+import { factor } from './stage_formulas.js';
 import { say } from '../state/base/language.js';
 
 const placed = (how) => sentences([say`The row of a token does not tell where it stands.`, how]);

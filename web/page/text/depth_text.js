@@ -3,8 +3,8 @@
 import { far, figures } from './format.js';
 import { say } from '../state/base/language.js';
 
-/** @typedef {import('../views/experiment/depth.js').Layers} Layers */
-/** @typedef {import('../views/experiment/depth.js').Way} Way */
+/** @typedef {import('../views/experiment/depth_measurement.js').Layers} Layers */
+/** @typedef {import('../views/experiment/depth_measurement.js').Way} Way */
 
 /** @type {Record<Way, string>} */
 export const WAY_NAMES = { pre: say`pre-norm`, post: say`post-norm`, carried: say`residuals`, bare: say`no residuals` };

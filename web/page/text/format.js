@@ -1,7 +1,7 @@
 // format.js - numbers and tokens as the page writes them: one way for each.
 import { figures, int, visible } from '../../draw/written.js';
 import { say } from '../state/base/language.js';
-import { markOf } from '../state/facts/marks.js';
+import { markOf } from '../state/facts/special_tokens.js';
 
 export { bytes, figures, int, percent, si } from '../../draw/written.js';
 
@@ -23,7 +23,7 @@ export function far(x) {
 /** One value of a tensor, always the same width. */
 export const value = (x) => (x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`);
 
-/** @typedef {import('../state/facts/marks.js').Written} Written */
+/** @typedef {import('../state/facts/special_tokens.js').Written} Written */
 
 const marked = (/** @type {Written} */ token) => markOf(token).replace(/^[a-z]+$/, '[$&]');
 

@@ -1,7 +1,7 @@
 // frame_text.js - sentences around the views: header, notices, the dialog of models
 
 import { backendName, bytes, figures, headsSaid, int, layersSaid } from './format.js';
-import { meaning } from './glossary.js';
+import { meaning } from './glossary_text.js';
 import { say } from '../state/base/language.js';
 
 export const HEADER = {
@@ -131,7 +131,7 @@ const remaining = (seconds) => (seconds < 99.5 ? `${Math.round(seconds)} s` : sa
 export const errorSaid = (error, model) =>
   error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? say` ${model.name} is still here and works.` : ''}`;
 
-/** @param {import('../state/facts/models.js').Shipped} model */
+/** @param {import('../state/facts/shipped_models.js').Shipped} model */
 export const offerSaid = ({ name, better }) =>
   say`${name} tells better stories: ${bytes(better ?? 0)}. Your text stays.`;
 

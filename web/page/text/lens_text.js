@@ -2,7 +2,7 @@
 // from 1.
 
 import { figures, percent, quoted } from './format.js';
-import { headName } from './inside.js';
+import { headName } from './inside_text.js';
 import { say } from '../state/base/language.js';
 
 /** A number with its sign. */
@@ -32,7 +32,7 @@ export const VOTES = {
   title: (votes, after) => say`Votes for ${quoted({ id: votes.token, text: votes.text })} after ${quoted(after)}`,
   /**
    * What a part is called.
-   * @param {import('../views/inside/lens.js').Part} part
+   * @param {import('../views/inside/lens_table.js').Part} part
    */
   part({ kind, layer, head, name }) {
     if (kind === 'head')
@@ -40,7 +40,7 @@ export const VOTES = {
     if (kind === 'ffn') return say`layer ${(layer ?? 0) + 1}, FFN`;
     return { embedding: say`the embedding`, position: say`the position` }[/** @type {string} */ (kind)] ?? name;
   },
-  /** @param {import('../views/inside/lens.js').Part} part */
+  /** @param {import('../views/inside/lens_table.js').Part} part */
   vote: (part) => `${VOTES.part(part)}: ${signed(part.value)}`,
   /** @param {number} layer  from 0 */
   row: (layer) => `L${layer + 1}`,

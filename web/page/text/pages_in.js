@@ -6,7 +6,7 @@ import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matri
 import { blocks } from './stages_text.js';
 import { say } from '../state/base/language.js';
 
-/** @typedef {import('./textbook.js').Page} Page */
+/** @typedef {import('./textbook_pages.js').Page} Page */
 
 /** @type {Page[]} */
 export const PAGES_IN = [

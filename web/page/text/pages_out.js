@@ -1,12 +1,12 @@
 // pages_out.js - the textbook's pages from the residual stream to the next token, and of cost, training and edits
 import { hasFfn, hasNorms, hasTwoStacks, predicts } from '../state/facts/architecture.js';
 import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
-import { NORM_NAMES, widenedAnywhere } from './ffn.js';
+import { NORM_NAMES, widenedAnywhere } from './ffn_text.js';
 import { int, percent, sentences } from './format.js';
 import { changed, otherPrompt, otherToken, otherLayer, otherModel, switched, longer, anatomy } from './page_parts.js';
 import { say } from '../state/base/language.js';
 
-/** @typedef {import('./textbook.js').Page} Page */
+/** @typedef {import('./textbook_pages.js').Page} Page */
 
 /** @type {Page[]} */
 export const PAGES_OUT = [

@@ -25,7 +25,7 @@ export const PLAY = {
 
 /**
  * What a step does, with its numbers.
- * @type {Record<import('../views/inside/anatomy/head_play.js').Step['at'], (of: { key: string, x: number, y: number, i: number, sum: number, scale: number, largest: number, width: number, causal: boolean }) => string>}
+ * @type {Record<import('../views/inside/anatomy/head_arithmetic.js').Step['at'], (of: { key: string, x: number, y: number, i: number, sum: number, scale: number, largest: number, width: number, causal: boolean }) => string>}
  */
 export const STEP_WORDS = {
   product: ({ i, x, y, sum }) =>

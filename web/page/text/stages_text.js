@@ -15,9 +15,9 @@ import {
   windowOf,
 } from '../state/facts/architecture.js';
 import { say } from '../state/base/language.js';
-import { FFN_NAMES, NORM_NAMES, activationOf } from './ffn.js';
+import { FFN_NAMES, NORM_NAMES, activationOf } from './ffn_text.js';
 import { headsSaid, int, sentences } from './format.js';
-import { FORMULAS, factor } from './formulas.js';
+import { FORMULAS, factor } from './stage_formulas.js';
 
 export const blocks = (n) => (n === 1 ? say`1 block` : say`${n} blocks`);
 

@@ -1,7 +1,7 @@
 // adopt_model.js - puts a loaded model in the place of the one before, with its opening and the state that begins with
 // it
 import { countParameters } from 'glassformer';
-import { nameSpecial } from '../facts/marks.js';
+import { nameSpecial } from '../facts/special_tokens.js';
 import { setPrompt } from './read_prompt.js';
 
 /** Of a model that is neither shipped nor made here. */
@@ -9,7 +9,7 @@ const OPENING = { prompt: 'Once upon a time', temperature: 0.8 };
 
 /**
  * @typedef {import('../store/runtime.js').Runtime} Runtime
- * @typedef {import('../facts/models.js').Opening} Opening
+ * @typedef {import('../facts/shipped_models.js').Opening} Opening
  * @typedef {object} About  a model that was loaded or made
  * @property {string} name
  * @property {string} [address]

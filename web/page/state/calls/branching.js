@@ -2,11 +2,11 @@
 // one from an address
 import { say } from '../base/language.js';
 import { logprob } from '../../../draw/likelihood.js';
-import { isMask } from '../facts/marks.js';
+import { isMask } from '../facts/special_tokens.js';
 import { setPrompt } from './read_prompt.js';
 import { cut } from './rewinding.js';
-import { wantRows } from './rows.js';
-import { spell } from './words.js';
+import { wantRows } from './attention_rows.js';
+import { spell } from './ids_and_texts.js';
 import { run } from './writing.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */

@@ -4,10 +4,10 @@ import { say } from '../base/language.js';
 import { logprob } from '../../../draw/likelihood.js';
 import { PatternStore } from '../../../draw/pattern_store.js';
 import { fillsBlanks, headsOf } from '../facts/architecture.js';
-import { isMask } from '../facts/marks.js';
-import { PATTERNS } from '../facts/points.js';
-import { appendRows } from './rows.js';
-import { idsOf, textsOf } from './words.js';
+import { isMask } from '../facts/special_tokens.js';
+import { PATTERNS } from '../facts/hook_points.js';
+import { appendRows } from './attention_rows.js';
+import { idsOf, textsOf } from './ids_and_texts.js';
 import { yielder } from '../base/yielding.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */

@@ -3,17 +3,17 @@
 // A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
 // the runtime that all of them share.
 import { estimate } from 'glassformer';
-import { setAdapter } from './adapter.js';
+import { setAdapter } from './set_adapter.js';
 import { branch, fillIn, keepRun, restore, takeUp } from './branching.js';
 import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
-import { explain, trace, values, wantLogits, wantSampled } from './inquiry.js';
-import { wantHabits } from './habits.js';
+import { explain, trace, values, wantLogits, wantSampled } from './ask_model.js';
+import { wantHabits } from './head_habits.js';
 import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
 import { setPrompt, setSource } from './read_prompt.js';
 import { rewind } from './rewinding.js';
-import { wantRows } from './rows.js';
+import { wantRows } from './attention_rows.js';
 import { createRuntime } from '../store/runtime.js';
-import { idsOf, piecesOf, spell, textsOf } from './words.js';
+import { idsOf, piecesOf, spell, textsOf } from './ids_and_texts.js';
 import { greet, run, setSampler, step, stop } from './writing.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */

@@ -1,6 +1,6 @@
 // shown_attention.js - which attention rows the panels show, and of which head
 import { headsOf } from '../facts/architecture.js';
-import { blockPoint } from '../facts/points.js';
+import { blockPoint } from '../facts/hook_points.js';
 
 /** @typedef {import('../../../draw/pattern_store.js').Stack} Stack */
 

@@ -1,9 +1,9 @@
 // writing.js - writes the text on: a generator of the library stays open at its end, and Run, Step and Stop only decide
 // how often it is asked. Whatever changes the text's past or the sampler closes it.
-import { ruleOf } from '../facts/next_token.js';
+import { ruleOf } from '../facts/token_probabilities.js';
 import { setPrompt } from './read_prompt.js';
 import { rewind } from './rewinding.js';
-import { PATTERN_BUDGET, capturedPoints, readAtRest, readShown } from './rows.js';
+import { PATTERN_BUDGET, capturedPoints, readAtRest, readShown } from './attention_rows.js';
 import { stepMs } from '../base/speed.js';
 import { hides } from '../facts/views.js';
 import { pause, yielder } from '../base/yielding.js';

@@ -7,8 +7,8 @@
 // text what holds for any model: whoever opens it is told.
 import { say } from '../base/language.js';
 import { sourceOf } from '../facts/hub.js';
-import { shippedAs } from '../facts/models.js';
-import { isPart } from '../facts/switches.js';
+import { shippedAs } from '../facts/shipped_models.js';
+import { isPart } from '../facts/switchable_parts.js';
 import { CONCEALABLE, viewOf } from '../facts/views.js';
 
 /** @param {string | null} text @param {number} low @param {number} high */

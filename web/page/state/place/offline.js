@@ -1,5 +1,5 @@
 // offline.js - keeps the files of the page, so that it opens without a network
-import { SHIPPED } from '../facts/models.js';
+import { SHIPPED } from '../facts/shipped_models.js';
 
 /**
  * Register the service worker and name the files that it keeps: those that were fetched, and the models of the page.

@@ -1,6 +1,6 @@
 // open_address.js - brings the page to the state that its address asks for, once the model is loaded
 import { shownAttention } from '../calls/shown_attention.js';
-import { partOf } from '../facts/switches.js';
+import { partOf } from '../facts/switchable_parts.js';
 
 /**
  * Write the text that was asked for.

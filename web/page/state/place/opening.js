@@ -3,7 +3,7 @@
 import { applicable, readAddress } from './address.js';
 import { keepAddress, openTypedAddress } from './browser_history.js';
 import { followAddress } from './open_address.js';
-import { SHIPPED, shippedAs } from '../facts/models.js';
+import { SHIPPED, shippedAs } from '../facts/shipped_models.js';
 import { pause } from '../base/yielding.js';
 
 /** @typedef {import('../store/store.js').Store} Store */

@@ -1,6 +1,6 @@
 // save.js - offers files to save: CSV, JSON, and any other content
 
-import { editsOf } from '../facts/switches.js';
+import { editsOf } from '../facts/switchable_parts.js';
 
 /**
  * Offer a file under this name.

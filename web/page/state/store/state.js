@@ -1,6 +1,6 @@
 // state.js - what the page shows, in five groups, and its values before any model is there
 import { language } from '../base/language.js';
-import { SHIPPED } from '../facts/models.js';
+import { SHIPPED } from '../facts/shipped_models.js';
 
 /** @typedef {import('../../../draw/pattern_store.js').PatternStore} PatternStore */
 /**
@@ -11,7 +11,7 @@ import { SHIPPED } from '../facts/models.js';
  * @property {number | null} logprob  natural logarithm of the model's probability for it, null where nobody asked
  * @property {{ id: number, text: string, logprob: number, probability: number }[] | null} top  likeliest tokens at its
  *   place; probability: with which the sampler drew them
- * @property {import('../facts/next_token.js').Rule} [rule]  of the sampler, when the model wrote it
+ * @property {import('../facts/token_probabilities.js').Rule} [rule]  of the sampler, when the model wrote it
  *
  * @typedef {object} LoadedModel
  * @property {string} name
@@ -19,7 +19,7 @@ import { SHIPPED } from '../facts/models.js';
  * @property {any} source          what the library was given, to load it again otherwise; null for one built here
  * @property {import('glassformer').LoadOptions} [options]  with which it was loaded
  * @property {{ config: any, seed: number } | null} made  of which one built here was made
- * @property {import('../facts/models.js').Opening} [opens]  what it began with
+ * @property {import('../facts/shipped_models.js').Opening} [opens]  what it began with
  * @property {number | null} fileBytes
  * @property {any} config
  * @property {any} parameters     the table of the file that was loaded
@@ -41,7 +41,7 @@ const view = () => ({
   labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
   preset: '', // a known size that is counted beside the loaded model, '' for the first
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
-  unit: '', // neuron or head whose card is open, by its key (switches.js), '' for none
+  unit: '', // neuron or head whose card is open, by its key (switchable_parts.js), '' for none
   openStage: '', // stage of the anatomy whose values are open, '' for none
   present: '', // the panel that is presented alone in larger type, '' for none
   choosing: false, // the dialog of models is open
@@ -66,7 +66,7 @@ const text = () => ({
   follow: true, // the cursor follows the text while it grows
   logits: /** @type {Map<number, Float32Array>} */ (new Map()), // after a position, where known exactly
   /** The sampler's probabilities for the row of logits that was last asked about.
-   * @type {{ row: Float32Array, rule: import('../facts/next_token.js').Rule, probabilities: Float32Array } | null} */
+   * @type {{ row: Float32Array, rule: import('../facts/token_probabilities.js').Rule, probabilities: Float32Array } | null} */
   sampled: null,
   words: /** @type {Map<number, string>} */ (new Map()), // what ids add to a text, as far as asked
   /** Texts left behind by choosing another token, each at that place. @type {{ at: number, tokens: Token[] }[]} */
@@ -84,7 +84,7 @@ const attention = () => ({
   patterns: /** @type {PatternStore | null} */ (null),
   /** Of an encoder-decoder: `encoder`, `cross`. @type {Record<string, PatternStore> | null} */
   otherPatterns: null,
-  /** What each head does as a rule, once measured: [layer][head]. @type {import('../calls/habits.js').Scores[][] | null} */
+  /** What each head does as a rule, once measured: [layer][head]. @type {import('../calls/head_habits.js').Scores[][] | null} */
   habits: null,
   stack: /** @type {import('../calls/shown_attention.js').Stack} */ ('self'), // which attention the panels show
   head: { layer: 0, head: 0 },
@@ -93,18 +93,18 @@ const attention = () => ({
   stage: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'),
   zoom: /** @type {'near' | 'whole'} */ ('near'), // the large head: the tokens before the selected one, or all
   arcs: true, // draw the selected row over the text
-  off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switches.js)
+  off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switchable_parts.js)
 });
 
 /** The model and what it does. */
 const run = () => ({
   status: /** @type {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} */ ('empty'),
   model: /** @type {LoadedModel | null} */ (null),
-  adapter: /** @type {import('../calls/adapter.js').Adapter | null} */ (null), // in use beside the model's weights
+  adapter: /** @type {import('../calls/set_adapter.js').Adapter | null} */ (null), // in use beside the model's weights
   /** @type {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
    *   secondsLeft?: number | null } | null} */
   progress: null,
-  /** A larger model that may be downloaded and take the place of this one. @type {import('../facts/models.js').Shipped | null} */
+  /** A larger model that may be downloaded and take the place of this one. @type {import('../facts/shipped_models.js').Shipped | null} */
   offer: null,
   /** A checkpoint that waits for keys of its configuration. @type {{ keys: NonNullable<import('glassformer').GlassformerError['keys']>,
    *   source: any, about: Parameters<typeof import('../calls/load_models.js').loadModel>[2] } | null} */

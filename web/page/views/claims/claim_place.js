@@ -1,8 +1,8 @@
 // claim_place.js - opens what shows a claim: a model, and a page of the textbook or the panel that counts
 import { PRESETS } from 'glassformer';
-import { shippedAs } from '../../state/facts/models.js';
+import { shippedAs } from '../../state/facts/shipped_models.js';
 
-/** @typedef {import('./section.js').Place} Place */
+/** @typedef {import('./tutorial_sections.js').Place} Place */
 
 /** Token ids for models with random weights. */
 const IDS = '3 14 15 9 26 5';

@@ -41,7 +41,7 @@ export const ofNormSizes = (config) => (g) => {
 /**
  * Parameters by component: of one block of each stack, of what is in no block, and of all.
  * @param {any} config  or the name of a preset
- * @returns {(g: Glassformer) => import('./section.js').Table}
+ * @returns {(g: Glassformer) => import('./tutorial_sections.js').Table}
  */
 export const byBlock = (config) => (g) => {
   const { rows, total, nonEmbedding } = g.countParameters(config),

@@ -4,7 +4,7 @@
 import { named, number } from '../learn/typed_answer.js';
 import { CLASSICAL, DEEP, MODERN, POST, TINY, UNTIED } from './configs.js';
 import { byBlock } from './parameter_table.js';
-import { sectionsOf, seen } from './section.js';
+import { sectionsOf, seen } from './tutorial_sections.js';
 import { runs as model } from './runs/decoder_model.js';
 import { runs as parameters } from './runs/decoder_parameters.js';
 import { runs as generation } from './runs/generation.js';
@@ -12,7 +12,7 @@ import { runs as norms } from './runs/norms.js';
 
 const section = sectionsOf(1, { ...model, ...parameters, ...generation, ...norms });
 
-/** Five questions of its last section. @type {import('./section.js').Exercise[]} */
+/** Five questions of its last section. @type {import('./tutorial_sections.js').Exercise[]} */
 const QUESTIONS = [
   {
     text: 'Does the ε of RMSNorm stand inside the square root or outside, in the files of LLaMA?',

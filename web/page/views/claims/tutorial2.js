@@ -2,7 +2,7 @@
 
 import { SEQ2SEQ } from './configs.js';
 import { byBlock } from './parameter_table.js';
-import { sectionsOf, seen } from './section.js';
+import { sectionsOf, seen } from './tutorial_sections.js';
 import { runs } from './runs/encoder_decoder_runs.js';
 
 const section = sectionsOf(2, runs);

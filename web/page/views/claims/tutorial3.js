@@ -6,7 +6,7 @@
 
 import { BLOCK, WIDE } from './configs.js';
 import { byBlock } from './parameter_table.js';
-import { sectionsOf, seen } from './section.js';
+import { sectionsOf, seen } from './tutorial_sections.js';
 import { runs } from './runs/block_runs.js';
 
 const section = sectionsOf(3, runs);

@@ -1,7 +1,7 @@
 // tutorial4.js - claims of "Transformer_Forward_Pass": GPT-2's forward pass as PicoGPT computes it, and the four sizes.
 
 import { TINY_GPT2 } from './configs.js';
-import { sectionsOf, seen } from './section.js';
+import { sectionsOf, seen } from './tutorial_sections.js';
 import { runs, sizes } from './runs/gpt2_runs.js';
 
 const section = sectionsOf(4, runs);

@@ -4,7 +4,7 @@
 import { number } from '../learn/typed_answer.js';
 import { GPT, QUIZ, SMALL, TINY, WALK } from './configs.js';
 import { byBlock } from './parameter_table.js';
-import { sectionsOf, seen } from './section.js';
+import { sectionsOf, seen } from './tutorial_sections.js';
 import { runs as counts } from './runs/gpt_counts.js';
 import { runs as model, familyTable } from './runs/gpt_model.js';
 import { runs as stream } from './runs/gpt_stream.js';
@@ -13,7 +13,7 @@ const section = sectionsOf(5, { ...counts, ...model, ...stream });
 const MODEL = { preset: GPT };
 const LLAMA = 'llama-7b';
 
-/** @type {import('./section.js').Exercise[]} */
+/** @type {import('./tutorial_sections.js').Exercise[]} */
 const EXERCISES = [
   { text: 'Forward random ids through the tiny GPT.', ids: { model: MODEL, n: 32 } },
   {
@@ -29,7 +29,7 @@ const EXERCISES = [
 /** A count that the rule 12D² gives too. @param {number} total */
 const within = (total) => number(total, total.toLocaleString('en'), 0.05 * total);
 
-/** @type {import('./section.js').Exercise[]} */
+/** @type {import('./tutorial_sections.js').Exercise[]} */
 const QUIZ_QUESTIONS = [
   {
     text: 'How many parameters has D = 2048, 24 layers, V = 50,000, plain GELU, tied? (5 % are allowed)',

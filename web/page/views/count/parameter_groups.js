@@ -3,7 +3,7 @@
 import { groups } from 'd3-array';
 import { embedWidth, isGated } from '../../state/facts/architecture.js';
 import { say } from '../../state/base/language.js';
-import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count.js';
+import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count_text.js';
 
 /**
  * @typedef {import('glassformer').ParameterRow & { address?: number, memoryBytes?: number }} Row  with the tensor's

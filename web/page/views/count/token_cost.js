@@ -1,7 +1,7 @@
 // token_cost.js - what one more token costs: operations, bytes and time, and how that grows with the position
 
 import { say } from '../../state/base/language.js';
-import { UNMEASURED } from '../../text/count.js';
+import { UNMEASURED } from '../../text/count_text.js';
 import { bytes, int, percent, si, time } from '../../text/format.js';
 
 /** @typedef {import('../../state/calls/run.js').Run['costAt']} CostAt  a token with so many in the context, itself included */

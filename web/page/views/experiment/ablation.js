@@ -1,11 +1,11 @@
 // ablation.js - a model's parts as a grid of switches, and two runs over the same tokens compared: one untouched, one
 // with parts switched off
 
-import { editsOf, headKey, partOf } from '../../state/facts/switches.js';
+import { editsOf, headKey, partOf } from '../../state/facts/switchable_parts.js';
 import { hasFfn, headsOf } from '../../state/facts/architecture.js';
 import { likeliest } from '../../../draw/likelihood.js';
 
-/** @typedef {import('../../state/facts/switches.js').Part} Part */
+/** @typedef {import('../../state/facts/switchable_parts.js').Part} Part */
 /** @typedef {import('../../state/store/state.js').Token} Token */
 
 export const MOST = 160; // tokens of the text that are scored

@@ -4,13 +4,13 @@
 
 import { completeConfig } from 'glassformer';
 import { say } from '../../state/base/language.js';
-import { CONTROLS, FURTHER, LISTS, OPTIONS } from '../../text/compare.js';
+import { CONTROLS, FURTHER, LISTS, OPTIONS } from '../../text/compare_text.js';
 
 /** @typedef {ReturnType<typeof fieldOf>} Field */
 
 const SAMPLE = /** @type {Record<string, any>} */ (completeConfig('gpt2')); // it has every field
 
-/** @param {[key: string, control: import('../../text/compare.js').Control]} entry */
+/** @param {[key: string, control: import('../../text/compare_text.js').Control]} entry */
 const fieldOf = ([key, control]) => ({
   key,
   options: OPTIONS[key], // names of its values, where these are words

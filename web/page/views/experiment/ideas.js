@@ -2,7 +2,7 @@
 
 import { hasDistanceBias, hasNorms, rotatesAnywhere, scoreScale } from '../../state/facts/architecture.js';
 
-/** @typedef {import('../../text/break.js').Idea} Idea */
+/** @typedef {import('../../text/break_text.js').Idea} Idea */
 
 /** Switches in the order in which they are offered. @type {Idea[]} */
 const ALL = ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm'];

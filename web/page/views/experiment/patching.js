@@ -5,7 +5,7 @@
 // which the activation of one layer at one position is replaced by that of the clean pass. Measured is the difference of
 // the two answers' logits after the last token, 0 as in the corrupted pass, 1 as in the clean one. (Meng et al. 2022;
 // Wang et al. 2022.)
-import { blockPoint } from '../../state/facts/points.js';
+import { blockPoint } from '../../state/facts/hook_points.js';
 
 /** @typedef {'resid' | 'attn' | 'ffn'} Place */
 

@@ -19,7 +19,7 @@ import { shownAttention } from '../../state/calls/shown_attention.js';
 
 /**
  * @param {Readonly<import('../../state/store/state.js').State>} page
- * @param {import('./scores.js').HeadScores | null} scores
+ * @param {import('./query_key_scores.js').HeadScores | null} scores
  * @returns {AttentionSource}
  */
 export function sourceOf(page, scores) {

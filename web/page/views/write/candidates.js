@@ -1,6 +1,6 @@
 // candidates.js - the rows of the panel "Next token"
 
-import { cuts, drawnOf, following } from '../../state/facts/next_token.js';
+import { cuts, drawnOf, following } from '../../state/facts/token_probabilities.js';
 import { label } from '../../text/format.js';
 
 export const ROWS = 10;
@@ -30,7 +30,7 @@ export function nextOf(state) {
 
 /**
  * What a candidate adds to the text; an ellipsis until that is known.
- * @param {import('../../state/facts/next_token.js').Candidate} candidate
+ * @param {import('../../state/facts/token_probabilities.js').Candidate} candidate
  * @param {Map<number, string>} words
  */
 export function wordOf({ id, text }, words) {

@@ -1,10 +1,10 @@
 // programs.js - what “Copy as” gives: a program for this package, one for TransformerLens, and an element for any page
 import { version } from '../../../../package.json';
 import { hasFfn, isGated } from '../../state/facts/architecture.js';
-import { isSpecial } from '../../state/facts/marks.js';
+import { isSpecial } from '../../state/facts/special_tokens.js';
 import { shownAttention } from '../../state/calls/shown_attention.js';
-import { editsOf } from '../../state/facts/switches.js';
-import { activationOf } from '../../text/ffn.js';
+import { editsOf } from '../../state/facts/switchable_parts.js';
+import { activationOf } from '../../text/ffn_text.js';
 
 /** @typedef {import('../../state/store/state.js').State} State */
 

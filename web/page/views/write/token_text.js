@@ -1,5 +1,5 @@
 // token_text.js - how a token of the text is drawn: what is shaded, what stays outside, and how strongly
-import { markOf } from '../../state/facts/marks.js';
+import { markOf } from '../../state/facts/special_tokens.js';
 
 /** @typedef {import('../../state/store/state.js').Token} Token */
 

@@ -28,7 +28,7 @@ const SIZES = /** @type {[string, import('glassformer').Preset, number, number, 
 /**
  * The table of sizes, with the parameters that each makes.
  * @param {typeof import('glassformer')} g
- * @returns {import('../section.js').Table}
+ * @returns {import('../tutorial_sections.js').Table}
  */
 export const sizes = (g) => ({
   head: ['Model', 'n_layer', 'n_head', 'n_embd', 'n_vocab', 'n_ctx', 'Parameters'],

@@ -55,7 +55,7 @@ const inShape = (captured, batch, { width, heads, hidden }) =>
     return shape.join() === [...batch, ...last].join();
   }).length;
 
-/** @returns {import('../section.js').Table} */
+/** @returns {import('../tutorial_sections.js').Table} */
 export const familyTable = () => ({
   head: ['Family', 'Examples', 'Attention', 'Trained on', 'Used for'],
   rows: [

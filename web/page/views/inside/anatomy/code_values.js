@@ -1,5 +1,5 @@
 // code_values.js - which values of a pass are written behind which lines of src/reference/decoder.c
-import { blockPoint } from '../../../state/facts/points.js';
+import { blockPoint } from '../../../state/facts/hook_points.js';
 import { figures } from '../../../text/format.js';
 
 /**
@@ -47,7 +47,7 @@ const pointOf = (/** @type {any} */ c, /** @type {number} */ layer, /** @type {s
 /** @param {string} stage @param {any} c @param {number} layer */
 export const pointsOfCode = (stage, c, layer) => (LINES[stage] ?? []).map(([, , name]) => pointOf(c, layer, name));
 
-/** The numbers of one position, of heads those of one. @param {import('../../../../draw/strips.js').Tensor} tensor @param {{ position: number, head: number }} at @param {boolean} keyed  [head, query, key] */
+/** The numbers of one position, of heads those of one. @param {import('../../../../draw/strip_painter.js').Tensor} tensor @param {{ position: number, head: number }} at @param {boolean} keyed  [head, query, key] */
 function rowOf({ data, shape }, { position, head }, keyed) {
   const own = shape.at(-1) ?? 1;
   const row = keyed ? head * shape[1] + position : shape.length > 2 ? position * shape[1] + head : position;
@@ -58,7 +58,7 @@ function rowOf({ data, shape }, { position, head }, keyed) {
  * @param {string} stage
  * @param {any} c  configuration
  * @param {{ layer: number, position: number, head: number }} at
- * @param {Record<string, import('../../../../draw/strips.js').Tensor>} captured  by point
+ * @param {Record<string, import('../../../../draw/strip_painter.js').Tensor>} captured  by point
  * @param {Pick<import('../../../state/store/state.js').State['text'], 'logits'>} text
  * @returns {import('./reference_code.js').Value[]}
  */

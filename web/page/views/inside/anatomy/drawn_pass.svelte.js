@@ -6,9 +6,9 @@ import { widePicture } from '../../../../draw/anatomy_wide.js';
 import { valuesOfText } from '../../../state/store/answers.svelte.js';
 import { hasExperts } from '../../../state/facts/architecture.js';
 import { paced } from '../../../state/store/paced.svelte.js';
-import { blockPoint } from '../../../state/facts/points.js';
+import { blockPoint } from '../../../state/facts/hook_points.js';
 import { LOOKS, hides } from '../../../state/facts/views.js';
-import { frameOf, layerOf } from './frame.js';
+import { frameOf, layerOf } from './shown_lanes.js';
 import { partsOf, stagesOf } from './stages.js';
 
 const EVERY_MS = 90; // between two frames while text streams
@@ -37,7 +37,7 @@ function stripPoints(c, layer) {
  * The values of the selected layer, read from the engine when the text rests, and now and then while it is written.
  * @param {import('../../../state/store/context.js').PageContext} context
  * @param {() => boolean} wanted  whether somebody sees the strips
- * @returns {{ readonly current: Record<string, import('../../../../draw/strips.js').Tensor> | null }}  by point
+ * @returns {{ readonly current: Record<string, import('../../../../draw/strip_painter.js').Tensor> | null }}  by point
  */
 function capturedValues(context, wanted) {
   const { page, run } = context;
@@ -97,7 +97,7 @@ export function drawnPass(context, place) {
   /** What the layout depends on, as a text: it is computed anew only when this changes. */
   const shape = $derived(JSON.stringify(model && partsOf(model.config, stages)));
   const picture = $derived.by(() => {
-    /** @type {import('../../../../draw/anatomy.js').Parts | null} */
+    /** @type {import('../../../../draw/anatomy_geometry.js').Parts | null} */
     const parts = JSON.parse(shape);
     if (!parts || !place.width) return null;
     return (

@@ -1,21 +1,21 @@
 // part_facts.js - what is known of the part of the anatomy that is pointed at: whose it is, its value, the number that is
 // explained first
 import { maxIndex, sum } from 'd3-array';
-import { blockPoint } from '../../../state/facts/points.js';
-import { following } from '../../../state/facts/next_token.js';
+import { blockPoint } from '../../../state/facts/hook_points.js';
+import { following } from '../../../state/facts/token_probabilities.js';
 import { label, percent, quoted } from '../../../text/format.js';
 import { CARD } from '../../../text/parts_text.js';
-import { headOf, layerOf } from './frame.js';
+import { headOf, layerOf } from './shown_lanes.js';
 
 /** @typedef {import('./pointing.svelte.js').Part} Part */
-/** @typedef {import('./frame.js').Shown} Shown */
-/** @typedef {import('./frame.js').Frame} Frame */
-/** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
+/** @typedef {import('./shown_lanes.js').Shown} Shown */
+/** @typedef {import('./shown_lanes.js').Frame} Frame */
+/** @typedef {import('../../../../draw/strip_painter.js').Tensor} Tensor */
 /**
  * @typedef {object} Facts
  * @property {string} of      whose it is
  * @property {string} value   '' where it is not known
- * @property {import('../explanation.js').Cell | null} cell  what Explain begins with
+ * @property {import('../explanation_table.js').Cell | null} cell  what Explain begins with
  */
 
 const FIRST = 4; // numbers of a vector that are written

@@ -9,9 +9,9 @@ import {
   rotaryHeads,
   rotates,
 } from '../../../state/facts/architecture.js';
-import { blockPoint } from '../../../state/facts/points.js';
+import { blockPoint } from '../../../state/facts/hook_points.js';
 
-/** @typedef {import('../../../../draw/strips.js').Tensor} Tensor */
+/** @typedef {import('../../../../draw/strip_painter.js').Tensor} Tensor */
 /**
  * @typedef {object} PositionPicture
  * @property {'table' | 'turns' | 'bias'} kind

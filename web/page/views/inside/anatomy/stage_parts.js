@@ -12,7 +12,7 @@ import {
   predicts,
   rotates,
 } from '../../../state/facts/architecture.js';
-import { blockPoint } from '../../../state/facts/points.js';
+import { blockPoint } from '../../../state/facts/hook_points.js';
 import { VALUES } from '../../../text/stages_text.js';
 
 /** @typedef {Record<string, any>} Config */

@@ -36,7 +36,7 @@ export const stagesOf = (c, rows, layer, n, m) =>
  * What the picture of these stages depends on.
  * @param {any} c config
  * @param {Stage[]} stages
- * @returns {import('../../../../draw/anatomy.js').Parts}
+ * @returns {import('../../../../draw/anatomy_geometry.js').Parts}
  */
 export const partsOf = (c, stages) => ({
   stages: stages.map(({ id }) => id),

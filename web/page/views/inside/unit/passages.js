@@ -1,6 +1,6 @@
 // passages.js - short texts in which a neuron or a head is looked for: where it responds most strongly
 import { hasTwoStacks } from '../../../state/facts/architecture.js';
-import { ofNumbers } from '../../../state/facts/models.js';
+import { ofNumbers } from '../../../state/facts/shipped_models.js';
 
 const TEXTS = [
   'Once upon a time, there was a little girl named Lily. She liked to play in the park with her dog. One day, she found a red ball under a big tree.',

@@ -1,13 +1,13 @@
 // readings.js - computes what the card of a neuron or a head shows, and keeps it for its model: where it responds most
 // strongly, which tokens its output makes likelier, what the text loses without it
 import { predicts } from '../../../state/facts/architecture.js';
-import { isSpecial } from '../../../state/facts/marks.js';
-import { blockPoint, patternAt } from '../../../state/facts/points.js';
+import { isSpecial } from '../../../state/facts/special_tokens.js';
+import { blockPoint, patternAt } from '../../../state/facts/hook_points.js';
 import { passagesFor } from './passages.js';
 
 /** @typedef {import('../../../state/calls/run.js').Run} Run */
 /** @typedef {import('../../../state/store/state.js').State} State */
-/** @typedef {import('../../../state/facts/switches.js').Part} Part */
+/** @typedef {import('../../../state/facts/switchable_parts.js').Part} Part */
 /** A part of the model in the page. @typedef {{ run: Run, page: State, part: Part }} Unit */
 /** @typedef {{ id: number, text: string }} Token */
 /** key: of a head, what it takes most from.

@@ -1,0 +1,41 @@
+// head_habits.js - what each head of a decoder looks at as a rule, by the scores that the library measures on random
+// tokens that come twice
+
+const LEAST = 0.4; // mean weight from which a head is said to have a habit
+
+/**
+ * @typedef {'previous' | 'first' | 'same' | 'after'} Habit
+ * @typedef {Record<Habit, number>} Scores  mean weight of the queries of the second copy
+ */
+
+/**
+ * The habit that a head has, null where it has none.
+ * @param {Scores | undefined} scores
+ */
+export function habitOf(scores) {
+  const all = /** @type {[Habit, number][]} */ (Object.entries(scores ?? {}));
+  const [habit, score] = all.sort((a, b) => b[1] - a[1])[0] ?? [];
+  return habit && score >= LEAST ? { habit, score } : null;
+}
+
+/**
+ * Measure the habits of this model, once. Encoders and models of two stacks have none of them.
+ * @param {import('../store/runtime.js').Runtime} runtime
+ */
+export async function wantHabits(runtime) {
+  const { config, api } = runtime.loaded();
+  if (runtime.measured === api || config.kind !== 'decoder' || config.causal === false || config.vocabSize < 3) return;
+  runtime.measured = api;
+  const { models } = runtime;
+  const scores = await api.headScores().catch(() => null); // it is gone
+  if (!scores || models !== runtime.models) return;
+  const habits = scores.map((/** @type {any[]} */ heads) =>
+    heads.map(({ previous, first, self, duplicate, induction }) => ({
+      previous,
+      first,
+      same: self + duplicate,
+      after: induction,
+    })),
+  );
+  runtime.set({ attention: { habits } });
+}

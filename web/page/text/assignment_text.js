@@ -1,0 +1,28 @@
+// assignment_text.js - the sentences of a link for a class: a question, and what is hidden until it is answered
+import { say } from '../state/base/language.js';
+
+/** What an assignment can hide. */
+export const CONCEALED = {
+  next: say`what follows the chosen token (nothing is written until it is shown)`,
+  attention: say`where the heads look`,
+  lens: say`the logit lens`,
+  parameters: say`the table of parameters`,
+};
+
+export const ASSIGNMENT = {
+  open: say`Link for a class`,
+  title: say`A link for a class`,
+  about: say`The link opens this model, prompt, view and token for everybody, with your questions above and the chosen parts hidden until they are asked for. Questions of the textbook have a hint and a check there, and can be printed.`,
+  question: say`Question`,
+  hide: say`Hide at first`,
+  ask: say`Questions of the textbook`,
+  worksheet: say`Worksheet`,
+  page: (title) => say`Textbook: ${title}`,
+  print: say`Print the worksheet`,
+  here: say`Open it here`,
+  copy: say`Copy the link`,
+  reveal: say`Show what is hidden`,
+  concealed: say`Hidden until you ask for it above.`,
+  hidden: (parts) => say`Hidden everywhere on the page: ${parts.join(', ')}.`,
+  own: say`This model is on your computer only: others cannot open it from a link. Choose a model of this page, or one from an address.`,
+};

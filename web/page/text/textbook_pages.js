@@ -1,0 +1,49 @@
+// textbook_pages.js - the pages of the textbook: one idea each, where it is seen, one thing to do, one question. What
+// is said holds for the model that is loaded.
+import { PAGES_IN } from './pages_in.js';
+import { PAGES_OUT } from './pages_out.js';
+import { say } from '../state/base/language.js';
+
+/**
+ * @typedef {import('../state/store/state.js').State} State
+ * @typedef {object} Page
+ * @property {string} id        in addresses: `learn=qkv`
+ * @property {string} title
+ * @property {import('../state/facts/views.js').View} view
+ * @property {string} at        selector of the part that is lit
+ * @property {import('../state/store/store.js').Patch} [set]
+ * @property {(c: any) => boolean} [when]  the model has such a part
+ * @property {(c: any, s: State) => string[]} paragraphs  c: the configuration
+ * @property {{ words: string, done: (now: State, before: State) => boolean }} task  before: as the page was opened
+ * @property {(c: any) => string} question  answered by views/learn/questions.js under the same id
+ * @property {string} hint
+ */
+
+/** @type {Page[]} */
+export const TEXTBOOK = [...PAGES_IN, ...PAGES_OUT];
+
+/** The pages that the loaded model has. @param {State} s */
+export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);
+
+export const TEXTBOOK_WORDS = {
+  title: say`Textbook`,
+  about: say`one idea a page, with one thing to do and one question`,
+  here: say`Here.`,
+  task: say`Try it.`,
+  done: say`Done ✓`,
+  question: say`Question.`,
+  answer: say`your answer`,
+  check: say`Check`,
+  hint: say`Hint`,
+  right: (answer) => say`Right: ${answer}.`,
+  wrong: say`Not yet. Look again, or try another answer.`,
+  unknown: say`The question needs a text: write one first.`,
+  answered: (n, all) => say`${n} of ${all} questions answered`,
+  play: say`Play`,
+  pause: say`Pause`,
+  back: say`Back`,
+  next: say`Next`,
+  end: say`Done`,
+  leave: say`Leave`,
+  of: (i, n) => say`${i} of ${n}`,
+};
