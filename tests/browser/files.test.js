@@ -89,14 +89,14 @@ storyTest('keys that no tensor tells are asked for, and the file is loaded with 
   const file = (name) => `${top}tests/golden/cases/${name}/model.safetensors`;
   const total = await withModel('tests/golden/cases/gpt2_n_inner/', async ({ parameters }) => parameters.total);
   await page.locator('#model-file').setInputFiles(file('llama_gqa_f16'));
-  await page.locator('.untold').getByLabel('model_type').selectOption('llama');
-  assert.equal(await page.locator('.untold input').count(), 4);
+  await page.locator('.missing-keys').getByLabel('model_type').selectOption('llama');
+  assert.equal(await page.locator('.missing-keys input').count(), 4);
   await page.locator('#model-file').setInputFiles(file('gpt2_n_inner'));
-  const key = page.locator('.untold').getByLabel('n_head', { exact: true }); // the file before asks for others
+  const key = page.locator('.missing-keys').getByLabel('n_head', { exact: true }); // the file before asks for others
   await key.fill('5');
   await key.press('Enter');
   await says(page, '.error [role="alert"]', /n_embd 48 is not divisible|not divisible|5/);
-  assert.equal(await page.locator('.untold').count(), 0);
+  assert.equal(await page.locator('.missing-keys').count(), 0);
   await page.locator('#model-file').setInputFiles(file('gpt2_n_inner'));
   await key.fill('3');
   await key.press('Enter');

@@ -11,7 +11,7 @@ import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare_text.js'
 import { HEADS, stagesOf } from '../../web/page/text/inside_text.js';
 import { TRACE } from '../../web/page/text/count_text.js';
 import { shapeSaid } from '../../web/page/text/frame_text.js';
-import { hasNumbers, hereSaid } from '../../web/page/text/chosen_token_text.js';
+import { hasNumbers, tokenSentences } from '../../web/page/text/chosen_token_text.js';
 import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
 import { TEXTBOOK, pagesOf } from '../../web/page/text/textbook_pages.js';
 import { endedSaid, pausedSaid } from '../../web/page/text/write_text.js';
@@ -45,7 +45,7 @@ const factsOf = (config, layer) => ({
 /** What the pages say of one token. @param {any} config @param {number} [layer] */
 const hereOf = (config, layer = 0) =>
   Object.fromEntries(
-    TEXTBOOK.filter(({ id }) => hasNumbers(id)).map(({ id }) => [id, hereSaid(id, factsOf(config, layer))]),
+    TEXTBOOK.filter(({ id }) => hasNumbers(id)).map(({ id }) => [id, tokenSentences(id, factsOf(config, layer))]),
   );
 /** What the stages of a block say. @param {any} config @param {number} [layer] */
 const stagesIn = (config, layer = 0) =>

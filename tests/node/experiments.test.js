@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/api/index.js';
-import { nameSpecial } from '../../web/page/state/facts/special_tokens.js';
+import { setSpecialTokens } from '../../web/page/state/facts/special_tokens.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction } from '../../web/page/views/experiment/steering.js';
 import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/token_facts.js';
@@ -109,7 +109,7 @@ test('a guess is worth its surprise to the model', () => {
 });
 
 test('the token with the largest weight is answered by its word, the start of a text by its mark', async () => {
-  nameSpecial(model.special);
+  setSpecialTokens(model.special);
   const tokens = [{ id: model.special.bos, text: '', given: true }, { id: 300, text: ' fox' }, { id: 301, text: '.' }]; // prettier-ignore
   const answer = async (/** @type {number} */ most) => {
     const patterns = { row: () => Float32Array.from(tokens, (_, key) => (key === most ? 0.5 : 0.25)) };

@@ -2,7 +2,7 @@
 // writes tokens
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameSpecial } from '../../web/page/state/facts/special_tokens.js';
+import { setSpecialTokens } from '../../web/page/state/facts/special_tokens.js';
 import { label, quoted } from '../../web/page/text/format.js';
 import { LENS, VOTES, signed } from '../../web/page/text/lens_text.js';
 import { piecesOf } from '../../web/page/views/write/token_text.js';
@@ -71,7 +71,7 @@ test('votes have a row for each layer and one for each cross-attention, and list
 });
 
 test('a tokenizer’s mark around texts is written as their start or end', () => {
-  nameSpecial({ bos: null, eos: [] }); // an encoder's
+  setSpecialTokens({ bos: null, eos: [] }); // an encoder's
   assert.equal(label({ id: 0, text: '<|endoftext|>' }), '[end]');
   assert.equal(label({ id: 0, text: '<|endoftext|>', given: true }), '[start]');
 });
@@ -91,7 +91,7 @@ test('layers and heads are counted from 1, and rounding is named only where a ga
 test('a token without letters has one mark in the text, in tables and in sentences', () => {
   const ways = (/** @type {any} */ of) => [piecesOf(of).word, label(of), quoted(of)];
   try {
-    nameSpecial({ bos: 0, eos: [0, 7] });
+    setSpecialTokens({ bos: 0, eos: [0, 7] });
     assert.deepEqual(ways({ id: 0, text: '', given: true }), ['start', '[start]', '[start]']);
     assert.deepEqual(
       ways({ id: 0, text: '<|endoftext|>' }),
@@ -103,6 +103,6 @@ test('a token without letters has one mark in the text, in tables and in sentenc
     assert.deepEqual(ways({ id: 5, text: ' cat' }), ['cat', 'cat', '“ cat”']);
     assert.deepEqual(ways({ id: 6, text: '\n' }), ['⏎', '⏎', '“⏎”']);
   } finally {
-    nameSpecial({ bos: null, eos: [] });
+    setSpecialTokens({ bos: null, eos: [] });
   }
 });

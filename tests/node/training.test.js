@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Tokenizer, train } from '../../web/lib/api/index.js';
 import { thinned } from '../../web/page/views/train/film_frames.js';
-import { byHeart } from '../../web/page/views/train/loss_curve.js';
+import { memorised } from '../../web/page/views/train/loss_curve.js';
 import { stepsFor } from '../../web/page/views/train/training_options.js';
 import { sleep } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
@@ -352,10 +352,10 @@ describe('stopping', () => {
 
 test('the page says since when the loss on text held out rises, and nothing where it falls or is noise', () => {
   const losses = (/** @type {number[]} */ ...nats) => nats.map((x, i) => ({ step: 20 * (i + 1), nats: x }));
-  assert.equal(byHeart(losses(4, 3, 2.5, 2.7)), 60);
-  assert.equal(byHeart(losses(4, 3, 2.5, 2.51)), 0);
-  assert.equal(byHeart(losses(4, 3, 2)), 0);
-  assert.equal(byHeart([]), 0);
+  assert.equal(memorised(losses(4, 3, 2.5, 2.7)), 60);
+  assert.equal(memorised(losses(4, 3, 2.5, 2.51)), 0);
+  assert.equal(memorised(losses(4, 3, 2)), 0);
+  assert.equal(memorised([]), 0);
 });
 
 test('the page takes as many steps as fit into 20 seconds, in whole tens from 60 to 2000', () => {

@@ -61,7 +61,7 @@ test('what shows a claim is not opened when its model does not come', async (t) 
   t.after(() => Reflect.deleteProperty(globalThis, 'document'));
   const opened = [];
   const page = { run: { model: { address: 'weights/stories.gguf' } } },
-    run = { loadModel: async () => {}, greet: () => opened.push('text') };
+    run = { loadModel: async () => {}, answerSource: () => opened.push('text') };
   await openPlace({ page: 'cross', model: 'weights/dates/' }, { page, run, set: (patch) => opened.push(patch) });
   assert.deepEqual(opened, []);
 });

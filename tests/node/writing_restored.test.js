@@ -99,7 +99,7 @@ test('a previous text is restored completely, also after further branches', asyn
     texts.push(ids(state));
     for (const i of [0, 1, 0, 1]) {
       const want = state.text.branches[i].tokens.map((t) => t.id);
-      await run.takeUp(i);
+      await run.returnToBranch(i);
       assert.deepEqual(ids(state), want);
       assert.deepEqual(
         [want, ...branches(state)].map(String).sort(),
@@ -124,7 +124,7 @@ test('a text that was branched inside its prompt is restored from its address', 
     asked = readAddress(addressOf(state));
   assert.deepEqual(branched.slice(0, 3), [...prompt.slice(0, 2), 300]);
   assert.ok(branched.length > 3 && prompt.length > 3);
-  await run.takeUp(0);
+  await run.returnToBranch(0);
   assert.equal(readAddress(addressOf(state)).kept, undefined);
   const other = made({ ...asked.state, run: { pace: 'fast' } });
   await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
@@ -176,7 +176,7 @@ test('a text and a prefix of it can be swapped, repeatedly', async () => {
     [whole, whole.slice(0, at + 1)],
     [whole.slice(0, at + 1), whole],
   ]) {
-    await run.takeUp(0);
+    await run.returnToBranch(0);
     assert.deepEqual([ids(state), branches(state)], [present, [left, [...whole.slice(0, at), 300]]]);
     for (const b of state.text.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
   }

@@ -66,7 +66,7 @@ export const LEAST_TYPE = 11;
 
 export const KEYS = 8; // tokens of the source on the card of cross-attention
 export const BARS = 10;
-/** The class of a strip's ground, and the number of bins in which its vector is drawn. */
+/** Each kind of strip: the class of its ground, and in how many bins its vector is drawn. */
 export const STRIPS = {
   embed: { hue: 'ink', bins: 11 },
   q: { hue: 'q', bins: 8 },

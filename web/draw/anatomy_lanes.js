@@ -166,8 +166,8 @@ function stripsOf(c, { slots, thick, aside }, ids, rect) {
 }
 
 /**
- * Of a parallel block: the stream into the FFN, to which the heads have added nothing yet, and the output of the heads on
- * its way past the FFN.
+ * Adds the ribbons of a parallel block: the stream into the FFN, to which the heads have added nothing yet, and the
+ * output of the heads on its way past the FFN.
  * @param {number} c
  * @param {Track} track
  * @param {Ways} ways

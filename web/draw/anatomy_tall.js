@@ -117,7 +117,7 @@ function crossCard(y, count, width, heads, step) {
  * @param {Record<string, number>} cardHeights
  */
 function rowsOf(parts, width, cardHeights) {
-  /** Of values, below their captions. @type {Record<string, import('./anatomy_lanes.js').Slot>} */
+  /** Rows of values, below their captions. @type {Record<string, import('./anatomy_lanes.js').Slot>} */
   const rows = {};
   /** @type {Record<string, number>} */
   const cards = {};

@@ -7,7 +7,7 @@ const MOST = 8; // decades that are all marked
 const FEW = 4; // decades whose 2 and 5 are marked as well
 
 /**
- * Of a logarithmic axis. Few decades are marked at 1, 2 and 5, more at powers of ten, many at some of these. Values far
+ * The marks of a logarithmic axis. Few decades are marked at 1, 2 and 5, more at powers of ten, many at some of these. Values far
  * from 1 are written as powers of ten. A small part of a decade is marked as a linear axis is.
  * @param {[number, number]} axis  lowest and highest
  * @returns {{ at: number, text: string }[]}
@@ -29,7 +29,7 @@ export function marks([low, high]) {
 }
 
 /**
- * Of a linear axis: about n round values, large ones with a prefix: 20k.
+ * The marks of a linear axis: about n round values, large ones with a prefix: 20k.
  * @param {[number, number]} axis  lowest and highest
  * @param {number} n
  * @returns {{ at: number, text: string }[]}

@@ -13,7 +13,7 @@ const from = (a, b) =>
  * By page, a list of sentences; where a page has none, it has no numbers of one token.
  * @type {Record<string, (f: Facts) => any[]>}
  */
-const HERE = {
+const SENTENCES = {
   token: ({ token, config: c }) => [
     say`The chosen token is ${quoted(token)}. Among the ${int(c.vocabSize)} tokens it has the number ${int(token.id)}.`,
   ],
@@ -54,6 +54,6 @@ const HERE = {
 };
 
 /** Whether a page has numbers of one token. @param {string} page */
-export const hasNumbers = (page) => page in HERE;
+export const hasNumbers = (page) => page in SENTENCES;
 /** @param {string} page @param {Facts} facts */
-export const hereSaid = (page, facts) => sentences(HERE[page](facts));
+export const tokenSentences = (page, facts) => sentences(SENTENCES[page](facts));

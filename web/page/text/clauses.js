@@ -17,7 +17,7 @@ export const POSITION = {
   unmasked: say`Nothing tells this model where in the text a token stands.`,
 };
 
-/** Of the layer that is shown, where layers differ. */
+/** What is said of the rotation in the shown layer, if layers differ. */
 export const order = (c, layer) =>
   !rotatesAnywhere(c) || rotates(c, layer)
     ? ''

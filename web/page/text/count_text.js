@@ -57,7 +57,7 @@ export const countCheck = (inFile, counted) =>
     ? say`${int(inFile)} in the file, ${int(counted)} counted from its config ✓`
     : say`${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
 
-/** Of a model with experts. */
+/** Weights that one token uses in a model with experts. */
 export const usedByToken = (active) => say`used by one token ${int(active)} · `;
 
 /**

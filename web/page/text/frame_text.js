@@ -61,7 +61,7 @@ export const KEYS = {
   ],
 };
 
-/** Of model and engine. */
+/** Names of facts about model and engine. */
 export const FACTS = { shape: say`Model`, speed: say`Engine speed`, memory: say`Memory`, engine: say`Engine` };
 
 const KIND = { decoder: '', encoder: say`encoder · `, encoder_decoder: say`encoder-decoder · ` };
@@ -102,7 +102,7 @@ export const engineTitle = (backend) => (/unsigned dot/.test(backend) ? `${backe
 
 export const speedSaid = (v) => (v ? say`${v < 100 ? figures(v) : int(v)} tok/s` : '–');
 
-/** Of a part of the page whose code did not come. */
+/** What is said in the place of a panel whose code did not come. */
 export const FETCHED = {
   not: say`This part of the page could not be fetched: try again where there is a network, or load the page anew.`,
   again: say`Try again`,
@@ -113,7 +113,7 @@ export const NOTICE = {
   load: say`Load that model`,
   use: say`Download`,
   later: say`Not now`,
-  untold: say`Type what the file leaves open; the code that saved it knows.`,
+  missingKeys: say`Type what the file leaves open; the code that saved it knows.`,
   again: say`Load again`,
 };
 
@@ -165,7 +165,7 @@ export const hubModelSaid = ({ parameters, dtype }, download, memory) =>
 export const notAnAddress = (text) =>
   say`“${text}” is no address of a model: expected https://…, hf:owner/name or owner/name`;
 
-/** Of the text in one line, over the other views. */
+/** Labels of the text in one line, over the other views. */
 export const STRIP = {
   label: say`The text`,
   before: say`Token before`,

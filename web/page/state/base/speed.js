@@ -20,7 +20,7 @@ export function stepMs(recent) {
 }
 
 /**
- * Of steps of equal size, those of unknown speed (0) left out.
+ * The mean speed of steps of equal size; steps of unknown speed (0) are left out.
  * @param {number[]} speeds
  * @returns {number} 0: none is known
  */

@@ -1,7 +1,7 @@
 // adopt_model.js - puts a loaded model in the place of the one before, with its opening and the state that begins with
 // it
 import { countParameters } from 'glassformer';
-import { nameSpecial } from '../facts/special_tokens.js';
+import { setSpecialTokens } from '../facts/special_tokens.js';
 import { setPrompt } from './read_prompt.js';
 
 /** Of a model that is neither shipped nor made here. */
@@ -36,7 +36,7 @@ function plainOpening({ text: { prompt }, sampler: { temperature } }, { opens },
   };
 }
 
-/** Of an opening what is not set already. @param {Runtime} runtime @param {any} opens */
+/** The values of an opening that the visitor has not set already. @param {Runtime} runtime @param {any} opens */
 const unset = ({ state, early }, opens) =>
   opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.run.model || !early.has(key)));
 
@@ -143,7 +143,7 @@ export async function adoptModel(runtime, api, about, loading) {
   runtime.fresh = !shown;
   const { layer, head } = state.attention.head;
   const { nLayers, nHeads } = api.config;
-  nameSpecial(api.special);
+  setSpecialTokens(api.special);
   set(began(api, about, opens, shown ?? { layer: Math.min(layer, nLayers - 1), head: Math.min(head, nHeads - 1) }));
   old?.api.dispose();
   if (opens)

@@ -24,7 +24,7 @@ export function keepRun(runtime) {
 
 /** Where two texts part: the first place at which they have not the same token.
  * @param {import('../store/state.js').Token[]} one @param {import('../store/state.js').Token[]} other */
-export function parting(one, other) {
+export function firstDifference(one, other) {
   let at = 0;
   while (at < one.length && one[at].id === other[at]?.id) at++;
   return at;
@@ -83,15 +83,15 @@ export async function fillIn(runtime, position, id) {
 }
 
 /**
- * Take up a text that was left behind; the present one is left in its place.
+ * Return to a text that was left behind; the present one is left in its place.
  * @param {Runtime} runtime
  * @param {number} i
  */
-export async function takeUp(runtime, i) {
+export async function returnToBranch(runtime, i) {
   if (runtime.reading) return;
   const { tokens, branches } = runtime.state.text;
   const { tokens: old } = branches[i];
-  const at = parting(tokens, old); // others may have been left behind since
+  const at = firstDifference(tokens, old); // others may have been left behind since
   interrupt(runtime);
   branches[i] = { at: Math.min(at, tokens.length - 1), tokens: [...tokens] }; // it may be the other's beginning
   cut(runtime, at);

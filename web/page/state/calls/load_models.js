@@ -42,7 +42,7 @@ export async function loadModel(runtime, source, about) {
   set({
     run: {
       progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes },
-      untold: null,
+      missingKeys: null,
       ...(!model && { status: 'loading' }),
     },
     view: { error: '' },
@@ -66,7 +66,7 @@ export async function loadModel(runtime, source, about) {
     set({
       run: {
         status: state.run.model ? state.run.status : status === 'loading' ? 'empty' : status,
-        untold: keys ? { keys, source, about } : null,
+        missingKeys: keys ? { keys, source, about } : null,
       },
     });
   } finally {

@@ -4,7 +4,7 @@
 // the runtime that all of them share.
 import { estimate } from 'glassformer';
 import { setAdapter } from './set_adapter.js';
-import { branch, fillIn, keepRun, restore, takeUp } from './branching.js';
+import { branch, fillIn, keepRun, restore, returnToBranch } from './branching.js';
 import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
 import { explain, trace, values, wantLogits, wantSampled } from './ask_model.js';
 import { wantHabits } from './head_habits.js';
@@ -14,14 +14,14 @@ import { rewind } from './rewinding.js';
 import { wantRows } from './attention_rows.js';
 import { createRuntime } from '../store/runtime.js';
 import { idsOf, piecesOf, spell, textsOf } from './ids_and_texts.js';
-import { greet, run, setSampler, step, stop } from './writing.js';
+import { answerSource, run, setSampler, step, stop } from './writing.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
 const CALLS = {
   ...{ loadModel, stopLoading, takeOffer, make, setAdapter },
-  ...{ setPrompt, setSource, rewind, branch, fillIn, takeUp, restore, keepRun },
-  ...{ run, greet, step, stop, setSampler },
+  ...{ setPrompt, setSource, rewind, branch, fillIn, returnToBranch, restore, keepRun },
+  ...{ run, answerSource, step, stop, setSampler },
   ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
   ...{ lossOf, continuation, forward, lens, attribution, without, writing },
 };

@@ -198,8 +198,8 @@ export async function run(runtime, asked) {
   void readAtRest(runtime);
 }
 
-/** A model that reads is shown by what it makes of its text. @param {Runtime} runtime */
-export async function greet(runtime) {
+/** Lets an encoder-decoder write what it makes of its source. @param {Runtime} runtime */
+export async function answerSource(runtime) {
   const { text, run: now } = runtime.state;
   if (runtime.twoStacks() && text.source && now.status === 'ready') await run(runtime);
 }

@@ -23,7 +23,7 @@ import { say } from '../base/language.js';
  * @property {{ layer: number, head: number }} [head]
  */
 
-/** Of the story models; their first head is the one that looks most at the token before. */
+/** What the story models open with; their first head is the one that looks most at the token before. */
 const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 };
 
 const FOLDER = ['config.json', 'model.safetensors', 'tokenizer.json'];

@@ -6,8 +6,8 @@
 /** Tokens at the start and the end of a text, of the model in the page. */
 let special = { bos: /** @type {number | null} */ (null), eos: /** @type {number[]} */ ([]) };
 
-/** Name the start and the end of a text from now on. @param {{ bos: number | null, eos: number[] }} of */
-export const nameSpecial = (of) => void (special = of);
+/** Set the tokens of the loaded model that start and end a text. @param {{ bos: number | null, eos: number[] }} of */
+export const setSpecialTokens = (of) => void (special = of);
 
 /** Whether it is the start or the end of a text. @param {number} id */
 export const isSpecial = (id) => id === special.bos || special.eos.includes(id);

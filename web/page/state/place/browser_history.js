@@ -34,7 +34,7 @@ let leaving = false; // for another address
  * @param {import('../store/state.js').State} state
  * @param {string} language
  */
-export function speak(state, language) {
+export function switchLanguage(state, language) {
   leaving = true;
   keep('language', language);
   history.replaceState(null, '', addressOf(state, { language }));

@@ -47,7 +47,7 @@ const view = () => ({
   choosing: false, // the dialog of models is open
   language, // of the page
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
-  /** Of a link for a class: what is asked, pages of the textbook whose questions are, and panels that are hidden until the
+  /** What a link for a class holds: what is asked, pages of the textbook whose questions are, and panels that are hidden until the
    * visitor asks for them. */
   assignment: { question: '', questions: /** @type {string[]} */ ([]), concealed: /** @type {string[]} */ ([]) },
   fonts: false, // the page's own are applied
@@ -82,7 +82,7 @@ const text = () => ({
 /** The attention that is shown, and the parts that are off. */
 const attention = () => ({
   patterns: /** @type {PatternStore | null} */ (null),
-  /** Of an encoder-decoder: `encoder`, `cross`. @type {Record<string, PatternStore> | null} */
+  /** The other attentions of an encoder-decoder: `encoder`, `cross`. @type {Record<string, PatternStore> | null} */
   otherPatterns: null,
   /** What each head does as a rule, once measured: [layer][head]. @type {import('../calls/head_habits.js').Scores[][] | null} */
   habits: null,
@@ -108,7 +108,7 @@ const run = () => ({
   offer: null,
   /** A checkpoint that waits for keys of its configuration. @type {{ keys: NonNullable<import('glassformer').GlassformerError['keys']>,
    *   source: any, about: Parameters<typeof import('../calls/load_models.js').loadModel>[2] } | null} */
-  untold: null,
+  missingKeys: null,
   memory: /** @type {any} */ (null), // the library's map of linear memory, read again when the text rests
   pace: /** @type {'reading' | 'fast' | 'step'} */ ('reading'),
   maxTokens: 160,

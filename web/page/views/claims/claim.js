@@ -44,7 +44,7 @@ export async function using(making, use) {
   }
 }
 
-/** Of the table of parameters of a configuration or preset.
+/** A claim about the table of parameters of a configuration or preset.
  * @type {(config: any, use: (table: import('glassformer').ParameterTable, g: Glassformer) => Outcome) => Run} */
 export const ofTable = (config, use) => (g) => use(g.countParameters(config), g);
 
@@ -52,19 +52,19 @@ export const ofTable = (config, use) => (g) => use(g.countParameters(config), g)
  * @type {(config: any, expected: string | number, found: (table: import('glassformer').ParameterTable) => any) => Run} */
 export const ofCount = (config, expected, found) => ofTable(config, (table) => same(expected, found(table)));
 
-/** Of a model that is loaded from a checkpoint.
+/** A claim about a model that is loaded from a checkpoint.
  * @type {(make: () => Checkpoint, use: (model: Model, made: Checkpoint, g: Glassformer) => Promise<Outcome>) => Run} */
 export const ofFile = (make, use) => (g) => {
   const made = make();
   return using(loaded(g, made), (model) => use(model, made, g));
 };
 
-/** Of a model with random weights.
+/** A claim about a model with random weights.
  * @type {(config: any, seed: number, use: (model: Model, glassformer: Glassformer) => Promise<Outcome>) => Run} */
 export const ofFresh = (config, seed, use) => (g) => using(g.create(config, { seed }), (model) => use(model, g));
 
 /**
- * Of one pass over a checkpoint.
+ * A claim about one pass over a checkpoint.
  * @param {() => Checkpoint} make
  * @param {Pass} pass
  * @param {(c: Record<string, Tensor>, weights: Checkpoint['weights'], logits: Tensor, model: Model, config: any) =>
@@ -77,7 +77,7 @@ export const ofPass = (make, { ids = WORDS, ...options }, use) =>
   });
 
 /**
- * Of one pass over a model with random weights.
+ * A claim about one pass over a model with random weights.
  * @param {any} config
  * @param {PassOptions & { ids: number[] | number[][], seed?: number }} pass
  * @param {(c: Record<string, Tensor>, logits: Tensor, model: Model) => Outcome | Promise<Outcome>} use

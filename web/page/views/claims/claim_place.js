@@ -37,7 +37,7 @@ export async function openPlace({ page: place, model }, { page, set, run, go }) 
     const { file, name, opens } = shipped;
     await run.loadModel(new URL(file, document.baseURI), { name, address: file, opens });
     if (page.run.model?.address !== file) return; // it did not come: the notice says why
-    await run.greet();
+    await run.answerSource();
   } else if (!(await run.make(configOf(model), 1, { prompt: IDS, source: IDS }))) return;
   set({ view: { learn: place } });
 }

@@ -58,7 +58,7 @@ export const under = (/** @type {number} */ limit, /** @type {number} */ found) 
   shown(found < limit, `under ${text(limit)}`, text(found));
 export const over = (/** @type {number} */ limit, /** @type {number} */ found) =>
   shown(found > limit, `over ${text(limit)}`, text(found));
-/** Of a distance, behind words such as "within". @param {number} limit @param {number} found */
+/** A distance within a limit, behind words such as "within". @param {number} limit @param {number} found */
 export const upTo = (limit, found) => shown(found >= 0 && found <= limit, text(limit), text(found));
 
 /**

@@ -72,7 +72,7 @@ export async function compareWithout({ run, config, tokens, keys, signal, wordOf
     whole,
     cut,
     /** First token of the continuations that differs, -1: none. */
-    parting: texts[0].findIndex((step, i) => step.id !== texts[1][i]?.id),
+    firstDifference: texts[0].findIndex((step, i) => step.id !== texts[1][i]?.id),
     /** Tokens that lost most, largest loss first. */
     affected: mostAffected(whole.bits, cut.bits).map(({ at, bits }) => ({ token: tokens[at], bits })),
   };

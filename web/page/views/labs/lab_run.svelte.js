@@ -20,7 +20,7 @@ export class LabRun {
   /** @type {LabResult | null} */
   result = $state.raw(null);
   alarm = $state('');
-  /** Of the run that is shown. @type {{ change: number, size: 'full' | 'short' }} */
+  /** Options of the run that is shown. @type {{ change: number, size: 'full' | 'short' }} */
   asked = { change: 0, size: 'full' };
   #ended = new AbortController();
   /** @type {ReturnType<typeof runLab> | null} */

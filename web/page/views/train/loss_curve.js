@@ -47,7 +47,7 @@ const RISEN = 1.02; // of the least loss on text held out: less is noise
  * Since which step the loss on text held out rises, 0 where it does not.
  * @param {{ step: number, nats: number }[]} validated
  */
-export function byHeart(validated) {
+export function memorised(validated) {
   const least = validated.reduce((best, each) => (each.nats < best.nats ? each : best), validated[0]);
   return least && validated[validated.length - 1].nats > RISEN * least.nats ? least.step : 0;
 }

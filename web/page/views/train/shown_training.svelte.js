@@ -35,7 +35,7 @@ export class TrainingRun {
   alarm = $state('');
   total = $state(400); // steps of the run
   unigram = $state(0); // nats a token of token frequencies only, 0: not counted yet
-  /** Of the current run: what it was begun with. */
+  /** What the current run was begun with. */
   asked = $state.raw({ ...setupOf(FIRST), prompt: '', material: '', api: /** @type {any} */ (null) });
   /** Tokens of the film's sentence. @type {{ id: number, text: string }[]} */
   sentence = $state.raw([]);
@@ -43,7 +43,7 @@ export class TrainingRun {
   frames = $state.raw([]);
   /** Name: instead of the step. @type {{ step: number, name?: string, prompt: string, text: string }[]} */
   samples = $state.raw([]);
-  /** Of the library; alive until the next one begins. @type {any} */
+  /** The library's run; alive until the next one begins. @type {any} */
   training = null;
   /** The newest that was trained or opened. @type {import('../../state/calls/set_adapter.js').Adapter | null} */
   adapter = $state.raw(null);

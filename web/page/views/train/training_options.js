@@ -90,7 +90,7 @@ export function setupOf(values) {
       ...BLOCKS[block](d_model),
     },
     objective,
-    /** Of the library's `train`, without `steps`. */
+    /** Options of the library's `train`, without `steps`. */
     options: {
       ...(objective === 'adapter'
         ? { lora: { rank, alpha, ...(modules === 'all' && { modules: /** @type {const} */ ('all-linear') }) } }

@@ -14,7 +14,7 @@ const T = WORDS.length,
   D = 16,
   H = 2;
 
-/** Of one pass over the small GPT-2. @param {string[]} capture @param {Parameters<typeof ofPass>[2]} use */
+/** A claim about one pass over the small GPT-2. @param {string[]} capture @param {Parameters<typeof ofPass>[2]} use */
 const ofGpt2 = (capture, use) => ofPass(gpt2, { capture }, use);
 
 /** n_layer, n_head, n_embd, and what they add up to. */

@@ -18,7 +18,7 @@ const RESPONSES = 8;
 const OFTEN = 2; // responses at the same token, at most
 const TOKENS = 8; // that are made likelier, or less likely
 
-/** Of a model, or of an adapter that it has on: strongest responses by part. @type {WeakMap<object, Map<string, Response[]>>} */
+/** Strongest responses by part, for a model or the adapter that it has on. @type {WeakMap<object, Map<string, Response[]>>} */
 const remembered = new WeakMap();
 
 /**
