@@ -2,6 +2,7 @@
 
 import { figures, int, percent, quoted, tokensSaid } from './format.js';
 import { say } from '../state/base/language.js';
+import { SAMPLER } from '../state/facts/sampler_options.js';
 import { ofNumbers } from '../state/facts/shipped_models.js';
 
 // -- next token -------------------------------------------------------------------------------------------------------
@@ -23,7 +24,7 @@ export const NEXT = {
 export const afterToken = (token, entropy) =>
   say`after ${quoted(token)}${entropy === null ? '' : say`, uncertainty (entropy) ${figures(entropy)} bits`}`;
 
-/** @typedef {import('../state/store/state.js').State['sampler']} Sampler */
+/** @typedef {import('../state/facts/sampler_options.js').Sampler} Sampler */
 
 /**
  * How many tokens the sampler may draw.
@@ -173,13 +174,8 @@ export const examplePrompts = (model) =>
   !model || model.wordless || ofNumbers(model) ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
 
 export const SAMPLING = {
-  temperature: say`temperature`,
-  topK: say`top-k`,
-  topP: say`top-p`,
-  seed: say`seed`,
   newSeed: say`New seed`,
   maxTokens: say`max tokens`,
-  past: say`continue after end-of-story`,
   pace: say`pace`,
   threads: say`several threads`,
   threadsHow: say`This host does not send the two headers that threads need; the service worker adds them. The page loads again.`,
@@ -187,9 +183,7 @@ export const SAMPLING = {
 
 export const PACES = { reading: say`reading speed`, fast: say`full speed`, step: say`one token at a time` };
 
-export const temperatureSaid = (t) => (t === 0 ? say`0, greedy` : t.toFixed(2));
-export const topKSaid = (k) => (k === 0 ? say`off` : String(k));
-export const topPSaid = (p) => (p === 1 ? say`off` : p.toFixed(2));
+const temperatureSaid = (t) => SAMPLER.temperature.said?.(t);
 
 /** Names the fold of everything else. @param {Sampler} sampler */
 export const foldSaid = ({ temperature }) => say`Temperature ${temperatureSaid(temperature)}`;

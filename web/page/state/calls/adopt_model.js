@@ -1,11 +1,12 @@
 // adopt_model.js - puts a loaded model in the place of the one before, with its opening and the state that begins with
 // it
 import { countParameters } from 'glassformer';
+import { SAMPLER } from '../facts/sampler_options.js';
 import { setSpecialTokens } from '../facts/special_tokens.js';
 import { setPrompt } from './read_prompt.js';
 
 /** Of a model that is neither shipped nor made here. */
-const OPENING = { prompt: 'Once upon a time', temperature: 0.8 };
+const OPENING = { prompt: 'Once upon a time', temperature: SAMPLER.temperature.default };
 
 /**
  * @typedef {import('../store/runtime.js').Runtime} Runtime
@@ -53,7 +54,7 @@ function openMade(runtime, api, about) {
     { prompt, source } = unset(runtime, about.asked);
   runtime.set({
     text: {
-      prompt: prompt ?? (text.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
+      prompt: prompt ?? (text.prompt || OPENING.prompt).slice(0, Math.max(1, contextLength >> 1)),
       source: source ?? (text.source || 'one two three').slice(0, contextLength),
     },
   });

@@ -1,6 +1,6 @@
 // ask_model.js - asks the model about the present text: distributions, values, how a number was computed, what a pass
 // costs
-import { sameRule } from '../facts/token_probabilities.js';
+import { sameRule } from '../facts/sampler_options.js';
 import { LOGITS_BUDGET } from './attention_rows.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
@@ -64,7 +64,7 @@ export async function wantLogits(runtime, position) {
  * the answer: the engine gives it between two steps.
  * @param {Runtime} runtime
  * @param {number} position
- * @param {import('../facts/token_probabilities.js').Rule} rule
+ * @param {import('../facts/sampler_options.js').Rule} rule
  */
 export async function wantSampled(runtime, position, rule) {
   const { state, set, turn } = runtime,

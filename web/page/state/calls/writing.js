@@ -1,6 +1,6 @@
 // writing.js - writes the text on: a generator of the library stays open at its end, and Run, Step and Stop only decide
 // how often it is asked. Whatever changes the text's past or the sampler closes it.
-import { ruleOf } from '../facts/token_probabilities.js';
+import { ruleOf } from '../facts/sampler_options.js';
 import { setPrompt } from './read_prompt.js';
 import { rewind } from './rewinding.js';
 import { PATTERN_BUDGET, capturedPoints, readAtRest, readShown } from './attention_rows.js';
@@ -216,7 +216,7 @@ async function writeOne(runtime) {
   void readAtRest(runtime);
 }
 
-/** @param {Runtime} runtime @param {Partial<import('../store/state.js').State['sampler']>} patch */
+/** @param {Runtime} runtime @param {Partial<import('../facts/sampler_options.js').Sampler>} patch */
 export function setSampler(runtime, patch) {
   const { state, set } = runtime;
   set({ sampler: patch });

@@ -3,6 +3,7 @@
 // The first is opened at once; the one marked `better`, if any, is offered when a first text has been written.
 
 import { say } from '../base/language.js';
+import { SAMPLER } from './sampler_options.js';
 
 /**
  * @typedef {object} Shipped
@@ -24,7 +25,7 @@ import { say } from '../base/language.js';
  */
 
 /** What the story models open with; their first head is the one that looks most at the token before. */
-const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 };
+const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: SAMPLER.temperature.default };
 
 const FOLDER = ['config.json', 'model.safetensors', 'tokenizer.json'];
 

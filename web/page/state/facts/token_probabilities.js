@@ -2,6 +2,7 @@
 // engine's sampler draws. The engine computes the latter: with each step while it writes, for other rows when asked
 // (ask_model.js).
 import { fillsBlanks } from './architecture.js';
+import { cuts, sameRule } from './sampler_options.js';
 import { isMask } from './special_tokens.js';
 import { likeliest, logSum, ranked } from '../../../draw/likelihood.js';
 
@@ -14,18 +15,7 @@ import { likeliest, logSum, ranked } from '../../../draw/likelihood.js';
  * @property {number | null} softmax  probability of the logits divided by the temperature
  * @property {number | null} sampled  and after top-k and top-p; null where it is not known
  */
-/** @typedef {Pick<import('../store/state.js').State['sampler'], 'temperature' | 'topK' | 'topP'>} Rule */
-
 /** @typedef {Pick<import('../store/state.js').State, 'text' | 'sampler'> & { run: { model: { config: any } | null } }} Shown */
-
-/** What decides the sampler's probabilities. @param {Rule} sampler @returns {Rule} */
-export const ruleOf = ({ temperature, topK, topP }) => ({ temperature, topK, topP });
-
-/** @param {Rule | null | undefined} a @param {Rule} b */
-export const sameRule = (a, b) => a?.temperature === b.temperature && a?.topK === b.topK && a?.topP === b.topP;
-
-/** Whether a rule leaves tokens out. @param {Rule} rule */
-export const cuts = ({ temperature, topK, topP }) => temperature === 0 || topK > 0 || topP < 1;
 
 /**
  * The probabilities of logits that are divided by a temperature.

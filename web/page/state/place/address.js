@@ -7,9 +7,12 @@
 // text what holds for any model: whoever opens it is told.
 import { say } from '../base/language.js';
 import { sourceOf } from '../facts/hub.js';
+import { OPTIONS } from '../facts/sampler_options.js';
 import { shippedAs } from '../facts/shipped_models.js';
 import { isPart } from '../facts/switchable_parts.js';
 import { CONCEALABLE, viewOf } from '../facts/views.js';
+
+/** @template Value @typedef {import('../facts/sampler_options.js').Option<Value>} Option */
 
 /** @param {string | null} text @param {number} low @param {number} high */
 function number(text, low, high) {
@@ -21,14 +24,12 @@ const count = (text, high) => (Number.isInteger(Number(text)) ? number(text, 0, 
 /** @template {string} T @param {string | null} text @param {T[]} words @returns {T | undefined} */
 const oneOf = (text, ...words) => words.find((word) => word === text);
 
-/** By name of the sampler's option: its short name, its value without one, and its valid ones.
- * @type {Record<'temperature' | 'topK' | 'topP' | 'seed', [string, number, (text: string | null) => number | undefined]>} */
-const SAMPLER = {
-  temperature: ['t', 0.8, (text) => number(text, 0, 2)],
-  topK: ['k', 40, (text) => count(text, 1e6)],
-  topP: ['p', 0.95, (text) => number(text, 0.05, 1)],
-  seed: ['seed', 1337, (text) => count(text, 4294967295)],
-};
+/** The value of a sampler option in an address, or its default. @param {URLSearchParams} q @param {Option<any>} option */
+function optionIn(q, { key, default: usual, least = 0, most = 0, step }) {
+  const text = q.get(key);
+  if (typeof usual === 'boolean') return text === '1';
+  return (step === 1 ? count(text, most) : number(text, least, most)) ?? usual;
+}
 
 const MOST_PROMPT = 100_000; // characters of an address that are read
 const tooLong = (/** @type {URLSearchParams} */ q) => (q.get('prompt')?.length ?? 0) > MOST_PROMPT;
@@ -46,10 +47,9 @@ function stateOf(q, hash) {
     open = q.get('open') ?? '',
     unit = q.get('unit') ?? '',
     present = q.get('present') ?? '';
-  const sampler = Object.entries(SAMPLER).map(([name, [short, usual, valid]]) => [name, valid(q.get(short)) ?? usual]);
   return {
     text: { ...(prompt !== null && { prompt }), ...(source !== null && { source }) },
-    sampler: { ...Object.fromEntries(sampler), ignoreEos: q.get('past') === '1' },
+    sampler: Object.fromEntries(OPTIONS.map(([name, option]) => [name, optionIn(q, option)])),
     run: { ...(pace && { pace }) },
     view: {
       id: viewOf(hash),
@@ -171,7 +171,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
   /** @type {Record<string, string>} */
   const typed = { prompt: text.prompt, source: text.source };
-  for (const [name, [short]] of Object.entries(SAMPLER)) typed[short] = String(sampler[name]);
+  for (const [name, { key }] of OPTIONS) if (typeof sampler[name] === 'number') typed[key] = String(sampler[name]);
   const hash = globalThis.location?.hash ?? '';
   const asked = hash.includes('=')
     ? [...new URLSearchParams(hash.slice(1))].filter(([key]) => !OPEN.includes(key))
@@ -186,7 +186,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (model?.config.kind === 'encoder_decoder') q.set('stack', attention.stack);
   else delete typed.source;
   for (const [key, value] of Object.entries(typed)) q.set(key, value);
-  if (sampler.ignoreEos) q.set('past', '1');
+  for (const [name, { key }] of OPTIONS) if (sampler[name] === true) q.set(key, '1');
   if (!model?.address && !model?.made) return `#${q}`;
   // the text ends where a question about the next token is asked
   const asks = assignment.concealed.includes('next') && text.cursor >= 0;

@@ -1,6 +1,7 @@
 // browser_history.js - moves between views through the browser's history, and keeps the address bar current
 import { addressOf } from './address.js';
 import { keep } from '../base/storage.js';
+import { SAMPLER } from '../facts/sampler_options.js';
 import { VIEWS, viewOf } from '../facts/views.js';
 
 /** Marks the entries that the page made itself: between them no model is loaded again. */
@@ -55,7 +56,7 @@ export function openTypedAddress() {
 const HELD = {
   view: ['id', 'learn', 'lab', 'assignment', 'openStage', 'unit', 'present'],
   text: ['prompt', 'source', 'tokens', 'cursor', 'sourceCursor'],
-  sampler: ['temperature', 'topK', 'topP', 'seed', 'ignoreEos'],
+  sampler: Object.keys(SAMPLER),
   attention: ['stack', 'head', 'key', 'stage', 'zoom', 'off'],
   run: ['status', 'model'],
 };

@@ -1,5 +1,6 @@
 // state.js - what the page shows, in five groups, and its values before any model is there
 import { language } from '../base/language.js';
+import { samplerDefaults } from '../facts/sampler_options.js';
 import { SHIPPED } from '../facts/shipped_models.js';
 
 /** @typedef {import('../../../draw/pattern_store.js').PatternStore} PatternStore */
@@ -11,7 +12,7 @@ import { SHIPPED } from '../facts/shipped_models.js';
  * @property {number | null} logprob  natural logarithm of the model's probability for it, null where nobody asked
  * @property {{ id: number, text: string, logprob: number, probability: number }[] | null} top  likeliest tokens at its
  *   place; probability: with which the sampler drew them
- * @property {import('../facts/token_probabilities.js').Rule} [rule]  of the sampler, when the model wrote it
+ * @property {import('../facts/sampler_options.js').Rule} [rule]  of the sampler, when the model wrote it
  *
  * @typedef {object} LoadedModel
  * @property {string} name
@@ -66,7 +67,7 @@ const text = () => ({
   follow: true, // the cursor follows the text while it grows
   logits: /** @type {Map<number, Float32Array>} */ (new Map()), // after a position, where known exactly
   /** The sampler's probabilities for the row of logits that was last asked about.
-   * @type {{ row: Float32Array, rule: import('../facts/token_probabilities.js').Rule, probabilities: Float32Array } | null} */
+   * @type {{ row: Float32Array, rule: import('../facts/sampler_options.js').Rule, probabilities: Float32Array } | null} */
   sampled: null,
   words: /** @type {Map<number, string>} */ (new Map()), // what ids add to a text, as far as asked
   /** Texts left behind by choosing another token, each at that place. @type {{ at: number, tokens: Token[] }[]} */
@@ -119,8 +120,7 @@ const run = () => ({
 export const initialState = () => ({
   view: view(),
   text: text(),
-  /** The library's options of sampling; ignoreEos: write on after an end token. */
-  sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: false },
+  sampler: samplerDefaults(),
   attention: attention(),
   run: run(),
 });

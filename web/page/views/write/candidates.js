@@ -1,6 +1,7 @@
 // candidates.js - the rows of the panel "Next token"
 
-import { cuts, drawnOf, following } from '../../state/facts/token_probabilities.js';
+import { cuts } from '../../state/facts/sampler_options.js';
+import { drawnOf, following } from '../../state/facts/token_probabilities.js';
 import { label } from '../../text/format.js';
 
 export const ROWS = 10;

@@ -17,7 +17,7 @@ const sourceOf = ({ address }) => address && new URL(address, document.baseURI).
 
 /** The text with the selected head, and how the prompt goes on without the parts that are off. @param {State} s */
 export function asJavaScript(s) {
-  const { temperature, topK, topP, seed, ignoreEos } = s.sampler;
+  const sampler = Object.entries(s.sampler).flatMap(([name, value]) => (value === false ? [] : `${name}: ${value},`));
   const { name, made, config, ...model } = s.run.model ?? {};
   const given = s.text.tokens.filter((t) => t.given);
   const n = s.text.tokens.length - given.length || s.run.maxTokens;
@@ -36,7 +36,7 @@ export function asJavaScript(s) {
   const row = data.subarray(from, from + keys);                     // head ${s.attention.head.head}, `;
   const text = s.text.pure
     ? `const run = model.generate(${prompt}, {
-  ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},${ignoreEos ? ' ignoreEos: true,' : ''}
+  ${source}maxTokens: ${n}, ${sampler.join(' ')}
   capture: [${point}],
 });
 for await (const step of run) {
