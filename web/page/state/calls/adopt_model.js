@@ -38,8 +38,8 @@ function plainOpening({ text: { prompt }, sampler: { temperature } }, { opens },
 }
 
 /** The values of an opening that the visitor has not set already. @param {Runtime} runtime @param {any} opens */
-const unset = ({ state, early }, opens) =>
-  opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.run.model || !early.has(key)));
+const unset = ({ state: { run } }, opens) =>
+  opens && Object.fromEntries(Object.entries(opens).filter(([key]) => run.model || !run.setBefore.has(key)));
 
 /**
  * What a model made here begins with: it has no token to begin with, and reads bytes: half of its context is left to
@@ -62,10 +62,11 @@ function openMade(runtime, api, about) {
 
 /**
  * @param {any} api
+ * @param {Set<string>} points
  * @param {About} about
  * @returns {import('../store/state.js').LoadedModel}
  */
-const described = (api, about) => ({
+const described = (api, points, about) => ({
   ...{ address: '', source: null, made: null, fileBytes: null, ...about },
   config: api.config,
   parameters: api.parameters,
@@ -73,20 +74,22 @@ const described = (api, about) => ({
   backend: api.backend,
   kvDtype: api.kvDtype,
   warnings: api.warnings ?? [],
+  points,
   api,
 });
 
 /**
  * The state with this model and no text yet.
  * @param {any} api
+ * @param {Set<string>} points
  * @param {About} about
  * @param {Opening | undefined} opens
  * @param {{ layer: number, head: number }} head
  * @returns {import('../store/store.js').Patch}
  */
-const began = (api, about, opens, head) => ({
+const began = (api, points, about, opens, head) => ({
   run: {
-    model: described(api, about),
+    model: described(api, points, about),
     adapter: null,
     memory: api.memory,
     status: 'ready',
@@ -139,13 +142,12 @@ export async function adoptModel(runtime, api, about, loading) {
   const shown = (opens ?? (about.opens?.stack ? {} : about.opens))?.head;
   if (about.made) openMade(runtime, api, about);
   runtime.turn++;
-  runtime.models++;
-  runtime.points = points;
-  runtime.fresh = !shown;
   const { layer, head } = state.attention.head;
   const { nLayers, nHeads } = api.config;
   setSpecialTokens(api.special);
-  set(began(api, about, opens, shown ?? { layer: Math.min(layer, nLayers - 1), head: Math.min(head, nHeads - 1) }));
+  const first = shown ?? { layer: Math.min(layer, nLayers - 1), head: Math.min(head, nHeads - 1) };
+  set(began(api, points, about, opens, first));
+  set({ run: { weights: state.run.weights + 1 }, attention: { headChosen: !!shown } });
   old?.api.dispose();
   if (opens)
     set({

@@ -24,11 +24,13 @@ export function habitOf(scores) {
  */
 export async function wantHabits(runtime) {
   const { config, api } = runtime.loaded();
-  if (runtime.measured === api || config.kind !== 'decoder' || config.causal === false || config.vocabSize < 3) return;
-  runtime.measured = api;
-  const { models } = runtime;
+  const { run, attention } = runtime.state,
+    { weights } = run;
+  if (attention.habitsFor === weights || config.kind !== 'decoder' || config.causal === false || config.vocabSize < 3)
+    return;
+  runtime.set({ attention: { habitsFor: weights } });
   const scores = await api.headScores().catch(() => null); // it is gone
-  if (!scores || models !== runtime.models) return;
+  if (!scores || weights !== run.weights) return;
   const habits = scores.map((/** @type {any[]} */ heads) =>
     heads.map(({ previous, first, self, duplicate, induction }) => ({
       previous,

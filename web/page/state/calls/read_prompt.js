@@ -24,7 +24,7 @@ const given = (ids, words) => ids.map((id, i) => ({ id, text: words[i], given: t
 export async function setSource(runtime, source) {
   runtime.set({ text: { source } });
   if (!runtime.model()) {
-    runtime.early.add('source');
+    runtime.state.run.setBefore.add('source');
     return;
   }
   await setPrompt(runtime, runtime.state.text.prompt);
@@ -52,10 +52,9 @@ async function readPrompt(runtime, prompt) {
   const turn = ++runtime.turn;
   const before = runtime.state.text.prompt;
   const current = () => turn === runtime.turn;
-  runtime.unread = false;
-  runtime.set({ text: { prompt } });
+  runtime.set({ text: { prompt, unread: false } });
   if (!runtime.model()) {
-    runtime.early.add('prompt');
+    runtime.state.run.setBefore.add('prompt');
     return;
   }
   await runtime.close();
@@ -83,7 +82,7 @@ async function readPrompt(runtime, prompt) {
       return runtime.fail(error);
     }
     await begin(runtime, [], sourceTokens); // the text of another prompt would not be this one's
-    runtime.unread = true;
+    runtime.set({ text: { unread: true } });
     runtime.fail(error);
   }
 }
@@ -175,8 +174,8 @@ async function begin(runtime, tokens, sourceTokens, pass) {
   if (turn !== runtime.turn) return;
   const { patterns, otherPatterns } = rows;
   runtime.recent = [];
-  const head = runtime.fresh && patterns.length > 3 ? patterns.plainest() : state.attention.head;
-  runtime.fresh &&= !tokens.length;
+  const { headChosen } = state.attention;
+  const head = !headChosen && patterns.length > 3 ? patterns.plainest() : state.attention.head;
   const blank = rows.fills ? tokens.findIndex(isMask) : -1;
   runtime.turn++; // what was asked meanwhile was asked of the text before
   set({
@@ -191,7 +190,7 @@ async function begin(runtime, tokens, sourceTokens, pass) {
       sourceTokens,
       sourceCursor: Math.max(0, sourceTokens.length - 1),
     },
-    attention: { patterns, otherPatterns, head, key: null, hover: null },
+    attention: { patterns, otherPatterns, head, headChosen: headChosen || tokens.length > 0, key: null, hover: null },
     run: {
       status: 'ready',
       stopReason: '',

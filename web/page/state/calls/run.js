@@ -46,9 +46,10 @@ export function createRun(store) {
     reads: runtime.reads,
     has: runtime.has,
     /** Equal keys, equal weights. */
-    modelKey: () => String(runtime.models),
+    modelKey: () => String(runtime.state.run.weights),
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
-    textKey: () => `${runtime.models}: ${store.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
+    textKey: () =>
+      `${runtime.state.run.weights}: ${runtime.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
     /** @param {number} n */
     costAt: (n) => estimate(runtime.loaded().config, { contextLength: n, kvDtype: runtime.loaded().kvDtype }),
   };

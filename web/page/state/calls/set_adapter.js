@@ -38,9 +38,8 @@ export async function setAdapter(runtime, adapter) {
   const api = runtime.model();
   if (adapter) adapter.number ??= await api.addAdapter(adapter.files);
   const ms = await switched(runtime, api, adapter?.number ?? null);
-  runtime.models++; // what was answered about the text is asked again
-  runtime.measured = null;
-  runtime.set({ run: { adapter }, attention: { habits: null } });
+  // what was answered about the text is asked again
+  runtime.set({ run: { adapter, weights: runtime.state.run.weights + 1 }, attention: { habits: null } });
   await setPrompt(runtime, runtime.state.text.prompt);
   return ms;
 }

@@ -140,9 +140,9 @@ async function ready(runtime, asked = false) {
   do await runtime.reading;
   while (runtime.reading); // another has taken its place
   if (runtime.state.text.prompt !== prompt) return false; // it was refused, the text before it is not continued
-  if (runtime.unread) await setPrompt(runtime, runtime.state.text.prompt);
+  if (runtime.state.text.unread) await setPrompt(runtime, prompt);
   const { model } = runtime.state.run;
-  return !runtime.running && !runtime.unread && !!model && model.config.kind !== 'encoder';
+  return !runtime.running && !runtime.state.text.unread && !!model && model.config.kind !== 'encoder';
 }
 
 /**
@@ -220,7 +220,7 @@ async function writeOne(runtime) {
 export function setSampler(runtime, patch) {
   const { state, set } = runtime;
   set({ sampler: patch });
-  if (!runtime.model()) for (const key of Object.keys(patch)) runtime.early.add(key);
+  if (!runtime.model()) for (const key of Object.keys(patch)) state.run.setBefore.add(key);
   if (state.text.tokens.some((t) => !t.given)) set({ text: { pure: false } });
   if (!runtime.generator) return;
   // The open generator was started under the old rule: the next token comes from a new one.

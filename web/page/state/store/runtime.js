@@ -1,5 +1,4 @@
-// runtime.js - what the calls of the run (run.js) share beside the state of the page: the open generator, what is on its
-// way, and what is remembered of the text and the model
+// runtime.js - what the calls of run.js share: the state, short ways to it, and the jobs that are on their way
 import { messageOf } from '../base/error_message.js';
 
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
@@ -10,24 +9,17 @@ const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
  * @typedef {ReturnType<typeof createRuntime>} Runtime
  */
 
-/** What is on its way, and what is remembered: nothing yet. */
-const atRest = () => ({
+/** Jobs on their way for the present text and model: generators, promises, clocks. A job that ends writes its result into
+ * the state; nothing here is shown. */
+const noJobs = () => ({
   turn: 0, // grows when the text or the model changes: later answers to earlier questions are dropped
-  models: 0, // loaded so far
-  points: /** @type {Set<string>} */ (new Set()), // what this model can be asked for
-  fresh: true, // no head was shown for this model yet
-  /** What a visitor has set before any model was there: no opening takes its place. @type {Set<string>} */
-  early: new Set(),
-  /** Of the model on its way: of several the last that was asked for. @type {AbortController | null} */
+  /** Stops the model on its way; of several the last that was asked for. @type {AbortController | null} */
   loading: null,
-  /** The model whose heads' habits were measured. @type {any} */
-  measured: null,
-  /** Of a prompt, on its way: who wants to write waits for it. @type {Promise<void> | null} */
+  /** Ends when the prompt is read: whatever writes waits for it. @type {Promise<void> | null} */
   reading: null,
-  unread: false, // the prompt could not be read: there is nothing to go on from
   /** Open at the end of the text, or null. @type {AsyncGenerator<Step, Summary, void> | null} */
   generator: null,
-  running: false,
+  running: false, // a reader asks the generator for one token after the other
   readers: 0, // of the generator so far: the newest has overtaken the others
   recent: /** @type {number[]} */ ([]), // ms of the last tokens
   engineMs: 0, // of all tokens written so far
@@ -49,7 +41,7 @@ export function createRuntime({ state, set }) {
   const runtime = {
     state,
     set,
-    ...atRest(),
+    ...noJobs(),
     /** The library's Model, or undefined. @returns {any} */
     model: () => run.model?.api,
     loaded() {
@@ -68,7 +60,7 @@ export function createRuntime({ state, set }) {
     reads: () => (runtime.twoStacks() ? { source: text.sourceTokens.map((t) => t.id) } : {}),
     ids: () => text.tokens.map((t) => t.id),
     /** Whether the model has this point. @param {string} name */
-    has: (name) => runtime.points.has(name),
+    has: (name) => !!run.model?.points.has(name),
     /** @param {unknown} error */
     fail(error) {
       if (!aborted(error)) set({ view: { error: messageOf(error) } });

@@ -29,6 +29,7 @@ import { SHIPPED } from '../facts/shipped_models.js';
  * @property {'f32' | 'f16' | 'q8_0'} kvDtype  of the key/value cache
  * @property {string[]} warnings
  * @property {boolean} [wordless]  it has no tokenizer: its tokens are shown by their ids
+ * @property {Set<string>} points  hook points that it has
  * @property {any} api            the library's Model; panels ask it for values and never write to it
  */
 
@@ -62,6 +63,7 @@ const text = () => ({
   prompt: SHIPPED[0].opens.prompt,
   tokens: /** @type {Token[]} */ ([]), // prompt and text in order; index = position
   promptLength: 0, // tokens of the whole prompt: a text that was branched within it keeps fewer
+  unread: false, // the prompt could not be read: there is nothing to write on from
   pure: true, // the text follows from model, prompt, sampler and seed alone
   cursor: -1, // the selected position: its row of attention, the distribution after it; -1 for none
   follow: true, // the cursor follows the text while it grows
@@ -87,8 +89,10 @@ const attention = () => ({
   otherPatterns: null,
   /** What each head does as a rule, once measured: [layer][head]. @type {import('../calls/head_habits.js').Scores[][] | null} */
   habits: null,
+  habitsFor: 0, // the weights (run.weights) whose habits were asked for
   stack: /** @type {import('../calls/shown_attention.js').Stack} */ ('self'), // which attention the panels show
   head: { layer: 0, head: 0 },
+  headChosen: false, // by an opening or by the first text of this model
   key: /** @type {number | null} */ (null), // the selected column of the large head
   hover: /** @type {{ query: number, key: number } | null} */ (null),
   stage: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'),
@@ -101,6 +105,9 @@ const attention = () => ({
 const run = () => ({
   status: /** @type {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} */ ('empty'),
   model: /** @type {LoadedModel | null} */ (null),
+  weights: 0, // grows with each change of model or adapter: equal numbers, equal weights
+  /** Names of what a visitor has set before any model was there: no opening takes its place. @type {Set<string>} */
+  setBefore: new Set(),
   adapter: /** @type {import('../calls/set_adapter.js').Adapter | null} */ (null), // in use beside the model's weights
   /** @type {{ name: string, phase: string, loaded: number, total: number | null, bytesPerSecond?: number | null,
    *   secondsLeft?: number | null } | null} */
