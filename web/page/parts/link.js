@@ -1,4 +1,5 @@
 // link.js - links to what the page can show without being loaded again
+import { untrack } from 'svelte';
 
 /**
  * The attributes of a link. A plain click does this; with a modifier key the browser opens the link in a tab of its own.
@@ -9,7 +10,7 @@ export function linkTo(address, act) {
   const write = (/** @type {{ currentTarget: HTMLAnchorElement }} */ { currentTarget: link }) =>
     (link.href = address());
   return {
-    href: address(),
+    href: untrack(address), // without a subscription to the whole state
     onpointerenter: write,
     onfocus: write,
     onclick(/** @type {MouseEvent} */ event) {

@@ -5,11 +5,12 @@ const KEY = 'page';
 
 /**
  * @typedef {object} PageContext
- * @property {Readonly<import('./state.js').State>} page  the state: reading a key in a component subscribes to it
- * @property {import('./store.js').Store['set']} set      writes keys of the state and announces them
- * @property {(view: string) => void} go                 opens a view, or 'models', the dialog
- * @property {import('../calls/run.js').Run} run                 the only access to the engine
- * @property {import('./store.js').Store} store           for code outside components
+ * @property {Readonly<import('./state.js').State>} page  the state. A template, an effect or a $derived is updated with
+ *   each key that it reads; what it reads under `untrack` does not update it
+ * @property {import('./store.js').Store['set']} set       writes keys of the state and announces them
+ * @property {(view: string) => void} go                   opens a view, or 'models', the dialog
+ * @property {import('../calls/run.js').Run} run           the only access to the engine
+ * @property {import('./store.js').Store} store            only for View.svelte, which makes a `page` of its own from it
  */
 
 /**
