@@ -25,13 +25,19 @@ function open(runtime) {
   }));
 }
 
-/** The map of memory comes with answers, and a stream of tokens is not one: ask for something small.
- * @param {Runtime} runtime */
+/** The model's map of memory as it is now. The library renews it with each answer of the engine, but a step of a text is
+ * none: any small call is. @param {any} api */
+async function renewedMemory(api) {
+  await api.points();
+  return api.memory;
+}
+
+/** Puts the map of memory into the state, unless the model has gone meanwhile. @param {Runtime} runtime */
 function readMemory(runtime) {
   const api = runtime.model();
-  void api.points().then(
-    () => {
-      if (api === runtime.model()) runtime.set({ run: { memory: api.memory } });
+  void renewedMemory(api).then(
+    (memory) => {
+      if (api === runtime.model()) runtime.set({ run: { memory } });
     },
     () => {},
   );
