@@ -132,23 +132,6 @@ pageTest(
   },
 );
 
-pageTest(
-  'what has no translation says that it is English',
-  {
-    hash: `${STORY}&lang=zh`,
-    prepare: (page) =>
-      page.route('**/zh-*.json', (route) => route.fulfill({ json: { '': { lang: 'zh-Hans' }, Heads: '头' } })),
-  },
-  async ({ page }) => {
-    await page.waitForSelector('.heads');
-    const english = (name) => page.locator(name).evaluate((element) => element.closest('[lang]').lang);
-    assert.equal(await english('#h-heads'), 'zh-Hans');
-    assert.equal(await english('.stream'), 'en', 'a panel by its heading');
-    assert.equal(await english('.tagline p:not(.lab-links)'), 'en');
-    assert.equal(await english('.pill'), 'en', 'a sentence with values in it');
-  },
-);
-
 /** Pairs of panels in view that lie on each other, and what is wider than its panel. */
 const collisions = (page) =>
   page.evaluate(() => {

@@ -5,10 +5,6 @@ import { recall } from './storage.js';
 /** Languages that can be chosen, each under its own name. @type {Record<string, string>} */
 export const LANGUAGES = { en: 'English', zh: '简体中文' };
 
-const RECENT = 2000; // texts
-
-/** Sentences that had no translation, and the newest of those with values in them. @type {Record<'fixed' | 'filled', Set<string>>} */
-const missing = { fixed: new Set(), filled: new Set() };
 /** @type {Record<string, string> | null}  null: English */
 let catalogue = null;
 
@@ -29,7 +25,6 @@ if (language !== 'en') {
     const { '': about, ...sentences } = await file.json();
     catalogue = sentences;
     Object.assign(document.documentElement, about);
-    new MutationObserver(mark).observe(document.body, { subtree: true, childList: true, characterData: true });
   } catch (error) {
     console.info('The page is in English:', error);
   }
@@ -43,26 +38,5 @@ if (language !== 'en') {
 export function say(parts, ...values) {
   if (!catalogue) return String.raw({ raw: parts }, ...values);
   const template = parts.reduce((text, part, i) => `${text}{${i - 1}}${part}`);
-  const said = (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
-  if (!(template in catalogue)) {
-    if (missing.filled.size > RECENT) missing.filled.clear();
-    missing[values.length ? 'filled' : 'fixed'].add(said);
-  }
-  return said;
-}
-
-/** What is there in English says so: panels by their headings, all else by itself. @param {MutationRecord[]} changes */
-function mark(changes) {
-  for (const { type, target, addedNodes } of changes)
-    for (const node of type === 'characterData' ? [target] : addedNodes) {
-      const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-      do {
-        const text = texts.currentNode;
-        const words = text.nodeValue?.trim() ?? '';
-        if (text.nodeType !== Node.TEXT_NODE || !(missing.fixed.has(words) || missing.filled.has(words))) continue;
-        const own = text.parentElement;
-        const place = (own?.matches('h2') && own.closest('section')) || own;
-        if (place) place.lang = 'en';
-      } while (texts.nextNode());
-    }
+  return (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
 }
