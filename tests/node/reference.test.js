@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { loadModel } from '../../web/lib/run/load_model.js';
-import { completeConfig } from '../../web/lib/api/index.js';
-import { camelConfig } from '../../web/lib/engine/config/config.js';
+import { createModel, loadModel } from '../../web/lib/run/load_model.js';
+import { camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
+import { FIELDS } from '../../web/lib/engine/config/config_fields.js';
 import { covers, filled, linesOf } from '../../web/page/views/inside/anatomy/reference_code.js';
 import { STAGES } from '../../web/page/text/stages_text.js';
 import { golden, numbers, openCase, top } from './helpers.js';
@@ -120,6 +120,24 @@ describe('the engine has the logits of the reference', () => {
         assert.equal(covers(code, camelConfig(model.config)), covered.has(name), 'what the page says of it');
       });
     });
+});
+
+describe('the page says of a model what gf_reference_covers says', () => {
+  const tiny = { vocab_size: 11, context_length: 8, d_model: 8, n_layers: 1, n_heads: 2 };
+  for (const field of ['ffn', 'norm', 'position'])
+    for (const word of FIELDS[field].words)
+      test(`with ${field} ${word}`, async () => {
+        const model = await createModel(
+          completeConfig({ ...tiny, [field]: word }),
+          { kvDtype: 'f32', threads: 1 },
+          { engine: binary },
+        );
+        try {
+          assert.equal(covers(code, camelConfig(model.config)), compare(model, numbers(6, tiny.vocab_size)));
+        } finally {
+          model.dispose();
+        }
+      });
 });
 
 describe('decoder.c as a text', () => {
