@@ -8,7 +8,7 @@ const FRAMES = 60; // waited once the code of the view and of its panels is ther
  * @param {string} selector
  * @returns {Promise<Element | null>}  null: the view has no such card
  */
-export async function placeOf(selector) {
+export async function findCard(selector) {
   for (let frames = 0; frames < FRAMES;) {
     await tick();
     const place = document.querySelector(`.view:not([hidden]) ${selector}`);

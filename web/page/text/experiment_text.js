@@ -1,10 +1,10 @@
 // experiment_text.js - sentences of the experiments: parts switched off, ideas left out, deep stacks
 
-import { far, figures, label } from './format.js';
+import { scientific, figures, label } from './format.js';
 import { say } from '../state/base/language.js';
 
 /** A difference with its sign. */
-const signed = (x) => `${x >= 0 ? '+' : '−'}${far(Math.abs(x))}`;
+const signed = (x) => `${x >= 0 ? '+' : '−'}${scientific(Math.abs(x))}`;
 
 export const ABLATE = {
   title: say`Switch parts off`,
@@ -25,7 +25,10 @@ export const ABLATE = {
   part: (name, cost) => (cost === undefined ? name : say`${name}: ${signed(cost)} bits a token when off`),
   largest: (name, cost) =>
     say`Stronger colour: more loss when that part is off. Most: ${name}, ${signed(cost)} bits a token.`,
-  loss: (mean, change) => [say`${far(mean)} bits a token`, change === undefined ? '' : say`, ${signed(change)} bits`],
+  loss: (mean, change) => [
+    say`${scientific(mean)} bits a token`,
+    change === undefined ? '' : say`, ${signed(change)} bits`,
+  ],
   without: (names) => say`Without ${names.length === 1 ? names[0] : say`${names.length} parts`}`,
   /** @param {{ token: import('../state/store/state.js').Token, bits: number }[]} list */
   affected: (list) =>

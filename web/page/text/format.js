@@ -14,7 +14,7 @@ export function power(n) {
 }
 
 /** What may be very small or large: 0.0123, 4.2 × 10⁻⁹. */
-export function far(x) {
+export function scientific(x) {
   if (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e4)) return figures(x);
   const [digits, exponent] = x.toExponential(1).split('e');
   return `${digits} × ${power(Number(exponent))}`;

@@ -3,7 +3,7 @@
 import { figures, int, percent, quoted, tokensSaid } from './format.js';
 import { say } from '../state/base/language.js';
 import { SAMPLER } from '../state/facts/sampler_options.js';
-import { ofNumbers } from '../state/facts/shipped_models.js';
+import { hasOnlyNumbers } from '../state/facts/shipped_models.js';
 
 // -- next token -------------------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ const ANY = ['Once upon a time', 'In the morning', '1, 2, 3, 4,']; // nothing th
  * @param {import('../state/store/state.js').LoadedModel | null} model
  */
 export const examplePrompts = (model) =>
-  !model || model.wordless || ofNumbers(model) ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
+  !model || model.wordless || hasOnlyNumbers(model) ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
 
 export const SAMPLING = {
   newSeed: say`New seed`,

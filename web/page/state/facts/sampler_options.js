@@ -67,13 +67,13 @@ export const SAMPLER = {
 };
 
 /** Its rows as a list. */
-export const OPTIONS = /** @type {[Name, Option<any>][]} */ (Object.entries(SAMPLER));
+export const SAMPLER_OPTIONS = /** @type {[Name, Option<any>][]} */ (Object.entries(SAMPLER));
 
 /** What each option is before anybody has set it. */
 export const samplerDefaults = () =>
-  /** @type {Sampler} */ (Object.fromEntries(OPTIONS.map(([name, option]) => [name, option.default])));
+  /** @type {Sampler} */ (Object.fromEntries(SAMPLER_OPTIONS.map(([name, option]) => [name, option.default])));
 
-const RULES = OPTIONS.filter(([, { off }]) => off !== undefined);
+const RULES = SAMPLER_OPTIONS.filter(([, { off }]) => off !== undefined);
 
 /** The options that change the probabilities. @typedef {Pick<Sampler, 'temperature' | 'topK' | 'topP'>} Rule */
 

@@ -111,10 +111,10 @@ export const SHIPPED = [
  * The shipped model from this address.
  * @param {string} file
  */
-export const shippedAs = (file) => SHIPPED.find((m) => m.file === file);
+export const shippedModelAt = (file) => SHIPPED.find((m) => m.file === file);
 
 /** Whether all tokens of a model that comes with the page are numbers. @param {{ opens?: Opening } | null} model */
-export const ofNumbers = (model) => /^[\d\s=]+$/.test(model?.opens?.prompt ?? '');
+export const hasOnlyNumbers = (model) => /^[\d\s=]+$/.test(model?.opens?.prompt ?? '');
 
 /**
  * What a model from an address is called.

@@ -7,8 +7,8 @@
 // text what holds for any model: whoever opens it is told.
 import { say } from '../base/language.js';
 import { sourceOf } from '../facts/hub.js';
-import { OPTIONS } from '../facts/sampler_options.js';
-import { shippedAs } from '../facts/shipped_models.js';
+import { SAMPLER_OPTIONS } from '../facts/sampler_options.js';
+import { shippedModelAt } from '../facts/shipped_models.js';
 import { isPart } from '../facts/switchable_parts.js';
 import { CONCEALABLE, viewOf } from '../facts/views.js';
 
@@ -49,7 +49,7 @@ function stateOf(q, hash) {
     present = q.get('present') ?? '';
   return {
     text: { ...(prompt !== null && { prompt }), ...(source !== null && { source }) },
-    sampler: Object.fromEntries(OPTIONS.map(([name, option]) => [name, optionIn(q, option)])),
+    sampler: Object.fromEntries(SAMPLER_OPTIONS.map(([name, option]) => [name, optionIn(q, option)])),
     run: { ...(pace && { pace }) },
     view: {
       id: viewOf(hash),
@@ -128,7 +128,7 @@ export function applicable(asked) {
     from,
     opens: { prompt, ...opens },
   } = asked;
-  if (from === null && (model === null || shippedAs(model)))
+  if (from === null && (model === null || shippedModelAt(model)))
     return { ...asked, note: { text: asked.refused, address: '' } };
   const address = from === null && model !== null && sourceOf(model) === model ? model : '';
   const what =
@@ -171,7 +171,8 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));
   /** @type {Record<string, string>} */
   const typed = { prompt: text.prompt, source: text.source };
-  for (const [name, { key }] of OPTIONS) if (typeof sampler[name] === 'number') typed[key] = String(sampler[name]);
+  for (const [name, { key }] of SAMPLER_OPTIONS)
+    if (typeof sampler[name] === 'number') typed[key] = String(sampler[name]);
   const hash = globalThis.location?.hash ?? '';
   const asked = hash.includes('=')
     ? [...new URLSearchParams(hash.slice(1))].filter(([key]) => !OPEN.includes(key))
@@ -186,7 +187,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (model?.config.kind === 'encoder_decoder') q.set('stack', attention.stack);
   else delete typed.source;
   for (const [key, value] of Object.entries(typed)) q.set(key, value);
-  for (const [name, { key }] of OPTIONS) if (sampler[name] === true) q.set(key, '1');
+  for (const [name, { key }] of SAMPLER_OPTIONS) if (sampler[name] === true) q.set(key, '1');
   if (!model?.address && !model?.made) return `#${q}`;
   // the text ends where a question about the next token is asked
   const asks = assignment.concealed.includes('next') && text.cursor >= 0;

@@ -3,7 +3,7 @@
 import { applicable, readAddress } from './address.js';
 import { keepAddress, openTypedAddress } from './browser_history.js';
 import { followAddress } from './open_address.js';
-import { SHIPPED, shippedAs } from '../facts/shipped_models.js';
+import { SHIPPED, shippedModelAt } from '../facts/shipped_models.js';
 import { pause } from '../base/yielding.js';
 
 /** @typedef {import('../store/store.js').Store} Store */
@@ -84,7 +84,7 @@ function watchVisitor(/** @type {boolean} */ came) {
  */
 async function openFirst(store, run, asked) {
   const none = () => !store.state.run.model && !store.state.run.progress; // here or on its way
-  const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
+  const wanted = shippedModelAt(asked.model ?? '') ?? SHIPPED[0];
   const made = !!asked.made && (await run.make(asked.made.config, asked.made.seed, asked.opens));
   if (asked.made && !made && none()) {
     asked = applicable({ ...asked, from: 'random weights' });

@@ -5,7 +5,7 @@
  * @param {import('./context.js').PageContext} context
  * @param {...any} of  what else the answer depends on
  */
-export function aboutText({ page, run }, ...of) {
+export function textQuestion({ page, run }, ...of) {
   void [page.text.tokens, page.text.sourceTokens]; // they grow in place
   return page.run.model && page.run.status !== 'running' && page.text.tokens.length
     ? `${run.textKey()}|${of.join(' ')}`
@@ -71,13 +71,13 @@ export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {
  * @param {string} now  that of the text that is there
  * @param {boolean} causal
  */
-export const holds = (key, now, causal) => now === key || (causal && now.startsWith(`${key},`));
+export const stillValid = (key, now, causal) => now === key || (causal && now.startsWith(`${key},`));
 
 /**
  * Values at the positions of a text, asked for as an answer is. None while there is another text.
  * @template T
  * @param {import('./context.js').PageContext} context
- * @param {() => string} question  of aboutText, or as it makes them
+ * @param {() => string} question  of textQuestion, or as it makes them
  * @param {() => Promise<T>} ask
  * @param {{ everyMs?: number }} [waits]  of answerTo
  * @returns {{ readonly to: string, readonly current: T | null }}
@@ -87,7 +87,7 @@ export function valuesOfText({ page, run }, question, ask, waits) {
   const to = $derived.by(() => {
     void [page.run.model, page.text.tokens, page.text.sourceTokens];
     const [text] = asked.to.split('|');
-    return text && holds(text, run.textKey(), !!page.attention.patterns?.causal) ? asked.to : '';
+    return text && stillValid(text, run.textKey(), !!page.attention.patterns?.causal) ? asked.to : '';
   });
   return {
     get to() {

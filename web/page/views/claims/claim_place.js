@@ -1,6 +1,6 @@
 // claim_place.js - opens what shows a claim: a model, and a page of the textbook or the panel that counts
 import { PRESETS } from 'glassformer';
-import { shippedAs } from '../../state/facts/shipped_models.js';
+import { shippedModelAt } from '../../state/facts/shipped_models.js';
 
 /** @typedef {import('./tutorial_sections.js').Place} Place */
 
@@ -16,7 +16,7 @@ export const configOf = ({ preset, ...changes }) => ({
 /** Its address. @param {Place} place */
 export function addressOfPlace({ page, model }) {
   if (page === 'compare') return `#view=experiment&preset=${model}`;
-  const of = shippedAs(model)
+  const of = shippedModelAt(model)
     ? { model }
     : { made: JSON.stringify({ ...configOf(model), seed: 1 }), prompt: IDS, source: IDS };
   return `#${new URLSearchParams({ learn: page, .../** @type {any} */ (of) })}`;
@@ -32,7 +32,7 @@ export async function openPlace({ page: place, model }, { page, set, run, go }) 
     set({ view: { preset: model, learn: '' } });
     return go('experiment');
   }
-  const shipped = shippedAs(model);
+  const shipped = shippedModelAt(model);
   if (shipped) {
     const { file, name, opens } = shipped;
     await run.loadModel(new URL(file, document.baseURI), { name, address: file, opens });

@@ -1,6 +1,6 @@
 // explanation_table.js - one explained number as a table: which columns, which rows in which order, what they add up to
 import { say } from '../../state/base/language.js';
-import { int, percent, far, value } from '../../text/format.js';
+import { int, percent, scientific, value } from '../../text/format.js';
 import { EXPLANATION as SAY, nameOfPoint } from '../../text/explanation_text.js';
 
 /** @typedef {import('glassformer').Explanation} Explanation */
@@ -16,7 +16,7 @@ export const MORE = 100;
  * @param {number} x
  */
 export const number = (x) =>
-  x === 0 || !Number.isFinite(x) || Math.abs(x) >= 1e-3 ? value(x) : `${x < 0 ? '−' : ''}${far(Math.abs(x))}`;
+  x === 0 || !Number.isFinite(x) || Math.abs(x) >= 1e-3 ? value(x) : `${x < 0 ? '−' : ''}${scientific(Math.abs(x))}`;
 
 /** Whether the point's index is the position of a key. @param {string} at */
 export const isKeyed = (at) => /scores|pattern/.test(at);

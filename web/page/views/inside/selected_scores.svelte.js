@@ -1,6 +1,6 @@
 // selected_scores.svelte.js - the scores of the selected head, from one forward pass over the text once it rests
 
-import { aboutText, answerTo, holds } from '../../state/store/answers.svelte.js';
+import { textQuestion, answerTo, stillValid } from '../../state/store/answers.svelte.js';
 import { scoreScale } from '../../state/facts/architecture.js';
 import { shownAttention } from '../../state/calls/shown_attention.js';
 import { headScores } from './query_key_scores.js';
@@ -51,7 +51,7 @@ export function scoresOfHead(context) {
   const { page, set, run } = context;
   const keyNow = () => `${shownAttention(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
   const layer = answerTo(
-    () => (page.attention.stage === 'pattern' ? '' : aboutText(context) && keyNow()),
+    () => (page.attention.stage === 'pattern' ? '' : textQuestion(context) && keyNow()),
     async () => {
       const key = keyNow();
       const { stage } = page.attention;
@@ -79,7 +79,7 @@ export function scoresOfHead(context) {
       void [page.text.tokens, page.text.sourceTokens, page.run.model];
       const found = head.current;
       if (!found || found.of !== layer.current || found.head !== page.attention.head.head) return null;
-      return holds(found.of.key, keyNow(), !!page.attention.patterns?.causal) ? found : null;
+      return stillValid(found.of.key, keyNow(), !!page.attention.patterns?.causal) ? found : null;
     },
   };
 }

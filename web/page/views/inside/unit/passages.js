@@ -1,6 +1,6 @@
 // passages.js - short texts in which a neuron or a head is looked for: where it responds most strongly
 import { hasTwoStacks } from '../../../state/facts/architecture.js';
-import { ofNumbers } from '../../../state/facts/shipped_models.js';
+import { hasOnlyNumbers } from '../../../state/facts/shipped_models.js';
 
 const TEXTS = [
   'Once upon a time, there was a little girl named Lily. She liked to play in the park with her dog. One day, she found a red ball under a big tree.',
@@ -48,7 +48,7 @@ export async function passagesFor(run, { run: { model }, text }, signal) {
       }),
     );
   }
-  if (!wordless && !ofNumbers(model))
+  if (!wordless && !hasOnlyNumbers(model))
     return Promise.all(TEXTS.map(async (words) => ({ ids: (await run.idsOf(words)).slice(0, most) })));
   const next = random(7);
   const id = () => Math.floor(next() * config.vocabSize);
