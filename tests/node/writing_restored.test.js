@@ -2,6 +2,8 @@
 // behind
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SAMPLER_OPTIONS, samplerDefaults } from '../../web/page/state/facts/sampler_options.js';
+import { initialState } from '../../web/page/state/store/state.js';
 import { addressOf, applicable, readAddress } from '../../web/page/state/place/address.js';
 import { keepAddress } from '../../web/page/state/place/browser_history.js';
 import { followAddress } from '../../web/page/state/place/open_address.js';
@@ -208,5 +210,17 @@ test('the page does not change its address before a model is loaded', async (t) 
     assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');
   } finally {
     delete globalThis.history;
+  }
+});
+
+test('each option of the sampler comes back from an address; a value out of its range is the default', () => {
+  for (const [name, { default: usual, key, least, most, step, end = most }] of SAMPLER_OPTIONS) {
+    const state = initialState();
+    const other = typeof usual === 'boolean' ? !usual : usual === least ? end : least;
+    state.sampler[name] = other;
+    assert.deepEqual(readAddress(addressOf(state)).state.sampler, { ...samplerDefaults(), [name]: other });
+    const wrong = typeof usual === 'boolean' ? ['', '2'] : ['', 'x', least - 1, most + 1, ...(step === 1 ? [1.5] : [])];
+    for (const value of wrong)
+      assert.equal(readAddress(`#${key}=${value}`).state.sampler[name], usual, `${key}=${value}`);
   }
 });
