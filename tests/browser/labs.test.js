@@ -28,12 +28,12 @@ visitTest('no lab is fetched before the view is opened', {}, async ({ page, requ
   await settled(page);
   await quiet(page);
   assert.deepEqual(
-    requests.filter((url) => /Labs-|\/labs\//.test(url)),
+    requests.filter((url) => /LabsView-|\/labs\//.test(url)),
     [],
   );
   await page.locator('[data-opens="labs"]').click();
   await page.locator('.lab-card').waitFor();
-  assert.ok(requests.some((url) => /Labs-/.test(url)));
+  assert.ok(requests.some((url) => /LabsView-/.test(url)));
 });
 
 visitTest('the address #lab=NAME opens that lab, another name says so', { hash: '#lab=ioi' }, async ({ page }) => {
