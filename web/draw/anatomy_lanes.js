@@ -1,5 +1,5 @@
-// anatomy_lanes.js - what both pictures of a forward pass draw of a token: its rows of values in the order of the pass, and
-// the ribbons between them. Along: the direction of the pass. Across: from lane to lane.
+// anatomy_lanes.js - the lane of a token in both pictures of a forward pass: its rows of values in the order of the
+// pass, and the ribbons between them. Along: the direction of the pass. Across: from lane to lane.
 import { STRIPS, plus, ribbonAcross, ribbonDown } from './anatomy_geometry.js';
 
 /** @typedef {import('./anatomy_geometry.js').Parts} Parts */

@@ -1,4 +1,4 @@
-// likelihood.js - how likely a model finds tokens: the text's own, and those of experiments beside it.
+// likelihood.js - how likely a model finds tokens: probabilities, entropies, ranks
 
 /** The logarithm of the sum of the exponentials of logits. @param {Float32Array} logits */
 export function logSum(logits) {

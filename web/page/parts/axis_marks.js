@@ -1,4 +1,4 @@
-// axis_marks.js - which values are marked on an axis, and what is written there
+// axis_marks.js - the marked values of an axis, and their labels
 
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { power } from '../text/format.js';

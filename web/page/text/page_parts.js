@@ -1,4 +1,4 @@
-// page_parts.js - what pages of the textbook have in common: where they are seen, and what shows that a task was done
+// page_parts.js - parts that pages of the textbook share: where they are seen, and tests that a task was done
 
 /** @typedef {import('../state/store/state.js').State} State */
 

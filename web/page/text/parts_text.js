@@ -1,5 +1,5 @@
-// parts_text.js - what the card says of each part of the anatomy that can be pointed at: a plain name, the term of the
-// field, its shape in words. Formulas: stage_formulas.js
+// parts_text.js - sentences of the card of each part of the anatomy: a plain name, the term of the field, its shape in
+// words. Formulas: stage_formulas.js
 import { hasExperts } from '../state/facts/architecture.js';
 import { figures, headsSaid, int, percent } from './format.js';
 import { say } from '../state/base/language.js';

@@ -1,4 +1,4 @@
-// stages_text.js - what the stages of a forward pass are called and what they do, for each architecture. `c` is the
+// stages_text.js - names and sentences of the stages of a forward pass, for each architecture. `c` is the
 // configuration.
 import {
   addsPositions,

@@ -1,5 +1,5 @@
-// speed.js - how fast the model writes, from the times of single steps. Some browsers' clocks tick in whole
-// milliseconds, which is longer than a step, so a step alone measures 0 or 1.
+// speed.js - the speed of writing, from the times of single steps. Some browsers' clocks tick in whole milliseconds,
+// which is longer than a step, so a step alone measures 0 or 1.
 
 const ENOUGH_MS = 20; // of steps together, or
 const ENOUGH_TICKS = 10; // so many times the shortest that was measured

@@ -1,4 +1,4 @@
-// yielding.js - waiting, and long work that lets the page paint and handle input
+// yielding.js - pauses, and long work that lets the page paint and handle input
 
 const SLICE_MS = 8; // of work between two yields
 

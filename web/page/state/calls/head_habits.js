@@ -1,5 +1,5 @@
-// head_habits.js - what each head of a decoder looks at as a rule, by the scores that the library measures on random
-// tokens that come twice
+// head_habits.js - measures the habits of the heads of a decoder, by the scores of the library on random tokens that
+// come twice
 
 const LEAST = 0.4; // mean weight from which a head is said to have a habit
 

@@ -1,4 +1,4 @@
-// shown_attention.js - which attention rows the panels show, and of which head
+// shown_attention.js - the attention rows that the panels show, and the head they belong to
 import { headsOf } from '../facts/architecture.js';
 import { blockPoint } from '../facts/hook_points.js';
 

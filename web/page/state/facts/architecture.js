@@ -1,4 +1,4 @@
-// architecture.js - what follows from the fields of a configuration, for the whole model or for one layer
+// architecture.js - facts that follow from the fields of a configuration, for the whole model or for one layer
 
 /** @typedef {Record<string, any>} Config  of a loaded model, complete */
 

@@ -1,6 +1,6 @@
-// token_probabilities.js - what may follow the selected token: the model's probabilities, and those with which the
-// engine's sampler draws. The engine computes the latter: with each step while it writes, for other rows when asked
-// (ask_model.js).
+// token_probabilities.js - candidates for the token after the selected one: the model's probabilities, and those with
+// which the engine's sampler draws. The engine computes the latter: with each step while it writes, for other rows when
+// asked (ask_model.js).
 import { fillsBlanks } from './architecture.js';
 import { cuts, sameRule } from './sampler_options.js';
 import { isMask } from './special_tokens.js';

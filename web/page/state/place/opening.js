@@ -1,5 +1,5 @@
-// opening.js - what the page does when it is opened: the model and text of its address, or the first shipped model, and
-// after that everything that a first visit does not wait for
+// opening.js - opens the page: the model and text of its address, or the first shipped model, and then everything that
+// a first visit does not wait for
 import { applicable, readAddress } from './address.js';
 import { keepAddress, openTypedAddress } from './browser_history.js';
 import { followAddress } from './open_address.js';

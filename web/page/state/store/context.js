@@ -1,4 +1,4 @@
-// context.js - what every component of the page gets from usePage(): the state, how to change it, and the calls
+// context.js - gives every component of the page the state, a way to change it, and the calls: usePage()
 import { getContext, setContext } from 'svelte';
 
 const KEY = 'page';

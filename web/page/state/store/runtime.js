@@ -1,4 +1,4 @@
-// runtime.js - what the calls of run.js share: the state, short ways to it, and the jobs that are on their way
+// runtime.js - shared by the calls of run.js: the state, short ways to it, and the jobs that are on their way
 import { messageOf } from '../base/error_message.js';
 
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';

@@ -1,4 +1,4 @@
-// state.js - what the page shows, in five groups, and its values before any model is there
+// state.js - the values of the state in five groups, as they are before any model is loaded
 import { language } from '../base/language.js';
 import { samplerDefaults } from '../facts/sampler_options.js';
 import { SHIPPED } from '../facts/shipped_models.js';

@@ -1,4 +1,4 @@
-// arithmetic.js - what the claims compute with: distances, means, distributions, and numbers drawn from a seed.
+// arithmetic.js - arithmetic of the claims: distances, means, distributions, and numbers drawn from a seed
 
 /** Largest difference; NaN and unequal lengths count as infinite.
  * @param {ArrayLike<number>} a @param {ArrayLike<number>} b */

@@ -1,4 +1,4 @@
-// token_cost.js - what one more token costs: operations, bytes and time, and how that grows with the position
+// token_cost.js - computes the cost of one more token: operations, bytes and time, and how they grow with the position
 
 import { say } from '../../state/base/language.js';
 import { UNMEASURED } from '../../text/count_text.js';

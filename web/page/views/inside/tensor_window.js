@@ -1,4 +1,4 @@
-// tensor_window.js - which part of a tensor [position, ...] is on the picture, and what its cells are called
+// tensor_window.js - the part of a tensor [position, ...] that its picture shows, and the names of its cells
 import { say } from '../../state/base/language.js';
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */

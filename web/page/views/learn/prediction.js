@@ -1,4 +1,4 @@
-// prediction.js - which words of a text can be guessed, and what a guess is worth
+// prediction.js - the words of a text that can be guessed, and the probability of each guess
 import { ranked } from '../../../draw/likelihood.js';
 
 /** @typedef {{ id: number, text: string }} Piece  a token and what it adds to the text */

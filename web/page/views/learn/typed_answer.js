@@ -1,4 +1,4 @@
-// typed_answer.js - what answers a question: a number, or a word
+// typed_answer.js - answers of questions: numbers and words, compared with what is typed
 import { int } from '../../text/format.js';
 
 /** @typedef {{ matches: (typed: string) => boolean, words: string }} Answer  words: the answer, to be shown */

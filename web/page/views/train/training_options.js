@@ -1,4 +1,4 @@
-// training_options.js - what can be set of a training run: the model's architecture and the options of training
+// training_options.js - the settings of a training run: the model's architecture and the options of training
 
 /** @typedef {'modern' | 'classical' | 'original'} Block */
 /** What is predicted; adapter: the next token, by the loaded model. @typedef {'next' | 'masked' | 'pairs' | 'adapter'} Objective */

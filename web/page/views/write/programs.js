@@ -1,4 +1,5 @@
-// programs.js - what “Copy as” gives: a program for this package, one for TransformerLens, and an element for any page
+// programs.js - makes the programs of “Copy as”: one for this package, one for TransformerLens, and an element for any
+// page
 import { version } from '../../../../package.json';
 import { hasFfn, isGated } from '../../state/facts/architecture.js';
 import { isSpecial } from '../../state/facts/special_tokens.js';

@@ -1,4 +1,5 @@
-// token_text.js - how a token of the text is drawn: what is shaded, what stays outside, and how strongly
+// token_text.js - how a token of the text is drawn: its shaded part, the parts outside of it, and the strength of the
+// shade
 import { markOf } from '../../state/facts/special_tokens.js';
 
 /** @typedef {import('../../state/store/state.js').Token} Token */

@@ -1,4 +1,5 @@
-// typed.js - what is typed in a text area, taken over after a short rest, or at once when something depends on it
+// typed.js - takes over the text that is typed in a text area, after a short rest, or at once when something depends on
+// it
 
 const REST_MS = 150;
 

@@ -1,4 +1,4 @@
-// code_values.js - which values of a pass are written behind which lines of src/reference/decoder.c
+// code_values.js - the values of a pass that are written behind lines of src/reference/decoder.c
 import { blockPoint } from '../../../state/facts/hook_points.js';
 import { figures } from '../../../text/format.js';
 

@@ -1,5 +1,5 @@
-// drawn_pass.svelte.js - what the picture of a forward pass is drawn of: the text and model that it shows, its stages, its
-// layout, what its lanes show and the values in its strips
+// drawn_pass.svelte.js - everything that the picture of a forward pass is drawn from: text and model, stages, layout,
+// lanes, the values in its strips
 import { MediaQuery } from 'svelte/reactivity';
 import { tallPicture } from '../../../../draw/anatomy_tall.js';
 import { widePicture } from '../../../../draw/anatomy_wide.js';

@@ -1,4 +1,4 @@
-// part_facts.js - what is known of the part of the anatomy that is pointed at: whose it is, its value, the number that is
+// part_facts.js - facts about the part of the anatomy that is pointed at: its token, its value, the number that is
 // explained first
 import { maxIndex, sum } from 'd3-array';
 import { blockPoint } from '../../../state/facts/hook_points.js';

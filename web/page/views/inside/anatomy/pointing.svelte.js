@@ -1,5 +1,5 @@
-// pointing.svelte.js - which part of the anatomy is pointed at, by mouse, finger or keys. Only what rests on a part for a
-// moment chooses it, so that the way from a part to its card may cross others.
+// pointing.svelte.js - finds the part of the anatomy that is pointed at by mouse, finger or keys. Only what rests on a
+// part for a moment chooses it, so that the way from a part to its card may cross others.
 
 /**
  * @typedef {object} Part

@@ -1,5 +1,5 @@
-// position_picture.js - where positions come in, as numbers for a picture: rows that are added to the embedding, pairs of a
-// query that are turned, or a bias that is added to the scores
+// position_picture.js - positions as numbers for a picture: rows that are added to the embedding, pairs of a query that
+// are turned, or a bias that is added to the scores
 import {
   addsPositions,
   hasAlibi,

@@ -1,5 +1,5 @@
-// shown_lanes.js - what the picture of a forward pass shows of the text: which tokens have lanes, how strong each
-// ribbon and dot is, the likeliest next tokens. Layout: web/draw/anatomy_*.js
+// shown_lanes.js - the part of the text that the picture of a forward pass shows: tokens that have lanes, the strength
+// of each ribbon and dot, the most likely next tokens. Layout: web/draw/anatomy_*.js
 import { sum } from 'd3-array';
 import { KEYS, BARS } from '../../../../draw/anatomy_geometry.js';
 import { shade } from '../../../../draw/heatmap.js';
