@@ -1,5 +1,5 @@
-// sampler_options.js - the sampler options of the page in one table, from which its state, addresses, controls and copied
-// programs follow
+// sampler_options.js - the table of the page's sampler options: state, addresses, controls and copied programs follow
+// from it
 import { say } from '../base/language.js';
 
 /** The library's options of sampling; ignoreEos: write on after an end token.
@@ -10,7 +10,7 @@ import { say } from '../base/language.js';
  * @template Value
  * @typedef {object} Option
  * @property {Value} default
- * @property {string} key       in an address, which holds numbers always and an option that is on as 1
+ * @property {string} key       its name in an address, which holds every number, and a switch that is on as 1
  * @property {string} label     of its control
  * @property {'slider' | 'number' | 'checkbox'} control
  * @property {number} [least]
@@ -23,42 +23,22 @@ import { say } from '../base/language.js';
  * @property {(value: Value) => boolean} [cuts]  whether it leaves tokens out
  */
 
+const SLIDER = /** @type {const} */ ({ control: 'slider' });
+
 /** @type {{ [N in Name]: Option<Sampler[N]> }} */
 export const SAMPLER = {
   temperature: {
-    default: 0.8,
-    key: 't',
-    label: say`temperature`,
-    control: 'slider',
-    least: 0,
-    most: 2,
-    step: 0.05,
-    off: 1,
+    ...{ ...SLIDER, default: 0.8, key: 't', label: say`temperature`, least: 0, most: 2, step: 0.05, off: 1 },
     said: (t) => (t === 0 ? say`0, greedy` : t.toFixed(2)),
     cuts: (t) => t === 0,
   },
   topK: {
-    default: 40,
-    key: 'k',
-    label: say`top-k`,
-    control: 'slider',
-    least: 0,
-    most: 1e6,
-    step: 1,
-    end: 200,
-    off: 0,
+    ...{ ...SLIDER, default: 40, key: 'k', label: say`top-k`, least: 0, most: 1e6, end: 200, step: 1, off: 0 },
     said: (k) => (k === 0 ? say`off` : String(k)),
     cuts: (k) => k > 0,
   },
   topP: {
-    default: 0.95,
-    key: 'p',
-    label: say`top-p`,
-    control: 'slider',
-    least: 0.05,
-    most: 1,
-    step: 0.01,
-    off: 1,
+    ...{ ...SLIDER, default: 0.95, key: 'p', label: say`top-p`, least: 0.05, most: 1, step: 0.01, off: 1 },
     said: (p) => (p === 1 ? say`off` : p.toFixed(2)),
     cuts: (p) => p < 1,
   },
