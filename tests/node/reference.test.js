@@ -150,20 +150,6 @@ describe('decoder.c as a text', () => {
     assert.ok(text.split('\n/* ----')[0].split('\n').length <= 240);
   });
 
-  test('the page shows it for no model without feed-forward layers or norms', () => {
-    const plain = completeConfig({ vocabSize: 11, dModel: 16, nLayers: 1, nHeads: 2, dHead: 8, dFf: 16 });
-    assert.ok(covers(code, plain));
-    assert.ok(
-      !covers(code, completeConfig({ vocabSize: 11, dModel: 16, nLayers: 1, nHeads: 2, dHead: 8, ffn: 'none' })),
-    );
-    assert.ok(
-      !covers(
-        code,
-        completeConfig({ vocabSize: 11, dModel: 16, nLayers: 1, nHeads: 2, dHead: 8, dFf: 16, norm: 'none' }),
-      ),
-    );
-  });
-
   test('its stages are stages of the page, and each has its fast counterpart', () => {
     const marked = [...text.matchAll(/^\/\* \[stage: ([\w ]+)\]/gm)].flatMap((found) => found[1].split(' '));
     assert.deepEqual([...marked].sort(), Object.keys(FAST).sort());
