@@ -117,6 +117,9 @@ export const word = (field, text) => {
   return found && JSON.stringify(found);
 };
 
+/** @param {string} name d_model @returns {string} dModel */
+export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
+
 /** Functions of src/model/config.h that engine/config/config.js has too. */
 const CALLS = { gf_ffn_gated: 'isGated', gf_layer_sparse: 'isSparse' };
 

@@ -1,5 +1,5 @@
 // config_fields.js - makes web/lib/engine/config/config_fields.js from the tables of src/glassformer.h
-import { HEADER, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
+import { HEADER, camel, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
 
 export const TARGET = 'web/lib/engine/config/config_fields.js';
 
@@ -60,9 +60,6 @@ function listed([name, least, most, meaning]) {
     meaning: literal(meaning),
   };
 }
-
-/** @param {string} name d_model @returns {string} dModel */
-const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
 
 /**
  * The lines of a typedef's properties.

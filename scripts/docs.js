@@ -22,7 +22,7 @@ const page = join(top, 'docs/api.md');
 const FURTHER = {
   'api/model':
     'Message MessageCall Tool ToolCall WritingOptions ChatOnly ChatExtras Completion ReadOptions PairOptions ' +
-    'EmbedExtras DistributionOptions LensExtras LossExtras ' +
+    'EmbedExtras DistributionOptions DistributionExtras LensExtras LossExtras ' +
     'AttributionExtras ExplainExtras SessionOptions',
   'api/estimate': 'EstimateOptions',
   'run/inspect/logit_lens': 'Part',
@@ -32,6 +32,7 @@ const FURTHER = {
   'run/loaded_table': 'Placement LoadedRow',
   'text/text_stream': 'TextStream',
   'files/opened_files': 'OpenOptions',
+  'engine/config/sampler_fields': 'SamplingOptions',
   'engine/config/weight_roster': 'Component',
   'files/huggingface/weight_names': 'NameInFile Rename',
   'engine/config/config_input':

@@ -5,5 +5,7 @@ import { top } from './c_tables.js';
 import * as configFields from './config_fields.js';
 import * as dtypes from './dtypes.js';
 import * as rosterRows from './roster_rows.js';
+import * as samplerFields from './sampler_fields.js';
 
-for (const { TARGET, text } of [configFields, dtypes, rosterRows]) writeFileSync(join(top, TARGET), text());
+for (const { TARGET, text } of [configFields, dtypes, rosterRows, samplerFields])
+  writeFileSync(join(top, TARGET), text());

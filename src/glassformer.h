@@ -449,13 +449,28 @@ const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_
 
 /* ---- sampling: sample.c ------------------------------------------------------------------------------------------ */
 
-/* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. Off: 1, 1, 0, 1, 0.
- * temperature 0: argmax. The caller has checked the ranges (web/lib/api/input/call_options.js): temperature 0 .. 1e6,
- * top_p and repetition_penalty above 0 and at most 1 and 1e6, min_p 0 .. 1, top_k from 0. */
+/* X(C type, name, off, default, least, most, meaning): the options of the sampler. off: the value that has no effect,
+ * which generate takes where the option is absent; default: the value of the command line. Only JavaScript checks the
+ * ranges (web/lib/api/input/call_options.js), by the table that scripts/sampler_fields.js makes from this one. */
+#define GF_ABOVE_ZERO 1e-45 /* rounds to the smallest float */
+#define GF_SAMPLING_FIELDS(X)                                                                                          \
+    X(float, temperature, 1, 0.8, 0, 1e6, "divides the logits; 0: always the most likely token")                       \
+    X(int32_t, top_k, 0, 0, 0, INT32_MAX, "draw from the K most likely tokens")                                        \
+    X(float, top_p, 1, 0.95, GF_ABOVE_ZERO, 1, "draw from the most likely tokens whose probabilities add up to P")     \
+    X(float, min_p, 0, 0, 0, 1, "draw from tokens with at least this share of the highest probability")                \
+    X(float, repetition_penalty, 1, 1, GF_ABOVE_ZERO, 1e6,                                                             \
+      "divides (negative: multiplies) the logits of tokens that have occurred in the prompt or since, as Hugging "     \
+      "Face defines it")
+
+/* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. */
 struct gf_sampling {
-    float temperature, top_p, min_p, repetition_penalty;
-    int32_t top_k;
+#define GF_FIELD(type, name, ...) type name;
+    GF_SAMPLING_FIELDS(GF_FIELD)
+#undef GF_FIELD
 };
+/* Initialises a struct gf_sampling whose options are all off: struct gf_sampling p = {GF_SAMPLING_OFF}; */
+#define GF_OFF(type, name, off, ...) .name = off,
+#define GF_SAMPLING_OFF              GF_SAMPLING_FIELDS(GF_OFF)
 /* Changes of the logits that follow the repetition penalty and come before the temperature: bias[i] is added to the
  * logit of token bias_id[i] (from -1e6 to 1e6, or -inf: the token cannot be chosen); a token whose bit in `allowed` is
  * 0 cannot be chosen either: bit id % 32 of word id / 32. allowed NULL: all tokens can. The arrays are the caller's. */

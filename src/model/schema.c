@@ -66,8 +66,6 @@ static void put_points(struct gf_text *t) {
     M(tensor, rank)                                                                                                    \
     M(tensor, rows)                                                                                                    \
     M(tensor, cols) M(tensor, dtype) M(tensor, tied_to) M(tensor, count) M(tensor, n_bytes) M(tensor, address)
-#define SAMPLING(M)                                                                                                    \
-    M(sampling, temperature) M(sampling, top_p) M(sampling, min_p) M(sampling, repetition_penalty) M(sampling, top_k)
 #define ADJUSTMENT(M) M(adjustment, n_bias) M(adjustment, bias_id) M(adjustment, bias) M(adjustment, allowed)
 #define CHOICE(M)     M(choice, id) M(choice, logprob)
 #define OP_TIME(M)    M(op_time, ms) M(op_time, stack) M(op_time, layer) M(op_time, op)
@@ -78,9 +76,12 @@ struct member {
     size_t offset;
 };
 #define MEMBER(of, name)    {#of, #name, offsetof(struct gf_##of, name)},
-#define STRUCT(of, MEMBERS) MEMBERS(MEMBER){#of, "bytes", sizeof(struct gf_##of)},
-static const struct member members[] = {STRUCT(tensor, TENSOR) STRUCT(sampling, SAMPLING) STRUCT(adjustment, ADJUSTMENT)
-                                            STRUCT(choice, CHOICE) STRUCT(op_time, OP_TIME) STRUCT(error, ERROR)};
+#define SIZE(of)            {#of, "bytes", sizeof(struct gf_##of)},
+#define STRUCT(of, MEMBERS) MEMBERS(MEMBER) SIZE(of)
+#define SAMPLING(type, name, ...) MEMBER(sampling, name)
+static const struct member members[] = {STRUCT(tensor, TENSOR) GF_SAMPLING_FIELDS(SAMPLING) SIZE(sampling)
+                                            STRUCT(adjustment, ADJUSTMENT) STRUCT(choice, CHOICE)
+                                                STRUCT(op_time, OP_TIME) STRUCT(error, ERROR)};
 
 /* ,"tensor":{"name":0,...,"bytes":120},"sampling":{... */
 static void put_structs(struct gf_text *t) {

@@ -49,7 +49,8 @@ static int32_t generate(const struct generator *g, struct span prompt, float tem
         n += (int32_t)m;
     else if (status == GF_OK)
         status = gf_session_encode(s, ids + 1, NULL, NULL, (int32_t)m, err);
-    const struct gf_sampling sampling = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
+    struct gf_sampling sampling = {GF_SAMPLING_OFF};
+    sampling.temperature = temperature;
     while (status == GF_OK && gf_session_length(s) + n < context) {
         struct gf_choice next;
         status = gf_session_eval(s, ids, n, err);

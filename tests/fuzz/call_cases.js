@@ -11,6 +11,7 @@ import {
   load,
   train,
 } from '../../web/lib/api/index.js';
+import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { mutateBytes } from './mutate.js';
 import { ggufBytes, ggufs } from './seeds.js';
 import { tokenizers } from './tokenizer_seeds.js';
@@ -48,7 +49,7 @@ export function callsOf(r, model, config) {
   const see = some(r, { capture: ['*'], captureBudget: 1e7, edits: [{ at: '*.hook_mlp_out', scale: 0.5 }] });
   const ids = r.of([[1, 2, 3], [4], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2], Int32Array.of(1, 2), [[1, 2], [3]]]),
     one = Array.isArray(ids[0]) ? [1] : ids;
-  const sampling = some(r, { temperature: 0.8, topK: 3, topP: 0.9, minP: 0.05, repetitionPenalty: 1.2 });
+  const sampling = some(r, Object.fromEntries(SAMPLER.map(({ name, whole }) => [name, whole ? 3 : 0.8])));
   const penalties = some(r, { presencePenalty: 0.5, frequencyPenalty: -0.2, logitBias: { 1: 2, 3: -Infinity } });
   return {
     generate: () =>

@@ -93,11 +93,12 @@ static void read_results(struct stream *s, struct gf_session *e, const struct gf
 static void sample(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
     struct gf_choice choice, top[8];
-    const struct gf_sampling p = {.temperature = number_in(s, below(s, 4) ? 2 : 1e6f),
-                                  .top_p = below(s, 2) ? 1 : 1 - number_in(s, 0.999f),
-                                  .min_p = below(s, 2) ? 0 : number_in(s, 1),
-                                  .repetition_penalty = below(s, 2) ? 1 : 1e-6f + number_in(s, 2),
-                                  .top_k = below(s, 2) ? 0 : below(s, 60001)};
+    /* Each option is off or in its range, near its least value as often as anywhere. */
+#define OPTION(type, name, off, initial, least, most, meaning)                                                         \
+    p.name = below(s, 2) ? off : (type)((least) + (double)number_in(s, 1) * (below(s, 2) ? 2 : (double)(most)));       \
+    p.name = p.name > (type)(most) ? (type)(most) : p.name;
+    struct gf_sampling p;
+    GF_SAMPLING_FIELDS(OPTION)
     const int32_t ids[3] = {about(s, c->vocab_size % 60000), -1, 0};
     const float bias[3] = {number(s), -INFINITY, number(s)};
     const struct gf_adjustment a = {below(s, 4), ids, bias, NULL};

@@ -66,6 +66,10 @@ static inline int check_note(int ok, const char *file, int line) {
             printf("%s: \"%s\", expected \"%s\"\n", #got, got_, want_);                                                \
     } while (0)
 
+/* Initialises a struct gf_sampling: SAMPLER(.top_k = 5) turns every other option off. */
+#pragma GCC diagnostic ignored "-Woverride-init" /* an argument replaces the value of GF_SAMPLING_OFF */
+#define SAMPLER(...) {GF_SAMPLING_OFF __VA_ARGS__}
+
 #define RUN(test)                                                                                                      \
     do {                                                                                                               \
         long before_ = check_count;                                                                                    \

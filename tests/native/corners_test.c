@@ -282,12 +282,12 @@ static void llama3_scaling_follows_its_factors(void) {
  * repetition penalty like any other. */
 static void sampling_at_the_limits_of_its_settings(void) {
     const float equal[] = {1, 1, 1, 1, -INFINITY, 1}, two[] = {2, 1.5f, 1.9f, -3};
-    const struct gf_sampling half = {.temperature = 1, .top_p = 0.6f, .repetition_penalty = 1},
-                             cold = {.temperature = 0, .top_p = 1, .repetition_penalty = 1.2f};
+    const struct gf_sampling half = SAMPLER(.top_p = 0.6f),
+                             cold = SAMPLER(.temperature = 0, .repetition_penalty = 1.2f);
     float probs[6];
     CHECK_INT(gf_distribution(probs, equal, 6, &half, NULL, NULL, 0, &err), GF_OK);
     for (int i = 0; i < 6; i++) CHECK_NEAR(probs[i], i < 4 ? 0.25 : 0, 1e-6);
-    const struct gf_sampling quarter = {.temperature = 1, .top_p = 0.5f, .repetition_penalty = 1};
+    const struct gf_sampling quarter = SAMPLER(.top_p = 0.5f);
     CHECK_INT(gf_distribution(probs, equal, 4, &quarter, NULL, NULL, 0, &err), GF_OK);
     for (int i = 0; i < 4; i++) CHECK_NEAR(probs[i], i < 3 ? 1.0 / 3 : 0, 1e-6);
     const int32_t seen = 0;
@@ -300,7 +300,7 @@ static void sampling_at_the_limits_of_its_settings(void) {
     int32_t differ = 0;
     for (int i = 0; i < 30; i++) {
         struct gf_choice choice;
-        const struct gf_sampling strong = {.temperature = 0, .top_p = 1, .repetition_penalty = 5};
+        const struct gf_sampling strong = SAMPLER(.temperature = 0, .repetition_penalty = 5);
         run(s, 1);
         const float *x = gf_session_logits(s, 0, 1, &err);
         CHECK(x != NULL);

@@ -100,8 +100,8 @@ static void distributions_are_those_of_the_reference(void) {
     uint64_t random = 5;
     for (int32_t i = 0; i < 4 * 4 * 40; i++) {
         const int32_t n = 1 + (int32_t)(test_random(&random) % N);
-        const struct gf_sampling p = {temperatures[i % 4], top_ps[i / 4 % 4], 0, 1,
-                                      (int32_t)(test_random(&random) % 30)};
+        const struct gf_sampling p = SAMPLER(.temperature = temperatures[i % 4], .top_p = top_ps[i / 4 % 4],
+                                             .top_k = (int32_t)(test_random(&random) % 30));
         float logits[N], got[N];
         double want[N];
         fill_logits(logits, n, &random);
@@ -134,7 +134,7 @@ static void draws_are_those_of_the_reference(void) {
     struct gf_rng rng;
     gf_session_seed(s, 11);
     gf_rng_seed(&rng, 11);
-    const struct gf_sampling sampling = {0.9f, 0.9f, 0, 1, 20};
+    const struct gf_sampling sampling = SAMPLER(.temperature = 0.9f, .top_p = 0.9f, .top_k = 20);
     struct gf_choice choice = {7, 0};
     for (int32_t i = 0; i < 200; i++) {
         double p[50];

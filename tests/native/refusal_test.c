@@ -128,7 +128,7 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
 
     CHECK_REFUSED(STATUS_OF(gf_session_logits(s, 0, 1, &err)), GF_ERR_ARGUMENT, "0..0", "left 0");
     struct gf_choice choice;
-    struct gf_sampling plain = {1, 1, 0, 1, 0};
+    struct gf_sampling plain = SAMPLER();
     CHECK_REFUSED(gf_session_sample(s, &plain, NULL, &choice, &err), GF_ERR_ARGUMENT, "left 0");
     CHECK_REFUSED(gf_session_eval(s, ids, 0, &err), GF_ERR_ARGUMENT, "at least one");
     CHECK_REFUSED(gf_session_eval(s, ids, -5, &err), GF_ERR_ARGUMENT, "at least one");
@@ -210,7 +210,7 @@ static void sampling_from_overflowing_logits_returns_a_status(void) {
     struct gf_model *m = random_model(&c, 1, 1e30f);
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
     struct gf_choice choice;
-    struct gf_sampling plain = {1, 1, 0, 1, 0}, greedy = {0, 1, 0, 1, 0};
+    struct gf_sampling plain = SAMPLER(), greedy = SAMPLER(.temperature = 0);
     const int32_t ids[2] = {1, 2};
     CHECK_OK(gf_session_eval(s, ids, 2, &err));
     CHECK_REFUSED(gf_session_sample(s, &plain, NULL, &choice, &err), GF_ERR_NOT_FINITE, "NaN");

@@ -104,11 +104,12 @@ static void distributions_match_the_definition_in_double(void) {
         }
         logits[below(n)] = 3;
         for (int i = 0; i < 12; i++) seen[i] = below(n + 4) - 2; /* some outside the vocabulary */
-        const struct gf_sampling p = {.temperature = round % 11 == 0 ? 0 : (float)(0.05 + 3 * uniform() * uniform()),
-                                      .top_p = below(2) ? 1 : (float)(0.02 + 0.97 * uniform()),
-                                      .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
-                                      .repetition_penalty = below(2) ? 1 : (float)(0.5 + 1.5 * uniform()),
-                                      .top_k = below(2) ? 0 : 1 + below(n + 5)};
+        const struct gf_sampling p =
+            SAMPLER(.temperature = round % 11 == 0 ? 0 : (float)(0.05 + 3 * uniform() * uniform()),
+                    .top_p = below(2) ? 1 : (float)(0.02 + 0.97 * uniform()),
+                    .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
+                    .repetition_penalty = below(2) ? 1 : (float)(0.5 + 1.5 * uniform()),
+                    .top_k = below(2) ? 0 : 1 + below(n + 5));
         compare(logits, n, &p, NULL, seen, below(12));
         /* some ids outside the vocabulary, some twice; token `sure` stays */
         const int32_t sure = below(n);
@@ -135,19 +136,19 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
         struct gf_sampling p;
         double sixteenths[5];
     } rows[] = {
-        {{1, 1, 0, 1, 0}, {2, 8, 4, 1, 1}},
-        {{0, 1, 0, 1, 0}, {0, 16, 0, 0, 0}},
-        {{1, 1, 0, 1, 1}, {0, 16, 0, 0, 0}},
-        {{1, 1, 0, 1, 2}, {0, 32. / 3, 16. / 3, 0, 0}},
-        {{1, 1, 0, 1, 4}, {2, 8, 4, 1, 1}}, /* the fourth and fifth tie: both stay */
-        {{1, 1, 0, 1, 99}, {2, 8, 4, 1, 1}},
-        {{1, 0.4f, 0, 1, 0}, {0, 16, 0, 0, 0}},
-        {{1, 0.51f, 0, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}}, /* the token at which the sum exceeds p stays */
-        {{1, 0.8f, 0, 1, 0}, {16. * 2 / 14, 16. * 8 / 14, 16. * 4 / 14, 0, 0}},
-        {{1, 1e-6f, 0, 1, 0}, {0, 16, 0, 0, 0}},
-        {{1, 1, 0.3f, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}},
-        {{1, 1, 1, 1, 0}, {0, 16, 0, 0, 0}},
-        {{0.5f, 1, 0, 1, 0}, {16. * 4 / 86, 16. * 64 / 86, 16. * 16 / 86, 16. / 86, 16. / 86}},
+        {SAMPLER(), {2, 8, 4, 1, 1}},
+        {SAMPLER(.temperature = 0), {0, 16, 0, 0, 0}},
+        {SAMPLER(.top_k = 1), {0, 16, 0, 0, 0}},
+        {SAMPLER(.top_k = 2), {0, 32. / 3, 16. / 3, 0, 0}},
+        {SAMPLER(.top_k = 4), {2, 8, 4, 1, 1}}, /* the fourth and fifth tie: both stay */
+        {SAMPLER(.top_k = 99), {2, 8, 4, 1, 1}},
+        {SAMPLER(.top_p = 0.4f), {0, 16, 0, 0, 0}},
+        {SAMPLER(.top_p = 0.51f), {0, 32. / 3, 16. / 3, 0, 0}}, /* the token at which the sum exceeds p stays */
+        {SAMPLER(.top_p = 0.8f), {16. * 2 / 14, 16. * 8 / 14, 16. * 4 / 14, 0, 0}},
+        {SAMPLER(.top_p = 1e-6f), {0, 16, 0, 0, 0}},
+        {SAMPLER(.min_p = 0.3f), {0, 32. / 3, 16. / 3, 0, 0}},
+        {SAMPLER(.min_p = 1), {0, 16, 0, 0, 0}},
+        {SAMPLER(.temperature = 0.5f), {16. * 4 / 86, 16. * 64 / 86, 16. * 16 / 86, 16. / 86, 16. / 86}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         float got[5];
@@ -157,7 +158,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     /* the penalty divides positive logits and multiplies negative ones, once for each token */
     const float both[3] = {2, -1, 0};
     const int32_t seen[5] = {0, 1, 0, 0, 1};
-    const struct gf_sampling penalty = {1, 1, 0, 2, 0};
+    const struct gf_sampling penalty = SAMPLER(.repetition_penalty = 2);
     float got[3];
     const double sum = exp(1) + exp(-2) + 1;
     CHECK_INT(gf_distribution(got, both, 3, &penalty, NULL, seen, 5, &err), GF_OK);
@@ -166,14 +167,14 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     CHECK_NEAR((double)got[2], 1 / sum, 1e-6);
     /* neither overflow nor underflow of all weights */
     const float big[4] = {1e4f, 9.99e3f, -1e4f, 0};
-    const struct gf_sampling plain = {0.5f, 1, 0, 1, 0};
+    const struct gf_sampling plain = SAMPLER(.temperature = 0.5f);
     float four[4];
     CHECK_INT(gf_distribution(four, big, 4, &plain, NULL, NULL, 0, &err), GF_OK);
     CHECK_NEAR((double)four[0], 1 / (1 + exp(-20)), 1e-6);
     CHECK_NEAR((double)four[1], exp(-20) / (1 + exp(-20)), 1e-12);
     /* exactly p is not more than p: of four equal tokens, two of which have half of the sum, three stay */
     const float equal[4] = {1, 1, 1, 1};
-    const struct gf_sampling half = {1, 0.5f, 0, 1, 0};
+    const struct gf_sampling half = SAMPLER(.top_p = 0.5f);
     CHECK_INT(gf_distribution(four, equal, 4, &half, NULL, NULL, 0, &err), GF_OK);
     CHECK_NEAR((double)four[2], 1.0 / 3, 1e-6);
     CHECK(four[3] == 0);
@@ -182,9 +183,11 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
 static void extreme_settings_give_finite_probabilities(void) {
     const float logits[4] = {1, 3, -2, 2.9f}, huge[4] = {3e38f, -3e38f, 0, 2.9e38f};
     const int32_t seen[2] = {0, 1};
-    static const struct gf_sampling rows[] = {{1e-40f, 1, 0, 1, 0},      {1e-45f, 0.9f, 0.1f, 1, 3},
-                                              {1, 1, 0, 1e-45f, 0},      {1e6f, 0.5f, 0, 1e6f, 0},
-                                              {1, 1e-30f, 0, 1e-30f, 0}, {0, 1, 0, 1e-45f, 0}};
+    static const struct gf_sampling rows[] = {
+        SAMPLER(.temperature = 1e-40f), SAMPLER(.temperature = 1e-45f, .top_p = 0.9f, .min_p = 0.1f, .top_k = 3),
+        SAMPLER(.repetition_penalty = 1e-45f), SAMPLER(.temperature = 1e6f, .top_p = 0.5f, .repetition_penalty = 1e6f),
+        SAMPLER(.top_p = 1e-30f, .repetition_penalty = 1e-30f), SAMPLER(.temperature = 0, .repetition_penalty = 1e-45f),
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int k = 0; k < 2; k++) {
             float got[4];
@@ -204,9 +207,12 @@ static struct gf_model *model(void) {
 }
 
 static void draws_follow_the_distribution(void) {
-    const struct gf_sampling rows[] = {{1, 1, 0, 1, 0},    {0.7f, 1, 0, 1, 0}, {1.5f, 1, 0, 1, 7},
-                                       {1, 0.8f, 0, 1, 0}, {1, 1, 0.2f, 1, 0}, {2, 0.9f, 0.05f, 1.4f, 12},
-                                       {1.5f, 1, 0, 4, 0}};
+    const struct gf_sampling rows[] = {
+        SAMPLER(), SAMPLER(.temperature = 0.7f), SAMPLER(.temperature = 1.5f, .top_k = 7), SAMPLER(.top_p = 0.8f),
+        SAMPLER(.min_p = 0.2f),
+        SAMPLER(.temperature = 2, .top_p = 0.9f, .min_p = 0.05f, .repetition_penalty = 1.4f, .top_k = 12),
+        SAMPLER(.temperature = 1.5f, .repetition_penalty = 4),
+    };
     struct gf_model *m = model();
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
     const int32_t ids[6] = {3, 14, 15, 9, 26, 5};
@@ -259,7 +265,9 @@ static void generate(struct gf_session *s, const struct gf_sampling *p, int32_t 
 
 static void the_same_seed_gives_the_same_tokens(void) {
     struct gf_model *m = model();
-    const struct gf_sampling hot = {1.2f, 0.95f, 0, 1.1f, 20}, greedy = {0, 1, 0, 1, 0};
+    const struct gf_sampling hot =
+        SAMPLER(.temperature = 1.2f, .top_p = 0.95f, .repetition_penalty = 1.1f, .top_k = 20);
+    const struct gf_sampling greedy = SAMPLER(.temperature = 0);
     int32_t a[39], b[39], c[39];
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
     gf_session_seed(s, 8);
@@ -333,9 +341,10 @@ static void top_returns_the_k_largest_in_order(void) {
 
 static void settings_out_of_range_leave_memory_alone(void) {
     const struct gf_sampling rows[] = {
-        {-1, 1, 0, 1, 0},    {NAN, 1, 0, 1, 0}, {INFINITY, 1, 0, 1, 0}, {1, 0, 0, 1, 0},    {1, 1.1f, 0, 1, 0},
-        {1, -0.1f, 0, 1, 0}, {1, NAN, 0, 1, 0}, {1, 1, -0.1f, 1, 0},    {1, 1, 1.5f, 1, 0}, {1, 1, NAN, 1, 0},
-        {1, 1, 0, 0, 0},     {1, 1, 0, -2, 0},  {1, 1, 0, NAN, 0},      {1, 1, 0, 1, -1},
+        SAMPLER(.temperature = -1), SAMPLER(.temperature = NAN), SAMPLER(.temperature = INFINITY), SAMPLER(.top_p = 0),
+        SAMPLER(.top_p = 1.1f), SAMPLER(.top_p = -0.1f), SAMPLER(.top_p = NAN), SAMPLER(.min_p = -0.1f),
+        SAMPLER(.min_p = 1.5f), SAMPLER(.min_p = NAN), SAMPLER(.repetition_penalty = 0),
+        SAMPLER(.repetition_penalty = -2), SAMPLER(.repetition_penalty = NAN), SAMPLER(.top_k = -1),
     };
     struct gf_model *m = model();
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
@@ -354,7 +363,7 @@ static void arguments_without_a_distribution_are_refused(void) {
     const float logits[3] = {1, 2, 3};
     float probs[3];
     struct gf_choice top[3];
-    const struct gf_sampling plain = {1, 1, 0, 1, 0}, greedy = {0, 1, 0, 1, 0};
+    const struct gf_sampling plain = SAMPLER(), greedy = SAMPLER(.temperature = 0);
     static const float biases[][3] = {{NAN, 0, 0}, {0, INFINITY, 0}, {0, 0, 1e7f}, {-INFINITY, -INFINITY, -INFINITY}};
     static const int32_t all[3] = {0, 1, 2};
     static const uint32_t none = 8;

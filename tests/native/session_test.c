@@ -203,7 +203,7 @@ static void a_fork_and_its_original_continue_independently(void) {
         const float *last = gf_session_logits(f, 0, 1, &err);
         CHECK(last != NULL);
         if (last) CHECK_SAME(last, got + (int64_t)(at - 1) * v, v, g->name, "the fork's last row");
-        struct gf_sampling hot = {2, 1, 0, 1.5f, 0};
+        struct gf_sampling hot = SAMPLER(.temperature = 2, .repetition_penalty = 1.5f);
         for (int i = 0; i < 5; i++) { /* the same generator state and the same tokens for the penalty */
             struct gf_choice a, b;
             CHECK_OK(gf_session_sample(s, &hot, NULL, &a, &err));

@@ -11,6 +11,7 @@ import {
   load,
   train,
 } from '../../web/lib/api/index.js';
+import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { collect, stories } from './helpers.js';
 
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
@@ -90,11 +91,13 @@ const sees = {
   ),
 };
 const samples = {
-  temperature: number(Infinity, null),
-  topK: number(1.5),
-  topP: number(-0.1, 1.1, 0, 1e-60), // 1e-60 is 0 in single precision
-  minP: number(2),
-  repetitionPenalty: number(0, 1e-60),
+  ...Object.fromEntries(
+    SAMPLER.map(({ name, most, whole, aboveLeast }) => [
+      name,
+      // 1e-60 is 0 in single precision
+      number(Infinity, null, 2 * most, ...(whole ? [1.5] : []), ...(aboveLeast ? [0, 1e-60] : [])),
+    ]),
+  ),
   presencePenalty: signed(-101, 101),
   frequencyPenalty: signed(-101, 101),
   logitBias: any(

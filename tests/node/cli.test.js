@@ -7,6 +7,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/api/index.js';
+import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { folder, run, runMany, runWith } from './command_line.js';
 import { collect, golden, json, stories as larger, top, untilEnd } from './helpers.js';
 
@@ -274,6 +275,18 @@ test('--source is what an encoder-decoder reads', async () => {
     (await run('-m', stories, '--source', 'x', 'Once')).err,
     /source is an option of encoder_decoder models/,
   );
+});
+
+test('the help has every option of the sampler with its default', async () => {
+  const { out } = await run('--help');
+  for (const { member, off, commandLine } of SAMPLER) {
+    const line = new RegExp(`^ .*--${member.replaceAll('_', '-')} [A-Z].*$`, 'm').exec(out)?.[0];
+    assert.match(
+      line,
+      new RegExp(commandLine === off ? `default ${off} \\(off\\)` : `default ${commandLine};`),
+      member,
+    );
+  }
 });
 
 test('penalties, minimal length, JSON schema and grammar reach the generation', async () => {

@@ -330,15 +330,11 @@ export async function toSafetensors(tensors) {
  * @property {(p: Progress) => void} [onProgress] called at most about 20 times a second with bytes; `total` may be
  *   null. If it throws, the load fails with code 'callback'; a promise that it returns is not awaited
  */
+/** @typedef {import('../engine/config/sampler_fields.js').SamplingOptions & GenerateExtras} GenerateOptions */
 /**
- * @typedef {object} GenerateOptions
+ * What GenerateOptions has beside the options of the sampler.
+ * @typedef {object} GenerateExtras
  * @property {number} [maxTokens]           most new tokens; default: until the context is full
- * @property {number} [temperature]         divides the logits; default 1; 0: always the most likely token
- * @property {number} [topK]                draw from the K most likely tokens; default 0: off
- * @property {number} [topP] draw from the most likely tokens whose probabilities add up to P; default 1: off
- * @property {number} [minP] draw from tokens with at least this share of the highest probability; default 0: off
- * @property {number} [repetitionPenalty] divides (negative: multiplies) the logits of tokens that have occurred in the
- *   prompt or since, as Hugging Face defines it; default 1: off
  * @property {number} [presencePenalty] subtracted from the logits of tokens that were generated, not of those of the
  *   prompt, as OpenAI defines it; -100 to 100, default 0: off
  * @property {number} [frequencyPenalty] the same, as often as the token was generated; default 0: off

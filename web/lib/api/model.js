@@ -87,13 +87,10 @@ import { Steps } from './steps.js';
  * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
+/** @typedef {import('../engine/config/sampler_fields.js').SamplingOptions & DistributionExtras} DistributionOptions */
 /**
- * @typedef {object} DistributionOptions
- * @property {number} [temperature]              default 1; 0: the most likely token has probability 1
- * @property {number} [topK]                     default 0: off
- * @property {number} [topP]                     default 1: off
- * @property {number} [minP]                     default 0: off
- * @property {number} [repetitionPenalty]        default 1: off
+ * What DistributionOptions has beside the options of the sampler.
+ * @typedef {object} DistributionExtras
  * @property {Ids} [seen]                        token ids that the repetition penalty counts
  * @property {number} [presencePenalty]          default 0: off
  * @property {number} [frequencyPenalty]         default 0: off

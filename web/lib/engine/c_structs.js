@@ -2,8 +2,11 @@
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 
+import { SAMPLER } from './config/sampler_fields.js';
+
 /** @import { Instance } from './instance.js' */
-/** @import { Adjustment, Sampling } from './engine.js' */
+/** @import { Adjustment } from './engine.js' */
+/** @import { SamplingOptions } from './config/sampler_fields.js' */
 
 const STACKS = /** @type {const} */ (['decoder', 'encoder']);
 
@@ -60,17 +63,16 @@ export function readTop(instance, logits, n, k, out) {
  * Write a struct gf_sampling.
  * @param {Instance} instance
  * @param {number} p  its address
- * @param {Sampling} sampling
+ * @param {SamplingOptions} sampling
  * @returns {number} the same address
  */
 export function putSampling({ memory, schema: { sampling: at } }, p, sampling) {
-  const { temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 } = sampling;
   const view = new DataView(memory.buffer);
-  view.setFloat32(p + at.temperature, temperature, true);
-  view.setFloat32(p + at.top_p, topP, true);
-  view.setFloat32(p + at.min_p, minP, true);
-  view.setFloat32(p + at.repetition_penalty, repetitionPenalty, true);
-  view.setInt32(p + at.top_k, topK, true);
+  for (const { name, member, whole, off } of SAMPLER) {
+    const value = sampling[name] ?? off;
+    if (whole) view.setInt32(p + at[member], value, true);
+    else view.setFloat32(p + at[member], value, true);
+  }
   return p;
 }
 

@@ -27,16 +27,6 @@ import { openPool, threadCount } from './threads.js';
  * @property {number} tiedTo        roster index of the weight that it shares, or -1
  */
 /**
- * Parameters of the sampler.
- * @typedef {object} Sampling
- * @property {number} [temperature]        default 1; 0: argmax
- * @property {number} [topK]               default 0: off
- * @property {number} [topP]               default 1: off
- * @property {number} [minP]               default 0: off
- * @property {number} [repetitionPenalty]  default 1: off
- */
-
-/**
  * Changes of the logits before a token is drawn.
  * @typedef {object} Adjustment
  * @property {ArrayLike<number>} ids   tokens whose logits change; one may occur several times

@@ -163,7 +163,7 @@ export function tensorRow(engine, i, row, cols) {
  * The probabilities with which the sampler draws each token.
  * @param {Engine} engine
  * @param {Float32Array} logits  [vocab_size], may hold -Infinity
- * @param {import('./engine.js').Sampling} sampling
+ * @param {import('./config/sampler_fields.js').SamplingOptions} sampling
  * @param {number[]} seen        ids that the repetition penalty applies to
  * @param {import('./engine.js').Adjustment | null} [adjustment]
  * @returns {Float32Array<ArrayBuffer>} [vocab_size]

@@ -4,7 +4,8 @@
 import { fail } from '../base/errors.js';
 import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './c_structs.js';
 
-/** @import { Engine, Sampling } from './engine.js' */
+/** @import { Engine } from './engine.js' */
+/** @import { SamplingOptions } from './config/sampler_fields.js' */
 
 /** One session of the engine's model. */
 export class EngineSession {
@@ -175,7 +176,7 @@ export class EngineSession {
 
   /**
    * Draw one token from the last row of the last eval.
-   * @param {Sampling} sampling
+   * @param {SamplingOptions} sampling
    * @param {import('./engine.js').Adjustment | null} [adjustment]
    * @returns {{id: number, logprob: number}}
    */

@@ -1,5 +1,6 @@
 // generation_options.js - the check of a range; options of generation, seed and switches with their defaults
 import { fail, show } from '../base/errors.js';
+import { SAMPLER } from '../engine/config/sampler_fields.js';
 
 /**
  * Check that an option is a number in a range.
@@ -96,7 +97,7 @@ export function generationOf(options) {
   if (minTokens > maxTokens)
     fail('bad-option', `minTokens is ${minTokens}, more than maxTokens, which is ${maxTokens}`);
   if (o.beams > 1) {
-    for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', ...CONTROLS]) {
+    for (const name of ['logprobs', ...SAMPLER.map((field) => field.name), ...CONTROLS]) {
       if (options[name]) fail('bad-option', `${name} cannot be combined with beams: a beam search draws no tokens`);
     }
     if (o.capture.length) fail('bad-option', 'capture cannot be combined with beams: give the result to forward');

@@ -1,6 +1,7 @@
 // call_options.js - checks the types, sizes and ranges of the options of a model's calls
 import { fail, show } from '../../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
+import { SAMPLER } from '../../engine/config/sampler_fields.js';
 import { count, numberInRange as inRange, within } from '../../run/generation_options.js';
 import {
   LIMITS,
@@ -297,27 +298,28 @@ const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 const captureBudget = optional(within(0, Infinity));
 const CAPTURE_OPTIONS = { capture, captureBudget, edits };
 /**
- * The check of a number above 0, also in single precision.
- * @param {number} most
+ * The check of an option of the sampler.
+ * @param {import('../../engine/config/sampler_fields.js').SamplerField} field
  * @returns {OptionCheck}
  */
-const aboveZero = (most) => (value, name) =>
-  Math.fround(inRange(name, value, 0, most))
-    ? value
-    : fail('bad-option', `${name} is ${value}, expected a number above 0 (1: off)`);
+const sampling =
+  ({ least, aboveLeast, most, whole, off }) =>
+  (value, name) => {
+    inRange(name, value, least, most, whole);
+    return aboveLeast && Math.fround(value) <= least
+      ? fail('bad-option', `${name} is ${value}, expected a number above ${least} (${off}: off)`)
+      : value;
+  };
 /**
  * The options of gf_session_sample: their ranges are checked here and nowhere else.
  * @type {Record<string, OptionCheck>}
  */
 const SAMPLING_OPTIONS = {
+  ...Object.fromEntries(SAMPLER.map((field) => [field.name, sampling(field)])),
   temperature: (value, name) =>
     typeof value === 'number' && value < 0
       ? fail('bad-option', `${name} is ${show(value)}, expected 0 to 1000000; 0 always takes the most likely token`)
       : inRange(name, value, 0, 1e6),
-  topK: within(0, 2 ** 31 - 1, true),
-  topP: aboveZero(1),
-  minP: within(0, 1),
-  repetitionPenalty: aboveZero(1e6),
 };
 const PENALTIES = { presencePenalty: within(-100, 100), frequencyPenalty: within(-100, 100), logitBias };
 /**

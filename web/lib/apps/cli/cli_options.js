@@ -3,6 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { defaultCacheDir } from '../../files/transfer/file_store.js';
 import { fail, messageOf } from '../../base/errors.js';
 import { PRESETS } from '../../api/index.js';
+import { SAMPLER } from '../../engine/config/sampler_fields.js';
+
+/** Defaults of the command line: those of the sampler's options that are not off. */
+const DRAWING = Object.fromEntries(
+  SAMPLER.filter(({ off, commandLine }) => commandLine !== off).map((field) => [field.name, field.commandLine]),
+);
 
 export const HELP = `\
 usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
@@ -19,9 +25,9 @@ usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or w
       --chat             send the prompt as a message through the model's chat template
       --system TEXT      with --chat: a system message before it
   -n, --max-tokens N     default: until the text ends or the context is full
-  -t, --temperature T    default 0.8; 0 takes the most likely token
+  -t, --temperature T    default ${DRAWING.temperature}; 0 takes the most likely token
       --top-k K          default 0 (off)
-      --top-p P          default 0.95; 1 is off
+      --top-p P          default ${DRAWING.topP}; 1 is off
       --min-p P          default 0 (off)
       --repetition-penalty R   divides the logits of tokens in prompt and text; default 1 (off)
       --presence-penalty P     subtracted from the logits of generated tokens; default 0
@@ -106,7 +112,7 @@ export function commandOf(words, options) {
 
 /** Options of generate that are numbers. */
 const NUMBERS = [
-  ...['max-tokens', 'min-tokens', 'temperature', 'top-k', 'top-p', 'min-p', 'repetition-penalty'],
+  ...['max-tokens', 'min-tokens', ...SAMPLER.map(({ member }) => member.replaceAll('_', '-'))],
   ...['presence-penalty', 'frequency-penalty', 'seed', 'beams'],
 ];
 
@@ -191,7 +197,7 @@ export async function generateOptions(o) {
   );
   const draws = (numbers.beams ?? 1) === 1;
   return {
-    ...(draws && { temperature: 0.8, topP: 0.95 }),
+    ...(draws && DRAWING),
     ...Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)),
     stop: o.stop,
     ...(o['json-schema'] !== undefined && { json: await schemaOf(o['json-schema']) }),
