@@ -8,6 +8,7 @@ import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/api/package_files.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
+import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { PRESETS, countParameters, estimate, load } from '../../web/lib/api/index.js';
 import { parameterTable } from '../../web/lib/engine/config/weight_roster.js';
@@ -47,6 +48,16 @@ describe('engine and JavaScript agree', () => {
       );
     }
   });
+});
+
+// A view wrote to address 0 what had no offset, and no test failed.
+test('a struct has every option of the sampler, and a member that it lacks is an error', async () => {
+  const { schema } = await Engine.start(await engineModule(packageFiles));
+  const at = SAMPLER.map(({ member }) => schema.sampling[member]);
+  assert.deepEqual(new Set(at).size, SAMPLER.length);
+  assert.equal(schema.sampling.bytes, 4 * SAMPLER.length);
+  for (const struct of [schema.tensor, schema.sampling, schema.adjustment, schema.choice, schema.op_time, schema.error])
+    assert.throws(() => struct.top_x, { code: 'bad-wasm', message: /without the member top_x/ });
 });
 
 describe('memory', () => {

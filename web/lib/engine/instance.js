@@ -35,6 +35,20 @@ const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => perfor
 const utf8 = new TextDecoder();
 
 /**
+ * The offsets of a struct. To read one that the binary does not have is an error: a view would write to address 0.
+ * @template T
+ * @param {T} value  of the schema
+ * @returns {T}
+ */
+const strict = (value) =>
+  Number.isInteger(/** @type {any} */ (value)?.bytes)
+    ? new Proxy(/** @type {any} */ (value), {
+        get: (offsets, name) =>
+          offsets[name] ?? fail('bad-wasm', `the WebAssembly file has a struct without the member ${String(name)}`),
+      })
+    : value;
+
+/**
  * Instantiates a binary.
  * @param {WebAssembly.Module} module  see binary.js
  * @param {() => WebAssembly.Memory} [sharedMemory]  creates the memory of a binary with threads
@@ -86,7 +100,7 @@ export class Instance {
     this.x = exports;
     this.memory = exports.memory;
     exports._initialize?.();
-    this.schema = JSON.parse(this.string(this.x.gf_schema()));
+    this.schema = JSON.parse(this.string(this.x.gf_schema()), (_, value) => strict(value));
     this.error = this.alloc(this.schema.error.bytes);
   }
 
