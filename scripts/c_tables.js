@@ -79,12 +79,14 @@ export const literal = (text) =>
   [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((piece) => JSON.parse(`"${piece[1]}"`)).join('');
 
 /**
- * A limit: a number, a shift, INT32_MAX or the name of a constant of the header.
+ * A limit: a number, a shift, INT32_MAX, the last word of a field, or the name of a constant of the header.
  * @param {string} text
  * @returns {number}
  */
 export function limit(text) {
   if (text === 'INT32_MAX') return 2 ** 31 - 1;
+  const [, field = ''] = /^GF_WORDS_(\w+) - 1$/.exec(text) ?? [];
+  if (field) return (words.get(field)?.length ?? NaN) - 1;
   const constant = new RegExp(`#define ${text} (\\S+)`).exec(source(HEADER))?.[1] ?? text,
     shift = /^(\d+) << (\d+)$/.exec(constant),
     value = shift ? Number(shift[1]) * 2 ** Number(shift[2]) : Number(constant);

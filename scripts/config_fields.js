@@ -32,8 +32,7 @@ function scalar([type, name, initial, least, most, meaning]) {
   const list = words.get(name),
     flag = type === 'int32_t' && least === '0' && most === '1' && !list,
     kind = list ? 'word' : flag ? 'flag' : type === 'float' ? 'real' : 'whole';
-  if (list && limit(most) !== list.length - 1)
-    throw new Error(`${name} has ${list.length} words, and a range to ${most}`);
+  if (list && most !== `GF_WORDS_${name} - 1`) throw new Error(`the range of ${name} is not that of its words`);
   const members = [`type: '${kind}'`];
   if (list) members.push(`words: ${JSON.stringify(list)}`);
   if (kind === 'whole' || kind === 'real') members.push(`least: ${limit(least)}`, `most: ${limit(most)}`);

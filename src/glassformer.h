@@ -21,7 +21,7 @@
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
-/* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0; at most 9. */
+/* E(field, words...): an enumerated field, then the words that JSON and JavaScript use, numbered from 0. */
 #define GF_ENUMS(E)                                                                                                    \
     E(kind, "decoder", "encoder", "encoder_decoder")                                                                   \
     E(norm, "layernorm", "rmsnorm", "none")                                                                            \
@@ -55,6 +55,23 @@ enum {
     GF_ROPE_SCALING_LONGROPE
 };
 
+/* GF_WORDS_kind, GF_WORDS_norm, ...: the number of words. */
+#define GF_COUNT(field, ...) GF_WORDS_##field = sizeof(const char *[]){__VA_ARGS__} / sizeof(const char *),
+enum gf_words { GF_ENUMS(GF_COUNT) };
+#define GF_LAST(field, last)                                                                                           \
+    _Static_assert((int)last == GF_WORDS_##field - 1, "each enumerator of " #field " has a word");
+GF_LAST(kind, GF_ENCODER_DECODER)
+GF_LAST(norm, GF_NO_NORM)
+GF_LAST(final_norm_kind, GF_RMSNORM)
+GF_LAST(norm_placement, GF_OUTPUT_NORM)
+GF_LAST(qk_norm_kind, GF_QK_LAYERNORM)
+GF_LAST(qk_norm_span, GF_SPAN_PROJECTION)
+GF_LAST(ffn, GF_NO_FFN)
+GF_LAST(position, GF_POS_ALIBI)
+GF_LAST(sinusoid_pairs, GF_SINUSOID_HALF)
+GF_LAST(rope_pairs, GF_ROPE_ADJACENT)
+GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
+
 /* GF_ENUMS and the four tables below are the only place that says what a configuration may be.
  * scripts/config_fields.js makes web/lib/engine/config/config_fields.js from them, so their expressions use only what
  * means the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
@@ -65,7 +82,7 @@ enum {
  * an expression over the fields before it, or GF_NO_DEFAULT: the field must be given. Flags are 0 or 1, in JavaScript
  * and in the meanings false or true. */
 #define GF_CONFIG_FIELDS(X)                                                                                            \
-    X(int32_t, kind, GF_DECODER, 0, 2, "which stacks there are")                                                       \
+    X(int32_t, kind, GF_DECODER, 0, GF_WORDS_kind - 1, "which stacks there are")                                       \
     X(int32_t, vocab_size, GF_NO_DEFAULT, 1, 1 << 22, "tokens")                                                        \
     X(int32_t, d_model, GF_NO_DEFAULT, 1, 1 << 16, "width of the residual stream")                                     \
     X(int32_t, n_layers, GF_NO_DEFAULT, 1, 1 << 12, "decoder blocks; of an encoder its blocks")                        \
@@ -76,7 +93,7 @@ enum {
       "heads of an encoder-decoder's encoder, whose queries are as wide as the decoder's; 0: n_heads")                 \
     X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12, "key and value heads; fewer than n_heads: grouped queries")         \
     X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12, "width of a head")                             \
-    X(int32_t, ffn, GF_SWIGLU, 0, 8,                                                                                   \
+    X(int32_t, ffn, GF_SWIGLU, 0, GF_WORDS_ffn - 1,                                                                    \
       "activation; those with glu have a gate matrix too; none: blocks have no feed-forward layer")                    \
     X(int32_t, d_ff,                                                                                                   \
       c->ffn == GF_SWIGLU || c->ffn == GF_REGLU || c->ffn == GF_GEGLU_ERF || c->ffn == GF_GEGLU_TANH                   \
@@ -92,12 +109,12 @@ enum {
     X(int32_t, d_shared_expert, 0, 0, 1 << 20,                                                                         \
       "width inside the shared expert, which runs for every token with a gate of its own; 0: none")                    \
     X(int32_t, context_length, 1024, 1, INT32_MAX, "most positions")                                                   \
-    X(int32_t, norm, GF_RMSNORM, 0, 2, "kind of the norms; none: only qk_norm is left")                                \
+    X(int32_t, norm, GF_RMSNORM, 0, GF_WORDS_norm - 1, "kind of the norms; none: only qk_norm is left")                \
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1, "inside the square root of the norms")               \
-    X(int32_t, norm_placement, GF_PRE_NORM, 0, 3,                                                                      \
+    X(int32_t, norm_placement, GF_PRE_NORM, 0, GF_WORDS_norm_placement - 1,                                            \
       "norm before each sublayer, after its residual sum, before it and on its output, or on its output alone")        \
     X(int32_t, final_norm, c->norm_placement != GF_POST_NORM && c->norm != GF_NO_NORM, 0, 1, "a norm before the head") \
-    X(int32_t, final_norm_kind, c->norm == GF_LAYERNORM ? GF_LAYERNORM : GF_RMSNORM, 0, 1,                             \
+    X(int32_t, final_norm_kind, c->norm == GF_LAYERNORM ? GF_LAYERNORM : GF_RMSNORM, 0, GF_WORDS_final_norm_kind - 1,  \
       "of the norm before the head; the others are of the kind `norm`")                                                \
     X(float, final_norm_eps, 0, 0, 1, "of that norm; 0: norm_eps")                                                     \
     X(int32_t, norm_gain, 1, 0, 1, "false: norms have no weights (OLMo)")                                              \
@@ -105,11 +122,11 @@ enum {
     X(int32_t, parallel_residual, 0, 0, 1, "attention and feed-forward layer read the same residual stream (GPT-J)")   \
     X(int32_t, shared_norm, 0, 0, 1, "with parallel_residual: both sublayers read the same norm; there is no norm2")   \
     X(int32_t, qk_norm, 0, 0, 1, "a norm of q and k before the rotation (Qwen3)")                                      \
-    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1, "kind of the norm of q and k")                                       \
-    X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, 2,                                                                       \
+    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, GF_WORDS_qk_norm_kind - 1, "kind of the norm of q and k")               \
+    X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, GF_WORDS_qk_norm_span - 1,                                               \
       "of each head with one gain for all, of each head with its own gain, or of all heads as one vector")             \
-    X(int32_t, position, GF_POS_ROPE, 0, 4, "kind of position encoding")                                               \
-    X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, 1,                                                             \
+    X(int32_t, position, GF_POS_ROPE, 0, GF_WORDS_position - 1, "kind of position encoding")                           \
+    X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, GF_WORDS_sinusoid_pairs - 1,                                   \
       "sines and cosines in turn, or all sines before all cosines")                                                    \
     X(int32_t, position_offset, 0, 0, 1024, "rows of a learned table before that of position 0 (OPT)")                 \
     X(int32_t, relative_buckets, 0, 0, 1024,                                                                           \
@@ -125,9 +142,10 @@ enum {
     X(int32_t, rotary_dim, 0, 0, 1 << 12, "components of each head that are rotated, the first ones; 0: all")          \
     X(int32_t, rotary_kv_heads, 0, 0, 1 << 12,                                                                         \
       "kv heads that are rotated, the first ones, with the queries that read them; 0: all")                            \
-    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1,                                                                         \
+    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, GF_WORDS_rope_pairs - 1,                                                   \
       "which components are rotated together: i and i plus half their number, or neighbours")                          \
-    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 5, "of the frequencies, for longer sequences")                   \
+    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, GF_WORDS_rope_scaling - 1,                                       \
+      "of the frequencies, for longer sequences")                                                                      \
     X(float, rope_factor, 1, 1e-6, 1e6, "scaling factor of rope_scaling")                                              \
     X(float, rope_low_freq_factor, 1, 1e-6, 1e6, "of llama3 scaling")                                                  \
     X(float, rope_high_freq_factor, 4, 1e-6, 1e6, "of llama3 scaling")                                                 \
@@ -638,7 +656,6 @@ const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *
  *    "choice", "op_time" and "error"
  *    "config_bytes":n,"chunk":64,"kv_block":64}
  *
- * "status", "fields", "enums" and "ops" end with an empty entry (key or name ""), to be skipped. Each list in "enums"
- * has nine names; those that are not used are "". */
+ * "status", "fields" and "ops" end with an empty entry (key or name ""), to be skipped. */
 const char *gf_schema(void);
 #endif

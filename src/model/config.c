@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MOST_WORDS = 9 };
 struct field {
     const char *name;
     size_t offset;
@@ -20,10 +19,12 @@ struct field {
 #define LIST_ROW(name, least, most, meaning) {#name, offsetof(struct gf_config, name), (most) != 1, 1, least, most},
 static const struct field fields[] = {GF_CONFIG_FIELDS(FIELD_ROW) GF_CONFIG_LISTS(LIST_ROW)};
 struct choice {
-    int32_t field;
-    const char *words[MOST_WORDS + 1];
+    int32_t field, n;
+    const char *const *words; /* [n] */
 };
-#define CHOICE(name, ...) {GF_FIELD_##name, {__VA_ARGS__}},
+#define WORDS(name, ...) static const char *const name##_words[] = {__VA_ARGS__};
+GF_ENUMS(WORDS)
+#define CHOICE(name, ...) {GF_FIELD_##name, GF_WORDS_##name, name##_words},
 static const struct choice choices[] = {GF_ENUMS(CHOICE)};
 
 /* ---- names and values -------------------------------------------------------------------------------------------- */
@@ -38,7 +39,7 @@ int32_t gf_field_find(const char *name) {
 
 const char *gf_field_word(int32_t field, int32_t k) {
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (choices[i].field == field) return k >= 0 && k < MOST_WORDS ? choices[i].words[k] : NULL;
+        if (choices[i].field == field) return k >= 0 && k < choices[i].n ? choices[i].words[k] : NULL;
     return NULL;
 }
 

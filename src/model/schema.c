@@ -1,6 +1,7 @@
 /* schema.c - names and struct offsets as JSON, so that JavaScript repeats no number. */
 #include "glassformer.h"
 #include "base/text.h"
+#include "model/config.h" /* gf_field_name, gf_field_word */
 #include <stddef.h>
 #include <string.h>
 
@@ -10,10 +11,6 @@
 #define FIELD_NAME(type, name, ...)         "\"" #name "\","
 #define OP_NAME(id, name)                   "\"" name "\","
 #define LIST_NAME(name, ...)                "\"" #name "\","
-/* E(kind, "decoder", "encoder"): up to nine names */
-#define NAMES(a, b, c, d, e, f, g, h, i, ...)                                                                          \
-    "\"" a "\",\"" b "\",\"" c "\",\"" d "\",\"" e "\",\"" f "\",\"" g "\",\"" h "\",\"" i "\""
-#define ENUM_ROW(name, ...) "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "", "", "", "", "", "") "],"
 
 static char json[16384];
 
@@ -29,6 +26,23 @@ static const struct point points[] = {GF_POINTS(POINT)};
 static const char *const components[] = {GF_COMPONENTS(COMPONENT_NAME)};
 static const char *const dtypes[] = {GF_DTYPES(TYPE_NAME)};
 static const char *const kv_types[] = {GF_KV_TYPES(TYPE_NAME)};
+
+/* "enums":{"kind":["decoder","encoder"],...}, */
+static void put_enums(struct gf_text *t) {
+    gf_append(t, "\"enums\":{");
+    for (int32_t field = 0, n = 0; field < GF_N_FIELDS; field++) {
+        if (!gf_field_word(field, 0)) continue;
+        gf_append(t, n++ ? ",\"" : "\"");
+        gf_append(t, gf_field_name(field));
+        const char *word = NULL;
+        for (int32_t k = 0; (word = gf_field_word(field, k)); k++) {
+            gf_append(t, k ? "\",\"" : "\":[\"");
+            gf_append(t, word);
+        }
+        gf_append(t, "\"]");
+    }
+    gf_append(t, "},");
+}
 
 /* "key":["a","b"], */
 static void put_names(struct gf_text *t, const char *key, const char *const *names, size_t n) {
@@ -102,8 +116,8 @@ const char *gf_schema(void) {
     if (json[0]) return json;
     struct gf_text t = gf_text_in(json, sizeof json);
     gf_append(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":\"\"},\"fields\":[");
-    gf_append(&t, GF_CONFIG_FIELDS(FIELD_NAME)
-                      GF_CONFIG_LISTS(LIST_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
+    gf_append(&t, GF_CONFIG_FIELDS(FIELD_NAME) GF_CONFIG_LISTS(LIST_NAME) "\"\"],");
+    put_enums(&t);
     put_names(&t, "components", components, sizeof components / sizeof *components);
     put_names(&t, "dtypes", dtypes, sizeof dtypes / sizeof *dtypes);
     put_names(&t, "kv_types", kv_types, sizeof kv_types / sizeof *kv_types);

@@ -8,6 +8,7 @@ import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/api/package_files.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
+import { FIELDS } from '../../web/lib/engine/config/config_fields.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { PRESETS, countParameters, estimate, load } from '../../web/lib/api/index.js';
@@ -22,8 +23,10 @@ describe('engine and JavaScript agree', () => {
     const { schema } = await Engine.start(await engineModule(packageFiles));
     const base = { vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 };
     assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(completeConfig(base)).sort());
-    for (const [field, values] of Object.entries(schema.enums)) {
-      for (const value of values.filter(Boolean)) {
+    const words = Object.entries(FIELDS).flatMap(([name, field]) => ('words' in field ? [[name, field.words]] : []));
+    assert.deepEqual(schema.enums, Object.fromEntries(words));
+    for (const [field, values] of words) {
+      for (const value of values) {
         const factors = [1, 1, 1, 1]; // of longrope: one for each pair of components
         const more = /llama3|yarn|dynamic|longrope/.test(value)
           ? { rope_original_context: 4, rope_short_factors: factors, rope_long_factors: factors }
