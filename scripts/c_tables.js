@@ -97,12 +97,18 @@ export function limit(text) {
 /** The rows of the scalar fields of a configuration, and of its lists. */
 export const fieldRows = rowsOf(HEADER, 'GF_CONFIG_FIELDS'),
   listRows = rowsOf(HEADER, 'GF_CONFIG_LISTS');
+/** The kinds of feed-forward layers. */
+export const ffnRows = rowsOf(HEADER, 'GF_FFNS');
 /** The words of each enumerated field. */
 export const words = new Map(rowsOf(HEADER, 'GF_ENUMS').map(([field, ...names]) => [field, names.map(literal)]));
+words.set(
+  'ffn',
+  ffnRows.map(([, name]) => literal(name)),
+);
 
 const floats = new Set(fieldRows.filter(([type]) => type === 'float').map(([, name]) => name));
 /** The place of every enumerator in its enumeration. @type {Map<string, number>} */
-const places = new Map();
+const places = new Map(ffnRows.map(([id], place) => [id, place]));
 for (const [, list] of `${source(HEADER)}\n${source('src/kernels/kernels.h')}`.matchAll(/enum \w*\s*\{([^{}()]*)\}/g))
   list.split(',').forEach((entry, place) => {
     const [name, value = place] = entry.split('=');
@@ -122,7 +128,7 @@ export const word = (field, text) => {
 /** @param {string} name d_model @returns {string} dModel */
 export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
 
-/** Functions of src/model/config.h that engine/config/config.js has too. */
+/** Functions of src/model/config.h that engine/config has too. */
 const CALLS = { gf_ffn_gated: 'isGated', gf_layer_sparse: 'isSparse' };
 
 const KNOWN = new RegExp(

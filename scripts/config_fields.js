@@ -1,5 +1,17 @@
 // config_fields.js - makes web/lib/engine/config/config_fields.js from the tables of src/glassformer.h
-import { HEADER, camel, expression, fieldRows, limit, listRows, literal, rowsOf, word, words } from './c_tables.js';
+import {
+  HEADER,
+  camel,
+  expression,
+  ffnRows,
+  fieldRows,
+  limit,
+  listRows,
+  literal,
+  rowsOf,
+  word,
+  words,
+} from './c_tables.js';
 
 export const TARGET = 'web/lib/engine/config/config_fields.js';
 
@@ -21,7 +33,7 @@ function defaultOf(name, initial, flag) {
   if (words.has(name) && word(name, initial)) return /** @type {string} */ (word(name, initial));
   if (flag && /^[01]$/.test(initial)) return String(initial === '1');
   const code = expression(initial.replace(/(?<=[?:] )GF_\w+/g, (text) => word(name, text) ?? text));
-  return initial.includes('c->') ? `(c) => ${code}` : code;
+  return /\bc\b/.test(initial) ? `(c) => ${code}` : code;
 }
 
 /**
@@ -106,6 +118,27 @@ ${properties(rows, (text) => text.replace(names, camel))}
  *   | { type: 'reals', least: number, most: number, entries: number, default: () => number[] }
  * )} Field
  */
+
+/**
+ * The kinds of feed-forward layers. activation: the function by itself; flops: for each value, with the product of a
+ * gate.
+ * @type {Record<string, {activation: string, flops: number}>}
+ */
+export const FFN_KINDS = {
+${ffnRows.map(([, name, activation, flops]) => `${literal(name)}: { activation: ${word('ffn', activation)}, flops: ${flops} },`).join('\n')}
+};
+
+/**
+ * The activation of a feed-forward layer by itself.
+ * @param {{ffn: string}} config
+ */
+export const activationOf = ({ ffn }) => FFN_KINDS[ffn].activation;
+
+/**
+ * Whether the feed-forward layer has a gate: its activated product with a second matrix multiplies that of the first.
+ * @param {{ffn: string}} config
+ */
+export const isGated = ({ ffn }) => activationOf({ ffn }) !== ffn;
 
 /** Every field, in the order in which defaults are filled in. @type {Record<keyof Config, Field>} */
 export const FIELDS = {

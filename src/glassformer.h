@@ -21,6 +21,26 @@
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
+/* X of a table whose first column is an enumeration. */
+#define GF_ENUMERATOR(id, ...) id,
+
+/* X(id, word, activation, FLOPs): the kinds of feed-forward layers. activation: the function by itself; where that is
+ * another id, the layer has a gate (Shazeer 2020), and its word contains "glu". FLOPs: for each value, with the product
+ * of a gate. */
+#define GF_FFNS(X)                                                                                                     \
+    X(GF_RELU, "relu", GF_RELU, 1)                                                                                     \
+    X(GF_GELU_ERF, "gelu_erf", GF_GELU_ERF, 8)                                                                         \
+    X(GF_GELU_TANH, "gelu_tanh", GF_GELU_TANH, 8)                                                                      \
+    X(GF_SWIGLU, "swiglu", GF_SILU, 5)                                                                                 \
+    X(GF_SILU, "silu", GF_SILU, 8)                                                                                     \
+    X(GF_REGLU, "reglu", GF_RELU, 5)                                                                                   \
+    X(GF_GEGLU_ERF, "geglu_erf", GF_GELU_ERF, 5)                                                                       \
+    X(GF_GEGLU_TANH, "geglu_tanh", GF_GELU_TANH, 5)                                                                    \
+    X(GF_NO_FFN, "none", GF_NO_FFN, 0)
+enum gf_ffn_kind { GF_FFNS(GF_ENUMERATOR) };
+#define GF_WORD(id, word, ...) , word
+#define GF_CALL(E, ...)        E(__VA_ARGS__)
+
 /* E(field, words...): an enumerated field, then the words that JSON and JavaScript use, numbered from 0. */
 #define GF_ENUMS(E)                                                                                                    \
     E(kind, "decoder", "encoder", "encoder_decoder")                                                                   \
@@ -29,7 +49,7 @@
     E(norm_placement, "pre", "post", "sandwich", "output")                                                             \
     E(qk_norm_kind, "rmsnorm", "layernorm")                                                                            \
     E(qk_norm_span, "head", "each_head", "projection")                                                                 \
-    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu", "silu", "reglu", "geglu_erf", "geglu_tanh", "none")              \
+    GF_CALL(E, ffn GF_FFNS(GF_WORD))                                                                                   \
     E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
     E(sinusoid_pairs, "adjacent", "half")                                                                              \
     E(rope_pairs, "half", "adjacent")                                                                                  \
@@ -41,7 +61,6 @@ enum { GF_PRE_NORM, GF_POST_NORM, GF_SANDWICH_NORM, GF_OUTPUT_NORM };
 enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
 /* One gain for all heads; one for each head; one for the whole projection, which is normalised as one vector. */
 enum { GF_SPAN_HEAD, GF_SPAN_EACH_HEAD, GF_SPAN_PROJECTION };
-enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU, GF_SILU, GF_REGLU, GF_GEGLU_ERF, GF_GEGLU_TANH, GF_NO_FFN };
 enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE, GF_POS_ALIBI };
 /* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian). */
 enum { GF_SINUSOID_ADJACENT, GF_SINUSOID_HALF };
@@ -66,17 +85,16 @@ GF_LAST(final_norm_kind, GF_RMSNORM)
 GF_LAST(norm_placement, GF_OUTPUT_NORM)
 GF_LAST(qk_norm_kind, GF_QK_LAYERNORM)
 GF_LAST(qk_norm_span, GF_SPAN_PROJECTION)
-GF_LAST(ffn, GF_NO_FFN)
 GF_LAST(position, GF_POS_ALIBI)
 GF_LAST(sinusoid_pairs, GF_SINUSOID_HALF)
 GF_LAST(rope_pairs, GF_ROPE_ADJACENT)
 GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
 
-/* GF_ENUMS and the four tables below are the only place that says what a configuration may be.
+/* GF_FFNS, GF_ENUMS and the four tables below are the only place that says what a configuration may be.
  * scripts/config_fields.js makes web/lib/engine/config/config_fields.js from them, so their expressions use only what
  * means the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
- * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, and GF_GIVEN. An enumerated field is compared with
- * its own enumerators only. */
+ * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, gf_ffn_gated(c) of model/config.h, and GF_GIVEN. An
+ * enumerated field is compared with its own enumerators only. */
 
 /* X(C type, name, default, least, most, meaning): every field, in the order in which defaults are filled in. default:
  * an expression over the fields before it, or GF_NO_DEFAULT: the field must be given. Flags are 0 or 1, in JavaScript
@@ -96,8 +114,7 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
     X(int32_t, ffn, GF_SWIGLU, 0, GF_WORDS_ffn - 1,                                                                    \
       "activation; those with glu have a gate matrix too; none: blocks have no feed-forward layer")                    \
     X(int32_t, d_ff,                                                                                                   \
-      c->ffn == GF_SWIGLU || c->ffn == GF_REGLU || c->ffn == GF_GEGLU_ERF || c->ffn == GF_GEGLU_TANH                   \
-          ? 64 * GF_CEIL_DIV(8 * c->d_model, 192)                                                                      \
+      gf_ffn_gated(c)       ? 64 * GF_CEIL_DIV(8 * c->d_model, 192)                                                    \
       : c->ffn == GF_NO_FFN ? 0                                                                                        \
                             : 4 * c->d_model,                                                                          \
       0, 1 << 20, "width inside the feed-forward layer; 0: there is none")                                             \
@@ -314,9 +331,6 @@ int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct g
 /* GF_OK when cfg, every field taken as given, describes a model that can be built; otherwise GF_ERR_CONFIG and the
  * reason. gf_model_open checks too. */
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
-
-/* X of a table whose first column is an enumeration. */
-#define GF_ENUMERATOR(id, ...) id,
 
 /* ---- the roster: every weight, enumerated once ------------------------------------------------------------------- */
 

@@ -23,15 +23,15 @@ static inline int32_t gf_main_stack(const struct gf_config *c) {
 /* The configuration as the blocks of a stack have it: with the heads of an encoder-decoder's encoder. */
 struct gf_config gf_stack_config(const struct gf_config *c, int32_t stack);
 
-/* The activation of a feed-forward layer by itself: relu, gelu_erf, gelu_tanh or silu. */
+/* The activation of a feed-forward layer by itself, which no gate multiplies. */
 static inline int32_t gf_ffn_activation(const struct gf_config *c) {
     switch (c->ffn) {
-    case GF_SWIGLU: return GF_SILU;
-    case GF_REGLU: return GF_RELU;
-    case GF_GEGLU_ERF: return GF_GELU_ERF;
-    case GF_GEGLU_TANH: return GF_GELU_TANH;
-    default: return c->ffn;
+#define GF_ACTIVATION(id, word, activation, flops)                                                                     \
+    case id: return activation;
+        GF_FFNS(GF_ACTIVATION)
+#undef GF_ACTIVATION
     }
+    return c->ffn;
 }
 /* Whether a second matrix, the gate, is activated and multiplies `up` (Shazeer 2020). */
 static inline int gf_ffn_gated(const struct gf_config *c) { return gf_ffn_activation(c) != c->ffn; }

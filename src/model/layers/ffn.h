@@ -3,7 +3,7 @@
 #define GF_FFN_H
 #include "model/layers/pass.h"
 
-/* y = activation(x), n values; y may be x. activation: GF_RELU, GF_GELU_ERF, GF_GELU_TANH or GF_SILU. */
+/* y = activation(x), n values; y may be x. activation: one without a gate. */
 void gf_activate(int32_t activation, float *y, const float *x, int64_t n);
 /* dx = dy times the derivatives at x, n values; dx may be dy. */
 void gf_activate_backward(int32_t activation, float *dx, const float *dy, const float *x, int64_t n);

@@ -1,5 +1,6 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
-import { completeConfig, embedWidth, isGated, windowOf } from '../engine/config/config.js';
+import { completeConfig, embedWidth, windowOf } from '../engine/config/config.js';
+import { isGated } from '../engine/config/config_fields.js';
 import { BLOCKS, KEPT, isKept } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/checks.js';

@@ -1,6 +1,6 @@
 // clauses.js - clauses of the textbook about a part, by the architecture that is loaded
 import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/facts/architecture.js';
-import { EFFECT, FFN_NAMES, activationOf } from './ffn_text.js';
+import { ACTIVATIONS, FFN_NAMES, activationOf, shortTitle } from './ffn_text.js';
 import { int, sentences } from './format.js';
 import { factor } from './stage_formulas.js';
 import { say } from '../state/base/language.js';
@@ -49,7 +49,7 @@ export function normed(c) {
 export const activation = (c) =>
   isGated(c)
     ? say`${FFN_NAMES[c.ffn]} multiplies each by a gate, which a second matrix computes from the same input`
-    : `${FFN_NAMES[c.ffn].split('-')[0]} ${EFFECT[activationOf(c.ffn)]}`;
+    : `${shortTitle(FFN_NAMES[c.ffn])} ${ACTIVATIONS[c.ffn].effect}`;
 
 /** What a sliding window does, where there is one. */
 export function windows(c) {

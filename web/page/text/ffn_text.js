@@ -3,35 +3,45 @@
 import { int } from './format.js';
 import { say } from '../state/base/language.js';
 
+/** GELU by tanh, which differs from that by erf by less than a line is wide. @param {number} x */
+const geluOf = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+
 export const NORM_NAMES = { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' };
-/** By the name in the configuration. */
-export const FFN_NAMES = {
-  relu: 'ReLU',
-  gelu_erf: 'GELU-erf',
-  gelu_tanh: 'GELU-tanh',
-  silu: 'SiLU',
-  swiglu: 'SwiGLU',
-  reglu: 'ReGLU',
-  geglu_erf: 'GEGLU-erf',
-  geglu_tanh: 'GEGLU-tanh',
+/**
+ * Activation functions by their names in the configuration. effect: what it does to a number, as a predicate; lens: its
+ * name in TransformerLens.
+ * @type {Record<string, { title: string, f: (x: number) => number, effect: string, lens: string }>}
+ */
+export const ACTIVATIONS = {
+  relu: { title: 'ReLU', f: (x) => Math.max(0, x), effect: say`replaces numbers below zero by zero`, lens: 'relu' },
+  gelu_erf: { title: 'GELU-erf', f: geluOf, effect: say`pushes numbers below zero towards zero`, lens: 'gelu' },
+  gelu_tanh: { title: 'GELU-tanh', f: geluOf, effect: say`pushes numbers below zero towards zero`, lens: 'gelu_new' },
+  silu: {
+    title: 'SiLU',
+    f: (x) => x / (1 + Math.exp(-x)),
+    effect: say`pushes numbers below zero towards zero`,
+    lens: 'silu',
+  },
 };
 
-/** The activation function by itself. */
-export const ACTIVATION = {
-  swiglu: 'silu',
-  reglu: 'relu',
-  geglu_erf: 'gelu_erf',
-  geglu_tanh: 'gelu_tanh',
+/** The feed-forward layers with a gate, and its activation. @type {Record<string, { title: string, of: string }>} */
+const GATES = {
+  swiglu: { title: 'SwiGLU', of: 'silu' },
+  reglu: { title: 'ReGLU', of: 'relu' },
+  geglu_erf: { title: 'GEGLU-erf', of: 'gelu_erf' },
+  geglu_tanh: { title: 'GEGLU-tanh', of: 'gelu_tanh' },
 };
-export const activationOf = (ffn) => ACTIVATION[ffn] ?? ffn;
 
-/** What an activation does to a number, as a predicate. */
-export const EFFECT = {
-  relu: say`replaces numbers below zero by zero`,
-  gelu_erf: say`pushes numbers below zero towards zero`,
-  gelu_tanh: say`pushes numbers below zero towards zero`,
-  silu: say`pushes numbers below zero towards zero`,
-};
+/** @type {Record<string, string>} */
+export const FFN_NAMES = Object.fromEntries(
+  Object.entries({ ...ACTIVATIONS, ...GATES }).map(([name, { title }]) => [name, title]),
+);
+
+/** The activation function by itself. @param {string} ffn */
+export const activationOf = (ffn) => GATES[ffn]?.of ?? ffn;
+
+/** GELU of GELU-erf and GELU-tanh, whose curves look the same. @param {string} title */
+export const shortTitle = (title) => title.split('-')[0];
 
 /** How wide the inner layer of a block is, in a sentence. */
 export const widened = (c, experts) =>

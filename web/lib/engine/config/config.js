@@ -34,12 +34,6 @@ export function camelConfig(config) {
 }
 
 /**
- * Whether the feed-forward layer has a gate: its activated product with a second matrix multiplies that of the first.
- * @param {{ffn: string}} config
- */
-export const isGated = ({ ffn }) => /glu/.test(ffn);
-
-/**
  * A layer's flag in a list that repeats over the layers.
  * @param {readonly boolean[]} flags  []: true everywhere
  * @param {number} layer

@@ -134,7 +134,7 @@ function combine({ how, terms, divisor = 1, cap = 1 }, index, ffn) {
     case 'root':
       return Math.sqrt(sum() / divisor);
     case 'activation':
-      return ACTIVATIONS[/** @type {keyof typeof ACTIVATIONS} */ (ffn)](terms[0].value);
+      return ACTIVATIONS[ffn](terms[0].value);
     case 'given':
       return terms[0].value;
     default:

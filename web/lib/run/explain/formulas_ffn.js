@@ -1,28 +1,21 @@
 // formulas_ffn.js - the formulas of the feed-forward layer
 import { linear, product, shareOf, short, term } from './terms.js';
-import { isGated, isSparse } from '../../engine/config/config.js';
+import { isSparse } from '../../engine/config/config.js';
+import { activationOf, isGated } from '../../engine/config/config_fields.js';
 
 /** @import { PassValues } from './pass_values.js' */
 /** @import { Derivation, Formula } from './terms.js' */
 
-/** Activation functions by their name in the configuration. */
+/**
+ * Activation functions by their name in the configuration.
+ * @type {Record<string, (x: number) => number>}
+ */
 export const ACTIVATIONS = {
-  relu: (/** @type {number} */ x) => Math.max(0, x),
-  gelu_erf: (/** @type {number} */ x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
-  gelu_tanh: (/** @type {number} */ x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
-  silu: (/** @type {number} */ x) => x / (1 + Math.exp(-x)),
+  relu: (x) => Math.max(0, x),
+  gelu_erf: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+  gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
+  silu: (x) => x / (1 + Math.exp(-x)),
 };
-/**
- * The activation of the gate in feed-forward layers that have one.
- * @type {Record<string, keyof typeof ACTIVATIONS>}
- */
-const GATES = { swiglu: 'silu', reglu: 'relu', geglu_erf: 'gelu_erf', geglu_tanh: 'gelu_tanh' };
-
-/**
- * The activation of a feed-forward layer by itself.
- * @param {{ffn: string}} config
- */
-export const activationOf = ({ ffn }) => GATES[ffn] ?? /** @type {keyof typeof ACTIVATIONS} */ (ffn);
 
 /**
  * The error function: Abramowitz & Stegun 7.1.26, absolute error below 1.5e-7.
@@ -41,8 +34,8 @@ function erf(x) {
 export function activation(pass) {
   const { config: c } = pass;
   const pre = term(pass, pass.inBlock('mlp.hook_pre'));
-  const gate = GATES[c.ffn];
-  if (!gate) return { how: 'activation', formula: c.ffn, terms: [pre] };
+  const gate = activationOf(c);
+  if (!isGated(c)) return { how: 'activation', formula: c.ffn, terms: [pre] };
   return {
     how: 'product',
     formula: `${gate}(gate) × up`,

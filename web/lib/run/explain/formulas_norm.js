@@ -1,6 +1,7 @@
 // formulas_norm.js - the formulas of norms
 import { attentionRow, sumOfHeads } from './formulas_attention.js';
-import { activationOf, feedForward, feedForwardRow, transformed } from './formulas_ffn.js';
+import { activationOf } from '../../engine/config/config_fields.js';
+import { feedForward, feedForwardRow, transformed } from './formulas_ffn.js';
 import { biasTerms, embeddingTerms, residualTerms, term } from './terms.js';
 import { weight } from '../inspect/weight.js';
 

@@ -4,7 +4,7 @@ import { activation, choice, expertWeight, inputProduct } from './formulas_ffn.j
 import { normScale, normalized } from './formulas_norm.js';
 import { positionEmbedding, rotation } from './formulas_position.js';
 import { added, blockInput, logit, pooled, residual, tokenEmbedding, tokenType } from './formulas_stream.js';
-import { isGated } from '../../engine/config/config.js';
+import { isGated } from '../../engine/config/config_fields.js';
 import { fail } from '../../base/errors.js';
 
 /** @import { Formula } from './terms.js' */

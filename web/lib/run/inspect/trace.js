@@ -2,15 +2,8 @@
 import { startTrace, readTrace } from '../../engine/engine_captures.js';
 import { clockTick } from '../../base/clock.js';
 import { Yielder } from '../../base/event_loop.js';
-import {
-  embedWidth,
-  isGated,
-  isRotated,
-  rotaryDim,
-  rotaryKvHeads,
-  stackConfig,
-  windowOf,
-} from '../../engine/config/config.js';
+import { embedWidth, isRotated, rotaryDim, rotaryKvHeads, stackConfig, windowOf } from '../../engine/config/config.js';
+import { FFN_KINDS, activationOf, isGated } from '../../engine/config/config_fields.js';
 import { isExpert } from '../../engine/config/weight_roster.js';
 import { typedIds } from './typed_ids.js';
 
@@ -164,19 +157,12 @@ const linear = (n, from, to, bias) => 2 * n * from * to + when(bias, n * to);
 const normFlops = (kind) => ({ layernorm: 7, rmsnorm: 4 })[kind] ?? 0;
 
 /**
- * FLOPs of the activation, for each value.
- * @param {Config} c
- * @param {boolean} [gated]  whether it is multiplied by another value
- */
-const activationFlops = ({ ffn }, gated = false) => (ffn === 'relu' ? 1 : gated ? 5 : 8);
-
-/**
  * FLOPs of an expert for one token: its matrices, its activation, its part of the sum.
  * @param {Config} c
  * @param {number} inner  its width
  */
 const expert = (c, inner) =>
-  inner && 2 * (isGated(c) ? 3 : 2) * c.d_model * inner + activationFlops(c, isGated(c)) * inner + 2 * c.d_model;
+  inner && 2 * (isGated(c) ? 3 : 2) * c.d_model * inner + FFN_KINDS[c.ffn].flops * inner + 2 * c.d_model;
 
 /**
  * Shapes of input and output, and FLOPs, by operation.
@@ -221,14 +207,14 @@ function costs(c, layer, T, S, causal) {
     norm2: [stream, stream, normed],
     norm2_post: [stream, stream, normed],
     'ffn.up': [stream, [T, wide], linear(T, d, wide, c.bias_ffn)],
-    'ffn.act': [[T, wide], [T, inner], activationFlops(c, isGated(c)) * T * inner],
+    'ffn.act': [[T, wide], [T, inner], FFN_KINDS[c.ffn].flops * T * inner],
     'ffn.down': [[T, inner], stream, linear(T, inner, d, c.bias_ffn)],
     'ffn.router': [stream, [T, c.n_experts], linear(T, d, gates, false) + 4 * T * gates],
     'ffn.experts': [stream, stream, T * (used * expert(c, c.d_expert) + expert(c, c.d_shared_expert))],
     'ffn.residual': [stream, stream, added + when(c.parallel_residual, T * d)], // parallel: the sum of both outputs
     final_norm: [stream, stream, Number(c.use_final_norm) * normFlops(c.final_norm_kind) * T * d],
     pooler: [[d], [d], linear(1, d, d, true) + d],
-    head_transform: [stream, stream, linear(T, d, d, true) + activationFlops(c) * T * d + normed],
+    head_transform: [stream, stream, linear(T, d, d, true) + FFN_KINDS[activationOf(c)].flops * T * d + normed],
     head: [stream, [T, v], headFlops(c, T)],
   };
 }

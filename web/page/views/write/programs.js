@@ -5,7 +5,7 @@ import { hasFfn, isGated } from '../../state/facts/architecture.js';
 import { isSpecial } from '../../state/facts/special_tokens.js';
 import { shownAttention } from '../../state/calls/shown_attention.js';
 import { editsOf } from '../../state/facts/switchable_parts.js';
-import { activationOf } from '../../text/ffn_text.js';
+import { ACTIVATIONS, activationOf } from '../../text/ffn_text.js';
 
 /** @typedef {import('../../state/store/state.js').State} State */
 
@@ -77,10 +77,7 @@ const LENS = {
   encoder_decoder: ['HookedEncoderDecoder', 'from_pretrained'],
 };
 /** Its words for ours; what it lacks has none. @type {Record<string, string>} */
-const LENS_WORDS = {
-  ...{ layernorm: 'LN', rmsnorm: 'RMS', rope: 'rotary', learned: 'standard' },
-  ...{ relu: 'relu', silu: 'silu', gelu_erf: 'gelu', gelu_tanh: 'gelu_new' },
-};
+const LENS_WORDS = { layernorm: 'LN', rmsnorm: 'RMS', rope: 'rotary', learned: 'standard' };
 
 /** Fields of its configuration. @param {any} c */
 const lensFields = (c) => ({
@@ -88,7 +85,7 @@ const lensFields = (c) => ({
   ...{ d_vocab: c.vocabSize, n_ctx: c.contextLength, eps: c.normEps, normalization_type: LENS_WORDS[c.norm] },
   ...(c.nKvHeads !== c.nHeads && { n_key_value_heads: c.nKvHeads }),
   ...(hasFfn(c)
-    ? { d_mlp: c.dFf, act_fn: LENS_WORDS[activationOf(c.ffn)], gated_mlp: Number(isGated(c)) }
+    ? { d_mlp: c.dFf, act_fn: ACTIVATIONS[activationOf(c.ffn)].lens, gated_mlp: Number(isGated(c)) }
     : { attn_only: 1 }),
   positional_embedding_type: LENS_WORDS[c.position],
   ...(c.position === 'rope' && { rotary_base: c.ropeTheta, rotary_adjacent_pairs: Number(c.ropePairs === 'adjacent') }),

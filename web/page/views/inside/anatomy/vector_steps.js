@@ -1,4 +1,4 @@
-// vector_steps.js - one vector through a norm, and the activation functions, as plain arithmetic
+// vector_steps.js - one vector through a norm, as plain arithmetic
 
 /**
  * @param {Float32Array} x
@@ -17,11 +17,3 @@ export function normSteps(x, kind, eps) {
     { name: /** @type {const} */ ('rescaled'), numbers: centred.map((v) => v / size), value: size },
   ];
 }
-
-/** By the first word of their names. GELU-erf and GELU-tanh differ by less than a line is wide.
- * @type {Record<string, { title: string, f: (x: number) => number }>} */
-export const ACTIVATIONS = {
-  relu: { title: 'ReLU', f: (x) => Math.max(0, x) },
-  gelu: { title: 'GELU', f: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))) },
-  silu: { title: 'SiLU', f: (x) => x / (1 + Math.exp(-x)) },
-};
