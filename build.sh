@@ -51,10 +51,10 @@ npm_packages() {
 wasm() {
   npm_packages
   local inputs
-  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/generate.js scripts/c_tables.js scripts/config_fields.js scripts/dtypes.js scripts/roster_rows.js scripts/sampler_fields.js)
+  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/generate.js scripts/c_tables.js scripts/config_fields.js scripts/dtypes.js scripts/roster_rows.js scripts/sampler_fields.js scripts/train_fields.js)
   # shellcheck disable=SC2086
   if changed wasm $inputs || ! node scripts/compile.js --have wasm || [ ! -f build/stamps/toolchain ] ||
-    [ ! -f web/lib/engine/config/sampler_fields.js ]; then
+    [ ! -f web/lib/train/train_fields.js ]; then
     local key=$sum
     forget wasm
     run_step 'tables of the C sources, for JavaScript' "$fix_line" node scripts/generate.js

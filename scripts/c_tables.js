@@ -81,13 +81,14 @@ export const literal = (text) =>
 /**
  * A limit: a number, a shift, INT32_MAX, the last word of a field, or the name of a constant of the header.
  * @param {string} text
+ * @param {string} [header]
  * @returns {number}
  */
-export function limit(text) {
+export function limit(text, header = HEADER) {
   if (text === 'INT32_MAX') return 2 ** 31 - 1;
   const [, field = ''] = /^GF_WORDS_(\w+) - 1$/.exec(text) ?? [];
   if (field) return (words.get(field)?.length ?? NaN) - 1;
-  const constant = new RegExp(`#define ${text} (\\S+)`).exec(source(HEADER))?.[1] ?? text,
+  const constant = new RegExp(`#define ${text} +(?:INT64_C\\()?(\\w+)`).exec(source(header))?.[1] ?? text,
     shift = /^(\d+) << (\d+)$/.exec(constant),
     value = shift ? Number(shift[1]) * 2 ** Number(shift[2]) : Number(constant);
   if (Number.isNaN(value)) throw new Error(`the limit ${text} is no number`);

@@ -6,6 +6,7 @@ import * as configFields from './config_fields.js';
 import * as dtypes from './dtypes.js';
 import * as rosterRows from './roster_rows.js';
 import * as samplerFields from './sampler_fields.js';
+import * as trainFields from './train_fields.js';
 
-for (const { TARGET, text } of [configFields, dtypes, rosterRows, samplerFields])
+for (const { TARGET, text } of [configFields, dtypes, rosterRows, samplerFields, trainFields])
   writeFileSync(join(top, TARGET), text());

@@ -14,34 +14,20 @@ struct option {
     enum type type;
     double least, most;
 };
-#define AT(member) offsetof(struct gf_recipe, member)
-static const struct option options[] = {
-    {"steps", AT(options.steps), INT64, 0, (double)GF_STEPS_MOST},
-    {"batch_tokens", AT(options.batch_tokens), INT32, 1, 1 << 30},
-    {"micro_tokens", AT(options.micro_tokens), INT32, 1, 1 << 30},
-    {"warmup", AT(options.warmup), FLOAT, 0, 1},
-    {"schedule", AT(options.schedule), INT32, 0, GF_N_SCHEDULES - 1},
-    {"final_rate", AT(options.final_rate), FLOAT, 0, 1},
-    {"dropout", AT(options.dropout), FLOAT, 0, 0.99},
-    {"average", AT(options.average), FLOAT, 0, 1},
-    {"seed", AT(options.seed), INT64, 0, 0x1p53},
-    {"init_std", AT(options.init_std), FLOAT, 0, 1e3},
-    {"init_scaled", AT(options.init_scaled), INT32, 0, 1},
-    {"lr", AT(options.optim.lr), FLOAT, 0, 1e3},
-    {"beta1", AT(options.optim.beta1), FLOAT, 0, 0.99999},
-    {"beta2", AT(options.optim.beta2), FLOAT, 0, 0.99999},
-    {"eps", AT(options.optim.eps), FLOAT, 1e-30, 1}, /* 0: a weight without a gradient is divided by 0 */
-    {"weight_decay", AT(options.optim.weight_decay), FLOAT, 0, 1e3},
-    {"clip", AT(options.optim.clip), FLOAT, 0, 1e9},
-    {"muon", AT(options.optim.muon), INT32, 0, 1},
-    {"muon_lr", AT(options.optim.muon_lr), FLOAT, 0, 1e3},
-    {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
-    {"repeat_share", AT(repeat_share), FLOAT, 0, 1},
-    {"teacher_share", AT(teacher_share), FLOAT, 0, 1},
-    {"validate_every", AT(validate_every), INT32, 0, INT32_MAX},
-    {"sample_every", AT(sample_every), INT32, 0, INT32_MAX},
-    {"checkpoint_every", AT(checkpoint_every), INT32, 0, INT32_MAX},
-};
+#define AT(member)    offsetof(struct gf_recipe, member)
+#define TYPE_OF(type) _Generic((type)0, int32_t : INT32, int64_t : INT64, uint64_t : INT64, float : FLOAT)
+#define ROW(type, name, member, least, most)                                                                           \
+    {#name, AT(member), TYPE_OF(type), (double)(least), (double)(most)},
+#define TRAINER_ROW(type, name, member, initial, of_train, least, most) ROW(type, name, options.member, least, most)
+#define RUN_ROW(type, name, initial, of_train, least, most)             ROW(type, name, name, least, most)
+static const struct option options[] = {GF_TRAINER_OPTIONS(TRAINER_ROW) GF_RUN_OPTIONS(RUN_ROW)};
+
+/* Each member has the type of its row. */
+#define SAME(type, member) _Static_assert(_Generic(((struct gf_recipe *)0)->member, type : 1, default : 0), #member);
+#define TRAINER_SAME(type, name, member, ...) SAME(type, options.member)
+#define RUN_SAME(type, name, ...)             SAME(type, name)
+GF_TRAINER_OPTIONS(TRAINER_SAME)
+GF_RUN_OPTIONS(RUN_SAME)
 
 void gf_recipe_print_keys(void) {
     struct gf_recipe r;
@@ -74,10 +60,8 @@ void gf_recipe_defaults(struct gf_recipe *r) {
     gf_config_default(&r->cfg);
     gf_trainer_defaults(&r->options);
     strcpy(r->name, "model");
-    r->teacher_share = 0.5f;
-    r->validate_every = 200;
-    r->sample_every = 1000;
-    r->checkpoint_every = 200;
+#define DEFAULT(type, name, initial, ...) r->name = (type)initial;
+    GF_RUN_OPTIONS(DEFAULT)
 }
 
 static int32_t set_text(char *to, size_t room, const char *key, const char *value, struct gf_error *err) {

@@ -6,6 +6,15 @@
 #define GF_RECIPE_H
 #include "train/trainer.h"
 
+/* X(C type, name, default, default of train() in JavaScript, least, most): the options that the trainer does not have,
+ * which are members of struct gf_recipe. GF_NOT_IN_JAVASCRIPT: train() has no such option. */
+#define GF_RUN_OPTIONS(X)                                                                                              \
+    X(float, repeat_share, 0, GF_NOT_IN_JAVASCRIPT, 0, 1)                                                              \
+    X(float, teacher_share, 0.5, 0.5, 0, 1)                                                                            \
+    X(int32_t, validate_every, 200, 50, 0, INT32_MAX)                                                                  \
+    X(int32_t, sample_every, 1000, GF_NOT_IN_JAVASCRIPT, 0, INT32_MAX)                                                 \
+    X(int32_t, checkpoint_every, 200, GF_NOT_IN_JAVASCRIPT, 0, INT32_MAX)
+
 struct gf_recipe {
     struct gf_config cfg;
     uint8_t given[GF_N_FIELDS]; /* the fields of cfg that were set */

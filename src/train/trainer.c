@@ -5,28 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const gf_schedule_words[GF_N_SCHEDULES] = {"cosine", "linear", "constant", "wsd"};
+#define WORD(id, word) word,
+const char *const gf_schedule_words[GF_N_SCHEDULES] = {GF_SCHEDULES(WORD)};
 
 void gf_trainer_defaults(struct gf_trainer_options *o) {
-    *o = (struct gf_trainer_options){
-        .steps = 1000,
-        .batch_tokens = 4096,
-        .micro_tokens = 2048,
-        .warmup = 0.02f,
-        .final_rate = 0.02f,
-        .init_std = 0.02f,
-        .init_scaled = 1,
-        .seed = 1,
-        .optim = {.lr = 0.003f,
-                  .beta1 = 0.9f,
-                  .beta2 = 0.95f,
-                  .eps = 1e-8f,
-                  .weight_decay = 0.1f,
-                  .clip = 1,
-                  .muon = 1,
-                  .muon_lr = 0.02f,
-                  .momentum = 0.95f},
-    };
+    memset(o, 0, sizeof *o);
+#define DEFAULT(type, name, member, initial, ...) o->member = (type)initial;
+    GF_TRAINER_OPTIONS(DEFAULT)
 }
 
 /* What a step changes. */

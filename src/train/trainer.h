@@ -12,10 +12,40 @@
 #define GF_STEPS_MOST  INT64_C(1000000000000000)
 #define GF_TOKENS_MOST (INT64_C(1) << 53)
 
-/* How the learning rate falls after the warm-up: as a half wave, along a line, not at all, or along a line in the last
- * fifth of the other steps (warm-up, stable, decay: Hu 2024; a fifth: Haegele 2024). */
-enum gf_schedule { GF_COSINE, GF_LINEAR, GF_CONSTANT, GF_WSD, GF_N_SCHEDULES };
+/* X(id, word): how the learning rate falls after the warm-up: as a half wave, along a line, not at all, or along a line
+ * in the last fifth of the other steps (warm-up, stable, decay: Hu 2024; a fifth: Haegele 2024). */
+#define GF_SCHEDULES(X)                                                                                                \
+    X(GF_COSINE, "cosine")                                                                                             \
+    X(GF_LINEAR, "linear")                                                                                             \
+    X(GF_CONSTANT, "constant")                                                                                         \
+    X(GF_WSD, "wsd")
+enum gf_schedule { GF_SCHEDULES(GF_ENUMERATOR) GF_N_SCHEDULES };
 extern const char *const gf_schedule_words[GF_N_SCHEDULES];
+
+/* X(C type, name, member of struct gf_trainer_options, default of a recipe, default of train() in JavaScript, least,
+ * most): scripts/train_fields.js makes web/lib/train/train_fields.js from this table and GF_RUN_OPTIONS. Flags are 0 or
+ * 1. eps 0: a weight without a gradient is divided by 0. */
+#define GF_TRAINER_OPTIONS(X)                                                                                          \
+    X(int64_t, steps, steps, 1000, 500, 0, GF_STEPS_MOST)                                                              \
+    X(int32_t, batch_tokens, batch_tokens, 4096, 1024, 1, 1 << 30)                                                     \
+    X(int32_t, micro_tokens, micro_tokens, 2048, 1 << 20, 1, 1 << 30)                                                  \
+    X(float, warmup, warmup, 0.02, 0.02, 0, 1)                                                                         \
+    X(int32_t, schedule, schedule, GF_COSINE, GF_COSINE, 0, GF_N_SCHEDULES - 1)                                        \
+    X(float, final_rate, final_rate, 0.02, 0.02, 0, 1)                                                                 \
+    X(float, dropout, dropout, 0, 0, 0, 0.99)                                                                          \
+    X(float, average, average, 0, 0, 0, 1)                                                                             \
+    X(uint64_t, seed, seed, 1, 1, 0, 9007199254740991)                                                                 \
+    X(float, init_std, init_std, 0.02, 0.02, 0, 1e3)                                                                   \
+    X(int32_t, init_scaled, init_scaled, 1, 1, 0, 1)                                                                   \
+    X(float, lr, optim.lr, 0.003, 0.003, 0, 1e3)                                                                       \
+    X(float, beta1, optim.beta1, 0.9, 0.9, 0, 0.99999)                                                                 \
+    X(float, beta2, optim.beta2, 0.95, 0.95, 0, 0.99999)                                                               \
+    X(float, eps, optim.eps, 1e-8, 1e-8, 1e-30, 1)                                                                     \
+    X(float, weight_decay, optim.weight_decay, 0.1, 0.1, 0, 1e3)                                                       \
+    X(float, clip, optim.clip, 1, 1, 0, 1e9)                                                                           \
+    X(int32_t, muon, optim.muon, 1, 1, 0, 1)                                                                           \
+    X(float, muon_lr, optim.muon_lr, 0.02, 0.02, 0, 1e3)                                                               \
+    X(float, momentum, optim.momentum, 0.95, 0.95, 0, 1)
 
 struct gf_trainer_options {
     int64_t steps;

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { TRAIN_FIELDS } from '../../web/lib/train/train_fields.js';
 import * as glassformer from '../../web/lib/api/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -63,4 +64,19 @@ test('every code is in docs/api.md with its meaning', () => {
     .filter(([code, meaning]) => !(codes.includes(code) && codes.includes(JSON.stringify(meaning))))
     .map(([code]) => code);
   assert.deepEqual(lacks, [], again);
+});
+
+// The trainer's table, the checks of train() and this type once had three different ranges of lr.
+test('TrainOptions names every option of the trainer with its type and its default', () => {
+  const [, block] = /@typedef \{object\} TrainOptions\n([\s\S]*?)\*\//.exec(read('api/index.js')) ?? [];
+  for (const field of TRAIN_FIELDS) {
+    const type = { whole: 'number', real: 'number', flag: 'boolean', word: undefined }[field.type];
+    const of = type ?? field.words.map((word) => `'${word}'`).join('|');
+    const from = block.indexOf(`@property {${of}} [${field.name}]`);
+    assert.ok(from >= 0, `${field.name} of type ${of}`);
+    const [said] = block.slice(from).split('@property', 2).slice(1);
+    // microTokens is limited by what a step has
+    if (field.name !== 'microTokens')
+      assert.equal(/\bdefault (\S+?)[;.,:]?\s/.exec(`${said} `)?.[1], String(field.default), field.name);
+  }
 });

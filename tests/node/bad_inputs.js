@@ -12,6 +12,7 @@ import {
   train,
 } from '../../web/lib/api/index.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
+import { TRAIN_FIELDS } from '../../web/lib/train/train_fields.js';
 import { collect, stories } from './helpers.js';
 
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
@@ -58,6 +59,12 @@ const number = (...more) =>
 /** A number that may be below 0. */
 const signed = (...more) => any(...number(...more).values.filter((x) => x !== -1));
 const count = (...more) => number(1.5, ...more);
+/** What an option of train may not be. @param {import('../../web/lib/train/train_fields.js').TrainField} field */
+const wrongOf = (field) => {
+  if (field.type === 'flag') return flag;
+  if (field.type === 'word') return any(5, {}, 'x', SYMBOL);
+  return (field.type === 'whole' ? count : number)(2 * field.most);
+};
 export const odd = [SYMBOL, () => 1, 10n, { a: 1 }, new Date(0), new Map(), Object.create(null), NaN, 'x'];
 const flag = any(...odd, 0, 1, null);
 const dtype = any(5, {}, 'x', 'q9', 'constructor', SYMBOL, null);
@@ -419,17 +426,9 @@ export const CALLS = {
     name: 'config|preset|n_heads|vocab_size',
     wrong: any(...notConfigs),
     options: {
-      ...{
-        steps: count(),
-        batchTokens: count(),
-        vocabSize: count(),
-        lr: number(),
-        muonLr: number(),
-        dropout: number(),
-      },
-      ...{ warmup: number(), finalRate: number(), weightDecay: number(), clip: number(), seed, validateEvery: count() },
+      ...Object.fromEntries(TRAIN_FIELDS.map((field) => [field.name, wrongOf(field)])),
+      vocabSize: count(),
       tokenizer: any(5, true, SYMBOL, []),
-      muon: flag,
       validation: { ...any({}, [], SYMBOL, 0, 1, NaN, true), isText: true },
       checkpoint: any(5, 'x', [], {}, new Uint8Array(0), new Uint8Array(100), new ArrayBuffer(8)),
       signal: noSignal,

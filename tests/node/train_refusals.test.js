@@ -54,7 +54,7 @@ describe('refusals', () => {
     await refusedRun(tiny, text, { step: 3 }, 'bad-option', /train has no option "step"/);
     await refusedRun(tiny, text, { dropout: 1 }, 'bad-option', /dropout is 1/);
     await refusedRun(tiny, text, { muon: 'yes' }, 'bad-option', /muon is "yes"/);
-    await refusedRun(tiny, text, { microTokens: 1 }, 'bad-option', /microTokens is 1, expected a whole number from 2/);
+    await refusedRun(tiny, text, { microTokens: 0 }, 'bad-option', /microTokens is 0, expected a whole number from 1/);
     await refusedRun(tiny, text, { teacher: {} }, 'bad-option', /teacher is .*, expected a loaded model/);
     await refusedRun(tiny, text, { teacherShare: 0.5 }, 'bad-option', /teacherShare is given without a teacher/);
     const teacher = await create({ ...tiny, vocab_size: 40, context_length: 8 });

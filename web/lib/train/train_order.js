@@ -1,8 +1,9 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
-import { count, within } from '../run/generation_options.js';
+import { within } from '../run/generation_options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked_tokens.js';
 import { loraOption, ofLora } from './lora_order.js';
+import { TRAIN_FIELDS } from './train_fields.js';
 import { completeConfig } from '../engine/config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
@@ -43,31 +44,6 @@ const DEFAULT_SIZES = { vocab_size: 512, context_length: 128 };
 /** The separator between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
-/**
- * Options that are passed to the trainer as they are, with their names there, defaults and ranges.
- * @type {[name: string, nameInC: string, byDefault: number, least: number, most: number, whole?: boolean][]}
- */
-const NUMBERS = [
-  ['steps', 'steps', 500, 1, 1e7, true],
-  ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true],
-  ['microTokens', 'micro_tokens', 1 << 20, 2, 1 << 20, true], // a pass has at most half of the batch
-  ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
-  ['lr', 'lr', 0.003, 0, 1],
-  ['muonLr', 'muon_lr', 0.02, 0, 1],
-  ['dropout', 'dropout', 0, 0, 0.9],
-  ['warmup', 'warmup', 0.02, 0, 1],
-  ['finalRate', 'final_rate', 0.02, 0, 1],
-  ['weightDecay', 'weight_decay', 0.1, 0, 10],
-  ['clip', 'clip', 1, 0, 1e6],
-  ['beta1', 'beta1', 0.9, 0, 0.99999],
-  ['beta2', 'beta2', 0.95, 0, 0.99999],
-  ['eps', 'eps', 1e-8, 1e-30, 1],
-  ['momentum', 'momentum', 0.95, 0, 1],
-  ['average', 'average', 0, 0, 1],
-  ['initStd', 'init_std', 0.02, 0, 1000],
-];
-/** By their numbers in src/train/trainer.h. */
-const SCHEDULES = ['cosine', 'linear', 'constant', 'wsd'];
 const workerFile = such(
   'the address of a worker file or a function that starts one',
   (value) => typeof value === 'function' || value instanceof URL || isWord(value),
@@ -87,23 +63,23 @@ const heldOut = such(
     Array.isArray(value) ||
     (isBytes(value) && !(value instanceof URL)),
 );
+/** The check of an option of train_fields.js. @param {import('./train_fields.js').TrainField} field @returns {OptionCheck} */
+function checkOf(field) {
+  if (field.type === 'word') return optional(oneOf(...field.words));
+  return field.type === 'flag' ? flag : optional(within(field.least, field.most, field.type === 'whole'));
+}
 /** The options of train. @type {Record<string, OptionCheck>} */
 export const TRAIN_OPTIONS = {
-  ...Object.fromEntries(NUMBERS.map(([name, , , ...range]) => [name, optional(within(...range))])),
+  ...Object.fromEntries(TRAIN_FIELDS.map((field) => [field.name, checkOf(field)])),
   worker: (value, name, limits) => resolvedFile(workerFile(value, name, limits), name),
-  muon: flag,
-  schedule: optional(oneOf(...SCHEDULES)),
-  initScaled: flag,
   threads: within(1, 64, true),
   vocabSize: within(257, 8192, true), // at least the 256 bytes and the separator; pairs are counted in a square table
   tokenizer: optional(vocabulary),
   validation: optional(heldOut),
-  validateEvery: count,
   checkpoint: optional((value, name, limits) => stableBytes(bytes(value, name, limits))),
   signal,
   lora: loraOption,
   teacher: anything,
-  teacherShare: optional(within(0, 1)),
 };
 
 /**
@@ -201,15 +177,18 @@ export function holdOut(text, share, mark) {
  *   batchOf: of examples, the batch of a step; adapter: that is trained, with the option lora
  */
 export async function checkedOrder(config, data, o, learnt) {
-  const { muon = true, initScaled = true, schedule = 'cosine', validation = null } = o;
-  const { validateEvery = 50, checkpoint = null } = o;
-  /** @type {Record<string, number>} */
-  const options = { muon: Number(muon), init_scaled: Number(initScaled), schedule: SCHEDULES.indexOf(schedule) };
-  for (const [name, nameInC, byDefault] of NUMBERS) options[nameInC] = o[name] ?? byDefault;
+  const { validation = null, checkpoint = null } = o;
+  const options = Object.fromEntries(
+    TRAIN_FIELDS.map((field) => {
+      const value = o[field.name] ?? field.default;
+      return [field.member, field.type === 'word' ? field.words.indexOf(value) : Number(value)];
+    }),
+  );
+  const { validate_every: validateEvery, teacher_share: share } = options;
   const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
   if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
     fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
-  const teacher = teacherOf(o);
+  const teacher = teacherOf(o, share);
   const given = /** @type {Record<string, any>} */ ({ ...o, validation });
   if (teacher && !o.lora && !examples)
     given.tokenizer = (await teacher.model.tokenizer) ?? fail('no-tokenizer', 'the teacher has no tokenizer');
@@ -226,16 +205,17 @@ export async function checkedOrder(config, data, o, learnt) {
 /**
  * The options of a teacher.
  * @param {Record<string, any>} o
+ * @param {number} share  teacherShare or its default
  * @returns {Teacher | null}
  */
-function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }) {
+function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }, share) {
   if (!model) return teacherShare === undefined ? null : fail('bad-option', 'teacherShare is given without a teacher');
   if (typeof model.adapt !== 'function') fail('bad-option', `teacher is ${show(model)}, expected a loaded model`);
   if (tokenizer || vocabSize !== undefined)
     fail('bad-option', 'tokenizer and vocabSize are those of the teacher, which predicts the same tokens');
   const config = completeConfig(model.config);
   if (config.kind === 'encoder') fail('unsupported', 'an encoder is no teacher: a decoder or encoder_decoder is');
-  return { model, config, share: teacherShare ?? 0.5 };
+  return { model, config, share };
 }
 
 /** @param {import('../engine/config/config.js').Config} config */
