@@ -63,7 +63,10 @@ const heldOut = such(
     Array.isArray(value) ||
     (isBytes(value) && !(value instanceof URL)),
 );
-/** The check of an option of train_fields.js. @param {import('./train_fields.js').TrainField} field @returns {OptionCheck} */
+/**
+ * @param {import('./train_fields.js').TrainField} field
+ * @returns {OptionCheck}
+ */
 function checkOf(field) {
   if (field.type === 'word') return optional(oneOf(...field.words));
   return field.type === 'flag' ? flag : optional(within(field.least, field.most, field.type === 'whole'));
