@@ -89,7 +89,7 @@ const PANELS = {
       /entropy/.test(document.querySelector('#h-next').textContent) &&
       [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
     '.heads': () => document.querySelectorAll('.tile canvas').length >= 2,
-    '.parameters': () => /\d/.test(document.querySelector('[data-role="read"]').textContent),
+    '.parameters': () => /\d/.test(document.querySelector('.parameters .total .read').textContent),
     '.anatomy': () => document.querySelectorAll('.anatomy-svg .dot').length > 0,
   },
   inside: {
@@ -100,7 +100,7 @@ const PANELS = {
       document.querySelectorAll('.lens td').length > 8 && document.querySelectorAll('.vote').length > 8,
   },
   count: {
-    '.parameters': () => /\d/.test(document.querySelector('[data-role="total"]').textContent),
+    '.parameters': () => /\d/.test(document.querySelector('.parameters .total .count').textContent),
     '.trace': () => /\d/.test(document.querySelector('.trace tfoot td')?.textContent ?? ''),
     '.memory': () =>
       document.querySelectorAll('.memory .piece').length > 3 &&

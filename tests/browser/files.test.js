@@ -26,7 +26,7 @@ import { quiet } from './quiet.js';
 
 const shipped = `${top}weights/stories.gguf`;
 const storyTest = samePage(STORY);
-const parameters = (page) => page.locator('[data-role="total"]').textContent();
+const parameters = (page) => page.locator('.parameters .total .count').textContent();
 
 storyTest('a broken file is refused in a sentence, and the model still runs', async ({ page }) => {
   for (const [name, content] of [

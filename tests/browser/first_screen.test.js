@@ -111,7 +111,7 @@ test('at 1440 x 900 text streams while the parameters and the heads are in view,
   await page.locator('.go').click();
   await atLeast(page, '.tok:not(.given)', 3);
   await page.waitForSelector('.tile canvas');
-  const read = () => page.locator('.parameters [data-role="read"]').textContent();
+  const read = () => page.locator('.parameters .total .read').textContent();
   const head = () => page.locator('#h-attention').textContent();
   const before = [await read(), await head()];
   await atLeast(page, '.tok:not(.given)', (await page.locator('.tok:not(.given)').count()) + 8);

@@ -5,7 +5,7 @@ import { create } from '../../web/lib/api/index.js';
 import { FFN_KINDS, FIELDS, activationOf, isGated } from '../../web/lib/engine/config/config_fields.js';
 import { ACTIVATIONS } from '../../web/lib/run/explain/formulas_ffn.js';
 import { isGated as isGatedByName } from '../../web/page/state/facts/architecture.js';
-import * as page from '../../web/page/text/ffn.js';
+import * as page from '../../web/page/text/ffn_text.js';
 
 const SMALL = { vocab_size: 96, d_model: 32, n_layers: 1, n_heads: 4, d_ff: 40, context_length: 64 };
 const IDS = Array.from({ length: 14 }, (_, i) => (i * 37 + 5) % 96);

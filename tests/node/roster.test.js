@@ -129,6 +129,8 @@ test('estimate gives bytes of the kv cache, FLOPs per token and bytes of the wei
   };
   // 4 projections of 4x4, up and down of 4x8, head of 10x4, two FLOPs each; 7 keys: scores and weighted sum
   assert.equal(estimate(small, { contextLength: 7 }).flopsPerToken, 2 * (4 * 16 + 2 * 32 + 40) + 4 * 4 * 7);
+  const rows = Object.fromEntries(countParameters(small).rows.map(({ name, flops }) => [name, flops]));
+  assert.deepEqual([rows['embed.weight'], rows['blocks.0.ffn.up.weight'], rows['head.weight']], [0, 64, 80]);
   assert.equal(
     estimate({ ...small, sliding_window: 3 }, { contextLength: 7 }).flopsPerToken,
     2 * (4 * 16 + 2 * 32 + 40) + 4 * 4 * 3,

@@ -1,12 +1,12 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
-import { completeConfig, embedWidth, windowOf } from '../engine/config/config.js';
+import { completeConfig, windowOf } from '../engine/config/config.js';
 import { isGated } from '../engine/config/config_fields.js';
 import { BLOCKS, KEPT, isKept } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/checks.js';
 import { readConfig } from '../files/huggingface/huggingface.js';
 import { presetConfig } from '../engine/config/presets.js';
-import { dtypeBytes, isExpert, parameterTable } from '../engine/config/weight_roster.js';
+import { dtypeBytes, parameterTable } from '../engine/config/weight_roster.js';
 
 /** Types of the key/value cache. */
 const CACHED = ['f32', 'f16', 'q8_0'];
@@ -68,19 +68,12 @@ export function estimate(config, options) {
   const [blockCols] = BLOCKS[dtype];
   const { rows, active } = parameterTable(c);
   const vectors = dtype.startsWith('q') ? 'f32' : dtype;
-  let matrices = 0;
-  let weightBytes = 0;
-  let experts = 0;
-  for (const row of rows) {
-    const { component, shape, count } = row;
-    // Includes an encoder's blocks and the keys and values of cross-attention, although they run once per source.
-    if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
-    if (isExpert(row)) experts += count;
-    weightBytes += dtypeBytes(count, shape.length === 2 && shape[1] % blockCols === 0 ? dtype : vectors);
-  }
-  matrices -= experts && experts - (experts / c.n_experts) * c.n_experts_used;
-  if (c.tie_word_embeddings) matrices += c.vocab_size * embedWidth(c);
-  if (c.d_embed) matrices += c.d_embed * c.d_model; // the embedding's projection
+  const weightBytes = rows.reduce((sum, { shape, count }) => {
+    const isStored = shape.length === 2 && shape[1] % blockCols === 0;
+    return sum + dtypeBytes(count, isStored ? dtype : vectors);
+  }, 0);
+  // rounded: the means of experts may have fractions, their sum is a whole number
+  const products = Math.round(rows.reduce((sum, { flops }) => sum + flops, 0));
   const keysIn = (/** @type {number} */ layer) => Math.min(windowOf(c, layer) || contextLength, contextLength);
   const inLayers = (/** @type {number} */ n) => Array.from({ length: n }, (_, l) => keysIn(l));
   const ofDecoder = inLayers(c.n_layers).reduce((sum, n) => sum + n, 0) * (c.kind === 'encoder_decoder' ? 2 : 1);
@@ -96,7 +89,7 @@ export function estimate(config, options) {
     Math.max(c.n_heads, c.n_encoder_heads) * keys;
   return {
     flopsPerToken2N: 2 * active,
-    flopsPerToken: 2 * matrices + scores,
+    flopsPerToken: products + scores,
     weightBytes,
     kvBytes,
     activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : c.vocab_size)),

@@ -29,6 +29,7 @@ import { ROWS } from './roster_rows.js';
  * @property {string} formula
  * @property {string} dtype
  * @property {number} bytes
+ * @property {number} flops         two operations per multiply-add of one token; of an expert the mean of all tokens
  * @property {string|null} tiedTo   the name of the weight it shares
  */
 /**
@@ -162,6 +163,25 @@ export function* roster(c) {
 export const isExpert = ({ name }) => name.includes('.experts.');
 
 /**
+ * Whether a weight is a table of which a token reads one row.
+ * @param {{name: string, component: Component}} weight
+ */
+const isTable = ({ name, component }) =>
+  component === 'position' || (component === 'embedding' && name !== 'embed_project.weight');
+
+/**
+ * FLOPs of a weight for one token: those of a matrix, which an expert's is in the passes that choose it. An encoder's
+ * blocks and the keys and values of cross-attention count too, although they run once per source.
+ * @param {Config} c
+ * @param {{name: string, component: Component, shape: number[]}} weight
+ */
+function flopsOf(c, weight) {
+  const [rows, cols] = weight.shape;
+  if (cols === undefined || isTable(weight)) return 0;
+  return (2 * rows * cols * (isExpert(weight) ? c.n_experts_used : 1)) / (isExpert(weight) ? c.n_experts : 1);
+}
+
+/**
  * Bytes that n scalars take in a number format.
  * @param {number} n
  * @param {string} dtype
@@ -186,12 +206,15 @@ export function parameterTable(config, dtypeOf = () => 'f32') {
     const { name, component, stack, layer, shape, formula, tiedTo = null } = weight,
       shared = tiedTo && rows.find((row) => row.name === tiedTo);
     if (shared) {
-      rows.push({ ...shared, name, component, count: 0, bytes: 0, formula: '0, shared with the embedding', tiedTo });
+      const none = { count: 0, bytes: 0, formula: '0, shared with the embedding' };
+      const flops = flopsOf(config, { name, component, shape: shared.shape });
+      rows.push({ ...shared, name, component, ...none, flops, tiedTo });
       continue;
     }
     const count = shape.reduce((a, b) => a * b, 1),
-      dtype = dtypeOf(weight);
-    rows.push({ name, component, stack, layer, shape, count, formula, dtype, bytes: dtypeBytes(count, dtype), tiedTo });
+      dtype = dtypeOf(weight),
+      [bytes, flops] = [dtypeBytes(count, dtype), flopsOf(config, weight)];
+    rows.push({ name, component, stack, layer, shape, count, formula, dtype, bytes, flops, tiedTo });
   }
   let total = 0,
     experts = 0,
@@ -201,8 +224,7 @@ export function parameterTable(config, dtypeOf = () => 'f32') {
     total += r.count;
     bytes += r.bytes;
     if (isExpert(r)) experts += r.count;
-    if (r.component === 'position' || (r.component === 'embedding' && r.name !== 'embed_project.weight'))
-      tables += r.count;
+    if (isTable(r)) tables += r.count;
   }
   if (!Number.isSafeInteger(total))
     fail('bad-config', `the configuration asks for about ${total.toExponential(2)} parameters`);

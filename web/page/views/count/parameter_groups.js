@@ -3,7 +3,8 @@
 import { groups } from 'd3-array';
 import { embedWidth, isGated } from '../../state/facts/architecture.js';
 import { say } from '../../state/base/language.js';
-import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count_text.js';
+import { BIASES, COMPONENTS, READ, blockName, componentName } from '../../text/count_text.js';
+import { int } from '../../text/format.js';
 
 /**
  * @typedef {import('glassformer').ParameterRow & { address?: number, memoryBytes?: number }} Row  with the tensor's
@@ -11,15 +12,30 @@ import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count_t
  * @typedef {ReturnType<typeof byComponent>[number]} Group
  */
 
+/**
+ * The columns behind the name. key: the class of the cells; head: that of the heading, where it is another; text: of a
+ * group, a tensor and the last line, where a cell is a text alone.
+ * @type {{ key: string, head?: string, title: string, text?: (part: { count: number, bytes: number }) => string }[]}
+ */
+export const COLUMNS = [
+  { key: 'formula', head: 'formulas', title: say`Formula` },
+  { key: 'count', title: say`Count`, text: ({ count }) => int(count) },
+  { key: 'bytes', title: say`Bytes`, text: ({ bytes }) => int(bytes) },
+  { key: 'share', title: say`Share` },
+  { key: 'read', title: READ.column },
+];
+
 /** Components in the order in which a token passes them, as the library calls them. */
 export const ORDER = Object.keys(COMPONENTS);
 
 /**
- * Sum over the rows that are not another tensor's.
+ * Sum over rows; of a tensor that is another one's, count and bytes are 0.
  * @param {Row[]} rows
  * @param {'count' | 'bytes'} key
  */
-const sum = (rows, key) => rows.reduce((n, row) => n + (row.tiedTo ? 0 : row[key]), 0);
+const sum = (rows, key) => rows.reduce((n, row) => n + row[key], 0);
+/** @param {Row[]} rows */
+const sums = (rows) => ({ count: sum(rows, 'count'), bytes: sum(rows, 'bytes') });
 
 /** What a row is listed under: its component, or a part of it that is counted in another way. @param {Row} row */
 const kindOf = ({ name, component }) => KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? component;
@@ -54,8 +70,7 @@ export function byComponent(rows, config) {
           stack: of,
           ffn: config.ffn,
         }),
-        count: sum(list, 'count'),
-        bytes: sum(list, 'bytes'),
+        ...sums(list),
         tied, // every tensor of it is another one's, counted there
         rows: list,
         ...(tied ? { formula: say`shared with the embedding`, numbers: '' } : formulaOf(list, layers, config)),
@@ -79,8 +94,7 @@ export function byBlock(rows, config) {
       parts.map((part) => part[key].replace(/^1 · /, '')).join(' + ');
     return {
       name: blockName(layer, config.kind === 'encoder_decoder' ? stack : null),
-      count: sum(list, 'count'),
-      bytes: sum(list, 'bytes'),
+      ...sums(list),
       tied: false,
       rows: list,
       formula: joined('formula'),
@@ -185,7 +199,7 @@ export const packedWith = (row, rows) =>
     .filter((other) => other !== row && other.address === row.address && !other.tiedTo)
     .map((other) => other.name.split('.').at(-2) ?? other.name);
 
-const COLUMNS = 'name component stack layer shape dtype count bytes formula tiedTo address memoryBytes'.split(' ');
+const FILE_COLUMNS = 'name component stack layer shape dtype count bytes formula tiedTo address memoryBytes'.split(' ');
 
 /**
  * The whole table as rows of a file, the names of the columns first.
@@ -193,8 +207,8 @@ const COLUMNS = 'name component stack layer shape dtype count bytes formula tied
  * @returns {(string | number)[][]}
  */
 export const asCells = (rows) => [
-  COLUMNS,
+  FILE_COLUMNS,
   ...rows.map((row) =>
-    COLUMNS.map((c) => (c === 'shape' ? row.shape.join(' × ') : (/** @type {any} */ (row)[c] ?? ''))),
+    FILE_COLUMNS.map((c) => (c === 'shape' ? row.shape.join(' × ') : (/** @type {any} */ (row)[c] ?? ''))),
   ),
 ];
