@@ -218,8 +218,8 @@ static void impossible_configurations_are_refused(void) {
     REFUSED(c.vocab_size = 0, "vocab_size is 0, expected a whole number from 1 to 4194304");
     REFUSED(c.n_layers = 1 << 20, "n_layers is 1048576");
     REFUSED(c.norm_eps = NAN, "norm_eps is NaN");
-    REFUSED(c.ffn = 9,
-            "ffn is 9, expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh, none");
+    REFUSED(c.ffn = GF_WORDS_ffn, "expected one of relu, gelu_erf, gelu_tanh, swiglu, ");
+    REFUSED(c.kind = 9, "kind is 9, expected one of decoder, encoder, encoder_decoder");
     REFUSED(c.causal = 7, "causal is 7, expected true or false");
     REFUSED(c.pooler = 1, "need kind encoder");
     REFUSED(c.mlm_head = 1, "need kind encoder");
