@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { create, toNpy, toSafetensors } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
-import { readTensors, refused, sameBits } from './helpers.js';
+import { readTensors, sameBits } from './helpers.js';
 
 /** What numpy.save of numpy 1.24.2 writes, in base64. */
 const SAVED = {
@@ -23,9 +23,6 @@ test('a .npy file has the bytes that numpy.save writes', async () => {
   };
   for (const [name, tensor] of Object.entries(tensors))
     assert.equal(Buffer.from(await toNpy(tensor)).toString('base64'), SAVED[name]);
-  // of these, lengths below 0 were written, and the last was a TypeError of JavaScript
-  for (const shape of [[2], [-1, -1], ['1']]) await refused(toNpy({ shape, data: [1] }), 'bad-argument', /shape, data/);
-  await refused(toSafetensors(undefined), 'bad-argument', /undefined, expected an object/);
 });
 
 test('captures in a safetensors file are read back, bit for bit', async () => {

@@ -1,5 +1,5 @@
 // bad_inputs.js - the one table of wrong inputs: for every public call its argument and its options, and for each of
-// them the values that must be refused
+// them the values that must be refused, with the code of the error and what its sentence must contain
 import { after } from 'node:test';
 import {
   Tokenizer,
@@ -9,6 +9,8 @@ import {
   depth,
   estimate,
   load,
+  toNpy,
+  toSafetensors,
   train,
 } from '../../web/lib/api/index.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
@@ -16,14 +18,13 @@ import { TRAIN_FIELDS } from '../../web/lib/train/train_fields.js';
 import { collect, stories } from './helpers.js';
 
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
+const paired = { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' };
+
 /** The models of the calls below. @param {any} options  of create and load */
-async function modelsWith(options) {
+export async function modelsWith(options) {
   const [plain, pair, encoder, told] = await Promise.all([
     create(config, { seed: 1, ...options }),
-    create(
-      { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' },
-      { seed: 1, ...options },
-    ),
+    create(paired, { seed: 1, ...options }),
     create({ ...config, kind: 'encoder' }, { seed: 1, ...options }),
     load(stories, options),
   ]);
@@ -38,64 +39,102 @@ export async function openModels() {
   return { here, there };
 }
 
+/** A wrong value with its own code and words; other values have those of their table. */
+export class Wrong {
+  /** @param {string} code @param {RegExp} words @param {any} value */
+  constructor(code, words, value) {
+    Object.assign(this, { code, words, value });
+  }
+}
+/** Wrong values with a code, and what the sentence contains. */
+const as = (code, words, ...values) => values.map((value) => new Wrong(code, words, value));
+
 /**
- * What an argument or an option may be, given by what it may not be. `isList`: it takes a list, whose length is checked
- * before an entry is read. `isText`: it takes a text of any length.
- * @typedef {{values: any[], isList?: boolean, isText?: boolean}} Kind
+ * A public call.
  * @typedef {object} Call
  * @property {(m: any, a: any, o?: any) => any} call  m: the models; a: the argument; o: the options
  * @property {any} fine  an argument that is accepted
- * @property {string} name  of the argument in messages, a regular expression
- * @property {Kind} wrong  arguments
- * @property {Record<string, Kind>} [options]
+ * @property {RegExp} name  what a sentence about the argument contains
+ * @property {any[]} wrong  arguments; `bad-argument` where no other code is given
+ * @property {Record<string, any[]>} [options]  wrong values by name; `bad-option` where no other code is given
  * @property {boolean} [isAlone]  it needs no model
  */
 
-const SYMBOL = Symbol('odd');
-const any = (...values) => ({ values });
-const list = (...values) => ({ values, isList: true });
-const number = (...more) =>
-  any(SYMBOL, () => 1, 10n, { a: 1 }, Object.create(null), [], true, 'x', '1', NaN, -1, ...more);
+const number = (...more) => ['x', '1', NaN, -1, true, [], {}, ...more];
 /** A number that may be below 0. */
-const signed = (...more) => any(...number(...more).values.filter((x) => x !== -1));
+const signed = (...more) => number(...more).filter((x) => x !== -1);
 const count = (...more) => number(1.5, ...more);
+const flag = [0, 1, 'x', null, {}];
+const dtype = [5, {}, 'q9', 'constructor'];
+const signal = [5, 'x', {}, [], () => 1, new AbortController()];
+const ones = (n) => new Array(n).fill(1);
 /** What an option of train may not be. @param {import('../../web/lib/train/train_fields.js').TrainField} field */
 const wrongOf = (field) => {
   if (field.type === 'flag') return flag;
-  if (field.type === 'word') return any(5, {}, 'x', SYMBOL);
+  if (field.type === 'word') return [5, {}, 'x'];
   return (field.type === 'whole' ? count : number)(2 * field.most);
 };
-export const odd = [SYMBOL, () => 1, 10n, { a: 1 }, new Date(0), new Map(), Object.create(null), NaN, 'x'];
-const flag = any(...odd, 0, 1, null);
-const dtype = any(5, {}, 'x', 'q9', 'constructor', SYMBOL, null);
-const noSignal = any(5, 'x', {}, [], () => 1);
-const notIds = list(
-  ...[SYMBOL, () => 1, 10n, 5, true, null, { a: 1 }, { length: 1.5 }],
-  ...[[1.5], [-1], [64e6], [NaN], [Infinity], ['x'], [[1]], [null], [, 1], [SYMBOL], [10n], [Object.create(null)]],
-);
-/** Where several sequences are taken, too. */
-const notIdLists = list(
-  ...notIds.values.filter((x) => !Array.isArray(x) || ['number', 'symbol', 'bigint'].includes(typeof x[0])),
-);
-const lists = [SYMBOL, () => 1, 10n, 5, true, 'x', { a: 1 }, { length: -1 }, Object.create(null)];
-const mask = list(5, true, 'x', { a: 1 }, ['x'], [null, 1], [{}]);
 
-const reads = { source: list(SYMBOL, 5, true, { a: 1 }, [-1], [[1], 'x'.repeat(1e6)]), signal: noSignal };
+const notLists = [5, true, {}, { length: 1.5 }, () => 1];
+const noIds = as(
+  'bad-token',
+  /at place \d+, token ids are whole numbers from 0 to 63/,
+  [-1],
+  [5, 64],
+  [1.5],
+  [NaN],
+  [null],
+);
+const tooMany = as('context-full', /65 tokens, the context holds 64/, ones(65), new Int32Array(65));
+const empty = as('empty-prompt', /empty|at least one/, [], new Int32Array(0));
+const noText = as('no-tokenizer', /tokenizer/, 'text');
+const moreIds = as('bad-token', /token ids are whole numbers/, ['x'], [[1]], [, 1], [10n], new Float32Array([0.5]));
+const notIds = [null, ...notLists, ...noIds, ...moreIds, ...tooMany, ...empty, ...noText];
+/** Where several sequences are taken, too. */
+const notIdLists = [
+  ...[null, ...notLists, ...noIds, ...tooMany, ...empty, ...noText],
+  ...as('bad-argument', /5000 sequences, at most 4096/, new Array(5000).fill([1])),
+  ...as('bad-token', / 1 holds -1 at place 0/, [[1], [-1]]),
+  ...as('context-full', / 1 has 65 tokens/, [[1], ones(65)]),
+  ...as('empty-prompt', /empty|at least/, [[1], []]),
+];
+const lists = [5, true, 'x', {}, { length: -1 }];
+const mask = [5, true, 'x', {}, ['x'], [null, 1], [1, 'x'], [{}], ones(5000)];
+
+const badArgument = (...values) => as('bad-argument', /the source is/, ...values);
+const notSource = [
+  ...badArgument(5, true, { a: 1 }, () => 1),
+  ...noIds,
+  ...as('bad-token', /whole numbers/, [[1], [64]]),
+  ...tooMany,
+  ...as('empty-prompt', /source/, []),
+];
+/** Options that only an encoder_decoder has: other models refuse each value. */
+const reads = { source: [[1], ...badArgument(5, true, {})], signal };
 const typed = {
-  pair: any(SYMBOL, 5, true, { a: 1 }, [5], [null]),
-  tokenTypes: list(SYMBOL, 5, true, 'x', { a: 1 }, [-1], [0.5], ['x'], [[0.5]]),
+  pair: [5, true, {}, [5], [null]],
+  tokenTypes: [5, true, 'x', {}, [-1], [0.5], ['x'], [[0.5]]],
 };
-const edit = (change) => [{ at: 'hook_embed', ...change }];
+const edit = (change) => [{ at: 'blocks.0.hook_mlp_out', ...change }];
+const noPoint = (name, ...values) => as('unknown-point', new RegExp(name), ...values);
 const sees = {
-  capture: list(...lists, null, [5], [null], [['x']], ['hook_patern'], ['blocks.99.hook_resid_pre']),
+  capture: [
+    ...[...lists, null, [5], [null], [['x']], new Array(16385).fill('x')],
+    ...noPoint('patern', ['hook_patern']),
+    ...noPoint('blocks.99', ['blocks.99.hook_resid_pre']),
+  ],
   captureBudget: number(),
-  edits: list(
-    ...[...lists, [5], [null], ['x'], [[]], [{}], [{ at: 5 }], [{ at: 'nowhere', scale: 0 }]],
+  edits: [
+    ...[...lists, [5], [null], ['x'], [{}], [{ at: 5 }], new Array(65537).fill(edit({ scale: 1 })[0])],
     ...[{}, { scale: 'x' }, { scale: NaN }, { scale: 1, head: 'x' }, { scale: 1, position: {} }].map(edit),
-    ...[{ scale: 1, position: 0.5 }, { scale: 1, typo: 1 }, { set: 'x' }, { set: { length: -1 } }].map(edit),
-    ...[{ set: ['x'] }].map(edit),
-    ...[6, -1].map((head) => [{ at: 'blocks.0.attn.hook_z', head, scale: 0 }]),
-  ),
+    ...[{ scale: 1, position: 0.5 }, { scale: 1, typo: 1 }, { set: 'x' }, { set: ['x'] }, { add: 'x' }].map(edit),
+    ...[{ scale: 1, head: -1 }, { scale: 1, head: 2 ** 32 }, { add: new Float32Array(3e6) }].map(edit),
+    ...[{ set: { shape: [2, 2], data: [1] } }, { apply: 5 }].map(edit),
+    ...as('bad-option', /more changes than 262144/, new Array(65536).fill({ at: '*', scale: 1 })),
+    ...as('bad-argument', /3 values|finite|NaN/, edit({ set: [1, 2, 3] }), edit({ add: [NaN] })),
+    ...as('bad-argument', /head/, [{ at: 'blocks.0.attn.hook_z', head: 6, scale: 0 }]),
+    ...noPoint('nowhere', [{ at: 'nowhere', scale: 0 }]),
+  ],
 };
 const samples = {
   ...Object.fromEntries(
@@ -107,10 +146,10 @@ const samples = {
   ),
   presencePenalty: signed(-101, 101),
   frequencyPenalty: signed(-101, 101),
-  logitBias: any(
-    ...[5, 'x', true, [1], { a: 1 }, { 1: 'x' }, { 1: '2' }, { [-1]: 1 }, { 64: 1 }],
+  logitBias: [
+    ...[5, 'x', true, [1], { a: 1 }, { 1: 'x' }, { 1: '2' }, { [-1]: 1 }, { 64: 1 }, new Map([['x', 1]])],
     ...[101, NaN, Infinity].map((bias) => ({ 1: bias })),
-  ),
+  ],
 };
 const generates = {
   ...reads,
@@ -118,10 +157,10 @@ const generates = {
   ...samples,
   maxTokens: count(),
   minTokens: count(3),
-  json: any(5, 'x', false, [], [1], { a: 1n, type: 'string' }, { type: 'text' }, { enum: [() => 1] }),
-  grammar: any(5, true, {}, ['x'], 'root ::= (', 'start ::= "a"'),
+  json: [5, 'x', false, [], [1], { enum: [() => 1] }],
+  grammar: [5, true, {}, ['x']],
   seed: count(2 ** 53),
-  stop: list(5, true, {}, [''], [5], ''),
+  stop: [5, true, {}, [''], [5], ''],
   logprobs: count(65),
   ignoreEos: flag,
   beams: count(0, 65),
@@ -144,105 +183,133 @@ const inSession = (model, work) =>
 
 const TEXT = 'the cat sat on the mat. the dog sat on the log. ';
 const tiny = { d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 };
-const notConfigs = [5, null, [], SYMBOL, () => 1, 'nothing', { vocab_size: 'x' }, { ...config, n_heads: SYMBOL }];
-
+const loop = { ...config };
+loop.self = loop;
+/** Nested, n levels. */
+const nested = (n) => (n ? { deep: nested(n - 1) } : {});
+const notConfigs = [
+  ...as('bad-argument', /config|object/, 5, null),
+  ...as('bad-argument', /preset "nothing"/, 'nothing'),
+  ...as('bad-config', /config|vocab_size/, { vocab_size: 'x' }, { ...config, n_heads: Symbol('x') }),
+  ...as('bad-config', /contains itself/, loop),
+  ...as('bad-config', /nested deeper than 64/, { ...config, nested: nested(100) }),
+  ...as('bad-config', /d_model 30.*n_heads 4/, { ...config, d_model: 30, n_heads: 4 }),
+  ...as('bad-config', /ffn.*gelu_erf/, { ...config, ffn: 'gelu' }),
+  ...as('bad-config', /typo/, { ...config, typo: 1 }),
+  ...as('bad-config', /n_layers/, { ...config, n_layers: undefined }),
+];
+/** Without the rows of a vocabulary, which training brings. */
+const notTrained = notConfigs.filter(({ words }) => !/vocab/.test(words));
+const places = {
+  threads: count(0, 65),
+  backend: ['gpu', {}],
+  kvDtype: [5, 'int3'],
+  contextLength: count(0),
+  signal,
+  onProgress: [5, {}, 'x'],
+  wasm: [5, {}, true],
+};
+/** @type {Record<string, Call>} */
 export const CALLS = {
   encode: {
     call: (m, a, o) => m.told.encode(a, o),
     fine: 'text',
-    name: 'text',
-    wrong: any(...odd.slice(0, 8), 5, null),
+    name: /text/,
+    wrong: [5, null, {}, [1], 'x'.repeat(2e7)],
     options: { addSpecialTokens },
   },
-  decode: { call: (m, a) => m.told.decode(a), fine: [1], name: 'ids', wrong: list(...notIds.values, 'x', [2048]) },
+  decode: {
+    call: (m, a) => m.told.decode(a),
+    fine: [1],
+    name: /ids/,
+    wrong: [5, null, {}, 'x', ...as('bad-token', /0 to 2047/, [-1], [2048], [1.5], ['5'], [[1]])],
+  },
   generate: {
     call: (m, a, o) => collect(m.plain.generate(a, withDefaults({ maxTokens: 1 }, o))),
     fine: [1],
-    name: 'prompt',
+    name: /prompt/,
     wrong: notIdLists,
     options: generates,
   },
-  'generate several': {
-    call: (m, a, o) => collect(m.plain.generate([[1], a], withDefaults({ maxTokens: 1 }, o))),
-    fine: [1],
-    name: 'prompt 1',
-    wrong: any(5, [-1], { a: 1 }, [['x']]),
+  'a text': {
+    call: (m, a) => m.told.forward(a),
+    fine: 'A',
+    name: /input/,
+    wrong: [
+      ...as('empty-prompt', /empty/, ''),
+      ...as('context-full', /tokens, the context holds 256/, 'word '.repeat(400)),
+      ...as('context-full', /characters, a context of 256 positions/, 'x'.repeat(1e5)),
+    ],
+  },
+  'a text in a form': {
+    call: (m, a, o) => collect(m.told.generate(a, withDefaults({ maxTokens: 1 }, o))),
+    fine: 'A',
+    name: /prompt/,
+    wrong: [],
+    options: {
+      json: [{ type: 'text' }, { enum: [] }],
+      grammar: ['root ::= (', 'start ::= "a"'],
+    },
   },
   'a beam search': {
     call: (m, a) => collect(m.plain.generate(a, { beams: 2, maxTokens: 1 })),
     fine: [1],
-    name: 'prompt',
-    wrong: notIdLists,
+    name: /prompt/,
+    wrong: [5, {}, ...noIds],
   },
   forward: {
     call: (m, a, o) => m.plain.forward(a, o),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIdLists,
     options: { ...reads, ...sees, ...typed, mask, addSpecialTokens },
-  },
-  'values of an edit': {
-    call: (m, a) => m.plain.forward([1], { edits: [{ at: 'blocks.0.hook_mlp_out', set: a }] }),
-    fine: [0.5],
-    name: 'set|edits|value',
-    wrong: list(...lists.filter((x) => x !== 5), ['x'], [NaN], [1, 2, 3]),
-  },
-  'values added by an edit': {
-    call: (m, a) => m.plain.forward([1], { edits: [{ at: 'blocks.0.hook_mlp_out', add: a }] }),
-    fine: [0.5],
-    name: 'add|edits|value',
-    wrong: list(...lists.filter((x) => x !== 5), ['x'], [NaN], [1, 2, 3]),
   },
   embed: {
     call: (m, a, o) => m.encoder.embed(a, o),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIdLists,
-    options: {
-      mask,
-      ...typed,
-      pooling: any(...odd, 'max', 5, []),
-      normalize: flag,
-      truncate: flag,
-      addSpecialTokens,
-      signal: noSignal,
-    },
+    options: { mask, ...typed, pooling: [5, 'max', []], normalize: flag, truncate: flag, addSpecialTokens, signal },
   },
   distribution: {
     call: (m, a, o) => m.plain.distribution(a, o),
-    fine: Array(config.vocab_size).fill(1),
-    name: 'logits',
-    wrong: list([1, 2], SYMBOL, 5, 'x', {}, [], ['x'], [10n], [SYMBOL], [1, '5']),
-    options: {
-      ...samples,
-      seen: list(...notIds.values.filter((x) => x !== null)),
-      generated: list(...notIds.values.filter((x) => x !== null)),
-    },
+    fine: ones(config.vocab_size),
+    name: /logits/,
+    wrong: [[1, 2], 5, 'x', {}, [], ['x'], ones(65), [...ones(63), '5']],
+    options: Object.fromEntries([
+      ...Object.entries(samples),
+      ...['seen', 'generated'].map((name) => [name, [...as('bad-argument', /list/, 5, {}, 'x'), ...noIds]]),
+    ]),
   },
   logitLens: {
     call: (m, a, o) => m.plain.logitLens(a, o),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIds,
     options: { ...reads, top: count(), addSpecialTokens },
   },
   attribution: {
     call: (m, a, o) => m.plain.attribution(a, o),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIds,
-    options: { ...reads, token: any(SYMBOL, {}, [], true, 1.5, -1), position: count(), addSpecialTokens },
+    options: {
+      ...reads,
+      token: [{}, [], ...as('bad-token', /token/, true, 1.5, -1, 64)],
+      position: count(),
+      addSpecialTokens,
+    },
   },
   explain: {
     call: (m, a, o) => m.plain.explain(a, withDefaults({ at: 'logits' }, o)),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIds,
     options: {
       ...reads,
-      at: any(5, {}, 'nowhere', SYMBOL, null),
+      at: [{}, ...noPoint('nowhere', 'nowhere')],
       position: count(),
-      head: any({}, SYMBOL),
+      head: [{}],
       index: count(),
       addSpecialTokens,
     },
@@ -250,204 +317,200 @@ export const CALLS = {
   trace: {
     call: (m, a, o) => m.plain.trace(a, o),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIds,
     options: { ...reads, addSpecialTokens },
   },
   session: {
     call: (m, a, o) => m.plain.session(o),
     fine: null,
-    name: '',
-    wrong: any(),
-    options: { ...reads, ...sees, state: any(5, 'x', {}, [1], SYMBOL) },
+    name: /./,
+    wrong: [],
+    options: { ...reads, ...sees, state: [5, 'x', {}, [1]] },
   },
   weight: {
     call: (m, a) => m.plain.weight(a),
-    fine: 'embed.weight',
-    name: 'weight',
-    wrong: any(5, {}, SYMBOL, null, 'nothing'),
+    fine: 'final_norm.weight',
+    name: /weight/,
+    wrong: [5, {}, null, ...as('bad-argument', /weight "nothing"/, 'nothing')],
   },
   'row of a weight': {
     call: (m, a) => m.plain.weight('embed.weight', a),
     fine: 0,
-    name: 'row',
-    wrong: count(64),
+    name: /row/,
+    wrong: [...as('bad-option', /row/, ...count()), ...as('bad-option', /embed.weight is 64, .*0 to 63$/, 64)],
   },
   chat: {
     call: (m, a, o) => collect(m.told.chat(a, o)),
     fine: [{ role: 'user', content: 'x' }],
-    name: 'messages',
-    wrong: list(5, 'x', {}, [], [5], [{}], [{ role: 'user' }], [{ role: 'user', content: SYMBOL }]),
-    options: {
-      edits: list(...lists),
-      captureBudget: sees.captureBudget,
-      stop,
-      ignoreEos,
-      signal: noSignal,
-      template: any(SYMBOL, [SYMBOL]),
-    },
+    name: /messages/,
+    wrong: [5, 'x', {}, [], [5], [{}], [{ role: 'user' }], [{ role: 'user', content: 5 }]],
+    options: { edits: lists, captureBudget: sees.captureBudget, stop, ignoreEos, signal, template: [Symbol('x')] },
   },
   eval: {
     call: (m, a, o) => inSession(m.plain, (session) => session.eval(a, o)),
     fine: [1],
-    name: 'input',
+    name: /input/,
     wrong: notIds,
-    options: { signal: noSignal },
+    options: { signal },
   },
   'generate in a session': {
     call: (m, a, o) => inSession(m.plain, (session) => collect(session.generate(a, withDefaults({ maxTokens: 1 }, o)))),
     fine: [1],
-    name: 'input',
-    wrong: notIds,
-    options: { maxTokens, seed, temperature, stop, logprobs, ignoreEos, addSpecialTokens, signal: noSignal },
+    name: /input/,
+    wrong: [5, null, {}, ...noIds, ...tooMany],
+    options: { maxTokens, seed, temperature, stop, logprobs, ignoreEos, addSpecialTokens, signal },
   },
   rewind: {
     call: (m, a) => inSession(m.plain, (session) => session.rewind(a)),
     fine: 0,
-    name: 'positions',
-    wrong: count(),
+    name: /positions/,
+    wrong: as('bad-option', /position/, ...count(1)),
   },
-  'a source': {
-    call: (m, a) => m.pair.forward([1], { source: a }),
-    fine: [1],
-    name: 'source',
-    wrong: list(...notIds.values.filter((x) => x !== null)),
-  },
-  'the source of a session': {
-    call: (m, a) => m.pair.session({ source: a }),
-    fine: [1],
-    name: 'source',
-    wrong: list(...notIds.values.filter((x) => x !== null)),
-  },
-  'the source of a generation': {
-    call: (m, a) => collect(m.pair.generate([1], { source: a, maxTokens: 1 })),
-    fine: [1],
-    name: 'source',
-    wrong: list(5, [-1], [['x']], [64e6]),
-  },
-  'the source of a trace': {
-    call: (m, a) => m.pair.trace([1], { source: a }),
-    fine: [1],
-    name: 'source',
-    wrong: list(5, [-1], ['x']),
-  },
+  ...Object.fromEntries(
+    Object.entries({
+      forward: (m, source) => m.pair.forward([1], { source }),
+      session: (m, source) => m.pair.session({ source }),
+      generate: (m, source) => collect(m.pair.generate([1], { source, maxTokens: 1 })),
+      trace: (m, source) => m.pair.trace([1], { source }),
+    }).map(([name, call]) => [`the source of ${name}`, { call, fine: [1], name: /source/, wrong: notSource }]),
+  ),
   'a source mask': {
     call: (m, a) => m.pair.forward([1], { source: [1, 2], sourceMask: a }),
     fine: [1, 0],
-    name: 'sourceMask',
-    wrong: list(...mask.values, [1], [0, 0]),
+    name: /sourceMask/,
+    wrong: as('bad-option', /sourceMask/, ...mask, [1], [0, 0]),
   },
 
   create: {
     isAlone: true,
     call: (m, a, o) => create(a, o),
     fine: config,
-    name: 'config|preset|d_model|vocab_size|field|n_heads',
-    wrong: any(...notConfigs, { ...config, d_model: {} }),
+    name: /config/,
+    wrong: [...notConfigs, ...as('out-of-memory', /memory/, 'llama3-70b')],
+    // create neither fetches nor reads anything
     options: {
+      ...places,
       seed,
-      dtype: any(...dtype.values.filter((x) => x !== null)),
-      contextLength: count(0),
-      threads: count(),
-      backend: any(5, {}, 'x', SYMBOL, 10n),
-      kvDtype: any(5, 'x'),
-      wasm: any(5, {}, true),
-      worker: any(5, {}, [], null),
-      signal: noSignal,
-      onProgress: any(5, {}, 'x'),
-      // create neither fetches nor reads anything
-      switches: any({ causal: false }),
-      cache: any('opfs'),
-      sha256: any('a'.repeat(64)),
-      hfEndpoint: any('x'),
-      fetch: any(fetch),
+      dtype,
+      worker: [5, {}, [], null],
+      switches: [{ causal: false }],
+      cache: ['opfs'],
+      sha256: ['a'.repeat(64)],
+      hfEndpoint: ['x'],
+      fetch: [fetch],
     },
   },
   load: {
     isAlone: true,
     call: (m, a, o) => load(a, o),
     fine: stories,
-    name: 'address|weights|config|tokenizer|source',
-    wrong: any(
-      ...[5, null, undefined, {}, true, SYMBOL, () => 1, [5], new Uint16Array(3), { length: 4e9 }],
-      ...[{ weights: 5 }, { weights: [] }, { weights: ['x', 5] }, { weights: Object.create(null), config: {} }],
-      { weights: new Uint8Array(3), config: 5 },
-      { weights: new Uint8Array(3), tokenizer: 5 },
-    ),
+    name: /address|weights|config|tokenizer/,
+    wrong: [
+      ...[5, null, undefined, {}, true, () => 1, [5], new Uint16Array(3)],
+      ...[{ weights: 5 }, { weights: [] }, { weights: ['x', 5] }, { weights: new Uint8Array(3), config: 5 }],
+      ...[{ weights: new Uint8Array(3), tokenizer: 5 }, 'x'.repeat(1e5)],
+      ...as('not-found', /no-such-file/, `${stories}/../no-such-file.gguf`),
+      ...as('not-found', /no-such-folder/, `${stories}/../no-such-folder/`),
+      ...as('not-found', /no config\.json/, [new Blob(['GGUF'])]), // a Blob has no name
+      ...as('network', /^http:\/\/\[: /, 'http://['),
+      ...as('truncated', /./, new Uint8Array(0), { weights: new Uint8Array(0), config }),
+    ],
     options: {
-      dtype: any(5, 'x'),
-      backend: any('gpu', SYMBOL, 10n, Object.create(null)),
-      kvDtype: any('int3'),
-      contextLength: count(0),
-      hfEndpoint: any({}, SYMBOL),
-      cache: any(5, {}, 'x'),
-      sha256: any(5, {}, 'x'),
-      switches: any(5, 'x', [], { causal: 1 }, { causal: null }),
-      fetch: any(5, {}, 'x'),
-      onProgress: any(5),
-      signal: noSignal,
-      names: any(5),
+      ...places,
+      dtype,
+      hfEndpoint: [{}],
+      cache: [5, {}, 'x'],
+      sha256: [5, {}, 'x', 'a'.repeat(63)],
+      switches: [5, 'x', [], { causal: 1 }, { causal: null }, { caused: true }],
+      fetch: [5, {}, 'x'],
+      names: [5],
+      adapters: [5, 'x', {}, [5], [{}], new Array(65).fill({ source: stories })],
     },
   },
   'Tokenizer.load': {
     isAlone: true,
     call: (m, a, o) => Tokenizer.load(a, o),
     fine: stories,
-    name: 'tokenizer',
-    wrong: any(5, null, [], true, SYMBOL, {}, { nothing: 1 }, { model: 5 }, { model: { type: 'BPE', vocab: 5 } }),
-    options: { fetch: any(5), signal: noSignal, hfEndpoint: any({}) },
+    name: /tokenizer/,
+    wrong: [
+      ...[5, null, [], true],
+      ...as('bad-tokenizer', /tokenizer/, {}, { nothing: 1 }, { model: 5 }, { model: { type: 'BPE', vocab: 5 } }),
+      ...as('bad-tokenizer', /tokenizer/, { model: { type: 'BPE', vocab: { x: 0 }, merges: ['x'.repeat(1e6)] } }),
+    ],
+    options: { fetch: [5], signal, hfEndpoint: [{}] },
   },
   countParameters: {
     isAlone: true,
     call: (m, a) => countParameters(a),
     fine: config,
-    name: 'config|preset|vocab_size|n_heads|typo',
-    wrong: any(...notConfigs, { ...config, typo: 1 }),
+    name: /config/,
+    wrong: notConfigs,
   },
   completeConfig: {
     isAlone: true,
     call: (m, a) => completeConfig(a),
     fine: config,
-    name: 'config|preset|vocab_size|n_heads',
-    wrong: any(...notConfigs),
+    name: /config/,
+    wrong: notConfigs,
   },
   estimate: {
     isAlone: true,
     call: (m, a, o) => estimate(a, withDefaults({ contextLength: 8 }, o)),
     fine: config,
-    name: 'config|preset',
-    wrong: any(5, null, [], 'nothing'),
-    options: { contextLength: any(...count().values, undefined), batch: count(), dtype, kvDtype: any(5, {}, 'x') },
+    name: /config/,
+    wrong: notConfigs,
+    options: {
+      contextLength: as('bad-argument', /contextLength/, ...count(0)),
+      batch: as('bad-argument', /batch/, ...count(0)),
+      dtype: as('bad-argument', /dtype/, ...dtype),
+      kvDtype: as('bad-argument', /kvDtype/, 5, {}, 'x'),
+    },
   },
   train: {
     isAlone: true,
     call: (m, a, o) => collect(train(a, TEXT, withDefaults({ steps: 1, vocabSize: 257 }, o))),
     fine: tiny,
-    name: 'config|preset|n_heads|vocab_size',
-    wrong: any(...notConfigs),
+    name: /config/,
+    wrong: notTrained,
     options: {
       ...Object.fromEntries(TRAIN_FIELDS.map((field) => [field.name, wrongOf(field)])),
       vocabSize: count(),
-      tokenizer: any(5, true, SYMBOL, []),
-      validation: { ...any({}, [], SYMBOL, 0, 1, NaN, true), isText: true },
-      checkpoint: any(5, 'x', [], {}, new Uint8Array(0), new Uint8Array(100), new ArrayBuffer(8)),
-      signal: noSignal,
-      worker: any(5, {}, true),
+      tokenizer: as('bad-argument', /tokenizer/, []),
+      validation: [{}, 0, 1, NaN, true, ...as('bad-argument', /validation/, [])],
+      checkpoint: [5, 'x', [], {}, ...as('bad-file', /checkpoint/, new Uint8Array(0), new Uint8Array(100))],
+      signal,
+      worker: [5, {}, true],
+      teacher: [5],
     },
   },
   'data of train': {
     isAlone: true,
     call: (m, a) => collect(train(tiny, a, { steps: 1, vocabSize: 257 })),
     fine: TEXT,
-    name: 'data',
-    wrong: { ...any(5, null, undefined, {}, [], SYMBOL, new Uint16Array(4), { size: 4 }), isText: true },
+    name: /data/,
+    wrong: [5, null, undefined, {}, [], new Uint16Array(4), { size: 4 }],
   },
   depth: {
     isAlone: true,
     call: (m, a, o) => depth(a, o),
     fine: tiny,
-    name: 'config|preset',
-    wrong: any(5, null, [], SYMBOL, 'nothing'),
-    options: { seed, tokens: count(1), signal: noSignal },
+    name: /config/,
+    wrong: notConfigs,
+    options: { seed, tokens: count(1), signal },
+  },
+  toNpy: {
+    isAlone: true,
+    call: (m, a) => toNpy(a),
+    fine: { shape: [1], data: [1] },
+    name: /shape, data/,
+    wrong: [[2], [-1, -1], ['1']].map((shape) => ({ shape, data: [1] })),
+  },
+  toSafetensors: {
+    isAlone: true,
+    call: (m, a) => toSafetensors(a),
+    fine: {},
+    name: /expected an object/,
+    wrong: [undefined, 5],
   },
 };

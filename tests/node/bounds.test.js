@@ -147,3 +147,15 @@ test('ids, masks, logits, edits and samples are written within their allocations
     engine.close();
   }
 });
+
+test('a size beyond the range of wasm is refused, and the next allocation is large enough', async () => {
+  const engine = await Engine.start(await engineModule(packageFiles, { backend: 'simd' }), 1);
+  engine.scratch(100);
+  for (const n of [2 ** 32 - 1, 2 ** 32, 2 ** 33, Infinity, NaN]) {
+    assert.throws(() => engine.scratch(n), { code: 'out-of-memory' });
+    const p = engine.scratch(5000);
+    assert.ok(p > 0 && p + 5000 <= engine.memoryBytes);
+    assert.equal(engine.scratch(8192), p); // rounded up to a power of two, which is already allocated
+  }
+  engine.close();
+});

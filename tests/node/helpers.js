@@ -113,24 +113,6 @@ export async function refusal(call, what = 'it') {
 }
 
 /**
- * An array-like that claims this many entries and counts how many are read.
- * @param {number} length
- * @param {any} [entry]
- */
-export function claims(length, entry = 1) {
-  const target = [];
-  const seen = { reads: 0 };
-  const value = new Proxy(target, {
-    get(_, name) {
-      if (name === 'length') return length;
-      if (typeof name === 'string' && /^\d+$/.test(name)) seen.reads++;
-      return typeof name === 'symbol' ? target[name] : entry;
-    },
-  });
-  return { value, seen };
-}
-
-/**
  * The text that a stream returns, token by token.
  * @param {import('../../web/lib/api/index.js').Tokenizer} tokenizer
  * @param {number[]} ids

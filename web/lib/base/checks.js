@@ -1,9 +1,8 @@
 // checks.js - checks the type and size of callers' values and copies them, before anything is computed or posted
 //
-// Each value is read once: otherwise a getter, a Proxy or a changing buffer could pass the check with one value and
-// give the engine another. A length is checked before the first entry is read. Results are copies that can be posted
-// and that the caller has no reference to.
-import { GlassformerError, fail, messageOf, show } from './errors.js';
+// Each value is read once. A length is checked before the first entry is read. Results are copies that can be posted and
+// that the caller has no reference to.
+import { fail, show } from './errors.js';
 import { isArrayBuffer, isBytes, isStreamed, isUint8Array } from './kinds.js';
 
 export { isArrayBuffer, isBytes, isStreamed, isUint8Array };
@@ -14,40 +13,22 @@ export { isArrayBuffer, isBytes, isStreamed, isUint8Array };
  * `context-full`.
  */
 export const LIMITS = /* @__PURE__ */ Object.freeze({
-  /** Characters of a text, and of all texts of one call together. */
+  /** Characters of a text. */
   text: 2 ** 24,
   /** Characters of a prompt for each position of the context; no vocabulary has longer tokens. */
   textPerPosition: 256,
-  /** Token ids in `decode`, and in `seen` and `generated` of `distribution`. */
-  ids: 2 ** 24,
   /** Sequences of one call. */
   sequences: 4096,
   /** Names in `capture`. */
   names: 16384,
   /** Entries of `edits`. */
   edits: 65536,
-  /** Numbers in all entries of `edits` together. */
-  editNumbers: 2 ** 24,
   /** Changes of all entries of `edits` together. An entry with a pattern such as `at: '*'` changes many points. */
   editChanges: 2 ** 18,
   /** Characters of a name, an address or a path. */
   word: 65536,
-  /** Characters of a `data:` address. */
-  data: 2 ** 28,
-  /** Texts in `stop`. */
-  stops: 256,
-  /** Characters of a text in `stop`. */
-  stopLength: 4096,
-  /** Messages of a chat. */
-  messages: 65536,
-  /** Files of one checkpoint. */
-  files: 16384,
   /** Bytes (or characters) of a text to train on. */
   trainingText: 2 ** 30,
-  /** Values in a configuration. */
-  config: 2 ** 16,
-  /** Values in a tokenizer that is given as an object, and in `template` of a chat. */
-  tokenizer: 2 ** 22,
   /** How deep a configuration or a tokenizer may be nested. */
   depth: 64,
 });
@@ -103,48 +84,17 @@ export function stableBytes(bytes) {
 }
 
 /**
- * Read a property of a caller's object. This may run the caller's code (a getter, a Proxy); what it throws becomes the
- * cause of a `bad-argument` error.
- * @template T
- * @param {string} what  name of the value, for the message
- * @param {() => T} get
- * @returns {T}
- */
-export function readValue(what, get) {
-  try {
-    return get();
-  } catch (error) {
-    if (error instanceof GlassformerError) throw error;
-    return fail('bad-argument', `${what} cannot be read: ${messageOf(error)}`, error);
-  }
-}
-
-const { get: typedLength } = /** @type {{get(): number}} */ (
-  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
-);
-
-/**
- * Whether `value` is a typed array. Its length is read with the accessor above, which the caller cannot override.
- * @param {unknown} value
- * @returns {value is ArrayLike<any>}
- */
-const isTypedArray = (value) => ArrayBuffer.isView(value) && !(value instanceof DataView);
-
-/**
  * The entries of an array or of any object with a length, copied.
  * @param {any} value
- * @param {number} most  entries that are accepted
- * @param {(n: number) => never} tooMany  called when there are more; throws the error
+ * @param {number} [most]  entries that are accepted
+ * @param {(n: number) => never} [tooMany]  called when there are more; throws the error
  * @returns {any[] | null} null when the value has no length
  */
-export function entriesOf(value, most, tooMany) {
-  if (value === null || typeof value !== 'object') return null;
-  const n = isTypedArray(value) ? typedLength.call(value) : value.length;
+export function entriesOf(value, most = Infinity, tooMany) {
+  const n = value !== null && typeof value === 'object' ? value.length : null;
   if (!Number.isInteger(n) || n < 0) return null;
-  if (n > most) tooMany(n);
-  const list = [];
-  for (let i = 0; i < n; i++) list.push(value[i]);
-  return list;
+  if (n > most) tooMany?.(n);
+  return Array.from({ length: n }, (_, i) => value[i]);
 }
 
 /**
@@ -190,13 +140,11 @@ export function checkedIds(list, what, vocab) {
  * A deep copy of a JSON value: a configuration, a tokenizer, messages. Anything that JSON does not have is refused.
  * @param {any} value
  * @param {string} what  name of the value, for the message
- * @param {{values?: number, code?: string, functions?: boolean}} [limits] values: most values in total;
- *   code: of the error; functions: functions are accepted and not copied
+ * @param {{code?: string, functions?: boolean}} [options]  code: of the error; functions: functions are accepted and
+ *   not copied
  * @returns {any}
  */
-export function jsonCopy(value, what, { values = LIMITS.config, code = 'bad-argument', functions = false } = {}) {
-  let left = values;
-  let characters = LIMITS.data;
+export function jsonCopy(value, what, { code = 'bad-argument', functions = false } = {}) {
   /** @type {Set<object>} */
   const path = new Set();
   /**
@@ -204,27 +152,19 @@ export function jsonCopy(value, what, { values = LIMITS.config, code = 'bad-argu
    * @returns {any}
    */
   const copy = (v) => {
-    if (left-- <= 0) fail(code, `${what} has more than ${values} values`);
-    if (typeof v === 'string' && (characters -= v.length) < 0)
-      fail(code, `${what} has texts of more than ${LIMITS.data} characters`);
-    if (typeof v === 'symbol' || (typeof v === 'function' && !functions))
+    if (typeof v === 'symbol' || (typeof v === 'function' && !functions) || ArrayBuffer.isView(v))
       fail(code, `${what} holds ${show(v)}, which is not JSON`);
     if (v === null || typeof v !== 'object') return v;
     if (path.has(v)) fail(code, `${what} contains itself`);
     if (path.size >= LIMITS.depth) fail(code, `${what} is nested deeper than ${LIMITS.depth}`);
-    if (ArrayBuffer.isView(v)) fail(code, `${what} holds ${show(v)}, which is not JSON`);
     path.add(v);
     const out = Array.isArray(v)
-      ? /** @type {any[]} */ (
-          entriesOf(v, left, (n) =>
-            fail(code, `${what} holds a list of ${n} entries, more than ${values} values are not taken`),
-          )
-        ).map(copy)
-      : Object.fromEntries(Object.keys(v).map((key) => [key, copy(v[key])]));
+      ? Array.from(v, copy)
+      : Object.fromEntries(Object.entries(v).map(([key, entry]) => [key, copy(entry)]));
     path.delete(v);
     return out;
   };
-  return readValue(what, () => copy(value));
+  return copy(value);
 }
 
 /**
@@ -237,7 +177,7 @@ export function jsonCopy(value, what, { values = LIMITS.config, code = 'bad-argu
 export function resolvedFile(file, what) {
   if (file instanceof URL) file = file.href;
   if (typeof file === 'string') {
-    if (file.length > LIMITS.data || (file.length > LIMITS.word && !file.startsWith('data:')))
+    if (file.length > LIMITS.word && !file.startsWith('data:'))
       fail('bad-argument', `${what} has ${file.length} characters, an address has at most ${LIMITS.word}`);
     const base = globalThis.document?.baseURI ?? globalThis.location?.href;
     try {
@@ -265,7 +205,7 @@ export function fileOrObject(value, what) {
   if (isReadable(value)) return resolvedFile(value, what);
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     fail('bad-argument', `${what} is ${show(value)}, expected a file or an object`);
-  return jsonCopy(value, what, { values: LIMITS.tokenizer });
+  return jsonCopy(value, what);
 }
 
 /**
@@ -330,19 +270,15 @@ export function checkedOptions(call, options, checks, limits) {
   /** @type {Record<string, any>} */
   const out = {};
   if (options === undefined || options === null) return out;
-  return readValue(`the options of ${call}`, () => {
-    if (typeof options !== 'object' || Array.isArray(options) || ArrayBuffer.isView(options))
-      fail('bad-option', `the options of ${call} are ${show(options)}, expected an object`);
-    for (const [name, check] of Object.entries(checks)) {
-      readValue(name, () => {
-        const given = options[name];
-        const value = given === undefined ? undefined : check(given, name, limits);
-        if (value !== undefined) out[name] = value;
-      });
-    }
-    for (const name of Object.keys(options))
-      if (!Object.hasOwn(checks, name) && options[name] !== undefined)
-        fail('bad-option', `${call} has no option ${show(name)}`);
-    return out;
-  });
+  if (typeof options !== 'object' || Array.isArray(options) || ArrayBuffer.isView(options))
+    fail('bad-option', `the options of ${call} are ${show(options)}, expected an object`);
+  for (const [name, check] of Object.entries(checks)) {
+    const given = options[name];
+    const value = given === undefined ? undefined : check(given, name, limits);
+    if (value !== undefined) out[name] = value;
+  }
+  for (const name of Object.keys(options))
+    if (!Object.hasOwn(checks, name) && options[name] !== undefined)
+      fail('bad-option', `${call} has no option ${show(name)}`);
+  return out;
 }

@@ -117,13 +117,7 @@ const DEPTH = 3;
  * @returns {string}
  */
 export function show(value) {
-  let text;
-  try {
-    text = summary(value, DEPTH);
-  } catch {
-    // a getter or a Proxy of the caller's threw
-    text = 'something that cannot be read';
-  }
+  const text = summary(value, DEPTH);
   return text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
 }
 
@@ -160,9 +154,5 @@ function summary(value, depth) {
  * @returns {string}
  */
 export function messageOf(error) {
-  try {
-    return String(/** @type {any} */ (error)?.message ?? error).slice(0, 300);
-  } catch {
-    return 'something without a message was thrown';
-  }
+  return String(/** @type {any} */ (error)?.message ?? error).slice(0, 300);
 }

@@ -1,5 +1,5 @@
 // chat_prompt.js - formats a conversation as one prompt, by the model's chat template
-import { LIMITS, jsonCopy, readValue } from '../base/checks.js';
+import { jsonCopy } from '../base/checks.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import { renderTemplate } from './render_template.js';
 import { callable, checkedTools, contentLength, messagesFor, partsOf, valueOf } from './tool_calls.js';
@@ -118,18 +118,14 @@ class Answer {
  * @returns {Record<string, any>[]} their contents are texts, the arguments of their calls objects
  */
 function checkedMessages(value) {
-  return readValue('messages', () => {
-    const list = Array.isArray(value) ? jsonCopy(value, 'messages', { values: LIMITS.messages * 8 }) : null;
-    if (list?.length > LIMITS.messages)
-      fail('bad-argument', `messages has ${list.length} entries, at most ${LIMITS.messages} are taken`);
-    if (!list?.length || list.some((/** @type {any} */ message) => typeof message?.role !== 'string'))
-      fail('bad-argument', `messages is ${show(value)}, expected a list of { role, content }`);
-    return list.map((/** @type {any} */ message, /** @type {number} */ i) => ({
-      ...message,
-      content: contentOf(message, i),
-      ...(message.tool_calls && { tool_calls: [message.tool_calls].flat().map(callOf) }),
-    }));
-  });
+  const list = Array.isArray(value) ? jsonCopy(value, 'messages') : null;
+  if (!list?.length || list.some((/** @type {any} */ message) => typeof message?.role !== 'string'))
+    fail('bad-argument', `messages is ${show(value)}, expected a list of { role, content }`);
+  return list.map((/** @type {any} */ message, /** @type {number} */ i) => ({
+    ...message,
+    content: contentOf(message, i),
+    ...(message.tool_calls && { tool_calls: [message.tool_calls].flat().map(callOf) }),
+  }));
 }
 
 /**

@@ -7,7 +7,6 @@
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
 import {
-  LIMITS,
   addressed,
   fileOrObject,
   callback,
@@ -15,7 +14,6 @@ import {
   flag,
   isStreamed,
   checkedOptions,
-  readValue,
   signal,
   checkedText,
   word,
@@ -57,7 +55,7 @@ export class Tokenizer {
    * @throws {GlassformerError} `bad-tokenizer`
    */
   constructor(json) {
-    const { model, added_tokens: added } = readValue('the tokenizer', () => checkedJson(/** @type {Json} */ (json)));
+    const { model, added_tokens: added } = checkedJson(/** @type {Json} */ (json));
     const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
     this.#pieceModel = /** @type {any} */ (pieces);
@@ -109,7 +107,7 @@ export class Tokenizer {
   static async load(file, options) {
     const checks = { fetch: callback, signal, onBytes: callback, hfEndpoint: word };
     const given = checkedOptions('Tokenizer.load', options, checks);
-    const from = readValue('the tokenizer', () => fileOrObject(file, 'the tokenizer'));
+    const from = fileOrObject(file, 'the tokenizer');
     return guardedAsync(async () => {
       if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));
       const { source, fetch } = await addressed({ weights: null, tokenizer: from }, given.fetch);
@@ -266,11 +264,7 @@ export class Tokenizer {
  * @returns {any[]}
  */
 function listOf(ids) {
-  return (
-    readValue('ids', () =>
-      entriesOf(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)),
-    ) ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`)
-  );
+  return entriesOf(ids) ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`);
 }
 
 /**

@@ -1,6 +1,6 @@
 // examples.js - sequences of token ids to train on: checks them, and makes the packed batches of the trainer
-import { fail, show } from '../base/errors.js';
-import { checkedIds, entriesOf, LIMITS, readValue } from '../base/checks.js';
+import { fail, messageOf, show } from '../base/errors.js';
+import { checkedIds, entriesOf } from '../base/checks.js';
 import { MASK, maskedOf, randomOf } from './masked_tokens.js';
 
 /** @import { Ids } from '../api/index.js' */
@@ -46,13 +46,9 @@ const tokenizerOf = (words) =>
 /** Rows that an example takes in a batch. @param {Checked} example */
 const rowsOf = ({ ids, source }) => Math.max(ids.length, source.length);
 
-/** A list that a caller gave; null: it is none. @param {unknown} value @param {string} what  for messages */
-const listOf = (value, what) =>
-  readValue(what, () => entriesOf(value, LIMITS.ids, (n) => fail('bad-argument', `${what}: ${n} are too many`)));
-
 /** @param {unknown} value @param {string} what  for messages @param {number} vocab @returns {number[]} */
 function idsOf(value, what, vocab) {
-  const list = listOf(value, what) ?? fail('bad-argument', `${what} is ${show(value)}, expected a list of ids`);
+  const list = entriesOf(value) ?? fail('bad-argument', `${what} is ${show(value)}, expected a list of ids`);
   return checkedIds(list, what, vocab);
 }
 
@@ -62,7 +58,7 @@ const lengthOf = (example) =>
 
 /** @param {unknown} value @param {string} what @param {number} vocab @returns {number[]} */
 function targetsOf(value, what, vocab) {
-  const list = listOf(value, what);
+  const list = entriesOf(value);
   const wrong = list?.find((t) => !(Number.isInteger(t) && t >= -1 && t < vocab));
   if (!list || wrong !== undefined)
     fail('bad-argument', `the ${what} hold ${show(wrong)}, expected ids from 0 to ${vocab - 1}, or -1 for none`);
@@ -104,7 +100,7 @@ function checkedExample(example, what, config, masks) {
  * @param {boolean} masks
  */
 function checkedList(value, what, config, masks) {
-  const list = listOf(value, what);
+  const list = entriesOf(value);
   if (!list?.length) fail('bad-argument', `${what}: ${show(value)}, expected a list of at least one example`);
   return list.map((example, i) => checkedExample(example, `example ${i} of ${what}`, config, masks));
 }
@@ -192,6 +188,20 @@ function inEpochs(list, size, seed, packed) {
 const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
 
 /**
+ * What the caller's function returns for a step.
+ * @param {Function} examples
+ * @param {number} step
+ * @param {string} what  for the message
+ */
+function givenBy(examples, step, what) {
+  try {
+    return examples(step);
+  } catch (error) {
+    return fail('bad-argument', `${what} cannot be read: ${messageOf(error)}`, error);
+  }
+}
+
+/**
  * What a run on examples needs: the completed configuration, the trainer's sizes, and the batch of each step.
  * @param {ExampleSet} data
  * @param {Record<string, number>} options  by their names in C
@@ -203,11 +213,11 @@ const largest = (list) => list.reduce((most, x) => Math.max(most, x), 1);
 export function planOf(data, options, validation, configOf, given = null) {
   const { seed, batch_tokens: batchTokens, micro_tokens: micro } = options;
   const { examples, vocabulary } = data;
-  const words = vocabulary === undefined ? undefined : listOf(vocabulary, 'the vocabulary');
+  const words = vocabulary === undefined ? undefined : entriesOf(vocabulary);
   const areTexts = words?.every((word) => typeof word === 'string' && word) && new Set(words).size === words.length;
   if (words !== undefined && !areTexts) fail('bad-argument', 'the vocabulary is no list of different texts');
   const isStream = typeof examples === 'function';
-  const longest = isStream ? 127 : largest((listOf(examples, 'the examples') ?? []).map(lengthOf));
+  const longest = isStream ? 127 : largest((entriesOf(examples) ?? []).map(lengthOf));
   const config = configOf({ vocab_size: words?.length, context_length: longest + 1 });
   const texts = words ?? Array.from({ length: config.vocab_size }, (_, id) => String(id));
   if (texts.length !== config.vocab_size)
@@ -231,12 +241,7 @@ export function planOf(data, options, validation, configOf, given = null) {
     passRows = Math.max(Math.ceil(rows / passes) + most - 1, config.context_length);
   const streamed = (/** @type {number} */ step) => {
     const what = `the examples of step ${step}`,
-      list = checkedList(
-        readValue(what, () => /** @type {Function} */ (examples)(step)),
-        what,
-        config,
-        masks,
-      );
+      list = checkedList(givenBy(/** @type {Function} */ (examples), step, what), what, config, masks);
     const n = list.reduce((sum, example) => sum + rowsOf(example), 0);
     if (n > batchTokens) fail('bad-argument', `${what} have ${n} tokens, more than batchTokens, ${batchTokens}`);
     return packed(list, step);

@@ -3,7 +3,7 @@
 // Hu et al. 2021, arXiv:2106.09685, as PEFT defines it (peft/tuners/lora/layer.py).
 import { completeConfig } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
-import { anything, checkedOptions, entriesOf, LIMITS, number, readValue, tooMany } from '../base/checks.js';
+import { anything, checkedOptions, entriesOf, LIMITS, number, tooMany } from '../base/checks.js';
 import { numberInRange } from '../run/generation_options.js';
 import { planOf } from './examples.js';
 
@@ -67,7 +67,7 @@ export async function ofLora(model, data, o, options, storiesOf) {
   const most = Math.min(own.context_length, batch);
   const windows = async (/** @type {any} */ text, /** @type {string} */ what) =>
     windowsOf(model, await storiesOf(text, what), most);
-  const examples = readValue('data', () => data?.examples) ?? (await windows(data, 'data'));
+  const examples = data?.examples ?? (await windows(data, 'data'));
   const { validation: held } = o;
   const isListed = held === null || typeof held === 'number' || Array.isArray(held);
   const validation = isListed ? held : await windows(held, 'validation');

@@ -16,7 +16,6 @@ import {
   jsonCopy,
   oneOf,
   optional,
-  readValue,
   resolvedFile,
   signal,
   stableBytes,
@@ -113,15 +112,14 @@ export function configOf(config, sizes, learnt = true) {
  * @returns {Promise<Uint8Array>}
  */
 async function bytesOf(text, what) {
-  const size = readValue(what, () =>
+  const size =
     typeof text === 'string'
       ? text.length
       : text instanceof Blob
         ? text.size
         : text instanceof ArrayBuffer || text instanceof Uint8Array
           ? text.byteLength
-          : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`),
-  );
+          : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`);
   if (size > LIMITS.trainingText) {
     const unit = typeof text === 'string' ? 'characters' : 'bytes';
     fail('bad-argument', `${what} has ${size} ${unit}, at most ${LIMITS.trainingText} are taken`);
@@ -188,7 +186,7 @@ export async function checkedOrder(config, data, o, learnt) {
     }),
   );
   const { validate_every: validateEvery, teacher_share: share } = options;
-  const examples = readValue('data', () => /** @type {any} */ (data)?.examples) === undefined ? null : data;
+  const examples = /** @type {any} */ (data)?.examples === undefined ? null : data;
   if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
     fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
   const teacher = teacherOf(o, share);

@@ -16,7 +16,6 @@ import {
   number,
   oneOf,
   optional,
-  readValue,
   signal,
   stableBytes,
   such,
@@ -94,20 +93,10 @@ function texts(name, value, most, length) {
 /** @type {OptionCheck} */
 const capture = (value, name) => texts(name, value, LIMITS.names, LIMITS.word);
 const stop = optional((value, name) => {
-  const list =
-    typeof value === 'string'
-      ? [value]
-      : Array.isArray(value)
-        ? entriesOf(value, LIMITS.stops, tooMany(name, LIMITS.stops))
-        : null;
-  const fine = list?.every((text) => typeof text === 'string' && text && text.length <= LIMITS.stopLength);
-  return fine
+  const list = typeof value === 'string' ? [value] : Array.isArray(value) ? entriesOf(value) : null;
+  return list?.every((text) => typeof text === 'string' && text)
     ? list
-    : fail(
-        'bad-option',
-        `${name} is ${show(value)}, expected a text or a list of texts, ` +
-          `none of them empty or longer than ${LIMITS.stopLength} characters`,
-      );
+    : fail('bad-option', `${name} is ${show(value)}, expected a text or a list of texts, none of them empty`);
 });
 
 const EDIT_FIELDS = ['at', 'scale', 'set', 'add', 'project', 'mean', 'apply', 'head', 'position', 'index'];
@@ -132,95 +121,75 @@ function positions(value, where, limits) {
 }
 
 /**
- * Reads `set`, `add` and `project` of edits, which have LIMITS.editNumbers numbers together.
- * @param {string} name  of the list of edits
+ * Numbers of an edit, copied.
+ * @param {any} values
+ * @param {string} where
+ * @param {number} [longest]  that are accepted
+ */
+function numbers(values, where, longest) {
+  const read =
+    entriesOf(values, longest, (n) =>
+      fail('bad-option', `${where} has ${n} entries, the longest row of this model has ${longest}`),
+    ) ?? fail('bad-option', `${where} is ${show(values)}, expected a number, or a list of numbers for one row`);
+  const bad = read.findIndex((x) => typeof x !== 'number');
+  return bad < 0
+    ? Float32Array.from(read)
+    : fail('bad-option', `${where} holds ${show(read[bad])} at place ${bad}, expected numbers`);
+}
+
+/**
+ * `set`, `add` or `project` of an edit: one number, one for each index of a row, or a tensor.
+ * @param {any} values
+ * @param {string} where
  * @param {Limits} limits
  */
-function valuesOf(name, limits) {
-  let left = LIMITS.editNumbers;
-  /**
-   * Numbers of an edit, of which `longest` are taken where that is below what is left for all edits.
-   * @param {any} values
-   * @param {string} where
-   * @param {number} longest
-   */
-  const numbers = (values, where, longest) => {
-    const most = Math.min(longest, left);
-    const read =
-      entriesOf(values, most, (n) =>
-        fail(
-          'bad-option',
-          most < longest
-            ? `${name}: at most ${LIMITS.editNumbers} numbers are taken`
-            : `${where} has ${n} entries, the longest row of this model has ${limits.row}`,
-        ),
-      ) ?? fail('bad-option', `${where} is ${show(values)}, expected a number, or a list of numbers for one row`);
-    left -= read.length;
-    const bad = read.findIndex((x) => typeof x !== 'number');
-    return bad < 0
-      ? Float32Array.from(read)
-      : fail('bad-option', `${where} holds ${show(read[bad])} at place ${bad}, expected numbers`);
-  };
-  /**
-   * `set`, `add` or `project` of an edit: one number, one for each index of a row, or a tensor.
-   * @param {any} values
-   * @param {string} where
-   */
-  return (values, where) => {
-    if (values === undefined || values === null || typeof values === 'number') return values;
-    const { shape, data } = values;
-    // What Session.eval returns is a list and a tensor of one axis.
-    if (!Array.isArray(shape) || shape.length < 2) return numbers(values, where, limits.row);
-    const tensor = { shape: shape.map(Number), data: numbers(data, where, Infinity) };
-    return tensor.shape.reduce((a, b) => a * b, 1) === tensor.data.length
-      ? tensor
-      : fail('bad-option', `${where} has ${tensor.data.length} numbers, its shape is [${tensor.shape}]`);
-  };
+function editValues(values, where, limits) {
+  if (values === undefined || values === null || typeof values === 'number') return values;
+  const { shape, data } = values;
+  // What Session.eval returns is a list and a tensor of one axis.
+  if (!Array.isArray(shape) || shape.length < 2) return numbers(values, where, limits.row);
+  const tensor = { shape: shape.map(Number), data: numbers(data, where) };
+  return tensor.shape.reduce((a, b) => a * b, 1) === tensor.data.length
+    ? tensor
+    : fail('bad-option', `${where} has ${tensor.data.length} numbers, its shape is [${tensor.shape}]`);
 }
 
 /** @type {OptionCheck} */
 const edits = (value, name, limits) => {
   const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
-  const row = valuesOf(name, limits);
   return list.map((edit, i) => {
     const where = `${name}[${i}]`;
-    return readValue(where, () => {
-      if (edit === null || typeof edit !== 'object' || Array.isArray(edit) || ArrayBuffer.isView(edit))
-        fail('bad-option', `${where} is ${show(edit)}, expected { at, and one of ${CHANGES} }`);
-      const fields = Object.fromEntries(EDIT_FIELDS.map((field) => [field, edit[field]]));
-      const { at, scale, set, add, project, mean, apply, position, ...places } = fields;
-      const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));
-      if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
-      if (!isWord(at)) fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
-      if (scale !== undefined && !Number.isFinite(scale))
-        fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
-      for (const [field, place] of Object.entries(places))
-        inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
-      if ((scale ?? set ?? add ?? project ?? mean ?? apply ?? null) === null)
-        fail('bad-option', `${where} changes nothing: give ${CHANGES}`);
-      if ((apply ?? null) !== null && (typeof apply !== 'function' || !limits.here))
-        fail('bad-option', `${where}.apply is ${show(apply)}, expected a function, of a model without a worker`);
-      const other = Object.keys(fields).find(
-        (field) => field !== 'at' && field !== 'apply' && (fields[field] ?? null) !== null,
-      );
-      if (apply && other)
-        fail(
-          'bad-option',
-          `${where}.${other} is given with apply, which is an edit of all values of a point by itself`,
-        );
-      return {
-        at,
-        scale,
-        set: row(set, `${where}.set`),
-        add: row(add, `${where}.add`),
-        project: row(project, `${where}.project`),
-        mean: (mean ?? null) === null ? undefined : checkedInput(mean, `text of ${where}.mean`, limits),
-        ...(apply && { apply }),
-        position: positions(position, `${where}.position`, limits),
-        ...places,
-      };
-    });
+    if (edit === null || typeof edit !== 'object' || Array.isArray(edit) || ArrayBuffer.isView(edit))
+      fail('bad-option', `${where} is ${show(edit)}, expected { at, and one of ${CHANGES} }`);
+    const fields = Object.fromEntries(EDIT_FIELDS.map((field) => [field, edit[field]]));
+    const { at, scale, set, add, project, mean, apply, position, ...places } = fields;
+    const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));
+    if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
+    if (!isWord(at)) fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
+    if (scale !== undefined && !Number.isFinite(scale))
+      fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
+    for (const [field, place] of Object.entries(places)) inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
+    if ((scale ?? set ?? add ?? project ?? mean ?? apply ?? null) === null)
+      fail('bad-option', `${where} changes nothing: give ${CHANGES}`);
+    if ((apply ?? null) !== null && (typeof apply !== 'function' || !limits.here))
+      fail('bad-option', `${where}.apply is ${show(apply)}, expected a function, of a model without a worker`);
+    const other = Object.keys(fields).find(
+      (field) => field !== 'at' && field !== 'apply' && (fields[field] ?? null) !== null,
+    );
+    if (apply && other)
+      fail('bad-option', `${where}.${other} is given with apply, which is an edit of all values of a point by itself`);
+    return {
+      at,
+      scale,
+      set: editValues(set, `${where}.set`, limits),
+      add: editValues(add, `${where}.add`, limits),
+      project: editValues(project, `${where}.project`, limits),
+      mean: (mean ?? null) === null ? undefined : checkedInput(mean, `text of ${where}.mean`, limits),
+      ...(apply && { apply }),
+      position: positions(position, `${where}.position`, limits),
+      ...places,
+    };
   });
 };
 /**
@@ -247,9 +216,7 @@ const logitRows = optional((value, name, limits) =>
 const token = (value, name) =>
   typeof value === 'string' ? checkedText(value, name, LIMITS.word) : number(value, name, null);
 const seen = optional((value, name, limits) => checkedIdList(value, `list ${name}`, limits.vocab));
-const template = optional((value, name) =>
-  jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true }),
-);
+const template = optional((value, name) => jsonCopy(value, name, { code: 'bad-option', functions: true }));
 
 /** What Session.save returned, copied. */
 const state = optional(
@@ -261,9 +228,7 @@ const state = optional(
 const logitBias = optional((value, name, limits) => {
   if (typeof value !== 'object' || Array.isArray(value) || ArrayBuffer.isView(value))
     fail('bad-option', `${name} is ${show(value)}, expected an object of numbers by token id`);
-  const entries = value instanceof Map ? [...value] : Object.entries(value);
-  if (entries.length > LIMITS.config) tooMany(name, LIMITS.config)(entries.length);
-  return entries.map(([key, bias]) => {
+  return (value instanceof Map ? [...value] : Object.entries(value)).map(([key, bias]) => {
     const id = typeof key === 'string' && /^\d+$/.test(key) ? Number(key) : key;
     if (!Number.isInteger(id) || id < 0 || id >= limits.vocab)
       fail('bad-option', `${name} has the key ${show(key)}, token ids are whole numbers from 0 to ${limits.vocab - 1}`);

@@ -1,7 +1,6 @@
 // load_options.js - checks the arguments of load and create, and brings them into a form that can be posted
 import { GlassformerError, fail, messageOf, show } from '../../base/errors.js';
 import {
-  LIMITS,
   resolvedFile,
   fileOrObject,
   callback,
@@ -15,7 +14,6 @@ import {
   checkedOptions,
   oneOf,
   optional,
-  readValue,
   signal,
   such,
   text,
@@ -35,47 +33,28 @@ import { headerPairs, headerToken } from '../../files/transfer/request_headers.j
 export const hasStream = (source) => [source, source.weights, source.config, source.tokenizer].flat().some(isStreamed);
 
 /**
- * A copy of a list of files.
- * @param {any} value
- * @param {string} what  name of the list, for messages
- * @returns {any[]}
- */
-function fileList(value, what) {
-  const list = entriesOf(value, LIMITS.files, (n) =>
-    fail('bad-argument', `${what} has ${n} entries, at most ${LIMITS.files} files are taken`),
-  );
-  return /** @type {any[]} */ (list);
-}
-
-/**
  * The source of a checkpoint, checked; addresses are absolute, and bytes cannot change any more.
  * @param {any} source  the argument of load
  * @returns {any}
  */
 export function checkedSource(source) {
-  return readValue('the source', () => {
-    if (isReadable(source)) return resolvedFile(source, 'the source');
-    const refuse = () =>
-      fail(
-        'bad-argument',
-        `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`,
-      );
-    if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return refuse();
-    if (!('weights' in source)) {
-      if (!('length' in source)) return refuse();
-      const files = fileList(source, 'the source');
-      return files?.every((f) => f instanceof Blob) ? files : refuse();
-    }
-    const { weights, config, tokenizer } = source;
-    const several = Array.isArray(weights) ? fileList(weights, 'weights') : null;
-    if (several ? !several.length || !several.every(isReadable) : !isReadable(weights))
-      fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
-    return {
-      weights: several ? several.map((w) => resolvedFile(w, 'weights')) : resolvedFile(weights, 'weights'),
-      ...(config !== undefined && { config: fileOrObject(config, 'config') }),
-      ...(tokenizer !== undefined && { tokenizer: fileOrObject(tokenizer, 'tokenizer') }),
-    };
-  });
+  if (isReadable(source)) return resolvedFile(source, 'the source');
+  const refuse = () =>
+    fail('bad-argument', `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`);
+  if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return refuse();
+  if (!('weights' in source)) {
+    const files = entriesOf(source);
+    return files?.every((f) => f instanceof Blob) ? files : refuse();
+  }
+  const { weights, config, tokenizer } = source;
+  const several = Array.isArray(weights);
+  if (several ? !weights.length || !weights.every(isReadable) : !isReadable(weights))
+    fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
+  return {
+    weights: several ? weights.map((w) => resolvedFile(w, 'weights')) : resolvedFile(weights, 'weights'),
+    ...(config !== undefined && { config: fileOrObject(config, 'config') }),
+    ...(tokenizer !== undefined && { tokenizer: fileOrObject(tokenizer, 'tokenizer') }),
+  };
 }
 
 /** The engine's binary. */
