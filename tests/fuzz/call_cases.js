@@ -1,17 +1,8 @@
-// call_cases.js - calls of the package with valid arguments, some of them replaced by wrong ones, and what they may do
-import {
-  CODES,
-  GlassformerError,
-  Tokenizer,
-  completeConfig,
-  countParameters,
-  create,
-  depth,
-  estimate,
-  load,
-  train,
-} from '../../web/lib/api/index.js';
+// call_cases.js - the calls of the table of wrong inputs with valid arguments, some of them replaced by wrong ones, and
+// calls that need more than one argument; what they may do
+import { CODES, GlassformerError, Tokenizer, load, train } from '../../web/lib/api/index.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
+import { CALLS } from '../node/bad_inputs.js';
 import { mutateBytes } from './mutate.js';
 import { ggufBytes, ggufs } from './seeds.js';
 import { tokenizers } from './tokenizer_seeds.js';
@@ -33,130 +24,57 @@ export const KINDS = [
   },
   { ...small, sliding_window: 5 },
   { ...small, n_experts: 3, n_experts_used: 2, d_expert: 8, d_shared_expert: 6, expert_layers: [false, true] },
-  { ...small, kind: 'encoder', position: 'sinusoidal' },
-  { ...small, kind: 'encoder_decoder', n_encoder_layers: 1, n_kv_heads: 2, n_encoder_heads: 4, position: 'sinusoidal' },
   { ...small, causal: false },
 ];
 
+/** A valid value of each option of the table. @param {Random} r @returns {Record<string, any>} */
+const valid = (r) => ({
+  ...{ capture: ['*'], captureBudget: 1e7, edits: [{ at: '*.hook_mlp_out', scale: 0.5 }], mask: [1] },
+  ...Object.fromEntries(SAMPLER.map(({ name, whole }) => [name, whole ? 3 : 0.8])),
+  ...{ presencePenalty: 0.5 },
+  ...{ frequencyPenalty: -0.2, logitBias: { 1: 2, 3: -Infinity }, maxTokens: 6, minTokens: 2, seed: 7, logprobs: 2 },
+  ...{
+    stop: r.of(['x', ['x', 'yy']]),
+    ignoreEos: true,
+    lengthPenalty: 1,
+    addSpecialTokens: false,
+    beams: r.of([1, 3]),
+  },
+  ...{
+    seen: [1],
+    generated: [2, 2],
+    top: 3,
+    token: 2,
+    position: 0,
+    index: 1,
+    head: 1,
+    pooling: 'mean',
+    truncate: true,
+  },
+  ...{ at: r.of(['logits', 'blocks.0.attn.hook_pattern', 'blocks.1.hook_resid_post']), normalize: false },
+  ...{ dtype: 'q8_0', contextLength: 8, threads: 1, backend: 'simd', kvDtype: 'f16', worker: false, batch: 2 },
+  ...{ switches: { causal: false }, cache: 'none', onProgress: progress(r), tokens: 8, fetch: () => odd(r) },
+  ...{ steps: 2, vocabSize: 257, lr: 0.01, muon: false, dropout: 0.1, validation: 0.2, validateEvery: 1 },
+});
+
 /**
+ * A call of the table, or one of those below.
  * @param {Random} r
- * @param {any} model
- * @param {any} config
+ * @param {any} m  the models
  */
-export function callsOf(r, model, config) {
-  const two =
-    config.kind === 'encoder_decoder' ? { source: [1, 2, 3], ...(r.below(3) ? {} : { sourceMask: [1, 1, 0] }) } : {};
-  const see = some(r, { capture: ['*'], captureBudget: 1e7, edits: [{ at: '*.hook_mlp_out', scale: 0.5 }] });
-  const ids = r.of([[1, 2, 3], [4], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2], Int32Array.of(1, 2), [[1, 2], [3]]]),
-    one = Array.isArray(ids[0]) ? [1] : ids;
-  const sampling = some(r, Object.fromEntries(SAMPLER.map(({ name, whole }) => [name, whole ? 3 : 0.8])));
-  const penalties = some(r, { presencePenalty: 0.5, frequencyPenalty: -0.2, logitBias: { 1: 2, 3: -Infinity } });
-  return {
-    generate: () =>
-      drain(
-        model.generate(
-          ...spoilt(r, [
-            ids,
-            {
-              maxTokens: 6,
-              ...two,
-              ...see,
-              ...sampling,
-              ...penalties,
-              ...some(r, { minTokens: 2 }),
-              ...stops(r),
-              ...some(r, { seed: 7, stop: r.of(['x', ['x', 'yy']]), logprobs: 2, ignoreEos: true }),
-            },
-          ]),
-        ),
-        r.below(4),
-      ),
-    beams: () =>
-      drain(
-        model.generate(
-          ...spoilt(r, [ids, { maxTokens: 4, beams: 3, ...two, ...some(r, { lengthPenalty: 1, stop: ['x'] }) }]),
-        ),
-      ),
-    forward: () =>
-      model.forward(
-        ...spoilt(r, [ids, { ...two, ...see, ...stops(r), ...some(r, { mask: Array.from(one, () => 1) }) }]),
-      ),
-    embed: () => model.embed(...spoilt(r, [one, some(r, { mask: Array.from(one, () => 1) })])),
-    distribution: () =>
-      model.distribution(
-        ...spoilt(r, [[1, 2, 3], { ...sampling, ...penalties, ...some(r, { seen: [1], generated: [2, 2] }) }]),
-      ),
-    logitLens: () => model.logitLens(...spoilt(r, [one, { ...two, top: 3 }])),
-    attribution: () => model.attribution(...spoilt(r, [one, { ...two, ...some(r, { token: 2, position: 0 }) }])),
-    explain: () =>
-      model.explain(
-        ...spoilt(r, [
-          one,
-          {
-            ...two,
-            at: r.of([
-              'logits',
-              'blocks.0.attn.hook_pattern',
-              'blocks.1.hook_resid_post',
-              'decoder.0.cross_attn.hook_z',
-            ]),
-            index: 1,
-            ...some(r, { position: 0, head: 1 }),
-          },
-        ]),
-      ),
-    trace: () => model.trace(...spoilt(r, [one, two])),
-    weight: () => model.weight(...spoilt(r, ['embed.weight', 2])),
-    decode: () => model.decode(...spoilt(r, [[1, 2]])),
-    encode: () => model.encode(...spoilt(r, ['text', {}])),
-    chat: () => drain(model.chat(...spoilt(r, [[{ role: 'user', content: 'hello' }], { maxTokens: 2 }]))),
-    async session() {
-      const session = await model.session(...spoilt(r, [{ ...two, ...see }]));
-      try {
-        for (let n = 1 + r.below(5); n > 0; n--) {
-          await tried(() =>
-            r.of([
-              () => session.eval(...spoilt(r, [one, stops(r)])),
-              () => session.rewind(...spoilt(r, [1])),
-              async () => {
-                const state = await session.save();
-                if (state.length && r.below(2)) state[r.below(state.length)] ^= 1 << r.below(8);
-                const other = await model.session(...spoilt(r, [{ ...two, ...see, state }]));
-                await other.dispose();
-              },
-              () => drain(session.generate(...spoilt(r, [one, { maxTokens: 2, ...stops(r) }]))),
-              async () => {
-                const fork = await session.fork();
-                try {
-                  await fork.eval(...spoilt(r, [one]));
-                } finally {
-                  await fork.dispose();
-                }
-              },
-            ])(),
-          );
-        }
-      } finally {
-        await session.close();
-      }
-    },
-    async points() {
-      await model.points();
-    },
-    async told() {
-      JSON.stringify([
-        model.memory,
-        model.config,
-        model.parameters.total,
-        model.special,
-        model.backend,
-        model.warnings,
-        model.contextLength,
-        model.chatTemplate,
-        await model.tokenizer,
-      ]);
-    },
-  };
+export function callOf(r, m) {
+  const free = others(r, m);
+  if (!r.below(5)) {
+    const name = r.of(Object.keys(free).filter((key) => key !== 'train' || !r.below(4)));
+    return { name, faults: FAULTS, run: free[/** @type {keyof typeof free} */ (name)] };
+  }
+  // runs and models of their own take longer
+  const name = r.of(Object.keys(CALLS).filter((key) => !CALLS[key].isAlone || !r.below(6)));
+  const { call, fine, options = {}, isAlone } = CALLS[name];
+  const given = Object.entries(some(r, valid(r))).filter(([key]) => options[key] && !r.below(3));
+  const args = spoilt(r, [fine, { ...Object.fromEntries(given), ...(options.signal && stops(r)) }]);
+  const run = async () => (await call(m, ...args))?.dispose?.();
+  return { name, run, faults: isAlone ? FAULTS : [...FAULTS, 'worker', 'out-of-memory'] };
 }
 
 /**
@@ -188,48 +106,50 @@ async function madeCheckpoint() {
 }
 
 /**
- * Calls without a model.
+ * Calls with more than an argument and options.
  * @param {Random} r
+ * @param {any} m  the models
  */
-export const others = (r) => ({
-  count: async () =>
-    countParameters(
-      ...spoilt(r, [
-        r.of([
-          ...KINDS,
-          'gpt2',
-          {
-            model_type: 'llama',
-            hidden_size: 8,
-            num_hidden_layers: 1,
-            num_attention_heads: 2,
-            vocab_size: 9,
-            intermediate_size: 8,
-          },
-        ]),
-      ]),
-    ),
-  complete: async () => completeConfig(...spoilt(r, [r.of(KINDS)])),
-  estimate: async () =>
-    estimate(...spoilt(r, ['gpt2', { contextLength: 8, batch: 2, dtype: 'q8_0', kvDtype: r.of(['f16', 'q8_0']) }])),
-  create: async () =>
-    (
-      await create(
-        ...spoilt(r, [
-          { ...r.of(KINDS) },
-          some(r, {
-            seed: 1,
-            dtype: 'q8_0',
-            contextLength: 8,
-            threads: 1,
-            backend: 'simd',
-            kvDtype: 'f16',
-            worker: false,
-            onProgress: progress(r),
-          }),
-        ]),
-      )
-    ).dispose(),
+const others = (r, m) => ({
+  left: () => drain(m.plain.generate(...spoilt(r, [[1, 2], { maxTokens: 6 }])), 1 + r.below(3)),
+  async told() {
+    const { memory, config, parameters, special, backend, warnings, contextLength, chatTemplate } = r.of(
+      Object.values(m),
+    );
+    JSON.stringify([memory, config, parameters.total, special, backend, warnings, contextLength, chatTemplate]);
+  },
+  async session() {
+    const one = r.of([[1, 2, 3], [4], Int32Array.of(1, 2)]),
+      see = some(r, { capture: ['*'], captureBudget: 1e7, edits: [{ at: '*.hook_mlp_out', scale: 0.5 }] });
+    const session = await m.plain.session(...spoilt(r, [see]));
+    try {
+      for (let n = 1 + r.below(5); n > 0; n--) {
+        await tried(() =>
+          r.of([
+            () => session.eval(...spoilt(r, [one, stops(r)])),
+            () => session.rewind(...spoilt(r, [1])),
+            async () => {
+              const state = await session.save();
+              if (state.length && r.below(2)) state[r.below(state.length)] ^= 1 << r.below(8);
+              const other = await m.plain.session(...spoilt(r, [{ ...see, state }]));
+              await other.dispose();
+            },
+            () => drain(session.generate(...spoilt(r, [one, { maxTokens: 2, ...stops(r) }]))),
+            async () => {
+              const fork = await session.fork();
+              try {
+                await fork.eval(...spoilt(r, [one]));
+              } finally {
+                await fork.dispose();
+              }
+            },
+          ])(),
+        );
+      }
+    } finally {
+      await session.close();
+    }
+  },
   async load() {
     const bytes = r.below(2) ? mutateBytes(r, ggufBytes(r.of(ggufs)), new Uint8Array(8)) : ggufBytes(r.of(ggufs));
     const source = r.of([
@@ -329,13 +249,6 @@ export const others = (r) => ({
       await run.dispose();
     }
   },
-  depth: () =>
-    depth(
-      ...spoilt(r, [
-        { d_model: 8, n_layers: 2, n_heads: 2, context_length: 16 },
-        { seed: 1, tokens: 16, ...stops(r) },
-      ]),
-    ),
 });
 
 /** @param {Random} r */
@@ -357,8 +270,8 @@ export async function drain(steps, most = 0) {
   for await (const step of steps) if (!step || ++n === most) break;
 }
 
-/** Codes that no argument may bring about; 'worker' neither, unless a worker is among them. */
-export const FAULTS = ['crashed', 'internal'];
+/** Codes that no argument may bring about. Calls of a model that runs have two more. */
+const FAULTS = ['crashed', 'internal'];
 
 /**
  * Throw any error that is not a proper refusal.

@@ -2,13 +2,13 @@
 //
 //   node tests/fuzz/calls.js [--seconds N] [--cases N] [--seed N] [--case N]
 //
-// A case is a sequence of calls on one model, some concurrent, some aborted, each valid except for a few values. A call
-// must succeed or throw a GlassformerError; afterwards the model must generate the same text as before, with no session
-// left. One model serves a block of cases, in this thread or in a worker. --case repeats a case from the beginning of
+// A case is a sequence of the calls of tests/node/bad_inputs.js, some concurrent, some aborted, each valid except for a
+// few values. A call must succeed or throw a GlassformerError; afterwards the models must generate the same text as
+// before, with no session left. The same models serve a block of cases, in this thread or in a worker. --case repeats a case from the beginning of
 // its block, because an earlier case may have damaged the model.
 import { fileURLToPath } from 'node:url';
-import { create } from '../../web/lib/api/index.js';
-import { FAULTS, KINDS, callsOf, others, tried } from './call_cases.js';
+import { modelsWith } from '../node/bad_inputs.js';
+import { KINDS, callOf, tried } from './call_cases.js';
 import { runFromCommandLine } from './command_line.js';
 import { Random } from './mutate.js';
 import { some } from './values.js';
@@ -19,28 +19,23 @@ const BLOCK = 40;
 /** Linear memory that a small model may take, whatever was asked of it: arguments of 2^24 entries among them. */
 const MEMORY = 2 ** 30;
 /**
- * The model of a block of cases, the text it generates, and a check that it still generates it.
+ * The models of a block of cases, the text that they generate, and a check that they still generate it.
  * @param {Random} r
  */
 async function opened(r) {
-  const config = r.of(KINDS),
-    worker = !r.below(2),
-    model = await create(config, {
-      seed: 1,
-      worker,
-      ...some(r, { kvDtype: r.of(['f16', 'q8_0']), dtype: 'q8_0', threads: 1 }),
-    });
-  const two = config.kind === 'encoder_decoder' ? { source: [1, 2] } : {};
+  const worker = !r.below(2);
+  const models = await modelsWith({ worker, ...some(r, { kvDtype: r.of(['f16', 'q8_0']), threads: 1 }) }, r.of(KINDS));
   const writes = async () => {
-    const { logits, hidden } = await model.forward([1, 2, 3], two),
-      bits = Buffer.from((logits ?? hidden).data.buffer).toString('hex');
-    if (config.kind === 'encoder') return bits;
+    const { logits } = await models.plain.forward([1, 2, 3]);
+    const { hidden } = await models.encoder.forward([1, 2, 3]);
     const ids = [];
-    for await (const { id } of model.generate([1, 2, 3], { ...two, maxTokens: 8, seed: 5, temperature: 0.9 }))
-      ids.push(id);
-    return `${ids} ${bits}`;
+    for await (const { id } of models.pair.generate([1], { source: [1, 2], maxTokens: 8, seed: 5 })) ids.push(id);
+    return [logits, hidden]
+      .map(({ data }) => Buffer.from(data.buffer).toString('hex'))
+      .concat(String(ids))
+      .join(' ');
   };
-  return { model, config, writes, before: await writes(), worker };
+  return { models, writes, before: await writes(), worker };
 }
 
 /**
@@ -61,33 +56,30 @@ async function heldBySessions(model) {
  * @param {number} n
  * @param {Awaited<ReturnType<typeof opened>>} held
  */
-async function runCase(seed, n, { model, config, writes, before, worker }) {
-  const random = new Random(seed, n),
-    r = random;
-  if (!r.below(6)) {
-    const free = others(r),
-      name = r.of(Object.keys(free).filter((k) => !/train|depth/.test(k) || !r.below(10)));
-    return tried(free[/** @type {keyof typeof free} */ (name)]);
-  }
+async function runCase(seed, n, { models, writes, before, worker }) {
+  const random = new Random(seed, n);
   const call = async () => {
-    const r = new Random(random.below(2 ** 31), n),
-      all = callsOf(r, model, config),
-      name = r.of(Object.keys(all));
+    const { name, run, faults } = callOf(new Random(random.below(2 ** 31), n), models);
     try {
-      await tried(all[/** @type {keyof typeof all} */ (name)], [...FAULTS, 'worker', 'out-of-memory']);
+      await tried(run, faults);
     } catch (e) {
       throw new Error(`${name}${worker ? ' in a worker' : ''}: ${e instanceof Error ? e.stack : e}`);
     }
   };
-  for (let calls = 1 + r.below(8); calls > 0; calls--) {
-    if (r.below(5)) await call();
-    else await Promise.all(Array.from({ length: 2 + r.below(3) }, call));
+  for (let calls = 1 + random.below(8); calls > 0; calls--) {
+    if (random.below(5)) await call();
+    else await Promise.all(Array.from({ length: 2 + random.below(3) }, call));
   }
-  const left = await heldBySessions(model);
-  if (left) throw new Error(`${left} bytes of sessions are left`);
-  if ((await writes()) !== before) throw new Error('the model generates another text than before');
-  if (model.memory.totalBytes > MEMORY) throw new Error(`the engine's memory has ${model.memory.totalBytes} bytes`);
+  for (const [name, model] of Object.entries(models)) {
+    const left = await heldBySessions(model);
+    if (left) throw new Error(`${left} bytes of sessions of ${name} are left`);
+    if (model.memory.totalBytes > MEMORY) throw new Error(`the engine of ${name} has ${model.memory.totalBytes} bytes`);
+  }
+  if ((await writes()) !== before) throw new Error('the models generate another text than before');
 }
+
+/** @param {Awaited<ReturnType<typeof opened>> | null} held */
+const disposeAll = (held) => Object.values(held?.models ?? {}).forEach((model) => model.dispose());
 
 /**
  * Run cases one after the other until the first finding, or until the time or the number of cases is reached.
@@ -108,7 +100,7 @@ export async function fuzzCalls({ seed = 1, first = 0, cases = Infinity, seconds
       });
       try {
         if (!held || n % BLOCK === 0) {
-          held?.model.dispose();
+          disposeAll(held);
           held = await opened(new Random(seed, -1 - Math.floor(n / BLOCK)));
         }
         await Promise.race([runCase(seed, n, held), late]);
@@ -119,7 +111,7 @@ export async function fuzzCalls({ seed = 1, first = 0, cases = Infinity, seconds
       }
     }
   } finally {
-    held?.model.dispose();
+    disposeAll(held);
   }
   return { cases: n - first };
 }

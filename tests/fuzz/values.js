@@ -1,5 +1,4 @@
-// values.js - wrong arguments: of the wrong type, too large, changing while they are read, or running code when read
-import { types } from 'node:util';
+// values.js - wrong arguments: of the wrong type, too large, consumed or detached
 import { EDGE_KEYS, EDGE_VALUES, define } from './mutate.js';
 
 /** @typedef {import('./mutate.js').Random} Random */
@@ -80,75 +79,21 @@ const MADE = [
   () => AbortSignal.abort(),
   () => AbortSignal.timeout(1),
   () => ({ aborted: true }),
-  // invalid or impossible lengths
-  (r) => ({ length: r.of([-1, '3', 1.5, NaN, 2 ** 31, 6e8, 2 ** 30, 2 ** 32, 2 ** 53, 1e308, null, {}, 10n]) }),
+  (r) => ({ length: r.of([-1, '3', 1.5, NaN, null, {}]) }),
   (r) => ({ length: r.of([2, 3]), 0: 1, 1: 2 }),
-  () => Object.defineProperty(Int32Array.of(1, 2), 'length', { value: 6e8 }),
   // large
   (r) => 'x'.repeat(r.of([1e5, 1e6, 3e8])),
   (r) => new Array(r.of([70, 3e5, 3e6])).fill(1),
   () => new Float32Array(3e6),
   () => new Array(3e5).fill({ at: 'hook_embed', scale: 1 }),
-  () => new Array(4e9 - 1e6),
-  // values that run code when they are read
-  () => ({
-    get length() {
-      throw new Error('odd');
-    },
-  }),
-  () =>
-    new Proxy([], {
-      get() {
-        throw new Error('odd');
-      },
-    }),
-  () =>
-    new Proxy(
-      {},
-      {
-        ownKeys() {
-          throw new Error('odd');
-        },
-        get() {
-          return 1;
-        },
-      },
-    ),
-  () => {
-    const { proxy, revoke } = Proxy.revocable([], {});
-    revoke();
-    return proxy;
-  },
-  (r) => growing(r.of([1e9, 3, -1])),
-  () => new Proxy([1, 2, 3], {}),
-  () => new Proxy({}, { get: (_, key) => (typeof key === 'symbol' ? undefined : 3) }),
-  () =>
-    new Proxy([1, 2], {
-      getPrototypeOf() {
-        throw new Error('odd');
-      },
-    }),
   () => ({
     toString() {
-      throw new Error('odd');
-    },
-    valueOf() {
-      throw new Error('odd');
-    },
-  }),
-  () => ({
-    toJSON() {
       throw new Error('odd');
     },
   }),
   () => {
     const loop = /** @type {any} */ ({ a: 1 });
     loop.loop = loop;
-    return loop;
-  },
-  () => {
-    const loop = /** @type {any[]} */ ([]);
-    loop.push(loop);
     return loop;
   },
   // already consumed or detached
@@ -169,26 +114,12 @@ const MADE = [
   },
 ];
 
-/**
- * A list whose length differs at each read.
- * @param {number} then
- */
-function growing(then) {
-  let asked = 0;
-  return new Proxy([1, 2, 3], {
-    get: (target, key) => (key === 'length' ? (asked++ ? then : 3) : /** @type {any} */ (target)[key]),
-  });
-}
-
 /** @param {any} value */
 export const isPlain = (value) =>
-  value !== null &&
-  typeof value === 'object' &&
-  !types.isProxy(value) &&
-  Object.getPrototypeOf(value) === Object.prototype;
+  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 
 /** @param {any} value */
-const isList = (value) => !types.isProxy(value) && Array.isArray(value) && value.length > 0 && value.length < 1e5;
+const isList = (value) => Array.isArray(value) && value.length > 0 && value.length < 1e5;
 
 /**
  * @param {Random} r
@@ -224,34 +155,7 @@ export function spoilt(r, args) {
       list[i] = odd(r);
     }
   }
-  if (!r.below(12)) list[list.length - 1] = trapped(r, list[list.length - 1]);
   return list;
-}
-
-/**
- * The same options as getters, one of which may throw.
- * @param {Random} r
- * @param {any} options
- */
-function trapped(r, options) {
-  if (!isPlain(options)) return options;
-  const names = Object.keys(options),
-    bad = r.below(2) ? r.of(names) : null;
-  return Object.defineProperties(
-    {},
-    Object.fromEntries(
-      names.map((name) => [
-        name,
-        {
-          enumerable: true,
-          get() {
-            if (name === bad) throw new Error('odd');
-            return options[name];
-          },
-        },
-      ]),
-    ),
-  );
 }
 
 /**

@@ -20,15 +20,15 @@ import { collect, stories } from './helpers.js';
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
 const paired = { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' };
 
-/** The models of the calls below. @param {any} options  of create and load */
-export async function modelsWith(options) {
-  const [plain, pair, encoder, told] = await Promise.all([
-    create(config, { seed: 1, ...options }),
-    create(paired, { seed: 1, ...options }),
-    create({ ...config, kind: 'encoder' }, { seed: 1, ...options }),
-    load(stories, options),
-  ]);
-  return { plain, pair, encoder, told };
+/**
+ * The models of the calls below.
+ * @param {any} options  of create and load
+ * @param {any} [plain]  configuration of the decoder
+ */
+export async function modelsWith(options, plain = config) {
+  const made = [plain, paired, { ...config, kind: 'encoder' }].map((each) => create(each, { seed: 1, ...options }));
+  const [decoder, pair, encoder, told] = await Promise.all([...made, load(stories, options)]);
+  return { plain: decoder, pair, encoder, told };
 }
 /** The models of the calls below, in this thread and in workers, until the tests of the file have ended. */
 export async function openModels() {
