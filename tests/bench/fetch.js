@@ -6,6 +6,8 @@ import { join } from 'node:path';
 
 /** onnxruntime-web is 130 MB, of which a page loads 14 MB. */
 export const ONNXRUNTIME = '1.30.0';
+/** The tests compare texts with wllama 2, which is therefore a dependency. */
+export const WLLAMA3 = '3.8.1';
 
 /**
  * The folder of a package, which is downloaded when it is missing.

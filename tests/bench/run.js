@@ -21,7 +21,7 @@ import { serve } from '../../scripts/serve.js';
 import { cpuBetween, rendererUse, untilIdle } from './browser_use.js';
 import { buildPage, html, writeFolder } from './build_page.js';
 import { measureDrawing } from './drawing.js';
-import { ONNXRUNTIME, fetchNode, fetchPackage } from './fetch.js';
+import { ONNXRUNTIME, WLLAMA3, fetchNode, fetchPackage } from './fetch.js';
 import { ISAS, missing, v8Flags } from './isa.js';
 import { compareKernels, printKernels } from './kernels.js';
 import { measureTraining } from './training.js';
@@ -145,7 +145,7 @@ function contenders(dtype, measured) {
       if (engine === 'onnxruntime') {
         if (ONNX_TYPES[dtype]) all.push({ name: engine + suffix, engine, threads: n, library: '/onnxruntime-web/' });
       } else if (engine !== 'glassformer')
-        all.push({ name: engine + suffix, engine, threads: n, library: `/node_modules/${engine}/esm/` });
+        all.push({ name: engine + suffix, engine, threads: n, library: `/${engine}/esm/` });
       else
         for (const backend of backends)
           for (const kvDtype of caches) {
@@ -348,7 +348,8 @@ async function inPages() {
   await buildPage(join(site, 'now'), builtPackage(top));
   if (against) await buildPage(join(site, 'before'), builtPackage(against));
   writeFileSync(join(site, 'empty.html'), html(''));
-  const also = { '/models/': cache, '/node_modules/': join(top, 'node_modules') };
+  const also = { '/models/': cache, '/wllama2/': join(top, 'node_modules/wllama2') };
+  if (engines.includes('wllama3')) also['/wllama3/'] = fetchPackage(cache, '@wllama/wllama', WLLAMA3);
   if (engines.includes('onnxruntime'))
     also['/onnxruntime-web/'] = join(fetchPackage(cache, 'onnxruntime-web', ONNXRUNTIME), 'dist');
   const model = (c, name, dtype) => (c.engine === 'onnxruntime' ? onnxFile : modelFile)(cache, name, dtype);
