@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { f32, ggufHeader, text, u32 } from '../../web/lib/apps/convert/write_gguf.js';
 import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/api/index.js';
-import { archive, op, pickle, tensorOps } from '../node/torch_file.js';
+import { archive, op, pickle, tensorOps } from '../node/checkpoint_files.js';
 
 const MB = 1e6;
 const D = 2048;

@@ -2,7 +2,7 @@
 // weights. Speed does not depend on the values, so nothing has to be downloaded.
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bool, encode, f32, f32s, i32s, text, texts, u32, writeGguf } from '../node/write_gguf_file.js';
+import { bool, encode, f32, f32s, i32s, text, texts, u32, writeGguf } from '../node/checkpoint_files.js';
 
 export const SIZES = {
   '3M': { dModel: 192, nLayers: 6, nHeads: 6, nKvHeads: 6, dFf: 512, vocabSize: 4096 },

@@ -1,8 +1,20 @@
 // seeds.js - small valid files of every format, from the project's own writers
 import { readFileSync } from 'node:fs';
-import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../node/write_gguf_file.js';
-import { ggufMeta as llama, llama2cFile, product } from '../node/small_files.js';
+import {
+  bool,
+  f32,
+  f32s,
+  i32s,
+  llama2cFile,
+  text,
+  texts,
+  u32,
+  withHeader,
+  writeGguf,
+} from '../node/checkpoint_files.js';
+import { ggufMeta as llama } from '../node/small_files.js';
 import { LETTERS } from './tokenizer_seeds.js';
+import { product } from '../node/random_values.js';
 
 // at most 2^16: a shape may claim more than there is
 const floats = (/** @type {number} */ n) =>
@@ -329,13 +341,10 @@ models.push(
  * @returns {Uint8Array}
  */
 export function safetensorsBytes(header) {
-  const head = Buffer.from(JSON.stringify(header)),
-    size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(head.length));
   const ends = Object.values(header ?? {})
     .map((t) => Number(t?.data_offsets?.[1]))
     .filter((n) => n > 0 && n < 1 << 20);
-  return new Uint8Array(Buffer.concat([size, head, Buffer.alloc(Math.max(0, ...ends))]));
+  return withHeader(JSON.stringify(header) ?? '', [Buffer.alloc(Math.max(0, ...ends))]);
 }
 
 /** SentencePiece models and the ids of Marian, as they lie in folders without a tokenizer.json. */

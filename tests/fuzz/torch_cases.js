@@ -2,7 +2,7 @@
 //
 // A tensor of such a file is a view of a storage. The same values, computed here element by element, make a safetensors
 // file. Where both files are read, the weights must be the same bytes.
-import { op, archive, pickle, tensorOps } from '../node/torch_file.js';
+import { archive, op, pickle, safetensors, tensorOps } from '../node/checkpoint_files.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 
 /** @import { Random } from './mutate.js' */
@@ -107,7 +107,7 @@ export function torchCase(r, header) {
   if (!r.below(4)) entries.reverse();
   const pairs = views.map((view) => [op.text(view.name), tensorOps(view)]);
   const torch = archive([['data.pkl', pickle(op.dict(pairs))], ...entries], { behind: r.below(2) > 0 });
-  return { torch, plain: safetensors(views, stored) };
+  return { torch, plain: plainFile(views, stored) };
 }
 
 /**
@@ -137,25 +137,14 @@ function elements({ storage, numel, offset, shape, strides }, bytes) {
  * @param {View[]} views
  * @param {Map<string, Uint8Array>} stored
  */
-function safetensors(views, stored) {
-  /** @type {Record<string, object>} */
-  const header = {};
-  const data = [];
-  let at = 0;
-  for (const view of views) {
-    const bytes = elements(view, /** @type {Uint8Array} */ (stored.get(view.key)));
-    if (!bytes) return null;
-    header[view.name] = {
-      dtype: STORAGES[view.storage][0],
-      shape: view.shape,
-      data_offsets: [at, (at += bytes.length)],
-    };
-    data.push(bytes);
-  }
-  const head = Buffer.from(JSON.stringify(header));
-  const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(head.length));
-  return new Uint8Array(Buffer.concat([size, head, ...data]));
+function plainFile(views, stored) {
+  const tensors = views.map((view) => ({
+    name: view.name,
+    dtype: STORAGES[view.storage][0],
+    shape: view.shape,
+    data: elements(view, /** @type {Uint8Array} */ (stored.get(view.key))),
+  }));
+  return tensors.every(({ data }) => data) ? safetensors(/** @type {any[]} */ (tensors)) : null;
 }
 
 /**

@@ -6,8 +6,9 @@ import { describe, test } from 'node:test';
 import { withAdapters } from '../../web/lib/files/adapters/merge_adapters.js';
 import { GlassformerError, load } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
-import { collect, golden, json, numbers, readTensors, refused, safetensors, sameBits, serve } from './helpers.js';
+import { collect, golden, json, numbers, readTensors, refused, sameBits, serve } from './helpers.js';
 import { adapter } from './lora.js';
+import { safetensors } from './checkpoint_files.js';
 
 const folder = temporaryFolder('adapters');
 

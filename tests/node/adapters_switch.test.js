@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/api/index.js';
-import { collect, golden, refused, safetensors, sameBits, untilEnd } from './helpers.js';
+import { collect, golden, refused, sameBits, untilEnd } from './helpers.js';
 import { adapter, matrix } from './lora.js';
+import { safetensors } from './checkpoint_files.js';
 
 const HEADS = 'model.layers.0.self_attn.';
 /** Models of families and types, and the shapes [in, out] of modules of each. */

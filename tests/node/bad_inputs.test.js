@@ -16,11 +16,11 @@ import {
   readTensors,
   refusal,
   refused,
-  safetensors,
   serve,
   shared,
   stories,
 } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const { here, there } = await openModels();
 const logitsOf = async ({ plain }) => Buffer.from((await plain.forward([1, 2, 3])).logits.data.buffer).toString('hex');

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/api/index.js';
-import { distance, openCase, readTensors, refused, safetensors } from './helpers.js';
+import { distance, openCase, readTensors, refused } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const TOLERANCE = 2e-4; // of logits, as in the cases
 

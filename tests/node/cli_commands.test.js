@@ -9,7 +9,8 @@ import { encode } from '../../web/lib/apps/convert/write_gguf.js';
 import { countParameters, load } from '../../web/lib/api/index.js';
 import { serveCut } from './cut_server.js';
 import { CLI, folder, run, runMany, runWith } from './command_line.js';
-import { golden, randomTensor, safetensors, sameBits, top } from './helpers.js';
+import { golden, randomTensor, sameBits, top } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const stories = join(top, 'weights/stories-1m.gguf');
 

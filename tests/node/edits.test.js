@@ -12,11 +12,11 @@ import {
   readTensors,
   refused,
   row,
-  safetensors,
   sameBits,
   stories,
   untilEnd,
 } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const one = openCase('llama_1tok');
 

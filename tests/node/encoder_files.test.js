@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { countParameters, load } from '../../web/lib/api/index.js';
-import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits } from './helpers.js';
+import { distance, golden, json, openCase, readTensors, refused, sameBits } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const bert = openCase('bert');
 

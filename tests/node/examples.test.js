@@ -11,7 +11,8 @@ import { Model, Session, Tokenizer, Training } from '../../web/lib/api/index.js'
 import * as glassformer from '../../web/lib/api/index.js';
 import { TextStream } from '../../web/lib/text/text_stream.js';
 import { temporaryFolder } from '../temporary.js';
-import { readTensors, safetensors, serve } from './helpers.js';
+import { readTensors, serve } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const library = pathToFileURL(join(top, 'web/lib/api/index.js')).href;

@@ -7,20 +7,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { json, noShared, shared, stories } from './helpers.js';
-import {
-  drain,
-  floats,
-  ggufFile,
-  hf,
-  hfFile,
-  hfShapes,
-  kinds,
-  llama2cFile,
-  product,
-  rejects,
-  unsized,
-  verdict,
-} from './small_files.js';
+import { drain, ggufFile, hf, hfFile, hfShapes, kinds, rejects, unsized, verdict } from './small_files.js';
+import { floats, product } from './random_values.js';
+import { llama2cFile } from './checkpoint_files.js';
 
 test('every tensor is complete for every division of the bytes into chunks', async () => {
   for (const [name, bytes, wrap, file] of kinds) {

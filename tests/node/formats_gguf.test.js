@@ -1,8 +1,9 @@
 // formats_gguf.test.js - the reader of GGUF: order, tied weights, headers, and what the engine lacks
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { f32, text, texts, u32, writeGguf } from './write_gguf_file.js';
-import { drain, floats, ggufFile, ggufMeta, ggufTensors, product, rejects, verdict } from './small_files.js';
+import { f32, text, texts, u32, writeGguf } from './checkpoint_files.js';
+import { drain, ggufFile, ggufMeta, ggufTensors, rejects, verdict } from './small_files.js';
+import { floats, product } from './random_values.js';
 
 test('a GGUF may list tensors in another order than their data', async () => {
   const right = ggufFile(),

@@ -1,7 +1,8 @@
 // formats_llama2c.test.js - the reader of llama2.c's files, versions 0 to 2
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drain, llama2cFile, rejects, unsized } from './small_files.js';
+import { drain, rejects, unsized } from './small_files.js';
+import { llama2cFile } from './checkpoint_files.js';
 
 // Version 0 marks an untied output layer with a negative vocabulary size.
 test('a negative vocabulary size is refused in version 1 of llama2.c', async () => {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { golden } from './helpers.js';
+import { withHeader } from './checkpoint_files.js';
 import { drain, hf, hfFile, rejects } from './small_files.js';
 
 test('a safetensors tensor has the bytes between its offsets', async () => {
@@ -46,14 +47,11 @@ test("GPT-2's fused and transposed tensors are marked so, Llama's are not", asyn
 });
 
 /** The safetensors file of `hf` with its header changed as an object. */
-function withHeader(change, tail = Buffer.alloc(0)) {
+function changedHeader(change, tail = Buffer.alloc(0)) {
   const file = Buffer.from(hfFile());
   const n = Number(file.readBigUInt64LE(0));
   const header = JSON.parse(file.toString('utf8', 8, 8 + n));
-  const text = Buffer.from(change(header) ?? JSON.stringify(header));
-  const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(text.length));
-  return { weights: Buffer.concat([size, text, file.subarray(8 + n), tail]), config: hf };
+  return { weights: withHeader(change(header) ?? header, [file.subarray(8 + n), tail]), config: hf };
 }
 
 test('malformed safetensors headers are refused', async () => {
@@ -63,7 +61,7 @@ test('malformed safetensors headers are refused', async () => {
   };
   const [from, to] = (() => {
     let o;
-    withHeader((h) => {
+    changedHeader((h) => {
       o = h[Q].data_offsets;
     });
     return o;
@@ -160,7 +158,7 @@ test('malformed safetensors headers are refused', async () => {
   ];
   for (const [what, change, code, message] of cases) {
     await assert.rejects(
-      drain(withHeader(change)),
+      drain(changedHeader(change)),
       (e) => {
         assert.equal(e.code, code, `${what}: ${e.stack}`);
         if (message) assert.match(e.message, message);
@@ -169,14 +167,14 @@ test('malformed safetensors headers are refused', async () => {
       what,
     );
   }
-  await drain(withHeader((h) => `${JSON.stringify(h)} `)); // odd length, trailing space
+  await drain(changedHeader((h) => `${JSON.stringify(h)} `)); // odd length, trailing space
   await drain(
-    withHeader((h) => {
+    changedHeader((h) => {
       h.__metadata__ = { format: 'pt' };
     }),
   );
   await rejects(
-    withHeader(() => {}, Buffer.from('junk')),
+    changedHeader(() => {}, Buffer.from('junk')),
     'bad-file',
     /4 bytes follow/,
   );
@@ -186,7 +184,7 @@ test('malformed safetensors headers are refused', async () => {
     /model\.embed_tokens\.weight is missing/,
   );
   const many = await drain(
-    withHeader((h) => {
+    changedHeader((h) => {
       const end = Math.max(...Object.values(h).map((t) => t.data_offsets[1]));
       for (let i = 0; i < 20000; i++) h[`x${i}`] = { dtype: 'F32', shape: [0], data_offsets: [end, end] };
     }),

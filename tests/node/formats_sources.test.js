@@ -9,10 +9,11 @@ import { readHfConfig } from '../../web/lib/files/huggingface/huggingface.js';
 import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { temporaryFolder } from '../temporary.js';
-import { writeSafetensors } from './write_safetensors.js';
+import { safetensors, withHeader } from './checkpoint_files.js';
 import { load } from '../../web/lib/api/index.js';
 import { serve as listen, stories } from './helpers.js';
-import { drain, ggufFile, hf, hfFile, hfTensors, product, rejects } from './small_files.js';
+import { drain, ggufFile, hf, hfFile, hfTensors, rejects } from './small_files.js';
+import { product } from './random_values.js';
 
 const folder = temporaryFolder('formats');
 const served = {};
@@ -208,7 +209,7 @@ test('shards are read in order, also when there are more than open connections',
     const name = `model-0000${i + 1}-of-00007.safetensors`;
     const part = tensors.slice(i * per, (i + 1) * per);
     for (const t of part) map[t.name] = name;
-    serve(`/shards/${name}`, Buffer.from(writeSafetensors(part)));
+    serve(`/shards/${name}`, Buffer.from(safetensors(part)));
   }
   serve('/shards/config.json', Buffer.from(JSON.stringify(hf)));
   serve('/shards/model.safetensors.index.json', Buffer.from(JSON.stringify({ weight_map: map })));
@@ -233,7 +234,7 @@ test('shards are read in order, also when there are more than open connections',
   index({});
   await rejects(`${base}/shards/`, 'bad-file', /weight_map is missing/);
   await rejects(
-    { weights: [writeSafetensors(tensors.slice(0, 3)), writeSafetensors(tensors.slice(2))], config: hf },
+    { weights: [safetensors(tensors.slice(0, 3)), safetensors(tensors.slice(2))], config: hf },
     'duplicate-tensor',
     /two files/,
   );
@@ -336,8 +337,8 @@ test('status 403 for an optional file is a warning, for a required one an error'
   );
 
   const shards = {
-    'a.safetensors': writeSafetensors(hfTensors().slice(0, cut)),
-    'b.safetensors': writeSafetensors(hfTensors().slice(cut)),
+    'a.safetensors': safetensors(hfTensors().slice(0, cut)),
+    'b.safetensors': safetensors(hfTensors().slice(cut)),
   };
   const weight_map = Object.fromEntries(
     hfTensors().map(({ name }, i) => [name, i < cut ? 'a.safetensors' : 'b.safetensors']),
@@ -441,13 +442,10 @@ test('a file much larger than its chunks is never in memory as a whole', async (
   const header = Object.fromEntries(
     shapes.map(({ name, shape }) => [name, { dtype: 'F32', shape, data_offsets: [at, (at += 4 * product(shape))] }]),
   );
-  const json = Buffer.from(JSON.stringify(header));
-  const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(json.length));
   let left = at;
   const body = new ReadableStream({
     start(c) {
-      c.enqueue(new Uint8Array(Buffer.concat([size, json])));
+      c.enqueue(withHeader(header));
     },
     pull(c) {
       const n = Math.min(left, 65536);

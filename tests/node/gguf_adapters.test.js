@@ -10,7 +10,7 @@ import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/api/package_files.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
-import { text, f32, f32s, writeGguf } from './write_gguf_file.js';
+import { text, f32, f32s, writeGguf } from './checkpoint_files.js';
 import { GlassformerError, create, load } from '../../web/lib/api/index.js';
 import {
   distance,

@@ -12,19 +12,9 @@ import { text } from '../../web/lib/apps/convert/write_gguf.js';
 import { create, load } from '../../web/lib/api/index.js';
 import { ggufBytes, ggufs } from '../fuzz/seeds.js';
 import { MODELS, randomModel } from './gguf_models.js';
-import {
-  collect,
-  distance,
-  noShared,
-  numbers,
-  openCase,
-  refused,
-  safetensors,
-  sameBits,
-  shared,
-  untilEnd,
-} from './helpers.js';
+import { collect, distance, noShared, numbers, openCase, refused, sameBits, shared, untilEnd } from './helpers.js';
 import { ggufOf, snaked } from './written.js';
+import { safetensors } from './checkpoint_files.js';
 
 // [family, architecture, whether the other pairs are rotated, tensors and keys that llama.cpp reads]
 const WRITTEN = [

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { temporaryFolder } from '../temporary.js';
-import { f32, text, u32, writeGguf } from './write_gguf_file.js';
+import { f32, text, u32, writeGguf } from './checkpoint_files.js';
 import { load } from '../../web/lib/api/index.js';
 import { logitsOf, randomTensor, refused, serve } from './helpers.js';
 

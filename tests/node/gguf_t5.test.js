@@ -13,21 +13,10 @@ import { toHalf } from '../../web/lib/apps/convert/encode_half.js';
 import { t5Tokenizer } from '../../web/lib/files/vocabulary/sentencepiece.js';
 import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
-import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
+import { bool, f32, f32s, i32s, safetensors, text, texts, u32, writeGguf } from './checkpoint_files.js';
 import { vocabularyMeta } from '../../web/lib/apps/convert/write_vocab.js';
 import { Tokenizer, load } from '../../web/lib/api/index.js';
-import {
-  collect,
-  distance,
-  golden,
-  json,
-  openCase,
-  readTensors,
-  refused,
-  safetensors,
-  sameBits,
-  untilEnd,
-} from './helpers.js';
+import { collect, distance, golden, json, openCase, readTensors, refused, sameBits, untilEnd } from './helpers.js';
 import { metaOf, pieceFile, tensorsOf, vocabularyOf } from './t5_gguf.js';
 import { ggufOf } from './written.js';
 

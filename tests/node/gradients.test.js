@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/api/index.js';
-import { distance, json, openCase, refused, safetensors, stories, top } from './helpers.js';
+import { distance, json, openCase, refused, stories, top } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const cases = json(join(top, 'tests/golden/gradients.json'));
 

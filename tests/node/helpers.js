@@ -7,8 +7,11 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CODES } from '../../web/lib/base/codes.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
+import { safetensors } from './checkpoint_files.js';
 import { fromHalf } from './half.js';
 import { load } from '../../web/lib/api/index.js';
+
+export { numbers, randomTensor } from './random_values.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const golden = join(top, 'tests/golden/cases');
@@ -205,40 +208,6 @@ export function sameBits(a, b) {
 }
 
 /**
- * Pseudo-random whole numbers, the same for the same seed.
- * @param {number} n
- * @param {number} below
- * @param {number} [seed]
- */
-export function numbers(n, below, seed = 1) {
-  let state = seed >>> 0;
-  return Array.from({ length: n }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  });
-}
-
-/**
- * A safetensors file.
- * @param {Record<string, {shape: number[], data: Float32Array | Uint8Array, dtype?: string}>} tensors  F32 without a dtype
- */
-export function safetensors(tensors) {
-  let at = 0;
-  const header = {};
-  for (const [name, { dtype = 'F32', shape, data }] of Object.entries(tensors)) {
-    header[name] = { dtype, shape, data_offsets: [at, (at += data.byteLength)] };
-  }
-  const text = Buffer.from(JSON.stringify(header));
-  const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(text.length));
-  return Buffer.concat([
-    size,
-    text,
-    ...Object.values(tensors).map(({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength)),
-  ]);
-}
-
-/**
  * The tensors of a safetensors file as they are stored.
  * @param {string} file its path
  * @returns {Record<string, {dtype: string, shape: number[], data: Uint8Array}>}
@@ -289,17 +258,6 @@ export const gpt2Recipe = {
   bias_attn_out: true,
   bias_ffn: true,
 };
-
-/**
- * Pseudo-random values of a tensor, the same for the same seed.
- * @param {number[]} shape
- * @param {number} seed
- * @param {number} most the largest magnitude
- */
-export function randomTensor(shape, seed, most) {
-  const n = shape.reduce((a, b) => a * b, 1);
-  return Float32Array.from(numbers(n, 2001, seed), (x) => ((x - 1000) / 1000) * most);
-}
 
 /**
  * A web server on this machine for one test.

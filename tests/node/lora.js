@@ -1,5 +1,6 @@
 // lora.js - LoRA adapters with pseudo-random values, as PEFT and as llama.cpp write them
-import { numbers, safetensors } from './helpers.js';
+import { numbers } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 /** A matrix of pseudo-random values below 1/4. */
 export const matrix = (rows, cols, seed) => ({

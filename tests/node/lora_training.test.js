@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load, train } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
-import { distance, golden, json, readTensors, refused, safetensors, sameBits, top, untilEnd } from './helpers.js';
+import { distance, golden, json, readTensors, refused, sameBits, top, untilEnd } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const folder = temporaryFolder('lora');
 const cases = json(join(golden, '..', 'lora.json'));

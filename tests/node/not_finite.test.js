@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { create, load } from '../../web/lib/api/index.js';
-import { golden, openCase, readTensors, refused, safetensors, untilEnd } from './helpers.js';
+import { golden, openCase, readTensors, refused, untilEnd } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const folder = join(golden, 'llama_1tok');
 const ids = [3, 1, 4, 1, 5];

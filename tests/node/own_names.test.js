@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/api/index.js';
-import { golden, openCase, readTensors, refused, safetensors } from './helpers.js';
+import { golden, openCase, readTensors, refused } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const pytorch = (name) => fileURLToPath(new URL(`../golden/pytorch/${name}`, import.meta.url));
 const ids = [3, 1, 4, 1, 5];

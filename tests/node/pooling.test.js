@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/api/index.js';
 import { bert, ids, rowsOf, withWords } from './bert_folders.js';
-import { distance, golden, json, openCase, readTensors, refused, safetensors, sameBits, untilEnd } from './helpers.js';
+import { distance, golden, json, openCase, readTensors, refused, sameBits, untilEnd } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 describe('pooling', () => {
   const modules = (...types) =>

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { golden, logitsOf, readTensors, refused, serve, untilEnd } from './helpers.js';
-import { archive, op, pickle, tensorOps, torchFile } from './torch_file.js';
+import { archive, op, pickle, tensorOps, torchFile } from './checkpoint_files.js';
 
 const folder = fileURLToPath(new URL('../golden/pytorch/', import.meta.url));
 const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'));

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/dtype_names.js';
-import { f32, text, u32, writeGguf } from './write_gguf_file.js';
+import { f32, text, u32, writeGguf } from './checkpoint_files.js';
 import { load } from '../../web/lib/api/index.js';
 import { randomTensor, refused, relativeError, untilEnd } from './helpers.js';
 

@@ -13,7 +13,7 @@ import { readConfig } from '../../web/lib/files/huggingface/huggingface.js';
 import { PRESETS } from '../../web/lib/engine/config/presets.js';
 import { dtypeBytes, parameterTable, roster } from '../../web/lib/engine/config/weight_roster.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
-import { writeSafetensors } from './write_safetensors.js';
+import { safetensors } from './checkpoint_files.js';
 import { completeConfig as completed, countParameters, create } from '../../web/lib/api/index.js';
 import { golden, json, noShared, shared } from './helpers.js';
 import { randomConfig, randomVariant } from './random_config.js';
@@ -228,7 +228,7 @@ test("the table's sum equals the number of scalars in a file of those weights, a
         dtype: 'F32',
         data: new Float32Array(product(shape)),
       }));
-      const weights = writeSafetensors(tensors);
+      const weights = safetensors(tensors);
       const checkpoint = await openCheckpoint({ weights, config: { model_type: 'glassformer', ...fields } });
       let bytes = 0;
       await checkpoint.stream({

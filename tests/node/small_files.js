@@ -3,13 +3,9 @@ import assert from 'node:assert/strict';
 import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { CODES } from '../../web/lib/base/codes.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
-import { f32, text, u32, writeGguf } from './write_gguf_file.js';
-import { writeSafetensors } from './write_safetensors.js';
-import { numbers, refused } from './helpers.js';
-
-export const product = (shape) => shape.reduce((a, b) => a * b, 1);
-
-export const floats = (n, seed) => Float32Array.from(numbers(n, 2001, seed), (x) => (x - 1000) / 500);
+import { f32, llama2cFile, safetensors, text, u32, writeGguf } from './checkpoint_files.js';
+import { refused } from './helpers.js';
+import { floats, product } from './random_values.js';
 
 /** Read a checkpoint to its end: bytes by tensor. */
 export async function drain(source, options) {
@@ -88,7 +84,7 @@ export const hfShapes = [
 export const hfTensors = (dtype = 'F32') =>
   hfShapes.map(([name, shape], i) => ({ name, shape, dtype, data: floats(product(shape), i + 1) }));
 
-export const hfFile = (change = (list) => list) => writeSafetensors(change(hfTensors()));
+export const hfFile = (change = (list) => list) => safetensors(change(hfTensors()));
 
 export const ggufMeta = {
   'general.architecture': text('llama'),
@@ -125,51 +121,6 @@ export const ggufTensors = (type = 'Q8_0') =>
 
 export const ggufFile = (meta = {}, change = (list) => list) =>
   writeGguf({ ...ggufMeta, ...meta }, change(ggufTensors()));
-
-/**
- * llama2.c: d 8, ff 12, 2 layers, 2 heads, 1 kv head, 6 tokens, 16 positions.
- * @param {0|1|2} version
- * @param {boolean} tied
- */
-export function llama2cFile(version, tied = true) {
-  const [d, ff, L, V, ctx, kv] = [8, 12, 2, 6, 16, 4];
-  const head = Buffer.alloc(version ? 256 : 28);
-  const sizes = [d, ff, L, 2, 1, version === 0 && !tied ? -V : V, ctx];
-  if (version) {
-    head.writeUInt32LE(0x616b3432, 0);
-    head.writeInt32LE(version, 4);
-    head[36] = tied ? 1 : 0;
-  }
-  if (version === 2) head.writeInt32LE(4, 37);
-  sizes.forEach((n, i) => head.writeInt32LE(n, (version ? 8 : 0) + 4 * i));
-  let seed = 0;
-  const raw = (n) => Buffer.from(floats(n, ++seed).buffer);
-  const matrix = (n) =>
-    version === 2
-      ? Buffer.concat([Buffer.from(Int8Array.from(numbers(n, 255, ++seed), (x) => x - 127).buffer), raw(n / 4)])
-      : raw(n);
-  const each = (make, ...sizes) => sizes.flatMap((n) => Array.from({ length: L }, () => make(n)));
-  const parts =
-    version === 0
-      ? [
-          matrix(V * d),
-          ...each(raw, d),
-          ...each(matrix, d * d, kv * d, kv * d, d * d),
-          ...each(raw, d),
-          ...each(matrix, ff * d, d * ff, ff * d),
-          raw(d),
-          raw(ctx * 2),
-          raw(ctx * 2),
-        ]
-      : [
-          ...each(raw, d, d),
-          raw(d),
-          matrix(V * d),
-          ...each(matrix, d * d, kv * d, kv * d, d * d, ff * d, d * ff, ff * d),
-        ];
-  if (!tied) parts.push(matrix(V * d));
-  return new Uint8Array(Buffer.concat([head, ...parts]));
-}
 
 /** A fetch that serves bytes in chunks, without saying how many there are. */
 export const unsized =

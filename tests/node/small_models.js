@@ -1,7 +1,8 @@
 // small_models.js - configurations of small models that together have every part that readers of model families set
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { roster } from '../../web/lib/engine/config/weight_roster.js';
-import { gpt2Recipe, numbers, safetensors } from './helpers.js';
+import { gpt2Recipe, numbers } from './helpers.js';
+import { safetensors } from './checkpoint_files.js';
 
 const small = { vocab_size: 61, d_model: 32, n_layers: 3, n_heads: 4, n_kv_heads: 2, d_ff: 48, context_length: 150 };
 const layerNorm = { norm: 'layernorm', ffn: 'gelu_tanh' };

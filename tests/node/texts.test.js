@@ -7,7 +7,7 @@ import { ByteReader } from '../../web/lib/files/bytes/chunks.js';
 import { readGguf } from '../../web/lib/files/gguf/gguf.js';
 import { reusedChunks } from '../../web/lib/files/bytes/open_file.js';
 import { Texts, TokenTexts } from '../../web/lib/files/vocabulary/packed_texts.js';
-import { f32s, texts, writeGguf } from './write_gguf_file.js';
+import { f32s, texts, writeGguf } from './checkpoint_files.js';
 import { refused } from './helpers.js';
 
 /** The names that idsByText gave before: the definition of TokenTexts. */

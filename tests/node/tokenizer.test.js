@@ -9,7 +9,7 @@ import { openCheckpoint } from '../../web/lib/files/source.js';
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
-import { bool, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
+import { bool, f32s, i32s, text, texts, u32, writeGguf } from './checkpoint_files.js';
 import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { json, noShared, refused, shared, stories, streamed, top } from './helpers.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bool, f32s, i32s, text, texts, u32, writeGguf } from './write_gguf_file.js';
+import { bool, f32s, i32s, text, texts, u32, writeGguf } from './checkpoint_files.js';
 import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { json, noShared, refused, shared, top } from './helpers.js';
 

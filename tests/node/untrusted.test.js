@@ -9,9 +9,7 @@ import { openCheckpoint } from '../../web/lib/files/source.js';
 import { chatPrompt } from '../../web/lib/text/chat_prompt.js';
 import { refused } from './helpers.js';
 import { ggufFile } from './small_files.js';
-import { op, archive, pickle, tensorOps } from './torch_file.js';
-import { u32 } from './write_gguf_file.js';
-import { writeSafetensors } from './write_safetensors.js';
+import { archive, op, pickle, safetensors, tensorOps, u32 } from './checkpoint_files.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -77,7 +75,7 @@ test('neither the library nor its bundled packages turn text into code', () => {
 describe('the work for a header is bounded by the tensors that it lists', () => {
   /** A safetensors file with tensors of a shape without data. */
   const empty = (names, shape = [0, 0]) =>
-    writeSafetensors(names.map((name) => ({ name, shape, dtype: 'F32', data: new Float32Array(0) })));
+    safetensors(names.map((name) => ({ name, shape, dtype: 'F32', data: new Float32Array(0) })));
   const ofLlama = (layers) => [
     'model.embed_tokens.weight',
     ...Array.from({ length: layers }, (_, l) =>
