@@ -243,6 +243,25 @@ test('the README of each folder says what it is for and names each of its files 
   assert.deepEqual(wrong, []);
 });
 
+test('tests/README.md has a line for each test file', () => {
+  const sections = read('tests/README.md').split('\n## ');
+  for (const folder of ['node', 'browser', 'native']) {
+    const section = sections.find((text) => text.startsWith(`${folder}/\n`)) ?? '';
+    const named = [...section.matchAll(/^- `([\w.]+)`: \S/gm)].map(([, name]) => name);
+    const found = readdirSync(join(top, 'tests', folder));
+    assert.deepEqual(
+      found.filter((name) => /[._]test\.(?:js|c)$/.test(name) && !named.includes(name)),
+      [],
+      `tests of ${folder}/ without a line`,
+    );
+    assert.deepEqual(
+      named.filter((name) => !found.includes(name)),
+      [],
+      `lines of ${folder}/ without a file`,
+    );
+  }
+});
+
 test('each room of web/lib imports only those that tests/layout.json lists before it', () => {
   assert.ok(arrows.length > 150, `${arrows.length} imports found`);
   const floor = (/** @type {string} */ file) => layout.rooms.indexOf(roomOf(file));
