@@ -145,7 +145,7 @@ async function written(name) {
   close();
   const meta = vocabularyMeta(tokenizer, special, config.vocab_size);
   const chunks = [];
-  for await (const chunk of writeModel(config, (w) => weights.get(w).data, { meta })) chunks.push(chunk);
+  for await (const chunk of writeModel(config, (w) => weights[w].data, { meta })) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

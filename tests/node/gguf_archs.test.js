@@ -98,7 +98,7 @@ describe('a model of each architecture, written and read again', () => {
       const [architecture] = name.split(' ');
       const { config, weights } = randomModel(fields);
       const source = {
-        weights: safetensors(Object.fromEntries(weights)),
+        weights: safetensors(weights),
         config: { model_type: 'glassformer', ...config },
       };
       const model = await untilEnd(load(source, { dtype: 'f32' }));

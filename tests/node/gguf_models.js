@@ -2,7 +2,7 @@
 // this engine and with llama.cpp
 import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { roster } from '../../web/lib/engine/config/weight_roster.js';
-import { numbers } from './helpers.js';
+import { randomWeights } from './random_values.js';
 
 const small = { vocab_size: 320, d_model: 64, n_layers: 4, n_heads: 4, n_kv_heads: 2, d_ff: 96, context_length: 128 };
 const rows = { norm: 'layernorm', ffn: 'gelu_tanh', bias_qkv: true, bias_attn_out: true, bias_ffn: true };
@@ -113,19 +113,10 @@ export function randomModel(fields) {
     if (weight === 'embed.weight') return 0.5 / config.embedding_scale;
     return weight === 'position.weight' ? 0.5 : 2 / Math.sqrt(shape[1]);
   };
-  const weights = new Map(
-    [...roster(config)].map(({ name: weight, shape }, i) => {
-      const gain = /norm\d?(_post)?(\.\d+)?\.weight$/.test(weight) ? 1 : 0;
-      const random = numbers(
-        shape.reduce((a, b) => a * b, 1),
-        20001,
-        i + 1,
-      );
-      const scale = scaleOf(weight, shape);
-      // a norm of the embedding makes a tied head repeat the last token: smaller logits
-      const factor = config.embed_norm && weight.startsWith('final_norm') ? 0.15 : 1;
-      return [weight, { shape, data: Float32Array.from(random, (x) => factor * (gain + scale * (x / 1e4 - 1))) }];
-    }),
-  );
+  const weights = randomWeights(roster(config), scaleOf);
+  // a norm of the embedding makes a tied head repeat the last token: smaller logits
+  if (config.embed_norm)
+    for (const [name, { data }] of Object.entries(weights))
+      if (name.startsWith('final_norm')) data.forEach((x, k) => (data[k] = 0.15 * x));
   return { config, weights };
 }

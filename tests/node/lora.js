@@ -1,11 +1,11 @@
 // lora.js - LoRA adapters with pseudo-random values, as PEFT and as llama.cpp write them
-import { numbers } from './helpers.js';
+import { randomTensor } from './random_values.js';
 import { safetensors } from './checkpoint_files.js';
 
 /** A matrix of pseudo-random values below 1/4. */
 export const matrix = (rows, cols, seed) => ({
   shape: [rows, cols],
-  data: Float32Array.from(numbers(rows * cols, 2001, seed), (x) => (x - 1000) / 4000),
+  data: randomTensor([rows, cols], seed, 1 / 4),
 });
 
 /**

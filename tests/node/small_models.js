@@ -3,6 +3,7 @@ import { completeConfig } from '../../web/lib/engine/config/config.js';
 import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { gpt2Recipe, numbers } from './helpers.js';
 import { safetensors } from './checkpoint_files.js';
+import { randomWeights } from './random_values.js';
 
 const small = { vocab_size: 61, d_model: 32, n_layers: 3, n_heads: 4, n_kv_heads: 2, d_ff: 48, context_length: 150 };
 const layerNorm = { norm: 'layernorm', ffn: 'gelu_tanh' };
@@ -175,13 +176,7 @@ export const ENCODER_DECODERS = { 'like T5': t5, 'like Marian': marian, 'like BA
  */
 export function randomModel(fields) {
   const config = completeConfig({ ...small, ...fields });
-  const tensors = {};
-  for (const [i, { name, shape }] of [...roster(config)].entries()) {
-    const gain = /norm\d?(_post)?(\.\d+)?\.weight$/.test(name) ? 1 : 0;
-    const scale = shape.length > 1 ? 2 / Math.sqrt(shape[1]) : 0.5;
-    const n = shape.reduce((a, b) => a * b, 1);
-    tensors[name] = { shape, data: Float32Array.from(numbers(n, 20001, i + 1), (x) => gain + scale * (x / 1e4 - 1)) };
-  }
+  const tensors = randomWeights(roster(config), (_, shape) => (shape.length > 1 ? 2 / Math.sqrt(shape[1]) : 0.5));
   return { weights: safetensors(tensors), config: { model_type: 'glassformer', ...config } };
 }
 
