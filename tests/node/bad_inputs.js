@@ -410,8 +410,6 @@ export const CALLS = {
       ...[5, null, undefined, {}, true, () => 1, [5], new Uint16Array(3)],
       ...[{ weights: 5 }, { weights: [] }, { weights: ['x', 5] }, { weights: new Uint8Array(3), config: 5 }],
       ...[{ weights: new Uint8Array(3), tokenizer: 5 }, 'x'.repeat(1e5)],
-      ...as('not-found', /no-such-file/, `${stories}/../no-such-file.gguf`),
-      ...as('not-found', /no-such-folder/, `${stories}/../no-such-folder/`),
       ...as('not-found', /no config\.json/, [new Blob(['GGUF'])]), // a Blob has no name
       ...as('network', /^http:\/\/\[: /, 'http://['),
       ...as('truncated', /./, new Uint8Array(0), { weights: new Uint8Array(0), config }),
