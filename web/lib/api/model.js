@@ -323,9 +323,9 @@ export class Model {
   /**
    * The tokens of a text or of a list of ids, each with its text.
    * @param {string | Ids} input
-   * @param {{addSpecialTokens?: boolean, alone?: boolean}} [options]  addSpecialTokens: as for `encode`. alone: the text
-   *   of each token in the middle of any sentence; default false: what it adds to the text before it, where a character
-   *   whose bytes are in several tokens belongs to the token that completes it
+   * @param {{addSpecialTokens?: boolean, alone?: boolean}} [options]  addSpecialTokens: as for `encode`. alone: the
+   *   text of each token in the middle of any sentence; default false: what it adds to the text before it, where a
+   *   character whose bytes are in several tokens belongs to the token that completes it
    * @returns {Promise<{id: number, text: string}[]>}  text: '' for an id that the tokenizer does not know
    * @throws {GlassformerError} `no-tokenizer`, `bad-token` for an id that the model does not have
    * @example

@@ -1,7 +1,7 @@
 // checks.js - checks the type and size of callers' values and copies them, before anything is computed or posted
 //
-// Each value is read once. A length is checked before the first entry is read. Results are copies that can be posted and
-// that the caller has no reference to.
+// Each value is read once. A length is checked before the first entry is read. Results are copies that can be posted
+// and that the caller has no reference to.
 import { fail, show } from './errors.js';
 import { isArrayBuffer, isBytes, isStreamed, isUint8Array } from './kinds.js';
 

@@ -58,7 +58,9 @@ const workerError = (why, cause) =>
 export class LocalModel {
   /** @type {LoadedModel | null} */
   #model = null;
-  /** @type {Record<string, (model: LoadedModel, ...args: any[]) => any>} the table of run/calls.js, once it is loaded */
+  /**
+   * @type {Record<string, (model: LoadedModel, ...args: any[]) => any>} the table of run/calls.js, once it is loaded
+   */
   #calls = {};
   /** Creates the error of calls after the end of the model. */
   #unavailable = () => disposedError();

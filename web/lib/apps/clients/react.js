@@ -27,8 +27,8 @@ const IDLE = {
 };
 
 /**
- * Whether two sources name the same model: addresses by their text, lists and parts by what is in them, files, bytes and
- * everything else by identity. A component often makes them again in each rendering.
+ * Whether two sources name the same model: addresses by their text, lists and parts by what is in them, files, bytes
+ * and everything else by identity. A component often makes them again in each rendering.
  * @param {any} a
  * @param {any} b
  * @returns {boolean}
@@ -45,8 +45,8 @@ function isSameSource(a, b) {
 
 /**
  * Load a model. It is disposed when the component is removed or the source changes, and a load that runs is aborted.
- * @param {Source | null} source  null: none. Addresses, and parts that are addresses, may be new objects in each rendering;
- *   a File or bytes must be the same object
+ * @param {Source | null} source  null: none. Addresses, and parts that are addresses, may be new objects in each
+ *   rendering; a File or bytes must be the same object
  * @param {Omit<LoadOptions, 'signal' | 'onProgress'>} [options]  read when the load begins
  * @returns {ModelState}
  */

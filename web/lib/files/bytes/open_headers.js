@@ -5,8 +5,8 @@ import { MAX_OPEN_FILES } from './chunks.js';
 /** @import { Bytes } from './open_file.js' */
 
 /**
- * Opens the files of a model and reads their headers. If there are many, most are closed behind their headers and opened
- * again when their tensors are read.
+ * Opens the files of a model and reads their headers. If there are many, most are closed behind their headers and
+ * opened again when their tensors are read.
  * @template T
  * @param {import('../opened_files.js').OpenedFiles} opener
  * @param {ByteReader} first  of the first file, which is open

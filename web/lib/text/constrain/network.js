@@ -147,7 +147,10 @@ class Compiler {
     const empty = this.#passable(false);
     /** Rules that were visited; true: which begin with the one that is visited now. @type {Map<number, boolean>} */
     const visited = new Map();
-    /** The rules that are being visited, each with the rules that may begin it and are not visited yet. @type {[number, number[]][]} */
+    /**
+     * The rules that are being visited, each with the rules that may begin it and are not visited yet.
+     * @type {[number, number[]][]}
+     */
     const open = [];
     const visit = (/** @type {number} */ start) => {
       if (visited.get(start))
