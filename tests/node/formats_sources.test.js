@@ -1,6 +1,6 @@
 // formats_sources.test.js - where model files come from: paths, addresses, blobs, folders, shards and the hub
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -35,6 +35,12 @@ const server = await listen((req, res) => {
 });
 const base = server.url.slice(0, -1);
 after(() => server.close());
+
+test('a path that the system does not let read is a wrong file, not a failed request', async () => {
+  const loop = join(folder, 'loop.gguf');
+  symlinkSync('loop.gguf', loop);
+  await rejects(loop, 'bad-file', /loop\.gguf: the file cannot be read: ELOOP/);
+});
 
 test('paths, addresses, blobs, buffers and folders give the same model', async () => {
   const gguf = ggufFile();

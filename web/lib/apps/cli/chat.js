@@ -1,5 +1,6 @@
 // chat.js - a conversation in the terminal
 import { createInterface } from 'node:readline';
+import { harmless } from './terminal.js';
 
 /** @import { Message } from '../../api/model.js' */
 
@@ -44,7 +45,9 @@ export async function converse(model, options, { system, json, quiet }) {
       } catch (error) {
         messages.pop();
         if (!isTerminal || options.signal.aborted) throw error;
-        process.stderr.write(answering.signal.aborted ? '\n' : `${/** @type {Error} */ (error).message}\n`);
+        process.stderr.write(
+          answering.signal.aborted ? '\n' : `${harmless(process.stderr, /** @type {Error} */ (error).message)}\n`,
+        );
       }
       answering = null;
     }
@@ -63,7 +66,7 @@ export async function converse(model, options, { system, json, quiet }) {
  */
 async function answer(model, messages, options, json, quiet) {
   const steps = model.chat(messages, options);
-  for await (const { text } of steps) if (!json) process.stdout.write(text);
+  for await (const { text } of steps) if (!json) process.stdout.write(harmless(process.stdout, text));
   const summary = await steps.result;
   const { text, ids, reusedTokens, prefilledTokens, tokensPerSecond } = summary;
   if (json) console.log(JSON.stringify({ prompt: messages[messages.length - 1].content, ...summary }));

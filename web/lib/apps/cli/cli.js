@@ -6,7 +6,17 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
-import { HELP, OPTIONS, commandOf, generateOptions, loadOptions } from './cli_options.js';
+import {
+  HELP,
+  OPTIONS,
+  commandOf,
+  generateOptions,
+  isIncomplete,
+  loadOptions,
+  optionNamed,
+  usageOf,
+} from './cli_options.js';
+import { harmless } from './terminal.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../../base/errors.js';
 import { load } from '../../api/index.js';
@@ -84,12 +94,12 @@ async function write(prompt, o) {
     const steps = o.chat ? model.chat(messages, options) : model.generate(prompt, options);
     let before = o.chat ? '' : prompt; // is written after everything that may be refused
     for await (const { text } of steps) {
-      if (!o.json) process.stdout.write(before + text);
+      if (!o.json) process.stdout.write(harmless(process.stdout, before + text));
       before = '';
     }
     const summary = await steps.result;
     if (o.json) return console.log(JSON.stringify({ prompt, ...(source !== undefined && { source }), ...summary }));
-    process.stdout.write(before);
+    process.stdout.write(harmless(process.stdout, before));
     const { ids, tokensPerSecond, stopReason, seed } = summary;
     const speed = `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second (${model.backend})`;
     if (!o.quiet) process.stderr.write(`\n\n${speed}, ended by ${stopReason}, seed ${seed}\n`);
@@ -195,7 +205,10 @@ try {
     command = help || version ? undefined : commandOf(positionals, values);
   if (help) console.log(HELP);
   else if (version) console.log(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')).version);
-  else if (command === 'count') await count(positionals[1], !!values.json);
+  else if (!command && positionals.length === 1 && isIncomplete(positionals[0])) {
+    console.error(usageOf(positionals[0]));
+    process.exitCode = 2;
+  } else if (command === 'count') await count(positionals[1], !!values.json);
   else if (command === 'lab' && positionals.length === 1) await (await import('./run_lab.js')).listLabs();
   else if (command === 'lab') await lab(positionals[1], values);
   else if (command === 'embed') await embed(positionals.slice(1), values);
@@ -211,6 +224,7 @@ try {
 } catch (error) {
   const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS');
   const e = usage ? /** @type {Error} */ (error) : publicError(error);
-  console.error(`glassformer: ${e.message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
+  const message = harmless(process.stderr, optionNamed(e));
+  console.error(`glassformer: ${message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
   process.exitCode = usage ? 2 : 1;
 }

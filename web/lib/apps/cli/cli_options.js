@@ -110,6 +110,32 @@ export function commandOf(words, options) {
   return command;
 }
 
+/**
+ * Whether a line of one word is the name of a command that needs more words.
+ * @param {string} word
+ */
+export const isIncomplete = (word) => Object.hasOwn(COMMANDS, word) && COMMANDS[word].words?.includes(1) === false;
+
+/**
+ * What a command expects.
+ * @param {string} command
+ */
+export const usageOf = (command) =>
+  `usage: glassformer ${command} ${new RegExp(`glassformer ${command} (.*?)  `).exec(HELP)?.[1]}\n` +
+  `To continue the text "${command}", give it on standard input. glassformer --help lists all commands.`;
+
+/**
+ * The message of an error, with the name of an option as the command line writes it.
+ * @param {Error & {code?: string}} error
+ */
+export const optionNamed = ({ code, message }) =>
+  code === 'bad-option'
+    ? message.replace(/^[a-z]\w*/i, (word) => {
+        const name = word.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+        return Object.hasOwn(OPTIONS, name) ? `--${name}` : word;
+      })
+    : message;
+
 /** Options of generate that are numbers. */
 const NUMBERS = [
   ...['max-tokens', 'min-tokens', ...SAMPLER.map(({ member }) => member.replaceAll('_', '-'))],

@@ -41,12 +41,9 @@ export async function openPath(path) {
   } catch (e) {
     await file?.close();
     if (e instanceof GlassformerError) throw e;
-    const missing = ['ENOENT', 'ENOTDIR'].includes(/** @type {any} */ (e).code);
-    return fail(
-      missing ? 'not-found' : 'network',
-      missing ? `${path}: there is no such file` : `${path}: ${/** @type {any} */ (e).message}`,
-      e,
-    );
+    const { code, message } = /** @type {any} */ (e);
+    if (['ENOENT', 'ENOTDIR'].includes(code)) return fail('not-found', `${path}: there is no such file`, e);
+    return fail('bad-file', `${path}: the file cannot be read: ${message}`, e);
   }
   const chunks = size === 0 ? empty() : fileChunks(file, size ?? Infinity);
   return { name: path, chunks, total: size, reused: true };
