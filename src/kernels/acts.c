@@ -139,7 +139,7 @@ static void start_factored(int32_t *start, int32_t lanes, int dtype, enum gf_dot
 }
 
 /* Where a block of 32 columns of one token goes. */
-struct place {
+struct destination {
     enum gf_dot dot;
     int32_t dtype;  /* the weights' type */
     int factors;    /* whether they are multiplied with their factors */
@@ -150,7 +150,7 @@ struct place {
 };
 
 /* sum: of q; parts: of start_of, in lanes of the columns that store_pairs and store_abs say. */
-GF_INLINE void set_start(const struct place *p, const v128 q[8], int32_t sum, const v128 parts[4]) {
+GF_INLINE void set_start(const struct destination *p, const v128 q[8], int32_t sum, const v128 parts[4]) {
     if (p->factors) {
         start_factored(p->start, p->lanes, p->dtype, p->dot, q, parts);
         return;
@@ -159,24 +159,24 @@ GF_INLINE void set_start(const struct place *p, const v128 q[8], int32_t sum, co
     *p->start = start_of(p->dtype, p->dot, sum, i32x4_sum(all));
 }
 
-GF_INLINE void put_int16(const struct place *p, const v128 q[8]) {
+GF_INLINE void put_int16(const struct destination *p, const v128 q[8]) {
     store_int16(p->to, q);
     *p->start = 0;
 }
 
-GF_INLINE void put_bytes(const struct place *p, const v128 q[8], int32_t sum) {
+GF_INLINE void put_bytes(const struct destination *p, const v128 q[8], int32_t sum) {
     const v128 none[4] = {i32x4_splat(0), i32x4_splat(0), i32x4_splat(0), i32x4_splat(0)};
     store_bytes(p->to, p->step, q, p->factors);
     set_start(p, q, sum, none);
 }
 
-GF_INLINE void put_abs(const struct place *p, const v128 q[8], int32_t sum) {
+GF_INLINE void put_abs(const struct destination *p, const v128 q[8], int32_t sum) {
     v128 negative[4];
     store_abs(p->to, p->step, q, negative, p->factors);
     set_start(p, q, sum, negative);
 }
 
-GF_INLINE void put_pairs(const struct place *p, const v128 q[8], int32_t sum) {
+GF_INLINE void put_pairs(const struct destination *p, const v128 q[8], int32_t sum) {
     v128 even[4];
     store_pairs(p->to, p->step, q, even, p->factors);
     set_start(p, q, sum, even);
@@ -192,13 +192,13 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t n, int32
         const int32_t row = g * a->lanes + t;
         for (int32_t b = 0; b < blocks; b++) {
             const int64_t block = (int64_t)g * blocks + b, first = block * a->lanes;
-            const struct place p = {.dot = dot,
-                                    .dtype = dtype,
-                                    .factors = factors,
-                                    .lanes = a->lanes,
-                                    .to = a->q + block * block_bytes + t * lane_bytes,
-                                    .step = step,
-                                    .start = factors ? a->start + 4 * first + 2 * t : a->start + first + t};
+            const struct destination p = {.dot = dot,
+                                          .dtype = dtype,
+                                          .factors = factors,
+                                          .lanes = a->lanes,
+                                          .to = a->q + block * block_bytes + t * lane_bytes,
+                                          .step = step,
+                                          .start = factors ? a->start + 4 * first + 2 * t : a->start + first + t};
             v128 q[8];
             float scale = 0;
             GF_UNROLL
