@@ -1,6 +1,6 @@
 // formats_sources.test.js - where model files come from: paths, addresses, blobs, folders, shards and the hub
 import assert from 'node:assert/strict';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -40,6 +40,7 @@ test('a path that the system does not let read is a wrong file, not a failed req
   const loop = join(folder, 'loop.gguf');
   symlinkSync('loop.gguf', loop);
   await rejects(loop, 'bad-file', /loop\.gguf: the file cannot be read: ELOOP/);
+  rmSync(loop); // another test opens the folder
 });
 
 test('paths, addresses, blobs, buffers and folders give the same model', async () => {
