@@ -229,12 +229,12 @@ test('the README of each folder says what it is for and names each of its files 
     /^web\/page\/(?!public)\w+\//.test(file),
   );
   const inFolders = [...sources, ...cSources, ...ofPageFolders];
-  for (const folder of new Set(inFolders.map((file) => dirname(file)).concat('web/page/state'))) {
+  for (const folder of new Set(inFolders.map((file) => dirname(file)).concat('web/page/state', 'scripts'))) {
     const text = read(`${folder}/README.md`);
     if (!text.startsWith(`# ${basename(folder)}/\n\n`))
       wrong.push(`${folder}/README.md begins with ${text.slice(0, 40)}`);
     const named = [...text.matchAll(/^- `([\w.]+)`: \S/gm)].map(([, name]) => name).sort();
-    const all = readdirSync(join(top, folder)).filter((name) => /\.(?:js|svelte|c|h)$/.test(name));
+    const all = readdirSync(join(top, folder)).filter((name) => /\.(?:js|svelte|c|h|sh|sha256)$/.test(name));
     const found = all.filter((name) => !name.endsWith('.h') || !all.includes(name.replace('.h', '.c'))); // one line for both
     for (const name of found) if (!named.includes(name)) wrong.push(`${folder}/README.md has no line of ${name}`);
     for (const name of named)
