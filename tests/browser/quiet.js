@@ -58,7 +58,7 @@ function count() {
     }
   };
 
-  // calls to the library's workers (remote.js), except streams, which may pause at any token
+  // calls to the library's workers (model_caller.js), except streams, which may pause at any token
   const { postMessage } = Worker.prototype;
   /** By worker: the questions that wait, by their numbers. @type {WeakMap<Worker, Map<number | string, object>>} */
   const waiting = new WeakMap();

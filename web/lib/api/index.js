@@ -8,7 +8,7 @@
 //   completeConfig, countParameters, estimate, depth    answer questions about a configuration, without weights
 //
 // A model runs in a worker of its own (the default in browsers) or in the calling thread (the default in Node);
-// worker/remote.js is the interface to both. This file, with what it imports at once, is what every page loads:
+// worker/model_caller.js is the interface to both. This file, with what it imports at once, is what every page loads:
 // everything else is imported on demand.
 export { Model } from './model.js';
 export { Session } from './session.js';

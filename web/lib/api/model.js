@@ -10,7 +10,7 @@ import { withJson } from './tensor_json.js';
 import { finalizers, keepAlive } from './lifetimes.js';
 import { constraining } from '../worker/constraining_remote.js';
 import { trainerModule } from '../engine/binary.js';
-import { LocalModel } from '../worker/remote.js';
+import { LocalModel } from '../worker/model_caller.js';
 import { packageFiles } from './package_files.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
 import { freeing } from '../worker/retry_out_of_memory.js';
@@ -20,7 +20,7 @@ import { Steps } from './steps.js';
 /** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
 /** @import { TraceRow } from './index.js' */
 /** @import { Tokenizer } from '../text/tokenizer.js' */
-/** @import { Call } from '../worker/remote.js' */
+/** @import { Call } from '../worker/model_caller.js' */
 
 /**
  * One message of a conversation. role: as the model's template names them, usually 'system', 'user', 'assistant' or
@@ -168,7 +168,7 @@ export class Model {
   /**
    * Called by load and create.
    * @ignore
-   * @param {import('../worker/remote.js').Remote} remote
+   * @param {import('../worker/model_caller.js').Remote} remote
    * @param {any} info
    */
   constructor(remote, info) {

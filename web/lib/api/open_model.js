@@ -3,8 +3,8 @@ import { fail } from '../base/errors.js';
 import { untilAborted } from '../base/event_loop.js';
 import { engineModule } from '../engine/binary.js';
 import { whyNoThreads } from '../engine/features.js';
-import { prefetch, prefetchable } from '../worker/relay.js';
-import { LocalModel, WorkerModel } from '../worker/remote.js';
+import { prefetch, prefetchable } from '../worker/requests_for_worker.js';
+import { LocalModel, WorkerModel } from '../worker/model_caller.js';
 import { startWorker } from '../worker/start_worker.js';
 import { abortableProgress } from './input/load_options.js';
 import { Model } from './model.js';
@@ -30,7 +30,7 @@ export async function openModel(method, what, { worker = !isNode, signal: given,
   const engine = startEngine(options, !!worker, warnings, signal);
   const starting = startRemote(worker, signal);
   const prefetched = url === undefined ? undefined : prefetch(url, signal); // while the worker starts
-  /** @type {import('../worker/remote.js').Remote | undefined} */
+  /** @type {import('../worker/model_caller.js').Remote | undefined} */
   let remote;
   try {
     const { helper, ...started } = await starting;

@@ -51,7 +51,7 @@ export class Session {
    * Called by Model.session and fork.
    * @ignore
    * @param {object} model  referenced so that it is not collected before the session
-   * @param {import('../worker/remote.js').Remote} remote
+   * @param {import('../worker/model_caller.js').Remote} remote
    * @param {import('./input/arguments.js').Limits} limits
    * @param {{session: number, length: number, bytes: number}} made
    */
@@ -87,7 +87,7 @@ export class Session {
   }
 
   /**
-   * @param {import('../worker/remote.js').Call} method
+   * @param {import('../worker/model_caller.js').Call} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]
    * @param {(value: any) => unknown} [undo]  of what the call changed, when it was aborted

@@ -1,8 +1,8 @@
 // calls.js - the calls of a loaded model, each with its function beside the engine
 //
-// The caller's side names a call (worker/remote.js): model_worker.js looks it up here in the worker, LocalModel in the
-// caller's thread. A function gets the model, the arguments, which api/ has checked, and the hooks of the call. Code
-// that few models need is imported at its first call.
+// The caller's side names a call (worker/model_caller.js): model_worker.js looks it up here in the worker, LocalModel
+// in the caller's thread. A function gets the model, the arguments, which api/ has checked, and the hooks of the call.
+// Code that few models need is imported at its first call.
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 

@@ -4,7 +4,7 @@
 // posted.
 import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
-import { failContextFull, generationOf, isSequenceList, checkSingleMask } from './generation_options.js';
+import { failContextFull, generationOf, isSequenceList, checkSingleMask } from './generation_defaults.js';
 import { fail, show } from '../base/errors.js';
 import { camelConfig } from '../engine/config/config.js';
 import { checkedIds } from '../base/checks.js';
@@ -26,7 +26,7 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  * @property {import('../engine/threads.js').OnHelper} [onHelper]  load and create: called for each helper thread
  * @property {string} [helper]  address of the worker's file, which helper threads run too
  * @property {{url: string, port: MessagePort}} [prefetched]  the caller's side of load: the model's file, which was
- *   requested already (worker/relay.js)
+ *   requested already (worker/requests_for_worker.js)
  * @property {typeof globalThis.fetch} [prefetchedFetch]  the worker's side of load: its requests, with that file
  * @property {Promise<WebAssembly.Module>} [engine]  load and create: the compiled binary
  */

@@ -4,7 +4,7 @@
 import { completeConfig } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
 import { anything, checkedOptions, entriesOf, LIMITS, number, tooMany } from '../base/checks.js';
-import { numberInRange } from '../run/generation_options.js';
+import { numberInRange } from '../run/generation_defaults.js';
 import { planOf } from './examples.js';
 
 /** @import { Model } from '../api/model.js' */

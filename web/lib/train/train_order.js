@@ -1,5 +1,5 @@
 // train_order.js - checks the arguments of train, and makes of them the message that starts a run
-import { within } from '../run/generation_options.js';
+import { within } from '../run/generation_defaults.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked_tokens.js';
 import { loraOption, ofLora } from './lora_order.js';

@@ -1,9 +1,9 @@
 // training_run.js - the caller's side of training: starts the worker and requests steps from it as they are read
-import { count, within } from '../run/generation_options.js';
+import { count, within } from '../run/generation_defaults.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
 import { Tokenizer } from '../text/tokenizer.js';
-import { WorkerModel } from '../worker/remote.js';
+import { WorkerModel } from '../worker/model_caller.js';
 import { startWorker } from '../worker/start_worker.js';
 import { trainerModule } from '../engine/binary.js';
 import { whyNoThreads } from '../engine/features.js';

@@ -1,7 +1,7 @@
 // constraining_remote.js - compiles the options json, grammar and tools of a generation before it is posted
 import { guardedAsync } from '../base/errors.js';
 
-/** @import { Remote } from './remote.js' */
+/** @import { Remote } from './model_caller.js' */
 
 /**
  * Generations of a model with the options json, grammar and tools.

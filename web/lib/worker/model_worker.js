@@ -1,6 +1,6 @@
-// model_worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
+// model_worker.js - the worker's side of a model: answers the messages of WorkerModel (model_caller.js)
 import { CALLS, createModel, loadModel } from '../run/calls.js';
-import { prefetchedFetch, relayedFetch, relayedRename } from './relay.js';
+import { prefetchedFetch, relayedFetch, relayedRename } from './requests_for_worker.js';
 import { askForHelper, engine, listen, port, post, postError, watched } from './message_port.js';
 
 /** Steps are collected for this time, less than a frame: a message takes longer than a token of a small model. */

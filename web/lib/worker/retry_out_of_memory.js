@@ -1,6 +1,6 @@
 // retry_out_of_memory.js - repeats a call that ran out of memory, after what the caller does not know about was freed
 
-/** @import { Remote } from './remote.js' */
+/** @import { Remote } from './model_caller.js' */
 
 /**
  * A model whose calls are repeated once when they run out of memory and something can be freed.

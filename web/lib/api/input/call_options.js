@@ -2,7 +2,7 @@
 import { fail, show } from '../../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
 import { SAMPLER } from '../../engine/config/sampler_fields.js';
-import { count, numberInRange as inRange, within } from '../../run/generation_options.js';
+import { count, numberInRange as inRange, within } from '../../run/generation_defaults.js';
 import {
   LIMITS,
   checkedOptions,

@@ -1,7 +1,7 @@
 // circuit.js - whole weights, and the circuits of a head (Elhage et al. 2021, "A Mathematical Framework for Transformer
 // Circuits")
 import { tensorRow } from '../../engine/engine_captures.js';
-import { numberInRange } from '../generation_options.js';
+import { numberInRange } from '../generation_defaults.js';
 import { fail, show } from '../../base/errors.js';
 import { lensWeight } from './lens_weights.js';
 import { rowOf, weight } from '../inspect/weight.js';

@@ -1,7 +1,7 @@
 // metric.js - what sweeps compare and gradients differentiate, of one sequence
 import { logprobs } from '../../engine/engine_captures.js';
 import { tokenOf } from '../inspect/logit_lens.js';
-import { numberInRange } from '../generation_options.js';
+import { numberInRange } from '../generation_defaults.js';
 import { fail } from '../../base/errors.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */

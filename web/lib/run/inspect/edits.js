@@ -2,7 +2,7 @@
 import { addEdit } from '../../engine/engine_captures.js';
 import { fail, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
-import { numberInRange } from '../generation_options.js';
+import { numberInRange } from '../generation_defaults.js';
 
 /** @import { EngineSession } from '../../engine/engine_session.js' */
 /** @import { Tensor } from '../../engine/engine.js' */

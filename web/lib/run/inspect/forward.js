@@ -1,7 +1,7 @@
 // forward.js - one pass over a sequence or over several
 import { readHidden, readPooled } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
-import { isSequenceList, checkSingleMask } from '../generation_options.js';
+import { isSequenceList, checkSingleMask } from '../generation_defaults.js';
 import { optionsPerSequence } from '../encoder_sources.js';
 import { fail } from '../../base/errors.js';
 import { withFunctions } from './edits.js';

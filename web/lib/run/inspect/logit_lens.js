@@ -7,7 +7,7 @@ import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
 import { runFrom } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
-import { numberInRange } from '../generation_options.js';
+import { numberInRange } from '../generation_defaults.js';
 import { fail, show } from '../../base/errors.js';
 import { checkedIds } from '../../base/checks.js';
 import { typedIds } from './typed_ids.js';

@@ -1,5 +1,5 @@
-// remote.js - the caller's side of a model, in a worker (WorkerModel) or in the caller's thread (LocalModel), behind
-// one interface
+// model_caller.js - the caller's side of a model, in a worker (WorkerModel) or in the caller's thread (LocalModel),
+// behind one interface
 //
 // Messages to the worker: { hello } { id, method, args, hooks } { id, engine } { id, args, stream, credit }
 // { id, abort } { id, addedCredit }
@@ -12,7 +12,7 @@
 import { unpackError } from '../base/failure.js';
 import { GlassformerError, publicError, messageOf } from '../base/errors.js';
 import { spawn } from '../base/spawn.js';
-import { answerFetch, answerRename } from './relay.js';
+import { answerFetch, answerRename } from './requests_for_worker.js';
 
 /** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
 /** A call of a model (run/calls.js). @typedef {keyof typeof import('../run/calls.js').CALLS} Call */

@@ -1,5 +1,5 @@
-// relay.js - what the caller's side does for a worker: it requests the model's file while the worker starts, and calls
-// the caller's functions, fetch and names
+// requests_for_worker.js - what the caller's side does for a worker: it requests the model's file while the worker
+// starts, and calls the caller's functions, fetch and names
 //
 // A browser needs tens of milliseconds to start a worker. The bytes of a file are posted in few buffers; for each one
 // that the worker's side has read it posts a buffer or null back.
