@@ -52,6 +52,44 @@ describe('edits', () => {
       assert.equal(distance((await plain.forward(ids, { edits: [{ ...edit, [name]: null }] })).logits.data, all), 0);
   });
 
+  // The means of heads 0 to 3 were set at positions 0 to 3 when a head was named, and an index was refused.
+  test('mean sets what the head, the index or the whole point has on average over the positions of a text', async () => {
+    const plain = await load(one.source, { dtype: 'f32' });
+    const text = ids.slice(0, 5);
+    const at = 'blocks.0.attn.hook_z';
+    const [{ data, shape }, neurons] = Object.values(
+      (await plain.forward(text, { capture: [at, 'blocks.0.mlp.hook_post'] })).captured,
+    );
+    const meanOf = (values, width, from, n) =>
+      Float32Array.from({ length: n }, (_, j) => {
+        let sum = 0;
+        for (let t = 0; t < text.length; t++) sum += values[t * width + from + j];
+        return sum / text.length;
+      });
+    const [, heads, width] = shape;
+    const logits = async (...edits) => (await plain.forward(ids, { edits })).logits.data;
+    for (let head = 0; head < heads; head++) {
+      const set = meanOf(data, heads * width, head * width, width);
+      assert.ok(sameBits(await logits({ at, head, mean: text }), await logits({ at, head, set })), `head ${head}`);
+      const one = { at, head, index: 3 };
+      assert.ok(
+        sameBits(await logits({ ...one, mean: text }), await logits({ ...one, set: set[3] })),
+        `index 3 of head ${head}`,
+      );
+    }
+    const each = Array.from({ length: heads }, (_, head) => ({
+      ...{ at, head, index: 3 },
+      set: meanOf(data, heads * width, head * width + 3, 1)[0],
+    }));
+    assert.ok(sameBits(await logits({ at, index: 3, mean: text }), await logits(...each)), 'index 3 of every head');
+    const dFf = neurons.shape[1];
+    const neuron = { at: 'blocks.0.mlp.hook_post', index: 7, position: [1, 2] };
+    const set = meanOf(neurons.data, dFf, 7, 1)[0];
+    assert.ok(sameBits(await logits({ ...neuron, mean: text }), await logits({ ...neuron, set })), 'a neuron');
+    await refused(logits({ at, head: heads, mean: text }), 'bad-argument', /head/);
+    plain.dispose();
+  });
+
   test('switching neurons off equals setting their columns of the down projection to zero', async () => {
     const plain = await load(one.source, { dtype: 'f32' });
     const mask = Float32Array.from({ length: plain.config.dFf }, (_, i) => (i % 3 ? 1 : 0));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/api/index.js';
-import { collect, distance, openCase, refused, sameBits, untilEnd } from './helpers.js';
+import { collect, distance, openCase, refused, sameBits, stories, untilEnd } from './helpers.js';
 
 const gqa = await load(openCase('llama_gqa_f16').source, { dtype: 'f32' });
 const ids = [5, 9, 2, 7, 1, 4];
@@ -173,4 +173,29 @@ describe('values', async () => {
     await refused(gqa.forward([ids, ids], { edits: [one, [], []] }), 'bad-option', /edits has 3 lists/);
     await refused(gqa.forward([ids, ids], { edits: [one, [{ at }]] }), 'bad-option', /edits\[1\]\[0\]/);
   });
+});
+
+// The range ended with the prompt: no new token was edited.
+test('an open range of positions reaches the tokens that are generated, as it does in a session', async () => {
+  const model = await load(stories);
+  const edits = [{ at: 'blocks.2.hook_mlp_out', position: { from: 4 }, scale: -2 }];
+  const prompt = await model.encode('Once upon a time');
+  const how = { maxTokens: 12, temperature: 0 };
+  const session = await model.session({ edits });
+  const [whole, inSession, plain] = [
+    await model.complete(prompt, { ...how, edits }),
+    await session.generate(prompt, how).result,
+    await model.complete(prompt, how),
+  ];
+  assert.deepEqual(whole.ids, inSession.ids);
+  assert.notDeepEqual(whole.ids, plain.ids);
+  const closed = [{ ...edits[0], position: { from: 4, to: prompt.length } }];
+  assert.notDeepEqual((await model.complete(prompt, { ...how, edits: closed })).ids, whole.ids);
+  const beams = { maxTokens: 6, beams: 2 };
+  assert.notDeepEqual(
+    (await model.complete(prompt, { ...beams, edits })).ids,
+    (await model.complete(prompt, { ...beams, edits: closed })).ids,
+    'also in a beam search',
+  );
+  model.dispose();
 });

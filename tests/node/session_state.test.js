@@ -76,6 +76,24 @@ for (const worker of [false, true]) {
       await refused(pair.session({ state, source: [9, 8, 6] }), 'bad-file', /another source/);
       const other = await pair.session({ state, source });
       assert.ok(sameBits(await other.eval([4]), await session.eval([4])));
+      // edits and captures were ignored in the encoder, and in the keys and values of its output
+      const at = 'encoder.0.hook_resid_post';
+      for (const edits of [
+        [],
+        [
+          { at, scale: 0.5 },
+          { at: 'decoder.1.cross_attn.hook_v', head: 1, scale: 0 },
+        ],
+      ]) {
+        const seen = { source, edits, capture: [at, 'decoder.*.cross_attn.hook_k', 'decoder.0.hook_resid_post'] };
+        const edited = await pair.session(seen);
+        await edited.eval([1, 2, 3]);
+        const [first, again] = [edited.captured, await pair.session({ ...seen, state: await edited.save() })];
+        assert.ok(sameBits(await again.eval([4]), await edited.eval([4])), `${edits.length} edits`);
+        for (const name of [at, 'decoder.0.cross_attn.hook_k', 'decoder.1.cross_attn.hook_k'])
+          assert.deepEqual([...again.captured[name].data], [...first[name].data], name);
+        assert.deepEqual(again.captured['decoder.0.hook_resid_post'].shape, [1, 32]);
+      }
       pair.dispose();
       const both = await untilEnd(create({ ...open, causal: false }, { worker, threads: 1, seed: 3 }));
       const whole = await both.session();

@@ -246,7 +246,7 @@ export class Session {
    * opens a session from them, in the same model loaded again, with the same types of weights and of cache, on any
    * machine. It runs nothing but the last position, whose result shows whether model and state belong together. An
    * encoder-decoder needs its `source` again. Captures, edits and the sampler are not saved; the state of a session
-   * with edits is restored without that check.
+   * with edits is restored without that check, and so is one of an encoder-decoder that is opened with edits.
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    * @throws {GlassformerError} `out-of-memory`
    * @example

@@ -69,7 +69,7 @@ export async function savedBytes(model, { sequence, ids }) {
 /**
  * Fill a new sequence from saved bytes. After an error the caller closes it.
  * @param {LoadedModel} model
- * @param {Sequence} sequence  without captures and edits; of an encoder-decoder with its source
+ * @param {Sequence} sequence  of an encoder-decoder with its source, and with captures and edits
  * @param {Uint8Array<ArrayBuffer>} bytes
  * @param {import('../base/event_loop.js').Yielder} yielder
  * @returns {Promise<number[]>} all tokens of the session
@@ -113,13 +113,14 @@ export async function restore(model, sequence, bytes, yielder) {
   );
   /** @type {(i: number) => Uint8Array} */
   const saved = (i) => bytes.subarray(blocksAt + i * blockBytes, blocksAt + (i + 1) * blockBytes);
-  sequence.isEdited = edited === 1;
+  const isEdited = edited === 1 || sequence.isEdited;
+  sequence.isEdited = isEdited;
   session.plan(cached);
   for (let i = 0; i < blocks; i++) {
     session.restoreBlock(ids.slice(i * block, Math.min(cached, (i + 1) * block)), saved(i));
     await yielder.yieldIfDue();
   }
-  if (cached && !edited) {
+  if (cached && !isEdited) {
     // The last position, computed again from all others, has the same bits only in the model that computed them.
     session.rewind(cached - 1);
     session.eval([ids[cached - 1]]);

@@ -57,15 +57,17 @@ export class SessionTable {
     this.model.requireDecoder('session');
     const { state, ...rest } = options;
     const yielder = new Yielder(signal);
-    // With a state, captures and edits begin after the check of that state, which is a pass.
-    const sequence = await this.model.openSequence(state ? {} : rest, undefined, undefined, yielder);
+    // With a state, captures and edits begin after the check of that state, which is a pass. The encoder of an
+    // encoder-decoder runs before it, and its pass is to be captured and edited.
+    const later = state && this.model.config.kind !== 'encoder_decoder';
+    const sequence = await this.model.openSequence(later ? {} : rest, undefined, undefined, yielder);
     /** @type {number[]} */
     let ids = [];
     try {
       await sequence.encodeSource(rest, yielder);
       if (state) {
         ids = await (await import('./saved_session.js')).restore(this.model, sequence, state, yielder);
-        await sequence.observe(rest, this.model.contextLength, undefined, yielder);
+        if (later) await sequence.observe(rest, this.model.contextLength, undefined, yielder);
       }
     } catch (error) {
       sequence.close();

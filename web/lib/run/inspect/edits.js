@@ -141,7 +141,7 @@ function positionsOf(where, p, { position, index }, { own, source, end }) {
   };
   if (typeof position === 'object' && !Array.isArray(position)) {
     const { from, to } = /** @type {{from: number, to: number | null}} */ (position);
-    const [first, stop] = [absolute(from), to === null ? (last ?? rows) : absolute(to)];
+    const [first, stop] = [absolute(from), to === null ? rows : absolute(to)];
     numberInRange(`${where}.position.to`, stop, first, rows, true);
     return Array.from({ length: stop - first }, (_, i) => first + i);
   }
@@ -170,7 +170,7 @@ export async function withMeans(model, { edits, source, sourceMask }, pass) {
       const ids = model.ids(mean, `text of edits[${i}].mean`);
       const options = { source, sourceMask, capture: [edit.at], logits: 'none' };
       const { captured } = await pass(ids, options);
-      for (const [at, values] of Object.entries(captured)) out.push({ ...edit, at, set: meanOf(at, values) });
+      for (const [at, values] of Object.entries(captured)) out.push(...meanEdits({ ...edit, at }, meanOf(at, values)));
     }
   }
   return out;
@@ -179,8 +179,8 @@ export async function withMeans(model, { edits, source, sourceMask }, pass) {
 /**
  * The mean over the positions of a captured point.
  * @param {string} name
- * @param {Tensor} values
- * @returns {Tensor | Float32Array}
+ * @param {Tensor} values  [n, ...]
+ * @returns {Tensor} without the axis of positions
  */
 function meanOf(name, { shape: [n, ...inner], data }) {
   if (/hook_(attn_scores|pattern)/.test(name)) fail('bad-option', `${name}: the keys of each position are others`);
@@ -190,7 +190,26 @@ function meanOf(name, { shape: [n, ...inner], data }) {
     for (let t = 0; t < n; t++) sum += data[t * width + j];
     return sum / n;
   });
-  return inner.length > 1 ? { shape: inner, data: mean } : mean;
+  return { shape: inner, data: mean };
+}
+
+/**
+ * Edits that set a mean: that of the head and of the index that an edit names, at every position that it names.
+ * @param {Edit} edit
+ * @param {Tensor} mean  of a position: [heads, width] or [width]
+ * @returns {Edit[]}
+ */
+function meanEdits({ head: ofHead, index: ofIndex, ...edit }, { shape, data }) {
+  const [head, index] = [ofHead ?? null, ofIndex ?? null];
+  const width = shape[shape.length - 1];
+  // A head or an index that the point does not have: the engine refuses it.
+  const at = (/** @type {number} */ h) =>
+    index === null ? data.subarray(h * width, (h + 1) * width) : (data[h * width + index] ?? 0);
+  const one = (/** @type {number} */ h) => ({ ...edit, ...(index !== null && { index }), set: at(h) });
+  if (head !== null) return [{ ...one(head < data.length / width ? head : 0), head }];
+  if (shape.length < 2) return [one(0)];
+  if (index === null) return [{ ...edit, set: { shape, data } }];
+  return Array.from({ length: shape[0] }, (_, h) => ({ ...one(h), head: h }));
 }
 
 /**
