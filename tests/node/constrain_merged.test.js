@@ -94,6 +94,22 @@ describe('several schemas for one value', () => {
         ['2', '2.5'],
         ['3', '4', '1', '0'],
       ],
+      // Objects with their keys in another order were other values.
+      [
+        { enum: [{ a: 1, b: 2 }, { c: 3 }], allOf: [{ const: { b: 2, a: 1 } }] },
+        ['{"b":2,"a":1}'],
+        ['{"c":3}', '{"b":2}'],
+      ],
+      [
+        { enum: [{ a: { d: 1, e: [{ x: 1, y: 2 }] } }, 4], not: { const: { a: { e: [{ y: 2, x: 1 }], d: 1 } } } },
+        ['4'],
+        ['{"a":{"d":1,"e":[{"x":1,"y":2}]}}'],
+      ],
+      [
+        { type: 'array', items: { enum: [{ a: 1, b: 2 }, 7, { b: 2, a: 1 }] }, uniqueItems: true },
+        ['[7]', '[7,{"b":2,"a":1}]'],
+        ['[{"b":2,"a":1},{"a":1,"b":2}]', '[7,7]'],
+      ],
       [
         { $defs: { list: { type: 'array' } }, $ref: '#/$defs/list', items: { const: 1 }, maxItems: 2 },
         ['[]', '[1]', '[1,1]'],

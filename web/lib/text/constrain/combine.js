@@ -2,7 +2,7 @@
 import { fail, show } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
 import { isNothing } from './dialects.js';
-import { TYPES, checkKeywords, fits, hasType, typesOf, valuesOf } from './schema_keywords.js';
+import { TYPES, canonical, checkKeywords, fits, hasType, typesOf, valuesOf } from './schema_keywords.js';
 import { merged } from './merge.js';
 import { inPart } from './schema_place.js';
 
@@ -208,8 +208,8 @@ export class Combiner {
   exclude(x, y, depth) {
     const [some, others] = [valuesOf(x), valuesOf(y)];
     if (some && others) {
-      const texts = new Set(some.map((value) => JSON.stringify(value)));
-      return !others.some((value) => texts.has(JSON.stringify(value)));
+      const texts = new Set(some.map(canonical));
+      return !others.some((value) => texts.has(canonical(value)));
     }
     const values = some ?? others;
     if (values) {

@@ -5,7 +5,7 @@
 // values of an enum, strings other than some. What says nothing about values is left out; what is unknown is named.
 import { fail, show } from '../../base/errors.js';
 import { FORMAT_NAMES, NUMBER_FORMATS, implies } from './string_formats.js';
-import { KEYWORDS, hasType, typesOf, valuesOf } from './schema_keywords.js';
+import { KEYWORDS, canonical, hasType, typesOf, valuesOf } from './schema_keywords.js';
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -168,10 +168,10 @@ function excludeValues(schema) {
     schema.type = types.filter((type) => !excluded.includes(type));
   } else if (keys.length && keys.every((key) => key === 'enum' || key === 'const')) {
     const values = valuesOf(not) ?? [];
-    const texts = values.map((/** @type {any} */ value) => JSON.stringify(value));
+    const texts = values.map(canonical);
     const own = valuesOf(schema);
     if (own) {
-      schema.enum = own.filter((value) => !texts.includes(JSON.stringify(value)));
+      schema.enum = own.filter((value) => !texts.includes(canonical(value)));
       if (!schema.enum.length) fail('bad-option', '"not" excludes every value');
       return;
     }

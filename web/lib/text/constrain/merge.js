@@ -1,6 +1,6 @@
 // merge.js - schemas of which a value must fit all, as one schema
 import { fail, show } from '../../base/errors.js';
-import { CHECKED, FURTHER, textsOf } from './schema_keywords.js';
+import { CHECKED, FURTHER, canonical, textsOf } from './schema_keywords.js';
 import { isMultiple } from './number_ranges.js';
 
 /** @typedef {Record<string | symbol, any>} Schema */
@@ -78,9 +78,9 @@ function mergeValues(a, b, out) {
   const lists = [a, b].flatMap((schema) => [schema.enum, schema.const === undefined ? undefined : [schema.const]]);
   const [first, ...others] = lists.filter((list) => list !== undefined);
   if (!others.length) return;
-  const texts = others.map((list) => new Set(list.map((/** @type {any} */ value) => JSON.stringify(value))));
+  const texts = others.map((list) => new Set(list.map(canonical)));
   delete out.const;
-  out.enum = first.filter((/** @type {any} */ value) => texts.every((set) => set.has(JSON.stringify(value))));
+  out.enum = first.filter((/** @type {any} */ value) => texts.every((set) => set.has(canonical(value))));
   if (!out.enum.length) fail('bad-option', 'no value is in all its lists of values (enum, const)');
 }
 

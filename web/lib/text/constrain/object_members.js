@@ -1,5 +1,6 @@
 // object_members.js - what is between the braces of an object, and in arrays without repetitions: machines of whole
 // members
+import { canonical } from './schema_keywords.js';
 import { fail } from '../../base/errors.js';
 import { choice, sequence, text } from './expression.js';
 import { explore, statesOf, trimmed } from './machine.js';
@@ -88,7 +89,7 @@ export function membersOf(members, other, [least, most]) {
  * @returns {Expression}
  */
 export function uniqueItems(values, [least, most]) {
-  const texts = [...new Set(values.map((value) => JSON.stringify(value)))];
+  const texts = [...new Map(values.map((value) => [canonical(value), JSON.stringify(value)])).values()];
   const { length } = texts;
   if (length > MAX_UNIQUE)
     fail('unsupported', `uniqueItems of ${length} values is not supported, only of up to ${MAX_UNIQUE}`);

@@ -103,6 +103,16 @@ export function typesOf(schema) {
 }
 
 /**
+ * A text that is the same for equal JSON values: the keys of objects are in order, which JSON does not give them.
+ * @param {any} value
+ * @returns {string}
+ */
+export const canonical = (value) =>
+  JSON.stringify(value, (_, part) =>
+    hasType(part, 'object') ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,
+  );
+
+/**
  * The values that a schema lists; null: it lists none.
  * @param {Schema} schema  checked
  * @returns {any[] | null}
@@ -110,7 +120,7 @@ export function typesOf(schema) {
 export function valuesOf(schema) {
   if (schema.const !== undefined && schema.enum === undefined) return [schema.const];
   if (schema.enum === undefined) return null;
-  const same = (/** @type {any} */ value) => JSON.stringify(value) === JSON.stringify(schema.const);
+  const same = (/** @type {any} */ value) => canonical(value) === canonical(schema.const);
   return schema.const === undefined ? schema.enum : schema.enum.filter(same);
 }
 
