@@ -24,10 +24,10 @@ export const holding = (hash) => ({
         for (const [worker, ...args] of kept.splice(0)) post.apply(worker, args);
       };
       Worker.prototype.postMessage = function (...args) {
-        if (name && args[0]?.args?.[0] === name) kept.push([this, ...args]);
-        else if (bad && args[0]?.args?.[0] === bad) {
+        if (name && args[0]?.method === name) kept.push([this, ...args]);
+        else if (bad && args[0]?.method === bad) {
           bad = '';
-          post.call(this, { ...args[0], args: ['nothing that it could do', []] });
+          post.call(this, { ...args[0], method: 'nothing that it could do' });
         } else post.apply(this, args);
       };
     }),

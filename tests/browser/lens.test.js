@@ -144,7 +144,7 @@ storyTest('the lens asks the engine nothing while another view is open', async (
     window.asked = [];
     const post = Worker.prototype.postMessage;
     Worker.prototype.postMessage = function (...args) {
-      if (args[0]?.args) window.asked.push(args[0].args[0]);
+      if (args[0]?.method) window.asked.push(args[0].method);
       return post.apply(this, args);
     };
   });

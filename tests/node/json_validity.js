@@ -2,6 +2,12 @@
 // Schema, with JavaScript's own readers of dates, addresses and regular expressions
 import { isIPv4, isIPv6 } from 'node:net';
 
+/** Equal values have the same text: the keys of an object have no order. @param {any} value */
+const ordered = (value) =>
+  JSON.stringify(value, (_, part) =>
+    part?.constructor === Object ? Object.fromEntries(Object.entries(part).sort()) : part,
+  );
+
 const isDate = (text) => {
   const date = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : new Date(NaN);
   return !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 10) === text;
@@ -72,7 +78,7 @@ export function isValid(value, schema, root = schema) {
   const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
   const is = (type) => type === kind || (type === 'integer' && Number.isInteger(value));
   if (schema.type !== undefined && ![schema.type].flat().some(is)) return false;
-  const same = (other) => JSON.stringify(other) === JSON.stringify(value);
+  const same = (other) => ordered(other) === ordered(value);
   if (schema.enum !== undefined && !schema.enum.some(same)) return false;
   if (schema.const !== undefined && !same(schema.const)) return false;
   const fits = (s) => isValid(value, s, root);
