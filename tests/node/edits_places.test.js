@@ -157,6 +157,17 @@ describe('values', async () => {
     const { loss } = await gqa.loss(ids, { edits: apply });
     assert.equal(loss, (await gqa.loss(ids, { edits: [{ at: 'blocks.*.hook_resid_mid', scale: 0.5 }] })).loss);
     await refused(logits([{ at, apply: () => [1] }]), 'bad-option', /apply at blocks[^]*expected/);
+    const own = new RangeError('of the caller');
+    const thrown = await logits([
+      {
+        at,
+        apply: () => {
+          throw own;
+        },
+      },
+    ]).catch((error) => error);
+    assert.deepEqual([thrown.code, thrown.cause], ['callback', own]);
+    assert.match(thrown.message, /^apply at blocks\.0\.hook_resid_pre threw: of the caller/);
     await refused(logits([{ at, apply: half, position: 0 }]), 'bad-option', /position is given with apply/);
     await refused(logits([{ at, apply: half, scale: 2 }]), 'bad-option', /scale is given with apply/);
     await refused(collect(gqa.generate(ids, { edits: [{ at, apply: half }] })), 'bad-option', /forward and loss/);

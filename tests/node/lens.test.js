@@ -65,12 +65,14 @@ describe('attribution', () => {
   });
 
   test('sums to the logit where parts are switched off', async () => {
-    for (const name of ['llama_1tok', 'gpt2_n_inner']) {
+    // In the parallel blocks of the last two, attention was lost without a residual connection.
+    for (const name of ['llama_1tok', 'gpt2_n_inner', 'gpt_neox', 'gptj']) {
       for (const switches of [
         { useNorm: false },
         { useFinalNorm: false },
         { useNorm: false, useFinalNorm: false },
         { useResidual: false },
+        { useResidual: false, useNorm: false, useFinalNorm: false },
       ]) {
         const c = openCase(name),
           model = await load(c.source, { dtype: 'f32', switches }),

@@ -1,6 +1,6 @@
 // edits.js - edits of a session: finds their points, positions and heads, and the values of those that need a pass
 import { addEdit } from '../../engine/engine_captures.js';
-import { fail, show } from '../../base/errors.js';
+import { fail, messageOf, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
 import { numberInRange } from '../generation_defaults.js';
 
@@ -213,6 +213,20 @@ function meanEdits({ head: ofHead, index: ofIndex, ...edit }, { shape, data }) {
 }
 
 /**
+ * What the caller's function of an edit returns.
+ * @param {NonNullable<Edit['apply']>} apply
+ * @param {Tensor} values
+ * @param {string} name  of the point
+ */
+function applied(apply, values, name) {
+  try {
+    return apply(values, name);
+  } catch (error) {
+    return fail('callback', `apply at ${name} threw: ${messageOf(error)}`, error);
+  }
+}
+
+/**
  * The options of a pass in which functions are values: for each point that a function changes, in the order of the
  * pass, a pass with the other edits gives what the function gets.
  * @param {LoadedModel} model
@@ -233,7 +247,11 @@ export async function withFunctions(model, o, pass) {
     const options = { ...o, edits: done, capture: [p.name], logits: 'none' };
     const values = (await pass(options)).captured[p.name];
     const shape = values.shape;
-    const given = /** @type {NonNullable<Edit['apply']>} */ (edit.apply)({ data: values.data.slice(), shape }, p.name);
+    const given = applied(
+      /** @type {NonNullable<Edit['apply']>} */ (edit.apply),
+      { data: values.data.slice(), shape },
+      p.name,
+    );
     const data = Float32Array.from(given ?? []);
     if (data.length !== values.data.length)
       fail('bad-option', `apply at ${p.name} returned ${show(given)}, expected ${values.data.length} numbers`);

@@ -233,9 +233,10 @@ function streamParts(model, stack, captured, row) {
   if (c.embed_norm && c.use_norm) norm('embed_norm', `${whole}embed.ln`, null);
   for (let l = 0; l < c.n_layers; l++) {
     const block = `${stack}.${l}`;
+    if (!c.use_residual && c.parallel_residual) parts = []; // both sublayers make the new stream
     /** @type {(name: string, ln: string, addOwn: () => void) => void} */
     const sublayer = (name, ln, addOwn) => {
-      if (!c.use_residual) parts = [];
+      if (!c.use_residual && !c.parallel_residual) parts = [];
       addOwn();
       if (c.norm_placement === 'post' && c.use_norm) norm(`${block}.${name}`, `${block}.${ln}`, l);
     };
