@@ -18,11 +18,30 @@ static void end_loading(struct gf_model *m) {
     m->loading.line = NULL;
 }
 
-/* From here on numbers become infinite in the types of n entries. */
-static float limit_of(const struct gf_slot *entries, int32_t n) {
+/* From this magnitude on a number becomes infinite or NaN in memory, because it, or the scale or minimum of its block, is
+ * infinite as f16 (in bf16: as bf16). src/kernels/quant.c computes the scales. */
+static float limit_of_dtype(int32_t dtype) {
+    const float half = 65520;
+    switch (dtype) {
+    case GF_F16:
+    case GF_Q4_1:
+    case GF_Q5_1: return half;
+    case GF_Q4_0: return 8 * half;
+    case GF_Q5_0: return 16 * half;
+    case GF_Q4_K: return 63 * half;
+    case GF_Q8_0: return 127 * half;
+    case GF_Q6_K: return 32 * 128 * half;
+    case GF_BF16: return 0x1.FFp127f;
+    default: return INFINITY;
+    }
+}
+
+/* The type of the entries [n] that has the least limit; GF_F32 if none is a matrix. */
+static int32_t narrowest(const struct gf_slot *entries, int32_t n) {
+    int32_t dtype = GF_F32;
     for (const struct gf_slot *s = entries; s < entries + n; s++)
-        if (s->mat && s->mat->dtype == GF_F16) return 65520;
-    return INFINITY;
+        if (s->mat && limit_of_dtype(s->mat->dtype) < limit_of_dtype(dtype)) dtype = s->mat->dtype;
+    return dtype;
 }
 
 static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
@@ -69,7 +88,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         }
         l.transposed = layout == 1;
     }
-    l.limit = limit_of(a, n);
+    l.limit = limit_of_dtype(narrowest(a, n));
     l.total = (uint64_t)l.rows * (uint64_t)l.cols;
     int32_t along = l.transposed ? l.rows : l.cols;
     if (along % gf_dtype_block_cols(dtype))
@@ -142,9 +161,11 @@ static int64_t not_finite(const float *x, int32_t n, float limit) {
 static int32_t refuse_value(const struct gf_model *m, int64_t bad, int is_too_large, struct gf_error *err) {
     const struct gf_loading *l = &m->loading;
     if (bad < 0) return GF_OK;
-    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is %s", m->slots[l->first].t.name,
-                   (long long)l->done + bad,
-                   is_too_large ? "larger than f16 holds, 65504: load it as f32" : "NaN or infinite");
+    const char *name = m->slots[l->first].t.name;
+    const long long at = (long long)l->done + bad;
+    if (!is_too_large) return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", name, at);
+    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is too large for %s: load it as f32", name, at,
+                   gf_dtypes[narrowest(&m->slots[l->first], l->n)].name);
 }
 
 /* The next n values of the file, which lie within one line of it, as floats. */

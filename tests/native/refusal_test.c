@@ -86,7 +86,7 @@ static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
     struct gf_model *half = gf_model_open(&c, halves, &err);
     CHECK_OK(gf_tensor_begin(half, embed, 1, GF_F32, 0, &err));
     x[7] = 65519, x[8] = -65520; /* becomes 65504; became -infinity */
-    CHECK_REFUSED(gf_tensor_write(half, x, sizeof x, &err), GF_ERR_NOT_FINITE, "embed.weight: element 8 is larger");
+    CHECK_REFUSED(gf_tensor_write(half, x, sizeof x, &err), GF_ERR_NOT_FINITE, "embed.weight: element 8 is too large for f16");
     x[7] = x[8] = 0.25f;
     gf_model_close(half);
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
@@ -113,6 +113,35 @@ static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
     CHECK_REFUSED(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err), GF_ERR_STATE, "sealed");
     gf_model_close(m);
     gf_model_close(NULL);
+}
+
+/* Values whose block has an infinite scale were NaN in memory. */
+static void weights_are_finite_in_memory_or_refused(void) {
+    struct gf_config c = decoder_config(2, 256, 1, 4, 256, 8);
+    for (int32_t dtype = 0; dtype < GF_N_DTYPES; dtype++) {
+        if (!gf_dtype_is_kept(dtype)) continue;
+        uint8_t dtypes[64];
+        memset(dtypes, dtype, sizeof dtypes);
+        int refused = 0;
+        for (int i = 0; i < 2 * 120; i++) {
+            float x[2 * 256], row[256];
+            for (int j = 0; j < 2 * 256; j++) x[j] = 0.25f;
+            x[100] = (i % 2 ? -1.9f : 1.9f) * ldexpf(1, 7 + i / 2);
+            struct gf_model *m = gf_model_open(&c, dtypes, &err);
+            CHECK_OK(gf_tensor_begin(m, 0, 1, GF_F32, 0, &err));
+            const int32_t status = gf_tensor_write(m, x, sizeof x, &err);
+            CHECK(status == GF_OK || status == GF_ERR_NOT_FINITE);
+            CHECK(status == GF_OK || fabsf(x[100]) > 65504);
+            refused += status != GF_OK;
+            if (status == GF_OK) {
+                CHECK_OK(gf_tensor_end(m, &err));
+                CHECK_OK(gf_tensor_read(m, 0, 0, row, &err));
+                for (int j = 0; j < 256; j++) CHECK(isfinite(row[j]));
+            }
+            gf_model_close(m);
+        }
+        CHECK_INT(refused > 0, dtype != GF_F32 && dtype != GF_BF16);
+    }
 }
 
 static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
@@ -222,6 +251,7 @@ static void sampling_from_overflowing_logits_returns_a_status(void) {
 int main(void) {
     RUN(a_matrix_and_a_position_table_load_as_one_stack);
     RUN(tensors_of_wrong_shape_order_or_length_are_refused);
+    RUN(weights_are_finite_in_memory_or_refused);
     RUN(session_calls_with_wrong_arguments_or_state_are_refused);
     RUN(sampling_from_overflowing_logits_returns_a_status);
     return check_end();
