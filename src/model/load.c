@@ -18,8 +18,8 @@ static void end_loading(struct gf_model *m) {
     m->loading.line = NULL;
 }
 
-/* From this magnitude on a number becomes infinite or NaN in memory, because it, or the scale or minimum of its block, is
- * infinite as f16 (in bf16: as bf16). src/kernels/quant.c computes the scales. */
+/* From this magnitude on a number becomes infinite or NaN in memory, because it, or the scale or minimum of its block,
+ * is infinite as f16 (in bf16: as bf16). src/kernels/quant.c computes the scales. */
 static float limit_of_dtype(int32_t dtype) {
     const float half = 65520;
     switch (dtype) {
