@@ -4,9 +4,9 @@
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /**
- * A text without effect on a terminal. An escape sequence in what a model writes or a file names could set the title of
- * the window or the clipboard; each of its control characters becomes the picture of that character (U+2400 and
- * following).
+ * A text without effect on a terminal. An escape sequence in a model's text or in a file's name could set the title of
+ * the window or the clipboard. A control character of C0 becomes its picture, U+2400 to U+241F; delete and those of C1
+ * become U+2421.
  * @param {{isTTY?: boolean}} stream  a pipe or a file gets the text as it is
  * @param {string} text
  * @returns {string}
