@@ -554,7 +554,7 @@ export class Model {
    * @returns {Promise<Tensor>} [d_model]; of several inputs [input, d_model]
    * @throws {GlassformerError} `unsupported` for a model that is not an encoder, or whose files ask for another pooling
    * @example
-   * const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 });
+   * const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 }, { seed: 1 });
    * const { data: a } = await encoder.embed([1, 2, 3], { normalize: true });
    * const { data: b } = await encoder.embed([1, 2, 4], { normalize: true });
    * const cosine = a.reduce((sum, x, i) => sum + x * b[i], 0);
