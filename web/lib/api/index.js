@@ -232,7 +232,7 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/analysis/head_scores.js').HeadScores} HeadScores */
 /** @typedef {import('../run/analysis/gradients.js').Gradients} Gradients */
 /** @typedef {import('../run/analysis/gradients.js').PatchEstimates} PatchEstimates */
-/** @typedef {import('../run/analysis/gradients.js').TokenAttributions} TokenAttributions */
+/** @typedef {import('../run/analysis/integrated_gradients.js').TokenAttributions} TokenAttributions */
 /** @typedef {import('../run/explain/explain.js').Cell} Cell */
 /** @typedef {import('../run/explain/explain.js').Explanation} Explanation */
 /** @typedef {import('../run/inspect/trace.js').TraceRow} TraceRow */

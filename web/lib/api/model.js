@@ -554,7 +554,8 @@ export class Model {
    * @returns {Promise<Tensor>} [d_model]; of several inputs [input, d_model]
    * @throws {GlassformerError} `unsupported` for a model that is not an encoder, or whose files ask for another pooling
    * @example
-   * const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 }, { seed: 1 });
+   * const config = { kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 };
+   * const encoder = await create(config, { seed: 1 });
    * const { data: a } = await encoder.embed([1, 2, 3], { normalize: true });
    * const { data: b } = await encoder.embed([1, 2, 4], { normalize: true });
    * const cosine = a.reduce((sum, x, i) => sum + x * b[i], 0);
@@ -771,9 +772,11 @@ export class Model {
   }
 
   /**
-   * How much the embedding of each token contributes: gradients between embeddings of 0 and the input's, averaged.
+   * How much the embedding of each token contributes: the gradients between embeddings of 0 and the input's,
+   * integrated. The sum of the contributions is the change of the metric, but for the remainder of the integral.
    * @param {string | Ids} input
-   * @param {ReadOptions & {of: import('./index.js').Metric, steps?: number}} options  steps: default 32
+   * @param {ReadOptions & {of: import('./index.js').Metric, steps?: number}} options  steps: of the integral at most,
+   *   1 .. 4096; default 128
    * @returns {Promise<import('./index.js').TokenAttributions>}
    * @throws {GlassformerError} those of `gradients`
    * @example

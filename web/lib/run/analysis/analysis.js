@@ -2,4 +2,5 @@
 export { circuit, matrix } from './circuit.js';
 export { headScores } from './head_scores.js';
 export { sweep } from './sweep.js';
-export { attributionPatching, gradients, integratedGradients } from './gradients.js';
+export { attributionPatching, gradients } from './gradients.js';
+export { integratedGradients } from './integrated_gradients.js';

@@ -1,7 +1,6 @@
 // gradients.js - gradients of a loaded model at points and weights, and what is computed from them
 //
-// Attribution patching: Nanda 2023, "Attribution Patching: Activation Patching At Industrial Scale". Integrated
-// gradients: Sundararajan et al. 2017.
+// Attribution patching: Nanda 2023, "Attribution Patching: Activation Patching At Industrial Scale".
 import { forwardOne } from '../inspect/forward.js';
 import { matches } from '../inspect/capture.js';
 import { Yielder } from '../../base/event_loop.js';
@@ -27,14 +26,6 @@ import { sweep } from './sweep.js';
  *   were set there, for each position and head: the shape of the point without its last axis
  * @property {number} [spearman]  with `check`: the rank correlation of the estimates with real patching
  * @property {Record<string, Tensor>} [effects]  with `check`: the changes by real patching
- */
-/**
- * The result of `integratedGradients`.
- * @typedef {object} TokenAttributions
- * @property {number} value     of the metric
- * @property {number} baseline  of the metric where the token embeddings are 0
- * @property {Tensor} tokens    [position] how much each token embedding contributes; the sum approaches
- *   value - baseline as `steps` grows
  */
 
 /** The f32 copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */
@@ -64,7 +55,7 @@ async function copyOf(model, module) {
  * @param {any} input
  * @param {Record<string, any>} o
  */
-function idsOf(model, input, o) {
+export function idsOf(model, input, o) {
   model.requireLogits('gradients');
   if (o.sourceMask) fail('unsupported', 'gradients with a sourceMask are not implemented');
   const ids = model.ids(input, 'input', o.addSpecialTokens);
@@ -209,35 +200,4 @@ export function rankCorrelation(a, b) {
     yy += (y[i] - mean) ** 2;
   }
   return xy / Math.sqrt(xx * yy);
-}
-
-/**
- * @param {LoadedModel} model
- * @param {any} input
- * @param {Record<string, any>} o  of, steps, source, module
- * @param {Hooks} hooks
- * @returns {Promise<TokenAttributions>}
- */
-export async function integratedGradients(model, input, o, hooks) {
-  const { steps = 32 } = o;
-  const at = model.config.kind === 'encoder_decoder' ? 'decoder.hook_embed' : 'hook_embed';
-  const { ids, source } = idsOf(model, input, o);
-  const yielder = new Yielder(hooks.signal);
-  const open = await model.openSequence(); // until it is closed, setAdapter is refused
-  try {
-    const { captured } = await forwardOne(model, ids, { source: o.source, capture: [at], logits: 'none' }, yielder);
-    const { data: embedding, shape } = captured[at];
-    const tokens = new Float32Array(shape[0]);
-    for (let k = 0; k < steps; k++) {
-      const { data } = (await gradients(model, ids, { ...o, at: [at] }, hooks, (k + 0.5) / steps)).gradients[at];
-      for (let i = 0; i < data.length; i++) tokens[Math.floor(i / shape[1])] += (data[i] * embedding[i]) / steps;
-      await yielder.yieldIfDue();
-    }
-    const copy = await copyOf(model, o.module);
-    const place = placeOf(model, o.of, ids.length);
-    const [value, baseline] = [1, 0].map((factor) => copy.ask(place, ids, source, factor));
-    return { value, baseline, tokens: { data: tokens, shape: [shape[0]] } };
-  } finally {
-    open.close();
-  }
 }
