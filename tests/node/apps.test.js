@@ -166,8 +166,26 @@ describe('glassformer/openai', () => {
       [{ n: 0 }, /n is 0/],
       [{ response_format: { type: 'grammar' } }, /response_format grammar/],
       [{ functions: [{ name: 'weather' }] }, /functions/],
+      [{ function_call: 'auto' }, /functions/],
+      [{ audio: { voice: 'x', format: 'wav' } }, /does not read audio/],
+      [{ modalities: ['text', 'audio'] }, /modalities with \["text","audio"\], only with \["text"\]/],
+      [{ reasoning_effort: 'high' }, /reasoning_effort with "high", only with "none"/],
+      [{ verbosity: 'low' }, /verbosity with "low"/],
+      [{ web_search_options: {} }, /does not read web_search_options/],
+      [{ top_logprobs: 2 }, /needs logprobs/],
+      [{ temprature: 1 }, /does not read temprature/],
     ])
       await assert.rejects(client.chat.completions.create({ ...body, ...more }), found);
+    const neutral = {
+      user: 'a',
+      store: false,
+      modalities: ['text'],
+      verbosity: null,
+      metadata: {},
+      service_tier: 'auto',
+    };
+    const without = await client.chat.completions.create({ ...body, ...neutral, parallel_tool_calls: true });
+    assert.equal(without.choices[0].message.content, message.content);
     const { ids, attention } = await completion.inside();
     assert.deepEqual((await attention(0)).shape, [model.config.nHeads, ids.length, ids.length]);
   });

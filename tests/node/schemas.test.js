@@ -194,4 +194,13 @@ describe('what is not known', () => {
     for (const keyword of ['if', 'contains', 'dependentRequired', 'unevaluatedProperties'])
       assert.throws(() => compiled({ json: { [keyword]: {} } }), { code: 'unsupported', message: new RegExp(keyword) });
   });
+
+  test('the object of a library is converted by that library, or refused', async () => {
+    const object = z.object({ a: z.literal('x'), b: z.boolean() });
+    const written = await model.complete('A', { json: object, seed: 1 });
+    assert.deepEqual(written.value, object.parse(written.value));
+    assert.equal(written.text, (await model.complete('A', { json: z.toJSONSchema(object), seed: 1 })).text);
+    const other = { '~standard': { version: 1, vendor: 'valibot', validate: () => ({}) }, type: 'object' };
+    await refused(model.complete('A', { json: other }), 'bad-option', /json is a schema of "valibot", expected a JSON/);
+  });
 });

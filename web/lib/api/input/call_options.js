@@ -236,20 +236,24 @@ const logitBias = optional((value, name, limits) => {
     return [id, bias];
   });
 });
-const schemas = optional((value, name) => jsonCopy(value, name, { code: 'bad-option' }));
+const jsonOption = optional((value, name) => jsonCopy(value, name, { code: 'bad-option' }));
 /**
- * A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/json_schema.js).
+ * A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/json_schema.js). A
+ * schema of another library is converted by its own code (Standard JSON Schema, standardschema.dev).
  */
-const schema = optional((value, name, limits) =>
-  schemas(
+const schema = optional((value, name, limits) => {
+  const own = value['~standard'];
+  if (own && !own.jsonSchema)
+    fail('bad-option', `${name} is a schema of ${show(own.vendor)}, expected a JSON schema: convert it`);
+  return jsonOption(
     such(
       'a JSON schema, which is an object, or true for any value',
       (v) => v === true || (typeof v === 'object' && !Array.isArray(v)),
-    )(value, name, limits),
+    )(own ? own.jsonSchema.input({ target: 'draft-2020-12' }) : value, name, limits),
     name,
     limits,
-  ),
-);
+  );
+});
 
 /** The second text of a pair, or one for each of several inputs. */
 const pair = optional((value, name, limits) =>
@@ -320,7 +324,7 @@ const GENERATION_OPTIONS = {
  */
 const session = (value) => value ?? undefined;
 /** How a conversation is written; text/tool_calls.js checks the tools. */
-const WRITING_OPTIONS = { template, tools: schemas, toolChoice: schemas, continue: flag };
+const WRITING_OPTIONS = { template, tools: jsonOption, toolChoice: jsonOption, continue: flag };
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 const FINITE = { allowNonFinite: flag };
 const TYPE_OPTIONS = { pair, tokenTypes };

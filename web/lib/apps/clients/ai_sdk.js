@@ -92,10 +92,14 @@ function optionsOf(call) {
  * @param {LanguageModelV4CallOptions} call
  * @returns {SharedV4Warning[]}
  */
-const warningsOf = ({ tools = [], reasoning = 'provider-default' }) =>
+const warningsOf = ({ tools = [], reasoning = 'provider-default', includeRawChunks }) =>
   [
-    ...tools.flatMap((tool) => (tool.type === 'function' ? [] : `tool ${tool.name}`)),
+    ...tools.flatMap((tool) => {
+      if (tool.type !== 'function') return `tool ${tool.name}`;
+      return tool.inputExamples?.length ? `inputExamples of the tool ${tool.name}` : [];
+    }),
     ...(reasoning === 'provider-default' ? [] : ['reasoning']),
+    ...(includeRawChunks ? ['includeRawChunks'] : []),
   ].map((feature) => ({ type: 'unsupported', feature }));
 
 /**

@@ -65,14 +65,45 @@ export function openai(model) {
   };
 }
 
+/** The members of a request that are read, and those that change nothing in the answer of a local model. */
+const READ = new Set(
+  (
+    'messages response_format max_completion_tokens max_tokens temperature top_p presence_penalty frequency_penalty ' +
+    'logit_bias seed stop logprobs top_logprobs tools tool_choice n stream stream_options glassformer ' +
+    'model user store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention ' +
+    'prompt_cache_options prediction'
+  ).split(' '),
+);
+/** Members that are read only with the values that ask for nothing else than what a model of texts does. */
+const ONLY = new Map(
+  Object.entries({ modalities: ['text'], parallel_tool_calls: true, verbosity: 'medium', reasoning_effort: 'none' }),
+);
+
+/**
+ * Throws for a member of a request that would be ignored.
+ * @param {Record<string, any>} body
+ */
+function refuseUnread(body) {
+  if (body.functions || body.function_call) throw new TypeError('glassformer reads tools, not functions');
+  for (const [name, value] of Object.entries(body)) {
+    if (READ.has(name) || value === undefined || value === null) continue;
+    const allowed = ONLY.has(name) ? JSON.stringify(ONLY.get(name)) : null;
+    if (allowed !== JSON.stringify(value))
+      throw new TypeError(
+        `glassformer does not read ${name}` + (allowed ? ` with ${JSON.stringify(value)}, only with ${allowed}` : ''),
+      );
+  }
+  if ((body.top_logprobs ?? null) !== null && !body.logprobs) throw new TypeError('top_logprobs needs logprobs: true');
+}
+
 /**
  * @param {Record<string, any>} body
  * @param {AbortSignal | null} [signal]
  * @returns {Record<string, any>}  options of Model.chat
  */
 function optionsOf(body, signal) {
+  refuseUnread(body);
   const { type = 'text', json_schema: named } = body.response_format ?? {};
-  if (body.functions) throw new TypeError('glassformer reads tools, not functions');
   if (!/^(text|json_object|json_schema)$/.test(type)) throw new TypeError(`there is no response_format ${type}`);
   return {
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
