@@ -53,15 +53,21 @@ export class Engine extends Instance {
   #config = null;
   /** @type {Set<EngineSession>} */
   sessions = new Set();
-  /**
-   * The module that helper threads instantiate; null without shared memory.
-   * @type {WebAssembly.Module | null}
-   */
-  #module = null;
+  /** Whether helper threads can share the memory, and the caller permits them. */
+  #mayShare = false;
   /** Address of the struct gf_pool; 0 without helper threads. */
   #pool = 0;
   /** "2 threads", or "one thread" with the reason. */
   #threads = 'one thread';
+
+  /**
+   * @param {any} exports  of the instance
+   * @param {WebAssembly.Module} module  which helper threads and copies of the engine instantiate again
+   */
+  constructor(exports, module) {
+    super(exports);
+    this.module = module;
+  }
 
   /**
    * Create an instance.
@@ -72,8 +78,8 @@ export class Engine extends Instance {
   static async start(module, threads) {
     const why = whyNoThreads(threads);
     const { exports, isShared } = await instantiate(module, sharedMemory);
-    const engine = new Engine(exports);
-    if (isShared && why === null) engine.#module = module;
+    const engine = new Engine(exports, module);
+    if (isShared && why === null) engine.#mayShare = true;
     else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file has no threads'}`;
     return engine;
   }
@@ -206,7 +212,7 @@ export class Engine extends Instance {
    * @param {string} [file]  address of the worker's file; default: that of this worker
    */
   startThreads(threads, onHelper, file = globalThis.location?.href) {
-    if (!this.#module || this.#pool) return;
+    if (!this.#mayShare || this.#pool) return;
     if (!file) {
       this.#threads = 'one thread: the address of the worker file is unknown';
       return;
@@ -217,7 +223,7 @@ export class Engine extends Instance {
       return;
     }
     this.x.gf_backend(); // its first call writes a cache in memory, which other threads then only read
-    this.#pool = openPool(this, this.#module, n, file, onHelper);
+    this.#pool = openPool(this, this.module, n, file, onHelper);
     this.x.gf_model_set_pool(this.model, this.#pool);
     this.#threads = `${n} threads`;
   }

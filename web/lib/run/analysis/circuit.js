@@ -16,7 +16,8 @@ import { eigenvalues, singularValues } from './spectra.js';
  *   reads, [in, out]; 'QK': the raw score of a query's and a key's components, [query, key]
  * @property {number[]} singularValues  the d_head largest; the others are 0
  * @property {number} [copying]  of 'OV': sum of the eigenvalues of embedding, circuit and head together, over the sum
- *   of their absolute values: 1 where each token raises its own logit, -1 where it lowers it
+ *   of their absolute values: 1 where each token raises its own logit, -1 where it lowers it. The gain of the final
+ *   norm is not part of it
  */
 
 /**

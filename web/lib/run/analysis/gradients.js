@@ -6,6 +6,7 @@ import { matches } from '../inspect/capture.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
+import { inFloats } from './float_copy.js';
 import { placeOf } from './metric.js';
 import { sweep } from './sweep.js';
 
@@ -15,13 +16,14 @@ import { sweep } from './sweep.js';
 /**
  * The result of `gradients`.
  * @typedef {object} Gradients
- * @property {number} value  what was differentiated
+ * @property {number} value  what was differentiated, computed in f32: a model in 8 bits or fewer has another, since it
+ *   rounds activations too
  * @property {Record<string, Tensor>} gradients  by name, each with the shape of its values
  */
 /**
  * The result of `attributionPatching`.
  * @typedef {object} PatchEstimates
- * @property {number} value  of the metric on the input
+ * @property {number} value  of the metric on the input, computed in f32
  * @property {Record<string, Tensor>} estimates  by point: the change of the metric if the values of the other input
  *   were set there, for each position and head: the shape of the point without its last axis
  * @property {number} [spearman]  with `check`: the rank correlation of the estimates with real patching
@@ -121,14 +123,39 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
  */
 export async function attributionPatching(model, input, o, hooks) {
   const { value, gradients: slopes } = await gradients(model, input, o, hooks);
-  const { ids } = idsOf(model, input, o);
+  const { ids, source } = idsOf(model, input, o);
   const other = model.ids(o.from, 'from', o.addSpecialTokens);
   if (other.length !== ids.length)
     fail('bad-option', `from has ${other.length} tokens, the input has ${ids.length}: they are compared by position`);
+  const given = { ...o, source: source.length ? source : undefined };
+  // as the gradients: differences and effects are smaller than the rounding of a model in 8 bits
+  return inFloats(model, async (copy) => {
+    const { estimates, there } = await estimatesOf(copy, ids, other, given, slopes, hooks);
+    if (!o.check) return { value, estimates };
+    const names = Object.keys(slopes);
+    /** @type {Record<string, Tensor>} */
+    const effects = {};
+    for (const name of names)
+      effects[name] = await patched(copy, ids, given, hooks, there[name], estimates[name], name);
+    const all = (/** @type {Record<string, Tensor>} */ by) => names.flatMap((name) => Array.from(by[name].data));
+    return { value, estimates, effects, spearman: rankCorrelation(all(estimates), all(effects)) };
+  });
+}
+
+/**
+ * The products of gradients and the differences between two inputs, summed over each cell.
+ * @param {LoadedModel} model
+ * @param {number[]} ids
+ * @param {number[]} other  as many
+ * @param {Record<string, any>} o  source
+ * @param {Record<string, Tensor>} slopes  by point
+ * @param {Hooks} hooks
+ */
+async function estimatesOf(model, ids, other, { source }, slopes, hooks) {
   const yielder = new Yielder(hooks.signal);
   const names = Object.keys(slopes);
   const pass = (/** @type {number[]} */ tokens) =>
-    forwardOne(model, tokens, { source: o.source, capture: names, logits: 'none' }, yielder);
+    forwardOne(model, tokens, { source, capture: names, logits: 'none' }, yielder);
   const [here, there] = [(await pass(ids)).captured, (await pass(other)).captured];
   /** @type {Record<string, Tensor>} */
   const estimates = {};
@@ -140,18 +167,13 @@ export async function attributionPatching(model, input, o, hooks) {
       if (data[i]) sums[Math.floor(i / width)] += data[i] * (there[name].data[i] - here[name].data[i]);
     estimates[name] = { data: sums, shape: shape.slice(0, -1) };
   }
-  if (!o.check) return { value, estimates };
-  /** @type {Record<string, Tensor>} */
-  const effects = {};
-  for (const name of names) effects[name] = await patched(model, input, o, hooks, there[name], estimates[name], name);
-  const all = (/** @type {Record<string, Tensor>} */ by) => names.flatMap((name) => Array.from(by[name].data));
-  return { value, estimates, effects, spearman: rankCorrelation(all(estimates), all(effects)) };
+  return { estimates, there };
 }
 
 /**
  * The change of the metric by setting the values of the other input, cell by cell of an estimate.
  * @param {LoadedModel} model
- * @param {any} input
+ * @param {number[]} ids
  * @param {Record<string, any>} o
  * @param {Hooks} hooks
  * @param {Tensor} values  of the other input
@@ -159,7 +181,7 @@ export async function attributionPatching(model, input, o, hooks) {
  * @param {string} at
  * @returns {Promise<Tensor>}
  */
-async function patched(model, input, o, hooks, { data, shape }, like, at) {
+async function patched(model, ids, o, hooks, { data, shape }, like, at) {
   const width = shape[shape.length - 1];
   const isPattern = /hook_(attn_scores|pattern)/.test(at);
   const editSets = Array.from(like.data, (_, i) => {
@@ -169,8 +191,7 @@ async function patched(model, input, o, hooks, { data, shape }, like, at) {
     const set = data.slice(i * width, (i + 1) * width).map((x) => (x === -Infinity ? 0 : x));
     return [{ at, position, head, set }];
   });
-  const { source, addSpecialTokens } = o;
-  const { base, values } = await sweep(model, input, { editSets, metric: o.of, source, addSpecialTokens }, hooks);
+  const { base, values } = await sweep(model, ids, { editSets, metric: o.of, source: o.source }, hooks);
   return { data: values.data.map((x) => x - base), shape: like.shape };
 }
 
