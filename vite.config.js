@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
+import { licenceTexts } from './scripts/licences.js';
 import { SHIPPED } from './web/page/state/facts/shipped_models.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -54,6 +55,19 @@ async function shippedFiles() {
   };
 }
 
+/** The licences of the packages in the page: those of its own modules and those that dist/ has bundled. */
+const licences = () => ({
+  name: 'licences',
+  apply: 'build',
+  generateBundle(_, bundle) {
+    const fonts = Object.values(bundle).flatMap((file) => file.originalFileNames ?? []);
+    const bundled = readFileSync(join(here, 'dist/THIRD_PARTY_LICENSES.txt'), 'utf8');
+    const names = [...bundled.matchAll(/^(\S+) [\d.]+ \(\S+\)$/gm)].map(([, name]) => `node_modules/${name}/`);
+    const source = licenceTexts([...this.getModuleIds(), ...fonts, ...names]);
+    this.emitFile({ type: 'asset', fileName: 'THIRD_PARTY_LICENSES.txt', source });
+  },
+});
+
 /**
  * Requests the first model before any other script is there: the model is most of what a first visit downloads. main.js
  * takes the response. An address that names another model needs that one instead.
@@ -85,7 +99,7 @@ function headOfBuiltPage() {
 export default defineConfig({
   root: join(here, 'web/page'),
   base: './',
-  plugins: [svelte(), shippedFiles(), headOfBuiltPage()],
+  plugins: [svelte(), shippedFiles(), headOfBuiltPage(), licences()],
   build: {
     outDir: join(here, 'site'),
     emptyOutDir: true,

@@ -3,20 +3,12 @@
 //
 //   node scripts/package.js [--have]     --have: build nothing, exit with status 0 when all files exist
 import { build } from 'esbuild';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
 import { apps, binaries, entries } from './entries.js';
+import { licenceTexts } from './licences.js';
 import { splitWorker } from './split_worker.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -93,26 +85,6 @@ function writeEmbedded(name, copies) {
 }
 
 /**
- * The licence texts of the packages that a build has bundled.
- * @param {import('esbuild').Metafile} metafile
- */
-function licences(metafile) {
-  const names = Object.keys(metafile.inputs)
-    .map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1])
-    .filter((name) => name !== undefined);
-  return [...new Set(names)]
-    .sort()
-    .map((name) => {
-      const folder = join(top, 'node_modules', name);
-      const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-      const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-      if (!file) throw new Error(`${name} ${version} (${license}) ships no licence text`);
-      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
-    })
-    .join(`\n${'-'.repeat(100)}\n\n`);
-}
-
-/**
  * One minified file, a module or a classic script (.iife.js).
  * @param {string} entry  in web/lib
  * @param {string} name
@@ -166,7 +138,7 @@ async function pack() {
   await oneFile('index.js', 'glassformer.js', true);
   await oneFile('inline.js', 'inline.js', false);
   await oneFile('../apps/elements/elements_page.js', 'glassformer.iife.js', false);
-  writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
+  writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licenceTexts(Object.keys(metafile.inputs)));
 
   rmSync(dist, { recursive: true, force: true });
   renameSync(part, dist);

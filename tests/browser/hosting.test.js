@@ -199,6 +199,12 @@ test('in a folder, with the headers of site/_headers, the page uses threads and 
   }
 });
 
+test('the page is published with the licences of what it contains', () => {
+  const text = readFileSync(join(site, 'THIRD_PARTY_LICENSES.txt'), 'utf8');
+  for (const name of ['musl', 'svelte 5', 'd3-scale', '@fontsource/inter', '@fontsource/source-serif-4'])
+    assert.ok(text.includes(`\n${name}`) || text.startsWith(name), name);
+});
+
 test('docs/hosting.md shows the headers of site/_headers', () => {
   assert.deepEqual(rulesOf(block('', '/assets/*')), rulesOf(readFileSync(join(site, '_headers'), 'utf8')));
   assert.deepEqual(
