@@ -71,7 +71,7 @@ const wasmLink = [
   '-sALLOW_MEMORY_GROWTH=1',
   '-sINITIAL_MEMORY=1MB',
   '-sMAXIMUM_MEMORY=4GB',
-  '-sMALLOC=emmalloc',
+  '-sMALLOC=none', // src/wasm/heap.c
   '-sFILESYSTEM=0',
   '-sSTACK_SIZE=256KB',
 ];

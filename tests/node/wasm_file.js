@@ -67,11 +67,12 @@ const section = (bytes, id) =>
 const leb = (n) => (n > 0x7f ? [(n % 128) | 0x80, ...leb(Math.floor(n / 128))] : [n]);
 
 /**
- * The binary with this limit of its memory, in pages of 64 KiB.
+ * A binary with this limit of its memory, in pages of 64 KiB.
  * @param {number} pages
+ * @param {string} [name]  simd or relaxed
  */
-export function limited(pages) {
-  const bytes = readFileSync(wasmFile('simd')),
+export function limited(pages, name = 'simd') {
+  const bytes = readFileSync(wasmFile(name)),
     { from, end, content } = section(bytes, MEMORY);
   assert.deepEqual([content.leb(), content.leb()], [1, 1]); // one memory, which has a maximum
   const body = [1, 1, ...leb(content.leb()), ...leb(pages)];

@@ -99,7 +99,11 @@ export function runFrom({ engine: e, ptr }, layer, rows, run, drop = 0) {
   e.lend(rows.byteLength, (p) => {
     new Float32Array(e.memory.buffer, p, rows.length).set(rows);
     e.check(e.x.gf_session_start(ptr, layer, p, drop, e.error));
-    run();
+    try {
+      run();
+    } finally {
+      e.x.gf_session_start(ptr, 0, 0, 0, e.error); // a run that fails before its call leaves an address of freed memory
+    }
   });
 }
 

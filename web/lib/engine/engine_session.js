@@ -51,8 +51,8 @@ export class EngineSession {
   eval(ids, drop = 0) {
     const e = this.engine;
     const n = ids.length;
+    const p = e.scratch(4 * n); // may throw, and the start would stay for the next eval
     if (drop) e.check(e.x.gf_session_start(this.ptr, 0, 0, drop, e.error));
-    const p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
   }
