@@ -225,7 +225,7 @@ train() {
     elif grep -qm1 avx2 /proc/cpuinfo; then export OPENBLAS_CORETYPE=Haswell
     fi
   fi
-  exec build/native/glassformer-train "$@"
+  exec node weights/train.js "$@"
 }
 
 command=${1:-help}

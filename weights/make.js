@@ -8,7 +8,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { toHalf } from '../web/lib/apps/convert/encode_half.js';
+import { toHalf } from '../web/lib/files/gguf/encode_half.js';
 import { train } from '../web/lib/api/index.js';
 import { CONFIG, OPTIONS, additionOf } from '../web/lib/apps/labs/grokking_task.js';
 import { runLab } from '../web/lib/apps/labs/labs.js';

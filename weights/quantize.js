@@ -12,7 +12,7 @@
 // Norms stay F32. Metadata, tokenizer included, is copied byte by byte, except general.file_type.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { toHalf } from '../web/lib/apps/convert/encode_half.js';
+import { toHalf } from '../web/lib/files/gguf/encode_half.js';
 import { asHalf } from '../web/lib/run/explain/rounding.js';
 import { load } from '../web/lib/api/index.js';
 import { openGguf } from './gguf_file.js';

@@ -1,8 +1,9 @@
 /* train.c - the program that trains the models in weights/.
  *
  *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]
- *                     [--from MODEL.gguf] [--teacher MODEL.gguf ...] [key=value ...]
+ *                     [--from WEIGHTS] [--teacher WEIGHTS ...] [key=value ...]
  *
+ * weights/train.js starts it: it makes WEIGHTS (weights.c) of models, and GGUF files of what this program writes.
  * --data synthetic: stories from a grammar (synthetic.h), to try a recipe. --from: start from these weights.
  * FOLDER gets tokenizer.json, loss.csv, loss.svg, the model's files and a checkpoint. Ctrl-C ends the run after the
  * current step and writes the checkpoint; the same command then continues the run from it. */
@@ -37,6 +38,7 @@ struct run {
     struct gf_error err;
 };
 
+enum { STOPPED = 3 }; /* the exit status of a run that a signal has ended, and that the same command continues */
 static volatile sig_atomic_t stopping;
 static void stop(int signal_number) {
     (void)signal_number;
@@ -140,11 +142,11 @@ static int32_t open_corpus(struct run *r) {
     return status;
 }
 
-/* Write a file into the run's folder. dtype: of the matrices of a GGUF. */
-static int32_t write_file(struct run *r, const char *name, enum gf_file_kind kind, int32_t dtype) {
+/* Write a file into the run's folder. */
+static int32_t write_file(struct run *r, const char *name, enum gf_file_kind kind) {
     struct gf_file f;
     gf_file_open(&f, in_folder(r->out, name));
-    const int32_t status = gf_export_file(kind, &r->trainer, &r->bpe, dtype, r->recipe.name, &f.sink, &r->err);
+    const int32_t status = gf_export_file(kind, &r->trainer, &r->bpe, &f.sink, &r->err);
     return gf_file_close(&f, status, &r->err);
 }
 
@@ -198,13 +200,12 @@ static int32_t set_repeats(struct run *r) {
     return GF_OK;
 }
 
-/* Read the weights of a GGUF file that this program has written for `cfg`, the run's vocabulary and `name`. */
-static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf_config *cfg, const char *name,
-                            const char *path) {
+/* Read weights of the run's vocabulary (weights.c). */
+static int32_t read_weights(struct run *r, struct gf_params *to, const char *path) {
     size_t n;
     char *bytes = gf_file_read(path, &n);
     if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
-    const int32_t status = gf_import_gguf(to, cfg, &r->bpe, name, bytes, n, &r->err);
+    const int32_t status = gf_import_weights(to, &r->bpe, bytes, n, &r->err);
     free(bytes);
     return about_file(r, path, status);
 }
@@ -212,7 +213,7 @@ static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf
 /* Start from the weights of --from. */
 static int32_t start_from(struct run *r) {
     struct gf_trainer *t = &r->trainer;
-    const int32_t status = read_weights(r, &t->weights, &t->cfg, r->recipe.name, r->from);
+    const int32_t status = read_weights(r, &t->weights, r->from);
     if (status == GF_OK && t->averaged.data)
         memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
     return status;
@@ -231,7 +232,7 @@ static int32_t open_teachers(struct run *r) {
         struct gf_params *teacher = &r->teachers[k];
         if (gf_params_open(teacher, &teacher_recipe.cfg))
             return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the weights of a teacher");
-        status = read_weights(r, teacher, &teacher_recipe.cfg, teacher_recipe.name, r->teacher_paths[k]);
+        status = read_weights(r, teacher, r->teacher_paths[k]);
         if (status == GF_OK)
             status = gf_trainer_teach(&r->trainer, &teacher_recipe.cfg, teacher,
                                       r->recipe.teacher_share / (float)r->n_teachers, &r->err);
@@ -272,7 +273,7 @@ static int32_t open_run(struct run *r) {
     if (status == GF_OK && r->from) status = start_from(r);
     if (status == GF_OK && r->n_teachers) status = open_teachers(r);
     if (status == GF_OK) status = load_checkpoint(r);
-    return status == GF_OK ? write_file(r, "tokenizer.json", GF_FILE_TOKENIZER, 0) : status;
+    return status == GF_OK ? write_file(r, "tokenizer.json", GF_FILE_TOKENIZER) : status;
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -283,7 +284,7 @@ static int32_t print_samples(struct run *r) {
 }
 
 static int32_t save_checkpoint(struct run *r) {
-    int32_t status = write_file(r, "checkpoint", GF_FILE_STATE, 0);
+    int32_t status = write_file(r, "checkpoint", GF_FILE_STATE);
     if (status == GF_OK) status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
     if (status == GF_OK) status = gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
     return status;
@@ -332,39 +333,32 @@ static int32_t train(struct run *r) {
     return status;
 }
 
-/* Write the model's files; open_run has written tokenizer.json. Print the bits per byte of each GGUF, as the engine
- * computes them, or the exact answers. */
+/* Write the model's files; open_run has written tokenizer.json. Print the bits per byte with each type of the matrices,
+ * as the engine computes them, or the exact answers. */
 static int32_t write_model(struct run *r) {
     const struct gf_params *best = gf_trainer_best(&r->trainer);
     const struct gf_config *c = &r->trainer.cfg;
-    int32_t status = write_file(r, "config.json", GF_FILE_CONFIG, 0);
-    if (status == GF_OK) status = write_file(r, "model.safetensors", GF_FILE_SAFETENSORS, 0);
+    int32_t status = write_file(r, "config.json", GF_FILE_CONFIG);
+    if (status == GF_OK) status = write_file(r, "model.safetensors", GF_FILE_SAFETENSORS);
     if (status != GF_OK) return status;
     if (r->recipe.pairs)
         return r->valid_path ? gf_samples_print_exact(&r->trainer, &r->valid, &r->err) : print_samples(r);
-    static const int32_t dtypes[] = GF_GGUF_DTYPES;
-    for (int i = 0; i < 4; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, gf_dtypes[dtypes[i]].name);
-        status = write_file(r, name, GF_FILE_GGUF, dtypes[i]);
-        if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
-        struct gf_model *m = status == GF_OK && r->valid_path ? gf_export_model(best, c, dtypes[i], &r->err) : NULL;
+    static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+    for (int i = 0; r->valid_path && i < 4; i++) {
+        struct gf_model *m = gf_export_model(best, c, dtypes[i], &r->err);
         double bits = NAN;
-        if (m) status = gf_export_bits(m, &r->valid, &bits, &r->err);
-        if (status != GF_OK) return gf_model_close(m), status;
-        if (m)
-            printf("%s: %.4f bits/byte\n", name, bits);
-        else
-            printf("%s\n", name);
-        fflush(stdout);
+        status = m ? gf_export_bits(m, &r->valid, &bits, &r->err) : r->err.status;
         gf_model_close(m);
+        if (status != GF_OK) return status;
+        printf("%s: %.4f bits/byte\n", gf_dtypes[dtypes[i]].name, bits);
+        fflush(stdout);
     }
     return print_samples(r);
 }
 
 static void print_usage(void) {
     printf("usage: RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]\n"
-           "              [--from MODEL.gguf] [--teacher MODEL.gguf ...] [key=value ...]\n\n"
+           "              [--from MODEL] [--teacher MODEL ...] [key=value ...]\n\n"
            "A recipe is a text file of lines key = value (weights/*.recipe). --data synthetic "
            "needs no\n"
            "file. The same command goes on where an earlier one stopped.\n\n");
@@ -396,5 +390,5 @@ int main(int argc, char **argv) {
     gf_bpe_close(&r.bpe);
     gf_pool_close(r.pool);
     gf_curve_close(&r.curve);
-    return status == GF_OK ? 0 : 1;
+    return status != GF_OK ? 1 : stopping ? STOPPED : 0;
 }

@@ -196,19 +196,13 @@ int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf
     return gf_trainer_load(&r->trainer, bytes, n, err);
 }
 
-/* Make a file of the run's present state. kind: enum gf_file_kind, of which trainer.js has a list; dtype: of the
- * matrices of a GGUF. Returns its *n bytes, which the caller frees with gf_abi_free; NULL on failure. */
-void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, struct gf_error *err) {
-    static const int32_t known[] = GF_GGUF_DTYPES;
+/* Make a file of the run's present state. kind: enum gf_file_kind, of which trainer.js has a list. Returns its *n
+ * bytes, which the caller frees with gf_abi_free; NULL on failure. */
+void *gf_train_file(struct gf_run *r, int32_t kind, uint32_t *n, struct gf_error *err) {
     struct gf_memory m;
     struct gf_sink to = gf_memory_sink(&m);
-    int32_t status = GF_OK, i = 0;
-    if (!r->is_open) status = refuse_closed(err);
-    while (i < 4 && known[i] != dtype) i++;
-    if (kind == GF_FILE_GGUF && i == 4)
-        status = gf_fail(err, GF_ERR_ARGUMENT, "the weight type is %d, expected that of f32, f16, q8_0 or q4_0", dtype);
-    if (status == GF_OK)
-        status = gf_export_file((enum gf_file_kind)kind, &r->trainer, &r->bpe, dtype, r->recipe.name, &to, err);
+    int32_t status = r->is_open ? GF_OK : refuse_closed(err);
+    if (status == GF_OK) status = gf_export_file((enum gf_file_kind)kind, &r->trainer, &r->bpe, &to, err);
     if (status == GF_OK && to.bad)
         status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of more than %lld bytes", (long long)m.n);
     *n = (uint32_t)m.n;

@@ -11,7 +11,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { f32, ggufHeader, text, u32 } from '../../web/lib/apps/convert/write_gguf.js';
+import { f32, ggufHeader, text, u32 } from '../../web/lib/files/gguf/write_gguf.js';
 import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/api/index.js';
 import { archive, op, pickle, tensorOps } from '../node/checkpoint_files.js';

@@ -1,5 +1,5 @@
 // parts.js - a GGUF of the seeds in several parts
-import { u32 } from '../../web/lib/apps/convert/write_gguf.js';
+import { u32 } from '../../web/lib/files/gguf/write_gguf.js';
 import { ggufBytes } from './seeds.js';
 
 /**

@@ -95,7 +95,7 @@ static void open_run(struct stream *s, struct gf_run *r) {
 static void load(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0}, none = {0};
     uint32_t n = 0;
-    uint8_t *state = gf_train_file(r, GF_FILE_STATE, 0, &n, &none);
+    uint8_t *state = gf_train_file(r, GF_FILE_STATE, &n, &none);
     if (!state) n = (uint32_t)below(s, 300), state = values(n, 1);
     for (int32_t i = below(s, 4); n && i > 0; i--) {
         const uint64_t x = below(s, 2) ? word(s) : (uint64_t)(int64_t)about(s, 50);
@@ -108,7 +108,7 @@ static void load(struct stream *s, struct gf_run *r) {
     STATUS(status, err);
     allow_allocations();
     if (status == GF_OK) { /* an accepted state is accepted again after saving */
-        uint8_t *again = gf_train_file(r, GF_FILE_STATE, 0, &n, &none);
+        uint8_t *again = gf_train_file(r, GF_FILE_STATE, &n, &none);
         PROMISE(again && gf_train_load(r, again, n, &none) == GF_OK);
         free(again);
     }
@@ -118,15 +118,15 @@ static void load(struct stream *s, struct gf_run *r) {
 static void file(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0}, none = {0};
     uint32_t n = 0;
-    const int32_t kind = about(s, GF_FILE_STATE + 1), dtype = about(s, GF_N_DTYPES);
+    const int32_t kind = about(s, GF_FILE_STATE + 1);
     maybe_fail_allocations(s);
-    uint8_t *bytes = gf_train_file(r, kind, dtype, &n, &err);
+    uint8_t *bytes = gf_train_file(r, kind, &n, &err);
     allow_allocations();
     PROMISE(!bytes == !!err.text[0] && (!bytes || n > 0));
     struct gf_params p;
-    if (bytes && kind == GF_FILE_GGUF && !gf_params_open(&p, &r->trainer.cfg)) {
-        const int32_t status = gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, r->recipe.name, bytes, n, &none);
-        PROMISE(status == GF_OK || status == GF_ERR_NOT_FINITE); /* f16 and blocks may overflow */
+    if (bytes && kind == GF_FILE_WEIGHTS && !gf_params_open(&p, &r->trainer.cfg)) {
+        const int32_t status = gf_import_weights(&p, &r->bpe, bytes, n, &none);
+        PROMISE(status == GF_OK || status == GF_ERR_NOT_FINITE); /* training may diverge */
         gf_params_close(&p);
     }
     free(bytes);

@@ -99,25 +99,22 @@ static void vocabulary(const uint8_t *bytes, size_t n) {
     gf_bpe_close(&b);
 }
 
-/* ---- GGUF -------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-static int gguf_seeds(struct gf_memory seeds[MAX_SEEDS]) {
-    static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+static int weights_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     struct gf_error err = {0};
     open_small();
-    for (int i = 0; i < 4; i++) {
-        struct gf_sink to = gf_memory_sink(&seeds[i]);
-        must(gf_export_gguf(&small.t.weights, &small.t.cfg, &small.bpe, dtypes[i], "m", &to, &err) == GF_OK, &err);
-    }
-    return 4;
+    struct gf_sink to = gf_memory_sink(&seeds[0]);
+    must(gf_export_weights(&small.t.weights, &small.bpe, &to, &err) == GF_OK, &err);
+    return 1;
 }
 
-static void gguf(const uint8_t *bytes, size_t n) {
+static void weights(const uint8_t *bytes, size_t n) {
     struct gf_error err = {0};
     struct gf_params p;
     double loss, norm;
     PROMISE(!gf_params_open(&p, &small.t.cfg));
-    const int32_t status = gf_import_gguf(&p, &small.t.cfg, &small.bpe, "m", bytes, n, &err);
+    const int32_t status = gf_import_weights(&p, &small.bpe, bytes, n, &err);
     STATUS(status, err);
     if (status == GF_OK) { /* training continues with the weights that were read */
         memcpy(small.t.weights.data, p.data, (size_t)p.n * sizeof *p.data);
@@ -265,7 +262,7 @@ static void recipe(const uint8_t *bytes, size_t n) {
 }
 
 const struct target train_targets[] = {{"vocabulary", vocabulary_seeds, vocabulary},
-                                       {"gguf", gguf_seeds, gguf},
+                                       {"weights", weights_seeds, weights},
                                        {"checkpoint", checkpoint_seeds, checkpoint},
                                        {"text", text_seeds, texts},
                                        {"recipe", recipe_seeds, recipe},

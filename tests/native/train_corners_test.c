@@ -136,7 +136,7 @@ static void a_checkpoint_of_another_seed_is_refused(void) {
     const struct setting other[] = {{"seed", 2}, {NULL, 0}};
     struct gf_run *a = open_run(NULL, NULL, 0), *b = open_run(other, NULL, 0);
     uint32_t n;
-    void *state = gf_train_file(a, GF_FILE_STATE, 0, &n, &err);
+    void *state = gf_train_file(a, GF_FILE_STATE, &n, &err);
     CHECK(state != NULL);
     CHECK_INT(gf_train_load(b, state, n, &err), GF_ERR_CONFIG);
     CHECK(strstr(err.text, "another seed") != NULL);
@@ -222,13 +222,13 @@ static void the_wasm_interface_returns_the_documented_values(void) {
     struct gf_memory m;
     struct gf_sink to = gf_memory_sink(&m);
     uint32_t n;
-    void *file = gf_train_file(r, GF_FILE_SAFETENSORS, 0, &n, &err);
+    void *file = gf_train_file(r, GF_FILE_SAFETENSORS, &n, &err);
     gf_export_safetensors(&r->trainer.averaged, &r->trainer.cfg, &to);
     CHECK(file && n == m.n && !memcmp(file, m.bytes, n));
     free(file);
     gf_memory_close(&m);
     to = gf_memory_sink(&m);
-    file = gf_train_file(r, GF_FILE_TOKENIZER, 0, &n, &err);
+    file = gf_train_file(r, GF_FILE_TOKENIZER, &n, &err);
     gf_bpe_write(&r->bpe, 1, &to); /* with `begin`, as for stories */
     CHECK(file && n == m.n && !memcmp(file, m.bytes, n));
     free(file);
@@ -264,7 +264,7 @@ static void pairs_train_through_the_wasm_interface(void) {
     CHECK_INT(gf_train_step(r, out, &err), GF_OK);
     CHECK_INT(gf_train_validate(r, out, &err), GF_OK);
     CHECK(out[0] > 0 && out[1] > 0 && isfinite(out[0]) && isfinite(out[1]));
-    void *file = gf_train_file(r, GF_FILE_TOKENIZER, 0, &n, &err);
+    void *file = gf_train_file(r, GF_FILE_TOKENIZER, &n, &err);
     gf_bpe_write(&r->bpe, 0, &to); /* without `begin`, as for pairs */
     CHECK(file && n == m.n && !memcmp(file, m.bytes, n));
     free(file);
@@ -395,7 +395,7 @@ static void a_file_for_which_memory_is_missing_returns_null_and_leaks_nothing(vo
     struct gf_run *r = open_run(more, NULL, 0);
     uint32_t n = 0;
     err.status = GF_OK;
-    void *file = gf_train_file(r, GF_FILE_STATE, 0, &n, &err);
+    void *file = gf_train_file(r, GF_FILE_STATE, &n, &err);
     CHECK(n > 4 << 20);
     CHECK(!file == (err.status == GF_ERR_MEMORY));
 #if defined(__SANITIZE_ADDRESS__)

@@ -9,7 +9,7 @@ import { distribution, addEdit, tensorRow } from '../../web/lib/engine/engine_ca
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/api/package_files.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
-import { encode } from '../../web/lib/apps/convert/write_gguf.js';
+import { encode } from '../../web/lib/files/gguf/write_gguf.js';
 import { numbers } from './helpers.js';
 
 const GUARD = 1 << 16,

@@ -1,8 +1,8 @@
 // checkpoint_files.js - writes checkpoints for tests: safetensors, GGUF, the .bin of llama2.c, and what torch.save writes
-import { encode, ggufHeader } from '../../web/lib/apps/convert/write_gguf.js';
+import { encode, ggufHeader } from '../../web/lib/files/gguf/write_gguf.js';
 import { floats, numbers } from './random_values.js';
 
-export * from '../../web/lib/apps/convert/write_gguf.js';
+export * from '../../web/lib/files/gguf/write_gguf.js';
 
 // ---- safetensors
 
@@ -43,7 +43,7 @@ export function safetensors(tensors, metadata) {
 
 /**
  * The bytes of a GGUF file.
- * @param {Record<string, import('../../web/lib/apps/convert/write_gguf.js').Value>} meta
+ * @param {Record<string, import('../../web/lib/files/gguf/write_gguf.js').Value>} meta
  * @param {any[]} tensors  { name, shape, type, data }
  * @returns {Uint8Array}
  */

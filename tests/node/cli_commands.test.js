@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bytesText, durationText, progressLine, progressText } from '../../web/lib/apps/cli/progress.js';
-import { encode } from '../../web/lib/apps/convert/write_gguf.js';
+import { encode } from '../../web/lib/files/gguf/write_gguf.js';
 import { countParameters, load } from '../../web/lib/api/index.js';
 import { serveCut } from './cut_server.js';
 import { CLI, folder, run, runMany, runWith } from './command_line.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { f32, safetensors, text, torchFile, u32, writeGguf } from './checkpoint_files.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';
-import { ggufLayout, writeModel } from '../../web/lib/apps/convert/write_model.js';
+import { ggufLayout, writeModel } from '../../web/lib/files/gguf/write_model.js';
 import { create, load } from '../../web/lib/api/index.js';
 import { collect, distance, golden, json, openCase, readTensors, refused, sameBits, untilEnd } from './helpers.js';
 import { expertIds as ids, withExperts as config } from './small_models.js';

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ByteReader } from '../../web/lib/files/bytes/chunks.js';
 import { fromBfloat, fromHalf } from './half.js';
-import { toBfloat, toHalf } from '../../web/lib/apps/convert/encode_half.js';
-import { encode } from '../../web/lib/apps/convert/write_gguf.js';
+import { toBfloat, toHalf } from '../../web/lib/files/gguf/encode_half.js';
+import { encode } from '../../web/lib/files/gguf/write_gguf.js';
 import { floats } from './random_values.js';
 
 test('ByteReader returns the requested bytes and reports the end', async () => {

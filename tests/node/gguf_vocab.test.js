@@ -6,7 +6,7 @@ import { openCheckpoint } from '../../web/lib/files/source.js';
 import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';
 import { writeGguf } from './checkpoint_files.js';
-import { vocabularyMeta } from '../../web/lib/apps/convert/write_vocab.js';
+import { vocabularyMeta } from '../../web/lib/files/gguf/write_vocab.js';
 import { Tokenizer } from '../../web/lib/api/index.js';
 import { tokenizers } from '../fuzz/tokenizer_seeds.js';
 import { golden, stories } from './helpers.js';

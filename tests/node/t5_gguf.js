@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readUnigram } from '../../web/lib/files/vocabulary/sentencepiece.js';
-import { bool, f32, f32s, i32s, text, texts, u32 } from '../../web/lib/apps/convert/write_gguf.js';
+import { bool, f32, f32s, i32s, text, texts, u32 } from '../../web/lib/files/gguf/write_gguf.js';
 import { golden, readTensors } from './helpers.js';
 
 export const pieceFile = join(golden, '../formats/sentencepiece/spiece.model');

@@ -15,6 +15,7 @@ const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const run = (...args) => spawnSync(process.execPath, args, { cwd: weights, encoding: 'utf8' });
 
 test('each tool of weights/ prints its usage when it gets no arguments', () => {
+  // train.js prints that of the trainer: train.test.js
   for (const tool of ['dates/make', 'grow', 'induction', 'make', 'prepare', 'quantize', 'samples']) {
     const { status, stderr } = run(`${tool}.js`);
     assert.equal(status, 2, `${tool}: ${stderr}`);

@@ -1,6 +1,6 @@
 // written.js - a loaded model as the bytes of a GGUF
 import { snake } from '../../web/lib/engine/config/config.js';
-import { writeModel } from '../../web/lib/apps/convert/write_model.js';
+import { writeModel } from '../../web/lib/files/gguf/write_model.js';
 
 /** A weight as f32, row after row. */
 export async function weightOf(model, name) {

@@ -67,11 +67,11 @@ int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *b
     return status;
 }
 
-int32_t gf_export_file(enum gf_file_kind kind, struct gf_trainer *t, const struct gf_bpe *bpe, int32_t dtype,
-                       const char *name, struct gf_sink *to, struct gf_error *err) {
+int32_t gf_export_file(enum gf_file_kind kind, struct gf_trainer *t, const struct gf_bpe *bpe, struct gf_sink *to,
+                       struct gf_error *err) {
     const struct gf_params *best = gf_trainer_best(t);
     switch (kind) {
-    case GF_FILE_GGUF: return gf_export_gguf(best, &t->cfg, bpe, dtype, name, to, err);
+    case GF_FILE_WEIGHTS: return gf_export_weights(best, bpe, to, err);
     case GF_FILE_CONFIG: gf_export_config(&t->cfg, to); return GF_OK;
     case GF_FILE_SAFETENSORS: gf_export_safetensors(best, &t->cfg, to); return GF_OK;
     case GF_FILE_TOKENIZER: gf_bpe_write(bpe, t->cfg.kind != GF_ENCODER_DECODER, to); return GF_OK;

@@ -30,39 +30,39 @@ enum gf_family gf_family_of(const struct gf_config *c) {
 }
 
 static const struct gf_family_tensor llama_tensors[] = {
-    {{"embed.weight"}, "token_embd.weight", "model.embed_tokens.weight", 0, 0},
-    {{"final_norm.weight"}, "output_norm.weight", "model.norm.weight", 0, 0},
-    {{"head.weight"}, "output.weight", "lm_head.weight", 0, 0},
-    {{"blocks.%d.norm1.weight"}, "blk.%d.attn_norm.weight", "model.layers.%d.input_layernorm.weight", 0, 0},
-    {{"blocks.%d.attn.q.weight"}, "blk.%d.attn_q.weight", "model.layers.%d.self_attn.q_proj.weight", 1, 0},
-    {{"blocks.%d.attn.k.weight"}, "blk.%d.attn_k.weight", "model.layers.%d.self_attn.k_proj.weight", 1, 0},
-    {{"blocks.%d.attn.v.weight"}, "blk.%d.attn_v.weight", "model.layers.%d.self_attn.v_proj.weight", 0, 0},
-    {{"blocks.%d.attn.o.weight"}, "blk.%d.attn_output.weight", "model.layers.%d.self_attn.o_proj.weight", 0, 0},
-    {{"blocks.%d.norm2.weight"}, "blk.%d.ffn_norm.weight", "model.layers.%d.post_attention_layernorm.weight", 0, 0},
-    {{"blocks.%d.ffn.gate.weight"}, "blk.%d.ffn_gate.weight", "model.layers.%d.mlp.gate_proj.weight", 0, 0},
-    {{"blocks.%d.ffn.up.weight"}, "blk.%d.ffn_up.weight", "model.layers.%d.mlp.up_proj.weight", 0, 0},
-    {{"blocks.%d.ffn.down.weight"}, "blk.%d.ffn_down.weight", "model.layers.%d.mlp.down_proj.weight", 0, 0},
-    {{NULL}, NULL, NULL, 0, 0}};
+    {{"embed.weight"}, "model.embed_tokens.weight", 0},
+    {{"final_norm.weight"}, "model.norm.weight", 0},
+    {{"head.weight"}, "lm_head.weight", 0},
+    {{"blocks.%d.norm1.weight"}, "model.layers.%d.input_layernorm.weight", 0},
+    {{"blocks.%d.attn.q.weight"}, "model.layers.%d.self_attn.q_proj.weight", 0},
+    {{"blocks.%d.attn.k.weight"}, "model.layers.%d.self_attn.k_proj.weight", 0},
+    {{"blocks.%d.attn.v.weight"}, "model.layers.%d.self_attn.v_proj.weight", 0},
+    {{"blocks.%d.attn.o.weight"}, "model.layers.%d.self_attn.o_proj.weight", 0},
+    {{"blocks.%d.norm2.weight"}, "model.layers.%d.post_attention_layernorm.weight", 0},
+    {{"blocks.%d.ffn.gate.weight"}, "model.layers.%d.mlp.gate_proj.weight", 0},
+    {{"blocks.%d.ffn.up.weight"}, "model.layers.%d.mlp.up_proj.weight", 0},
+    {{"blocks.%d.ffn.down.weight"}, "model.layers.%d.mlp.down_proj.weight", 0},
+    {{NULL}, NULL, 0}};
 
 #define QKV(what) "blocks.%d.attn.q." what, "blocks.%d.attn.k." what, "blocks.%d.attn.v." what
 static const struct gf_family_tensor gpt2_tensors[] = {
-    {{"embed.weight"}, "token_embd.weight", "transformer.wte.weight", 0, 0},
-    {{"position.weight"}, "position_embd.weight", "transformer.wpe.weight", 0, 0},
-    {{"final_norm.weight"}, "output_norm.weight", "transformer.ln_f.weight", 0, 0},
-    {{"final_norm.bias"}, "output_norm.bias", "transformer.ln_f.bias", 0, 0},
-    {{"blocks.%d.norm1.weight"}, "blk.%d.attn_norm.weight", "transformer.h.%d.ln_1.weight", 0, 0},
-    {{"blocks.%d.norm1.bias"}, "blk.%d.attn_norm.bias", "transformer.h.%d.ln_1.bias", 0, 0},
-    {{QKV("weight")}, "blk.%d.attn_qkv.weight", "transformer.h.%d.attn.c_attn.weight", 0, 1},
-    {{QKV("bias")}, "blk.%d.attn_qkv.bias", "transformer.h.%d.attn.c_attn.bias", 0, 0},
-    {{"blocks.%d.attn.o.weight"}, "blk.%d.attn_output.weight", "transformer.h.%d.attn.c_proj.weight", 0, 1},
-    {{"blocks.%d.attn.o.bias"}, "blk.%d.attn_output.bias", "transformer.h.%d.attn.c_proj.bias", 0, 0},
-    {{"blocks.%d.norm2.weight"}, "blk.%d.ffn_norm.weight", "transformer.h.%d.ln_2.weight", 0, 0},
-    {{"blocks.%d.norm2.bias"}, "blk.%d.ffn_norm.bias", "transformer.h.%d.ln_2.bias", 0, 0},
-    {{"blocks.%d.ffn.up.weight"}, "blk.%d.ffn_up.weight", "transformer.h.%d.mlp.c_fc.weight", 0, 1},
-    {{"blocks.%d.ffn.up.bias"}, "blk.%d.ffn_up.bias", "transformer.h.%d.mlp.c_fc.bias", 0, 0},
-    {{"blocks.%d.ffn.down.weight"}, "blk.%d.ffn_down.weight", "transformer.h.%d.mlp.c_proj.weight", 0, 1},
-    {{"blocks.%d.ffn.down.bias"}, "blk.%d.ffn_down.bias", "transformer.h.%d.mlp.c_proj.bias", 0, 0},
-    {{NULL}, NULL, NULL, 0, 0}};
+    {{"embed.weight"}, "transformer.wte.weight", 0},
+    {{"position.weight"}, "transformer.wpe.weight", 0},
+    {{"final_norm.weight"}, "transformer.ln_f.weight", 0},
+    {{"final_norm.bias"}, "transformer.ln_f.bias", 0},
+    {{"blocks.%d.norm1.weight"}, "transformer.h.%d.ln_1.weight", 0},
+    {{"blocks.%d.norm1.bias"}, "transformer.h.%d.ln_1.bias", 0},
+    {{QKV("weight")}, "transformer.h.%d.attn.c_attn.weight", 1},
+    {{QKV("bias")}, "transformer.h.%d.attn.c_attn.bias", 0},
+    {{"blocks.%d.attn.o.weight"}, "transformer.h.%d.attn.c_proj.weight", 1},
+    {{"blocks.%d.attn.o.bias"}, "transformer.h.%d.attn.c_proj.bias", 0},
+    {{"blocks.%d.norm2.weight"}, "transformer.h.%d.ln_2.weight", 0},
+    {{"blocks.%d.norm2.bias"}, "transformer.h.%d.ln_2.bias", 0},
+    {{"blocks.%d.ffn.up.weight"}, "transformer.h.%d.mlp.c_fc.weight", 1},
+    {{"blocks.%d.ffn.up.bias"}, "transformer.h.%d.mlp.c_fc.bias", 0},
+    {{"blocks.%d.ffn.down.weight"}, "transformer.h.%d.mlp.c_proj.weight", 1},
+    {{"blocks.%d.ffn.down.bias"}, "transformer.h.%d.mlp.c_proj.bias", 0},
+    {{NULL}, NULL, 0}};
 
 const struct gf_family_tensor *gf_family_tensors(enum gf_family family) {
     return family == GF_FAMILY_LLAMA ? llama_tensors : gpt2_tensors;

@@ -12,9 +12,9 @@ enum gf_family gf_family_of(const struct gf_config *cfg);
 
 /* A tensor of the files, in all of which %d is the layer. */
 struct gf_family_tensor {
-    const char *roster[3];   /* the weights of which it consists, stacked by rows */
-    const char *gguf, *hf;   /* its names in GGUF and in Hugging Face's library */
-    int rotated, transposed; /* q or k, whose rows are rotated in pairs by RoPE; in Hugging Face's file [in, out] */
+    const char *roster[3]; /* the weights of which it consists, stacked by rows */
+    const char *hf;        /* its name in Hugging Face's library */
+    int transposed;        /* [in, out] in its file */
 };
 /* The tensors of a family that is not GF_FAMILY_OWN, those of the whole model first; the last one has no name. */
 const struct gf_family_tensor *gf_family_tensors(enum gf_family family);

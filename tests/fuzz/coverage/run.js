@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
-const TARGETS = ['model', 'session', 'run', 'checkpoint', 'gguf', 'vocabulary', 'text', 'recipe', 'curve'];
+const TARGETS = ['model', 'session', 'run', 'checkpoint', 'weights', 'vocabulary', 'text', 'recipe', 'curve'];
 /** Bytes of a corpus in the repository. */
 const MOST_BYTES = 200_000;
 /** Inputs longer than these bytes are not made; the seeds of `checkpoint` are the longest. */

@@ -138,9 +138,9 @@ export class Training {
   }
 
   /**
-   * The model as files: one GGUF for the architectures of Llama and GPT-2; config.json, model.safetensors (f32) and
-   * tokenizer.json for all others. Of an adapter (the option lora) adapter_config.json and adapter_model.safetensors,
-   * as PEFT writes them.
+   * The model as files: one GGUF for a decoder whose configuration is that of an architecture of GGUF, such as Llama;
+   * config.json, model.safetensors (f32) and tokenizer.json for all others. Of an adapter (the option lora)
+   * adapter_config.json and adapter_model.safetensors, as PEFT writes them.
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}  copies
    */

@@ -13,7 +13,7 @@ import { Instance, instantiate } from './instance.js';
  */
 
 /** The files of a run by their number in src/wasm/train_abi.c. */
-const KINDS = ['gguf', 'config', 'safetensors', 'tokenizer', 'state'];
+const KINDS = ['weights', 'config', 'safetensors', 'tokenizer', 'state'];
 const F64 = 8;
 
 const utf8 = new TextEncoder();
@@ -179,13 +179,11 @@ export class Trainer extends Instance {
   }
 
   /**
-   * @param {'gguf'|'config'|'safetensors'|'tokenizer'|'state'} kind
-   * @param {string} [dtype]  of a GGUF's matrices
+   * @param {'weights'|'config'|'safetensors'|'tokenizer'|'state'} kind
    * @returns {Uint8Array<ArrayBuffer>}
    */
-  file(kind, dtype = 'f32') {
-    const [kindNumber, dtypeNumber] = [KINDS.indexOf(kind), this.schema.dtypes.indexOf(dtype)];
-    const p = this.pointer(this.x.gf_train_file(this.run, kindNumber, dtypeNumber, this.#out, this.error)) >>> 0;
+  file(kind) {
+    const p = this.pointer(this.x.gf_train_file(this.run, KINDS.indexOf(kind), this.#out, this.error)) >>> 0;
     const [n] = new Uint32Array(this.memory.buffer, this.#out, 1);
     try {
       return new Uint8Array(this.memory.buffer, p, n).slice();

@@ -227,11 +227,18 @@ export class TrainingRun {
   async files(options, whole = false) {
     const { dtype = 'f32' } = checkedOptions('files', options, { dtype: oneOf('f32', 'f16', 'q8_0', 'q4_0') });
     this.stop();
-    if (!this.#parts.adapter) return this.#call('files', dtype);
-    const { modules, model, ...lora } = this.#parts.adapter;
+    const { adapter, batchOf } = this.#parts;
+    if (!batchOf && this.about) {
+      const { config, tokenizer } = this.about;
+      const { ggufOf } = await import('./trained_gguf.js');
+      const bytes = await ggufOf(config, tokenizer, () => this.#call('weights'), dtype);
+      if (bytes) return [{ name: 'model.gguf', bytes }];
+    }
+    if (!adapter) return this.#call('folder'); // examples are ids of any vocabulary
+    const { modules, model, ...lora } = adapter;
     if (!whole && dtype !== 'f32') fail('bad-option', `dtype is ${show(dtype)}, an adapter is written as f32`);
     if (!whole) return adapterFiles(modules, lora, await this.#call('factors'));
-    return wholeFiles(await this.#call('files', dtype), model);
+    return wholeFiles(await this.#call('folder'), model);
   }
 
   /** @returns {Promise<Uint8Array<ArrayBuffer>>} */

@@ -6,7 +6,7 @@ import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.j
 import { openPool } from '../engine/threads.js';
 import { askForHelper, engine, listen, post, postError, watched } from '../worker/message_port.js';
 import { camelConfig } from '../engine/config/config.js';
-import { GlassformerError, fail, show } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { parameterTable } from '../engine/config/weight_roster.js';
 
 /** @import { Config } from '../engine/config/config.js' */
@@ -47,6 +47,9 @@ import { parameterTable } from '../engine/config/weight_roster.js';
  * @property {number} bitsPerByte  of a text; NaN of examples, which have no bytes
  * @property {number} accuracy     share of the targets that had the largest logit
  */
+
+/** The bytes before the values in a file of weights (src/train/files/weights.c). */
+const DIGITS = 64;
 
 /** Steps of a tiny model are posted together, about once a frame. */
 const POST_MS = 12;
@@ -156,20 +159,11 @@ const calls = {
     return done;
   },
 
-  /**
-   * The model as files: one GGUF where the format supports the architecture, otherwise the files of a folder.
-   * @param {string} dtype
-   */
-  files(dtype) {
-    const t = requireTrainer();
-    if (plan.vocabulary) return folderOf(t, plan.vocabulary);
-    try {
-      return [{ name: 'model.gguf', bytes: t.file('gguf', dtype) }];
-    } catch (error) {
-      if (!(error instanceof GlassformerError && error.code === 'unsupported')) throw error;
-    }
-    return folderOf(t, null);
-  },
+  /** The model as the files of a folder. */
+  folder: () => folderOf(requireTrainer(), plan.vocabulary),
+
+  /** The values of the weights in roster order, without those of a tied head. */
+  weights: () => new Float32Array(requireTrainer().file('weights').slice(DIGITS).buffer),
 
   /** A checkpoint: the state on which the next step depends, and the vocabulary. */
   checkpoint() {

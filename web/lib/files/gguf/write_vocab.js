@@ -1,8 +1,8 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../../base/errors.js';
-import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../../files/vocabulary/tokenizer_json.js';
-import { NOT_EMPTY, UNUSED_MARK } from '../../files/vocabulary/sentencepiece_vocab.js';
-import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../../files/vocabulary/gguf_vocab.js';
+import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../vocabulary/tokenizer_json.js';
+import { NOT_EMPTY, UNUSED_MARK } from '../vocabulary/sentencepiece_vocab.js';
+import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../vocabulary/gguf_vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** @typedef {Record<string, any>} Json */
@@ -17,7 +17,7 @@ const GPT2_SPLIT = SPLITS['gpt-2'][0];
 /**
  * The metadata of a vocabulary.
  * @param {Json} json  in the form of a tokenizer.json
- * @param {Omit<import('../../files/source.js').Special, 'addBos'>} special
+ * @param {Omit<import('../source.js').Special, 'addBos'>} special
  * @param {number} size  rows of the embedding: ids without a token become unused ones
  * @param {{chatTemplate?: string | null, toolTemplate?: string | null}} [templates]
  * @returns {Record<string, Value>}
@@ -34,6 +34,7 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
           ? byteFallback(json)
           : byteLevel(json);
   const { kind, tokens, types, scores, more } = written;
+  const merges = 'merges' in written ? written.merges : null;
   for (let id = tokens.length; id < size; id++) {
     tokens[id] = `[PAD${id}]`;
     types[id] = UNUSED;
@@ -51,16 +52,17 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
   /** @type {Record<string, Value | null>} */
   const meta = {
     model: text(kind),
+    ...more,
     tokens: texts(tokens),
     token_type: i32s(types),
     scores: scores ? f32s(scores) : null,
-    ...more,
+    merges: merges ? texts(merges) : null,
     bos_token_id: bos === null ? null : u32(bos),
     eos_token_id: eos === undefined ? null : u32(eos),
     eot_token_id: eot === undefined ? null : u32(eot),
     eom_token_id: eom === undefined ? null : u32(eom),
     add_bos_token: bool(is(bos, around[0])),
-    add_eos_token: bool(is(eos, around[1])),
+    add_eos_token: kind === 'gpt2' && !is(eos, around[1]) ? null : bool(is(eos, around[1])),
   };
   /** @type {Record<string, Value>} */
   const out = {};
@@ -132,7 +134,7 @@ function hasPrefix({ normalizer, pre_tokenizer: pre }) {
 
 /**
  * A SentencePiece vocabulary that was read from a GGUF or from llama2.c.
- * @param {import('../../files/vocabulary/sentencepiece_vocab.js').SentencePieces} model
+ * @param {import('../vocabulary/sentencepiece_vocab.js').SentencePieces} model
  * @param {Json} json
  */
 function pieces(model, json) {
@@ -146,7 +148,7 @@ function pieces(model, json) {
  * @param {Json} json
  * @returns {Tokens}
  */
-function tokensOf({ model: { vocab }, added_tokens: added = [] }) {
+export function tokensOf({ model: { vocab }, added_tokens: added = [] }) {
   /** @type {Tokens} */
   const out = { tokens: [], types: [] };
   const entries = Array.isArray(vocab) ? vocab.map(([token], id) => [token, id]) : Object.entries(vocab);
@@ -279,7 +281,8 @@ function byteLevel(json) {
     kind: 'gpt2',
     ...tokensOf(json),
     scores: null,
-    more: { merges: texts(merges), pre: text(/** @type {string} */ (name)) },
+    merges,
+    more: { pre: text(/** @type {string} */ (name)) },
   };
 }
 

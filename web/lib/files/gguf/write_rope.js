@@ -1,6 +1,6 @@
 // write_rope.js - rotary scaling in a GGUF: its metadata keys and its tables of factors
 import { rotaryDim } from '../../engine/config/config.js';
-import { llama3Divisors } from '../../files/gguf/rope_freqs.js';
+import { llama3Divisors } from './rope_freqs.js';
 import { f32, text, u32 } from './write_gguf.js';
 
 /** @import { Config } from '../../engine/config/config.js' */
@@ -14,7 +14,7 @@ import { f32, text, u32 } from './write_gguf.js';
  * @returns {boolean}
  */
 export function same(a, b) {
-  if (Array.isArray(a)) return a.length === b.length && a.every((x, i) => same(x, b[i]));
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((x, i) => same(x, b[i]));
   return typeof a === 'number' ? Math.abs(a - b) <= 1e-6 * Math.abs(a) : a === b;
 }
 

@@ -4,12 +4,10 @@ import { Tokenizer, load } from '../../api/index.js';
 import { configOf } from '../../api/estimate.js';
 import { replaceFile } from '../../files/transfer/node_file.js';
 import { PIECES, SentencePieces } from '../../files/vocabulary/sentencepiece_vocab.js';
-import { ggufHeader, text, u32 } from './write_gguf.js';
-import { writeModel } from './write_model.js';
-import { vocabularyMeta } from './write_vocab.js';
+import { ggufHeader, text, u32 } from '../../files/gguf/write_gguf.js';
+import { FILE_TYPES, writeModel } from '../../files/gguf/write_model.js';
+import { vocabularyMeta } from '../../files/gguf/write_vocab.js';
 
-/** Types that can be written, with llama.cpp's numbers for a whole file. @type {Record<string, number>} */
-const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
 /** Texts that the old and the new tokenizer must split alike. */
 const SAMPLES = [
   'Once upon a time',
@@ -22,11 +20,11 @@ const SAMPLES = [
  * Write a checkpoint as GGUF.
  * @param {string} source  what load takes
  * @param {string} out  path of the file
- * @param {{type: string, vocabulary: boolean, options: import('../../api/index.js').LoadOptions}} o  type: of the
- *   matrices; vocabulary: whether the tokenizer is written
+ * @param {{type: string, vocabulary: boolean, name?: string, options: import('../../api/index.js').LoadOptions}} o
+ *   type: of the matrices; vocabulary: whether the tokenizer is written; name: of the model, by default that of source
  * @returns {Promise<{bytes: number, type: string}>}
  */
-export async function convert(source, out, { type, vocabulary, options }) {
+export async function convert(source, out, { type, vocabulary, name = nameOf(source), options }) {
   const chosen = type.toUpperCase();
   if (!Object.hasOwn(FILE_TYPES, chosen))
     fail('bad-option', `--type is "${type}", expected one of ${Object.keys(FILE_TYPES).join(', ')}`);
@@ -37,16 +35,15 @@ export async function convert(source, out, { type, vocabulary, options }) {
       model = await load(source, { ...options, dtype: 'f32' });
     }
     const meta = {
-      'general.name': text(source.replace(/\/$/, '').replace(/^.*[/\\]/, '') || 'model'),
-      'general.file_type': u32(FILE_TYPES[chosen]),
-      'general.quantization_version': u32(2),
       ...startOf(model),
       ...(vocabulary && (await vocabularyOf(model))),
     };
-    if (vocabulary && model.tokenizer) await compareTokenizers(meta, await model.tokenizer);
+    if (vocabulary && model.tokenizer)
+      await compareTokenizers({ ...meta, 'general.name': text(name) }, await model.tokenizer);
     const config = /** @type {any} */ (configOf(model.config));
     const chunks = writeModel(config, async (name) => (await model.matrix(name)).data, {
       type: /** @type {any} */ (chosen),
+      name,
       meta,
     });
     const bytes = await writeFile(out, chunks);
@@ -56,10 +53,13 @@ export async function convert(source, out, { type, vocabulary, options }) {
   }
 }
 
+/** The last part of a path. @param {string} source */
+const nameOf = (source) => source.replace(/\/$/, '').replace(/^.*[/\\]/, '') || 'model';
+
 /**
  * The key of the token that begins every target of an encoder-decoder.
  * @param {import('../../api/index.js').Model} model
- * @returns {Record<string, import('./write_gguf.js').Value>}
+ * @returns {Record<string, import('../../files/gguf/write_gguf.js').Value>}
  */
 const startOf = ({ config, special: { bos } }) =>
   config.kind === 'encoder_decoder' && bos !== null ? { 't5.decoder_start_token_id': u32(bos) } : {};
@@ -90,7 +90,7 @@ const writeFile = (out, chunks) =>
 
 /**
  * Throw when the tokenizer of a GGUF splits a text in another way than the one it was made from.
- * @param {Record<string, import('./write_gguf.js').Value>} meta  of the GGUF
+ * @param {Record<string, import('../../files/gguf/write_gguf.js').Value>} meta  of the GGUF
  * @param {import('../../api/index.js').Tokenizer} before
  */
 async function compareTokenizers(meta, before) {

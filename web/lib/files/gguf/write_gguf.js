@@ -1,7 +1,8 @@
 // write_gguf.js - writes the parts of a GGUF of version 3: its header, and numbers as tensor types store them
 import { BLOCKS } from '../../base/dtype_names.js';
 import { fail } from '../../base/errors.js';
-import { TYPES } from '../../files/gguf/gguf.js';
+import { concatenate } from '../bytes/chunks.js';
+import { TYPES } from './gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
 
 const utf8 = new TextEncoder();
@@ -128,7 +129,7 @@ export function ggufHeader(meta, tensors) {
     return gap;
   });
   out.pad(ALIGNMENT);
-  return { header: Buffer.concat(out.parts), padding };
+  return { header: concatenate(out.parts, out.length), padding };
 }
 
 /**

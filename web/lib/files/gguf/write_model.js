@@ -4,10 +4,10 @@
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
 import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../../engine/config/config.js';
 import { fail, show } from '../../base/errors.js';
-import { ARCHITECTURES, namesOf } from '../../files/gguf/gguf_archs.js';
-import { GELU_KEY, ggufModel } from '../../files/gguf/gguf_model.js';
+import { ARCHITECTURES, namesOf } from './gguf_archs.js';
+import { GELU_KEY, ggufModel } from './gguf_model.js';
 import { placesByName } from '../../engine/config/tensor_plan.js';
-import { ropeTableFields } from '../../files/gguf/rope_freqs.js';
+import { ropeTableFields } from './rope_freqs.js';
 import { rowsForOtherPairs } from '../../engine/config/rope_rows.js';
 import { roster } from '../../engine/config/weight_roster.js';
 import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
@@ -32,6 +32,8 @@ import { ropeTables, same, scalingKeys } from './write_rope.js';
  * @property {number} added  how many of these parts the model lacks
  */
 
+/** The types that can be written, with llama.cpp's numbers for a whole file. @type {Record<Type, number>} */
+export const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
 const noBias = { bias_qkv: false, bias_attn_out: false, bias_ffn: false, bias_head: false };
 const allBias = { bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: false };
 const untied = { tie_word_embeddings: false };
@@ -70,22 +72,29 @@ const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
  * @param {Config} config
  * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  a weight by its name in the roster, row after
  *   row
- * @param {{type?: Type, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases and positions
- *   are F32; a matrix whose rows are no whole blocks is F16); meta: further metadata, the vocabulary
+ * @param {{type?: Type, name?: string, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases
+ *   and positions are F32; a matrix whose rows are no whole blocks is F16); name: of the model; meta: further metadata,
+ *   the vocabulary
  * @returns {AsyncGenerator<Uint8Array, void, void>}
  */
-export async function* writeModel(config, weight, { type = 'F32', meta = {} } = {}) {
+export async function* writeModel(config, weight, { type = 'F32', name = 'model', meta = {} } = {}) {
   const layout = ggufLayout(config);
   const tensors = layout.tensors.map((t) => ({ ...t, type: typeOf(t, type) }));
-  const { header, padding } = ggufHeader({ ...layout.meta, ...meta }, tensors);
+  const general = {
+    'general.architecture': text(layout.architecture),
+    'general.name': text(name),
+    'general.file_type': u32(FILE_TYPES[type]),
+    'general.quantization_version': u32(2),
+  };
+  const { header, padding } = ggufHeader({ ...general, ...layout.meta, ...meta }, tensors);
   const values = valuesFor(config, layout, weight);
   yield header;
   for (const [i, t] of tensors.entries()) {
     if (t.table) yield encode(t.type, t.table);
-    for (const name of t.covers) {
-      const data = await values(name);
-      const cols = /\.[qk]\.weight$/.test(name) ? config.d_model : 1;
-      yield encode(t.type, layout.permute ? rowsForOtherPairs(config, config.rope_pairs, name, data, cols) : data);
+    for (const cover of t.covers) {
+      const data = await values(cover);
+      const cols = /\.[qk]\.weight$/.test(cover) ? config.d_model : 1;
+      yield encode(t.type, layout.permute ? rowsForOtherPairs(config, config.rope_pairs, cover, data, cols) : data);
     }
     yield new Uint8Array(padding[i]);
   }
@@ -178,6 +187,7 @@ function attempt(config, architecture) {
   const permute = target.rope_pairs !== config.rope_pairs;
   const layout = { architecture, meta, tensors, permute, scale: 1, target, added: added.length };
   const values = new Map(Object.entries(meta).map(([key, v]) => [key, v.type === 6 ? Math.fround(v.value) : v.value]));
+  values.set('general.architecture', architecture);
   const entries = tensors.map(({ name, shape }) => ({ name, shape, dtype: 'f32', file: 0, offset: 0, bytes: 0 }));
   /** @type {string[]} */
   const differences = [];
@@ -189,15 +199,26 @@ function attempt(config, architecture) {
     const read = ggufModel('GGUF', gguf, [], tables.size ? ropeTableFields('GGUF', tables, values) : null);
     layout.scale = scoreScale(config) / scoreScale(read.config);
     if (same(layout.scale, 1)) layout.scale = 1;
-    const [ours, theirs] = [effective(target), effective(read.config)];
-    for (const field of Object.keys(ours))
-      if (!same(ours[field], theirs[field]))
-        differences.push(`has ${field} ${show(theirs[field])}, the model has ${show(ours[field])}`);
+    for (const { field, theirs, ours } of differencesOf(read.config, target))
+      differences.push(`has ${field} ${theirs}, the model has ${ours}`);
   } catch (error) {
     const why = `cannot say it: ${/** @type {Error} */ (error).message}`;
     differences.push(fields.norm === config.norm ? why : `has norm ${show(fields.norm)}`, ...Object.keys(config));
   }
   return { layout, differences };
+}
+
+/**
+ * The fields in which a configuration differs from another with an effect, and both values for a message. The order of
+ * rotated pairs and a factor of the scores make no difference: they can be in q and k.
+ * @param {Config} other
+ * @param {Config} own
+ */
+export function differencesOf(other, own) {
+  const [ours, theirs] = [effective(own), effective(other)];
+  return Object.keys(ours)
+    .filter((field) => !same(ours[field], theirs[field]))
+    .map((field) => ({ field, theirs: show(theirs[field]), ours: show(ours[field]) }));
 }
 
 /** Fields that each kind of rotary scaling uses. @type {Record<string, string[]>} */
@@ -252,14 +273,16 @@ function effective(c) {
 const everySparse = (c) => c.n_experts > 0 && c.expert_layers.every(Boolean);
 
 /**
- * The tensors of a model.
+ * The tensors of a model, those outside its layers first.
  * @param {Config} config
  * @param {import('../../engine/config/tensor_plan.js').Names} names
  * @returns {Out[]}
  */
 function tensorsOf(config, names) {
   const shapes = new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
-  return [...placesByName(config, names)].map(([name, { covers, experts }]) => {
+  const places = [...placesByName(config, names)];
+  places.sort(([a], [b]) => Number(/blk\./.test(a)) - Number(/blk\./.test(b)));
+  return places.map(([name, { covers, experts }]) => {
     const parts = covers.map((cover) => /** @type {number[]} */ (shapes.get(cover)));
     const byHead = parts[0].length === 1 && /_norm\.\d+\./.test(covers[0]);
     const rows = parts.reduce((n, s) => n + s[0], 0);
@@ -278,27 +301,31 @@ function tensorsOf(config, names) {
 function metadataOf(c, architecture) {
   const { keys = '' } = ARCHITECTURES[architecture];
   const window = windowPattern(c);
+  const rotates = c.position === 'rope';
+  const isUsual = architecture === 'gpt2'; // whose files say no more than the widths
   /** @type {Record<string, Value | false | 0>} */
   const values = {
-    vocab_size: u32(c.vocab_size),
     context_length: u32(c.context_length),
     embedding_length: u32(c.d_model),
     block_count: u32(c.kind === 'encoder_decoder' ? c.n_encoder_layers : c.n_layers),
     feed_forward_length: u32(everySparse(c) && architecture === 'llama' ? c.d_expert : c.d_ff), // Mixtral has no other
+    'attention.head_count': u32(c.n_heads),
+    vocab_size: !isUsual && u32(c.vocab_size),
+    'attention.head_count_kv': (!isUsual || c.n_kv_heads !== c.n_heads) && u32(c.n_kv_heads),
+    ...((rotates || c.d_head * c.n_heads !== c.d_model) && {
+      'attention.key_length': u32(c.d_head),
+      'attention.value_length': u32(c.d_head),
+    }),
+    ...(rotates && {
+      'rope.dimension_count': u32(rotaryDim(c)),
+      'rope.freq_base': f32(c.rope_theta),
+      ...scalingKeys(c),
+    }),
+    [`attention.layer_norm_${c.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`]: f32(c.norm_eps),
+    'attention.sliding_window': (c.sliding_window || architecture === 'phi3') && u32(c.sliding_window),
     expert_count: c.n_experts && u32(c.n_experts),
     expert_used_count: c.n_experts && u32(c.n_experts_used),
     expert_feed_forward_length: c.n_experts && architecture !== 'llama' && u32(c.d_expert),
-    'attention.head_count': u32(c.n_heads),
-    'attention.head_count_kv': u32(c.n_kv_heads),
-    'attention.key_length': c.d_head * c.n_heads !== c.d_model && u32(c.d_head),
-    'attention.value_length': c.d_head * c.n_heads !== c.d_model && u32(c.d_head),
-    [`attention.layer_norm_${c.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`]: f32(c.norm_eps),
-    'attention.sliding_window': (c.sliding_window || architecture === 'phi3') && u32(c.sliding_window),
-    ...(c.position === 'rope' && {
-      'rope.freq_base': f32(c.rope_theta),
-      'rope.dimension_count': u32(rotaryDim(c)),
-      ...scalingKeys(c),
-    }),
   };
   /** @type {Record<string, Value | false | 0 | undefined>} */
   const own = {
@@ -318,7 +345,7 @@ function metadataOf(c, architecture) {
   };
   for (const key of keys.split(' ')) values[key] = own[key] ?? false;
   /** @type {Record<string, Value>} */
-  const meta = { 'general.architecture': text(architecture) };
+  const meta = {};
   if (c.ffn.endsWith('gelu_erf')) meta[GELU_KEY] = text('erf');
   for (const [key, value] of Object.entries(values)) if (value) meta[`${architecture}.${key}`] = value;
   return meta;
