@@ -11,7 +11,8 @@ const queryOf = ({ data, shape: [heads, queries, keys] }, i, n = keys) =>
 
 for (const [name, fields] of Object.entries({ ...DECODERS, ...ENCODER_DECODERS })) {
   describe(name, () => {
-    const model = (options) => load(randomModel(fields), { dtype: 'f32', ...options });
+    let source;
+    const model = (options) => load((source ??= randomModel(fields)), { dtype: 'f32', ...options });
     const ids = numbers(150, 61, 3);
     const capture = [fields.kind ? 'decoder.*.hook_pattern' : '*.hook_pattern'];
     const input = fields.kind ? { source: numbers(90, 61, 5) } : {};
