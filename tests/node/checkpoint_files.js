@@ -119,6 +119,7 @@ export const op = {
   text: (s) => [0x58, ...word(utf8.encode(s).length), ...utf8.encode(s)],
   int: (n) => [0x4a, ...word(n)],
   bool: (b) => [b ? 0x88 : 0x89],
+  float: (x) => [0x47, ...new Uint8Array(Float64Array.of(x).buffer).reverse()],
   none: () => [0x4e],
   mark: () => [0x28],
   tuple: (...values) => [0x28, ...values.flat(), 0x74],
@@ -126,6 +127,19 @@ export const op = {
   reduce: () => [0x52],
   persid: () => [0x51],
 };
+
+/**
+ * The opcodes of plain data.
+ * @param {any} value
+ * @returns {number[]}
+ */
+export function plainOps(value) {
+  if (value === null) return op.none();
+  if (typeof value === 'string') return op.text(value);
+  if (typeof value === 'boolean') return op.bool(value);
+  if (typeof value === 'number') return Number.isInteger(value) ? op.int(value) : op.float(value);
+  return op.dict(Object.entries(value).map(([key, each]) => [op.text(key), plainOps(each)]));
+}
 
 /**
  * The opcodes of a tensor.

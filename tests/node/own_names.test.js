@@ -43,7 +43,7 @@ describe('without a config.json', () => {
     await refused(
       load(pytorch('mingpt.pt')),
       'bad-config',
-      /do not tell n_head: give it in the option config \(read off the tensors: vocab_size 37, n_embd 16, n_layer 2, block_size 12\)/,
+      /do not tell n_head: give it in the option config \(read off the tensors: vocab_size 37, n_embd 16, n_layer 2, block_size 12, tie_word_embeddings false\)/,
     );
     await refused(
       load(pytorch('tutorial1_classical.pt')),

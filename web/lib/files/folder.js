@@ -211,9 +211,8 @@ export async function openStateDict(opener, format, first, files, overrides, map
   }
   const { modelOf, renameByMap } = await import('./huggingface/state_dict.js');
   const rename = options.names ? renameByMap(options.names) : options.rename;
-  const given = { ...own, ...options.config };
-  const { signal } = options;
-  const model = await modelOf(entries, { json, given, files: names, rename, warnings, signal });
+  const { signal, config: given = {} } = options;
+  const model = await modelOf(entries, { json, given, saved: own, files: names, rename, warnings, signal });
   return {
     ...model,
     chatTemplate: null,

@@ -174,7 +174,7 @@ export class Opener extends OpenedFiles {
       warnings: this.warnings,
       format,
       totalBytes: this.total,
-      stream: (sink) => this.stream(model.tensors, readers, padding, sink, deliver),
+      stream: (sink) => this.stream(model, readers, padding, sink, deliver),
       close: () => this.close(),
     };
   }
@@ -233,14 +233,20 @@ export class Opener extends OpenedFiles {
 
   /**
    * Deliver the tensors to a sink and close all files.
-   * @param {TensorSource[]} tensors  in file order
+   * @param {{config: Config, tensors: TensorSource[]}} model  tensors in file order
    * @param {(() => Promise<ByteReader>)[]} readers
    * @param {number[]} padding  bytes that may follow the last tensor of each file
    * @param {TensorSink} sink
    * @param {Deliver} [deliver]
    */
-  async stream(tensors, readers, padding, sink, deliver = inOrder) {
-    const give = (/** @type {TensorSource} */ t, /** @type {ByteReader} */ r) => deliverTensor(t, r, sink);
+  async stream({ config, tensors: planned }, readers, padding, sink, deliver = inOrder) {
+    const arranging = planned.some(({ arrangement, stored }) => arrangement || stored)
+      ? new (await import('./arranged_tensors.js')).Arranging(planned, sink, config, this.warnings)
+      : null;
+    const tensors = arranging?.tensors ?? planned;
+    const give = async (/** @type {TensorSource} */ t, /** @type {ByteReader} */ r) => {
+      if (!(await arranging?.take(t, r))) await deliverTensor(t, r, sink);
+    };
     try {
       for (const [i, get] of readers.entries()) {
         const r = await get();
@@ -255,6 +261,7 @@ export class Opener extends OpenedFiles {
         await r.end();
         this.release(r);
       }
+      await arranging?.end();
     } finally {
       this.close();
     }
@@ -287,7 +294,7 @@ export class Opener extends OpenedFiles {
 async function inOrder(_, r, tensors, give) {
   for (const t of tensors) {
     await r.skip(t.offset - r.pos);
-    if (t.covers.length) await give(t, r);
+    if (t.covers.length || t.stored) await give(t, r);
     else await r.skip(t.bytes, t.name);
   }
 }

@@ -86,6 +86,8 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
       report('download', loaded, download.total, loaded === download.total, download.fromCache);
     },
   });
+  const { warnings: known } = checkpoint;
+  const before = known.length;
   /** @type {Engine | undefined} */
   let engine;
   try {
@@ -103,6 +105,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
+    warnings.push(...known.slice(before)); // those of tensors that were read
     if (checkpoint.tensors.some(({ minusOne }) => minusOne))
       (await import('../engine/gemma_norms.js')).addOnes(engine, checkpoint.tensors);
     engine.seal();

@@ -33,7 +33,8 @@
  *   | 'gemma2' | 'gemma3_text' | 'olmo' | 'olmo2' | 'smollm3' | 'granite' | 'stablelm' | 'gpt2' | 'gpt_neo'
  *   | 'gptj' | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt' | 'bloom' | 'bert' | 'roberta' | 'xlm-roberta'
  *   | 'camembert' | 'distilbert' | 'mpnet' | 'marian' | 'bart' | 't5' | 'mt5' | 'rlvr-from-scratch'
- *   | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020'} ModelType
+ *   | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020' | 'gpt-lecture'
+ *   | 'llama2c' | 'llms-from-scratch-gpt' | 'llms-from-scratch-llama' | 'transformer-lens' | 'litgpt'} ModelType
  */
 /**
  * Keys of a config.json that are numbers: of Llama, GPT-2, BERT, DistilBERT, the tutorials, nanoGPT.

@@ -4,7 +4,10 @@
 // data is read: none may be missing, duplicated or left over, and every shape must match.
 import { DTYPES, isDtype } from '../../base/dtype_names.js';
 import { fail, show } from '../../base/errors.js';
+import { shapeText, shaped } from './tensor_shapes.js';
 import { roster } from './weight_roster.js';
+
+export { shapeText };
 
 /** @import { Dtype } from '../../base/dtype_names.js' */
 /**
@@ -22,8 +25,15 @@ import { roster } from './weight_roster.js';
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
  * @property {boolean} [minusOne]  it is the weight minus 1 (Gemma's norms)
  * @property {import('../../files/pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ * @property {Arrangement} [arrangement]  it is collected and brought into another order before it is delivered
+ * @property {string} [stored]  of a tensor that is skipped if it proves to be a buffer: the file's name of its type
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
+/**
+ * How a tensor is made of those of a file. parts: tensors whose bytes follow each other; []: it is all zeros. axes: of
+ * the whole in `shape`, in their new order. rows: of the whole, likewise.
+ * @typedef {{parts: Entry[], shape?: number[], axes?: number[], rows?: number[]}} Arrangement
+ */
 /**
  * A tensor as a header lists it.
  * @typedef {object} Entry
@@ -34,6 +44,7 @@ import { roster } from './weight_roster.js';
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes
  * @property {import('../../files/pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
+ * @property {Arrangement} [arrangement]  it is made of several tensors
  */
 /**
  * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor
@@ -49,26 +60,18 @@ import { roster } from './weight_roster.js';
  * - Weights with the same name in the file are stacked in one tensor.
  * - 'blocks', 'encoder' and 'decoder' name the stacks.
  * - '' is a prefix of all names, except of those that begin with '/'.
- * - 'decoder.attn.*' is for one stack only, 'embed.weight' for one tensor with its ending.
+ * - 'decoder.attn.*' is for one stack only, 'embed.weight' and 'attn.q.weight' for one tensor with its ending.
  * - 'ffn.experts.gate', '.up' and '.down' name the matrices of experts, with their ending: '#' stands for the expert's
  *   number; without it one tensor holds all experts, along its first axis.
  * @typedef {Record<string, string>} Names
  */
 /**
- * How a framework stores tensors. cols: matrices of blocks are [in, out]; gamma: norms have .gamma and .beta instead of
- * .weight and .bias; heads: q, k and v are one tensor, head by head; minusOne: norms are stored as their gain minus 1;
- * biasRow: the bias of the head is a matrix of one row.
- * @typedef {{cols?: boolean, gamma?: boolean, heads?: boolean, minusOne?: boolean, biasRow?: boolean}} Conventions
+ * How a framework stores tensors. cols: matrices of blocks are [in, out]; colsOfHead: so is the head's; gamma: norms
+ * have .gamma and .beta instead of .weight and .bias, or the two endings given; heads: q, k and v are one tensor, head
+ * by head; minusOne: norms are stored as their gain minus 1; biasRow: the bias of the head is a matrix of one row.
+ * @typedef {{cols?: boolean, colsOfHead?: boolean, gamma?: boolean | [gain: string, bias: string], heads?: boolean,
+ *   minusOne?: boolean, biasRow?: boolean}} Conventions
  */
-
-/** The norm of q or k of a single head: those of all heads may be the rows of one tensor. */
-const GAIN_OF_HEAD = /_norm\.\d+\.(weight|bias)$/;
-
-/**
- * A shape in messages: [768, 2304].
- * @param {number[]} shape
- */
-export const shapeText = (shape) => `[${shape.join(', ')}]`;
 
 /**
  * Every weight of a configuration under the name that a file gives it.
@@ -77,19 +80,23 @@ export const shapeText = (shape) => `[${shape.join(', ')}]`;
  * @param {Conventions} [conventions]
  * @returns {Map<string, Place>} by name in the file
  */
-export function placesByName(config, names, { cols, gamma, heads, minusOne, biasRow } = {}) {
+export function placesByName(config, names, { cols, colsOfHead, gamma, heads, minusOne, biasRow } = {}) {
   /** @type {Map<string, Place>} */
   const places = new Map();
+  const isCols = (/** @type {string} */ name, /** @type {number[]} */ shape, /** @type {string} */ stack) =>
+    shape.length === 2 && Boolean(stack ? cols : colsOfHead && name === 'head.weight');
   for (const { name, shape } of roster(config)) {
     const [, stack, layer, part, end] = /** @type {RegExpExecArray} */ (/^(?:(\w+)\.(\d+)\.)?(.+)(\.\w+)$/.exec(name));
     const dot = part.lastIndexOf('.') + 1;
     const any = `${part.slice(0, dot)}*`;
     const isNorm = /(^|[._])norm\d?(_post)?(\.\d+)?$/.test(part);
-    const ending = gamma && isNorm ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
+    const [gain, bias] = gamma && isNorm ? (gamma === true ? ['.gamma', '.beta'] : gamma) : ['.weight', '.bias'];
+    const ending = end === '.weight' ? gain : end === '.bias' ? bias : end;
     const [, expert, matrix] = /^ffn\.experts\.(\d+)\.(\w+)$/.exec(part) ?? [];
     const ofExperts = names[`ffn.experts.${matrix}`];
     const stem = names[`${stack}.${part}`] ?? names[part] ?? names[`${stack}.${any}`] ?? names[any] ?? part;
-    const local = ofExperts?.replace('#', expert) ?? names[name] ?? stem.replace('*', part.slice(dot)) + ending;
+    const own = names[name] ?? names[part + end];
+    const local = ofExperts?.replace('#', expert) ?? own ?? stem.replace('*', part.slice(dot)) + ending;
     const fileName =
       local[0] === '/'
         ? local.slice(1)
@@ -97,7 +104,7 @@ export function placesByName(config, names, { cols, gamma, heads, minusOne, bias
     const isFused = heads && /^attn\.[qkv]$/.test(part);
     const place = places.get(fileName) ?? {
       covers: [],
-      layout: cols && stack && shape.length === 2 ? 'cols' : isFused ? 'heads' : 'rows',
+      layout: isCols(name, shape, stack) ? 'cols' : isFused ? 'heads' : 'rows',
       ...(minusOne && isNorm && { minusOne }),
       ...(biasRow && name === 'head.bias' && { row: true }),
       ...(ofExperts && !ofExperts.includes('#') && { experts: config.n_experts }),
@@ -132,12 +139,14 @@ export function checkCount(config, entries, where) {
  * @param {import('./config.js').Config} config
  * @param {Entry[]} entries
  * @param {Map<string, Place>} places  by name in the file
- * @param {(entry: Entry) => boolean} isBuffer  whether a tensor is a buffer of a framework, which is skipped
+ * @param {(entry: Entry) => boolean | 'maybe'} isBuffer  whether a tensor is a buffer of a framework, which is skipped;
+ *   maybe: what it contains tells
  * @param {string[]} files  names, for messages
  * @param {string[]} warnings  appended to
+ * @param {boolean} [zeros]  whether biases that no layer has count as 0
  * @returns {TensorSource[]} in file order
  */
-export function planTensors(config, entries, places, isBuffer, files, warnings) {
+export function planTensors(config, entries, places, isBuffer, files, warnings, zeros = false) {
   /** @type {Map<string, number[]>} */
   const shapes = new Map();
   for (const w of roster(config)) shapes.set(w.name, w.shape);
@@ -149,36 +158,32 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
     const at = `${files[e.file]}: ${e.name.length > 100 ? `${e.name.slice(0, 97)}...` : e.name}`;
     const place = places.get(e.name);
     if (!place) {
-      if (e.shape.length === 0 || e.shape.includes(0)) warnings.push(`${at}: not a weight of this model, skipped`);
-      else if (!isBuffer(e))
+      const isEmpty = e.shape.length === 0 || e.shape.includes(0);
+      if (isEmpty) warnings.push(`${at}: not a weight of this model, skipped`);
+      const skip = isEmpty || isBuffer(e);
+      if (!skip)
         fail(
           'unknown-tensor',
           `${at}: the model has no place for this tensor of shape ${shapeText(e.shape)}${reasonOf(e.name, places)}`,
         );
-      plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
+      plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows', ...(skip === 'maybe' && { stored: e.dtype }) });
       continue;
     }
-    const { covers, layout = 'rows', minusOne, row, experts } = place;
+    const { covers, minusOne, experts } = place;
     const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
-    const perExpert = parts.length / (experts ?? 1);
-    const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
-    const stacked = stackedShape(parts.slice(0, perExpert), layout);
-    const expected = byHead || row ? [parts.length, ...parts[0]] : experts ? [experts, ...stacked] : stacked;
-    const isVector = expected.length === 2 && expected[0] === 1 && e.shape.length === 1; // a matrix of one row
-    if (!sameShape(isVector ? [1, ...e.shape] : e.shape, expected)) {
-      fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
-    }
+    const fitting = shaped(e, place, parts, config, at);
     if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);
     for (const name of covers) {
       const other = filled.get(name);
       if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
       filled.set(name, e.name);
     }
-    const tensor = { ...e, dtype: e.dtype, covers, layout, ...(minusOne && { minusOne }) };
-    if (experts) plan.push(...eachExpert(tensor, experts, perExpert));
+    const tensor = { ...fitting, dtype: e.dtype, covers, ...(minusOne && { minusOne }) };
+    if (experts) plan.push(...eachExpert(tensor, experts, parts.length / experts));
     else plan.push(tensor);
   }
-  if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
+  if (zeros) plan.push(...zeroBiases(shapes, filled));
+  if (filled.size < shapes.size) failMissing(shapes, filled, places, files, plan);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
 }
 
@@ -192,6 +197,27 @@ function reasonOf(name, places) {
     return ': the linears of an attention or feed-forward layer have biases all or none';
   const whole = [...places.keys()].find((each) => each.endsWith(`.0.${name}`));
   return whole ? `: one block alone is no model, where it is ${whole}` : '';
+}
+
+/**
+ * Biases of one kind that no layer has, as tensors of zeros: linears of a layer have biases all or none here.
+ * @param {Map<string, number[]>} shapes  of all weights, by name
+ * @param {Map<string, string>} filled    name in the file by name of the weight; completed
+ * @returns {TensorSource[]}
+ */
+function zeroBiases(shapes, filled) {
+  const kindOf = (/** @type {string} */ name) => name.replace(/\.\d+\./g, '.N.');
+  const known = new Set([...filled.keys()].map(kindOf));
+  /** @type {TensorSource[]} */
+  const made = [];
+  for (const [name, shape] of shapes) {
+    if (filled.has(name) || !/^(?!.*norm).*\.bias$/.test(name) || known.has(kindOf(name))) continue;
+    filled.set(name, name);
+    const bytes = 4 * shape.reduce((n, size) => n * size, 1);
+    const zero = { name, covers: [name], dtype: /** @type {Dtype} */ ('f32'), shape, file: 0, offset: 0, bytes };
+    made.push({ ...zero, layout: 'rows', arrangement: { parts: [] } });
+  }
+  return made;
 }
 
 /**
@@ -245,37 +271,25 @@ export function checkTiling(where, entries, start, alignment = 1) {
 export const align = (n, alignment) => Math.ceil(n / alignment) * alignment;
 
 /**
- * Whether a tensor has the shape of a weight. It may have more dimensions of 1 before it, as a table of positions that
- * is added to a batch.
- * @param {number[]} shape
- * @param {number[]} expected
- */
-const sameShape = (shape, expected) => {
-  const more = shape.length - expected.length;
-  return more >= 0 && shape.every((n, i) => n === (i < more ? 1 : expected[i - more]));
-};
-
-/**
- * The shape of a tensor in which weights are stacked by rows.
- * @param {number[][]} shapes  of the weights
- * @param {NonNullable<Place['layout']>} layout
- */
-function stackedShape(shapes, layout) {
-  const rows = shapes.reduce((n, s) => n + s[0], 0);
-  const whole = [rows, ...shapes[0].slice(1)];
-  return layout === 'cols' ? whole.reverse() : whole;
-}
-
-/**
  * Throws the error for weights that no tensor fills.
  * @param {Map<string, number[]>} shapes  of all weights, by name
  * @param {Map<string, string>} filled    name in the file by name of the weight
  * @param {Map<string, Place>} places     by name in the file
  * @param {string[]} files                names, for messages
+ * @param {TensorSource[]} plan            with tensors that may be buffers
  * @returns {never}
  */
-function failMissing(shapes, filled, places, files) {
+function failMissing(shapes, filled, places, files, plan) {
   const names = [...shapes.keys()].filter((name) => !filled.has(name));
+  const spare = plan.find(
+    ({ stored, shape }) => stored && names.some((name) => String(shapes.get(name)) === String(shape)),
+  );
+  if (spare)
+    fail(
+      'unknown-tensor',
+      `${files[spare.file]}: ${spare.name}: the model has no place for this tensor of shape ` +
+        `${shapeText(spare.shape)}, and ${names[0]} is missing`,
+    );
   const [stored = names[0]] = [...places].find(([, { covers }]) => covers.includes(names[0])) ?? [];
   const others = names.length > 1 ? ` (and ${names.length - 1} more weights)` : '';
   return fail('missing-tensor', `${files.length === 1 ? files[0] : 'the checkpoint'}: ${stored} is missing${others}`);

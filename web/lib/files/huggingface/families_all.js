@@ -2,13 +2,16 @@
 // names map to ours
 //
 // A family's defaults are those of its configuration class in transformers. To add a family, add its entry to
-// families_llama.js, families_gpt.js, families_bert.js or families_seq2seq.js, or here.
+// families_llama.js, families_gpt.js, families_bert.js or families_seq2seq.js, or here; that of a class that people
+// write to families_written.js.
 import { fail } from '../../base/errors.js';
-import { BIASED, activation, biasKeys, family, like, nameIn, product } from './families_common.js';
+import { BIASED, activation, biasKeys, family, nameIn, product } from './families_common.js';
 import { BERT_LIKE } from './families_bert.js';
 import { GPT_LIKE } from './families_gpt.js';
 import { LLAMA_LIKE } from './families_llama.js';
 import { SEQ2SEQ } from './families_seq2seq.js';
+import { TOOLKITS } from './families_toolkits.js';
+import { WRITTEN } from './families_written.js';
 
 /** @import { Family } from './families_common.js' */
 
@@ -181,54 +184,6 @@ const plainGpt = family({
   },
 });
 
-/** What the GPTs of nanoGPT and minGPT have in common with GPT-2; their matrices are those of nn.Linear, [out, in]. */
-const linearGpt = family({
-  ...GPT_LIKE.gpt2,
-  keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'n_embd',
-    n_layers: 'n_layer',
-    n_heads: 'n_head',
-    context_length: 'block_size',
-  },
-  conventions: {},
-  required: ['context_length'],
-});
-
-/** nanoGPT, whose ckpt.pt has these keys under model_args: no biases anywhere where bias is false. */
-const nanoGpt = like(linearGpt, {
-  keys: { ...biasKeys('bias'), bias_norm: 'bias' },
-  base: { tie_word_embeddings: true },
-  derive: (json) => ({ ffn: activation(json.activation ?? 'gelu'), d_ff: product(4, json.n_embd) }),
-  sizes: ({ bias_qkv }) => ({ bias: bias_qkv }),
-});
-
-/** minGPT. */
-const minGpt = like(linearGpt, {
-  base: { tie_word_embeddings: false },
-  derive: (json) => ({ ffn: activation(json.activation ?? 'gelu_new'), d_ff: product(4, json.n_embd) }),
-});
-
-/** minGPT of 2020: q, k and v are three layers, and the positions a parameter of shape [1, block_size, n_embd]. */
-const minGpt2020 = family({
-  ...minGpt,
-  derive: nanoGpt.derive,
-  names: {
-    embed: 'tok_emb',
-    'position.weight': 'pos_emb',
-    norm1: 'ln1',
-    norm2: 'ln2',
-    'attn.q': 'attn.query',
-    'attn.k': 'attn.key',
-    'attn.v': 'attn.value',
-    'attn.o': 'attn.proj',
-    'ffn.up': 'mlp.0',
-    'ffn.down': 'mlp.2',
-    final_norm: 'ln_f',
-    head: 'head',
-  },
-});
-
 /**
  * The supported families by model_type.
  * @type {Record<string, Family>}
@@ -241,7 +196,6 @@ export const FAMILIES = {
   'rlvr-from-scratch': rlvr,
   'bare-bones-ml-transformer': bareBones,
   'gpt-prenorm-erf': plainGpt,
-  nanogpt: nanoGpt,
-  mingpt: minGpt,
-  'mingpt-2020': minGpt2020,
+  ...WRITTEN,
+  ...TOOLKITS,
 };

@@ -20,6 +20,8 @@ import { eachLayer } from '../../engine/config/layer_flags.js';
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
  * @property {(fields: Json) => string[]} [notInTensors]  of a checkpoint without config.json: fields or keys that no
  *   tensor tells and that the code with these names does not fix; `fields` are those that tensors tell
+ * @property {(fields: Json, names: Set<string>) => string | false} [excludes]  of such a checkpoint: why the family's
+ *   own program cannot have saved it, although names and shapes fit
  * @property {(fields: Json) => Json} [sizes]  of such a checkpoint: further keys, from fields that tensors tell
  * @property {string[]} [required]  fields that must be present, beyond those that every configuration needs
  * @property {(config: Config, json: Json, files: Set<string>) => Names} names  of the tensors; `files` holds all names

@@ -5,6 +5,7 @@
 import { completeConfig, isField, tokenIds } from '../../engine/config/config.js';
 import { fail, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
+import { mayBeBuffer } from './buffers.js';
 import { FAMILIES } from './families_all.js';
 import { extendedContext } from '../../engine/config/layer_flags.js';
 import { conventionsOf, keysRead } from './families_common.js';
@@ -20,7 +21,8 @@ import { placesByName } from '../../engine/config/tensor_plan.js';
  * @property {import('../source.js').Special} special  token ids
  * @property {(names: Set<string>) => Map<string, Place>} places  of the tensors, by name in the file; `names` holds all
  *   names in the checkpoint, from which a prefix is recognised
- * @property {(entry: Entry) => boolean} isBuffer  whether a tensor is not a weight and is skipped
+ * @property {(entry: Entry) => boolean | 'maybe'} isBuffer  whether a tensor is not a weight and is skipped; maybe:
+ *   what it contains tells
  * @property {string[]} warnings
  */
 
@@ -49,7 +51,7 @@ const KNOWN_KEYS = new RegExp(
     'use_sliding_window|max_window_layers|sliding_window|' +
     'layer_types|attention_bias|mlp_bias|activation_function|rope_convention|ffn|pre_norm|post_norm|activation|' +
     'mask_mode|pad_positions|shared_embedding|mlp_mult|fused_qkv|layerdrop|init_std|cache_implementation|' +
-    'tokenizer_class|mup_init|embd_layer|bos_token|eos_token|' +
+    'tokenizer_class|mup_init|embd_layer|bos_token|eos_token|drop_rate|' +
     'output_router_logits|router_aux_loss_coef|router_jitter_noise)$',
 );
 
@@ -113,7 +115,7 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   if (type === 'glassformer') {
     const own = Object.fromEntries(Object.entries(json).filter(([key]) => isField(key) || !KNOWN_KEYS.test(key)));
     const config = completeConfig(own, where);
-    return { config, special, places: () => placesByName(config, {}), isBuffer: () => false, warnings: [] };
+    return { config, special, places: () => placesByName(config, {}), isBuffer: maybe, warnings: [] };
   }
   const family = Object.hasOwn(FAMILIES, type)
     ? FAMILIES[type]
@@ -199,6 +201,9 @@ function contextLength({ context_length: own, rope_scaling: type, rope_factor: b
   return extendedContext(own, times * factor * n);
 }
 
+/** Whether what a tensor contains tells that it is a buffer. @param {Pick<Entry, 'name' | 'shape'>} entry */
+const maybe = (entry) => mayBeBuffer(entry) && /** @type {const} */ ('maybe');
+
 /**
  * Whether a tensor of a family's checkpoint is not a weight.
  * @param {Entry} entry
@@ -210,7 +215,8 @@ const isBuffer = ({ name, shape }, family, config) =>
   (family.skips?.test(name) ?? false) ||
   (family.others?.test(name) ?? false) ||
   (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name)) ||
-  (config.tie_word_embeddings && HEADS.includes(name) && isHeadShape(shape, config));
+  (config.tie_word_embeddings && [...HEADS, family.head].includes(name) && isHeadShape(shape, config)) ||
+  maybe({ name, shape });
 
 /**
  * The tokens that begin every target of an encoder-decoder, and those that never occur in one: from config.json, in

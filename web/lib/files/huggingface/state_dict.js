@@ -3,97 +3,100 @@
 // It finds the configuration, removes what torch.compile and wrappers put before all names, and plans which tensor
 // fills which weight.
 import { fail, show } from '../../base/errors.js';
+import { FAMILIES } from './families_all.js';
 import { readHfConfig } from './huggingface.js';
-import { withAliases } from './tensor_aliases.js';
+import { withJoinedHeads } from './joined_tensors.js';
+import { savedKeys } from './saved_keys.js';
+import { sharesMemory, withAliases } from './tensor_aliases.js';
 import { checkCount, planTensors } from '../../engine/config/tensor_plan.js';
-import { renamedPlaces } from './weight_names.js';
+import { renamedPlaces, tiedHead } from './weight_names.js';
+import { nameVariants } from './wrapped_names.js';
 
 export { renameByMap } from './weight_names.js';
 
 /** @import { Entry } from '../../engine/config/tensor_plan.js' */
 /** @typedef {Record<string, any>} Json */
-
-/** Put before all names by torch.compile, by DataParallel and by a class that holds the model. */
-const WRAPPERS = ['_orig_mod.', 'module.'];
-const HOLDER = 'model.';
-
-/**
- * The tensors without a prefix that all of their names have; null where not all have it.
- * @param {Entry[]} entries
- * @param {string} prefix
- */
-function without(entries, prefix) {
-  if (!entries.length || !entries.every(({ name }) => name.startsWith(prefix))) return null;
-  return entries.map((e) => ({ ...e, name: e.name.slice(prefix.length) }));
-}
-
-/**
- * The tensors under the names that they can have: those of the file without the prefixes of wrappers, and without the
- * name of a class that holds the model.
- * @param {Entry[]} entries
- * @returns {Entry[][]}
- */
-function nameVariants(entries) {
-  for (let found = true; found;) {
-    found = false;
-    for (const prefix of WRAPPERS) {
-      const shorter = without(entries, prefix);
-      if (shorter) entries = shorter;
-      found ||= shorter !== null;
-    }
-  }
-  const shorter = without(entries, HOLDER);
-  return shorter ? [entries, shorter] : [entries];
-}
-
 /**
  * What is known about a checkpoint besides its tensors.
  * @typedef {object} Known
  * @property {Json | null} json  of config.json; null where there is none
- * @property {Json} given  keys from the option `config`, and from the file itself
+ * @property {Json} given  keys from the option `config`
+ * @property {Json | null} [saved]  a configuration in the file itself, beside the weights
  * @property {string[]} files  names of the files, for messages
- * @property {import('./weight_names.js').Rename & {unused?: () => string | undefined}} [rename]
+ * @property {import('./weight_names.js').Rename & Partial<import('./weight_names.js').Table>} [rename]
  * @property {string[]} warnings  appended to
  * @property {AbortSignal} [signal]
  */
 
 /**
+ * Whether a configuration is read as it is: that of a config.json, and those of kinds of which nothing is read off the
+ * tensors.
+ * @param {Json | null} json
+ * @param {Json} given
+ */
+function isWhole(json, { model_type: type, kind = 'decoder' }) {
+  if (typeof json?.model_type === 'string') return true;
+  if (type === undefined || type === 'glassformer') return kind !== 'decoder';
+  const base = typeof type === 'string' && Object.hasOwn(FAMILIES, type) ? FAMILIES[type].base : {};
+  return (base.kind ?? 'decoder') !== 'decoder';
+}
+
+/**
+ * A whole configuration; keys that it lacks may be saved beside the weights.
+ * @param {Json} json
+ * @param {Json | null | undefined} saved
+ */
+function completed(json, saved) {
+  if (!saved || json.model_type === 'glassformer' || !Object.hasOwn(FAMILIES, json.model_type)) return json;
+  return { ...savedKeys(saved, FAMILIES[json.model_type]).json, ...json };
+}
+
+/**
  * The configuration of a checkpoint, and the plan of its tensors.
- * @param {Entry[]} all
+ * @param {Entry[]} stored
  * @param {Known} known
  */
-export async function modelOf(all, { json, given, files, rename, warnings, signal }) {
+export async function modelOf(stored, known) {
+  const { json, given, saved, files, rename, warnings } = known;
+  const all = rename?.ignores ? stored.filter(({ name }) => !rename.ignores?.(name)) : stored;
   const variants = nameVariants(all);
   const merged = { ...json, ...given };
-  const { full, entries } =
-    typeof json?.model_type === 'string'
-      ? { full: merged, entries: nearest(merged, variants, files[0]) }
-      : await (await import('./infer_config.js')).inferConfig(merged, variants, { files, rename, warnings, signal });
-  const names = new Set(entries.map((e) => e.name));
+  const whole = isWhole(json, merged) ? completed({ model_type: 'glassformer', ...merged }, saved) : null;
+  const { full, entries: named } = whole
+    ? { full: whole, entries: nearest(whole, variants, files[0]) }
+    : await (await import('./infer_config.js')).inferConfig(merged, variants, known);
+  const names = new Set(named.filter((entry) => !isAlias(entry, named)).map((e) => e.name));
   const model = readHfConfig(full, undefined, names);
   warnings.push(...model.warnings);
   checkCount(model.config, all, files[0]);
   const usual = model.places(names);
   const places = rename ? await renamedPlaces(usual, rename) : usual;
+  const entries = withJoinedHeads(named, places, files);
   const copy = rename && model.config.tie_word_embeddings ? await tiedHead(rename, model.config) : () => false;
   const unused = rename?.unused?.();
   if (unused !== undefined) fail('bad-option', `names: this model has no weight ${show(unused)}`);
   const isBuffer = withAliases(entries, places, (entry) => copy(entry) || model.isBuffer(entry));
-  const tensors = planTensors(model.config, entries, places, isBuffer, files, warnings);
-  return { config: model.config, special: model.special, tensors };
+  const written = typeof json?.model_type !== 'string' || rename !== undefined;
+  const tensors = planTensors(model.config, entries, places, isBuffer, files, warnings, written);
+  const skipped = rename?.ignores ? stored.filter(({ name }) => rename.ignores?.(name)) : [];
+  const ignored = skipped.map((e) => ({ ...e, dtype: /** @type {const} */ ('f32'), covers: [], layout: ROWS }));
+  return {
+    config: model.config,
+    special: model.special,
+    tensors: [...tensors, ...ignored].sort((a, b) => a.file - b.file || a.offset - b.offset),
+  };
 }
 
+const ROWS = /** @type {const} */ ('rows');
+
 /**
- * Whether a tensor is the copy of a tied embedding under the caller's name of the head.
- * @param {import('./weight_names.js').Rename} rename
- * @param {import('../../engine/config/config.js').Config} config
- * @returns {Promise<(entry: Entry) => boolean>}
+ * Whether a tensor of a PyTorch file is a head that shares its memory with an embedding.
+ * @param {Entry} entry
+ * @param {Entry[]} entries
  */
-async function tiedHead(rename, config) {
-  const [given] = await rename(['head.weight']);
-  const head = typeof given === 'string' ? given : given?.name;
-  return ({ name, shape }) => name === head && String(shape) === `${config.vocab_size},${config.d_model}`;
-}
+const isAlias = (entry, entries) =>
+  /(^|\.)(lm_head|output|out_head|head)\.weight$/.test(entry.name) &&
+  entries.some((other) => other !== entry && sharesMemory(other, entry));
 
 /**
  * The variant of the names of which the most are those of a configuration's weights.

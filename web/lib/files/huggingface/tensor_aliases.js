@@ -19,10 +19,10 @@ export const sharesMemory = (a, b) => a.tensor !== undefined && memoryOf(a) === 
  * Whether a tensor is skipped: a buffer, or a second name of a weight that the file has once.
  * @param {Entry[]} entries
  * @param {Map<string, import('../../engine/config/tensor_plan.js').Place>} places
- * @param {(entry: Entry) => boolean} isBuffer
+ * @param {(entry: Entry) => boolean | 'maybe'} isBuffer
  */
 export function withAliases(entries, places, isBuffer) {
   const weights = new Set(entries.filter(({ name }) => places.has(name)).map(memoryOf));
   return (/** @type {Entry} */ entry) =>
-    isBuffer(entry) || (entry.tensor !== undefined && weights.has(memoryOf(entry)));
+    (entry.tensor !== undefined && weights.has(memoryOf(entry))) || isBuffer(entry);
 }

@@ -2,8 +2,10 @@
 //
 // A map has our names as keys and the names in the file as values. `N` or `*` stands for the layer, and the ending
 // .weight or .bias may be left out on both sides. Weights with the same name in the file are stacked in one tensor, in
-// the order of the roster: q, k, v.
+// the order of the roster: q, k, v. `H` stands for the head, where each head has a tensor of its own. The key `ignore`
+// lists tensors that are no weights.
 import { GlassformerError, fail, messageOf, show } from '../../base/errors.js';
+import { unwrapped } from './wrapped_names.js';
 
 /** @import { Place } from '../../engine/config/tensor_plan.js' */
 /**
@@ -53,11 +55,37 @@ export const checkedRename = (names) => async (list) =>
   });
 
 /**
- * A map as a function.
- * @param {Record<string, NameInFile>} map
- * @returns {Rename & {unused: () => string | undefined}} unused: a key that no weight had
+ * A pattern of names in a file: N and * stand for any part of a name.
+ * @param {string} pattern
  */
-export function renameByMap(map) {
+const patternOf = (pattern) =>
+  new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/(?<=^|\\\.)N(?=\\\.|$)|\*/g, '[^.]+')}$`);
+
+/**
+ * A function that says whether the caller wants a tensor to be ignored.
+ * @param {unknown} ignore  one name or several
+ * @returns {((name: string) => boolean) | undefined}
+ */
+function ignoring(ignore) {
+  if (ignore === undefined || ignore === null) return undefined;
+  const list = [ignore].flat();
+  if (!list.every((name) => typeof name === 'string' && name) || list.length > MAX_NAMES)
+    fail('bad-option', `names.ignore is ${show(ignore)}, expected the name of a tensor, or a list of such names`);
+  const patterns = list.map((name) => patternOf(unwrapped(String(name))));
+  return (name) => patterns.some((pattern) => pattern.test(unwrapped(name)));
+}
+
+/**
+ * What a map of names has besides the names. unused: a key that no weight had; ignores: whether a tensor is ignored.
+ * @typedef {{unused: () => string | undefined, ignores: ((name: string) => boolean) | undefined}} Table
+ */
+
+/**
+ * A map as a function.
+ * @param {Record<string, any>} table
+ * @returns {Rename & Table}
+ */
+export function renameByMap({ ignore, ...map }) {
   const keys = Object.keys(map);
   if (keys.length > MAX_NAMES) fail('bad-option', `names has ${keys.length} entries, at most ${MAX_NAMES} are taken`);
   const unused = new Set(keys);
@@ -77,7 +105,8 @@ export function renameByMap(map) {
     const numbered = layer === undefined ? text : text.replace(/(^|\.)N(?=\.|$)/g, `$1${layer}`).replace(/\*/g, layer);
     return { name: exact || /\.(weight|bias)$/.test(numbered) ? numbered : numbered + (ending ?? ''), transposed };
   };
-  return Object.assign(async (/** @type {string[]} */ names) => names.map(one), { unused: () => [...unused][0] });
+  const rename = async (/** @type {string[]} */ names) => names.map(one);
+  return Object.assign(rename, { unused: () => [...unused][0], ignores: ignoring(ignore) });
 }
 
 /**
@@ -94,11 +123,25 @@ export async function renamedPlaces(places, rename) {
   for (const [i, { usual, place, name }] of weights.entries()) {
     const given = answers[i] ?? null;
     /** @type {{name: string, transposed?: boolean}} */
-    const { name: file, transposed } = given === null || typeof given === 'string' ? { name: given ?? usual } : given;
+    const { name: own, transposed } = given === null || typeof given === 'string' ? { name: given ?? usual } : given;
+    const file = unwrapped(own);
     const layout = transposed === undefined ? place.layout : transposed ? 'cols' : 'rows';
     const known = renamed.get(file) ?? { ...place, covers: [], layout };
     known.covers.push(name);
     renamed.set(file, known);
   }
   return renamed;
+}
+
+/**
+ * Whether a tensor is the copy of a tied embedding under the caller's name of the head.
+ * @param {Rename} rename
+ * @param {import('../../engine/config/config.js').Config} config
+ * @returns {Promise<(entry: {name: string, shape: number[]}) => boolean>}
+ */
+export async function tiedHead(rename, { tie_word_embeddings: tied, vocab_size, d_model }) {
+  if (!tied) return () => false;
+  const [given] = await rename(['head.weight']);
+  const head = typeof given === 'string' ? given : given?.name;
+  return ({ name, shape }) => name === head && String(shape) === `${vocab_size},${d_model}`;
 }

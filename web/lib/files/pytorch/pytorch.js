@@ -108,7 +108,7 @@ export async function deliverTorch({ archive, folder, storages }, tensors, give)
   const byKey = new Map();
   for (const t of tensors) {
     const { key } = /** @type {Tensor} */ (t.tensor).storage;
-    if (t.covers.length) remembered(byKey, key, () => []).push(t);
+    if (t.covers.length || t.stored) remembered(byKey, key, () => []).push(t);
   }
   const waiting = new Set(storages.keys());
   for (let local = await archive.next(); local; local = await archive.next()) {

@@ -52,15 +52,23 @@ function plainFields(value) {
   return Object.fromEntries([...value].filter(([key, v]) => typeof key === 'string' && scalar(v)));
 }
 
+/** Whether a dict says how many heads there are, which no tensor tells. @param {Record<string, any> | null} fields */
+const saysHeads = (fields) =>
+  fields !== null && Object.keys(fields).some((key) => /^(n(um)?_.*heads?|nhead|heads)$/.test(key));
+
 /**
- * The configuration that a checkpoint brings with it: model_args of nanoGPT, or the first dict beside the state dict
- * that has a number of heads, which no tensor tells.
+ * The configuration that a checkpoint brings with it: model_args of nanoGPT and llama2.c, the first dict beside the
+ * state dict that has a number of heads, or the numbers beside the state dict themselves.
  * @param {Map<unknown, unknown>} saved  what the file holds
  * @returns {Record<string, any> | null}
  */
 export function savedConfig(saved) {
   const args = plainFields(saved.get('model_args'));
   if (args && 'n_embd' in args && 'block_size' in args) return { ...args, model_type: 'nanogpt' };
-  const dicts = CONFIG_KEYS.map((key) => plainFields(saved.get(key)));
-  return dicts.find((fields) => fields && Object.keys(fields).some((key) => /^n(um)?_.*heads?$/.test(key))) ?? null;
+  const dicts = CONFIG_KEYS.flatMap((key) => {
+    const value = saved.get(key);
+    const inner = value instanceof Map ? [...value.values()].filter((v) => v instanceof Map) : [];
+    return [value, ...inner].map(plainFields);
+  });
+  return [...dicts, plainFields(saved)].find(saysHeads) ?? null;
 }

@@ -14,6 +14,7 @@ const STORAGES = /** @type {Record<string, [bytes: number, dtype: string]>} */ (
   CharStorage: [1, 'int8'],
   ByteStorage: [1, 'uint8'],
   BoolStorage: [1, 'bool'],
+  ComplexFloatStorage: [8, 'complex64'],
 });
 /** Number formats of torch as values in a pickle; they are read and not used. */
 const DTYPES =
