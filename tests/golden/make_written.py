@@ -25,6 +25,7 @@ GPT = dict(norm="layernorm", position="learned", d_ff=4 * D, kv=HEADS, bias_norm
 LLAMA = dict(norm="rmsnorm", position="rope", d_ff=24, kv=2, ffn="swiglu", theta=10000.0)
 MODELS = {
     "gpt_erf_tied": dict(GPT, ffn="gelu_erf", bias_qkv=True, bias_attn_out=True, bias_ffn=True, tied=True),
+    "gpt_tanh_tied": dict(GPT, ffn="gelu_tanh", bias_qkv=True, bias_attn_out=True, bias_ffn=True, tied=True),
     "gpt_tanh": dict(GPT, ffn="gelu_tanh", bias_qkv=True, bias_attn_out=True, bias_ffn=True, bias_head=True),
     "gpt_tanh_plain": dict(GPT, ffn="gelu_tanh", bias_attn_out=True, bias_ffn=True),
     "gpt_relu": dict(GPT, ffn="relu", bias_attn_out=True, bias_ffn=True, bias_head=True),

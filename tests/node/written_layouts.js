@@ -267,6 +267,33 @@ export const LAYOUTS = {
   },
 };
 
+/**
+ * The .bin of llm.c, its embedding padded.
+ * @param {3 | 5} version
+ */
+export function llmcFile(version) {
+  const tokens = 23;
+  const padded = 32;
+  const [d, layers] = [16, 2];
+  const weights = new Map(weightsOf('gpt_tanh_tied'));
+  const of = (name) => [...weights.get(name).data];
+  const each = (...names) =>
+    Array.from({ length: layers }, (_, l) => names.flatMap((name) => of(`blocks.${l}.${name}`))).flat();
+  const qkv = (end) => each(...['q', 'k', 'v'].map((p) => `attn.${p}.${end}`));
+  const values = [
+    ...[...of('embed.weight'), ...new Array((padded - tokens) * d).fill(9), ...of('position.weight')],
+    ...[each('norm1.weight'), each('norm1.bias'), qkv('weight'), qkv('bias')].flat(),
+    ...['attn.o.weight', 'attn.o.bias', 'norm2.weight', 'norm2.bias'].flatMap((name) => each(name)),
+    ...['ffn.up.weight', 'ffn.up.bias', 'ffn.down.weight', 'ffn.down.bias'].flatMap((name) => each(name)),
+    ...[...of('final_norm.weight'), ...of('final_norm.bias')],
+  ];
+  const header = new Int32Array(256);
+  header.set([20240326, version, context, tokens, layers, heads, d, padded]);
+  const f32 = Float32Array.from(values);
+  const data = version === 3 ? f32 : Uint16Array.from(new Uint32Array(f32.buffer), (bits) => bits >>> 16);
+  return new Uint8Array(Buffer.concat([new Uint8Array(header.buffer), new Uint8Array(data.buffer)]));
+}
+
 /** Names of torch.nn's layers of an encoder or a decoder. */
 export const torchBlock = (ours, theirs) => ({
   [`${ours}.N.norm1`]: `${theirs}.layers.N.norm1`,

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { load } from '../../web/lib/api/index.js';
 import { distance, refused } from './helpers.js';
 import { op, plainOps, safetensors, torchFile } from './checkpoint_files.js';
-import { LAYOUTS, recorded, torchBlock, weightsOf } from './written_layouts.js';
+import { LAYOUTS, llmcFile, recorded, torchBlock, weightsOf } from './written_layouts.js';
 
 const { ids, source, heads, context } = recorded;
 const TOLERANCE = 1e-4;
@@ -42,6 +42,18 @@ describe('layouts', () => {
       await same(model, saved(tensors(), args), options);
       if (!args) await same(model, asSafetensors(tensors()), options);
     });
+
+  test('the GPT-2 of llm.c, whose rows of padding are dropped', async () => {
+    await same('gpt_tanh_tied', llmcFile(3));
+    const rounded = await load(llmcFile(5), { dtype: 'f32' });
+    const { data } = (await rounded.forward(ids)).logits;
+    assert.ok(distance(data, recorded.models.gpt_tanh_tied.logits) < 0.2, 'bf16 cut off after 8 bits');
+    rounded.dispose();
+    const version = llmcFile(3);
+    version[4] = 1;
+    await refused(load(version), 'unsupported', /version 1 of llm\.c/);
+    await refused(load(llmcFile(3).slice(0, 9000)), 'truncated', /header describes/);
+  });
 
   test("torch.nn's encoder with a causal mask, by names", async () => {
     for (const [model, options] of [

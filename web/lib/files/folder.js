@@ -24,7 +24,10 @@ import { isFileName } from './bytes/file_name.js';
  * @returns {Promise<Checkpoint>}
  */
 export async function openFolder(opener, folder, overrides) {
-  const config = (await jsonOf(opener, overrides.config)) ?? (await opener.optionalJson(folder.get('config.json')));
+  const config =
+    (await jsonOf(opener, overrides.config)) ??
+    (await opener.optionalJson(folder.get('config.json'))) ??
+    (await paramsOf(opener, folder));
   if (!config) {
     checkRefused(opener);
     const names = weightFilesAmong(await folder.list());
@@ -68,6 +71,18 @@ export async function openFolder(opener, folder, overrides) {
  */
 const jsonOf = async (opener, config) => (isBytes(config) ? opener.json(config) : config);
 
+/**
+ * The params.json of Meta's checkpoints as a configuration.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ */
+async function paramsOf(opener, folder) {
+  const params = await opener.optionalJson(folder.get('params.json'));
+  if (typeof params?.dim !== 'number') return null;
+  const { vocab_size: tokens, ...rest } = params; // -1: that of the tokenizer
+  return tokens > 0 ? params : rest;
+}
+
 /** Files of weights with an index beside them, where there are several. */
 const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
 
@@ -89,7 +104,11 @@ async function weightFiles(opener, folder) {
       .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
     return { files, map };
   }
-  const [only] = weightFilesAmong(await folder.list());
+  const names = await folder.list();
+  const parts = names.filter((name) => /^consolidated\.\d+\.pth$/.test(name));
+  if (parts.length > 1)
+    fail('unsupported', `${folder.name}: ${parts.join(', ')} are slices of each matrix, which are not joined here`);
+  const [only] = weightFilesAmong(names);
   const file = only === undefined ? null : folder.get(only);
   if (file) return { files: [file], map: {} };
   checkRefused(opener);
@@ -110,8 +129,12 @@ function weightFilesAmong(names) {
     if (found.length === 1) return found;
     if (found.length) return partsAmong(found);
   }
-  return [];
+  const others = names.filter((name) => !NO_WEIGHTS.test(name));
+  return others.length === 1 ? others : []; // a file of another program, which is then named
 }
+
+/** Files beside weights. */
+const NO_WEIGHTS = /\.(json|txt|md|py|jinja|model|spm|yaml|yml|log|csv|png)$|(^|[/\\])\.[^/\\]*$|(^|[/\\])[^.]*$/;
 
 /**
  * The tokenizer of T5 and Marian checkpoints without a tokenizer.json, from their SentencePiece model; undefined for

@@ -152,8 +152,9 @@ export class Opener extends OpenedFiles {
   async weights(files, overrides, map = {}) {
     const first = files[0] instanceof ByteReader ? files[0] : await this.reader(files[0], true);
     const format = await detectFormat(first, !!overrides.config);
-    const hasOwnConfig = format === 'gguf' || format === 'llama2c';
-    if (format === 'llama2c' && files.length > 1) fail('unsupported', `${first.name}: llama2.c has only one file`);
+    const ofC = format === 'llama2c' || format === 'llmc';
+    const hasOwnConfig = format === 'gguf' || ofC;
+    if (ofC && files.length > 1) fail('unsupported', `${first.name}: a model of ${format} has only one file`);
     if (hasOwnConfig && (overrides.config || this.options.config))
       this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
     if (hasOwnConfig && (this.options.names || this.options.rename))
@@ -161,8 +162,8 @@ export class Opener extends OpenedFiles {
     const read =
       format === 'gguf'
         ? this.gguf(first, files)
-        : format === 'llama2c'
-          ? this.llama2c(first)
+        : ofC
+          ? this.ofC(first, format)
           : (await import('./folder.js')).openStateDict(this, format, first, files, overrides, map);
     const { readers, padding = [], deliver, tokenizer: ownTokenizer, ...model } = await read;
     const tokenizer =
@@ -215,20 +216,17 @@ export class Opener extends OpenedFiles {
   }
 
   /**
-   * Read the header of a checkpoint of llama2.c.
+   * Read the header of a checkpoint of llama2.c or llm.c.
    * @param {ByteReader} r
+   * @param {'llama2c' | 'llmc'} format
    * @returns {Promise<Parsed>}
    */
-  async llama2c(r) {
-    const { readLlama2c } = await llama2c();
-    const { config, tensors } = await readLlama2c(r, this.warnings);
-    return {
-      config,
-      tensors,
-      special: { bos: 1, eos: [1, 2], addBos: true },
-      chatTemplate: null,
-      readers: [async () => r],
-    };
+  async ofC(r, format) {
+    const { config, tensors, ...ends } =
+      format === 'llama2c'
+        ? { ...(await (await llama2c()).readLlama2c(r, this.warnings)), bos: 1, eos: [1, 2], addBos: true }
+        : { ...(await (await import('./llama2c/llmc.js')).readLlmc(r, this.warnings)), bos: null, addBos: false };
+    return { config, tensors, special: ends, chatTemplate: null, readers: [async () => r] };
   }
 
   /**

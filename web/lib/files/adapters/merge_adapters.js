@@ -93,8 +93,11 @@ export function valuesOf(engine, deltas) {
  * @param {Base} base
  */
 export function shapesOf({ config, format }) {
-  if (format === 'llama2c')
-    fail('unsupported', 'adapters are added to safetensors, PyTorch and GGUF checkpoints, this one is a llama2c file');
+  if (format === 'llama2c' || format === 'llmc')
+    fail(
+      'unsupported',
+      `adapters are added to safetensors, PyTorch and GGUF checkpoints, this one is a ${format} file`,
+    );
   return new Map([...roster(config)].map(({ name, shape }) => [name, shape]));
 }
 

@@ -1,12 +1,15 @@
 // detect_format.js - recognises the format of a weight file by its first bytes and its name
 import { fail, show } from '../../base/errors.js';
+import { foreignFile } from './foreign_files.js';
 
 /** @import { ByteReader } from './chunks.js' */
 
-/** @typedef {'gguf' | 'safetensors' | 'pytorch' | 'llama2c'} Format */
+/** @typedef {'gguf' | 'safetensors' | 'pytorch' | 'llama2c' | 'llmc'} Format */
 
 /** First four bytes of llama2.c's versions 1 and 2, little-endian: "ak42" read as a big-endian number. */
 export const LLAMA2C_MAGIC = 0x616b3432;
+/** First four bytes of the GPT-2 of llm.c, little-endian. */
+const LLMC_MAGIC = 20240326;
 /** First four bytes of older torch.save files, little-endian: pickle protocol 2, then an integer of ten bytes. */
 const PICKLE_MAGIC = 0x0a8a0280;
 /** First four bytes of a zip archive, which torch.save writes since version 1.6. */
@@ -42,6 +45,7 @@ export async function detectFormat(r, hasConfig) {
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
   if (magic === LLAMA2C_MAGIC) return 'llama2c';
+  if (magic === LLMC_MAGIC) return 'llmc';
   if (magic === ZIP_MAGIC) return 'pytorch';
   if (magic === PICKLE_MAGIC)
     return fail(
@@ -49,11 +53,14 @@ export async function detectFormat(r, hasConfig) {
       `${r.name}: this is a pickle in the format of PyTorch before version 1.6, expected its zip format: ` +
         "torch.save(torch.load(file), file) writes it again in today's format",
     );
-  if (name.endsWith('.bin')) return 'llama2c';
+  if (name.endsWith('.bin') && plausibleV0(view)) return 'llama2c';
+  const foreign = foreignFile(head, name);
+  if (foreign) fail('unknown-format', `${r.name}: this is ${foreign}`);
   if (hasConfig || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
   return fail(
     'unknown-format',
-    `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors, PyTorch nor llama2.c`,
+    `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors, PyTorch, llama2.c nor llm.c` +
+      (name.endsWith('.bin') ? '; a .bin of other programs may hold token ids' : ''),
   );
 }

@@ -42,6 +42,10 @@ export async function readTorch(r) {
   const local = await archive.next();
   if (local && /(^|\/)(code|ts_code|constants\.pkl|\.data\/ts_code)(\/|$)/.test(local.name))
     fail('unsupported', `${r.name}: this is a TorchScript archive: save model.state_dict() with torch.save`);
+  if (local && /\.npy$/.test(local.name))
+    fail('unsupported', `${r.name}: arrays of NumPy (npz): save them as safetensors, safetensors.numpy.save_file`);
+  if (local && /^(metadata|config)\.json$|\.weights\.h5$/.test(local.name))
+    fail('unsupported', `${r.name}: a file of Keras: save the weights as safetensors`);
   if (!local?.name.endsWith('/data.pkl'))
     return fail(
       'unsupported',
