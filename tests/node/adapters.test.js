@@ -191,6 +191,16 @@ describe('refusals', () => {
     ['ranks by pattern', good.weights, { rank_pattern: { q_proj: 8 } }, 'unsupported', /rank_pattern/],
     ['modules to save', good.weights, { modules_to_save: ['lm_head'] }, 'unsupported', /modules_to_save/],
     ['biases', good.weights, { bias: 'all' }, 'unsupported', /bias "all"/],
+    ...['pissa', 'pissa_niter_16', 'olora', 'corda', 'loftq', 'lora_ga'].map((way) => [
+      `a beginning that changes the base: ${way}`,
+      good.weights,
+      { init_lora_weights: way },
+      'unsupported',
+      /init_lora_weights "\w+" .*path_initial_model/,
+    ]),
+    ['use_rslora that is no flag', good.weights, { use_rslora: 'yes' }, 'bad-config', /use_rslora is "yes"/],
+    ['a quantised A', good.weights, { use_qalora: true }, 'unsupported', /use_qalora/],
+    ['an unknown key with a value', good.weights, { use_later_lora: 2 }, 'unsupported', /use_later_lora 2/],
     ['r 0', good.weights, { r: 0 }, 'bad-config', /r is 0/],
     ['a lora_alpha that is no number', good.weights, { lora_alpha: 'x' }, 'bad-config', /lora_alpha/],
     ['bytes without a header', new Uint8Array(20), {}, 'bad-header', /./],
@@ -202,6 +212,26 @@ describe('refusals', () => {
         words,
       ),
     );
+
+  test('keys without effect are read, flags as Python has them, and lora_alpha and r are 8 where they are absent', async () => {
+    const logitsWith = async (config) => {
+      const model = await load(source, { adapters: [{ source: { weights: good.weights, config } }] });
+      const logits = [...(await model.forward([1, 2, 3])).logits.data];
+      model.dispose();
+      return logits;
+    };
+    const { lora_alpha: _, ...rest } = good.config;
+    const neutral = { init_lora_weights: 'gaussian', use_rslora: 0, megatron_config: null, layers_pattern: 'layers' };
+    const eight = await logitsWith({ ...rest, lora_alpha: 8 });
+    assert.deepEqual(await logitsWith({ ...rest, ...neutral }), eight);
+    const rooted = await logitsWith({ ...rest, lora_alpha: 8, use_rslora: true });
+    assert.deepEqual(await logitsWith({ ...rest, use_rslora: 1 }), rooted);
+    assert.notDeepEqual(rooted, eight);
+    const wide = files({ [`${q}.lora_A`]: [8, shapes.a[1]], [`${q}.lora_B`]: [shapes.b[0], 8] });
+    const { r: __, ...withoutR } = rest;
+    const model = await load(source, { adapters: [{ source: { weights: wide, config: withoutR } }] });
+    model.dispose();
+  });
 
   test('any file in which bytes were changed or cut off is read or refused', async () => {
     const bytes = new Uint8Array(good.weights);

@@ -107,6 +107,12 @@ const REFUSED = [
     () => here.plain.weight('final_norm.weight', 1),
   ],
   ['source of an encoder', 'bad-option', /encoder_decoder/, () => here.encoder.forward([1], { source: [1] })],
+  ...[-Infinity, Infinity, NaN, -1].map((x) => [
+    `a mask with ${x}`,
+    'bad-option',
+    /expected 0 or 1: what is added to scores/,
+    () => here.encoder.forward([1, 2], { mask: [0, x] }),
+  ]),
   ['sourceMask of an encoder', 'bad-option', /encoder_decoder/, () => here.encoder.forward([1], { sourceMask: [1] })],
   ['source of an encoder, traced', 'bad-option', /encoder_decoder/, () => here.encoder.trace([1], { source: [1] })],
   ['generate of an encoder', 'unsupported', /encoder/, () => collect(here.encoder.generate([1]))],

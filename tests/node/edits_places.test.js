@@ -10,6 +10,21 @@ const at = 'blocks.0.hook_resid_pre';
 const logits = async (edits, input = ids, options = {}) =>
   (await gqa.forward(input, { edits, ...options })).logits.data;
 
+test('-Infinity in a tensor of scores hides the cell, and a captured tensor with masked cells changes nothing', async () => {
+  const scores = 'blocks.0.attn.hook_attn_scores';
+  const { captured } = await gqa.forward(ids, { capture: [scores] });
+  const { shape, data } = captured.get?.(scores) ?? captured[scores];
+  assert.ok(sameBits(await logits([{ at: scores, set: { shape, data } }]), await logits([])));
+  const hidden = data.slice();
+  const n = ids.length;
+  for (let row = 2; row < hidden.length / n; row++) if (row % n >= 2) hidden[row * n + 1] = -Infinity;
+  const pattern = 'blocks.0.attn.hook_pattern';
+  const edits = [{ at: scores, set: { shape, data: hidden } }];
+  const seen = (await gqa.forward(ids, { edits, capture: [pattern] })).captured;
+  const weights = (seen.get?.(pattern) ?? seen[pattern]).data;
+  for (let i = 0; i < weights.length; i++) if (i % n === 1 && Math.floor(i / n) % n >= 2) assert.equal(weights[i], 0);
+});
+
 describe('positions', () => {
   test('a list, a range, last and negative positions are the same edits as one for each', async () => {
     const single = (positions) => positions.map((position) => ({ at, position, scale: 0.5 }));

@@ -207,6 +207,24 @@ test('nothing is beside a stream or a data: address', async () => {
   await rejects(`data:,${'x'.repeat(1e4)}`, 'unknown-format', /^.{10,200}$/); // named the whole address
 });
 
+test("numbers of Python's JSON that JSON has not are read, and texts stay texts", async () => {
+  const { parseJson } = await import('../../web/lib/files/bytes/read_json.js');
+  const read = (text) => parseJson(new TextEncoder().encode(text), 'x.json');
+  const want = { a: Infinity, b: [-Infinity, NaN, 1], c: 'NaN "Infinity"', '-Infinity': 'x\\' };
+  assert.deepEqual(
+    read('{"a": Infinity, "b": [-Infinity,NaN, 1], "c": "NaN \\"Infinity\\"", "-Infinity": "x\\\\"}'),
+    want,
+  );
+  for (const text of ['{"a": Infinite}', '{"a": +Infinity}', '{a: NaN}', '{"a": -NaN', 'Infinity 1'])
+    assert.throws(() => read(text), { code: 'bad-file', message: /this is not JSON/ });
+  serve('/python/model.safetensors', hfFile());
+  serve(
+    '/python/config.json',
+    Buffer.from(JSON.stringify({ ...hf, limit: 0 }).replace('"limit":0', '"limit":Infinity')),
+  );
+  assert.deepEqual([...(await drain(`${base}/python/`)).data].length, hfTensors().length);
+});
+
 test('shards are read in order, also when there are more than open connections', async () => {
   const tensors = hfTensors();
   const map = {};
@@ -226,6 +244,14 @@ test('shards are read in order, also when there are more than open connections',
   assert.deepEqual(counted.at(-1), [totalBytes, totalBytes]);
   assert.deepEqual([...data].sort(), [...(await drain({ weights: hfFile(), config: hf })).data].sort());
   assert.ok(totalBytes > 2000);
+  // an older copy in another shard than the index names is not read
+  const [first] = tensors;
+  const older = { ...first, data: first.data.map((x) => x + 1) };
+  serve('/shards/model-00007-of-00007.safetensors', Buffer.from(safetensors([...tensors.slice(6 * per), older])));
+  const again = await drain(`${base}/shards/`);
+  assert.deepEqual([...again.data].sort(), [...data].sort());
+  assert.match(again.warnings.join(), /copies in shards that the index does not name/);
+  serve('/shards/model-00007-of-00007.safetensors', Buffer.from(safetensors(tensors.slice(6 * per))));
   const index = (body) => serve('/shards/model.safetensors.index.json', Buffer.from(JSON.stringify(body)));
   index({ weight_map: { ...map, 'model.norm.weight': 'model-00007-of-00007.safetensors' } });
   await rejects(`${base}/shards/`, 'missing-tensor', /model\.norm\.weight/);

@@ -8,7 +8,7 @@ import { readHfConfig, targetTokens } from './huggingface/huggingface.js';
 import { localPath } from './bytes/open_file.js';
 import { openHeaders } from './bytes/open_headers.js';
 import { partsAmong } from './gguf/gguf_parts.js';
-import { checkShards, readSafetensors } from './huggingface/safetensors.js';
+import { readSafetensors, staleCopies } from './huggingface/safetensors.js';
 import { isBytes } from '../base/checks.js';
 import { isFileName } from './bytes/file_name.js';
 
@@ -227,7 +227,9 @@ export async function openStateDict(opener, format, first, files, overrides, map
   });
   const entries = headers.flat();
   const own = archives.find(({ config }) => config)?.config;
-  checkShards(map, entries, names);
+  const stale = staleCopies(map, entries, names);
+  if (stale.size)
+    warnings.push(`copies in shards that the index does not name were not read: ${[...stale].map(({ name }) => name)}`);
   if (json === undefined) {
     json = await siblingConfig(opener, files[0], overrides);
     if (own) json = null;
@@ -235,7 +237,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
   const { modelOf, renameByMap } = await import('./huggingface/state_dict.js');
   const rename = options.names ? renameByMap(options.names) : options.rename;
   const { signal, config: given = {} } = options;
-  const model = await modelOf(entries, { json, given, saved: own, files: names, rename, warnings, signal });
+  const model = await modelOf(entries, { json, given, saved: own, stale, files: names, rename, warnings, signal });
   return {
     ...model,
     chatTemplate: null,

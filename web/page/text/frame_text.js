@@ -142,7 +142,7 @@ export const MODELS = {
   own: say`Your own`,
   files: say`files`,
   folder: say`a folder`,
-  ownHint: say`A .gguf, a llama2.c .bin with its tokenizer.bin, or a folder with config.json, model.safetensors and tokenizer.json; its files chosen together will do. Stays on your computer. Dropping files or a folder on the page does the same.`,
+  ownHint: say`A .gguf, a .pt, .pth or .ckpt of PyTorch, a llama2.c .bin with its tokenizer.bin, or a folder with config.json, model.safetensors and tokenizer.json; its files chosen together will do. Stays on your computer. Dropping files or a folder on the page does the same.`,
   others: say`Models of others`,
   othersHint: say`Downloaded from the Hugging Face hub. Only this download leaves the page.`,
   address: say`Another one: address, hub page or hf:owner/name`,

@@ -55,6 +55,12 @@ const mask = perPosition(
     Uint8Array.from(values, (x, i) => {
       if (typeof x !== 'number' && typeof x !== 'boolean')
         fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected 0 or 1`);
+      if (!(Number(x) >= 0 && Number(x) < Infinity))
+        fail(
+          'bad-option',
+          `${at} holds ${show(x)} at place ${i}, expected 0 or 1: what is added to scores, 0 or -Infinity, is no mask; ` +
+            'here 1 is a position that is seen',
+        );
       return x ? 1 : 0;
     }),
   true,

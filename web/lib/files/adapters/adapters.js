@@ -14,11 +14,15 @@ import { Opener } from '../source.js';
 /** source: an address, folder, GGUF or { weights, config }. @typedef {{source: any, scale: number}} AdapterInput */
 /** @import { Stored, StoredDelta } from './merge_adapters.js' */
 
-/** Fields of adapter_config.json whose effect is not computed here, unless they are false, "none" or empty. */
-const UNSUPPORTED = (
-  'use_dora bias lora_bias rank_pattern alpha_pattern modules_to_save target_parameters trainable_token_indices ' +
-  'megatron_config layer_replication alora_invocation_tokens'
+/** Keys of PEFT's LoraConfig that change no number here. The tensors of the adapter say which modules it changes. */
+const NEUTRAL = (
+  'auto_mapping base_model_name_or_path revision inference_mode peft_type peft_version task_type r target_modules ' +
+  'exclude_modules lora_alpha lora_dropout fan_in_fan_out use_rslora init_lora_weights layers_to_transform ' +
+  'layers_pattern loftq_config eva_config corda_config lora_ga_config megatron_core qalora_group_size runtime_config ' +
+  'ensure_weight_tying'
 ).split(' ');
+/** What init_lora_weights may be: ways to begin that leave the weights of the model as they are. */
+const BEGINNINGS = [true, false, null, 'gaussian', 'orthogonal', 'eva'];
 
 /**
  * Reads adapters.
@@ -53,8 +57,9 @@ async function readAdapter(source, scale, what, options) {
     const r = first ?? (await opener.reader(opener.resolve(weights)));
     const pairs = await readPairs(r, await readSafetensors(r, 0), what, peftName);
     return pairs.map(([name, a, b]) => {
-      if (a.shape[0] !== config.r)
-        fail('bad-shape', `${what}: ${name}: lora_A has ${a.shape[0]} rows, r is ${config.r} in adapter_config.json`);
+      const { r: rank = 8 } = config;
+      if (a.shape[0] !== rank)
+        fail('bad-shape', `${what}: ${name}: lora_A has ${a.shape[0]} rows, r is ${rank} in adapter_config.json`);
       return { name, where: what, a, b, factor };
     });
   } finally {
@@ -195,21 +200,38 @@ async function filesOf(opener, source, what) {
 }
 
 /**
- * lora_alpha / r of a configuration, checked.
+ * A flag as Python reads it.
+ * @param {unknown} value
+ * @param {string} at  for messages
+ */
+function flagOf(value, at) {
+  if (value === null || value === false || value === 0) return false;
+  return value === true || value === 1 ? true : fail('bad-config', `${at} is ${show(value)}, expected true or false`);
+}
+
+/**
+ * lora_alpha / r of a configuration, checked: each key is read, has no effect, or is refused by name. Both are 8 where
+ * they are absent, as in PEFT.
  * @param {Record<string, any>} config
  * @param {string} what
  */
 function factorOf(config, what) {
-  const { peft_type: type, r, lora_alpha: alpha = r, use_rslora: rooted = false } = config;
+  const { peft_type: type, r = 8, lora_alpha: alpha = 8, use_rslora: rooted = false } = config;
   const at = `${what}: adapter_config.json`;
   if (type !== 'LORA') fail('unsupported', `${at}: peft_type is ${show(type)}, expected "LORA"`);
-  for (const name of UNSUPPORTED) {
-    const value = config[name] ?? false;
-    const isEmpty = typeof value === 'object' && !Object.keys(value).length;
-    if (value !== false && value !== 'none' && !isEmpty)
+  const { init_lora_weights: beginning = true } = config;
+  if (!BEGINNINGS.includes(beginning))
+    fail(
+      'unsupported',
+      `${at}: init_lora_weights ${show(beginning)} is not supported: it changed the weights that the adapter is added ` +
+        'to; save it with path_initial_model_for_weight_conversion',
+    );
+  for (const [name, value] of Object.entries(config)) {
+    const isEmpty = typeof value === 'object' && !Object.keys(value ?? {}).length;
+    if (!NEUTRAL.includes(name) && value !== false && value !== 'none' && !isEmpty)
       fail('unsupported', `${at}: ${name} ${show(value)} is not supported`);
   }
   if (!Number.isInteger(r) || r < 1) fail('bad-config', `${at}: r is ${show(r)}, expected a whole number from 1 up`);
   if (!Number.isFinite(alpha)) fail('bad-config', `${at}: lora_alpha is ${show(alpha)}, expected a number`);
-  return alpha / (rooted === true ? Math.sqrt(r) : r);
+  return alpha / (flagOf(rooted, `${at}: use_rslora`) ? Math.sqrt(r) : r);
 }

@@ -10,7 +10,7 @@ const LLM_C = {
   20240520: 'token ids of llm.c, not a model',
   20240522: 'questions of llm.c (HellaSwag), not a model',
   20240801: 'token ids of llm.c for Llama 3, not a model',
-  20240803: `a Llama 3 of llm.c: of its files GPT-2's are read; load the checkpoint of Hugging Face that it was made of`,
+  20240803: 'a Llama 3 of llm.c: load the checkpoint of Hugging Face that it was made of',
 };
 /** Beginnings, as text or as a pattern of the name. @type {[begin: string, ending: RegExp | null, what: string][]} */
 const BEGINNINGS = [

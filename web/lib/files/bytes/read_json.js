@@ -23,6 +23,27 @@ function isNestedDeeper(bytes, limit) {
   return false;
 }
 
+/** A text or a number that Python's json writes and JSON has not. */
+const NOT_JSON = /"(?:[^"\\]|\\.)*"|-?\b(?:Infinity|NaN)\b/g;
+/** Before the name of such a number, where it stands as a text. */
+const MARK = '\u0000number ';
+
+/**
+ * The value of a JSON text, in which Infinity, -Infinity and NaN are numbers, as Python writes and reads them.
+ * @param {string} text
+ */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const marked = text.replace(NOT_JSON, (found) => (found[0] === '"' ? found : JSON.stringify(MARK + found)));
+    if (marked === text) throw error;
+    return JSON.parse(marked, (_, value) =>
+      typeof value === 'string' && value.startsWith(MARK) ? Number(value.slice(MARK.length)) : value,
+    );
+  }
+}
+
 /**
  * The content of a JSON file. Deep nesting is refused: JavaScript recurses where a list becomes a text or the name of a
  * property.
@@ -33,7 +54,7 @@ function isNestedDeeper(bytes, limit) {
 export function parseJson(bytes, name) {
   let json;
   try {
-    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    json = parsed(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (e) {
     return fail('bad-file', `${name}: this is not JSON (${e instanceof Error ? e.message : e})`, e);
   }

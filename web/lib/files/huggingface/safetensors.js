@@ -54,7 +54,8 @@ export async function readSafetensors(r, file) {
   const entries = [];
   for (const [name, info] of Object.entries(header)) {
     if (name === '__metadata__') {
-      const fine = info !== null && typeof info === 'object' && Object.values(info).every((v) => typeof v === 'string');
+      // null counts as absent, as in the reference implementation
+      const fine = typeof info === 'object' && Object.values(info ?? {}).every((v) => typeof v === 'string');
       if (!fine) fail('bad-header', `${r.name}: __metadata__ may hold only strings`);
     } else {
       entries.push(entry(r.name, name, info, start, file));
@@ -137,21 +138,35 @@ function duplicateKey(text) {
 }
 
 /**
- * Throws unless every tensor of the index is in the shard that the index names, and no tensor is in two shards.
+ * The tensors that are in another shard than the index says, beside the one there: older copies, which are not read.
+ * Throws unless every tensor of the index is in the shard that the index names, and other tensors are in one shard.
+ * @template {{name: string, file: number}} E
  * @param {Record<string, string>} map  file name by tensor, from the index
- * @param {{name: string, file: number}[]} entries  of all shards
+ * @param {E[]} entries  of all shards
  * @param {string[]} names  of the files
+ * @returns {Set<E>}
  */
-export function checkShards(map, entries, names) {
-  /** @type {Map<string, number>} */
+export function staleCopies(map, entries, names) {
+  /** @type {Map<string, E>} */
   const at = new Map();
+  /** @type {Set<E>} */
+  const stale = new Set();
   for (const e of entries) {
-    if (at.has(e.name)) fail('duplicate-tensor', `${names[e.file]}: ${show(e.name)} is in two files`);
-    at.set(e.name, e.file);
+    const other = at.get(e.name);
+    if (other) {
+      const named = Object.hasOwn(map, e.name) ? map[e.name] : null;
+      const here = named !== null && names[e.file].endsWith(named);
+      const there = named !== null && names[other.file].endsWith(named);
+      if (here === there) fail('duplicate-tensor', `${names[e.file]}: ${show(e.name)} is in two files`);
+      stale.add(here ? other : e);
+      if (!here) continue;
+    }
+    at.set(e.name, e);
   }
   for (const [tensor, file] of Object.entries(map)) {
-    const i = at.get(tensor);
-    if (i === undefined || !names[i].endsWith(file))
+    const found = at.get(tensor);
+    if (!found || !names[found.file].endsWith(file))
       fail('missing-tensor', `${file}: ${show(tensor)} is missing, but the index names it there`);
   }
+  return stale;
 }

@@ -22,6 +22,7 @@ export { renameByMap } from './weight_names.js';
  * @property {Json | null} json  of config.json; null where there is none
  * @property {Json} given  keys from the option `config`
  * @property {Json | null} [saved]  a configuration in the file itself, beside the weights
+ * @property {Set<Entry>} [stale]  tensors that are not read
  * @property {string[]} files  names of the files, for messages
  * @property {import('./weight_names.js').Rename & Partial<import('./weight_names.js').Table>} [rename]
  * @property {string[]} warnings  appended to
@@ -57,8 +58,9 @@ function completed(json, saved) {
  * @param {Known} known
  */
 export async function modelOf(stored, known) {
-  const { json, given, saved, files, rename, warnings } = known;
-  const all = rename?.ignores ? stored.filter(({ name }) => !rename.ignores?.(name)) : stored;
+  const { json, given, saved, stale, files, rename, warnings } = known;
+  const isLeftOut = (/** @type {Entry} */ entry) => stale?.has(entry) || rename?.ignores?.(entry.name) || false;
+  const all = stored.filter((entry) => !isLeftOut(entry));
   const variants = nameVariants(all);
   const merged = { ...json, ...given };
   const whole = isWhole(json, merged) ? completed({ model_type: 'glassformer', ...merged }, saved) : null;
@@ -78,8 +80,9 @@ export async function modelOf(stored, known) {
   const isBuffer = withAliases(entries, places, (entry) => copy(entry) || model.isBuffer(entry));
   const written = typeof json?.model_type !== 'string' || rename !== undefined;
   const tensors = planTensors(model.config, entries, places, isBuffer, files, warnings, written);
-  const skipped = rename?.ignores ? stored.filter(({ name }) => rename.ignores?.(name)) : [];
-  const ignored = skipped.map((e) => ({ ...e, dtype: /** @type {const} */ ('f32'), covers: [], layout: ROWS }));
+  const ignored = stored
+    .filter(isLeftOut)
+    .map((e) => ({ ...e, dtype: /** @type {const} */ ('f32'), covers: [], layout: ROWS }));
   return {
     config: model.config,
     special: model.special,

@@ -75,6 +75,12 @@ export function applyEdits(session, points, edits, room) {
 }
 
 /**
+ * What the engine gets in place of -Infinity, which a captured tensor has in cells that the mask hides, and a caller in
+ * cells that are to be hidden: the pattern is 0 there, and cells that the mask hides stay hidden.
+ */
+const HIDDEN_SCORE = -1e30;
+
+/**
  * The changes that give each position and head its own row of a tensor.
  * @param {string} where
  * @param {number[]} inner  the shape of a position at the point
@@ -86,6 +92,7 @@ export function applyEdits(session, points, edits, room) {
  */
 function ofTensor(where, inner, p, { at, head, index }, positions, { shape, data }, room) {
   const isPattern = p.axes === 'S';
+  const isScores = isPattern && p.name.includes('scores');
   const own = head === undefined || head === null ? inner : inner.slice(1);
   const heads = own.length > 1 ? own[0] : 1;
   const keys = isPattern ? shape[shape.length - 1] : own[own.length - 1];
@@ -98,8 +105,9 @@ function ofTensor(where, inner, p, { at, head, index }, positions, { shape, data
   return (positions ?? from0() ?? [-1]).flatMap((position, t) =>
     Array.from({ length: heads }, (_, h) => {
       const row = isPattern ? h * n + t : (perPosition ? t * heads : 0) + h;
-      // Cells of scores that the mask hides stay hidden.
-      const values = data.subarray(row * keys, (row + 1) * keys).map((x) => (isPattern && x === -Infinity ? 0 : x));
+      const values = data
+        .subarray(row * keys, (row + 1) * keys)
+        .map((x) => (isScores && x === -Infinity ? HIDDEN_SCORE : x));
       return { head: heads > 1 ? h : (head ?? -1), position, values };
     }),
   );
