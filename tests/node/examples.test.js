@@ -1,6 +1,6 @@
 // examples.test.js - every example of the documentation runs: the @example blocks of the public calls' JSDoc and the
-// JavaScript blocks of the README and of docs/, beside the shipped models. A comment behind a console.log is the output that
-// is expected, unless the comment has a colon.
+// JavaScript blocks of the README and of docs/, beside the shipped models. A comment behind a console.log is the
+// output that is expected, unless the comment has a colon.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,8 @@ import * as glassformer from '../../web/lib/api/index.js';
 import { TextStream } from '../../web/lib/text/text_stream.js';
 import { temporaryFolder } from '../temporary.js';
 import { readTensors, serve } from './helpers.js';
-import { safetensors } from './checkpoint_files.js';
+import { op, pickle, plainOps, safetensors, torchFile } from './checkpoint_files.js';
+import { LAYOUTS, llmcFile, weightsOf } from './written_layouts.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const library = pathToFileURL(join(top, 'web/lib/api/index.js')).href;
@@ -37,6 +38,7 @@ before(() => {
   cpSync(join(top, 'tests/golden/pytorch/nanogpt/ckpt.pt'), join(folder, 'out/ckpt.pt'));
   cpSync(join(top, 'tests/golden/pytorch/mingpt.pt'), join(folder, 'model.pt'));
   writeFileSync(join(folder, 'mine.safetensors'), ownNames());
+  for (const [name, bytes] of Object.entries(writtenFiles())) writeFileSync(join(folder, name), bytes);
   writeFileSync(
     join(folder, 'stories.txt'),
     'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200),
@@ -61,6 +63,39 @@ function ownNames() {
   const tensors = readTensors(join(top, 'tests/golden/cases/llama_1tok/model.safetensors'));
   const renamed = Object.entries(tensors).map(([name, t]) => [`${names[name.replace(/\.weight$/, '')]}.weight`, t]);
   return safetensors(Object.fromEntries(renamed));
+}
+
+/** The checkpoints of the recipes in docs/own-checkpoints.md. */
+function writtenFiles() {
+  const layout = (name, rename = (n) => n) => LAYOUTS[name].tensors().map((t) => ({ ...t, name: rename(t.name) }));
+  const own = (model, rename = (n) => n) => weightsOf(model).map(([name, t]) => ({ name: rename(name), ...t }));
+  const beside = (key, values) => ({
+    wrap: (state) =>
+      op.dict([
+        [op.text(key[0]), state],
+        [op.text(key[1]), plainOps(values)],
+      ]),
+  });
+  const characters = Array.from('abcdefghijklmnopqrstuvwxyz .,!?\n:;-&3');
+  return {
+    'meta.pkl': pickle(plainOps({ vocab_size: 37, stoi: Object.fromEntries(characters.map((c, i) => [c, i])) })),
+    'stories.pt': torchFile(
+      layout("llama2.c's ckpt.pt"),
+      beside(['model', 'model_args'], LAYOUTS["llama2.c's ckpt.pt"].saved),
+    ),
+    'gpt.pth': torchFile(layout('the GPT of the book')),
+    'llama.pth': torchFile(layout('the Llama of the book')),
+    'lm.pt': torchFile(own('encoder_post', (name) => name.replace(/^encoder\./, 'transformer_encoder.'))),
+    'translator.pt': torchFile(own('translator')),
+    'last.ckpt': torchFile(
+      layout('nanoGPT, the state dict alone', (name) => `_forward_module.model._orig_mod.${name}`),
+      beside(['state_dict', 'hyper_parameters'], { n_head: 4, lr: 0.001 }),
+    ),
+    'gpt2.pth': torchFile(layout('TransformerLens')),
+    'heads.pth': torchFile(layout('the GPT of the lecture, a tensor for each head')),
+    'lit_model.pth': torchFile(layout('lit-gpt, a Llama')),
+    'gpt2_124M.bin': llmcFile(3),
+  };
 }
 
 /**

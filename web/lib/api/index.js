@@ -316,10 +316,11 @@ export async function toSafetensors(tensors) {
  *   same fields in its configuration
  * @property {Record<string, any>} [config] of safetensors and PyTorch checkpoints: keys that replace those of its
  *   files, or complete what is read off the tensors where there is no config.json: { n_head: 12 }
- * @property {Record<string, WeightName> | ((name: string) => WeightName | null | undefined)} [names] of the tensors in
- *   safetensors and PyTorch files: an object with our names as keys (see Model.parameters; `N` stands for the layer,
- *   .weight and .bias may be left out), or a function that gets our name and returns the one in the file. Weights with
- *   the same name are stacked in one tensor
+ * @property {Record<string, WeightName | readonly string[]> | ((name: string) => WeightName | null | undefined)}
+ *   [names] of the tensors in safetensors and PyTorch files: an object with our names as keys (see Model.parameters;
+ *   `N` stands for the layer, .weight and .bias may be left out, `H` in the file's name stands for the head), or a
+ *   function that gets our name and returns the one in the file. Weights with the same name are stacked in one tensor.
+ *   The key `ignore` lists tensors that are no weights
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
  * @property {string} [token] access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for
  *   https://huggingface.co and $HF_ENDPOINT only

@@ -33,7 +33,8 @@ export async function openFolder(opener, folder, overrides) {
     const names = weightFilesAmong(await folder.list());
     const files = names.flatMap((name) => folder.get(name) ?? []);
     if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
-    const tokenizer = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json'))) ?? undefined;
+    const own = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json')));
+    const tokenizer = own ?? (names[0].endsWith('.pt') ? (folder.get('meta.pkl') ?? undefined) : undefined);
     return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
   }
   const { files, map } = await weightFiles(opener, folder);

@@ -58,8 +58,8 @@ const mask = perPosition(
       if (!(Number(x) >= 0 && Number(x) < Infinity))
         fail(
           'bad-option',
-          `${at} holds ${show(x)} at place ${i}, expected 0 or 1: what is added to scores, 0 or -Infinity, is no mask; ` +
-            'here 1 is a position that is seen',
+          `${at} holds ${show(x)} at place ${i}, expected 0 or 1: what is added to scores, 0 or -Infinity, ` +
+            'is no mask; here 1 is a position that is seen',
         );
       return x ? 1 : 0;
     }),

@@ -223,8 +223,8 @@ function factorOf(config, what) {
   if (!BEGINNINGS.includes(beginning))
     fail(
       'unsupported',
-      `${at}: init_lora_weights ${show(beginning)} is not supported: it changed the weights that the adapter is added ` +
-        'to; save it with path_initial_model_for_weight_conversion',
+      `${at}: init_lora_weights ${show(beginning)} is not supported: it changed the weights that the adapter is ` +
+        'added to; save it with path_initial_model_for_weight_conversion',
     );
   for (const [name, value] of Object.entries(config)) {
     const isEmpty = typeof value === 'object' && !Object.keys(value ?? {}).length;
