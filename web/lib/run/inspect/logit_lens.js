@@ -221,8 +221,9 @@ function streamParts(model, stack, captured, row) {
   let parts = [];
   const at = (/** @type {string} */ point) => rowAt(captured[point], row);
   /** @type {(kind: Part['kind'], name: string, x: ArrayLike<number>, layer?: number | null, head?: number) => void} */
-  const add = (kind, name, x, layer = null, head) =>
+  const add = (kind, name, x, layer = null, head) => {
     parts.push({ name, kind, layer, head: head ?? null, vector: Float64Array.from(x) });
+  };
   /** @type {(name: string, ln: string, layer: number | null) => void} */
   const norm = (name, ln, layer) => {
     const bias = applyNorm(model, name, at(`${ln}.hook_scale`)[0], parts);
