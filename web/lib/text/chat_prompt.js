@@ -1,7 +1,7 @@
 // chat_prompt.js - formats a conversation as one prompt, by the model's chat template
 import { jsonCopy } from '../base/checks.js';
 import { fail, messageOf, show } from '../base/errors.js';
-import { renderTemplate } from './render_template.js';
+import { renderTemplate } from './template/render_template.js';
 import { callable, checkedTools, contentLength, messagesFor, partsOf, valueOf } from './tool_calls.js';
 
 /** @import { ToolCall, Tools } from './tool_calls.js' */

@@ -1,0 +1,533 @@
+// rendering.js - evaluates the syntax tree of a template
+import { attributeOf, itemOf } from './attributes.js';
+import { FILTERS } from './filters.js';
+import { escape } from './html_text.js';
+import { LoopContext } from './loop_context.js';
+import { bound } from './call_arguments.js';
+import { undeclared } from './name_scopes.js';
+import { COMPARISONS, isTrue, iterated, listOf, operated, sliceOf } from './operators.js';
+import { isNumber, negated, toFloat } from './python_numbers.js';
+import { joined, str } from './python_text.js';
+import {
+  Dict,
+  Generator,
+  Markup,
+  Opaque,
+  Tuple,
+  Undefined,
+  isText,
+  textOf,
+  typeName,
+  tupleOf,
+} from './python_values.js';
+import { NamespaceValue } from './template_globals.js';
+import { checkSize, deeper, enter, leave, step } from './template_limits.js';
+import { TESTS } from './value_tests.js';
+
+/** @import { Node } from './expression_parser.js' */
+
+/** The value of a name that a scope has and has not set. */
+const UNSET = Symbol('unset');
+
+/** The variables of a scope, and the scope around it. */
+export class Scope {
+  /** @type {Map<string, any>} */
+  values = new Map();
+
+  /**
+   * @param {Scope | null} outer
+   * @param {string[]} [unset]
+   */
+  constructor(outer, unset = []) {
+    this.outer = outer;
+    for (const name of unset) this.values.set(name, UNSET);
+  }
+
+  /** @param {string} name @returns {any} */
+  get(name) {
+    for (let scope = /** @type {Scope | null} */ (this); scope; scope = scope.outer) {
+      const value = scope.values.get(name);
+      if (value !== undefined) return value === UNSET ? undefined : value;
+    }
+    return undefined;
+  }
+}
+
+/**
+ * How a list of statements ended: at its end, or at a `break` or `continue`.
+ * @typedef {undefined | 'break' | 'continue'} End
+ */
+
+/** A template while it is rendered. */
+export class Rendering {
+  /** What is written now. */
+  #out = '';
+  /** Whether what is printed is escaped. */
+  autoescape = false;
+
+  /**
+   * @param {Map<string, any>} given  variables and globals
+   * @param {{unset: string[], blocks: Map<string, Node>}} scopes
+   */
+  constructor(given, { unset, blocks }) {
+    const all = new Scope(null);
+    all.values = given;
+    this.root = new Scope(all, unset);
+    this.blocks = blocks;
+  }
+
+  /** @param {Node[]} nodes  the statements of the template */
+  render(nodes) {
+    if (undeclared(nodes, ['self']).has('self')) this.root.values.set('self', this.#self());
+    return this.#captured(() => this.#run(nodes, this.root));
+  }
+
+  /** @param {string} text */
+  #write(text) {
+    checkSize(this.#out.length + text.length);
+    this.#out += text;
+  }
+
+  /** The text that a function writes. @param {() => void} run @returns {string} */
+  #captured(run) {
+    const before = this.#out;
+    this.#out = '';
+    run();
+    const text = this.#out;
+    this.#out = before;
+    return text;
+  }
+
+  /**
+   * Run with or without escaping.
+   * @template T
+   * @param {boolean} autoescape
+   * @param {() => T} run
+   * @returns {T}
+   */
+  escaping(autoescape, run) {
+    const before = this.autoescape;
+    this.autoescape = autoescape;
+    const value = run();
+    this.autoescape = before;
+    return value;
+  }
+
+  /** A text that was captured, as a value. @param {string} text */
+  #value(text) {
+    return this.autoescape ? new Markup(text) : text;
+  }
+
+  /**
+   * @param {Node[]} nodes
+   * @param {Scope} scope
+   * @returns {End}
+   */
+  #run(nodes, scope) {
+    for (const node of nodes) {
+      step();
+      enter();
+      const end = STATEMENTS[node.type](this, node, scope);
+      leave();
+      if (end) return end;
+    }
+    return undefined;
+  }
+
+  /** @param {Node} node @param {Scope} scope @returns {any} */
+  evaluate(node, scope) {
+    step();
+    enter();
+    const value = EXPRESSIONS[node.type](this, node, scope);
+    leave();
+    return value;
+  }
+
+  /** @param {Node[]} nodes @param {Scope} scope @returns {any[]} */
+  all(nodes, scope) {
+    return nodes.map((node) => this.evaluate(node, scope));
+  }
+
+  /** @param {Node} node  a call, filter or test @param {Scope} scope @returns {[any[], Map<string, any>]} */
+  args({ args, kwargs, more, named }, scope) {
+    const list = this.all(args, scope);
+    const byName = new Map();
+    for (const { key, value } of kwargs) byName.set(key, this.evaluate(value, scope));
+    if (more) list.push(...listOf(this.evaluate(more, scope)));
+    if (named) {
+      const dict = this.evaluate(named, scope);
+      if (!(dict instanceof Dict)) throw new Error(`argument after ** must be a mapping, not ${typeName(dict)}`);
+      for (const [key, value] of dict.entries) {
+        if (byName.has(textOf(key))) throw new Error(`a call has two values for ${key}`);
+        byName.set(textOf(key), value);
+      }
+    }
+    return [list, byName];
+  }
+
+  /**
+   * @param {any} value
+   * @param {any[]} args
+   * @param {Map<string, any>} kwargs
+   * @returns {any}
+   */
+  call(value, args, kwargs) {
+    if (value instanceof Undefined) value.refuse();
+    if (!(value instanceof Opaque) || !value.call) throw new Error(`'${typeName(value)}' object is not callable`);
+    return deeper(() => /** @type {any} */ (value).call(args, kwargs));
+  }
+
+  /**
+   * The value of a filter.
+   * @param {string} name
+   * @param {any} value
+   * @param {any[]} args
+   * @param {Map<string, any>} [kwargs]
+   * @returns {any}
+   */
+  filter(name, value, args, kwargs = new Map()) {
+    if (!Object.hasOwn(FILTERS, name)) throw new Error(`there is no filter named ${name}`);
+    const [signature, run] = FILTERS[name];
+    const [own, ...given] = bound(name, `/value ${signature}`, [value, ...args], kwargs);
+    return run(this, own, ...given);
+  }
+
+  /**
+   * Whether a test holds.
+   * @param {string} name
+   * @param {any} value
+   * @param {any[]} args
+   * @param {Map<string, any>} [kwargs]
+   * @returns {boolean}
+   */
+  test(name, value, args, kwargs = new Map()) {
+    if (!Object.hasOwn(TESTS, name)) throw new Error(`there is no test named ${name}`);
+    const [signature, run] = TESTS[name];
+    const [own, ...given] = bound(name, `/value ${signature}`, [value, ...args], kwargs);
+    return run(own, ...given);
+  }
+
+  /** Write a value. @param {any} value */
+  print(value) {
+    this.#write(this.autoescape ? escape(value).text : str(value));
+  }
+
+  /** Write what a block gives, which must be a text. @param {any} value */
+  writeText(value) {
+    this.#write(textOf(value));
+  }
+
+  /** Write text of the template. @param {string} text */
+  data(text) {
+    this.#write(text);
+  }
+
+  /**
+   * Give names their values.
+   * @param {Node} target
+   * @param {any} value
+   * @param {Scope} scope
+   */
+  assign(target, value, scope) {
+    if (target.type === 'Name') scope.values.set(target.name, value);
+    else if (target.type === 'NamespaceEntry') {
+      const space = scope.get(target.name);
+      if (!(space instanceof NamespaceValue)) throw new Error('cannot assign attribute on non-namespace object');
+      space.set(target.attribute, value);
+    } else {
+      const values = Array.from(iterated(value));
+      if (values.length !== target.items.length)
+        throw new Error(`${target.items.length} values are assigned, ${values.length} were found`);
+      target.items.forEach((/** @type {Node} */ item, /** @type {number} */ i) => this.assign(item, values[i], scope));
+    }
+  }
+
+  /** @param {Node} node @param {Scope} scope @returns {End} */
+  branch({ branches, other }, scope) {
+    const taken = branches.find((/** @type {Node} */ { test }) => isTrue(this.evaluate(test, scope)));
+    return this.#run(taken ? taken.body : other, scope);
+  }
+
+  /** @param {Node} node @param {Scope} scope @returns {End} */
+  loop(node, scope) {
+    const items = this.evaluate(node.iter, scope);
+    if (!node.recursive) return this.#loopOver(node, scope, items, 0, null);
+    /** @type {(items: any, depth: number) => any} */
+    const recurse = (inner, depth) =>
+      this.#value(this.#captured(() => this.#loopOver(node, scope, inner, depth, recurse)));
+    this.writeText(recurse(items, 0));
+    return undefined;
+  }
+
+  /**
+   * @param {Node} node
+   * @param {Scope} scope
+   * @param {any} items
+   * @param {number} depth
+   * @param {((items: any, depth: number) => any) | null} recurse
+   * @returns {End}
+   */
+  #loopOver(node, scope, items, depth, recurse) {
+    const loop = new LoopContext(node.test ? this.#selected(node, scope, items) : items, depth, recurse);
+    let isComplete = false;
+    for (let one = loop.advance(); one; one = loop.advance()) {
+      step();
+      const inner = new Scope(scope, node.unset);
+      inner.values.set('loop', loop);
+      this.assign(node.target, one.item, inner);
+      const end = this.#run(node.body, inner);
+      if (end === 'break') break;
+      // as in Jinja2: `else` runs also where the first iterations were left with continue
+      isComplete ||= !end;
+    }
+    if (isComplete || !node.other.length) return undefined;
+    return this.#run(node.other, new Scope(scope, node.unsetOther));
+  }
+
+  /** Items for which the condition of a loop holds. @param {Node} node @param {Scope} scope @param {any} items */
+  #selected({ target, test }, scope, items) {
+    const { assign, evaluate } = this;
+    const source = iterated(items);
+    const self = this;
+    return new Generator(
+      (function* () {
+        for (const item of source) {
+          const inner = new Scope(scope);
+          assign.call(self, target, item, inner);
+          if (isTrue(evaluate.call(self, test, inner))) yield item;
+        }
+      })(),
+    );
+  }
+
+  /**
+   * A macro, or the body of a call block.
+   * @param {Node} node
+   * @param {Scope} scope  around it
+   * @returns {Opaque}
+   */
+  macro(node, scope) {
+    const names = node.args.map((/** @type {Node} */ { name }) => name);
+    const { special } = node;
+    // what a macro prints is escaped as where it stands, what it returns as where it is called
+    const lexical = this.autoescape;
+    /** @type {(args: any[], kwargs: Map<string, any>) => any} */
+    const call = (args, kwargs) => {
+      const inner = new Scope(scope, node.unset);
+      this.#parameters(node, names, args, new Map(kwargs), inner);
+      return this.#value(this.escaping(lexical, () => this.#captured(() => this.#run(node.body, inner))));
+    };
+    const attributes = /** @type {Record<string, any>} */ ({
+      ...{ name: node.name ?? null, arguments: tupleOf(names), caller: special.includes('caller') },
+      ...{ catch_kwargs: special.includes('kwargs'), catch_varargs: special.includes('varargs') },
+      explicit_caller: names.includes('caller'),
+    });
+    const attribute = (/** @type {string} */ own) => (Object.hasOwn(attributes, own) ? attributes[own] : undefined);
+    return new Opaque('Macro', {
+      call,
+      attribute,
+      text: () => `<Macro ${node.name ? `'${node.name}'` : 'anonymous'}>`,
+    });
+  }
+
+  /**
+   * Set the parameters of a macro.
+   * @param {Node} node
+   * @param {string[]} names
+   * @param {any[]} args
+   * @param {Map<string, any>} rest
+   * @param {Scope} scope
+   */
+  #parameters({ args: { length }, defaults, special, name: macro }, names, args, rest, scope) {
+    names.forEach((name, i) => {
+      // a value by name is read only where one by position is missing
+      const isByName = i >= args.length && rest.has(name);
+      scope.values.set(name, i < args.length ? args[i] : isByName ? rest.get(name) : UNSET);
+      if (isByName) rest.delete(name);
+    });
+    if (special.includes('caller')) {
+      scope.values.set('caller', rest.get('caller') ?? new Undefined('No caller defined'));
+      rest.delete('caller');
+    }
+    if (special.includes('kwargs')) scope.values.set('kwargs', new Dict(rest));
+    else if (rest.size) throw new Error(`macro ${macro} takes no keyword argument ${[...rest.keys()][0]}`);
+    if (special.includes('varargs')) scope.values.set('varargs', tupleOf(args.slice(length)));
+    else if (args.length > length) throw new Error(`macro ${macro} takes not more than ${length} argument(s)`);
+    names.forEach((name, i) => {
+      if (scope.values.get(name) !== UNSET) return;
+      const value = defaults[i - length + defaults.length];
+      const missing = () => new Undefined(`parameter '${name}' was not provided`);
+      scope.values.set(name, value ? this.evaluate(value, scope) : missing());
+    });
+  }
+
+  /**
+   * The text of statements in a scope of their own.
+   * @param {Node} node
+   * @param {Scope} scope
+   * @returns {[string, End, Scope]}
+   */
+  captureBody({ body, unset }, scope) {
+    const inner = new Scope(scope, unset);
+    /** @type {End} */
+    let end;
+    const text = this.#captured(() => {
+      end = this.#run(body, inner);
+    });
+    return [text, end, inner];
+  }
+
+  /** A text through the filters of a block. @param {string} text @param {Node | null} filter @param {Scope} scope */
+  filtered(text, filter, scope) {
+    const value = this.#value(text);
+    if (!filter) return value;
+    const all = [];
+    for (let node = filter; node; node = node.node) all.unshift(node);
+    return all.reduce((own, node) => this.filter(node.name, own, ...this.args(node, scope)), value);
+  }
+
+  /** @param {Node} node @param {Scope} inner  its scope @returns {End} */
+  body(node, inner) {
+    return this.#run(node.body, inner);
+  }
+
+  /** Write a block. @param {Node} node @param {Scope} scope */
+  block(node, scope) {
+    if (node.required) throw new Error(`Required block '${node.name}' not found`);
+    const inner = new Scope(node.scoped ? scope : this.root, node.unset);
+    const names = undeclared(node.body, ['self', 'super']);
+    if (names.has('self')) inner.values.set('self', this.#self());
+    if (names.has('super')) inner.values.set('super', new Undefined(`there is no parent block called '${node.name}'.`));
+    this.escaping(false, () => this.#run(node.body, inner));
+  }
+
+  /** The variable `self`, whose attributes are the blocks. */
+  #self() {
+    const attribute = (/** @type {string} */ name) => {
+      const node = this.blocks.get(name);
+      if (!node) return undefined;
+      return new Opaque('BlockReference', {
+        call: () => this.#value(this.#captured(() => this.block({ ...node, scoped: false }, this.root))),
+      });
+    };
+    return new Opaque('TemplateReference', { attribute });
+  }
+}
+
+/** @typedef {(rendering: Rendering, node: Node, scope: Scope) => any} Rule */
+
+/** What statements do; they return how they end. @type {Record<string, Rule>} */
+const STATEMENTS = {
+  Data: (r, { text }) => r.data(text),
+  Output: (r, { node }, scope) => r.print(r.evaluate(node, scope)),
+  Print: (r, { nodes }, scope) => nodes.forEach((/** @type {Node} */ { node }) => r.print(r.evaluate(node, scope))),
+  If: (r, node, scope) => r.branch(node, scope),
+  For: (r, node, scope) => r.loop(node, scope),
+  Break: () => 'break',
+  Continue: () => 'continue',
+  Set: (r, { target, node }, scope) => r.assign(target, r.evaluate(node, scope), scope),
+  SetBlock: (r, node, scope) => {
+    const [text, end, inner] = r.captureBody(node, scope);
+    if (end) return end;
+    return r.assign(node.target, r.filtered(text, node.filter, inner), scope);
+  },
+  FilterBlock: (r, node, scope) => {
+    const [text, end, inner] = r.captureBody(node, scope);
+    if (end) return end;
+    return r.writeText(r.filtered(text, node.filter, inner));
+  },
+  With: (r, node, scope) => {
+    const inner = new Scope(scope, node.unset);
+    node.targets.forEach((/** @type {Node} */ target, /** @type {number} */ i) =>
+      r.assign(target, r.evaluate(node.values[i], scope), inner),
+    );
+    return r.body(node, inner);
+  },
+  Autoescape: (r, node, scope) => {
+    const inner = new Scope(scope, node.unset);
+    return r.escaping(isTrue(r.evaluate(node.value, inner)), () => r.body(node, inner));
+  },
+  Macro: (r, node, scope) => void scope.values.set(node.name, r.macro(node, scope)),
+  CallBlock: (r, node, scope) => {
+    const callee = r.evaluate(node.call.node, scope);
+    const [args, kwargs] = r.args(node.call, scope);
+    r.writeText(r.call(callee, args, kwargs.set('caller', r.macro(node, scope))));
+  },
+  Generation: (r, node, scope) => r.writeText(r.call(r.macro(node, scope), [], new Map())),
+  Block: (r, node, scope) => r.block(node, scope),
+  Load: (_, { kind }) => {
+    throw new Error(`${kind} has no other template to load`);
+  },
+};
+
+/** The values of expressions. @type {Record<string, Rule>} */
+const EXPRESSIONS = {
+  Constant: (_, { value }) => value,
+  Name: (_, { name }, scope) => {
+    const value = scope.get(name);
+    return value === undefined ? new Undefined(`'${name}' is undefined`) : value;
+  },
+  Tuple: (r, { items }, scope) => tupleOf(r.all(items, scope)),
+  List: (r, { items }, scope) => r.all(items, scope),
+  Dict: (r, { items }, scope) =>
+    new Dict(items.map((/** @type {Node} */ { key, value }) => [r.evaluate(key, scope), r.evaluate(value, scope)])),
+  Condition: (r, { test, then, other }, scope) => {
+    if (isTrue(r.evaluate(test, scope))) return r.evaluate(then, scope);
+    return other ? r.evaluate(other, scope) : new Undefined('an inline if is false and has no else');
+  },
+  Or: (r, { left, right }, scope) => {
+    const value = r.evaluate(left, scope);
+    return isTrue(value) ? value : r.evaluate(right, scope);
+  },
+  And: (r, { left, right }, scope) => {
+    const value = r.evaluate(left, scope);
+    return isTrue(value) ? r.evaluate(right, scope) : value;
+  },
+  Not: (r, { node }, scope) => !isTrue(r.evaluate(node, scope)),
+  Compare: (r, { expr, ops }, scope) => {
+    let left = r.evaluate(expr, scope);
+    return ops.every((/** @type {Node} */ { type, expr: next }) => {
+      const right = r.evaluate(next, scope);
+      const holds = COMPARISONS[type](left, right);
+      left = right;
+      return holds;
+    });
+  },
+  Binary: (r, { operator, left, right }, scope) =>
+    operated(operator, r.evaluate(left, scope), r.evaluate(right, scope)),
+  Sign: (r, { sign, node }, scope) => {
+    const value = r.evaluate(node, scope);
+    if (!isNumber(value)) toFloat(value); // refuses it
+    return sign === '-' ? negated(value) : typeof value === 'boolean' ? Number(value) : value;
+  },
+  Concatenation: (r, { nodes }, scope) => {
+    const values = r.all(nodes, scope);
+    if (r.autoescape && values.some((value) => value instanceof Markup))
+      return new Markup(
+        joined(
+          values.map((value) => escape(isText(value) ? value : str(value)).text),
+          '',
+        ),
+      );
+    return joined(values.map(str), '');
+  },
+  Attribute: (r, { node, name }, scope) => attributeOf(r.evaluate(node, scope), name),
+  Entry: (r, { node, key }, scope) => itemOf(r.evaluate(node, scope), r.evaluate(key, scope)),
+  SliceOf: (r, { node, key }, scope) => {
+    const value = r.evaluate(node, scope);
+    const bounds = key.bounds.map((/** @type {Node | null} */ one) => (one ? r.evaluate(one, scope) : null));
+    return sliceOf(value, bounds);
+  },
+  Call: (r, node, scope) => {
+    const callee = r.evaluate(node.node, scope);
+    return r.call(callee, ...r.args(node, scope));
+  },
+  Filter: (r, node, scope) => {
+    const value = r.evaluate(node.node, scope);
+    return r.filter(node.name, value, ...r.args(node, scope));
+  },
+  Test: (r, node, scope) => {
+    const value = r.evaluate(node.node, scope);
+    return r.test(node.name, value, ...r.args(node, scope));
+  },
+};
