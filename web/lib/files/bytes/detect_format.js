@@ -1,6 +1,5 @@
 // detect_format.js - recognises the format of a weight file by its first bytes and its name
 import { fail, show } from '../../base/errors.js';
-import { foreignFile } from './foreign_files.js';
 
 /** @import { ByteReader } from './chunks.js' */
 
@@ -54,6 +53,7 @@ export async function detectFormat(r, hasConfig) {
         "torch.save(torch.load(file), file) writes it again in today's format",
     );
   if (name.endsWith('.bin') && plausibleV0(view)) return 'llama2c';
+  const { foreignFile } = await import('./foreign_files.js');
   const foreign = foreignFile(head, name);
   if (foreign) fail('unknown-format', `${r.name}: this is ${foreign}`);
   if (hasConfig || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
