@@ -179,7 +179,8 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
     X(int32_t, bias_norm, (c->norm == GF_LAYERNORM || c->final_norm_kind == GF_LAYERNORM) && c->norm_gain, 0, 1,       \
       "of the norms; only layernorm has one")                                                                          \
     X(int32_t, bias_head, 0, 0, 1, "of the head")                                                                      \
-    X(int32_t, sliding_window, 0, 0, INT32_MAX, "keys that a query sees, itself included; 0: all before it")           \
+    X(int32_t, sliding_window, 0, 0, INT32_MAX,                                                                        \
+      "keys that a query sees, itself and those before it; without the causal mask, as many after it too; 0: all")     \
     X(int32_t, pooler, 0, 0, 1, "encoders: tanh of a linear layer on the state of the first position (BERT)")          \
     X(int32_t, mlm_head, 0, 0, 1,                                                                                      \
       "encoders: logits of each position, from a linear layer, the activation in `ffn` and a norm before the head; "   \
@@ -434,17 +435,19 @@ struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *
 
 /* The cache as bytes, a block of GF_KV_BLOCK positions at a time; the same on every machine. Source, sampler, captures
  * and edits are not in it. gf_session_block_bytes: bytes of one block. gf_session_save copies block 0, 1, .. of the
- * positions held; what is not used of the last block is 0. gf_session_restore appends the first n (1 .. GF_KV_BLOCK)
+ * positions held; what is not used of the last block is 0. Where the rotary frequencies were those of a longer sequence
+ * (after a rewind), all positions are computed again first. gf_session_restore appends the first n (1 .. GF_KV_BLOCK)
  * positions of a saved block, those of the tokens ids, to a session that holds whole blocks. It needs no pass; the next
  * logits come from the next eval. Wrong sizes, tokens and values (NaN, infinity) are refused, and the session is
  * unchanged. Whether model and tokens are those of the bytes is not checked. */
 uint64_t gf_session_block_bytes(const struct gf_session *s);
-int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out, size_t n_bytes, struct gf_error *err);
+int32_t gf_session_save(struct gf_session *s, int32_t block, uint8_t *out, size_t n_bytes, struct gf_error *err);
 int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, const uint8_t *saved, size_t n_bytes,
                            struct gf_error *err);
 
 /* Prefill and decode: run n >= 1 tokens through the decoder at positions length .. length + n - 1. For causal models
- * one call gives the same bits as n calls of one token. On failure the session is unchanged. A caller that wants to
+ * one call gives the same bits as n calls of one token. On failure the session is unchanged; GF_ERR_NOT_FINITE, a key or
+ * value that an f16 cache cannot hold, leaves no logits (and after encode no source). A caller that wants to
  * stop early passes at most GF_CHUNK tokens a call. An encoder_decoder needs gf_session_encode first. With causal = 0 a
  * token sees earlier positions and the tokens of this call only, so the caller rewinds to 0 and passes the whole
  * sequence. */
@@ -521,7 +524,8 @@ struct gf_choice {
  * that the session holds. `a` may be NULL. A logit that is NaN or +inf, or none above -inf: GF_ERR_NOT_FINITE. */
 int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
                           struct gf_choice *out, struct gf_error *err);
-/* The probability with which the last gf_session_sample of s drew token `id`; 0 before the first one. */
+/* The probability with which the last gf_session_sample of s drew token `id`; 0 before the first one, and after one
+ * that failed. */
 float gf_session_probability(struct gf_session *s, int32_t id);
 /* The min(k, n) most likely ids of a row of logits [n], descending, first of equals first, with their logprob as above.
  * Returns how many were written, or a negative enum gf_status. */
@@ -552,9 +556,9 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_V, "attn.hook_v", 'K')                                                                                      \
     X(GF_P_ROT_Q, "attn.hook_rot_q", 'Q')                                                                              \
     X(GF_P_ROT_K, "attn.hook_rot_k", 'K')                                                                              \
-    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k before the scale */                              \
+    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k before the scale; masked: -inf, in all three */  \
     X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* times the scale, before a soft cap */                \
-    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* capped, masked cells -inf */                         \
+    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* capped, with biases of positions */                  \
     X(GF_P_PATTERN, "attn.hook_pattern", 'S')                                                                          \
     X(GF_P_Z, "attn.hook_z", 'Q')                                                                                      \
     X(GF_P_RESULT, "attn.hook_result", 'R')                                                                            \

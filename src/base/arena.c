@@ -11,6 +11,11 @@ extern void *sbrk(intptr_t n); /* -std=c11 leaves it out of unistd.h */
 
 enum { LINE = 64 };
 
+void *gf_calloc(uint64_t n, uint64_t size) {
+    const uint64_t bytes = gf_mul_u64(n, size);
+    return bytes > SIZE_MAX >> 1 ? NULL : calloc(1, bytes ? (size_t)bytes : 1);
+}
+
 void *gf_alloc(uint64_t n) {
     /* The largest size of one object in C: 2 GiB in wasm. Larger sizes would overflow when 2 * LINE is added. */
     if (n > (SIZE_MAX >> 1) - 2 * LINE) return NULL;

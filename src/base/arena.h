@@ -16,6 +16,9 @@ void gf_arena_close(struct gf_arena *a);
  * memory. An open arena that runs out is a bug (assert). */
 void *gf_arena_take(struct gf_arena *a, uint64_t n);
 
+/* n zeroed elements of `size` bytes, which free() frees; NULL without memory, and where the product has more than 64
+ * bits or than an object can have (2 GiB in wasm). */
+void *gf_calloc(uint64_t n, uint64_t size);
 /* One 64-byte aligned, zeroed allocation, for buffers that grow; NULL without memory. gf_free frees it (NULL
  * allowed). */
 void *gf_alloc(uint64_t n);

@@ -64,10 +64,11 @@ void gf_kv_flip(int32_t type, void *kblock, int32_t d_head) {
     for (int64_t i = 0; i < key_groups(d_head) * 4 * GF_KV_BLOCK; i++) keys[i] ^= flip[i % 2];
 }
 
-void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head) {
+int gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head) {
     int32_t d = d_head;
     int32_t lane[4];
     float inverse;
+    v128 held = i32x4_splat(-1); /* f16: lanes whose values were all less than what rounds to infinity */
     switch (type) {
     case GF_KV_F32:
         for (int32_t i = 0; k && i < d; i++) ((float *)kblock)[i * GF_KV_BLOCK + slot] = k[i];
@@ -76,12 +77,16 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
     case GF_KV_F16:
         for (int32_t i = 0; k && i < d; i += 4) {
             uint16_t *to = (uint16_t *)kblock + (int64_t)i * GF_KV_BLOCK + slot;
-            v_store(lane, i32x4_f16_from_f4(v_load_to(k, i, d)));
+            v128 x = v_load_to(k, i, d);
+            held = v_and(held, f4_lt(f4_abs(x), f4_splat(65520)));
+            v_store(lane, i32x4_f16_from_f4(x));
             for (int j = 0; j < 4 && i + j < d; j++) to[j * GF_KV_BLOCK] = (uint16_t)lane[j];
         }
         for (int32_t i = 0; v && i < d; i += 4) {
             uint16_t *to = (uint16_t *)vblock + (int64_t)slot * d + i;
-            v_store(lane, i32x4_f16_from_f4(v_load_to(v, i, d)));
+            v128 x = v_load_to(v, i, d);
+            held = v_and(held, f4_lt(f4_abs(x), f4_splat(65520)));
+            v_store(lane, i32x4_f16_from_f4(x));
             for (int j = 0; j < 4 && i + j < d; j++) to[j] = (uint16_t)lane[j];
         }
         break;
@@ -104,6 +109,7 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
             }
         }
     }
+    return v_any(v_xor(held, i32x4_splat(-1)));
 }
 
 /* ---- scores, float keys ------------------------------------------------------------------------------------------ */

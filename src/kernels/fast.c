@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
+#include "kernels/ref.h" /* gf_layernorm_ref, gf_rmsnorm_ref */
 #include "kernels/simd.h"
 #include <math.h> /* sqrtf, correctly rounded everywhere */
 
@@ -214,13 +215,18 @@ static float row_max(const float *x, int64_t n) {
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
+/* Where the squares of a row overflow, from 1.9e19 on, the definitions compute it in double, before the gain. */
+
 void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd, int32_t n,
                   int32_t d, float eps) {
     for (int32_t row = 0; row < n; row++, x += d, y += d) {
         float mu = row_sum(TERM_X, NULL, x, d, 0) / (float)d;
         float r = 1.0f / sqrtf(row_sum(TERM_DEVIATION, NULL, x, d, mu) / (float)d + eps);
         v128 m = f4_splat(mu), k = f4_splat(r);
-        if (gain)
+        if (!(r > 0)) {
+            gf_layernorm_ref(y, x, NULL, NULL, &mu, &r, 1, d, eps);
+            if (gain) MAP_4(y, y, gain, d, f4_mul(a, b));
+        } else if (gain)
             MAP_4(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
         else
             MAP_4(y, x, x, d, f4_mul(f4_sub(a, m), k));
@@ -234,7 +240,10 @@ void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_
     for (int32_t row = 0; row < n; row++, x += d, y += d) {
         float r = 1.0f / sqrtf(row_sum(TERM_SQUARE, NULL, x, d, 0) / (float)d + eps);
         v128 k = f4_splat(r);
-        if (gain)
+        if (!(r > 0)) {
+            gf_rmsnorm_ref(y, x, NULL, &r, 1, d, eps);
+            if (gain) MAP_4(y, y, gain, d, f4_mul(a, b));
+        } else if (gain)
             MAP_4(y, x, gain, d, f4_mul(f4_mul(a, k), b));
         else
             MAP_4(y, x, x, d, f4_mul(a, k));

@@ -177,7 +177,7 @@ static inline int32_t gf_mat_rows(const struct gf_mat *w) {
     return rows;
 }
 
-/* ---- norms: x, y [n, d] contiguous; y may be x ------------------------------------------------------------------- */
+/* ---- norms: x, y [n, d] contiguous; y may be x; squares do not overflow --------------------------------------- */
 
 /* y = (x - mean) * rstd * gain + bias, rstd = 1 / sqrt(variance + eps). gain, bias may be NULL (1,
  * 0). mean, rstd: [n] outputs or NULL. Ba, Kiros, Hinton 2016. */
@@ -193,7 +193,8 @@ void gf_add(float *y, const float *a, const float *b, int64_t n);
 void gf_scale(float *y, const float *x, float s, int64_t n);
 void gf_axpy(float *y, const float *x, float s, int64_t n);
 void gf_relu(float *y, const float *x, int64_t n);
-/* y = x Phi(x) by erf; the tanh form of Hendrycks & Gimpel 2016; silu(gate) * up */
+/* y = x Phi(x) by erf; the tanh form of Hendrycks & Gimpel 2016; silu(gate) * up. Of -inf all are NaN, as -inf times 0
+ * is, so that an overflow before them is not lost. */
 void gf_gelu_erf(float *y, const float *x, int64_t n);
 void gf_gelu_tanh(float *y, const float *x, int64_t n);
 void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n);
@@ -226,12 +227,18 @@ void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_hea
  * so that a lane is a key:
  *
  *   f32  K [d_head][64]                         V [64][d_head]
- *   f16  the same in halves, clamped to +-65504
+ *   f16  the same in halves
  *   q8   K [ceil(d_head/4)][64][4] int8         V [16][d_head][4] int8, 4 positions each
  *        then scale [64] f32                    then scale [64] f32
  *
  * q8 has one scale max|x| / 127 per position; K's columns past d_head are 0, and its bytes may be
- * stored XOR 0x80, see gf_kernels_init. */
+ * stored XOR 0x80, see gf_kernels_init.
+ *
+ * What a type holds of the values x of a head's key or value:
+ *
+ *   f32  x itself; NaN and infinities too, which make NaN of what is computed with them
+ *   f16  x, rounded to nearest even, while |x| < 65520; other numbers, infinities and NaN it cannot hold (gf_kv_put)
+ *   q8   x within max|x| / 254; where one is NaN or infinite the scale is NaN, and so are the results */
 #define GF_KV_BLOCK    64
 #define GF_KV_TYPES(X) X(GF_KV_F32, 0, "f32") X(GF_KV_F16, 1, "f16") X(GF_KV_Q8, 2, "q8")
 enum gf_kv_type { GF_KV_TYPES(GF_NUMBERED) GF_N_KV_TYPES };
@@ -241,8 +248,9 @@ uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
 /* XOR a block of stored q8 keys with the pattern that this machine's dot product reads (kernels/dot.h): from int8 to
  * stored, and back. Other types are stored alike everywhere and do not change. */
 void gf_kv_flip(int32_t type, void *kblock, int32_t d_head);
-/* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
-void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
+/* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). Returns 1 where f16 cannot hold a value,
+ * in whose place is then +-65504, else 0. */
+int gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
 /* s[64 b + j] = scale * sum_d q[d] K_b[d][j] for all 64 slots of each block K_b = blocks[b] (unwritten slots give
  * whatever lies there; the caller masks them). Sum over d in order; for q8 the query is quantised like a key, once for
  * all blocks, and the sum is an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not

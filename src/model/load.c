@@ -4,6 +4,7 @@
  * or as many for a transposed tensor as a block of the type in memory has columns (32 for types without blocks), so
  * that whole blocks can be stored. */
 #include "model/model.h"
+#include "base/arena.h"      /* gf_calloc */
 #include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put_blocks */
 #include "model/config.h"    /* gf_q_width */
 #include <math.h>
@@ -95,7 +96,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d", a->t.name, along,
                        gf_dtype_block_cols(dtype));
     if (l.transposed) l.verbatim = 0;
-    l.line = calloc((size_t)along * (size_t)(l.transposed ? l.gather : 1), sizeof *l.line);
+    l.line = gf_calloc((uint64_t)along * (uint64_t)(l.transposed ? l.gather : 1), sizeof *l.line);
     if (!l.line) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %s", a->t.name);
     m->loading = l;
     return GF_OK;

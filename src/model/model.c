@@ -1,5 +1,6 @@
 /* model.c - opens a model: reserves memory for all tensors of the roster in one arena, and seals it. */
 #include "model/model.h"
+#include "base/arena.h" /* gf_calloc */
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
@@ -103,9 +104,9 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     if (!m) goto no_memory;
     m->cfg = *cfg;
     for (int32_t stack = 0; stack < 2; stack++) m->stack_cfg[stack] = gf_stack_config(cfg, stack);
-    m->slots = calloc((size_t)n, sizeof *m->slots);
-    m->loaded = calloc((size_t)n, 1);
-    m->parts = calloc((size_t)n, sizeof *m->parts);
+    m->slots = gf_calloc((uint64_t)n, sizeof *m->slots);
+    m->loaded = gf_calloc((uint64_t)n, 1);
+    m->parts = gf_calloc((uint64_t)n, sizeof *m->parts);
     if (gf_weights_open(&m->w, cfg) || !m->slots || !m->loaded || !m->parts) goto no_memory;
     gf_roster_walk(&m->cfg, &m->w, add_slot, m);
     lay_out(m, dtypes);
@@ -210,7 +211,7 @@ int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct 
     int32_t widest = 1;
     for (int32_t i = 0; i < m->n_slots; i++)
         if (m->slots[i].t.cols > widest) widest = m->slots[i].t.cols;
-    float *values = calloc((size_t)widest, sizeof *values);
+    float *values = gf_calloc((uint64_t)widest, sizeof *values);
     if (!values) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %d", widest);
     for (int32_t i = 0; i < m->n_slots; i++) {
         struct gf_slot *s = &m->slots[i];

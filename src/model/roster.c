@@ -18,6 +18,7 @@
  *
  * to: where the weights are kept, in the struct w. */
 #include "model/roster.h"
+#include "base/arena.h" /* gf_calloc */
 #include "base/text.h"
 #include "model/config.h" /* gf_embed_width, gf_ffn_gated, gf_layer_sparse, gf_shared_experts */
 #include <stdlib.h>
@@ -331,9 +332,9 @@ int gf_weights_open(struct gf_weights *w, const struct gf_config *c) {
     size_t n = 0;
     const size_t each = (size_t)(c->n_experts + gf_shared_experts(c));
     for (int32_t l = 0; l < c->n_layers; l++) n += gf_layer_sparse(c, l) ? each : 0;
-    w->blocks = calloc((size_t)c->n_layers + 1, sizeof *w->blocks);
-    w->encoder_blocks = calloc((size_t)c->n_encoder_layers + 1, sizeof *w->encoder_blocks);
-    w->experts = calloc(n + 1, sizeof *w->experts);
+    w->blocks = gf_calloc((uint64_t)c->n_layers + 1, sizeof *w->blocks);
+    w->encoder_blocks = gf_calloc((uint64_t)c->n_encoder_layers + 1, sizeof *w->encoder_blocks);
+    w->experts = gf_calloc(n + 1, sizeof *w->experts);
     if (!w->blocks || !w->encoder_blocks || !w->experts) return -1;
     n = 0;
     for (int32_t l = 0; l < c->n_layers; l++) {

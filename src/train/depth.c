@@ -1,5 +1,6 @@
 /* depth.c - see depth.h. Shows what Xiong et al. 2020 state about pre-norm, post-norm and residual connections. */
 #include "train/depth.h"
+#include "base/arena.h" /* gf_calloc */
 #include "base/rng.h"
 #include "train/blas.h"
 #include "train/graph.h"
@@ -37,7 +38,7 @@ int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n, 
     struct gf_params w = {0}, grads = {0};
     struct gf_graph g = {0};
     const int32_t seqs = n / cfg->context_length + 1;
-    int32_t *ids = calloc((size_t)(2 * n + seqs), sizeof *ids);
+    int32_t *ids = gf_calloc((uint64_t)(2 * n + seqs), sizeof *ids);
     const int bad = !ids || gf_params_open(&w, cfg) || gf_params_open(&grads, cfg) ||
                     gf_graph_open(&g, cfg, n, 0, seqs, gf_blas_gemm());
     if (!bad) {

@@ -1,5 +1,6 @@
 /* gradients.c - see gradients.h. A training pass without an update: its taps capture gradients (pass.h). */
 #include "train/gradients.h"
+#include "base/arena.h" /* gf_calloc */
 #include "train/gemm.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
     const int two = g->cfg.kind == GF_ENCODER_DECODER;
     const int32_t stack = gf_main_stack(&g->cfg);
     const int32_t longest = q->n > q->n_source ? q->n : q->n_source;
-    int32_t *targets = malloc((size_t)q->n * sizeof *targets);
+    int32_t *targets = gf_calloc((uint64_t)q->n, sizeof *targets);
     struct gf_observe *changes = NULL;
     struct gf_observe *o = g->observe;
     struct gf_edit edit = {.place = gf_place(&g->cfg, stack, -1, GF_P_EMBED),

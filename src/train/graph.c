@@ -1,5 +1,6 @@
 /* graph.c - see graph.h. Each layer has its own buffers (pass.h), because backward reads them. */
 #include "train/graph.h"
+#include "base/arena.h" /* gf_calloc */
 #include "base/bytes.h"
 #include "model/layers/attend.h" /* gf_attend_whole_work */
 #include "model/layers/block.h"
@@ -162,8 +163,8 @@ static int open_stack(struct gf_stack_graph *s, const struct gf_config *cfg, int
                       int32_t max_seqs) {
     s->cfg = gf_stack_config(cfg, stack);
     s->n_layers = n_layers;
-    s->layers = calloc((size_t)n_layers + 1, sizeof *s->layers);
-    s->segs = calloc((size_t)max_seqs + 1, sizeof *s->segs);
+    s->layers = gf_calloc((uint64_t)n_layers + 1, sizeof *s->layers);
+    s->segs = gf_calloc((uint64_t)max_seqs + 1, sizeof *s->segs);
     return s->layers && s->segs ? 0 : -1;
 }
 

@@ -53,8 +53,8 @@ int32_t gf_lora_open(struct gf_lora *l, const struct gf_lora_plan *plan, const s
     const int32_t n = plan->n_modules;
     if (plan->rank < 1 || n < 1 || n > weights->n_list || !isfinite(plan->scale))
         return gf_fail(err, GF_ERR_ARGUMENT, "an adapter of rank %d for %d modules", plan->rank, n);
-    l->factors.list = calloc(2 * (size_t)n, sizeof *l->factors.list);
-    l->parts = calloc((size_t)weights->n_list, sizeof *l->parts);
+    l->factors.list = gf_calloc(2 * (uint64_t)n, sizeof *l->factors.list);
+    l->parts = gf_calloc((uint64_t)weights->n_list, sizeof *l->parts);
     int32_t total = 0;
     for (int32_t i = 0; l->factors.list && l->parts && i < n; i++) {
         const int32_t *m = plan->modules + 2 * i;

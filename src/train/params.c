@@ -44,7 +44,7 @@ int gf_params_open(struct gf_params *p, const struct gf_config *cfg) {
     gf_roster_walk(cfg, &p->w, visit, &b);
     p->n = b.used;
     p->data = gf_alloc(p->n * sizeof *p->data);
-    p->list = calloc((size_t)p->n_list + 1, sizeof *p->list);
+    p->list = gf_calloc((uint64_t)p->n_list + 1, sizeof *p->list);
     if (!p->data || !p->list) goto no_memory;
     p->n_list = 0;
     b = (struct bind){.p = p};
@@ -58,7 +58,7 @@ no_memory:
 int gf_params_like(struct gf_params *p, const struct gf_params *like) {
     *p = (struct gf_params){.n = like->n, .n_list = like->n_list};
     p->data = gf_alloc(p->n * sizeof *p->data);
-    p->list = calloc((size_t)p->n_list + 1, sizeof *p->list);
+    p->list = gf_calloc((uint64_t)p->n_list + 1, sizeof *p->list);
     if (!p->data || !p->list) {
         gf_params_close(p);
         return -1;

@@ -117,7 +117,18 @@ static int32_t set_value(struct gf_recipe *r, int32_t field, const char *value, 
     return gf_field_refuse(field, found, err);
 }
 
-static void trim(char *out, size_t room, const char *from, const char *to);
+/* out = the text between the blanks from `from` up to `to`. One that does not fit is refused in the name of `key`. */
+static int32_t trim(char *out, size_t room, const char *from, const char *to, const char *key, struct gf_error *err) {
+    while (from < to && (*from == ' ' || *from == '\t')) from++;
+    while (to > from && strchr(" \t\r\n", to[-1])) to--;
+    const size_t n = (size_t)(to - from);
+    if (n >= room)
+        return gf_fail(err, GF_ERR_CONFIG, "%s: %lld characters, expected at most %d", key, (long long)n,
+                       (int)room - 1);
+    memcpy(out, from, n);
+    out[n] = 0;
+    return GF_OK;
+}
 
 /* A field, or a list of them with commas between. */
 static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
@@ -126,8 +137,8 @@ static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, 
     for (const char *end; status == GF_OK && *value; value = *end ? end + 1 : end) {
         char one[64];
         end = value + strcspn(value, ",");
-        trim(one, sizeof one, value, end);
-        status = set_value(r, field, one, err);
+        status = trim(one, sizeof one, value, end, gf_field_name(field), err);
+        if (status == GF_OK) status = set_value(r, field, one, err);
     }
     return status;
 }
@@ -161,23 +172,14 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
     return gf_recipe_set(r, key, x, err);
 }
 
-/* What stands between the blanks from `from` up to `to`. */
-static void trim(char *out, size_t room, const char *from, const char *to) {
-    while (from < to && (*from == ' ' || *from == '\t')) from++;
-    while (to > from && strchr(" \t\r\n", to[-1])) to--;
-    const size_t n = (size_t)(to - from) < room - 1 ? (size_t)(to - from) : room - 1;
-    memcpy(out, from, n);
-    out[n] = 0;
-}
-
 int32_t gf_recipe_line(struct gf_recipe *r, const char *line, struct gf_error *err) {
     const char *end = strchr(line, '#'), *equals = strchr(line, '=');
     if (!end) end = line + strlen(line);
-    char key[64], value[320];
-    trim(key, sizeof key, line, end);
-    if (!*key) return GF_OK;
-    if (!equals || equals > end) return gf_fail(err, GF_ERR_CONFIG, "%s: no = in this line", key);
-    trim(key, sizeof key, line, equals);
-    trim(value, sizeof value, equals + 1, end);
-    return set(r, key, value, err);
+    const int has_value = equals && equals < end;
+    char key[64], value[4096];
+    int32_t status = trim(key, sizeof key, line, has_value ? equals : end, "a recipe's key", err);
+    if (status != GF_OK || (!*key && !has_value)) return status;
+    if (!has_value) return gf_fail(err, GF_ERR_CONFIG, "%s: no = in this line", key);
+    status = trim(value, sizeof value, equals + 1, end, key, err);
+    return status == GF_OK ? set(r, key, value, err) : status;
 }

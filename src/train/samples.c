@@ -1,5 +1,6 @@
 /* samples.c - see samples.h. */
 #include "train/samples.h"
+#include "base/arena.h" /* gf_calloc */
 #include "glassformer.h"
 #include "train/files/export.h"
 #include <stdio.h>
@@ -40,7 +41,7 @@ static int32_t generate(const struct generator *g, struct span prompt, float tem
     struct gf_session *s = g->session;
     struct gf_bpe *bpe = g->bpe;
     const int32_t context = c->context_length;
-    int32_t *ids = calloc((size_t)context + 1, sizeof *ids), n = 1, status = gf_session_rewind(s, 0, err);
+    int32_t *ids = gf_calloc((uint64_t)context + 1, sizeof *ids), n = 1, status = gf_session_rewind(s, 0, err);
     *n_out = 0;
     if (!ids) return gf_fail(err, GF_ERR_MEMORY, "no memory for a prompt");
     int64_t m = gf_bpe_encode(bpe, prompt.text, prompt.n, ids + 1, context);

@@ -1,5 +1,6 @@
 /* trainer.c - see trainer.h. */
 #include "train/trainer.h"
+#include "base/arena.h"      /* gf_calloc */
 #include "kernels/kernels.h" /* gf_add */
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     t->data = data;
     t->pool = pool;
     t->n_micro = batch / rows;
-    t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
+    t->micro = gf_calloc((uint64_t)t->n_micro, sizeof *t->micro);
     int bad = !t->micro || gf_params_open(&t->weights, cfg);
     if (!bad && options->lora) {
         const int32_t opened = gf_lora_open(&t->lora, options->lora, &t->weights, options->seed, gemm, err);

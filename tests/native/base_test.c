@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "check.h"
+#include <stdlib.h>
 
 static void size_arithmetic_reports_overflow(void) {
     const uint64_t half = UINT64_C(1) << 63;
@@ -300,7 +301,20 @@ static void the_logarithm_is_accurate(void) {
     }
 }
 
+/* In 32 bits such products wrapped, and calloc gave what was left of them. */
+static void an_array_whose_size_wraps_is_refused(void) {
+    CHECK(gf_calloc((uint64_t)1 << 32, (uint64_t)1 << 32) == NULL);
+    CHECK(gf_calloc(((uint64_t)1 << 61) + 1, 8) == NULL);
+    CHECK(gf_calloc(SIZE_MAX / 2 + 1, 1) == NULL);
+    uint8_t *p = gf_calloc(3, 5), *none = gf_calloc(0, 8);
+    for (int i = 0; i < 15; i++) CHECK_INT(p[i], 0);
+    CHECK(none != NULL);
+    free(p);
+    free(none);
+}
+
 int main(void) {
+    RUN(an_array_whose_size_wraps_is_refused);
     RUN(size_arithmetic_reports_overflow);
     RUN(an_arena_gives_zeroed_aligned_memory_until_it_is_full);
     RUN(memory_is_zero_where_freed_and_new_memory_meet);

@@ -97,16 +97,16 @@ static void a_fork_keeps_the_source_of_its_original(void) {
 
 /* NaN in a key, a query or a value reaches the results that are computed with it, and no others. A weight of 0 adds
  * nothing, for any of the queries that are computed together. */
-static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
-    enum { D = 10, Q = 7, BAD = 5 };
-    static _Alignas(64) uint8_t kb[64 * (D + 2) * 4 + 256], vb[64 * (D + 2) * 4 + 256];
+static void nan_reaches_its_results_only(int D) {
+    enum { MOST = 70, Q = 7, BAD = 5 };
+    static _Alignas(64) uint8_t kb[64 * (MOST + 2) * 4 + 256], vb[64 * (MOST + 2) * 4 + 256];
     for (int type = 0; type < GF_N_KV_TYPES; type++) {
-        float x[D], q[Q * D], s[Q * 64], p[Q * 64], z[Q * D];
+        float x[MOST], q[Q * MOST], s[Q * 64], p[Q * 64], z[Q * MOST];
         CHECK(gf_kv_key_bytes(type, D) <= sizeof kb && gf_kv_value_bytes(type, D) <= sizeof vb);
         for (int j = 0; j < 64; j++) {
             for (int i = 0; i < D; i++) x[i] = (float)((i * 7 + j * 3) % 11 - 5);
             if (j == BAD) x[3] = NAN;
-            gf_kv_put(type, kb, vb, j, x, x, D);
+            CHECK_INT(gf_kv_put(type, kb, vb, j, x, x, D), type == GF_KV_F16 && j == BAD);
         }
         for (int t = 0; t < Q; t++) {
             for (int i = 0; i < D; i++) q[t * D + i] = (float)(i + t) / 8 + 1;
@@ -114,7 +114,7 @@ static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
         }
         const void *keys = kb;
         gf_attn_scores(s, 64, q, D, Q, type, &keys, 1, D, 0.5f);
-        const int kept = type != GF_KV_F16; /* halves are clamped to +-65504, NaN too */
+        const int kept = type != GF_KV_F16; /* what halves cannot hold is refused: gf_kv_put has said so */
         for (int t = 0; t < Q; t++)
             for (int j = 0; j < 64; j++) CHECK(isnan(s[t * 64 + j]) == (t == 2 || (kept && j == BAD)));
         for (int m = 1; m <= Q; m++) /* m queries, of which those in `without` do not look there */
@@ -130,6 +130,77 @@ static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
                         for (int i = 0; i < D; i++) CHECK(isfinite(z[t * D + i]));
                 }
             }
+    }
+}
+
+static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
+    static const int widths[] = {10, 16, 64, 70};
+    for (int i = 0; i < 4; i++) nan_reaches_its_results_only(widths[i]);
+}
+
+/* What each type holds of a value (kernels.h), seen through one key with a query of 1. */
+static void each_type_holds_what_it_promises(void) {
+    static _Alignas(64) uint8_t kb[64 * 8 * 4 + 256], vb[64 * 8 * 4 + 256];
+    static const float values[] = {0, 1, -0.3f, 1234.5f, 65504, 65519, 65520, -1e6f, 1e-7f, INFINITY, -INFINITY, NAN};
+    for (int type = 0; type < GF_N_KV_TYPES; type++)
+        for (int i = 0; i < 12; i++)
+            for (int in_value = 0; in_value <= 1; in_value++) {
+                const float x = values[i], one[8] = {x}, zero[8] = {0}, query[8] = {1};
+                const double size = fabs((double)x);
+                const int refused = gf_kv_put(type, kb, vb, 0, in_value ? zero : one, in_value ? one : zero, 8);
+                CHECK_INT(refused, type == GF_KV_F16 && !(size < 65520));
+                float scores[64], got[8] = {0};
+                const void *keys = kb;
+                if (refused) continue;
+                gf_attn_scores(scores, 64, query, 8, 1, type, &keys, 1, 8, 1);
+                gf_attn_mix(got, 8, query, 8, 1, type, vb, 1, 8);
+                const double y = (double)(in_value ? got[0] : scores[0]);
+                const double off = type == GF_KV_F32 ? 0 : type == GF_KV_F16 ? size * 0x1p-11 + 0x1p-25 : size / 127;
+                if (isfinite(x))
+                    CHECK_NEAR(y, (double)x, off);
+                else
+                    CHECK(type == GF_KV_F32 && !isnan(x) ? y == (double)x : isnan(y));
+            }
+}
+
+/* Keys of an f16 cache were limited to 65504, and NaN became 65504, without a word. */
+static void an_eval_whose_keys_do_not_fit_f16_is_refused(void) {
+    for (int kind = 0; kind < 2; kind++) {
+        const int two = kind == 1;
+        struct gf_config c = small_config(two ? GF_ENCODER_DECODER : GF_DECODER);
+        c.bias_qkv = 1;
+        struct gf_model *m = random_model(&c, 5, 0.5f);
+        struct gf_session *f16 = gf_session_open(m, 0, GF_KV_F16, &err),
+                          *other = gf_session_open(m, 0, GF_KV_F16, &err);
+        struct gf_tensor t = {0};
+        int32_t entry = 0;
+        const char *name = two ? "decoder.1.cross_attn.k.bias" : "blocks.1.attn.k.bias";
+        while (strcmp(t.name, name)) CHECK_INT(gf_model_tensor(m, entry++, &t), GF_OK);
+        if (two) encode(f16, 4, 0), encode(other, 4, 0);
+        run(f16, 3, 0);
+        run(other, 3, 0);
+        const float large[20] = {0, 7e4f}, usual[20] = {0};
+        CHECK_OK(gf_tensor_put(m, entry - 1, 0, large, &err));
+        const int32_t ids[] = {1, 2}, before = gf_session_length(f16);
+        if (two) {
+            CHECK_REFUSED(gf_session_encode(f16, ids, NULL, NULL, 2, &err), GF_ERR_NOT_FINITE, "position 0 has a key");
+            CHECK_REFUSED(gf_session_eval(f16, ids, 2, &err), GF_ERR_STATE, "needs a source");
+        } else {
+            CHECK_REFUSED(gf_session_eval(f16, ids, 2, &err), GF_ERR_NOT_FINITE, "position 3 has a key");
+            CHECK_INT(gf_session_length(f16), before);
+            struct gf_session *both[] = {other, f16};
+            CHECK_REFUSED(gf_eval_batch(both, ids, 2, &err), GF_ERR_NOT_FINITE, "position 3 has a key");
+            CHECK_INT(gf_session_length(other), 3);
+            CHECK(gf_session_logits(other, 2, 1, &err) != NULL);
+        }
+        CHECK_OK(gf_tensor_put(m, entry - 1, 0, usual, &err));
+        if (two) encode(f16, 4, 0), run(f16, 3, 0);
+        run(f16, 2, 0);
+        run(other, 2, 0);
+        check_same_logits(f16, other);
+        gf_session_close(f16);
+        gf_session_close(other);
+        gf_model_close(m);
     }
 }
 
@@ -207,7 +278,44 @@ static void a_saved_session_continues_with_the_same_bits(void) {
     gf_model_close(m);
 }
 
+/* After a rewind the keys are rotated for the longer sequence: saving was refused. */
+static void a_rewound_session_saves_the_bytes_of_one_that_was_never_longer(void) {
+    for (int32_t kind = GF_ROPE_SCALING_DYNAMIC; kind <= GF_ROPE_SCALING_LONGROPE; kind++) {
+        struct gf_config c = small_config(GF_DECODER);
+        c.rope_scaling = kind, c.rope_factor = 2, c.rope_original_context = 20;
+        if (kind == GF_ROPE_SCALING_LONGROPE)
+            for (int i = 0; i < 3; i++)
+                c.rope_short_factors.at[c.rope_short_factors.n++] = 1,
+                c.rope_long_factors.at[c.rope_long_factors.n++] = 4;
+        struct gf_model *m = random_model(&c, 5, 0.5f);
+        struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err), *fresh = gf_session_open(m, 0, GF_KV_F32, &err);
+        int32_t dims[3];
+        CHECK_OK(gf_session_capture(s, 0, 1, GF_P_Q, 1, &err));
+        run(s, 30, 0);
+        CHECK_OK(gf_session_rewind(s, 10, &err));
+        run(fresh, 10, 0);
+        const size_t n = (size_t)gf_session_block_bytes(s);
+        uint8_t *a = malloc(n), *b = malloc(n);
+        float before[30 * 12];
+        memcpy(before, gf_session_captured(s, 0, 1, GF_P_Q, dims), sizeof before);
+        CHECK_OK(gf_session_save(s, 0, a, n, &err));
+        CHECK_OK(gf_session_save(fresh, 0, b, n, &err));
+        CHECK_BITS(a, b, n);
+        CHECK_BITS(gf_session_captured(s, 0, 1, GF_P_Q, dims), before, sizeof before);
+        CHECK_INT(gf_session_length(s), 10);
+        run(s, 15, 0);
+        run(fresh, 15, 0);
+        check_same_logits(s, fresh);
+        free(a), free(b);
+        gf_session_close(s), gf_session_close(fresh);
+        gf_model_close(m);
+    }
+}
+
 int main(void) {
+    RUN(a_rewound_session_saves_the_bytes_of_one_that_was_never_longer);
+    RUN(each_type_holds_what_it_promises);
+    RUN(an_eval_whose_keys_do_not_fit_f16_is_refused);
     RUN(a_saved_session_continues_with_the_same_bits);
     RUN(nan_in_a_query_key_or_value_reaches_its_results_only);
     RUN(a_fork_allocates_the_blocks_of_its_length);

@@ -59,7 +59,54 @@ static void training_kernels_are_accurate_for_tiny_numbers(void) {
     }
 }
 
+/* Squares from 1.9e19 on are infinite in float: the norms were 0, or NaN. */
+static void norms_of_large_values_are_those_of_small_ones(void) {
+    enum { D = 21 };
+    float x[D], gain[D], bias[D], small[D], large[D], parts[D], want[D];
+    for (int i = 0; i < D; i++) {
+        x[i] = (float)((i * 37) % D) / 8 - 1.3f;
+        gain[i] = (float)(i % 5) - 1.7f;
+        bias[i] = (float)(i % 3) - 1;
+    }
+    static const float sizes[] = {0x1p60f, 0x1p64f, 0x1p100f, 0x1p126f};
+    for (int s = 0; s < 4; s++)
+        for (int centred = 0; centred <= 1; centred++) {
+            float rstd, mean = 0, y[D];
+            for (int i = 0; i < D; i++) large[i] = x[i] * sizes[s];
+            if (centred) {
+                gf_layernorm(small, x, gain, bias, NULL, NULL, 1, D, 0);
+                gf_layernorm(y, large, gain, bias, &mean, &rstd, 1, D, 1e-5f);
+                gf_layernorm(parts, large, NULL, NULL, NULL, NULL, 1, D, 1e-5f);
+            } else {
+                gf_rmsnorm(small, x, gain, NULL, 1, D, 0);
+                gf_rmsnorm(y, large, gain, &rstd, 1, D, 1e-5f);
+                gf_rmsnorm(parts, large, NULL, NULL, 1, D, 1e-5f);
+            }
+            for (int i = 0; i < D; i++) {
+                CHECK_NEAR(y[i], small[i], 4e-6 * (1 + fabs((double)small[i])));
+                want[i] = parts[i] * gain[i] + (centred ? bias[i] : 0); /* the order of a pass with captures */
+            }
+            CHECK_BITS(y, want, sizeof y);
+            double squares = 0;
+            for (int i = 0; i < D; i++) squares += pow((double)large[i] - (double)mean, 2);
+            CHECK_NEAR((double)rstd * sqrt(squares / D), 1, 1e-6);
+        }
+}
+
+static void an_infinity_before_an_activation_is_not_lost(void) {
+    const float x[] = {-INFINITY, INFINITY, NAN, -1e30f}, ones[] = {1, 1, 1, 1};
+    for (int kind = 0; kind < 3; kind++) {
+        float y[4];
+        if (kind == 0) gf_silu_mul(y, x, ones, 4);
+        if (kind == 1) gf_gelu_erf(y, x, 4);
+        if (kind == 2) gf_gelu_tanh(y, x, 4);
+        CHECK(isnan(y[0]) && y[1] == INFINITY && isnan(y[2]) && y[3] == 0);
+    }
+}
+
 int main(void) {
+    RUN(norms_of_large_values_are_those_of_small_ones);
+    RUN(an_infinity_before_an_activation_is_not_lost);
     RUN(logsumexp_handles_infinities);
     RUN(logsumexp_is_rounded_once);
     RUN(training_kernels_are_accurate_for_tiny_numbers);

@@ -30,7 +30,7 @@ static struct gf_config base(void) {
     return c;
 }
 
-static uint64_t state; /* the same at the beginning of each variant */
+static uint64_t state;        /* the same at the beginning of each variant */
 static double uniform(void) { /* -1 .. 1, xorshift64* */
     state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
     return (double)(int32_t)(state * 2685821657736338717u >> 32) * 0x1p-31;
@@ -241,6 +241,7 @@ static void gradients_of_encoders_match_central_differences(void) {
     VARIANT("BERT, two layers", bert(&c), c.n_layers = 2);
     VARIANT("RoBERTa: offset, padding id", bert(&c), c.position_offset = 2, c.position_pad_id = 3);
     VARIANT("pre-norm, rope, untied", c.kind = GF_ENCODER, c.causal = 0, c.mlm_head = 1, c.tie_word_embeddings = 0);
+    VARIANT("a window on both sides", bert(&c), c.sliding_window = 2);
     VARIANT("relative bias", c.kind = GF_ENCODER, c.causal = 0, c.mlm_head = 1, c.position = GF_POS_NONE,
             c.relative_buckets = 6, c.relative_max_distance = 4);
 }

@@ -86,7 +86,8 @@ static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
     struct gf_model *half = gf_model_open(&c, halves, &err);
     CHECK_OK(gf_tensor_begin(half, embed, 1, GF_F32, 0, &err));
     x[7] = 65519, x[8] = -65520; /* becomes 65504; became -infinity */
-    CHECK_REFUSED(gf_tensor_write(half, x, sizeof x, &err), GF_ERR_NOT_FINITE, "embed.weight: element 8 is too large for f16");
+    CHECK_REFUSED(gf_tensor_write(half, x, sizeof x, &err), GF_ERR_NOT_FINITE,
+                  "embed.weight: element 8 is too large for f16");
     x[7] = x[8] = 0.25f;
     gf_model_close(half);
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
@@ -248,7 +249,45 @@ static void sampling_from_overflowing_logits_returns_a_status(void) {
     gf_model_close(m);
 }
 
+/* The start of a pass stayed after an eval of several sessions. The next eval read its rows, which the caller had freed. */
+static void a_start_is_refused_where_several_sessions_are_evaluated_and_is_forgotten(void) {
+    const struct gf_config c = decoder_config(37, 12, 2, 2, 10, 40);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
+    struct gf_session *s[2] = {gf_session_open(m, 0, GF_KV_F32, &err), gf_session_open(m, 0, GF_KV_F32, &err)};
+    const int32_t ids[] = {3, 4};
+    float *rows = malloc(12 * sizeof *rows);
+    for (int i = 0; i < 12; i++) rows[i] = (float)i;
+    CHECK_OK(gf_session_start(s[1], 1, rows, 0, &err));
+    CHECK_REFUSED(gf_eval_batch(s, ids, 2, &err), GF_ERR_STATE, "evaluate it alone");
+    free(rows);
+    CHECK_OK(gf_eval_batch(s, (int32_t[]){3, 3}, 2, &err));
+    CHECK_BITS(gf_session_logits(s[0], 0, 1, &err), gf_session_logits(s[1], 0, 1, &err), 37 * sizeof(float));
+    gf_session_close(s[0]), gf_session_close(s[1]);
+    gf_model_close(m);
+}
+
+/* After a draw that failed, the token of the highest logit had the probability 1. */
+static void after_a_draw_that_failed_no_token_has_a_probability(void) {
+    const struct gf_config c = decoder_config(37, 12, 2, 2, 10, 40);
+    struct gf_model *m = random_model(&c, 5, 0.5f);
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+    const int32_t id = 3;
+    const struct gf_sampling plain = SAMPLER(.top_k = 3);
+    const uint32_t none[2] = {0, 0};
+    const struct gf_adjustment nothing = {0, NULL, NULL, none};
+    struct gf_choice choice;
+    CHECK_OK(gf_session_eval(s, &id, 1, &err));
+    CHECK_OK(gf_session_sample(s, &plain, NULL, &choice, &err));
+    CHECK(gf_session_probability(s, choice.id) > 0);
+    CHECK_REFUSED(gf_session_sample(s, &plain, &nothing, &choice, &err), GF_ERR_ARGUMENT, "exclude every token");
+    for (int32_t i = 0; i < 37; i++) CHECK(gf_session_probability(s, i) == 0);
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
 int main(void) {
+    RUN(a_start_is_refused_where_several_sessions_are_evaluated_and_is_forgotten);
+    RUN(after_a_draw_that_failed_no_token_has_a_probability);
     RUN(a_matrix_and_a_position_table_load_as_one_stack);
     RUN(tensors_of_wrong_shape_order_or_length_are_refused);
     RUN(weights_are_finite_in_memory_or_refused);

@@ -42,10 +42,17 @@ static void random_causal_configurations_give_the_same_bits_in_any_chunks(void) 
         if (!m) continue;
         CHECK_OK(gf_model_randomize(m, (uint64_t)i, 0.4f, &err));
         float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v);
+        int32_t type = i % GF_N_KV_TYPES;
         for (int32_t plan = 0; plan < N_PLANS; plan++) {
-            struct gf_session *s = gf_session_open(m, 0, i % GF_N_KV_TYPES, &err);
+            struct gf_session *s = gf_session_open(m, 0, type, &err);
             CHECK(s != NULL);
             if (is_double(&g)) CHECK_OK(gf_session_encode(s, tokens + 3, NULL, source_mask, 11, &err));
+            if (plan == 0 && type == GF_KV_F16 && gf_session_eval(s, tokens, n, NULL) == GF_ERR_NOT_FINITE) {
+                plan = -1, type = GF_KV_F32; /* keys above 65504 */
+                gf_session_close(s);
+                continue;
+            }
+            CHECK_OK(gf_session_rewind(s, 0, &err));
             eval(s, v, tokens, 0, n, plan, plan ? got : want);
             if (plan) CHECK_SAME(got, want, (int64_t)n * v, g.name, "%d, plan %d", i, plan);
             gf_session_close(s);
@@ -334,7 +341,8 @@ static void a_model_without_a_causal_mask_evaluates_the_whole_sequence_at_once(v
         CHECK_SAME(got, want, (int64_t)70 * v, g->name, "the prefix again and again");
         CHECK_OK(gf_session_rewind(s, 0, &err));
         eval(s, v, ids, 0, 69, AT_ONCE, got);
-        CHECK(max_diff(got, want, v) > 1e-4 || g->cfg.n_layers == 0); /* the first row depends on the last token */
+        const int64_t row = g->cfg.sliding_window ? 66 * v : 0; /* the last token is in its window */
+        CHECK(max_diff(got + row, want + row, v) > 1e-4 || g->cfg.n_layers == 0);
         free(want), free(got);
         gf_session_close(s), gf_session_close(fresh);
         gf_model_close(free_model);

@@ -93,6 +93,29 @@ static void the_learning_rate_ends_at_final_rate(void) {
     CHECK_INT(gf_recipe_line(&r, "schedule = 3", &err), GF_ERR_CONFIG);
 }
 
+/* What was behind character 319 of a value, or 63 of an entry of a list, was cut off. */
+static void a_long_value_of_a_recipe_is_complete_or_refused(void) {
+    struct gf_recipe r;
+    char line[8000] = "rope_long_factors = ", *end = line + strlen(line);
+    gf_recipe_defaults(&r);
+    for (int i = 0; i < 100; i++) end += sprintf(end, "%s%d.500000000", i ? ", " : "", i + 1);
+    CHECK_INT(gf_recipe_line(&r, line, &err), GF_OK);
+    CHECK_INT(r.cfg.rope_long_factors.n, 100);
+    CHECK(r.cfg.rope_long_factors.at[99] == 100.5f);
+    sprintf(line, "rope_short_factors = 1, %0100d", 2);
+    CHECK_INT(gf_recipe_line(&r, line, &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "rope_short_factors: 100 characters, expected at most 63");
+    sprintf(line, "teacher = %0300d", 7);
+    CHECK_INT(gf_recipe_line(&r, line, &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "teacher: longer than 255");
+    sprintf(line, "groups = %05000d", 7);
+    CHECK_INT(gf_recipe_line(&r, line, &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "groups: 5000 characters, expected at most 4095");
+    memset(line, 'k', 100);
+    strcpy(line + 100, " = 1");
+    CHECK_INT(gf_recipe_line(&r, line, &err), GF_ERR_CONFIG);
+}
+
 /* Each pass, step and seed drops other elements. With a learning rate of 0 only dropout changes the loss of a text. */
 static double loss_with(int32_t micro, int32_t batch, int steps) {
     const struct setting more[] = {{"dropout", 0.5},
@@ -406,6 +429,7 @@ static void a_file_for_which_memory_is_missing_returns_null_and_leaks_nothing(vo
 }
 
 int main(void) {
+    RUN(a_long_value_of_a_recipe_is_complete_or_refused);
     RUN(a_file_for_which_memory_is_missing_returns_null_and_leaks_nothing);
     RUN(initial_weights_have_the_requested_deviation);
     RUN(depth_is_measured_over_matrices_only);

@@ -46,8 +46,9 @@ for (const worker of [false, true])
 
     test('embed: the position is that of its own input, not of the pass', async () => {
       const tensors = readTensors(join(golden, 'bert', 'model.safetensors'));
-      const [, words] = Object.entries(tensors).find(([name]) => name.endsWith('word_embeddings.weight'));
-      words.data.fill(3e38, 30 * 32, 31 * 32); // of token 30
+      const rows = (table) => Object.entries(tensors).find(([name]) => name.endsWith(`${table}_embeddings.weight`))[1];
+      rows('word').data.fill(3e38, 30 * 32, 31 * 32); // token 30, whose sum with position 2 is infinite
+      rows('position').data.fill(3e38, 2 * 32, 3 * 32);
       const encoder = await load({ weights: safetensors(tensors), config: openCase('bert').config }, { worker });
       await refused(encoder.embed([ids, [7, 8, 30, 9], ids]), 'not-finite', /embed\.ln\.hook_scale at position 2: /);
       assert.ok(!hasNaN((await encoder.embed([ids, ids.slice(1)])).data));
@@ -92,6 +93,24 @@ for (const worker of [false, true])
       assert.ok(hasNaN(await session.eval(ids)));
       assert.ok(hasNaN(await (await session.fork()).eval([1])));
       await session.close();
+    });
+
+    test('a key or value that an f16 cache cannot hold is an error in any call, and nothing is kept of it', async () => {
+      const half = await create(
+        { vocab_size: 64, d_model: 32, n_layers: 3, n_heads: 2 },
+        { seed: 1, worker, kvDtype: 'f16' },
+      );
+      for (const point of ['hook_k', 'hook_v']) {
+        const edits = [{ at: `blocks.1.attn.${point}`, position: 3, set: 7e4 }];
+        await model.forward(ids, { edits }); // f32
+        await refused(half.forward(ids, { edits, allowNonFinite: true }), 'not-finite', /position 3 .*above 65504/);
+        const session = await half.session({ edits });
+        await session.eval(ids.slice(0, 3));
+        await refused(session.eval(ids.slice(3)), 'not-finite', /position 3 /);
+        assert.equal(session.length, 3);
+        await session.close();
+      }
+      half.dispose();
     });
 
     test('an encoder', async () => {

@@ -31,7 +31,9 @@ static inline int32_t gf_keys_from(const struct gf_attend *a, int32_t row) {
     return a->window && pos >= a->window ? pos - a->window + 1 : 0;
 }
 static inline int32_t gf_keys_to(const struct gf_attend *a, int32_t row) {
-    return a->causal ? a->pos0 + row + 1 : a->n_keys;
+    const int32_t pos = a->pos0 + row;
+    if (a->causal) return pos + 1;
+    return a->window && a->window < a->n_keys - pos ? pos + a->window : a->n_keys;
 }
 
 /* a->z = softmax(scores) v. */

@@ -108,13 +108,21 @@ static void mask_scores(const struct gf_attend *a, const struct queries *g, int3
     tap_keys(a, a->points->scores, head, row, s, gf_keys_to(a, row));
 }
 
+/* Whether no key of this row of scores is seen: NaN is a score. */
+static int sees_nothing(const float *s, int32_t n) {
+    for (int32_t j = 0; j < n; j++)
+        if (s[j] != -INFINITY) return 0;
+    return 1;
+}
+
 /* pattern = softmax(scores) of query i */
 static void form_pattern(const struct gf_attend *a, const struct queries *g, int32_t i) {
     float *s = scores_of(a, g, i);
     const int32_t row = g->row[i];
-    gf_softmax(s + g->from, s + g->from, g->to - g->from);
-    if (a->window && a->mask && isnan(s[g->from])) /* every key in the window is masked */
+    if (a->window && a->mask && sees_nothing(s + g->from, g->to - g->from)) /* every key in the window is masked */
         memset(s + g->from, 0, (size_t)(g->to - g->from) * sizeof *s);
+    else
+        gf_softmax(s + g->from, s + g->from, g->to - g->from);
     if (!a->p->observe) return;
     for (int32_t j = 0; j < g->from; j++) s[j] = 0;
     tap_keys(a, a->points->pattern, g->head[i], row, s, gf_keys_to(a, row));

@@ -4,9 +4,9 @@
  *   z = pattern v;  out = z Wo
  *
  * Sources: Vaswani 2017 section 3.2; grouped queries, Ainslie et al. 2023; sliding window, Jiang et al. 2023 (query i
- * sees keys i - window + 1 .. i); q and k norms, Henry et al. 2020; clip_qkv, MPT and OLMo; soft caps of scores, Gemma
- * 2; relative position bias, relative.c. Rotation happens after projection and before the cache; window, rotation and
- * frequencies may differ from layer to layer. */
+ * sees keys i - window + 1 .. i; without the causal mask, as in ModernBERT, up to i + window - 1); q and k norms, Henry
+ * et al. 2020; clip_qkv, MPT and OLMo; soft caps of scores, Gemma 2; relative position bias, relative.c. Rotation
+ * happens after projection and before the cache; window, rotation and frequencies may differ from layer to layer. */
 #include "model/layers/attention.h"
 #include "kernels/kernels.h" /* gf_rope */
 #include "model/layers/attend.h"

@@ -12,6 +12,7 @@ void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers,
     memset(kv, 0, sizeof *kv);
     kv->cfg = cfg;
     kv->type = type;
+    kv->not_held = INT32_MAX;
     kv->n_layers = n_layers > 0 ? n_layers : 1;
     kv->n_kv_heads = cfg->n_kv_heads;
     kv->d_head = cfg->d_head;
@@ -68,6 +69,7 @@ int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from) {
     }
     for (int32_t i = 0; i < blocks; i++) memcpy(to->blocks[i], from->blocks[i], (size_t)from->block_bytes);
     to->length = from->length;
+    to->not_held = from->not_held;
     return 0;
 }
 
@@ -76,10 +78,21 @@ void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const
         const int32_t block = (pos0 + i) / GF_KV_BLOCK, slot = (pos0 + i) % GF_KV_BLOCK;
         for (int32_t h = 0; h < kv->n_kv_heads; h++) {
             const size_t offset = (size_t)i * (size_t)ld + (size_t)h * (size_t)kv->d_head;
-            gf_kv_put(kv->type, gf_kv_keys(kv, layer, h, block), gf_kv_values(kv, layer, h, block), slot, k + offset,
-                      v + offset, kv->d_head);
+            if (gf_kv_put(kv->type, gf_kv_keys(kv, layer, h, block), gf_kv_values(kv, layer, h, block), slot,
+                          k + offset, v + offset, kv->d_head) &&
+                pos0 + i < kv->not_held)
+                kv->not_held = pos0 + i;
         }
     }
+}
+
+int32_t gf_kv_check(const struct gf_kv *kv, int32_t n, struct gf_error *err) {
+    if (kv->not_held >= n) return GF_OK;
+    return gf_fail(
+        err, GF_ERR_NOT_FINITE,
+        "position %d has a key or value that is NaN, infinite or above 65504, which an f16 cache cannot hold: "
+        "use f32",
+        kv->not_held);
 }
 
 /* ---- saved blocks ------------------------------------------------------------------------------------------------ */

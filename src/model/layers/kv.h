@@ -6,12 +6,14 @@
 #ifndef GF_KV_H
 #define GF_KV_H
 #include "glassformer.h"
+#include "model/layers/position.h" /* gf_position_planes */
 
 struct gf_kv {
     int32_t type, n_layers, n_kv_heads, d_head;
     int32_t length;        /* positions written in every layer */
     int32_t n_blocks;      /* allocated */
     int32_t table_width;   /* floats of position table per position; 0: none */
+    int32_t not_held;      /* the first position with a value that the type cannot hold; INT32_MAX: none */
     int32_t frequency_set; /* what tables and keys were computed with: gf_rope_frequency_set */
     uint64_t key_bytes, value_bytes, table_at, block_bytes;
     uint8_t **blocks;
@@ -50,12 +52,14 @@ static inline void *gf_kv_values(const struct gf_kv *kv, int32_t layer, int32_t 
 /* Row of the positions' table. A block has a plane of all its positions after the other; local: the second plane. */
 static inline const float *gf_kv_table(const struct gf_kv *kv, int32_t pos, int local) {
     const float *t = (const float *)(const void *)(kv->blocks[pos / GF_KV_BLOCK] + kv->table_at);
-    const int32_t width = kv->cfg->rope_local_theta > 0 ? kv->table_width / 2 : kv->table_width;
+    const int32_t width = kv->table_width / gf_position_planes(kv->cfg);
     return t + (int64_t)(pos % GF_KV_BLOCK + (local ? GF_KV_BLOCK : 0)) * width;
 }
+/* GF_OK, or GF_ERR_NOT_FINITE where one of the first n positions has a value that the type cannot hold. */
+int32_t gf_kv_check(const struct gf_kv *kv, int32_t n, struct gf_error *err);
 /* Compute the tables of all blocks for another set of frequencies. Keys in the cache are not rotated again. */
 void gf_kv_use_frequencies(struct gf_kv *kv, int32_t frequency_set);
-/* Write n rows from position pos0 on: k and v rows of all kv heads, ld apart. Room must be
- * reserved. */
+/* Write n rows from position pos0 on: k and v rows of all kv heads, ld apart. Room must be reserved. Sets
+ * kv->not_held. */
 void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const float *k, const float *v, int32_t ld);
 #endif

@@ -14,7 +14,7 @@ static const double pi = 3.14159265358979323846;
 
 int32_t gf_position_width(const struct gf_config *cfg) {
     switch (cfg->position) {
-    case GF_POS_ROPE: return cfg->rope_local_theta > 0 ? 2 * gf_rotary_dim(cfg) : gf_rotary_dim(cfg);
+    case GF_POS_ROPE: return gf_position_planes(cfg) * gf_rotary_dim(cfg);
     case GF_POS_SINUSOIDAL: return cfg->d_model;
     default: return 0;
     }

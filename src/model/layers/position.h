@@ -3,6 +3,10 @@
 #define GF_POSITION_H
 #include "glassformer.h"
 
+/* Planes of the table: 2 where rope_local_theta gives rotary layers with a window frequencies of their own. */
+static inline int32_t gf_position_planes(const struct gf_config *c) {
+    return c->position == GF_POS_ROPE && c->rope_local_theta > 0 ? 2 : 1;
+}
 /* Floats per position of the table that gf_position_table fills; 0 for none, learned and alibi. */
 int32_t gf_position_width(const struct gf_config *cfg);
 /* Which rotary frequencies a sequence of `length` positions has. 0: those of sequences up to rope_original_context, and

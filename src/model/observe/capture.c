@@ -46,6 +46,15 @@ static int allocate(const struct gf_observe *o, int32_t place, int32_t rows) {
     return c->data ? 0 : -1;
 }
 
+/* Without memory for all captures of a pass there are none. Returns -1. */
+static int drop_captures(struct gf_observe *o, int32_t first, int32_t last) {
+    for (int32_t place = first; place < last; place++) {
+        gf_free(o->captured[place].data);
+        o->captured[place].data = NULL;
+    }
+    return -1;
+}
+
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys,
                      int32_t n_source) {
     o->row0 = 0;
@@ -54,8 +63,9 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
     o->n_source = n_source;
     const int32_t first = gf_place(o->cfg, stack, -1, 0), last = gf_place(o->cfg, stack, gf_stack_layers(o->cfg), 0);
     for (int32_t place = first; place < last; place++)
-        if (o->captured[place].wanted && !is_cross_kv(place % GF_N_POINTS) && allocate(o, place, rows)) return -1;
-    return reserve_results(o, first, last);
+        if (o->captured[place].wanted && !is_cross_kv(place % GF_N_POINTS) && allocate(o, place, rows))
+            return drop_captures(o, first, last);
+    return reserve_results(o, first, last) ? drop_captures(o, first, last) : 0;
 }
 
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
@@ -63,7 +73,8 @@ int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
     o->pos0 = 0;
     const int32_t first = gf_place(o->cfg, GF_STACK_DECODER, 0, 0), last = first + o->cfg->n_layers * GF_N_POINTS;
     for (int32_t place = first; place < last; place++)
-        if (o->captured[place].wanted && is_cross_kv(place % GF_N_POINTS) && allocate(o, place, n_source)) return -1;
+        if (o->captured[place].wanted && is_cross_kv(place % GF_N_POINTS) && allocate(o, place, n_source))
+            return drop_captures(o, first, last);
     return 0;
 }
 

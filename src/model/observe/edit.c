@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* x -= (x . d / d . d) d */
+/* x -= (x . d / d . d) d, over the places that are not masked scores */
 static void remove_direction(const float *d, float *x, int32_t n) {
     double along = 0, square = 0;
-    for (int32_t i = 0; i < n; i++) along += (double)x[i] * (double)d[i], square += (double)d[i] * (double)d[i];
-    for (int32_t i = 0; square > 0 && i < n; i++) x[i] -= (float)(along / square * (double)d[i]);
+    for (int32_t i = 0; i < n; i++)
+        if (x[i] != -INFINITY) along += (double)x[i] * (double)d[i], square += (double)d[i] * (double)d[i];
+    for (int32_t i = 0; square > 0 && i < n; i++)
+        if (x[i] != -INFINITY) x[i] -= (float)(along / square * (double)d[i]);
 }
 
 static void apply(const struct gf_edit *e, float *x, int32_t n) {

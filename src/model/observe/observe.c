@@ -91,8 +91,8 @@ int32_t gf_observe_need(struct gf_observe **made, const struct gf_config *cfg, s
     if (o) {
         for (int32_t stack = 0; stack < 2; stack++) o->cfg[stack] = gf_stack_config(cfg, stack);
         o->n_places = 2 * (gf_stack_layers(cfg) + 1) * GF_N_POINTS;
-        o->captured = calloc((size_t)o->n_places, sizeof *o->captured);
-        o->edited = calloc((size_t)o->n_places, 1);
+        o->captured = gf_calloc((uint64_t)o->n_places, sizeof *o->captured);
+        o->edited = gf_calloc((uint64_t)o->n_places, 1);
     }
     if (!o || !o->captured || !o->edited) {
         gf_observe_close(o);

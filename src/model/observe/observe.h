@@ -26,11 +26,12 @@ struct gf_observe {
     struct gf_edit *edits;
     int32_t n_edits, max_edits; /* max_edits: the capacity of edits */
     /* The current pass */
-    int32_t row0;     /* the first row of this chunk, counted in the whole call */
-    int32_t pos0;     /* absolute position of the first row of the call */
-    int32_t n_keys;   /* self-attention keys at the end of the call */
-    int32_t n_source; /* cross-attention keys */
-    float *scratch;   /* for values that are computed only to be observed; gf_observe_begin reserves it */
+    int32_t row0;             /* the first row of this chunk, counted in the whole call */
+    int32_t pos0;             /* absolute position of the first row of the call */
+    int32_t n_keys;           /* self-attention keys at the end of the call */
+    int32_t n_source;         /* cross-attention keys */
+    int32_t captures_nothing; /* positions held are computed again: edits alone */
+    float *scratch;           /* for values that are computed only to be observed; gf_observe_begin reserves it */
     uint64_t scratch_floats;
 };
 

@@ -213,14 +213,15 @@ void gf_session_seed(struct gf_session *s, uint64_t seed) { gf_rng_seed(&s->rng,
 int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, const struct gf_adjustment *a,
                           struct gf_choice *out, struct gf_error *err) {
     const int32_t n = s->model->cfg.vocab_size;
+    s->drawn = (struct gf_drawn){0, 0, 0};
     int32_t status = check_adjustment(a, err);
     if (status != GF_OK) return status;
     const float *logits = gf_session_logits(s, s->hidden_rows - 1, 1, err);
     if (!logits) return err ? err->status : GF_ERR_STATE;
     const int32_t best = gf_argmax(logits, n);
     if (best < 0) return check_logits(logits, n, err);
-    s->drawn = (struct gf_drawn){1, best, 1};
     if (p->temperature == 0 && p->repetition_penalty == 1 && !a) {
+        s->drawn = (struct gf_drawn){1, best, 1};
         *out = (struct gf_choice){best, logits[best] - gf_logsumexp(logits, n, s->model->pool)};
         return GF_OK;
     }

@@ -86,7 +86,12 @@ int gf_reserve_rows(float **rows, int32_t *room, int32_t need, int32_t width);
 /* Grow s->ids to n tokens; the old ones are kept. */
 int gf_reserve_ids(struct gf_session *s, int32_t n);
 
-/* session_eval.c: what restoring a session shares with prefill and decode */
+/* session_eval.c: what saving and restoring a session share with prefill and decode */
+
+/* Where the rotary frequencies depend on the length of the sequence: use those of `length`. If they are others than
+ * before, all positions held are computed again, and captures do not change. 0, or -1 without memory: nothing has
+ * changed then. */
+int gf_session_rotate(struct gf_session *s, int32_t length);
 
 /* GF_OK if n more tokens can be evaluated, otherwise the error. */
 int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);

@@ -7,39 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fill s->cross with the keys and values of every decoder layer for the n encoded rows, and start the decoder's
- * sequence anew. 0, or -1 without memory. */
-static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
-    const struct gf_model *m = s->model;
-    const struct gf_config *c = &m->cfg;
-    uint8_t *mask_copy = NULL;
+/* What the keys and values of a source need besides the cache. */
+struct cross_room {
+    uint8_t *mask; /* [n] a copy, or NULL */
+    float *kv;     /* [n, 2 gf_kv_width] of one layer */
+};
+
+/* Reserve the memory for the keys and values of n source positions. 0, or -1 without memory. */
+static int reserve_cross(struct gf_session *s, struct cross_room *r, const uint8_t *mask, int32_t n) {
     if (mask) {
-        mask_copy = malloc((size_t)n);
-        if (!mask_copy) return -1;
-        memcpy(mask_copy, mask, (size_t)n);
+        r->mask = malloc((size_t)n);
+        if (!r->mask) return -1;
+        memcpy(r->mask, mask, (size_t)n);
     }
-    float *kv = gf_alloc((uint64_t)n * 2 * (uint64_t)gf_kv_width(c) * sizeof *kv);
-    if (!kv || gf_kv_reserve(&s->cross, n) || (s->observe && gf_observe_begin_cross(s->observe, n))) {
-        gf_free(kv);
-        free(mask_copy);
-        return -1;
-    }
-    struct gf_pass p = {.cfg = c,
+    r->kv = gf_alloc((uint64_t)n * 2 * (uint64_t)gf_kv_width(&s->model->cfg) * sizeof *r->kv);
+    return !r->kv || gf_kv_reserve(&s->cross, n) || (s->observe && gf_observe_begin_cross(s->observe, n)) ? -1 : 0;
+}
+
+/* Fill s->cross with the keys and values of every decoder layer for the n encoded rows, and start the decoder's
+ * sequence anew. Takes r->mask. Where the type of the cache cannot hold a value there is no source afterwards. */
+static int32_t encode_cross(struct gf_session *s, struct cross_room *r, int32_t n, struct gf_error *err) {
+    const struct gf_model *m = s->model;
+    struct gf_pass p = {.cfg = &m->cfg,
                         .stack = GF_STACK_DECODER,
                         .n = n,
                         .observe = s->observe,
                         .trace = s->trace,
                         .pool = m->pool,
                         .matmul_scratch = s->matmul_scratch};
-    for (; p.layer < c->n_layers; p.layer++)
-        gf_cross_keys_values(&p, &m->w.blocks[p.layer].cross, &s->cross, s->encoded, kv);
-    gf_free(kv);
+    s->cross.not_held = INT32_MAX;
+    for (; p.layer < m->cfg.n_layers; p.layer++)
+        gf_cross_keys_values(&p, &m->w.blocks[p.layer].cross, &s->cross, s->encoded, r->kv);
     free(s->cross_mask);
-    s->cross_mask = mask_copy;
-    s->cross.length = n;
+    s->cross_mask = r->mask;
+    r->mask = NULL;
     s->kv.length = 0;
     s->hidden_rows = s->logits_rows = 0;
-    return 0;
+    const int32_t status = gf_kv_check(&s->cross, n, err);
+    s->cross.length = status == GF_OK ? n : 0;
+    return status;
 }
 
 /* GF_OK if n tokens can be encoded, otherwise the error. */
@@ -100,17 +106,22 @@ int32_t gf_encode_batch(struct gf_session *s, const int32_t *ids, const int32_t 
     for (int32_t i = 0; i < n_sources; n += lengths[i++]) {
         segs[i] = (struct gf_seg){
             .kv = &work[i], .n = lengths[i], .mask = mask ? mask + n : NULL, .types = types ? types + n : NULL};
-        const int32_t status = refuse_encode(s, ids + n, segs[i].types, segs[i].mask, lengths[i], err);
-        if (status != GF_OK) return status;
+        const int32_t refused = refuse_encode(s, ids + n, segs[i].types, segs[i].mask, lengths[i], err);
+        if (refused != GF_OK) return refused;
         if (lengths[i] > INT32_MAX - n) return gf_fail(err, GF_ERR_MEMORY, "too many source tokens");
         gf_kv_open(&work[i], &s->model->stack_cfg[GF_STACK_ENCODER], 1, GF_KV_F32);
     }
-    const int short_of_memory = encode(s, ids, segs, n_sources, n, start);
+    const int two = c->kind == GF_ENCODER_DECODER;
+    struct cross_room room = {NULL, NULL};
+    int32_t status = GF_OK;
+    if ((two && reserve_cross(s, &room, mask, n)) || encode(s, ids, segs, n_sources, n, start))
+        status = gf_fail(err, GF_ERR_MEMORY, "no memory for %d source positions", n);
+    else if (two)
+        status = encode_cross(s, &room, n, err);
     for (int32_t i = 0; i < n_sources; i++) gf_kv_close(&work[i]);
-    if (short_of_memory) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d source positions", n);
-    if (c->kind == GF_ENCODER_DECODER && encode_cross(s, mask, n))
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for the source's keys and values");
-    return GF_OK;
+    free(room.mask);
+    gf_free(room.kv);
+    return status;
 }
 
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,

@@ -13,12 +13,14 @@ int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n
                        s->context);
     if (s->model->cfg.kind == GF_ENCODER_DECODER && s->cross.length == 0)
         return gf_fail(err, GF_ERR_STATE, "an encoder_decoder needs a source before it decodes");
-    return gf_check_ids(s->model, ids, n, err);
+    const int32_t status = gf_kv_check(&s->kv, s->kv.length, err);
+    return status != GF_OK ? status : gf_check_ids(s->model, ids, n, err);
 }
 
 /* Reserve the memory for n more positions of s, with scratch for passes of `rows` rows. 0, or -1 without memory. */
 static int make_room(struct gf_session *s, int32_t n, int32_t rows) {
     int32_t keys = s->kv.length + n;
+    s->kv.not_held = INT32_MAX; /* it was behind the length, where new positions are written */
     if (gf_kv_reserve(&s->kv, keys) || gf_reserve_ids(s, keys)) return -1;
     if (s->cross.length > keys) keys = s->cross.length;
     return gf_reserve_scratch(s, rows, keys) || gf_reserve_rows(&s->hidden, &s->hidden_room, n, s->model->cfg.d_model);
@@ -47,20 +49,25 @@ static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, i
     }
 }
 
-/* Where the rotary frequencies depend on the length: prepare for n more positions. If the sequence then needs other
- * frequencies, all positions held are computed again with these. 0, or -1 without memory. */
-static int update_frequencies(struct gf_session *s, int32_t n) {
+int gf_session_rotate(struct gf_session *s, int32_t length) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t held = s->kv.length, step = c->causal && held > GF_CHUNK ? GF_CHUNK : held;
-    const int32_t length = held + n > s->planned ? held + n : s->planned;
     const int32_t frequency_set = gf_rope_frequency_set(c, length);
     if (frequency_set == s->kv.frequency_set) return 0;
-    if (held && (gf_reserve_scratch(s, step, held) ||
-                 (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, held, 0, held, s->cross.length))))
-        return -1;
+    if (held && gf_reserve_scratch(s, step, held)) return -1;
     gf_kv_use_frequencies(&s->kv, frequency_set);
-    if (held) run_chunks(s, s->ids, 0, held, step, (struct gf_start){0, NULL, held});
+    if (!held) return 0;
+    struct gf_observe *o = s->observe;
+    const int32_t pos0 = o ? o->pos0 : 0;
+    if (o) o->pos0 = 0, o->captures_nothing = 1;
+    run_chunks(s, s->ids, 0, held, step, (struct gf_start){0, NULL, held});
+    if (o) o->pos0 = pos0, o->captures_nothing = 0;
     return 0;
+}
+
+/* The length whose rotary frequencies n more positions need. */
+static int32_t length_with(const struct gf_session *s, int32_t n) {
+    return s->kv.length + n > s->planned ? s->kv.length + n : s->planned;
 }
 
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
@@ -73,12 +80,16 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     /* without the causal mask every row sees every other, so the rows cannot be divided into chunks */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
     if (s->trace) gf_trace_open(s->trace);
-    if (make_room(s, n, step) || update_frequencies(s, n) ||
-        (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
+    if (make_room(s, n, step) ||
+        (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)) ||
+        gf_session_rotate(s, length_with(s, n)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     gf_pool_begin_pass(s->model->pool, n == 1);
     run_chunks(s, ids, pos0, n, step, start);
     gf_pool_end_pass(s->model->pool);
+    s->hidden_rows = s->logits_rows = 0;
+    status = gf_kv_check(&s->kv, pos0 + n, err);
+    if (status != GF_OK) return status;
     gf_session_advance(s, ids, n);
     s->hidden_rows -= start.drop;
     return GF_OK;
@@ -88,6 +99,12 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
     if (n < 1 || n > GF_CHUNK)
         return gf_fail(err, GF_ERR_ARGUMENT, "1 to %d sessions can be evaluated together", GF_CHUNK);
     struct gf_session *first = sessions[0];
+    int started = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const struct gf_start start = gf_take_start(sessions[i]);
+        started |= start.layer || start.stream || start.drop;
+    }
+    if (started) return gf_fail(err, GF_ERR_STATE, "a session has a start for its next pass: evaluate it alone");
     const struct gf_model *m = first->model;
     const int32_t d = m->cfg.d_model, v = m->cfg.vocab_size;
     struct gf_seg segs[GF_CHUNK];
@@ -99,8 +116,8 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
             return gf_fail(err, GF_ERR_STATE, "session %d captures, edits or is timed: evaluate it alone", i);
         for (int32_t k = 0; k < i; k++)
             if (sessions[k] == s) return gf_fail(err, GF_ERR_ARGUMENT, "session %d is given twice", i);
-        int32_t status = gf_refuse_eval(s, ids + i, 1, err);
-        if (status != GF_OK) return status;
+        const int32_t refused = gf_refuse_eval(s, ids + i, 1, err);
+        if (refused != GF_OK) return refused;
         if (s->kv.length + 1 > keys) keys = s->kv.length + 1;
         if (s->cross.length > keys) keys = s->cross.length;
         segs[i] = (struct gf_seg){
@@ -108,7 +125,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
     }
     int short_of_memory = gf_reserve_scratch(first, n, keys);
     for (int32_t i = 0; i < n && !short_of_memory; i++)
-        short_of_memory = make_room(sessions[i], 1, 1) || update_frequencies(sessions[i], 1) ||
+        short_of_memory = make_room(sessions[i], 1, 1) || gf_session_rotate(sessions[i], length_with(sessions[i], 1)) ||
                           gf_reserve_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
     float *hidden = short_of_memory ? NULL : gf_alloc((uint64_t)n * (uint64_t)d * sizeof *hidden);
     float *logits = hidden ? gf_alloc((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;
@@ -120,7 +137,10 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
     const struct gf_chunk chunk = {GF_STACK_DECODER, 0, n, ids, segs, n};
     gf_run_stack(first, &chunk, (struct gf_start){0, NULL, 0}, hidden);
     gf_run_head(first, logits, hidden, n);
-    for (int32_t i = 0; i < n; i++) {
+    int32_t status = GF_OK;
+    for (int32_t i = 0; i < n && status == GF_OK; i++)
+        status = gf_kv_check(&sessions[i]->kv, sessions[i]->kv.length + 1, err);
+    for (int32_t i = 0; i < n && status == GF_OK; i++) {
         struct gf_session *s = sessions[i];
         gf_session_advance(s, ids + i, 1);
         memcpy(s->hidden, hidden + (int64_t)i * d, (size_t)d * sizeof *hidden);
@@ -130,7 +150,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
     }
     gf_free(hidden);
     gf_free(logits);
-    return GF_OK;
+    return status;
 }
 
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err) {

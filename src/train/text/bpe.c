@@ -1,5 +1,6 @@
 /* bpe.c - see bpe.h. */
 #include "train/text/bpe.h"
+#include "base/arena.h" /* gf_calloc */
 #include "train/text/unicode.h"
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ int gf_bpe_seal(struct gf_bpe *b) {
     if (!p) return -1;
     p->mask = 1;
     while (p->mask < 3 * (uint64_t)b->n_merges + 2) p->mask = p->mask * 2 + 1;
-    p->entries = malloc((p->mask + 1) * sizeof *p->entries);
+    p->entries = gf_calloc(p->mask + 1, sizeof *p->entries);
     if (!p->entries) return -1;
     for (uint64_t i = 0; i <= p->mask; i++) p->entries[i].merge = -1;
     for (int32_t m = 0; m < b->n_merges; m++) {
@@ -93,7 +94,7 @@ static struct gf_piece_table *open_pieces(void) {
     struct gf_piece_table *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->mask = 1023;
-    p->entries = calloc(p->mask + 1, sizeof *p->entries);
+    p->entries = gf_calloc(p->mask + 1, sizeof *p->entries);
     if (p->entries) return p;
     free(p);
     return NULL;
@@ -103,7 +104,7 @@ static struct gf_piece_table *open_pieces(void) {
 static struct piece_entry *find_piece(struct gf_piece_table *p, const char *t, size_t n) {
     if (p->used * 2 > p->mask) {
         struct gf_piece_table larger = {p->mask * 2 + 1, p->used, NULL};
-        larger.entries = calloc(larger.mask + 1, sizeof *larger.entries);
+        larger.entries = gf_calloc(larger.mask + 1, sizeof *larger.entries);
         if (!larger.entries) return NULL;
         for (uint64_t i = 0; i <= p->mask; i++) {
             if (!p->entries[i].text) continue;
@@ -123,7 +124,7 @@ static struct piece_entry *find_piece(struct gf_piece_table *p, const char *t, s
 /* Put a new piece into its entry, with one id a byte. */
 static int fill_piece(struct gf_piece_table *p, struct piece_entry *e, const char *t, size_t n) {
     e->text = malloc(n);
-    e->ids = malloc(n * sizeof *e->ids);
+    e->ids = gf_calloc(n, sizeof *e->ids);
     if (!e->text || !e->ids) return -1;
     memcpy(e->text, t, n);
     e->n_text = e->n_ids = (uint32_t)n;
@@ -165,9 +166,9 @@ static int add_token(struct gf_bpe *b, int32_t id, const uint8_t *x, int32_t n, 
 
 int gf_bpe_open(struct gf_bpe *b, int32_t vocab_size) {
     memset(b, 0, sizeof *b);
-    b->bytes = calloc((size_t)vocab_size, sizeof *b->bytes);
-    b->n_bytes = calloc((size_t)vocab_size, sizeof *b->n_bytes);
-    b->merges = calloc((size_t)vocab_size, sizeof *b->merges);
+    b->bytes = gf_calloc((uint64_t)vocab_size, sizeof *b->bytes);
+    b->n_bytes = gf_calloc((uint64_t)vocab_size, sizeof *b->n_bytes);
+    b->merges = gf_calloc((uint64_t)vocab_size, sizeof *b->merges);
     b->cache = open_pieces();
     if (!b->bytes || !b->n_bytes || !b->merges || !b->cache) return -1;
     b->vocab_size = FIRST_MERGE;
@@ -233,10 +234,10 @@ static int32_t best_pair(struct counts *c) {
 /* Add the most frequent pair of ids in all pieces as a merge and apply it to them, until vocab_size ids exist. */
 static int learn(struct gf_bpe *b, struct gf_piece_table *pieces, int32_t vocab_size) {
     struct counts c = {.width = vocab_size};
-    const size_t n_pairs = (size_t)vocab_size * (size_t)vocab_size;
-    c.of = calloc(n_pairs, sizeof *c.of);
-    c.list = malloc(n_pairs * sizeof *c.list);
-    c.listed = calloc(n_pairs, 1);
+    const uint64_t n_pairs = (uint64_t)vocab_size * (uint64_t)vocab_size;
+    c.of = n_pairs > INT32_MAX ? NULL : gf_calloc(n_pairs, sizeof *c.of); /* a pair is an int32_t */
+    c.list = c.of ? malloc((size_t)n_pairs * sizeof *c.list) : NULL;
+    c.listed = gf_calloc(n_pairs, 1);
     int status = c.of && c.list && c.listed ? 0 : -1;
     for (uint64_t i = 0; !status && i <= pieces->mask; i++)
         if (pieces->entries[i].text) count_pairs(&c, &pieces->entries[i], 1);

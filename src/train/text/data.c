@@ -1,5 +1,6 @@
 /* data.c - see data.h. */
 #include "train/text/data.h"
+#include "base/arena.h" /* gf_calloc */
 #include "base/rng.h"
 #include "train/sha256.h"
 #include "train/text/repeat.h"
@@ -43,8 +44,8 @@ static int32_t divide(struct gf_data *d, struct gf_error *err) {
     if (found > INT32_MAX)
         return gf_fail(err, GF_ERR_ARGUMENT, "there are %lld texts, expected at most %d", (long long)found, INT32_MAX);
     d->n_texts = (int32_t)found;
-    d->texts = calloc((size_t)found, sizeof *d->texts);
-    d->order = calloc((size_t)found, sizeof *d->order);
+    d->texts = gf_calloc((uint64_t)found, sizeof *d->texts);
+    d->order = gf_calloc((uint64_t)found, sizeof *d->order);
     if (!d->texts || !d->order) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", d->n_texts);
     list_texts(d, d->texts);
     for (int32_t i = 0; d->pairs && i < d->n_texts; i++) {
@@ -92,7 +93,7 @@ int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
     r->seqs = seqs;
     int32_t **lists[] = {&r->ids, &r->targets, &r->teacher_targets, &r->source_ids, &r->lengths, &r->source_lengths};
     for (int i = 0; i < 6; i++) {
-        *lists[i] = calloc((size_t)(i < 4 ? rows : seqs) + 1, sizeof **lists[i]);
+        *lists[i] = gf_calloc((uint64_t)(i < 4 ? rows : seqs) + 1, sizeof **lists[i]);
         if (!*lists[i]) return gf_batch_close(r), -1;
     }
     r->b = (struct gf_batch){.lengths = r->lengths,
@@ -150,8 +151,8 @@ static int load_text(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_
         free(d->ids);
         free(d->source);
         d->capacity = (int64_t)n + 1024;
-        d->ids = malloc((size_t)d->capacity * sizeof *d->ids);
-        d->source = malloc((size_t)d->capacity * sizeof *d->source);
+        d->ids = gf_calloc((uint64_t)d->capacity, sizeof *d->ids);
+        d->source = gf_calloc((uint64_t)d->capacity, sizeof *d->source);
         if (!d->ids || !d->source) return d->capacity = 0, -1;
     }
     d->n_source = 0;

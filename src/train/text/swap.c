@@ -1,5 +1,6 @@
 /* swap.c - see swap.h. */
 #include "train/text/swap.h"
+#include "base/arena.h" /* gf_calloc */
 #include "base/rng.h"
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
     int32_t capacity = 1, group = 0;
     double chance = 0;
     for (const char *g = groups; *g; g++) capacity += strchr(" \t\r\n", *g) != NULL;
-    s->words = calloc((size_t)capacity, sizeof *s->words);
+    s->words = gf_calloc((uint64_t)capacity, sizeof *s->words);
     if (!s->words) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", capacity);
     for (const char *g = groups; *g;) {
         size_t m = 0;
@@ -68,7 +69,7 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
             chance = strtod(g, NULL);
         } else if (m) {
             struct gf_swap_word *w = &s->words[s->n_words];
-            w->text = calloc(m + 1, 1);
+            w->text = gf_calloc(m + 1, 1);
             if (!w->text) {
                 gf_swap_close(s);
                 return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", capacity);

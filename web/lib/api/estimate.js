@@ -74,10 +74,14 @@ export function estimate(config, options) {
   }, 0);
   // rounded: the means of experts may have fractions, their sum is a whole number
   const products = Math.round(rows.reduce((sum, { flops }) => sum + flops, 0));
-  const keysIn = (/** @type {number} */ layer) => Math.min(windowOf(c, layer) || contextLength, contextLength);
-  const inLayers = (/** @type {number} */ n) => Array.from({ length: n }, (_, l) => keysIn(l));
+  // a query sees the keys of its window, without the causal mask on both sides
+  const inLayers = (/** @type {number} */ n, causal = c.causal) =>
+    Array.from({ length: n }, (_, l) => {
+      const window = windowOf(c, l) || contextLength;
+      return Math.min(causal ? window : 2 * window - 1, contextLength);
+    });
   const ofDecoder = inLayers(c.n_layers).reduce((sum, n) => sum + n, 0) * (c.kind === 'encoder_decoder' ? 2 : 1);
-  const ofEncoder = inLayers(c.n_encoder_layers).reduce((sum, n) => sum + n, 0);
+  const ofEncoder = inLayers(c.n_encoder_layers, false).reduce((sum, n) => sum + n, 0);
   const keys = inLayers(c.n_layers).reduce((most, n) => Math.max(most, n), 0);
   const scores = (ofDecoder + ofEncoder) * 4 * c.n_heads * c.d_head;
   const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);

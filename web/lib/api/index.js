@@ -294,7 +294,7 @@ export async function toSafetensors(tensors) {
  * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
  *   give the same numbers
  * @property {'f32'|'f16'|'q8_0'} [kvDtype] of the key/value cache; default: 'q8_0' where the model's matrices are
- *   quantised, else 'f32'
+ *   quantised, else 'f32'. A pass with a key or value above 65504, which 'f16' cannot hold, is refused as `not-finite`
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
  *   (default in browsers); false: the calling thread (default in Node); the address of a copy of its file
  *   dist/worker.js with dist/worker_more.js beside it; or a function that starts a worker which imports

@@ -130,7 +130,10 @@ async function averageTimes(pass, sums) {
 function attentionPairs(c, layer, queries, causal) {
   const window = windowOf(c, Math.max(0, layer)) || Infinity;
   let sum = 0;
-  for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
+  for (let i = 0; i < queries; i++) {
+    sum += Math.min(window, i + 1);
+    if (!causal) sum += Math.min(window - 1, queries - 1 - i);
+  }
   return sum;
 }
 
