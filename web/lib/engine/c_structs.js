@@ -1,7 +1,7 @@
 // c_structs.js - reads and writes the structs of C in linear memory
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
-
+import { fail, show } from '../base/errors.js';
 import { SAMPLER } from './config/sampler_fields.js';
 
 /** @import { Instance } from './instance.js' */
@@ -9,6 +9,47 @@ import { SAMPLER } from './config/sampler_fields.js';
 /** @import { SamplingOptions } from './config/sampler_fields.js' */
 
 const STACKS = /** @type {const} */ (['decoder', 'encoder']);
+
+/**
+ * Bytes of the members that this folder reads and writes. Numbers and addresses are aligned to their size; of a text
+ * only its first byte counts, because it ends with 0.
+ * @type {Record<string, Record<string, number>>}
+ */
+const MEMBERS = {
+  tensor: {
+    ...{ name: 1, component: 4, stack: 4, layer: 4, rank: 4, rows: 4, cols: 4, dtype: 4, tied_to: 4 },
+    ...{ count: 8, n_bytes: 8, address: 8 },
+  },
+  sampling: Object.fromEntries(SAMPLER.map(({ member }) => [member, 4])),
+  adjustment: { n_bias: 4, bias_id: 4, bias: 4, allowed: 4 },
+  choice: { id: 4, logprob: 4 },
+  op_time: { ms: 8, stack: 4, layer: 4, op: 4 },
+  error: { status: 4, text: 1 },
+};
+
+/**
+ * Check the structs of a binary once, before anything is read or written by their offsets: sizes and alignment, and that
+ * each member lies within its struct and beside the others. Throws `bad-wasm`.
+ * @param {import('./instance.js').Schema} schema
+ */
+export function checkStructs(schema) {
+  for (const [struct, members] of Object.entries(MEMBERS)) {
+    const wrong = (/** @type {string} */ why) => fail('bad-wasm', `the WebAssembly file has a struct ${struct} ${why}`);
+    const offsets = /** @type {any} */ (schema)[struct] ?? {};
+    const size = offsets.bytes;
+    const align = Math.max(...Object.values(members));
+    if (!Number.isInteger(size) || size % align) wrong(`of ${show(size)} bytes, expected a multiple of ${align}`);
+    let [end, before] = [0, ''];
+    const placed = Object.entries(members).map(([name, bytes]) => ({ name, bytes, at: offsets[name] }));
+    for (const { name, bytes, at } of placed.sort((a, b) => a.at - b.at)) {
+      if (!Number.isInteger(at) || at < 0 || at % bytes)
+        wrong(`with ${name} at ${show(at)}, expected a multiple of ${bytes}`);
+      if (at < end) wrong(`with ${name} at ${at}, where ${before} is`);
+      if (at + bytes > size) wrong(`with ${name} at ${at}, beyond its ${size} bytes`);
+      [end, before] = [at + bytes, name];
+    }
+  }
+}
 
 /**
  * Read a struct gf_tensor.

@@ -182,9 +182,10 @@ export class EngineSession {
    */
   sample(sampling, adjustment) {
     const e = this.engine;
-    const p = e.scratch(64 + adjustmentBytes(e, adjustment));
-    const out = p + 32;
-    const changes = putAdjustment(e, p + 64, adjustment);
+    const { sampling: options, choice } = e.schema;
+    const p = e.scratch(options.bytes + choice.bytes + adjustmentBytes(e, adjustment));
+    const out = p + options.bytes;
+    const changes = putAdjustment(e, out + choice.bytes, adjustment);
     e.check(e.x.gf_session_sample(this.ptr, putSampling(e, p, sampling), changes, out, e.error));
     return readChoice(e, out);
   }

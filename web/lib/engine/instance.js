@@ -4,6 +4,7 @@
 // offsets that gf_schema() returns. A view is created, used and dropped within one function, because memory growth
 // detaches it. Results are copies.
 import { fail } from '../base/errors.js';
+import { checkStructs } from './c_structs.js';
 
 /**
  * What gf_schema() returns: the lists, offsets and sizes that C and JavaScript share.
@@ -100,7 +101,12 @@ export class Instance {
     this.x = exports;
     this.memory = exports.memory;
     exports._initialize?.();
-    this.schema = JSON.parse(this.string(this.x.gf_schema()), (_, value) => strict(value));
+    /** @type {Schema} */
+    const schema = JSON.parse(this.string(this.x.gf_schema()));
+    checkStructs(schema);
+    this.schema = /** @type {any} */ (
+      Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, strict(value)]))
+    );
     this.error = this.alloc(this.schema.error.bytes);
   }
 
