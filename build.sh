@@ -210,7 +210,7 @@ fuzz() {
   unlock
   say "seed $seed"
   build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
-  for each in readers calls schemas grammars full_memory; do
+  for each in readers calls schemas grammars full_memory tokenizers; do
     node "tests/fuzz/$each.js" --seconds $(((seconds + 9) / 10)) --seed "$seed" || status=1
   done
   exit $status

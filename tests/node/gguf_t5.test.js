@@ -61,13 +61,18 @@ describe('T5 with the layout of llama.cpp’s converter', () => {
 
   test('a text as source gives what it gives with the folder’s tokenizer', async () => {
     const c = openCase('t5');
-    const spiece = readFileSync(pieceFile);
     const model = await load(
       writeGguf({ ...metaOf(c.config), ...vocabularyOf(c.config.vocab_size) }, tensorsOf('t5')),
       { dtype: 'f32' },
     );
+    const files = {
+      'config.json': JSON.stringify(c.config),
+      'model.safetensors': readFileSync(join(c.folder, 'model.safetensors')),
+      'spiece.model': readFileSync(pieceFile),
+      'tokenizer_config.json': '{"extra_ids": 5}',
+    };
     const own = await load(
-      { weights: join(c.folder, 'model.safetensors'), config: c.config, tokenizer: t5Tokenizer(spiece, 'x', 5) },
+      Object.entries(files).map(([name, content]) => new File([content], name)),
       { dtype: 'f32' },
     );
     assert.deepEqual(model.special, { ...own.special, start: [0] });
@@ -233,7 +238,8 @@ describe('T5 written as GGUF', () => {
     }
   });
 
-  const table = new Uint8Array(300).map((_, i) => (i * 7) % 256);
+  /** 256 bytes of a table in which no text is found, and texts. */
+  const table = new Uint8Array(300).map((_, i) => (i < 4 ? Number(i === 1) : (i * 7) % 256));
   const spiece = () => readFileSync(pieceFile);
   /** A tokenizer.json as T5's checkpoints have it. */
   const published = () => {
@@ -262,9 +268,9 @@ describe('T5 written as GGUF', () => {
       const meta = vocabularyMeta(before, { bos: null, eos: [1] }, 40);
       const after = await Tokenizer.load(writeGguf(meta, []));
       const first = new Tokenizer(before);
-      for (const s of strings) {
+      // a real table makes every white space a space, and so does WhitespaceSplit, which leaves marks at the end alone
+      for (const s of strings.map((each) => each.replace(/\p{White_Space}|\u2581/gu, ' ')))
         assert.deepEqual(after.encode(s), first.encode(s), JSON.stringify(s));
-      }
       assert.equal(after.vocabSize, 40);
       assert.equal(meta['tokenizer.ggml.model'].value, 't5');
       assert.deepEqual(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readUnigram } from '../../web/lib/files/vocabulary/sentencepiece.js';
+import { readPieces } from '../../web/lib/files/vocabulary/sentencepiece.js';
 import { bool, f32, f32s, i32s, text, texts, u32 } from '../../web/lib/files/gguf/write_gguf.js';
 import { golden, readTensors } from './helpers.js';
 
@@ -69,7 +69,7 @@ export const metaOf = (c, architecture = 't5') => ({
  * @param {string[]} [added]  of added_tokens.json, after the pieces
  */
 export function vocabularyOf(size, added = []) {
-  const { texts: pieces, scores, types, prefix, single } = readUnigram(readFileSync(pieceFile), 'spiece.model');
+  const { texts: pieces, scores, types, prefix, single } = readPieces(readFileSync(pieceFile), 'spiece.model');
   const all = Array.from({ length: size }, (_, i) => pieces[i] ?? added[i - pieces.length] ?? `[PAD${i}]`);
   const of = (own, user, unused) => all.map((_, i) => own[i] ?? (i - pieces.length < added.length ? user : unused));
   return {

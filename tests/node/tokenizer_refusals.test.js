@@ -9,6 +9,8 @@ import { json, noShared, refused, shared, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');
 
+const templateOf = (single) => ({ type: 'TemplateProcessing', single, pair: [], special_tokens: {} });
+
 test('malformed tokenizers are refused, and the message names the part', async () => {
   const bpe = (model, more = {}) => ({
     model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model },
@@ -21,8 +23,9 @@ test('malformed tokenizers are refused, and the message names the part', async (
     [bpe({ merges: ['a b c'] }), /two tokens/],
     [bpe({ merges: [['a', 'b', 'c']] }), /two tokens/],
     [bpe({ merges: 'ab' }), /merges/],
-    // the tokenizer package skips the prefix, and found no token for the end of a word: "ab" was "a"
-    [bpe({ continuing_subword_prefix: '##' }), /continuing_subword_prefix is "##"/],
+    [bpe({ merges: ['a b'], continuing_subword_prefix: '##' }), /the token "a", which|the token/],
+    [bpe({ dropout: 0.1 }), /dropout is 0\.1/],
+    [bpe({ fuse_unk: 1 }), /the model BPE: fuse_unk is 1, expected true or false/],
     [bpe({ vocab: { a: -1 } }), /id -1/],
     [bpe({ vocab: { a: 0.5 } }), /0\.5/],
     [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/],
@@ -30,14 +33,44 @@ test('malformed tokenizers are refused, and the message names the part', async (
     [bpe({ vocab: {} }), /empty/],
     [bpe({ vocab: ['a'] }), /not an object/],
     [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /unknown token "\[UNK\]"/],
-    [{ model: { type: 'WordLevel', vocab: { a: 0 } } }, /WordLevel/],
+    [{ model: { type: 'WordLevel', vocab: ['a'] } }, /not an object/],
+    [{ model: { type: 'Wordy', vocab: { a: 0 } } }, /"Wordy" is not supported, expected one of BPE, Unigram/],
     [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
     [
       bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }),
       /regular expression/i,
     ],
-    // the tokenizer package accepted this and then threw a TypeError
-    [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { String: 'b' }, behavior: 5 } }), /cannot encode/],
+    [
+      bpe({}, { pre_tokenizer: { type: 'Split', pattern: { String: 'b' }, behavior: 5 } }),
+      /behavior is 5, expected Iso/,
+    ],
+    [bpe({}, { pre_tokenizer: { type: 'Split', pattern: 'b', behavior: 'Removed' } }), /pattern is "b"/],
+    [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '(a)\\1' }, behavior: 'Removed' } }), /\\1 is not/],
+    [bpe({}, { pre_tokenizer: { type: 'UnicodeScripts' } }), /"UnicodeScripts" is not supported, expected one of Bert/],
+    [bpe({}, { pre_tokenizer: { type: 'FixedLength', length: 0 } }), /length is 0, expected a whole number from 1/],
+    [bpe({}, { pre_tokenizer: { type: 'Sequence', pretokenizers: [null] } }), /Sequence: one is null/],
+    [
+      bpe({}, { pre_tokenizer: { type: 'Metaspace', add_prefix_space: false, prepend_scheme: 'first' } }),
+      /add_prefix_space is false, and prepend_scheme is "first"/,
+    ],
+    [bpe({}, { normalizer: { type: 'Replace', pattern: { String: 'b' } } }), /content is undefined, expected a text/],
+    [bpe({}, { normalizer: { type: 'Precompiled', precompiled_charsmap: '?' } }), /is not base64/],
+    [bpe({}, { normalizer: { type: 'Precompiled', precompiled_charsmap: 'AAAA' } }), /has 3 bytes/],
+    [
+      bpe({}, { decoder: { type: 'Strip', content: 'ab', start: 1, stop: 0 } }),
+      /content is "ab", expected one character/,
+    ],
+    [bpe({}, { post_processor: { type: 'BertProcessing', sep: ['x'], cls: ['y', 1] } }), /sep is \["x"\], expected/],
+    [bpe({}, { post_processor: templateOf([{ Sequence: { id: 'B', type_id: 0 } }]) }), /of one text has a second one/],
+    [
+      bpe({}, { post_processor: templateOf([{ SpecialToken: { id: 'z', type_id: 0 } }]) }),
+      /token "z" .* no list of ids/,
+    ],
+    [bpe({}, { added_tokens: [{ id: 3, content: 'x', lstrip: 1 }] }), /"x" has lstrip 1, expected true or false/],
+    [
+      bpe({}, { normalizer: { type: 'Lowercase' }, added_tokens: ['x', 'X'].map((content, id) => ({ id, content })) }),
+      /"x" and "X" are the same when they are normalised/,
+    ],
     [bpe({}, { decoder: { type: 'Guess' } }), /Guess/],
     [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/],
     [bpe({}, { added_tokens: 5 }), /added_tokens/],

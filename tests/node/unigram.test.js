@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { marianTokenizer, readUnigram, t5Tokenizer } from '../../web/lib/files/vocabulary/sentencepiece.js';
+import { marianTokenizer, readPieces, t5Tokenizer } from '../../web/lib/files/vocabulary/sentencepiece.js';
 import { Tokenizer, load } from '../../web/lib/api/index.js';
 import { collect, golden, json, openCase, refused, untilEnd } from './helpers.js';
 
@@ -100,21 +100,21 @@ describe('SentencePiece models', () => {
     const whole = read('spiece.model');
     for (let n = 0; n < whole.length; n++)
       try {
-        readUnigram(whole.subarray(0, n), 'x.model'); // cut between two messages it is whole, and shorter
+        readPieces(whole.subarray(0, n), 'x.model'); // cut between two messages it is whole, and shorter
       } catch (e) {
         assert.equal(e.code, 'bad-tokenizer', e.stack);
       }
     const refuse = (call, words, code = 'bad-tokenizer') =>
       assert.throws(call, (e) => e.code === code && words.test(e.message));
-    refuse(() => readUnigram(new Uint8Array(0), 'x'), /no tokens/);
-    refuse(() => readUnigram(Uint8Array.of(0x0b), 'x'), /type 3/);
-    refuse(() => readUnigram(new Uint8Array(12).fill(0xff), 'x'), /ten bytes/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f), 'x'), /4294967295 bytes, 0 are left/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 2, 0x0a, 9), 'x'), /9 bytes, 0 are left/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 3, 0x0a, 1, 0xc3), 'x'), /not a SentencePiece model/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 5, 0x15, 0, 0, 0xc0, 0x7f), 'x'), /score NaN/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 2, 0x10, 1), 'x'), /of type 0/);
-    refuse(() => readUnigram(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61, 0x12, 2, 0x18, 2), 'x'), /BPE/, 'unsupported');
+    refuse(() => readPieces(new Uint8Array(0), 'x'), /no tokens/);
+    refuse(() => readPieces(Uint8Array.of(0x0b), 'x'), /type 3/);
+    refuse(() => readPieces(new Uint8Array(12).fill(0xff), 'x'), /ten bytes/);
+    refuse(() => readPieces(Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f), 'x'), /4294967295 bytes, 0 are left/);
+    refuse(() => readPieces(Uint8Array.of(0x0a, 2, 0x0a, 9), 'x'), /9 bytes, 0 are left/);
+    refuse(() => readPieces(Uint8Array.of(0x0a, 3, 0x0a, 1, 0xc3), 'x'), /not a SentencePiece model/);
+    refuse(() => readPieces(Uint8Array.of(0x0a, 5, 0x15, 0, 0, 0xc0, 0x7f), 'x'), /score NaN/);
+    refuse(() => readPieces(Uint8Array.of(0x0a, 2, 0x10, 1), 'x'), /of type 0/);
+    refuse(() => readPieces(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61, 0x12, 2, 0x18, 5), 'x'), /kind 5/, 'unsupported');
     refuse(() => t5Tokenizer(Uint8Array.of(0x0a, 3, 0x0a, 1, 0x61), 'x', 0), /no token <\/s>/);
     for (const extra of [-1, 1.5, '3', 1e9]) refuse(() => t5Tokenizer(whole, 'x', extra), /extra_ids/);
     for (const [broken, words] of [

@@ -73,10 +73,10 @@ describe('WordPiece', () => {
     const good = wordPieceJson(vocabulary, {}, 'v');
     for (const [change, words] of [
       [{ unk_token: 'none' }, /unknown token "none"/],
-      [{ unk_token: 5 }, /unknown token 5/],
+      [{ unk_token: 5 }, /unk_token is 5/],
       [{ continuing_subword_prefix: 5 }, /continuing_subword_prefix is 5/],
-      [{ max_input_chars_per_word: 0 }, /max_input_chars_per_word is 0/],
-      [{ max_input_chars_per_word: 1e9 }, /max_input_chars_per_word/],
+      [{ max_input_chars_per_word: -1 }, /max_input_chars_per_word is -1/],
+      [{ max_input_chars_per_word: 1.5 }, /max_input_chars_per_word/],
       [{ vocab: { a: 0, b: 0 } }, /belongs to two tokens/],
       [{ vocab: [] }, /not an object/],
       [{ vocab: {} }, /unknown token/],

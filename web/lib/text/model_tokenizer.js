@@ -1,6 +1,6 @@
 // model_tokenizer.js - builds Model.tokenizer on the caller's side
 //
-// It is loaded at the first use: pages that do not use it do not fetch the tokenizers library.
+// It is loaded at the first use: pages that do not use it do not fetch the tokenizer.
 import { PIECES, SentencePieces } from '../files/vocabulary/sentencepiece_vocab.js';
 import { Tokenizer } from './tokenizer.js';
 

@@ -3,9 +3,21 @@
 /** @import { Tokenizer } from './tokenizer.js' */
 
 /** Tokens that stay as context, so that decoders never see a later place as the start of a text. */
-const CONTEXT = 4;
+const CONTEXT = 7;
+/** Most bytes of a character. */
+const LONGEST = 4;
 /** Most tokens of the window: bytes that never complete a character must not let it grow without bound. */
 const MAX_WINDOW = 64;
+
+/**
+ * Where the characters end that are whole.
+ * @param {string} text
+ */
+function wholeEnd(text) {
+  let end = text.length;
+  while (text[end - 1] === '\ufffd') end--;
+  return end;
+}
 
 /**
  * Decodes tokens one at a time. A character whose bytes are spread over several tokens is delivered when it is
@@ -22,16 +34,36 @@ export class TextStream {
     this.tokenizer = tokenizer;
     this.options = options;
     /** @type {number[]} the last tokens, decoded together each time */
-    this.window = prior;
+    this.window = this.#aligned(prior);
     const text = this.decode();
     /** Whether the last character is not whole yet. */
     this.half = text.endsWith('\ufffd');
     /** Characters of the window's text that were delivered; -1: all, not counted yet. */
-    this.shown = text.length - Number(this.half);
+    this.shown = wholeEnd(text);
   }
 
   decode() {
     return this.tokenizer.decode(this.window, this.options);
+  }
+
+  /**
+   * Tokens without those at the start whose bytes end a character: decoders take a sequence of bytes that begins inside
+   * a character for no text at all.
+   * @param {number[]} ids
+   */
+  #aligned(ids) {
+    for (let from = 0; from <= LONGEST - 1 && from < ids.length; from++)
+      if (!this.tokenizer.decode(ids.slice(from), this.options).startsWith('\ufffd')) return ids.slice(from);
+    return ids;
+  }
+
+  /** Drop the first tokens of a long window. Some text must be left of it, or the next token would begin a text. */
+  #trim() {
+    if (this.window.length <= 2 * CONTEXT) return;
+    const kept = this.#aligned(this.window.slice(-CONTEXT));
+    if (this.window.length < MAX_WINDOW && !this.tokenizer.decode(kept, this.options)) return;
+    this.window = kept;
+    this.shown = -1;
   }
 
   /**
@@ -49,19 +81,16 @@ export class TextStream {
     window.push(id);
     if (piece !== null) {
       this.shown = -1;
-      if (window.length > 2 * CONTEXT) window.splice(0, window.length - CONTEXT);
+      this.#trim();
       return piece;
     }
     const text = this.decode();
-    // bytes that a later token may complete decode to one U+FFFD at the very end
+    // bytes that a later token may complete decode to U+FFFD at the very end, once or for each byte
     this.half = text.endsWith('\ufffd') && window.length < MAX_WINDOW;
-    const end = this.half ? text.length - 1 : text.length;
-    const out = text.slice(this.shown, end);
-    this.shown = end;
-    if (!this.half && window.length > 2 * CONTEXT) {
-      window.splice(0, window.length - CONTEXT);
-      this.shown = -1;
-    }
+    const end = this.half ? wholeEnd(text) : text.length;
+    const out = text.slice(this.shown, Math.max(this.shown, end));
+    this.shown = Math.max(this.shown, end);
+    if (!this.half) this.#trim();
     return out;
   }
 

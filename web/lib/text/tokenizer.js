@@ -1,11 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
+// tokenizer.js - text to ids and back: the public calls over the steps of tokenizer/pipeline.js
 //
 // Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (files/vocabulary/gguf_vocab.js).
-// This file adds lossless decoding; tokenizers/ has the checks that the library lacks, and the stream of
-// `Tokenizer.stream`.
-import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
+import { fail, guardedAsync, show } from '../base/errors.js';
 import {
   addressed,
   fileOrObject,
@@ -19,9 +16,8 @@ import {
   word,
 } from '../base/checks.js';
 import { openTokenizer } from '../files/source.js';
-import { checkedJson } from '../files/vocabulary/check_tokenizer_json.js';
 import { TextStream } from './text_stream.js';
-import { pieceModels } from '../files/vocabulary/tokenizer_json.js';
+import { Pipeline } from './tokenizer/pipeline.js';
 
 /** @typedef {Record<string, any>} Json */
 
@@ -31,64 +27,34 @@ import { pieceModels } from '../files/vocabulary/tokenizer_json.js';
  * after `dispose`.
  */
 export class Tokenizer {
-  /** The library's tokenizer; null once disposed. @type {any} */
-  #library;
+  /** The steps of encoding and decoding; null once disposed. @type {Pipeline | null} */
+  #pipeline;
   /** The tokenizer.json it was built from. @type {Json | null} */
   #json;
-  /**
-   * The SentencePiece vocabulary; null: of another kind.
-   * @type {import('../files/vocabulary/sentencepiece_vocab.js').SentencePieces | null}
-   */
-  #pieceModel;
-  /**
-   * An ordinary token that is put before another one, since decoders treat the first token differently.
-   * @type {number[]}
-   */
-  #anchor;
-  #anchorLength;
+  /** Whether a decoder's result for a token is independent of its place, except at the start of a text. */
   #joins;
+  /**
+   * An ordinary token that is put before another one, since decoders treat the first token differently, and the length
+   * of its text. @type {{ids: number[], length: number} | null}
+   */
+  #anchor = null;
   /** @type {Map<number, string | null>} */
   #pieces = new Map();
 
   /**
    * @param {object} json  a parsed tokenizer.json
-   * @throws {GlassformerError} `bad-tokenizer`
+   * @throws {GlassformerError} `bad-tokenizer`, `unsupported`: names a component that the tokenizer.json has and this
+   *   package has not
    */
   constructor(json) {
-    const { model, added_tokens: added } = checkedJson(/** @type {Json} */ (json));
-    const pieces = pieceModels.has(model) ? model : null;
+    const pipeline = (this.#pipeline = new Pipeline(/** @type {Json} */ (json)));
     this.#json = json;
-    this.#pieceModel = /** @type {any} */ (pieces);
-    try {
-      this.#library = new Library(
-        {
-          normalizer: null,
-          pre_tokenizer: null,
-          post_processor: null,
-          decoder: null,
-          ...json,
-          added_tokens: added,
-          model: pieces?.withoutVocabulary ?? model,
-        },
-        { clean_up_tokenization_spaces: false },
-      );
-      pieces?.installIn(this.#lib.model);
-    } catch (e) {
-      fail('bad-tokenizer', `the tokenizer cannot be built: ${messageOf(e)}`, e);
-    }
-    keepBom(this.#lib.decoder);
-    const vocab = pieces
-      ? [pieces.texts.size - 1]
-      : Array.isArray(model.vocab)
-        ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id)
-        : Object.values(model.vocab);
+    this.#joins = joins(/** @type {Json} */ (json).decoder);
+    const ids = pipeline.added.map(({ id }) => id);
     /** One more than the largest id. @type {number} */
-    this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
+    this.vocabSize = ids.reduce((size, id) => Math.max(size, id + 1), pipeline.model.texts.size);
     /** Ids of special tokens. @type {Set<number>} */
-    this.special = new Set(added.filter((/** @type {Json} */ t) => t.special).map((/** @type {Json} */ t) => t.id));
-    this.#anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
-    this.#anchorLength = this.decode(this.#anchor).length;
-    this.#joins = this.#anchorLength > 0 && joins(/** @type {Json} */ (json).decoder);
+    this.special = new Set(pipeline.added.filter(({ special }) => special).map(({ id }) => id));
   }
 
   /**
@@ -124,8 +90,8 @@ export class Tokenizer {
     return JSON.stringify(this.#json ?? this.#gone());
   }
 
-  get #lib() {
-    return this.#library ?? this.#gone();
+  get #steps() {
+    return this.#pipeline ?? this.#gone();
   }
 
   /** @returns {never} */
@@ -135,7 +101,7 @@ export class Tokenizer {
 
   /** Free the vocabulary (about 20 MB for 50,000 tokens). No model or stream of a model needs it. */
   dispose() {
-    this.#library = this.#json = this.#pieceModel = null;
+    this.#pipeline = this.#json = null;
     this.#pieces.clear();
   }
 
@@ -154,8 +120,7 @@ export class Tokenizer {
   encode(text, options) {
     checkedText(text, 'the text');
     const { addSpecialTokens = true } = checkedOptions('encode', options, { addSpecialTokens: flag });
-    const library = this.#lib;
-    return known(understood('encode', () => library.encode(text, { add_special_tokens: addSpecialTokens })).ids);
+    return this.#steps.encode([text], addSpecialTokens).ids;
   }
 
   /**
@@ -173,13 +138,10 @@ export class Tokenizer {
     checkedText(text, 'the text');
     checkedText(pair, 'the second text');
     const { addSpecialTokens = true } = checkedOptions('encodePair', options, { addSpecialTokens: flag });
-    const library = this.#lib;
-    const { ids, token_type_ids: types } = understood('encode', () =>
-      library.encode(text, { text_pair: pair, add_special_tokens: addSpecialTokens, return_token_type_ids: true }),
-    );
+    const { ids, types } = this.#steps.encode([text, pair], addSpecialTokens);
     const alone = this.encode(text, options).length + this.encode(pair, { addSpecialTokens: false }).length;
     if (ids.length < alone) fail('bad-tokenizer', 'the tokenizer has no rule for pairs of texts');
-    return { ids: known(ids), tokenTypes: types?.length === ids.length ? types : ids.map(() => 0) };
+    return { ids, tokenTypes: types };
   }
 
   /**
@@ -196,10 +158,7 @@ export class Tokenizer {
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
-    if (!list.length) return '';
-    const library = this.#lib;
-    this.#pieceModel?.decodable(library.model, list);
-    return understood('decode', () => library.decode(list, { skip_special_tokens: skipSpecialTokens }));
+    return this.#steps.decode(list, skipSpecialTokens);
   }
 
   /**
@@ -208,9 +167,7 @@ export class Tokenizer {
    * @returns {boolean}
    */
   knows(id) {
-    const library = this.#lib;
-    if (!Number.isInteger(id)) return false;
-    return this.#pieceModel ? id >= 0 && id < this.#pieceModel.texts.size : library.id_to_token(id) !== undefined;
+    return this.#steps.tokenText(id) !== undefined;
   }
 
   /**
@@ -220,7 +177,14 @@ export class Tokenizer {
    * @returns {string}
    */
   idToText(id) {
-    return this.knows(id) ? this.decode([...this.#anchor, id]).slice(this.#anchorLength) : '';
+    if (!this.knows(id)) return '';
+    const { ids, length } = (this.#anchor ??= this.#findAnchor());
+    return this.decode([...ids, id]).slice(length);
+  }
+
+  #findAnchor() {
+    const ids = this.encode('a', { addSpecialTokens: false }).slice(-1);
+    return { ids, length: this.decode(ids).length };
   }
 
   /**
@@ -232,6 +196,7 @@ export class Tokenizer {
     let piece = this.#pieces.get(id);
     if (piece === undefined) {
       const text = this.#joins && !this.special.has(id) ? this.idToText(id) : '';
+      if (!this.#anchor?.length) return null;
       this.#pieces.set(id, (piece = text && !text.includes('\ufffd') ? text : null));
     }
     return piece;
@@ -268,32 +233,6 @@ function listOf(ids) {
 }
 
 /**
- * Ids that the library found; throws when it found none for a part of the text.
- * @param {(number | undefined)[]} ids
- * @returns {number[]}
- */
-function known(ids) {
-  if (ids.includes(undefined)) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
-  return /** @type {number[]} */ (ids);
-}
-
-/**
- * Run a function of the library. Errors in parts of a tokenizer that the library does not check at construction appear
- * in it as `bad-tokenizer`.
- * @template T
- * @param {string} what
- * @param {() => T} use
- * @returns {T}
- */
-function understood(what, use) {
-  try {
-    return use();
-  } catch (e) {
-    return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${messageOf(e)}`, e);
-  }
-}
-
-/**
  * Whether a decoder's result for a token is independent of its place, except at the start of a text.
  * @param {Json | null | undefined} decoder
  * @returns {boolean}
@@ -302,6 +241,7 @@ function joins(decoder) {
   switch (decoder?.type) {
     case 'ByteLevel':
     case 'ByteFallback':
+    case 'ByteFallbackEach':
     case 'Fuse':
     case 'Metaspace':
       return true;
@@ -314,14 +254,4 @@ function joins(decoder) {
     default:
       return false;
   }
-}
-
-/**
- * A byte order mark inside a text is a character like any other; the library's byte decoders drop it.
- * @param {any} decoder
- */
-function keepBom(decoder) {
-  if (!decoder) return;
-  if (decoder.text_decoder) decoder.text_decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  decoder.decoders?.forEach(keepBom);
 }

@@ -1,7 +1,14 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../../base/errors.js';
-import { BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, pieceModels } from '../vocabulary/tokenizer_json.js';
-import { NOT_EMPTY, UNUSED_MARK } from '../vocabulary/sentencepiece_vocab.js';
+import {
+  BYTE,
+  CONTROL,
+  NORMAL,
+  UNKNOWN,
+  UNUSED,
+  USER_DEFINED,
+  pieceModels,
+} from '../vocabulary/tokenizer_json.js';
 import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../vocabulary/gguf_vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
@@ -9,7 +16,6 @@ import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 /** @import { Value } from './write_gguf.js' */
 /** A vocabulary by id, of GGUF's token types. @typedef {{tokens: string[], types: number[]}} Tokens */
 
-const UNKNOWN = 2;
 /** The score of a token that no text has, as in llama.cpp's converter. */
 const UNUSED_SCORE = -10000;
 const GPT2_SPLIT = SPLITS['gpt-2'][0];
@@ -128,19 +134,46 @@ function ends(processor) {
  */
 function hasPrefix({ normalizer, pre_tokenizer: pre }) {
   const all = normalizer?.normalizers ?? [normalizer];
-  const isMark = (/** @type {Json} */ n) => n?.type === 'Prepend' || n?.pattern?.Regex === NOT_EMPTY;
+  const isMark = (/** @type {Json} */ n) => n?.type === 'Prepend' || n?.add_dummy_prefix;
   return all.some(isMark) || (pre?.prepend_scheme ?? 'never') !== 'never';
 }
 
 /**
- * A SentencePiece vocabulary that was read from a GGUF or from llama2.c.
+ * A SentencePiece vocabulary that was read from a GGUF, from llama2.c or from a file of SentencePiece.
  * @param {import('../vocabulary/sentencepiece_vocab.js').SentencePieces} model
  * @param {Json} json
  */
 function pieces(model, json) {
-  const more = { unknown_token_id: u32(model.unk), add_space_prefix: bool(hasPrefix(json)) };
   const [types, scores] = [model.types, model.scores].map((list) => Array.from(list));
-  return { kind: 'llama', tokens: model.texts.toArray(), types, scores, more };
+  const tokens = model.texts.toArray();
+  const { normalizer } = json;
+  const charsmap = normalizer.precompiled_charsmap ? bytesOf(normalizer.precompiled_charsmap) : null;
+  const more = { unknown_token_id: u32(model.unk), add_space_prefix: bool(hasPrefix(json)) };
+  if (normalizer.treat_whitespace_as_suffix) unsupported('it puts a space after a text');
+  if (model.kind === 'BPE') {
+    if (charsmap || normalizer.remove_extra_whitespaces)
+      unsupported('its normalizer is "SentencePiece", and GGUF has none for merges');
+    return { kind: 'llama', tokens, types, scores, more };
+  }
+  if (model.kind !== 'Unigram') unsupported(`its tokens are of kind ${model.kind}`);
+  const unused = scores.map((score, id) => (types[id] === UNUSED ? UNUSED_SCORE : score));
+  return { kind: 't5', tokens, types, scores: unused, more: { ...more, ...t5Meta(tokens, charsmap, normalizer) } };
+}
+
+/**
+ * Metadata that only vocabularies of kind t5 have.
+ * @param {string[]} tokens
+ * @param {number[] | null} charsmap
+ * @param {Json} rules  remove_extra_whitespaces
+ */
+function t5Meta(tokens, charsmap, rules) {
+  const padding = tokens.indexOf('<pad>');
+  return {
+    ...(padding >= 0 && { padding_token_id: u32(padding) }),
+    remove_extra_whitespaces: bool(rules.remove_extra_whitespaces === true),
+    ...(charsmap && { precompiled_charsmap: u8s(charsmap) }),
+    pre: text('default'),
+  };
 }
 
 /**
@@ -202,11 +235,7 @@ function unigram(json) {
     unsupported(`its unk_id is ${show(model.unk_id)}, expected the token for unknown characters`);
   const { tokens, types } = tokensOf(json);
   const scores = model.vocab.map((/** @type {[string, number]} */ [, score]) => score);
-  for (const [id, token] of tokens.entries()) {
-    if (types[id] === NORMAL && token.startsWith(UNUSED_MARK)) types[id] = UNUSED;
-    tokens[id] = token.replace(UNUSED_MARK, '');
-    scores[id] = types[id] === UNUSED ? UNUSED_SCORE : (scores[id] ?? 0);
-  }
+  for (let id = 0; id < tokens.length; id++) scores[id] = types[id] === UNUSED ? UNUSED_SCORE : (scores[id] ?? 0);
   types[model.unk_id] = UNKNOWN;
   const { charsmap, single } = normalizing([normalizer?.normalizers ?? normalizer ?? []].flat());
   const splitting = [pre?.pretokenizers ?? pre ?? []].flat();
@@ -215,14 +244,11 @@ function unigram(json) {
   const marks = splitting.find(({ type }) => type === 'Metaspace');
   const isMarked =
     marks && (marks.prepend_scheme ?? (marks.add_prefix_space === false ? 'never' : 'always')) !== 'never';
-  const padding = tokens.indexOf('<pad>');
+  const isSingle = single || splitting.some(({ type }) => type === 'WhitespaceSplit');
   const more = {
     unknown_token_id: u32(model.unk_id),
-    ...(padding >= 0 && { padding_token_id: u32(padding) }),
     add_space_prefix: bool(isMarked || hasPrefix(json)),
-    remove_extra_whitespaces: bool(single || splitting.some(({ type }) => type === 'WhitespaceSplit')),
-    ...(charsmap && { precompiled_charsmap: u8s(charsmap) }),
-    pre: text('default'),
+    ...t5Meta(tokens, charsmap, { remove_extra_whitespaces: isSingle }),
   };
   return { kind: 't5', tokens, types, scores, more };
 }
@@ -242,7 +268,7 @@ function normalizing(steps) {
     if (step.type === 'Precompiled' && typeof step.precompiled_charsmap === 'string')
       charsmap = bytesOf(step.precompiled_charsmap);
     else if (step.type === 'Replace' && pattern === ' {2,}') single = true;
-    else if (!['Prepend', 'Strip'].includes(step.type) && ![' ', '\\A | \\z', NOT_EMPTY].includes(pattern))
+    else if (!['Prepend', 'Strip'].includes(step.type) && pattern !== ' ')
       unsupported(`its normalizer is ${show(step.type)}, expected SentencePiece's table`);
   }
   return { charsmap, single };

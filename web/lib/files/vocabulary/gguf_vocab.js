@@ -5,7 +5,7 @@
 // the neighbours whose union has the best score, as BPE does with merges that are ranked by this score
 // (sentencepiece_vocab.js).
 import { fail, show } from '../../base/errors.js';
-import { sentencePieceJson, unigramJson } from './sentencepiece_vocab.js';
+import { piecesJson, sentencePieceJson } from './sentencepiece_vocab.js';
 import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';
 import { Texts, TokenTexts } from './packed_texts.js';
 
@@ -133,7 +133,7 @@ export async function ggufTokenizer(where, meta, warnings = []) {
   const single = get('remove_extra_whitespaces') === true;
   const table = get('precompiled_charsmap');
   const charsmap = isList(table) && table.length > 0 ? Uint8Array.from(/** @type {any} */ (table), Number) : null;
-  return { json: unigramJson({ ...pieces, single, charsmap }), special };
+  return { json: piecesJson({ ...pieces, kind: 'Unigram', single, charsmap }), special };
 }
 
 /**

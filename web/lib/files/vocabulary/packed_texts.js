@@ -2,13 +2,37 @@
 //
 // A JavaScript string and a row of a Map for each of 32,000 tokens take 100 ms and several MB. Here a text is decoded
 // when it is asked for, and a hash table of numbers finds the id of a text.
-import { concatenate } from '../bytes/chunks.js';
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 /** Decodes each byte to one character. */
 const LATIN = new TextDecoder('latin1');
 /** Bytes that one call of the decoder reads ahead. */
 const DECODE_AHEAD = 1 << 14;
+
+const encoder = new TextEncoder();
+
+/**
+ * Write the UTF-8 of a text. Texts of a few characters take a tenth of the time of TextEncoder.
+ * @param {string} text
+ * @param {Uint8Array} bytes  with room for three bytes for each unit
+ * @param {number} at
+ * @returns {number} where it ends
+ */
+export function writeUtf8(text, bytes, at) {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) bytes[at++] = unit;
+    else if (unit < 0x800) {
+      bytes[at++] = 0xc0 | (unit >> 6);
+      bytes[at++] = 0x80 | (unit & 63);
+    } else if (unit < 0xd800 || unit > 0xdfff) {
+      bytes[at++] = 0xe0 | (unit >> 12);
+      bytes[at++] = 0x80 | ((unit >> 6) & 63);
+      bytes[at++] = 0x80 | (unit & 63);
+    } else return at + encoder.encodeInto(text.slice(i), bytes.subarray(at)).written;
+  }
+  return at;
+}
 
 /** A list of texts that does not change. */
 export class Texts {
@@ -27,15 +51,15 @@ export class Texts {
    * @param {string[]} list  without lone surrogates
    */
   static from(list) {
-    const encoder = new TextEncoder();
-    const parts = list.map((text) => encoder.encode(text));
-    const ends = new Uint32Array(list.length);
-    let size = 0;
-    parts.forEach((part, i) => {
-      ends[i] = size += part.length;
-    });
-    const starts = ends.map((end, i) => end - parts[i].length);
-    return new Texts(concatenate(parts, size), starts, ends);
+    const most = list.reduce((size, text) => size + 3 * text.length, 0);
+    const bytes = new Uint8Array(most);
+    const [starts, ends] = [new Uint32Array(list.length), new Uint32Array(list.length)];
+    let at = 0;
+    for (let i = 0; i < list.length; i++) {
+      starts[i] = at;
+      ends[i] = at = writeUtf8(list[i], bytes, at);
+    }
+    return new Texts(bytes.slice(0, at), starts, ends);
   }
 
   get length() {
@@ -79,9 +103,12 @@ function isAscii(bytes, from, to) {
   return true;
 }
 
+/** The start of an id that no token has. */
+export const HOLE = 0xffffffff;
+
 /**
  * The tokens of a vocabulary: id by text and text by id. When two tokens have the same text, the second gets the text
- * "[token 123]". The library of tokenizers calls `get` and `has` like those of its Map.
+ * "[token 123]".
  */
 export class TokenTexts {
   #texts;
@@ -94,24 +121,33 @@ export class TokenTexts {
   #seed = (Math.random() * 2 ** 32) | 0;
   /** @type {(string | undefined)[]} the texts that were asked for */
   #decoded;
-  /** Bytes of the text that is looked up. */
-  #wanted = new Uint8Array(64);
-  #encoder = new TextEncoder();
+  /** Bytes of texts that are looked up, filled by `write`. */
+  scratch = new Uint8Array(256);
 
-  /** @param {Texts} texts  owned by this table from now on */
-  constructor(texts) {
+  /**
+   * @param {Texts} texts  owned by this table from now on; the start of an id without a token is HOLE
+   * @param {boolean} [last]  of tokens with the same text, the last one is found, and all keep their text
+   */
+  constructor(texts, last = false) {
     this.#texts = texts;
     this.#bytes = texts.bytes;
     this.#used = texts.bytes.length;
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * texts.length + 2)));
     this.#decoded = new Array(texts.length);
     for (let id = 0; id < texts.length; id++) {
-      const slot = this.#find(this.#bytes, texts.starts[id], texts.ends[id]);
-      if (this.#slots[slot]) this.#rename(id);
+      if (texts.starts[id] === HOLE) continue;
+      const slot = this.#slot(this.#bytes, texts.starts[id], texts.ends[id]);
+      if (this.#slots[slot] && !last) this.#rename(id);
       else this.#slots[slot] = id + 1;
     }
   }
 
+  /** Tokens, without the ids that have none. */
+  get count() {
+    return this.#texts.starts.reduce((n, start) => n + Number(start !== HOLE), 0);
+  }
+
+  /** One more than the largest id. */
   get size() {
     return this.#texts.length;
   }
@@ -124,6 +160,7 @@ export class TokenTexts {
     const known = this.#decoded[id];
     if (known !== undefined || !(id >= 0 && id < this.size)) return known;
     const { starts, ends } = this.#texts;
+    if (starts[id] === HOLE) return undefined;
     return (this.#decoded[id] = utf8.decode(this.#bytes.subarray(starts[id], ends[id])));
   }
 
@@ -132,16 +169,62 @@ export class TokenTexts {
    * @returns {number | undefined} its id; undefined without such a token
    */
   get(text) {
-    if (3 * text.length > this.#wanted.length) this.#wanted = new Uint8Array(6 * text.length);
-    const { written } = this.#encoder.encodeInto(text, this.#wanted);
-    const slot = this.#find(this.#wanted, 0, written);
-    const id = this.#slots[slot] - 1;
+    const end = this.write(text, 0);
+    const id = this.find(this.scratch, 0, end);
     return id >= 0 && this.text(id) === text ? id : undefined; // a lone surrogate was encoded as U+FFFD
   }
 
   /** @param {string} text */
   has(text) {
     return this.get(text) !== undefined;
+  }
+
+  /**
+   * Write the UTF-8 of a text into `scratch`, which may become another array.
+   * @param {string} text
+   * @param {number} at  its place in scratch
+   * @returns {number} where it ends
+   */
+  write(text, at) {
+    const n = text.length;
+    if (at + 3 * n > this.scratch.length) {
+      const larger = new Uint8Array(2 * (at + 3 * n));
+      larger.set(this.scratch);
+      this.scratch = larger;
+    }
+    return writeUtf8(text, this.scratch, at);
+  }
+
+  /**
+   * The id of the token bytes[from..to); -1 without such a token.
+   * @param {Uint8Array} bytes
+   * @param {number} from
+   * @param {number} to
+   */
+  find(bytes, from, to) {
+    return this.#slots[this.#slot(bytes, from, to)] - 1;
+  }
+
+  /**
+   * Copy the bytes of a token.
+   * @param {number} id
+   * @param {Uint8Array} into
+   * @param {number} at
+   * @returns {number} where they end
+   */
+  copy(id, into, at) {
+    const { starts, ends } = this.#texts;
+    const own = this.#bytes;
+    for (let i = starts[id]; i < ends[id]; i++) into[at++] = own[i];
+    return at;
+  }
+
+  /**
+   * The length of a token in bytes.
+   * @param {number} id
+   */
+  sizeOf(id) {
+    return this.#texts.ends[id] - this.#texts.starts[id];
   }
 
   /** All texts, by id. */
@@ -157,7 +240,7 @@ export class TokenTexts {
    * @param {number} to
    * @returns {number}
    */
-  #find(bytes, from, to) {
+  #slot(bytes, from, to) {
     let hash = this.#seed; // FNV-1a
     for (let i = from; i < to; i++) hash = Math.imul(hash ^ bytes[i], 16777619);
     hash ^= hash >>> 15;
@@ -183,7 +266,7 @@ export class TokenTexts {
   #rename(id) {
     let text = `[token ${id}]`;
     while (this.has(text)) text += ' ';
-    const added = this.#encoder.encode(text);
+    const added = encoder.encode(text);
     if (this.#used + added.length > this.#bytes.length) {
       const larger = new Uint8Array(2 * (this.#used + added.length));
       larger.set(this.#bytes.subarray(0, this.#used));
@@ -193,6 +276,6 @@ export class TokenTexts {
     const { starts, ends } = this.#texts;
     starts[id] = this.#used;
     ends[id] = this.#used += added.length;
-    this.#slots[this.#find(this.#bytes, starts[id], ends[id])] = id + 1;
+    this.#slots[this.#slot(this.#bytes, starts[id], ends[id])] = id + 1;
   }
 }

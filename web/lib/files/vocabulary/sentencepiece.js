@@ -1,27 +1,28 @@
-// sentencepiece.js - reads SentencePiece models (spiece.model, source.spm), and makes the tokenizer.json of a T5 or
-// Marian checkpoint without one
+// sentencepiece.js - reads SentencePiece models (tokenizer.model, spiece.model, source.spm), and makes the
+// tokenizer.json of a checkpoint without one, T5 and Marian among them
 //
 // A model is a message of protocol buffers (sentencepiece_model.proto): 1 pieces, 2 trainer_spec, 3 normalizer_spec.
 import { fail, messageOf, show } from '../../base/errors.js';
-import { MAX_ID, isId } from './check_tokenizer_json.js';
-import { unigramJson } from './sentencepiece_vocab.js';
+import { piecesJson } from './sentencepiece_vocab.js';
 import { Texts, TokenTexts } from './packed_texts.js';
-import { CONTROL, NORMAL, USER_DEFINED } from './tokenizer_json.js';
+import { CONTROL, MAX_ID, NORMAL, UNKNOWN, USER_DEFINED, isId } from './tokenizer_json.js';
 
-/** Types of a vocabulary by their number in trainer_spec.model_type. */
-const KINDS = ['0', 'Unigram', 'BPE', 'word', 'character'];
+/** Kinds of vocabularies by their number in trainer_spec.model_type. @type {(Kind | undefined)[]} */
+const KINDS = [undefined, 'Unigram', 'BPE', 'word', 'character'];
 /** How far the score of a token that the source's vocabulary lacks lies below its lowest: it is the last resort. */
 const FOREIGN = 100;
 
+/** @import { Kind, Rules } from './sentencepiece_vocab.js' */
 /**
- * A vocabulary of the kind Unigram.
- * @typedef {object} Unigram
+ * A vocabulary, with the rules by which texts are normalised.
+ * @typedef {object} PieceFile
+ * @property {Kind} kind
  * @property {string[]} texts
  * @property {number[]} scores
  * @property {number[]} types    numbered as in GGUF
+ * @property {number} bos  id of the token that begins a text; -1: none
+ * @property {number} eos
  * @property {boolean} prefix    a space is put before every text
- * @property {boolean} single    several spaces count as one, and those at the ends are dropped
- * @property {Uint8Array | null} charsmap  the table by which texts are normalised
  */
 /**
  * A field of a message: its number, and its value or the place of its bytes.
@@ -59,27 +60,33 @@ function* fieldsOf(bytes, from, to) {
   }
 }
 
+/** The rules of a file that names none. */
+const RULES = { prefix: true, single: true, charsmap: null, escapes: true, suffix: false };
+
 /**
- * Reads a SentencePiece model of the kind Unigram.
+ * Reads a SentencePiece model.
  * @param {Uint8Array} bytes
  * @param {string} name  of the file, for messages
- * @returns {Unigram}
+ * @returns {PieceFile & Rules}
  */
-export function readUnigram(bytes, name) {
+export function readPieces(bytes, name) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  /** @type {Unigram} */
-  const out = { texts: [], scores: [], types: [], prefix: true, single: true, charsmap: null };
-  let kind = 1;
+  /** @type {PieceFile & Rules} */
+  const out = { kind: 'Unigram', texts: [], scores: [], types: [], bos: 1, eos: 2, ...RULES };
   /** @type {Record<string, (f: Field) => void>} by message and field */
   const read = {
     '1 1': ({ from, to }) => (out.texts[out.texts.length - 1] = utf8.decode(bytes.subarray(from, to))),
     '1 2': ({ from }) => (out.scores[out.scores.length - 1] = view.getFloat32(from, true)),
     '1 3': ({ value }) => (out.types[out.types.length - 1] = value),
-    '2 3': ({ value }) => (kind = value),
+    '2 3': ({ value }) => (out.kind = /** @type {Kind} */ (KINDS[value] ?? String(value))),
+    '2 24': ({ value }) => (out.suffix = value !== 0),
+    '2 41': ({ value }) => (out.bos = value | 0),
+    '2 42': ({ value }) => (out.eos = value | 0),
     '3 2': ({ from, to }) => (out.charsmap = to > from ? bytes.slice(from, to) : null),
     '3 3': ({ value }) => (out.prefix = value !== 0),
     '3 4': ({ value }) => (out.single = value !== 0),
+    '3 5': ({ value }) => (out.escapes = value !== 0),
   };
   const wires = /** @type {Record<string, number>} */ ({ '1 1': 2, '1 2': 5, '3 2': 2 });
   try {
@@ -101,25 +108,48 @@ export function readUnigram(bytes, name) {
     fail('bad-tokenizer', `${name}: this is not a SentencePiece model (${messageOf(e)})`, e);
   }
   if (!out.texts.length) fail('bad-tokenizer', `${name}: there are no tokens in it`);
-  if (kind !== 1)
-    fail('unsupported', `${name}: a vocabulary of kind ${KINDS[kind] ?? kind} is not supported, expected Unigram`);
+  if (!KINDS.includes(out.kind))
+    fail('unsupported', `${name}: a vocabulary of kind ${out.kind} is not known, expected 1 to 4`);
   const odd = out.scores.findIndex((score) => !Number.isFinite(score));
   if (odd >= 0) fail('bad-tokenizer', `${name}: the token ${show(out.texts[odd])} has the score ${out.scores[odd]}`);
   return out;
 }
 
 /**
- * The tokenizer.json of a vocabulary whose texts end with </s>.
- * @param {Unigram} vocabulary
+ * The tokenizer.json of a vocabulary.
+ * @param {PieceFile & Rules} vocabulary
+ * @param {string} name  of the file, for messages
+ * @param {{bos?: number | null, eos?: number | null, ownPieces?: boolean}} options  bos, eos: put around every text
+ */
+function tokenizerJson({ texts, ...rest }, name, { bos = null, eos = null, ownPieces = true }) {
+  const unk = rest.types.indexOf(UNKNOWN);
+  const { escapes, kind } = rest;
+  if (unk < 0) fail('bad-tokenizer', `${name}: there is no unknown token`);
+  if (!escapes && kind === 'word') fail('unsupported', `${name}: words without marks of spaces are not supported`);
+  return piecesJson({ ...rest, texts: new TokenTexts(Texts.from(texts)), bos, eos, unk, ownPieces });
+}
+
+/**
+ * The id of </s>, which ends texts.
+ * @param {string[]} texts
  * @param {string} name  of the file, for messages
  */
-function tokenizerJson({ texts, ...rest }, name) {
-  const id = (/** @type {string} */ text) => {
-    const at = texts.indexOf(text);
-    return at < 0 ? fail('bad-tokenizer', `${name}: there is no token ${text}`) : at;
-  };
-  const base = { texts: new TokenTexts(Texts.from(texts)), bos: null, eos: id('</s>'), unk: id('<unk>') };
-  return unigramJson({ ...base, ...rest });
+function endOf(texts, name) {
+  const id = texts.indexOf('</s>');
+  return id < 0 ? fail('bad-tokenizer', `${name}: there is no token </s>`) : id;
+}
+
+/**
+ * The tokenizer of a SentencePiece model alone, of any kind: tokenizer.model.
+ * @param {Uint8Array} bytes
+ * @param {string} name  of the file, for messages
+ * @param {{addBos?: boolean, addEos?: boolean}} [options]  tokens that are put before and after every text
+ */
+export function sentencePieceTokenizer(bytes, name, { addBos = false, addEos = false } = {}) {
+  const pieces = readPieces(bytes, name);
+  const around = (/** @type {boolean} */ adds, /** @type {number} */ id) =>
+    adds && id >= 0 && id < pieces.texts.length ? id : null;
+  return tokenizerJson(pieces, name, { bos: around(addBos, pieces.bos), eos: around(addEos, pieces.eos) });
 }
 
 /**
@@ -129,7 +159,7 @@ function tokenizerJson({ texts, ...rest }, name) {
  * @param {unknown} extra  extra_ids of tokenizer_config.json, or undefined
  */
 export function t5Tokenizer(bytes, name, extra = 100) {
-  const pieces = readUnigram(bytes, name);
+  const pieces = readPieces(bytes, name);
   if (typeof extra !== 'number' || !Number.isInteger(extra) || extra < 0 || extra > MAX_ID)
     fail('bad-tokenizer', `tokenizer_config.json: extra_ids is ${show(extra)}, expected a number of tokens`);
   for (let i = Number(extra) - 1; i >= 0; i--) {
@@ -137,7 +167,7 @@ export function t5Tokenizer(bytes, name, extra = 100) {
     pieces.scores.push(0);
     pieces.types.push(CONTROL);
   }
-  return tokenizerJson(pieces, name);
+  return tokenizerJson(pieces, name, { eos: endOf(pieces.texts, name) });
 }
 
 /**
@@ -148,7 +178,7 @@ export function t5Tokenizer(bytes, name, extra = 100) {
  * @param {string} name  of the folder, for messages
  */
 export function marianTokenizer(bytes, vocab, name) {
-  const source = readUnigram(bytes, `${name}: source.spm`);
+  const source = readPieces(bytes, `${name}: source.spm`);
   const where = `${name}: vocab.json`;
   if (vocab === null || typeof vocab !== 'object' || Array.isArray(vocab))
     fail('bad-tokenizer', `${where}: expected an object of ids`);
@@ -165,7 +195,8 @@ export function marianTokenizer(bytes, vocab, name) {
   const least = source.scores.reduce((a, b) => Math.min(a, b), 0);
   const places = texts.map((text) => own.get(text) ?? -1);
   const type = (/** @type {string} */ text) =>
-    /^<(\/?s|pad)>$/.test(text) ? CONTROL : /^>>.+<<$/.test(text) ? USER_DEFINED : NORMAL;
+    text === '<unk>' ? UNKNOWN : /^<(\/?s|pad)>$/.test(text) ? CONTROL : /^>>.+<<$/.test(text) ? USER_DEFINED : NORMAL;
   const scores = places.map((at) => (at < 0 ? least - FOREIGN : source.scores[at]));
-  return tokenizerJson({ ...source, texts, scores, types: texts.map(type) }, where);
+  const pieces = { ...source, texts, scores, types: texts.map(type) };
+  return tokenizerJson(pieces, where, { eos: endOf(texts, where), ownPieces: false });
 }

@@ -1,46 +1,39 @@
-// sentencepiece_vocab.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the form of a
-// tokenizer.json
+// sentencepiece_vocab.js - SentencePiece vocabularies, of GGUF, of llama2.c and of SentencePiece's own files, in the
+// form of a tokenizer.json
 import { Texts, TokenTexts } from './packed_texts.js';
-import { BYTE, NORMAL, UNUSED, sharedFields, pieceModels } from './tokenizer_json.js';
+import { USER_DEFINED, sharedFields, pieceModels } from './tokenizer_json.js';
 
 /** @import { VocabularyBase } from './tokenizer_json.js' */
 
 /** `type` of a SentencePieces model in a saved tokenizer. A tokenizer.json of Hugging Face never has it. */
 export const PIECES = 'SentencePieces';
 
-/**
- * A SentencePiece vocabulary as the BPE model of a tokenizer.json. The rank of a merge is the number of tokens with a
- * better score than the merged token; among equal ranks the leftmost pair is merged. Ranks are computed when they are
- * needed, because 32,000 tokens have 60,000 merges and a text contains few of them: `merges` is empty.
- */
+/** How SentencePiece cuts a text into tokens. @typedef {'BPE' | 'Unigram' | 'word' | 'character'} Kind */
+
+/** A SentencePiece vocabulary as the model of a tokenizer.json. */
 export class SentencePieces {
-  type = 'BPE';
-  fuse_unk = true;
-  /** @type {string[][]} */
-  merges = [];
-
-  /** All scores in ascending order, sorted at the first use. @type {Float64Array | null} */
-  #ascending = null;
-
   /**
    * @param {TokenTexts} texts
    * @param {ArrayLike<number>} types   of GGUF, by id
    * @param {ArrayLike<number>} scores  by id
    * @param {number} unk  id of the unknown token
+   * @param {Kind} [kind]
+   * @param {boolean} [splitsUnused]  unused tokens are made and then taken apart again, as in SentencePiece; llama.cpp
+   *   does not make them
    */
-  constructor(texts, types, scores, unk) {
+  constructor(texts, types, scores, unk, kind = 'BPE', splitsUnused = false) {
     this.texts = texts;
     this.types = types;
     this.scores = scores;
     this.unk = unk;
-    this.unk_token = texts.text(unk);
-    this.byte_fallback = Array.prototype.includes.call(types, BYTE);
+    this.kind = kind;
+    this.splitsUnused = splitsUnused;
     pieceModels.add(this);
   }
 
   /** JSON has no infinite numbers: they become the largest double, which no score, an f32, can reach. */
   toJSON() {
-    const { texts, types, scores, unk } = this;
+    const { texts, types, scores, unk, kind, splitsUnused } = this;
     const most = Number.MAX_VALUE;
     return {
       type: PIECES,
@@ -48,158 +41,97 @@ export class SentencePieces {
       types: Array.from(types),
       scores: Array.from(scores, (s) => Math.min(Math.max(s, -most), most)),
       unk,
+      kind,
+      splitsUnused,
     };
   }
 
-  /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json  from toJSON */
-  static fromJSON({ texts, types, scores, unk }) {
-    return new SentencePieces(new TokenTexts(Texts.from(texts)), types, scores, unk);
-  }
-
-  get vocab() {
-    return Object.fromEntries(this.texts.toArray().map((text, id) => [text, id]));
-  }
-
-  /** The model of a tokenizer.json without its vocabulary, from which the tokenizers library builds its own model. */
-  get withoutVocabulary() {
-    const { type, fuse_unk, byte_fallback, unk_token, merges } = this;
-    return { type, fuse_unk, byte_fallback, unk_token, merges, vocab: {} };
-  }
-
-  /**
-   * The rank of a merge. The library calls this like `get` of its Map of ranks.
-   * @param {string} key  the pair as JSON
-   * @returns {number | undefined}
-   */
-  get(key) {
-    const [a, b] = JSON.parse(key);
-    const id = this.normalId(a + b);
-    return id === undefined || this.normalId(a) === undefined || this.normalId(b) === undefined
-      ? undefined
-      : this.countBetterScores(this.scores[id]);
-  }
-
-  /**
-   * The id of an ordinary token; undefined for control tokens, bytes and unknown texts.
-   * @param {string} text
-   * @returns {number | undefined}
-   */
-  normalId(text) {
-    const id = this.texts.get(text);
-    return id !== undefined && this.types[id] === NORMAL ? id : undefined;
-  }
-
-  /**
-   * Number of tokens with a better score.
-   * @param {number} score
-   */
-  countBetterScores(score) {
-    const ascending = (this.#ascending ??= Float64Array.from(this.scores).sort());
-    let low = 0;
-    let high = ascending.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (ascending[middle] > score) high = middle;
-      else low = middle + 1;
-    }
-    return ascending.length - low;
-  }
-
-  /**
-   * Put this vocabulary into the library's model that was built from `withoutVocabulary`.
-   * @param {any} model  of the library
-   */
-  installIn(model) {
-    model.tokens_to_ids = this.texts;
-    model.vocab = new Array(this.texts.size); // filled by `decodable`
-    model.unk_token_id = this.unk;
-    model.bpe_ranks = this;
-  }
-
-  /**
-   * Give the library's model the texts of the tokens that it is going to decode.
-   * @param {any} model
-   * @param {number[]} ids
-   */
-  decodable({ vocab }, ids) {
-    for (const id of ids) vocab[id] ??= this.texts.text(id);
+  /** @param {ReturnType<SentencePieces['toJSON']>} json */
+  static fromJSON({ texts, types, scores, unk, kind, splitsUnused }) {
+    return new SentencePieces(new TokenTexts(Texts.from(texts)), types, scores, unk, kind, splitsUnused);
   }
 }
 
 /**
- * A SentencePiece vocabulary of merges in the form of a tokenizer.json.
- * @typedef {VocabularyBase & {scores: ArrayLike<number>, unk: number, prefix: boolean, space?: string}} Pieces
- *   prefix: a space is put before every text; space: the character that stands for a space in the tokens
- * @param {Pieces} vocabulary
+ * A SentencePiece vocabulary.
+ * @typedef {VocabularyBase & {scores: ArrayLike<number>, unk: number, prefix: boolean}} Pieces
+ *   prefix: a space is put before every text
+ */
+
+/**
+ * A vocabulary of merges in the form of a tokenizer.json.
+ * @param {Pieces & {space?: string}} vocabulary  space: the character that stands for a space in the tokens
  */
 export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...base }) {
-  return { ...spaceFields(base, prefix, space), model: new SentencePieces(base.texts, base.types, scores, unk) };
+  const steps = [
+    ...(prefix ? [{ type: 'Prepend', prepend: space }] : []),
+    { type: 'Replace', pattern: { String: ' ' }, content: space },
+  ];
+  return {
+    ...sharedFields(base),
+    normalizer: { type: 'Sequence', normalizers: steps },
+    pre_tokenizer: null,
+    decoder: decoderOf(prefix, space),
+    model: new SentencePieces(base.texts, base.types, scores, unk),
+  };
 }
+
+/**
+ * How a text is normalised before it is cut: SentencePiece's normalizer_spec, and treat_whitespace_as_suffix of its
+ * trainer_spec.
+ * @typedef {object} Rules
+ * @property {Uint8Array | null} charsmap  the table by which characters are replaced
+ * @property {boolean} single   several spaces count as one, and those at the ends are dropped
+ * @property {boolean} [escapes]  a space becomes U+2581; true where it is not given
+ * @property {boolean} [suffix]   the space of `prefix` comes after a text
+ */
+
+/**
+ * A vocabulary of any kind in the form of a tokenizer.json, whose texts are normalised by the rules of its file.
+ * @param {Pieces & Rules & {kind: Kind, ownPieces?: boolean}} vocabulary  ownPieces: user-defined tokens are pieces of
+ *   a text, as in SentencePiece, and not cut out before
+ */
+export function piecesJson({ scores, unk, prefix, kind, ownPieces = false, charsmap, single, ...more }) {
+  const { escapes = true, suffix = false, ...base } = more;
+  const { texts, types } = base;
+  const kept = ownPieces ? texts.toArray().filter((_, id) => types[id] === USER_DEFINED) : [];
+  return {
+    ...sharedFields({ ...base, isAdded: (type) => type !== USER_DEFINED || !ownPieces }),
+    normalizer: {
+      type: 'SentencePiece',
+      precompiled_charsmap: charsmap ? base64(charsmap) : '',
+      add_dummy_prefix: prefix,
+      remove_extra_whitespaces: single,
+      escape_whitespaces: escapes,
+      treat_whitespace_as_suffix: suffix,
+      kept,
+    },
+    pre_tokenizer: null,
+    decoder: decoderOf(prefix && !suffix, '\u2581'),
+    model: new SentencePieces(texts, types, scores, unk, kind, ownPieces),
+  };
+}
+
+/**
+ * @param {boolean} prefix
+ * @param {string} space
+ */
+const decoderOf = (prefix, space) => ({
+  type: 'Sequence',
+  decoders: [
+    { type: 'Replace', pattern: { String: space }, content: ' ' },
+    { type: 'ByteFallbackEach' },
+    { type: 'Fuse' },
+    ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
+  ],
+});
 
 /**
  * Bytes as base64, the form in which a tokenizer.json holds them.
  * @param {Uint8Array} bytes
  */
-const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-
-/** The start of a text that is not empty. */
-export const NOT_EMPTY = '\\A(?!\\z)';
-
-/**
- * A step that replaces what matches a pattern.
- * @param {{Regex?: string, String?: string}} pattern
- * @param {string} content
- */
-const replacing = (pattern, content) => ({ type: 'Replace', pattern, content });
-
-/** Put before the text of an unused token of a Unigram vocabulary, which a text must not become. */
-export const UNUSED_MARK = '\0';
-
-/**
- * A SentencePiece vocabulary of the Unigram kind (Kudo 2018) in the form of a tokenizer.json. The score of an unknown
- * character lies below that of every ordinary token; llama.cpp's converter gives others, such as the padding of the
- * vocabulary, scores far below, which do not count.
- * @param {Pieces & {single: boolean, charsmap: Uint8Array | null}} vocabulary  single: several spaces count as one, and
- *   those at the ends are dropped; charsmap: SentencePiece's table by which texts are normalised, null where there is
- *   none. The tokenizers library normalises by its own rules (NFKC); a written GGUF gets the table
- */
-export function unigramJson({ scores, unk, prefix, space = '\u2581', single, charsmap, ...base }) {
-  const before = [
-    ...(charsmap ? [{ type: 'Precompiled', precompiled_charsmap: base64(charsmap) }] : []),
-    ...(single ? [replacing({ Regex: ' {2,}' }, ' '), replacing({ Regex: '\\A | \\z' }, '')] : []),
-  ];
-  const { types } = base;
-  const vocab = base.texts
-    .toArray()
-    .map((text, id) => [types[id] === UNUSED ? UNUSED_MARK + text : text, types[id] === NORMAL ? scores[id] : 0]);
-  const mark = single ? replacing({ Regex: NOT_EMPTY }, space) : undefined; // none for a text of spaces alone
-  const { decoder, ...fields } = spaceFields(base, prefix, space, before, mark);
-  if (Array.prototype.includes.call(types, UNUSED)) decoder.decoders.unshift(replacing({ String: UNUSED_MARK }, ''));
-  return { ...fields, decoder, model: { type: 'Unigram', unk_id: unk, vocab, byte_fallback: false } };
+function base64(bytes) {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
 }
-
-/**
- * What both kinds have in common.
- * @param {VocabularyBase} base
- * @param {boolean} prefix
- * @param {string} space
- * @param {object[]} [before]  normalizers before those of spaces
- * @param {object} [mark]  the normalizer that puts a space before a text
- */
-const spaceFields = (base, prefix, space, before = [], mark = { type: 'Prepend', prepend: space }) => ({
-  ...sharedFields(base),
-  normalizer: {
-    type: 'Sequence',
-    normalizers: [...before, ...(prefix ? [mark] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }],
-  },
-  pre_tokenizer: null,
-  decoder: {
-    type: 'Sequence',
-    decoders: /** @type {object[]} */ ([
-      { type: 'Replace', pattern: { String: space }, content: ' ' },
-      { type: 'ByteFallback' },
-      { type: 'Fuse' },
-      ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
-    ]),
-  },
-});

@@ -2,10 +2,17 @@
 
 /** Token types of GGUF. */
 export const NORMAL = 1;
+export const UNKNOWN = 2;
 export const CONTROL = 3;
 export const USER_DEFINED = 4;
 export const UNUSED = 5;
 export const BYTE = 6;
+
+/** Ids above this cannot belong to a model that the engine runs. */
+export const MAX_ID = 1 << 22;
+
+/** @param {unknown} id */
+export const isId = (id) => Number.isInteger(id) && Number(id) >= 0 && Number(id) < MAX_ID;
 
 /**
  * The models that sentencepiece_vocab.js has created. An object from a tokenizer.json is never in this set, whatever it
@@ -21,6 +28,7 @@ export const pieceModels = new WeakSet();
  * @property {number | null} bos  id that is put before every text; null: none
  * @property {number | null} eos  id that is put after every text; null: none
  * @property {boolean} [trims]  whether blanks after an added token belong to it
+ * @property {(type: number) => boolean} [isAdded]  false: tokens of a type are not found before a text is cut
  */
 
 /** Tokens of Phi-3 that leave blanks after them, as in llama.cpp. */
@@ -30,12 +38,12 @@ const NEVER_TRIM = ['<unk>', '<s>', '<|endoftext|>'];
  * `added_tokens` and `post_processor` of a tokenizer.json.
  * @param {VocabularyBase} vocabulary
  */
-export function sharedFields({ texts, types, bos, eos, trims = false }) {
+export function sharedFields({ texts, types, bos, eos, trims = false, isAdded = () => true }) {
   const text = (/** @type {number} */ id) => /** @type {string} */ (texts.text(id));
   const added = [];
   for (let id = 0; id < types.length; id++)
-    if (types[id] === CONTROL || types[id] === USER_DEFINED) {
-      const [content, special] = [text(id), types[id] === CONTROL];
+    if ([UNKNOWN, CONTROL, USER_DEFINED].includes(types[id]) && isAdded(types[id])) {
+      const [content, special] = [text(id), types[id] !== USER_DEFINED];
       added.push({ id, content, normalized: false, special, rstrip: trims && !NEVER_TRIM.includes(content) });
     }
   /** @param {number} id */

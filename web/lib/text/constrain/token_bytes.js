@@ -89,7 +89,7 @@ function plain(steps) {
     if (step?.type === 'Replace' && typeof step.pattern?.String === 'string')
       replacements.push([step.pattern.String, String(step.content)]);
     else if (step?.type === 'Metaspace') replacements.push([step.replacement ?? '\u2581', ' ']);
-    else if (step?.type === 'ByteFallback') hasBytes = true;
+    else if (/^ByteFallback(Each)?$/.test(step?.type)) hasBytes = true;
     else if (step?.type !== 'Fuse' && !(step?.type === 'Strip' && !step.stop)) {
       fail(
         'unsupported',

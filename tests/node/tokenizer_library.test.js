@@ -1,0 +1,42 @@
+// tokenizer_library.test.js - tokenizers give what Hugging Face's Rust library gives, the npm package `tokenizers`
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Tokenizer } from '../../web/lib/text/tokenizer.js';
+import { hardTexts } from '../fuzz/hard_texts.js';
+import { fuzzTokenizers } from '../fuzz/tokenizers.js';
+import { Library } from '../fuzz/tokenizers_library.js';
+import { json, noShared, shared, streamed } from './helpers.js';
+
+test('tokenizers of random components with random options', async () => {
+  const { cases, pairs, why } = await fuzzTokenizers({ seed: 1, cases: 60 });
+  assert.equal(why, undefined, `case ${cases}: ${why}`);
+  assert.ok(pairs > 300, `${pairs} pairs of a tokenizer and a text`);
+});
+
+test('tokenizers of five kinds that were trained on real texts', { skip: noShared }, async () => {
+  const library = new Library();
+  const texts = [...json(join(shared, 'tokenizers/strings.json')), ...hardTexts];
+  for (const name of ['chrishayuk-v11', 'gpt2', 'gpt2vocab-llama3regex', 'llama-english-hyp', 'tinystories-bpe4096']) {
+    const folder = join(shared, 'tokenizers', name);
+    const isPatch = name === 'gpt2vocab-llama3regex';
+    const source = json(join(shared, 'tokenizers', isPatch ? 'gpt2' : name, 'tokenizer.json'));
+    if (isPatch) {
+      const { ignore_merges: ignore, ...steps } = JSON.parse(readFileSync(join(folder, 'patch.json'), 'utf8'));
+      Object.assign(source, { normalizer: steps.normalizer, pre_tokenizer: steps.pre_tokenizer });
+      source.model.ignore_merges = ignore;
+    }
+    const tokenizer = new Tokenizer(source);
+    const text = JSON.stringify(source);
+    for (const s of texts) {
+      const want = await library.answers(text, s, '', []);
+      assert.deepEqual(tokenizer.encode(s), want.special.value, `${name}: ${JSON.stringify(s)}`);
+      assert.deepEqual(tokenizer.encode(s, { addSpecialTokens: false }), want.plain.value);
+      const [[ids, , decoded]] = want.decoded;
+      assert.equal(tokenizer.decode(ids), decoded.value, `${name}: ${ids}`);
+      if (!decoded.value.includes('\ufffd')) assert.equal(streamed(tokenizer, ids), decoded.value);
+    }
+  }
+  library.close();
+});

@@ -1,0 +1,146 @@
+// normalise.js - the normalizers of a tokenizer.json: what is done to a text before it is split
+import {
+  CANONICAL_KEPT,
+  CHINESE,
+  COMPATIBLE_KEPT,
+  FORMAT_KEPT,
+  MARKS_KEPT,
+  MARKS_MORE,
+  NONSPACING_KEPT,
+  NONSPACING_MORE,
+  SPACE,
+} from './characters.js';
+import { Charsmap, bytesOfBase64 } from './charsmap.js';
+import { component } from './component.js';
+import { patternOf } from './patterns.js';
+import { byteCharacters } from './byte_level.js';
+import { sentencePieceNormalizer } from './sentencepiece_normalizer.js';
+
+/**
+ * keepsFirst: characters may be joined or change places, and the first one of the result counts as the first of the
+ *   text.
+ * @typedef {{(text: string): string, keepsFirst?: boolean}} Normalizer
+ */
+
+/**
+ * @param {string} inside  of a class
+ * @param {string} [replacement]
+ * @returns {Normalizer}
+ */
+function replacing(inside, replacement = '') {
+  const pattern = new RegExp(inside, 'gu');
+  return (text) => text.replace(pattern, replacement);
+}
+
+/** Final sigma is the only small letter that depends on its neighbours, which Rust does not look at. */
+const lowercase = (/** @type {string} */ text) =>
+  text.includes('\u03a3')
+    ? text
+        .split('\u03a3')
+        .map((part) => part.toLowerCase())
+        .join('\u03c3')
+    : text.toLowerCase();
+
+/** @param {Normalizer} step */
+const keepingFirst = (step) => Object.assign(step, { keepsFirst: true });
+
+/**
+ * A form of Unicode. Characters that the library does not know stay as they are, and their neighbours do not change
+ * places with them.
+ * @param {'NFC' | 'NFD' | 'NFKC' | 'NFKD'} form
+ * @returns {Normalizer}
+ */
+function unicodeForm(form) {
+  const kept = MARKS_KEPT + CANONICAL_KEPT + (form.includes('K') ? COMPATIBLE_KEPT : '');
+  const known = new RegExp(`[^${kept}]+`, 'gu');
+  const unknown = new RegExp(`[${kept}]`, 'u');
+  const composed = new RegExp(`[${CANONICAL_KEPT}]`, 'gu');
+  return keepingFirst((text) => (unknown.test(text) ? text.replace(known, normalised) : normalised(text)));
+
+  /** @param {string} part  without the characters of `kept` */
+  function normalised(part) {
+    const out = part.normalize(form);
+    return out === part ? out : out.replace(composed, (c) => c.normalize('NFD'));
+  }
+}
+
+const toSpaces = replacing(`[${SPACE}]`, ' ');
+const withoutAccents = replacing(`(?![${NONSPACING_KEPT}])[\\p{Mn}${NONSPACING_MORE}]`);
+const withoutControls = replacing(`(?![\\t\\n\\r${FORMAT_KEPT}])[\\p{Cc}\\p{Cf}\\p{Co}\\ufffd]`);
+const spacedChinese = replacing(`[${CHINESE}]`, ' $& ');
+
+/** @type {Record<string, (options: import('./component.js').Component) => Normalizer | Normalizer[]>} */
+const NORMALIZERS = {
+  BertNormalizer(options) {
+    const lowers = options.flag('lowercase', true);
+    return [
+      ...(options.flag('clean_text', true) ? [withoutControls, toSpaces] : []),
+      ...(options.flag('handle_chinese_chars', true) ? [spacedChinese] : []),
+      ...(options.flag('strip_accents', lowers) ? [unicodeForm('NFD'), withoutAccents] : []),
+      ...(lowers ? [lowercase] : []),
+    ];
+  },
+  ByteLevel: () => byteCharacters,
+  Lowercase: () => lowercase,
+  NFC: () => unicodeForm('NFC'),
+  NFD: () => unicodeForm('NFD'),
+  NFKC: () => unicodeForm('NFKC'),
+  NFKD: () => unicodeForm('NFKD'),
+  Nmt() {
+    const removed = replacing('[\\x01-\\x08\\x0b\\x0e-\\x1f\\x7f\\x8f\\x9f]');
+    const spaces = replacing('[\\t\\n\\f\\r\\u1680\\u200b-\\u200f\\u2028\\u2029\\u2581\\ufeff\\ufffd]', ' ');
+    return (text) => spaces(removed(text));
+  },
+  Precompiled(options) {
+    const bytes = bytesOfBase64(options.text('precompiled_charsmap'));
+    if (!bytes) return options.refuse('precompiled_charsmap is not base64');
+    const charsmap = new Charsmap(bytes, options);
+    return keepingFirst((text) => charsmap.byGraphemes(text));
+  },
+  Prepend(options) {
+    const before = options.text('prepend');
+    return (text) => text && before + text;
+  },
+  Replace(options) {
+    const matches = patternOf(options);
+    const content = options.text('content');
+    return (text) => replaced(text, matches, content);
+  },
+  SentencePiece: sentencePieceNormalizer,
+  Sequence(options) {
+    return options.list('normalizers').flatMap((each) => normalizersOf(each));
+  },
+  Strip(options) {
+    const left = options.flag('strip_left', true) ? replacing(`^[${SPACE}]+`) : null;
+    const right = options.flag('strip_right', true) ? new RegExp(`[${SPACE}]`, 'u') : null;
+    return (text) => {
+      let end = text.length;
+      while (right && end && right.test(text[end - 1])) end--;
+      return left ? left(text.slice(0, end)) : text.slice(0, end);
+    };
+  },
+  StripAccents: () => replacing(`(?![${MARKS_KEPT}])[\\p{M}${MARKS_MORE}]`),
+};
+
+/**
+ * A text with `content` in place of each match, which `$` in it does not refer to.
+ * @param {string} text
+ * @param {import('./patterns.js').Matches} matches
+ * @param {string} content
+ */
+export function replaced(text, matches, content) {
+  let out = '';
+  let at = 0;
+  if (text)
+    matches(text, (start, end) => {
+      out += text.slice(at, start) + content;
+      at = end;
+    });
+  return at || out ? out + text.slice(at) : text;
+}
+
+/**
+ * @param {any} json  `normalizer` of a tokenizer.json
+ * @returns {Normalizer[]}  which are applied one after the other
+ */
+export const normalizersOf = (json) => [component(json, 'normalizer', NORMALIZERS) ?? []].flat();
