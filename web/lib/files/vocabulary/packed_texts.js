@@ -115,12 +115,14 @@ export class TokenTexts {
   /** Bytes of #texts, and after them those of tokens that got another text. */
   #bytes;
   #used;
-  /** Open addressing: 1 + id of the token in each slot; 0: none. @type {Int32Array} */
+  /** Open addressing: 1 + id of the token in each slot, 0: none, and its hash. @type {Int32Array} */
   #slots;
   /** Differs in each table: no file can be made whose tokens all collide. */
   #seed = (Math.random() * 2 ** 32) | 0;
   /** @type {(string | undefined)[]} the texts that were asked for */
   #decoded;
+  /** Tokens, without the ids that have none. */
+  count = 0;
   /** Bytes of texts that are looked up, filled by `write`. */
   scratch = new Uint8Array(256);
 
@@ -132,19 +134,15 @@ export class TokenTexts {
     this.#texts = texts;
     this.#bytes = texts.bytes;
     this.#used = texts.bytes.length;
-    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * texts.length + 2)));
+    this.#slots = new Int32Array(2 * 2 ** Math.ceil(Math.log2(2 * texts.length + 2)));
     this.#decoded = new Array(texts.length);
     for (let id = 0; id < texts.length; id++) {
       if (texts.starts[id] === HOLE) continue;
+      this.count++;
       const slot = this.#slot(this.#bytes, texts.starts[id], texts.ends[id]);
       if (this.#slots[slot] && !last) this.#rename(id);
       else this.#slots[slot] = id + 1;
     }
-  }
-
-  /** Tokens, without the ids that have none. */
-  get count() {
-    return this.#texts.starts.reduce((n, start) => n + Number(start !== HOLE), 0);
   }
 
   /** One more than the largest id. */
@@ -227,6 +225,11 @@ export class TokenTexts {
     return this.#texts.ends[id] - this.#texts.starts[id];
   }
 
+  /** The length of all tokens in bytes. */
+  get bytes() {
+    return this.#used;
+  }
+
   /** All texts, by id. */
   toArray() {
     const { starts, ends } = this.#texts;
@@ -245,18 +248,31 @@ export class TokenTexts {
     for (let i = from; i < to; i++) hash = Math.imul(hash ^ bytes[i], 16777619);
     hash ^= hash >>> 15;
     const slots = this.#slots;
-    const own = this.#bytes;
-    const { starts, ends } = this.#texts;
     const mask = slots.length - 1;
-    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-      if (!slots[slot]) return slot;
-      const id = slots[slot] - 1;
-      const start = starts[id];
-      if (ends[id] - start !== to - from) continue;
-      let i = 0;
-      while (from + i < to && own[start + i] === bytes[from + i]) i++;
-      if (from + i === to) return slot;
+    for (let slot = (2 * hash) & mask; ; slot = (slot + 2) & mask) {
+      if (!slots[slot]) {
+        slots[slot + 1] = hash;
+        return slot;
+      }
+      if (slots[slot + 1] === hash && this.is(slots[slot] - 1, bytes, from, to)) return slot;
     }
+  }
+
+  /**
+   * Whether a token is bytes[from..to).
+   * @param {number} id
+   * @param {Uint8Array} bytes
+   * @param {number} from
+   * @param {number} to
+   */
+  is(id, bytes, from, to) {
+    const { starts, ends } = this.#texts;
+    const start = starts[id];
+    if (ends[id] - start !== to - from) return false;
+    const own = this.#bytes;
+    let i = from;
+    while (i < to && own[start - from + i] === bytes[i]) i++;
+    return i === to;
   }
 
   /**

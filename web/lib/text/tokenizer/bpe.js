@@ -13,6 +13,7 @@ import { byteToken, vocabularyOf } from './vocabulary.js';
  */
 
 const utf8 = new TextEncoder();
+const SPACE = 32;
 /** The id of a character that was not looked up yet. */
 const UNSEEN = -2;
 
@@ -57,39 +58,48 @@ function mergesOf(list, texts, prefix) {
   if (!Array.isArray(list)) refuse('the merges are missing');
   const merges = new Merges(list.length);
   const skipped = utf8.encode(prefix).length;
+  let made = -1;
   for (let rank = 0; rank < list.length; rank++) {
     const merge = list[rank];
     if (rank === 0 && typeof merge === 'string' && merge.startsWith('#version')) continue;
-    const space = typeof merge === 'string' ? merge.indexOf(' ') : -1;
-    const isPair =
-      space < 0
-        ? Array.isArray(merge) && merge.length === 2 && typeof merge[0] === 'string' && typeof merge[1] === 'string'
-        : merge.indexOf(' ', space + 1) < 0;
-    if (!isPair) refuse(`the merge ${show(merge)} is not two tokens`);
-    const middle = texts.write(space < 0 ? merge[0] : merge.slice(0, space), 0);
-    const end = texts.write(space < 0 ? merge[1] : merge.slice(space + 1), middle);
+    let middle = 0;
+    let end = 0;
+    if (typeof merge === 'string') {
+      end = texts.write(merge, 0) - 1;
+      const bytes = texts.scratch;
+      while (middle <= end && bytes[middle] !== SPACE) middle++;
+      if (middle > end) notAPair(merge);
+      for (let i = middle; i < end; i++) if ((bytes[i] = bytes[i + 1]) === SPACE) notAPair(merge);
+    } else if (Array.isArray(merge) && merge.length === 2 && merge.every((part) => typeof part === 'string'))
+      end = texts.write(merge[1], (middle = texts.write(merge[0], 0)));
+    else notAPair(merge);
     const { scratch } = texts;
     const a = texts.find(scratch, 0, middle);
     const b = texts.find(scratch, middle, end);
     if (skipped) scratch.copyWithin(middle, middle + skipped, end);
-    const made = texts.find(scratch, 0, Math.max(0, end - skipped));
-    if (a < 0 || b < 0 || made < 0 || end - middle < skipped) missing(merge, prefix, texts);
+    // most merges make the same token as the one before or the next one
+    const size = Math.max(0, end - skipped);
+    if (!texts.is(made, scratch, 0, size) && !texts.is(++made, scratch, 0, size)) made = texts.find(scratch, 0, size);
+    if (a < 0 || b < 0 || made < 0 || end - middle < skipped)
+      missing(typeof merge === 'string' ? merge.split(' ') : merge, prefix, texts);
     merges.set(a, b, made, rank);
   }
   return merges;
 }
 
+/** @param {unknown} merge @returns {never} */
+const notAPair = (merge) => refuse(`the merge ${show(merge)} is not two tokens`);
+
 /**
  * Refuse a merge by the token that it needs.
- * @param {string | [string, string]} merge
+ * @param {string[]} merge  two tokens
  * @param {string} prefix
  * @param {TokenTexts} texts
  * @returns {never}
  */
-function missing(merge, prefix, texts) {
-  const [a, b] = typeof merge === 'string' ? merge.split(' ') : merge;
+function missing([a, b], prefix, texts) {
   const token = [a, b].find((each) => !texts.has(each)) ?? a + b.slice(prefix.length);
-  return refuse(`the merge ${show(merge)} needs the token ${show(token)}, which is not in the vocabulary`);
+  return refuse(`the merge ${show(`${a} ${b}`)} needs the token ${show(token)}, which is not in the vocabulary`);
 }
 
 /** The characters of words as ids, before any are joined. */

@@ -22,25 +22,28 @@ export function unigram(options) {
     options.refuse(`unk_id is ${show(unk)}, the vocabulary has ${vocab.length} tokens`);
   const texts = new TokenTexts(Texts.from(vocab.map(([text]) => text)), true);
   const scores = Float64Array.from(vocab, ([, score]) => score);
-  const lattice = new Lattice(texts, {
-    scoreOf: (id) => scores[id],
-    least: scores.reduce((a, b) => Math.min(a, b), Infinity),
-    unk: unk ?? -1,
-    hasBytes: options.flag('byte_fallback', false),
-    joins: true,
-    round: (sum) => sum,
-  });
-  return { texts, unk: unk ?? -1, tokenise: (text, out) => lattice.tokenise(text, out) };
+  /** Made when it is needed, as opening a file takes half of the time without it. @type {Lattice | null} */
+  let lattice = null;
+  const made = () =>
+    new Lattice(texts, {
+      scoreOf: (id) => scores[id],
+      least: scores.reduce((a, b) => Math.min(a, b), Infinity),
+      unk: unk ?? -1,
+      hasBytes: options.flag('byte_fallback', false),
+      joins: true,
+      round: (sum) => sum,
+    });
+  return { texts, unk: unk ?? -1, tokenise: (text, out) => (lattice ??= made()).tokenise(text, out) };
 }
 
 /** A trie of all tokens, and the best path through a text. */
 export class Lattice {
   /** The child of a node by 256 * node + byte, in open addressing: keys and children. 0: empty. */
-  #keys = new Int32Array(1 << 12);
-  #children = new Int32Array(1 << 12);
+  #keys;
+  #children;
   #nodes = 1;
   /** The token that ends at a node; -1: none. */
-  #tokens = new Int32Array(1 << 10).fill(-1);
+  #tokens;
   #encoder = new TextEncoder();
 
   /**
@@ -56,6 +59,10 @@ export class Lattice {
   constructor(texts, options) {
     this.texts = texts;
     this.options = options;
+    const slots = 2 ** Math.ceil(Math.log2(texts.bytes + 16));
+    this.#keys = new Int32Array(slots);
+    this.#children = new Int32Array(slots);
+    this.#tokens = new Int32Array(slots >> 1).fill(-1);
     const buffer = new Uint8Array(1 << 16);
     for (let id = 0; id < texts.size; id++) {
       if (Number.isNaN(options.scoreOf(id, 1))) continue;
