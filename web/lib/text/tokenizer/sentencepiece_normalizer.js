@@ -45,6 +45,7 @@ function normalised(text, { charsmap, kept, prefix, single, space, suffix }) {
   /** @type {number[]} */
   const out = [];
   let afterSpace = single;
+  let isBlank = single || !n; // whether it consists of spaces
   for (let at = 0; at < n;) {
     const own = kept.find((each) => each.every((byte, i) => bytes[at + i] === byte));
     const found = own ? null : charsmap?.longest(bytes, at, n);
@@ -52,6 +53,7 @@ function normalised(text, { charsmap, kept, prefix, single, space, suffix }) {
     const end = own ? at + own.length : (found?.end ?? at + (lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4));
     const part = own ?? found?.text ?? bytes.subarray(at, end);
     at = end;
+    isBlank &&= part.length === 1 && part[0] === SPACE;
     let from = 0;
     while (afterSpace && part[from] === SPACE) from++;
     if (from === part.length) continue;
@@ -63,6 +65,7 @@ function normalised(text, { charsmap, kept, prefix, single, space, suffix }) {
   if (single)
     while (out.length && space.every((byte, i) => out[out.length - space.length + i] === byte))
       out.length -= space.length;
-  const all = !prefix || (!out.length && (single || !n)) ? out : suffix ? [...out, ...space] : [...space, ...out];
+  const isEmpty = isBlank || (single && !suffix && !out.length);
+  const all = !prefix || isEmpty ? out : suffix ? [...out, ...space] : [...space, ...out];
   return utf8.decode(Uint8Array.from(all));
 }

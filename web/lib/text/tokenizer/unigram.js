@@ -54,7 +54,7 @@ export class Lattice {
    * @param {number} options.unk  -1: a text with unknown characters is refused
    * @param {boolean} options.hasBytes  unknown characters become tokens for their bytes
    * @param {boolean} options.joins  unknown neighbours become a token of the same text, as in the Rust library
-   * @param {(sum: number) => number} options.round  the precision of sums
+   * @param {(sum: number) => number} options.round  the precision of the sums that are kept
    */
   constructor(texts, options) {
     this.texts = texts;
@@ -150,10 +150,9 @@ export class Lattice {
     const ids = new Int32Array(n + 1);
     const unknown = round(least - UNKNOWN_PENALTY);
     const keys = this.#keys;
-    const consider = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ score, id = unk) => {
-      const sum = round(score + sums[from]);
+    const consider = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ sum, id = unk) => {
       if (starts[to] >= 0 && !(sum > sums[to])) return;
-      sums[to] = sum;
+      sums[to] = round(sum);
       starts[to] = from;
       ids[to] = id;
     };
@@ -167,12 +166,12 @@ export class Lattice {
         node = this.#children[slot];
         const id = this.#tokens[node] ?? -1;
         if (id < 0) continue;
-        consider(at, to, scoreOf(id, to - at), id);
+        consider(at, to, scoreOf(id, to - at) + sums[at], id);
         if (to === end) isToken = true;
       }
       if (!isToken) {
         if (unk < 0) refuse('the text has an unknown character, and the Unigram has no unk_id');
-        consider(at, end, unknown);
+        consider(at, end, round(unknown + sums[at]));
       }
       at = end;
     }
