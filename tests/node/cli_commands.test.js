@@ -118,7 +118,7 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   const source = join(folder, 'Phi-3-tiny/');
   cpSync(join(golden, 'llama_gqa_f16'), source, { recursive: true });
   const vocab = Object.fromEntries([...'OnceĠupatimĊ'].map((token, id) => [token, id]));
-  const added = ['<|user|>', '<|end|>', '<|eot|>'].map((content, i) => ({ id: 20 + i, content, special: true }));
+  const added = ['<|user|>', '<|end|>', '<|eot|>'].map((content, i) => ({ id: 12 + i, content, special: true }));
   const json = {
     added_tokens: added.map((token) => ({ ...token, rstrip: true })),
     pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false },
@@ -127,7 +127,7 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   };
   const write = (name, value) => writeFileSync(join(source, name), JSON.stringify(value));
   write('tokenizer.json', json);
-  write('generation_config.json', { eos_token_id: [21, 22] });
+  write('generation_config.json', { eos_token_id: [13, 14] });
   write('tokenizer_config.json', {
     eos_token: '<|eot|>',
     chat_template: [
@@ -139,21 +139,21 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   assert.equal((await run('convert', source, out)).code, 0);
   const [a, b] = [await load(source), await load(out)];
   const text = 'n <|user|>\n u<|end|> c';
-  assert.deepEqual(await a.encode(text), [1, 4, 20, 5, 21, 2]);
-  assert.deepEqual(await b.encode(text), [1, 4, 20, 5, 21, 2]);
+  assert.deepEqual(await a.encode(text), [1, 4, 12, 5, 13, 2]);
+  assert.deepEqual(await b.encode(text), [1, 4, 12, 5, 13, 2]);
   assert.equal(b.toolTemplate, '{{ tools }}<tool_call>');
   for (const model of [a, b]) {
     assert.equal((await model.prompt([{ role: 'user', content: 'u' }])).text, '<|user|>\nu<|eot|>');
     model.dispose();
   }
-  write('generation_config.json', { eos_token_id: [0, 2, 21, 22] }); // 21 is known by its text
+  write('generation_config.json', { eos_token_id: [0, 2, 13, 14] }); // 13 is known by its text
   assert.equal((await run('convert', source, out)).code, 0);
   const four = await load(out);
-  assert.deepEqual(four.special.eos, [22, 2, 0, 21]);
+  assert.deepEqual(four.special.eos, [14, 2, 0, 13]);
   four.dispose();
-  write('generation_config.json', { eos_token_id: [0, 1, 2, 22] });
+  write('generation_config.json', { eos_token_id: [0, 1, 2, 14] });
   assert.match((await run('convert', source, out)).err, /it has 4 end tokens, and there are keys for 3/);
-  write('generation_config.json', { eos_token_id: [21, 22] });
+  write('generation_config.json', { eos_token_id: [13, 14] });
   // the name of the source makes blanks go, and this tokenizer keeps them: nobody asked for its tokens without rstrip
   write('tokenizer.json', { ...json, added_tokens: added });
   assert.match(

@@ -110,7 +110,7 @@ test("begin and end tokens come from the tokenizer's files, and from config.json
     pre_tokenizer: null,
     post_processor: null,
     decoder: { type: 'Fuse' },
-    model: { type: 'BPE', vocab: { a: 4, b: 5 }, merges: [] },
+    model: { type: 'BPE', vocab: { '<s>': 0, '</s>': 1, '<|im_start|>': 2, '<|im_end|>': 3, a: 4, b: 5 }, merges: [] },
   };
   // its message has the values it was given
   const chat_template = "{{ raise_exception('[' + bos_token + '][' + eos_token + ']') }}";

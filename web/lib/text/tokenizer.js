@@ -48,7 +48,7 @@ export class Tokenizer {
    */
   constructor(json) {
     const pipeline = (this.#pipeline = new Pipeline(/** @type {Json} */ (json)));
-    this.#json = json;
+    this.#json = { ...json, added_tokens: pipeline.added };
     this.#joins = joins(/** @type {Json} */ (json).decoder);
     const ids = pipeline.added.map(({ id }) => id);
     /** One more than the largest id. @type {number} */
