@@ -37,21 +37,55 @@ describe('prompts', () => {
       assert.ok(seen >= 6);
     });
 
-  test('arguments as text, parts of a content and null are what the template reads as objects and texts', async () => {
-    const messages = structuredClone(conversations.called);
-    messages[0].content = [
-      { type: 'text', text: 'Will it' },
+  test('the template gets contents, arguments and null as the caller gave them', async () => {
+    const written = async (chatTemplate, messages, writing = {}) =>
+      (await chatPrompt({ chatTemplate, toolTemplate: null, special }, messages, writing, async () => '')).text;
+    const parts = [
+      { type: 'text', text: 'Will it ' },
       { type: 'text', text: 'rain?' },
     ];
-    messages[1].content = null;
-    messages[1].tool_calls[0].function.arguments = '{"town":"Ürümqi"}';
-    const { text } = await writtenBy('hermes', messages, { tools: tools.map((tool) => tool.function) });
-    const { text: same } = expected.find(
-      (one) => one.template === 'hermes.jinja' && one.conversation === 'called' && one.tools && one.prompt,
+    const call = { type: 'function', function: { name: 'f', arguments: '{"town":"Ulm"}' } };
+    const messages = [
+      { role: 'user', content: parts },
+      { role: 'assistant', content: null, tool_calls: [call] },
+    ];
+    const each = '{% for m in messages %}<{{ m.content }}>{% endfor %}';
+    assert.equal(
+      await written('{% for p in messages[0].content %}{{ p.text }}{% endfor %}', messages),
+      'Will it rain?',
     );
-    assert.equal(text, same.replace('Will it rain?', 'Will it\nrain?'));
-    messages[1].tool_calls[0] = { id: 'call00001', ...messages[1].tool_calls[0].function };
-    assert.equal((await writtenBy('hermes', messages, { tools })).text, text);
+    assert.equal(await written(each, messages), '<Will it \nrain?><None>'); // it prints parts as Python prints them
+    assert.equal(await written("{{ messages[0].content + '!' }}", messages), 'Will it \nrain?!');
+    assert.equal(
+      await written('{{ messages[1].tool_calls[0].function.arguments is string }}{{ messages[0]|tojson }}', messages),
+      `True{"role": "user", "content": ${JSON.stringify(parts).replaceAll('":', '": ').replaceAll(',"', ', "').replace('},{', '}, {')}}`,
+    );
+    assert.equal(await written('{{ messages[0] }}', [{ role: 'tool', extra: 1 }]), "{'role': 'tool', 'extra': 1}");
+    const first = (await writtenBy('hermes', messages, { tools: tools.map((tool) => tool.function) })).text;
+    assert.ok(first.includes('user\nWill it \nrain?<|im_end|>') && first.includes('"arguments": "{\\"town\\":'));
+  });
+
+  test('the names of reasoning stand for each other, as in transformers 5', async () => {
+    const template = '{% for m in messages %}{{ m.reasoning_content }}|{{ m.thinking }}|{{ m.reasoning }};{% endfor %}';
+    const model = { chatTemplate: template, toolTemplate: null, special };
+    const messages = ['reasoning', 'thinking', 'reasoning_content'].map((name) => ({ role: 'assistant', [name]: 'R' }));
+    messages.push({ role: 'assistant', thinking: 'T', reasoning_content: 'C' }, { role: 'user', reasoning: null });
+    // transformers 5.24.0, render_jinja_template
+    assert.equal((await chatPrompt(model, messages, {}, async () => '')).text, 'R|R|R;R|R|;R|R|;C|T|;||None;');
+  });
+
+  test('a template that knows calls but no tools gets the messages as they are, and so does any without tools', async () => {
+    const knows = '{% for m in messages %}{{ m.role }}{{ m.tool_calls | length if m.tool_calls }};{% endfor %}';
+    const plain = '{% for m in messages %}{{ m.role }};{% endfor %}';
+    for (const [chatTemplate, writing, text] of [
+      [knows, { tools }, 'user;assistant1;tool;'],
+      [plain, {}, 'user;assistant;tool;'],
+      [plain, { tools, toolChoice: 'none' }, 'user;assistant;tool;'],
+      [plain, { tools }, 'user;assistant;user;'],
+    ]) {
+      const model = { chatTemplate, toolTemplate: null, special };
+      assert.equal((await chatPrompt(model, conversations.called, writing, async () => '')).text, text);
+    }
   });
 
   test('an answer that was begun is continued', async () => {
@@ -65,7 +99,14 @@ describe('prompts', () => {
       assert.ok((await writtenBy('llama', begun, { continue: true })).text.endsWith(`\n\n${content.trim()}`));
     }
     const blank = [...conversations.question, { role: 'assistant', content: ' ' }];
-    await refused(writtenBy('hermes', blank, { continue: true }), 'bad-option', /does not write the content/);
+    assert.ok((await writtenBy('hermes', blank, { continue: true })).text.endsWith('assistant\n '));
+    const parts = [...conversations.question, { role: 'assistant', content: [{ type: 'text', text: 'It will' }] }];
+    assert.ok((await writtenBy('hermes', parts, { continue: true })).text.endsWith('assistant\nIt will'));
+    const silent = { chatTemplate: '{{ messages[0].content }}', toolTemplate: null, special };
+    const continued = chatPrompt(silent, messages, { continue: true }, async () => '');
+    await refused(continued, 'bad-option', /does not write the content/);
+    const called = [...conversations.question, { role: 'assistant', content: null }];
+    await refused(writtenBy('hermes', called, { continue: true }), 'bad-option', /last message has no content/);
   });
 
   test('a template without a place for tools has them in the first user message, and calls and results as texts', async () => {
@@ -82,11 +123,9 @@ describe('prompts', () => {
     const [question] = conversations.question;
     const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] };
     await refused(writtenBy('hermes', [image]), 'unsupported', /a part of the type "image_url", only text is read/);
-    await refused(
-      writtenBy('hermes', [{ role: 'user', content: null }]),
-      'bad-argument',
-      /messages\[0\]\.content is null/,
-    );
+    await refused(writtenBy('hermes', [{ role: 'user', content: 5 }]), 'bad-argument', /messages\[0\]\.content is 5/);
+    const nameless = [question, { role: 'assistant', tool_calls: [{ arguments: {} }] }];
+    await refused(writtenBy('hermes', nameless), 'bad-argument', /tool_calls has/);
     for (const [given, words] of [
       [{ tools: {} }, /tools is {}, expected a list/],
       [{ tools: [{ name: 'a b' }] }, /tools\[0\] is/],
@@ -105,11 +144,12 @@ describe('prompts', () => {
     const none = await chatPrompt(noPlace, [system], { tools, toolChoice: 'none' }, async () => '');
     assert.doesNotMatch(none.text, /functions/); // nothing may be called
     const other = { chatTemplate: '{{ tools }}<|call|>', toolTemplate: null, special };
-    await refused(
-      chatPrompt(other, [question], { tools }, async () => ''),
-      'unsupported',
-      /the form in which/,
-    );
+    const written = (writing, how) => chatPrompt(other, [question], { tools, ...writing }, async () => '', how);
+    const { text, answer, warning } = await written({});
+    assert.deepEqual([text.includes('get_weather'), answer], [true, null]);
+    assert.match(warning, /the form .* is not known from its chat template: calls stay in the text/);
+    await refused(written({ toolChoice: 'required' }), 'unsupported', /toolChoice is "required", but the form/);
+    assert.equal((await written({ toolChoice: 'required' }, { reads: false })).warning, null);
   });
 });
 

@@ -434,17 +434,24 @@ export class Model {
    * console.log((await own.prompt([{ role: 'user', content: 'Hello' }])).text);     // user: Hello
    */
   async prompt(messages, options) {
-    const { text } = await this.#written(messages, callOptions('prompt', options, this.#limits)[0]);
+    const { text } = await this.#written(messages, callOptions('prompt', options, this.#limits)[0], { reads: false });
     return { text, ids: await this.encode(text, { addSpecialTokens: false }) };
   }
 
   /**
    * @param {readonly Message[]} messages
    * @param {WritingOptions} writing  checked
+   * @param {{reads?: boolean}} [how]  reads: calls are read from the answer; default true
    */
-  #written(messages, writing) {
+  #written(messages, writing, how) {
     return guardedAsync(async () =>
-      (await import('../text/chat_prompt.js')).chatPrompt(this.#info, messages, writing, (ids) => this.decode(ids)),
+      (await import('../text/chat_prompt.js')).chatPrompt(
+        this.#info,
+        messages,
+        writing,
+        (ids) => this.decode(ids),
+        how,
+      ),
     );
   }
 
@@ -456,7 +463,9 @@ export class Model {
   async *#chat(messages, options) {
     const [checked, hooks] = callOptions('chat', options, this.#limits);
     const { template, tools, toolChoice, continue: continues, ...rest } = checked;
-    const { text, answer } = await this.#written(messages, { template, tools, toolChoice, continue: continues });
+    const writing = { template, tools, toolChoice, continue: continues };
+    const { text, answer, warning } = await this.#written(messages, writing);
+    if (warning && !this.#info.warnings.includes(warning)) this.#info.warnings.push(warning);
     const written = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
     if (!answer) return yield* written;
     const steps = new Steps(written);

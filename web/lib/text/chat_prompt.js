@@ -1,27 +1,40 @@
 // chat_prompt.js - formats a conversation as one prompt, by the model's chat template
 import { jsonCopy } from '../base/checks.js';
 import { fail, messageOf, show } from '../base/errors.js';
+import { repr } from './template/python_text.js';
+import { fromJson } from './template/python_values.js';
 import { renderTemplate } from './template/render_template.js';
-import { callable, checkedTools, contentLength, messagesFor, partsOf, valueOf } from './tool_calls.js';
+import { callable, checkedTools, contentOf, messagesFor, partsOf, textOfParts } from './tool_calls.js';
 
 /** @import { ToolCall, Tools } from './tool_calls.js' */
 /**
  * How a conversation is written. template: further variables of it; continue: the last message has no end.
  * @typedef {{template?: Record<string, any>, tools?: any, toolChoice?: any, continue?: boolean}} Writing
  */
+/**
+ * text: ends where the model's answer begins; answer: null where no calls are read from it; warning: why, where tools
+ * were given.
+ * @typedef {{text: string, answer: Answer | null, warning: string | null}} Prompt
+ */
 
 /**
- * The prompt of a conversation.
+ * The prompt of a conversation. The template gets the messages as the caller gave them.
  * @param {{chatTemplate: string | null, toolTemplate: string | null,
  *   special: import('../files/source.js').Special}} model
  * @param {unknown} given  the messages
  * @param {Writing} writing
  * @param {(ids: number[]) => Promise<string>} decode
- * @returns {Promise<{text: string, answer: Answer | null}>} text: ends where the model's answer begins; answer: null
- *   where it can call no tools
+ * @param {{reads?: boolean}} [how]  reads: calls are read from the answer
+ * @returns {Promise<Prompt>}
  */
-export async function chatPrompt({ chatTemplate, toolTemplate, special }, given, writing, decode) {
-  const messages = checkedMessages(given);
+export async function chatPrompt(
+  { chatTemplate, toolTemplate, special },
+  given,
+  writing,
+  decode,
+  { reads = true } = {},
+) {
+  const messages = withReasoning(checkedMessages(given));
   const { tools, choice } = checkedTools(writing.tools, writing.toolChoice);
   const template = (tools && toolTemplate) || chatTemplate;
   if (!template)
@@ -29,44 +42,95 @@ export async function chatPrompt({ chatTemplate, toolTemplate, special }, given,
   const { bos, eos, texts } = special;
   const textOf = async (/** @type {number | null | undefined} */ id) =>
     id === null || id === undefined ? '' : decode([id]);
-  const last = messages[messages.length - 1];
-  if (writing.continue && last.content.trim()) last.content += MARK + SPACE;
+  const continued = writing.continue ? marked(messages) : null;
   const variables = {
     messages: messagesFor(template, messages, choice === 'none' ? null : tools),
     tools,
     documents: null,
     add_generation_prompt: !writing.continue,
+    ...texts,
     bos_token: texts?.bos_token ?? (await textOf(bos)),
     eos_token: texts?.eos_token ?? (await textOf(eos[0])),
     ...writing.template,
   };
-  let text = '';
-  try {
-    text = renderTemplate(template, variables);
-  } catch (error) {
-    return fail('bad-option', `the chat template refuses these messages: ${messageOf(error)}`, error);
-  }
-  const able = callable(template, choice === 'none' ? null : tools, choice);
-  return { text: writing.continue ? upTo(text) : text, answer: able && new Answer(able, messages) };
+  const text = rendered(template, variables);
+  const { able, warning } = reads ? callable(template, tools, choice) : { able: null, warning: null };
+  return {
+    text: continued === null ? text : upTo(text, continued),
+    answer: able && new Answer(able, messages),
+    warning,
+  };
 }
+
+/**
+ * The text of the template. Where it cannot take contents that are lists of parts, it gets the texts of the parts, one
+ * a line: where it refuses them, or prints a part as Python prints a dictionary.
+ * @param {string} template
+ * @param {Record<string, any>} variables
+ * @returns {string}
+ */
+function rendered(template, variables) {
+  const parts = variables.messages.flatMap((/** @type {any} */ { content }) => (Array.isArray(content) ? content : []));
+  try {
+    const text = renderTemplate(template, variables);
+    if (!parts.some((/** @type {any} */ part) => text.includes(repr(fromJson(part))))) return text;
+  } catch (error) {
+    if (!parts.length) fail('bad-option', `the chat template refuses these messages: ${messageOf(error)}`, error);
+  }
+  const messages = variables.messages.map((/** @type {any} */ message) => ({
+    ...message,
+    ...(Array.isArray(message.content) && { content: textOfParts(message.content) }),
+  }));
+  return rendered(template, { ...variables, messages });
+}
+
+/** Names of what a model thought before a message, of which a template reads one. */
+const REASONING = ['reasoning_content', 'thinking', 'reasoning'];
+
+/**
+ * Messages whose reasoning stands under every name that templates read, as in transformers 5.
+ * @param {Record<string, any>[]} messages
+ * @returns {Record<string, any>[]}
+ */
+const withReasoning = (messages) =>
+  messages.map((message) => {
+    const name = REASONING.find((one) => (message[one] ?? null) !== null);
+    return name ? { thinking: message[name], ...message, reasoning_content: message[name] } : message;
+  });
 
 /**
  * Appended to the content of the message to be continued, to find its end in the rendered prompt: a character of
  * Unicode's private use, and a space that a template removes when it trims the content.
  */
-const MARK = '\uf8ff';
-const SPACE = '\u2003';
+const MARK = '\uf8ff ';
+
+/**
+ * Mark the end of the last message.
+ * @param {Record<string, any>[]} messages
+ * @returns {string} its text
+ */
+function marked(messages) {
+  const last = messages[messages.length - 1];
+  const part = Array.isArray(last.content) ? last.content[last.content.length - 1] : null;
+  const text = part ? part.text : last.content;
+  if (typeof text !== 'string') return fail('bad-option', 'continue: the last message has no content');
+  if (part) part.text = text + MARK;
+  else last.content = text + MARK;
+  return text;
+}
 
 /**
  * The text up to the end of its last message.
- * @param {string} text  with MARK and SPACE behind the content of that message
+ * @param {string} text  with MARK behind the content of that message
+ * @param {string} content
  * @returns {string}
  */
-function upTo(text) {
-  const at = text.lastIndexOf(MARK);
-  if (at < 0) return fail('bad-option', 'continue: the chat template does not write the content of the last message');
+function upTo(text, content) {
+  const at = text.lastIndexOf(MARK[0]);
+  if (at < 0 || !text.includes(content.trim()))
+    return fail('bad-option', 'continue: the chat template does not write the content of the last message');
   const own = text.slice(0, at);
-  return text[at + 1] === SPACE ? own : own.trimEnd();
+  return text.startsWith(MARK, at) ? own : own.trimEnd();
 }
 
 /** An answer that may call tools, while it is written. */
@@ -91,10 +155,10 @@ class Answer {
    */
   push(text) {
     this.#text += text;
-    const length = contentLength(this.tools.form, this.#text);
-    const content = this.#text.slice(this.#delivered, length);
-    this.#delivered = Math.max(this.#delivered, length);
-    return content;
+    const content = contentOf(this.tools.form, this.#text);
+    const fresh = content.slice(this.#delivered);
+    this.#delivered = Math.max(this.#delivered, content.length);
+    return fresh;
   }
 
   /**
@@ -102,12 +166,17 @@ class Answer {
    * @returns {{content: string, toolCalls: ToolCall[], message: {role: string, [key: string]: any}}}
    */
   end(text) {
-    const { content, toolCalls } = partsOf(this.tools, text, this.#first);
+    const { content, toolCalls, thinking } = partsOf(this.tools, text, this.#first);
     const calls = toolCalls.map(({ id, ...call }) => ({ id, type: 'function', function: call }));
     return {
       content,
       toolCalls,
-      message: { role: 'assistant', content, ...(calls.length && { tool_calls: calls }) },
+      message: {
+        role: 'assistant',
+        content,
+        ...(thinking && { thinking }),
+        ...(calls.length && { tool_calls: calls }),
+      },
     };
   }
 }
@@ -115,44 +184,33 @@ class Answer {
 /**
  * The messages of a chat, copied and checked.
  * @param {any} value
- * @returns {Record<string, any>[]} their contents are texts, the arguments of their calls objects
+ * @returns {Record<string, any>[]}
  */
 function checkedMessages(value) {
   const list = Array.isArray(value) ? jsonCopy(value, 'messages') : null;
   if (!list?.length || list.some((/** @type {any} */ message) => typeof message?.role !== 'string'))
     fail('bad-argument', `messages is ${show(value)}, expected a list of { role, content }`);
-  return list.map((/** @type {any} */ message, /** @type {number} */ i) => ({
-    ...message,
-    content: contentOf(message, i),
-    ...(message.tool_calls && { tool_calls: [message.tool_calls].flat().map(callOf) }),
-  }));
+  list.forEach((/** @type {any} */ message, /** @type {number} */ i) => {
+    checkContent(message.content, i);
+    const calls = message.tool_calls ?? [];
+    if (!Array.isArray(calls)) fail('bad-argument', `messages[${i}].tool_calls is ${show(calls)}, expected a list`);
+    for (const call of calls)
+      if (typeof (call?.function ?? call)?.name !== 'string')
+        fail('bad-argument', `tool_calls has ${show(call)}, expected { function: { name, arguments } }`);
+  });
+  return list;
 }
 
 /**
- * @param {any} message
- * @param {number} i
- * @returns {string}
+ * @param {any} content
+ * @param {number} i  of the message
  */
-function contentOf({ content, tool_calls: calls }, i) {
-  if (typeof content === 'string') return content;
-  if ((content === null || content === undefined) && calls?.length) return '';
+function checkContent(content, i) {
+  if (typeof content === 'string' || content === null || content === undefined) return;
   const parts = Array.isArray(content) && content.length ? content : null;
   const other = parts?.find((part) => part?.type !== 'text' || typeof part.text !== 'string');
   if (!parts || (other && typeof other?.type !== 'string'))
-    return fail('bad-argument', `messages[${i}].content is ${show(content)}, expected a text or a list of parts`);
+    fail('bad-argument', `messages[${i}].content is ${show(content)}, expected a text or a list of parts`);
   if (other)
-    return fail('unsupported', `messages[${i}].content has a part of the type ${show(other.type)}, only text is read`);
-  return parts.map(({ text }) => text).join('\n');
-}
-
-/**
- * A call in a message, in the form that templates read.
- * @param {any} call  OpenAI's { id, function: { name, arguments } }, or { id, name, arguments }
- */
-function callOf(call) {
-  const { id, function: own = call } = call ?? {};
-  let { name, arguments: given } = own ?? {};
-  if (typeof given === 'string') given = valueOf(given, given);
-  if (typeof name !== 'string') fail('bad-argument', `tool_calls has ${show(call)}, expected { name, arguments }`);
-  return { ...(id !== undefined && { id }), type: 'function', function: { name, arguments: given ?? {} } };
+    fail('unsupported', `messages[${i}].content has a part of the type ${show(other.type)}, only text is read`);
 }

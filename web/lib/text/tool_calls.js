@@ -1,14 +1,9 @@
-// tool_calls.js - how models write calls of tools: recognised by the chat template, read from the answers
-//
-// The forms are those of Hermes and Qwen, of Mistral, and of Llama 3; a template that has no place for tools gets them
-// in the first user message, as Google describes it for Gemma, and its model answers in the form of Llama 3.
+// tool_calls.js - calls of tools: the options of a conversation about them, and the calls in an answer
 import { fail, show } from '../base/errors.js';
+import { bracesAt, jsonAt, pythonCallsAt } from './call_values.js';
+import { formOf, knowsCalls } from './tool_forms.js';
 
-/**
- * Around which texts calls stand, and what their arguments are called. open: begins a call, or the list of all; '': an
- * answer that begins with { is one call. text/constrain/tool_grammar.js makes a grammar of it.
- * @typedef {{open: string, close: string, isList: boolean, argumentsKey: string}} ToolForm
- */
+/** @import { ToolForm } from './tool_forms.js' */
 /** @typedef {{type: 'function', function: {name: string, description?: string, parameters?: any}}} ToolValue */
 /** @typedef {{id: string, name: string, arguments: Record<string, any>}} ToolCall */
 /**
@@ -16,36 +11,11 @@ import { fail, show } from '../base/errors.js';
  * @typedef {{form: ToolForm, tools: ToolValue[], choice: string}} Tools
  */
 
-/** @type {ToolForm} */
-const HERMES = { open: '<tool_call>', close: '</tool_call>', isList: false, argumentsKey: 'arguments' };
-/** @type {ToolForm} */
-const MISTRAL = { open: '[TOOL_CALLS]', close: '', isList: true, argumentsKey: 'arguments' };
-/** @type {ToolForm} */
-const PLAIN = { open: '', close: '', isList: false, argumentsKey: 'parameters' };
-
 /** What Google's documents tell Gemma. */
 const INSTRUCTIONS =
   'You have access to functions. If you decide to invoke any of the function(s), you MUST put it in the format of\n' +
   '{"name": function name, "parameters": dictionary of argument name and its value}\n\n' +
   'You SHOULD NOT include any other text in the response if you call a function';
-
-/**
- * Whether a template has a place for tools.
- * @param {string} template
- */
-const hasTools = (template) => /\btools\b/.test(template);
-
-/**
- * The form of the calls of a model.
- * @param {string} template  its chat template
- * @returns {ToolForm | null} null: it is none of those that are known
- */
-function formOf(template) {
-  if (/<function=|<arg_key>|\[ARGS\]/.test(template)) return null;
-  if (template.includes(HERMES.open)) return HERMES;
-  if (template.includes(MISTRAL.open)) return MISTRAL;
-  return !hasTools(template) || template.includes('"parameters": ') ? PLAIN : null;
-}
 
 /**
  * The options `tools` and `toolChoice`, checked.
@@ -60,7 +30,7 @@ export function checkedTools(given, choice = 'auto') {
     const own = tool?.function ?? tool;
     if (typeof own?.name !== 'string' || !/^[\w.-]{1,64}$/.test(own.name))
       fail('bad-option', `tools[${i}] is ${show(tool)}, expected a name of letters, digits, _, . and -`);
-    return { type: 'function', function: own };
+    return tool.function ? { type: 'function', ...tool } : { type: 'function', function: own };
   });
   const name = choice?.function?.name ?? choice?.name ?? choice;
   const names = tools.map((/** @type {ToolValue} */ tool) => tool.function.name);
@@ -82,30 +52,39 @@ export function checkedTools(given, choice = 'auto') {
  * @param {string} template
  * @param {ToolValue[] | null} tools
  * @param {string} choice
- * @returns {Tools | null}
+ * @returns {{able: Tools | null, warning: string | null}}  warning: calls cannot be read
  */
 export function callable(template, tools, choice) {
-  if (!tools || choice === 'none') return null;
+  if (!tools || choice === 'none') return { able: null, warning: null };
   const form = formOf(template);
-  return form
-    ? { form, tools, choice }
-    : fail('unsupported', 'the form in which the chat template writes calls of tools is not known: use prompt');
+  if (form) return { able: { form, tools, choice }, warning: null };
+  const warning =
+    'the form in which the model writes calls of tools is not known from its chat template: calls stay in the text';
+  if (choice !== 'auto') fail('unsupported', `toolChoice is ${show(choice)}, but ${warning}`);
+  return { able: null, warning };
 }
 
 /**
- * Messages for a template without a place for tools: functions stand in the first user message, calls and results are
- * texts.
+ * Messages for a template that knows neither tools nor calls: functions stand in the first user message, calls and
+ * results are texts.
  * @param {string} template
- * @param {Record<string, any>[]} messages  with checked contents
- * @param {ToolValue[] | null} tools
+ * @param {Record<string, any>[]} messages
+ * @param {ToolValue[] | null} tools  null: the messages stay as they are
  * @returns {Record<string, any>[]}
  */
 export function messagesFor(template, messages, tools) {
-  if (hasTools(template)) return messages;
-  let instructions = tools ? `${INSTRUCTIONS}\n${JSON.stringify(tools.map((tool) => tool.function))}\n\n` : '';
-  const written = (/** @type {any} */ { function: { name, arguments: parameters } }) =>
-    JSON.stringify({ name, parameters });
-  const texts = messages.map(({ tool_calls: calls, ...message }) => {
+  if (!tools || knowsCalls(template)) return messages;
+  let instructions = `${INSTRUCTIONS}\n${JSON.stringify(tools.map((tool) => tool.function))}\n\n`;
+  const written = (/** @type {any} */ call) => {
+    const { name, arguments: given } = call.function ?? call;
+    return JSON.stringify({ name, parameters: typeof given === 'string' ? (jsonAt(given, 0)?.value ?? given) : given });
+  };
+  const texts = messages.map(({ tool_calls: calls, ...given }) => {
+    const own = given.content;
+    const message = /** @type {Record<string, any>} */ ({
+      ...given,
+      content: Array.isArray(own) ? textOfParts(own) : own,
+    });
     if (calls?.length)
       return { ...message, content: [message.content, ...calls.map(written)].filter(Boolean).join('\n') };
     if (message.role === 'tool') return { role: 'user', content: `The result of the function: ${message.content}` };
@@ -119,32 +98,141 @@ export function messagesFor(template, messages, tools) {
   return texts;
 }
 
+/** A content that is a list of parts, as a text of lines. @param {{text: string}[]} parts */
+export const textOfParts = (parts) => parts.map(({ text }) => text).join('\n');
+
+/** What begins calls. @param {ToolForm} form */
+const markOf = ({ open, before }) => open || before;
+
 /**
  * How many characters of an answer are no part of a call, whatever follows.
  * @param {ToolForm} form
  * @param {string} text  so far
  * @returns {number}
  */
-export function contentLength({ open }, text) {
-  if (!open) return text.startsWith('{') ? 0 : text.length;
-  const found = text.indexOf(open);
+function contentLength(form, text) {
+  const mark = markOf(form);
+  if (form.bare && text.startsWith('{')) return 0;
+  if (!mark) return text.length;
+  const found = text.indexOf(mark);
   if (found >= 0) return found;
-  for (let n = Math.min(open.length - 1, text.length); n > 0; n--)
-    if (text.endsWith(open.slice(0, n))) return text.length - n;
+  for (let n = Math.min(mark.length - 1, text.length); n > 0; n--)
+    if (text.endsWith(mark.slice(0, n))) return text.length - n;
   return text.length;
 }
 
+/** A message in a channel of harmony. @param {string} text @param {string} channel */
+const inChannel = (text, channel) => {
+  const found = text.match(new RegExp(`<\\|channel\\|>${channel}[^<]*<\\|message\\|>([^]*?)(?=<\\||$)`, 'g')) ?? [];
+  return found.map((one) => one.replace(/^[^]*?<\|message\|>/, '')).join('');
+};
+
 /**
- * The value of a JSON text.
- * @param {string} text
- * @param {string} [other]  for what is no JSON
- * @returns {any}
+ * The text of an answer that is no part of a call, whatever follows.
+ * @param {ToolForm} form
+ * @param {string} text  so far
+ * @returns {string}
  */
-export function valueOf(text, other) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return other;
+export function contentOf(form, text) {
+  if (!form.channels) return text.slice(0, contentLength(form, text));
+  if (!text.includes('<|channel|>'))
+    return '<|channel|>'.startsWith(text) ? '' : text.slice(0, contentLength(form, text));
+  return inChannel(text, 'final').replace(/<\|?$/, '');
+}
+
+/** Reads the calls of an answer from where they begin. */
+class CallReader {
+  /** @type {{name: any, arguments: any}[]} */
+  calls = [];
+
+  /** @param {ToolForm} form @param {string} text @param {number} at */
+  constructor(form, text, at) {
+    this.form = form;
+    this.text = text;
+    this.at = at;
+  }
+
+  /** @param {string} part */
+  #skip(part) {
+    const is = this.text.startsWith(part, this.at);
+    if (is) this.at += part.length;
+    return is;
+  }
+
+  #blanks() {
+    while (/[\s;]/.test(this.text[this.at] ?? '')) this.at++;
+  }
+
+  /** @template T @param {{value: T, end: number} | undefined} read @returns {T | undefined} */
+  #value(read) {
+    if (read) this.at = read.end;
+    return read?.value;
+  }
+
+  read() {
+    const { form, text } = this;
+    this.#skip(form.open);
+    this.#blanks();
+    if (form.style === 'list' || form.style === 'python' || (form.bare && text[this.at] !== '{')) this.#list();
+    else while (this.#call()) this.#blanks();
+    const isCall = (/** @type {any} */ call) =>
+      typeof call.name === 'string' && typeof call.arguments === 'object' && call.arguments;
+    return this.calls.filter(isCall);
+  }
+
+  #list() {
+    const { form, text, at } = this;
+    const read = jsonAt(text, at);
+    if (read) [read.value].flat().forEach((call) => this.#add(call));
+    else if (form.style !== 'list') this.calls.push(...(pythonCallsAt(text, at)?.value ?? []));
+  }
+
+  /** @param {any} call */
+  #add(call) {
+    const { argumentsKey } = this.form;
+    this.calls.push({ name: call?.name, arguments: call?.[argumentsKey] ?? call?.arguments ?? call?.parameters ?? {} });
+  }
+
+  /** @returns {boolean} whether there was one */
+  #call() {
+    const { form, text } = this;
+    if (form.channels) this.#skip('<|start|>assistant');
+    if (!this.#skip(form.before)) return false;
+    if (form.style === 'object') {
+      this.#blanks();
+      const value = this.#value(jsonAt(text, this.at));
+      if (value === undefined || !this.#end()) return false;
+      this.#add(value);
+      return true;
+    }
+    const name = /^[\w.-]+/.exec(text.slice(this.at))?.[0];
+    if (!name) return false;
+    this.at += name.length;
+    if (form.style === 'named' && !this.#separator()) return false;
+    const value = this.#value(form.style === 'braces' ? bracesAt(text, this.at) : jsonAt(text, this.at));
+    if (value === undefined || !this.#end()) return false;
+    this.calls.push({ name, arguments: value });
+    return true;
+  }
+
+  /** What stands between a name and its arguments. */
+  #separator() {
+    const { form, text } = this;
+    if (form.channels) {
+      // the channel may be named behind the function, and the kind of its text left out
+      const found = /^[^{]*?<\|message\|>\s*/.exec(text.slice(this.at));
+      if (found) this.at += found[0].length;
+      return Boolean(found);
+    }
+    if (form.separator === '[ARGS]') this.at += /^(?:\[CALL_ID\][\w-]*)?/.exec(text.slice(this.at))?.[0].length ?? 0;
+    return this.#skip(form.separator);
+  }
+
+  /** What stands behind a call. */
+  #end() {
+    const { form } = this;
+    if (form.style === 'object') this.#blanks();
+    return this.#skip(form.after) || (form.endsAnswer && this.at >= this.text.trimEnd().length);
   }
 }
 
@@ -153,31 +241,20 @@ export function valueOf(text, other) {
  * @param {Tools} tools
  * @param {string} text
  * @param {number} first  number of the first call in the conversation, for its id
- * @returns {{content: string, toolCalls: ToolCall[]}}
+ * @returns {{content: string, toolCalls: ToolCall[], thinking?: string}}
  */
-export function partsOf({ form: { open, close, argumentsKey } }, text, first) {
-  /** @type {any[]} */
-  let calls = [];
-  let end = open ? text.indexOf(open) : 0;
-  if (!open && !text.startsWith('{')) end = -1;
-  const content = end < 0 ? text : text.slice(0, end);
-  if (!close && end >= 0) calls = [valueOf(text.slice(content.length + open.length))].flat();
-  for (let at = end; close && at >= 0; at = text.indexOf(open, end)) {
-    end = at + open.length;
-    let value;
-    // A string of the arguments may hold the text that closes a call.
-    for (let stop = text.indexOf(close, end); value === undefined && stop >= 0; stop = text.indexOf(close, stop + 1)) {
-      value = valueOf(text.slice(at + open.length, stop));
-      end = stop + close.length;
-    }
-    calls.push(value);
-  }
-  const whole = calls.filter((call) => call !== undefined);
-  const toolCalls = whole.map((call, i) => ({
+export function partsOf({ form }, text, first) {
+  const mark = markOf(form);
+  const marked = mark ? text.indexOf(mark) : -1;
+  const start = form.bare && text.startsWith('{') ? 0 : marked;
+  const found = start < 0 ? [] : new CallReader(form, text, start).read();
+  const toolCalls = found.map((call, i) => ({
     // Mistral's templates take ids of nine letters and digits only.
     id: `call${String(first + i).padStart(5, '0')}`,
     name: call.name,
-    arguments: call[argumentsKey],
+    arguments: call.arguments,
   }));
-  return { content: toolCalls.length ? content : text, toolCalls };
+  if (form.channels && text.includes('<|channel|>'))
+    return { content: inChannel(text, 'final'), toolCalls, thinking: inChannel(text, 'analysis') };
+  return { content: toolCalls.length ? text.slice(0, start) : text, toolCalls };
 }

@@ -120,7 +120,11 @@ function messagesOf(prompt) {
         }));
     const calls = content
       .filter((/** @type {any} */ { type }) => type === 'tool-call')
-      .map((/** @type {any} */ { toolCallId: id, toolName: name, input }) => ({ id, name, arguments: input }));
+      .map((/** @type {any} */ { toolCallId: id, toolName: name, input }) => ({
+        id,
+        type: 'function',
+        function: { name, arguments: input },
+      }));
     const parts = content.filter((/** @type {any} */ { type }) => !/^(reasoning|tool-call|tool-result)$/.test(type));
     return { role, content: textOf(parts), ...(calls.length && { tool_calls: calls }) };
   });

@@ -173,6 +173,23 @@ const logprobOf = ({ text: token, logprob, top = [] }) => ({
 });
 
 /**
+ * A message whose calls have their arguments as objects, which chat templates read: OpenAI writes them as JSON texts.
+ * @param {Record<string, any>} message
+ */
+function withArguments(message) {
+  if (!Array.isArray(message?.tool_calls)) return message;
+  const calls = message.tool_calls.map(({ function: own, ...call }) => {
+    if (typeof own?.arguments !== 'string') return { ...call, function: own };
+    try {
+      return { ...call, function: { ...own, arguments: JSON.parse(own.arguments) } };
+    } catch {
+      return { ...call, function: own };
+    }
+  });
+  return { ...message, tool_calls: calls };
+}
+
+/**
  * Begins the answers of a request, one after the other.
  * @param {Model} model
  * @param {Record<string, any>} body
@@ -184,7 +201,7 @@ function* answersTo(model, body, signal) {
   if (!Number.isInteger(n) || n < 1) throw new TypeError(`n is ${n}, expected a whole number from 1 up`);
   for (let index = 0; index < n; index++) {
     const own = { ...given, seed: seed === undefined ? undefined : seed + index };
-    yield { index, answering: answer(model, body.messages, own) };
+    yield { index, answering: answer(model, body.messages.map(withArguments), own) };
   }
 }
 

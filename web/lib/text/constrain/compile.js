@@ -39,7 +39,7 @@ const newest = new Map();
 
 /**
  * A grammar or JSON schema, compiled. One that was compiled before is found again by its text.
- * @param {{json?: any, grammar?: string, tools?: import('./tool_grammar.js').Tools,
+ * @param {{json?: any, grammar?: string, tools?: import('../tool_calls.js').Tools,
  *   whitespace?: 'compact' | 'any', strictSchema?: boolean}} given  one of them, with the options of a schema
  * @returns {Compiled}
  */

@@ -1,15 +1,9 @@
-// tool_grammar.js - the grammar of an answer that may call tools: each call is JSON that fits the schema of its tool
+// tool_grammar.js - the grammar of an answer that may call tools: the arguments of each call fit the schema of its tool
 import { choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
 import { schemaGrammar } from './json_schema.js';
 
 /** @import { Expression, Grammar } from './expression.js' */
-/**
- * Tools of an answer, and the form of their calls, as text/tool_calls.js finds it.
- * @typedef {object} Tools
- * @property {{open: string, close: string, isList: boolean, argumentsKey: string}} form
- * @property {{function: {name: string, parameters?: any}}[]} tools
- * @property {string} choice  'auto', 'required' or the name of the one to call, once
- */
+/** @import { Tools } from '../tool_calls.js' */
 
 /**
  * Any character but these.
@@ -17,11 +11,209 @@ import { schemaGrammar } from './json_schema.js';
  */
 const except = (own) => ({ chars: complement(rangesOf(...own)) });
 
+/** @param {Expression} own */
+const optional = (own) => repeat(own, 0, 1);
+
 /**
- * A text that may also be a special token.
+ * A text, in which what looks like a special token may also be one.
  * @param {string} value
+ * @returns {Expression}
  */
-const marker = (value) => choice(text(value), { special: value });
+const marked = (value) =>
+  sequence(
+    ...value
+      .split(/(<[|｜][^<>]*?[|｜]>|<\/?\w+>|\[[A-Z_]+\])/)
+      .map((part, i) => (i % 2 ? choice(text(part), { special: part }) : text(part)))
+      .filter((part) => !('text' in part) || part.text),
+  );
+
+/** Words of JSON that Python writes in its own way, too. @type {Record<string, string>} */
+const PYTHON = { true: 'True', false: 'False', null: 'None' };
+
+/**
+ * An expression whose rules have other names.
+ * @param {any} e
+ * @param {string} prefix
+ * @param {Record<string, string>} words  other spellings of texts
+ * @returns {any}
+ */
+function renamed(e, prefix, words) {
+  const inner = (/** @type {any} */ own) => renamed(own, prefix, words);
+  if ('rule' in e) return { rule: prefix + e.rule };
+  if ('all' in e) return { all: e.all.map(inner) };
+  if ('any' in e) return { any: e.any.map(inner) };
+  if ('each' in e) return { ...e, each: inner(e.each) };
+  if ('text' in e && words[e.text]) return choice(e, text(words[e.text]));
+  if (!('states' in e)) return e;
+  const edges = (/** @type {{edges: [any, number][]}} */ state) =>
+    state.edges.map(([own, to]) => /** @type {[any, number]} */ ([inner(own), to]));
+  return { states: e.states.map((/** @type {any} */ state) => ({ ...state, edges: edges(state) })) };
+}
+
+/** The rules of the calls of one answer. */
+class CallGrammar {
+  /** @type {Map<string, Expression>} */
+  rules = new Map();
+  /** @type {Set<string>} */
+  ignored = new Set();
+
+  /** @param {Tools} tools @param {{strictSchema?: boolean}} options */
+  constructor({ form, tools, choice: chosen }, options) {
+    this.options = options;
+    this.form = form;
+    this.isNamed = chosen !== 'auto' && chosen !== 'required';
+    this.tools = this.isNamed ? tools.filter((tool) => tool.function.name === chosen) : tools;
+  }
+
+  /**
+   * JSON that fits a schema. A space behind : and , may be missing.
+   * @param {any} schema
+   * @param {string} name  of its rules
+   * @param {Record<string, string>} [words]
+   * @returns {Expression}
+   */
+  json(schema, name, words = {}) {
+    const { rules, root, ignored } = schemaGrammar(schema, { ...this.options, whitespace: 'spaced' });
+    rules.set('gap', optional(text(' ')));
+    for (const [rule, own] of rules) this.rules.set(`${name}: ${rule}`, renamed(own, `${name}: `, words));
+    for (const one of ignored) this.ignored.add(one);
+    return { rule: `${name}: ${root}` };
+  }
+
+  /** @param {Expression} one @param {Expression} between */
+  several(one, between) {
+    return sequence(one, repeat(sequence(between, one), 0, this.isNamed ? 0 : Infinity));
+  }
+
+  /** All calls of the answer. @returns {Expression} */
+  calls() {
+    const { open, close, style, before, after, bare, endsAnswer } = this.form;
+    const blank = optional(choice(text(' '), text('\n')));
+    const list = (/** @type {Expression} */ call) => sequence(text('['), this.several(call, text(', ')), text(']'));
+    if (style === 'list') return sequence(marked(open), blank, list(this.object()), marked(close));
+    if (style === 'python') return sequence(marked(open), list(this.each((tool) => this.python(tool))), marked(close));
+    if (bare)
+      return sequence(
+        open ? optional(marked(open)) : text(''),
+        open ? this.several(this.object(), text('; ')) : this.object(),
+      );
+    const call = style === 'object' ? sequence(blank, this.object(), blank) : this.each((tool) => this.named(tool));
+    const end = endsAnswer ? optional(marked(after)) : marked(after);
+    const one = sequence(marked(before), call, end);
+    return sequence(marked(open), endsAnswer ? one : this.several(one, optional(text('\n'))), marked(close));
+  }
+
+  /** One of the tools. @param {(tool: Tools['tools'][number]['function']) => Expression} write @returns {Expression} */
+  each(write) {
+    return choice(...this.tools.map((tool) => write(tool.function)));
+  }
+
+  /** { name, arguments } of a tool. @returns {Expression} */
+  object() {
+    return this.json(schemaOf(this.tools, this.form.argumentsKey), 'call');
+  }
+
+  /** @param {Tools['tools'][number]['function']} tool @returns {Expression} */
+  named({ name, parameters }) {
+    const { style, separator } = this.form;
+    const own = parameters ?? NO_PARAMETERS;
+    const given = style === 'braces' ? this.braces({ type: 'object', ...own }, name) : this.json(own, name);
+    return sequence(text(name), marked(separator), given);
+  }
+
+  /** A call of Python. @param {Tools['tools'][number]['function']} tool @returns {Expression} */
+  python({ name, parameters = NO_PARAMETERS }) {
+    const { $defs, definitions } = parameters;
+    const value = (/** @type {any} */ schema, /** @type {string} */ key) =>
+      this.json({ $defs, definitions, ...schema }, `${name} ${key}`, PYTHON);
+    return sequence(text(`${name}(`), members(parameters, ', ', '=', value), text(')'));
+  }
+
+  /**
+   * A value as FunctionGemma writes it.
+   * @param {any} schema
+   * @param {string} name
+   * @returns {Expression}
+   */
+  braces(schema, name) {
+    const quote = marked('<escape>');
+    const own = schema.enum ?? ('const' in schema ? [schema.const] : null);
+    const written = (/** @type {any} */ value) =>
+      typeof value === 'string' ? sequence(quote, text(value), quote) : text(JSON.stringify(value));
+    if (own) return choice(...own.map(written));
+    const types = [schema.type ?? ['string', 'number', 'boolean']].flat();
+    const kinds = /** @type {Record<string, () => Expression>} */ ({
+      string: () => sequence(quote, without('<escape>'), quote),
+      array: () => {
+        const item = this.braces(schema.items ?? {}, `${name} items`);
+        return sequence(text('['), optional(sequence(item, repeat(sequence(text(','), item), 0, Infinity))), text(']'));
+      },
+      object: () =>
+        sequence(
+          text('{'),
+          members(schema, ',', ':', (inner, key) => this.braces(inner, `${name} ${key}`)),
+          text('}'),
+        ),
+    });
+    return choice(...types.map((type) => kinds[type]?.() ?? this.json({ ...schema, type }, `${name} ${type}`)));
+  }
+
+  /** What the answer may be instead of a call, and before calls. @param {Expression} calls @returns {Expression} */
+  free(calls) {
+    const { open, before, bare, channels } = this.form;
+    const any = repeat(except(''), 0, Infinity);
+    if (bare) return choice(calls, text(''), sequence(except('{'), any));
+    if (!channels) return sequence(without(open || before), choice(text(''), calls));
+    const analysis = sequence(
+      marked('<|channel|>analysis<|message|>'),
+      without('<|'),
+      marked('<|end|><|start|>assistant'),
+    );
+    const final = sequence(marked('<|channel|>final<|message|>'), without('<|'));
+    return sequence(optional(analysis), choice(calls, final));
+  }
+
+  /** @returns {Expression} a call that must come, with the analysis before it */
+  required() {
+    if (!this.form.channels) return this.calls();
+    const analysis = sequence(
+      marked('<|channel|>analysis<|message|>'),
+      without('<|'),
+      marked('<|end|><|start|>assistant'),
+    );
+    return sequence(optional(analysis), this.calls());
+  }
+}
+
+const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
+
+/**
+ * Properties in the order of a schema; those that are not required may be missing.
+ * @param {any} schema
+ * @param {string} between
+ * @param {string} colon
+ * @param {(schema: any, key: string) => Expression} value
+ * @returns {Expression}
+ */
+function members({ properties = {}, required = [] }, between, colon, value) {
+  const keys = Object.keys(properties);
+  // state 2 i: before property i, and none was written; 2 i + 1: some were
+  const states = Array.from({ length: 2 * keys.length + 2 }, (_, state) => {
+    const [i, hasSome] = [state >> 1, state & 1];
+    if (i === keys.length) return { edges: [], free: [], accepting: true };
+    const key = keys[i];
+    const own = sequence(
+      text(`${hasSome ? between : ''}${key}${colon}`),
+      value(properties[key], `${key}${hasSome || ''}`),
+    );
+    return {
+      edges: [/** @type {[Expression, number]} */ ([own, 2 * i + 3])],
+      free: required.includes(key) ? [] : [state + 2],
+      accepting: false,
+    };
+  });
+  return { states };
+}
 
 /**
  * The grammar of an answer.
@@ -29,23 +221,11 @@ const marker = (value) => choice(text(value), { special: value });
  * @param {{strictSchema?: boolean}} options
  * @returns {Grammar & {ignored: string[]}}
  */
-export function toolGrammar({ form: { open, close, isList, argumentsKey }, tools, choice: chosen }, options) {
-  const isNamed = chosen !== 'auto' && chosen !== 'required';
-  const allowed = isNamed ? tools.filter((tool) => tool.function.name === chosen) : tools;
-  const more = isNamed ? 0 : Infinity;
-  const { rules, root, ignored } = schemaGrammar(schemaOf(allowed, argumentsKey), { ...options, whitespace: 'spaced' });
-  const call = { rule: root };
-  const listed = sequence(text('['), call, repeat(sequence(text(', '), call), 0, more), text(']'));
-  const marked = sequence(marker(open), text('\n'), call, text('\n'), marker(close));
-  const calls = !open
-    ? call
-    : isList
-      ? sequence(marker(open), repeat(text(' '), 0, 1), listed)
-      : sequence(marked, repeat(sequence(text('\n'), marked), 0, more));
-  const other = choice(text(''), sequence(except('{'), repeat(except(''), 0, Infinity)));
-  const free = open ? sequence(without(open), choice(text(''), calls)) : choice(calls, other);
-  rules.set('the answer', chosen === 'auto' ? free : calls);
-  return { rules, root: 'the answer', ignored };
+export function toolGrammar(tools, options) {
+  const grammar = new CallGrammar(tools, options);
+  const answer = tools.choice === 'auto' ? grammar.free(grammar.calls()) : grammar.required();
+  grammar.rules.set('the answer', answer);
+  return { rules: grammar.rules, root: 'the answer', ignored: [...grammar.ignored] };
 }
 
 /**
@@ -58,10 +238,9 @@ function schemaOf(tools, argumentsKey) {
     JSON.parse(JSON.stringify(schema), (key, value) =>
       key === '$ref' && /^#(\/|$)/.test(value) ? `#/$defs/${name}${value.slice(1)}` : value,
     );
-  const none = { type: 'object', properties: {}, additionalProperties: false };
   return {
     $defs: Object.fromEntries(
-      tools.map(({ function: { name, parameters } }) => [name, placed(name, parameters ?? none)]),
+      tools.map(({ function: { name, parameters } }) => [name, placed(name, parameters ?? NO_PARAMETERS)]),
     ),
     anyOf: tools.map(({ function: { name } }) => ({
       type: 'object',
