@@ -10,6 +10,7 @@ import json
 import re
 import signal
 import sys
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 
@@ -235,7 +236,7 @@ def rendered(source: str, variables=VARIABLES):
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, 2)
     try:
-        return _cached_compile_jinja_template(source).render(**variables)
+        return _cached_compile_jinja_template(source).render(**deepcopy(variables))  # |indent changes lists
     except Slow:
         raise
     except BaseException:

@@ -23,14 +23,16 @@ import { Steps } from './steps.js';
 /** @import { Call } from '../worker/model_caller.js' */
 
 /**
- * One message of a conversation. role: as the model's template names them, usually 'system', 'user', 'assistant' or
- * 'tool'; content: a text, a list of texts as OpenAI writes them, or null beside tool_calls; tool_calls: what the
- * assistant called; tool_call_id: of the call whose result this is; other keys are JSON for the template.
+ * One message of a conversation, which the template gets as it is. role: as the model's template names them, usually
+ * 'system', 'user', 'assistant' or 'tool'; content: a text, a list of texts as OpenAI writes them, or null; tool_calls:
+ * what the assistant called; tool_call_id: the call whose result this is; reasoning, thinking, reasoning_content: what
+ * the model thought before, under the name that the template reads; other keys are JSON for the template.
  * @typedef {{role: string, content?: string | null | readonly {type: 'text', text: string}[],
  *   tool_calls?: readonly MessageCall[], tool_call_id?: string, [key: string]: any}} Message
  */
 /**
- * A call in a message, as OpenAI writes it; the arguments may also be an object.
+ * A call in a message, as OpenAI writes it. The template gets the arguments as they are: most templates take an object,
+ * and write a text as a JSON string.
  * @typedef {{id?: string, type?: 'function', function: {name: string, arguments: string | object}}} MessageCall
  */
 /**
@@ -227,7 +229,8 @@ export class Model {
   }
   /**
    * Sentences about parts of the file that were not needed, weights with another dtype than requested, a context longer
-   * than the model's own, and a binary that was replaced because it does not compile here.
+   * than the model's own, a binary that was replaced because it does not compile here, and calls of tools whose form is
+   * not known.
    * @returns {string[]}
    */
   get warnings() {

@@ -70,6 +70,7 @@ const PLAIN = form({ argumentsKey: 'parameters', bare: true });
 const SIGNS = [
   [['<function='], null],
   [['<arg_key>'], null],
+  [['<invoke'], null],
   [['<|tool_call_start|>'], LFM],
   [['<|tool_list_start|>'], LFM],
   [['<start_function_call>'], FUNCTION_GEMMA],
@@ -78,7 +79,7 @@ const SIGNS = [
   [['<|channel|>', 'functions.'], HARMONY],
   [['[TOOL_CALLS]', '[ARGS]'], MISTRAL],
   [['[TOOL_CALLS]'], MISTRAL_LIST],
-  [['<tool_call>', '</tool_call>'], HERMES],
+  [['<tool_call>'], HERMES],
   [['<|tool|>', '<|/tool|>'], PHI],
   [['<|tool_call|>', '<|/tool_call|>'], PHI],
   [['<|tool_call|>'], GRANITE],
@@ -86,11 +87,11 @@ const SIGNS = [
   [['<|start_header_id|>', '"parameters": '], LLAMA],
 ];
 
-/** Whether a template has a place for tools. @param {string} template */
-export const hasTools = (template) => /\btools\b/.test(template);
-
-/** Whether a template writes calls, or has a place for tools. @param {string} template */
-export const knowsCalls = (template) => hasTools(template) || /\btool_calls\b/.test(template);
+/**
+ * Whether a template has a place for tools, whatever it calls them, or writes calls or results.
+ * @param {string} template
+ */
+export const knowsCalls = (template) => /tools\b|tool_calls?\b|['"]tool['"]/.test(template);
 
 /**
  * The form of the calls of a model.
