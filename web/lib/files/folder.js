@@ -43,9 +43,10 @@ export async function openFolder(opener, folder, overrides) {
   const template = (await opener.optionalText(folder.get('chat_template.jinja'))) ?? tokenizerConfig?.chat_template;
   const tokenizer =
     overrides.tokenizer ??
-    (await opener.optionalJson(folder.get('tokenizer.json'))) ??
+    (await tokenizerJson(opener, folder, config, tokenizerConfig)) ??
     (await vocabTxt(opener, folder, config, tokenizerConfig)) ??
-    (await sentencePieces(opener, folder, config, tokenizerConfig));
+    (await sentencePieces(opener, folder, config, tokenizerConfig)) ??
+    (await withoutJson(opener, folder, config, tokenizerConfig));
   warn(opener);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   if (checkpoint.config.kind === 'encoder') {
@@ -58,8 +59,8 @@ export async function openFolder(opener, folder, overrides) {
     Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
   Object.assign(checkpoint, chatTemplates(template));
   if (checkpoint.chatTemplate) {
-    const { bos_token: bos, eos_token: eosToken } = tokenizerConfig ?? {};
-    checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };
+    const { specialTexts } = await sideFiles();
+    checkpoint.special.texts = specialTexts(tokenizerConfig);
   }
   return checkpoint;
 }
@@ -178,13 +179,51 @@ async function vocabTxt(opener, folder, config, tokenizerConfig) {
   return text === null ? null : (await wordPiece()).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
 }
 
+const sideFiles = () => import('./vocabulary/side_files.js');
+
+/** Rows of the embedding that a config.json tells. @param {any} config */
+const rowsOf = (config) => (Number.isInteger(config?.vocab_size) ? config.vocab_size : Infinity);
+
 /**
- * The text of a special token in tokenizer_config.json, which is a string, an object with a `content`, or null.
- * @param {any} token
+ * The tokenizer.json of a folder, with the tokens that stand in tokenizer_config.json alone; null without one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  of the model
+ * @param {any} settings  tokenizer_config.json, or null
  */
-function tokenText(token) {
-  const text = token === null ? '' : (token?.content ?? token);
-  return typeof text === 'string' ? text : undefined;
+async function tokenizerJson(opener, folder, config, settings) {
+  const json = await opener.optionalJson(folder.get('tokenizer.json'));
+  if (!json || typeof settings?.added_tokens_decoder !== 'object') return json;
+  return (await sideFiles()).withSideTokens(json, { settings, added: null }, rowsOf(config), opener.warnings);
+}
+
+/**
+ * The tokenizer of a folder without a tokenizer.json, from vocab.json and merges.txt or from tokenizer.model; null
+ * without these.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config  of the model
+ * @param {any} given  tokenizer_config.json, or null
+ */
+async function withoutJson(opener, folder, config, given) {
+  const merges = await opener.optionalText(folder.get('merges.txt'));
+  const vocab = merges === null ? null : await opener.optionalJson(folder.get('vocab.json'));
+  const pieces = vocab ? null : await opener.optionalReader(folder.get('tokenizer.model'));
+  if (!vocab && !pieces) return null;
+  const isNew = typeof given?.added_tokens_decoder === 'object';
+  const [map, added] = isNew
+    ? [null, null]
+    : [
+        await opener.optionalJson(folder.get('special_tokens_map.json')),
+        await opener.optionalJson(folder.get('added_tokens.json')),
+      ];
+  const files = { settings: { ...given, ...map }, added };
+  const [type, rows, { warnings }] = [config?.model_type, rowsOf(config), opener];
+  const { mergesTxtJson, piecesJson } = await sideFiles();
+  if (vocab) return mergesTxtJson(vocab, String(merges), files, { type, rows, where: folder.name, warnings });
+  const where = `${folder.name}: tokenizer.model`;
+  const bytes = await opener.readAll(/** @type {ByteReader} */ (pieces));
+  return piecesJson(bytes, files, { type, rows, where, warnings });
 }
 
 /**

@@ -38,7 +38,7 @@ import { ggufTokenizer } from './vocabulary/gguf_vocab.js';
  * @property {boolean} addBos
  * @property {number[]} [start]
  * @property {number[]} [never]
- * @property {{bos_token?: string, eos_token?: string}} [texts]
+ * @property {Record<string, string>} [texts]  by bos_token, eos_token, pad_token and others
  */
 /**
  * Receives the tensors, each with one call of `begin`, several of `write` and one of `end`. A view ends on a whole

@@ -1,4 +1,5 @@
 // figure_svg.js - a figure of the page as an SVG file, or as pixels: it looks the same without the page's style sheets
+import { xmlText } from '../state/base/file_text.js';
 
 /** What style sheets set for elements of drawings. */
 const STYLES = [
@@ -140,7 +141,7 @@ export function svgOf(figure, title, about) {
   const words = { x: SIDE, fill: color, 'font-family': fontFamily, 'font-size': 11, opacity: 0.7 };
   svg.append(made('title', {}, title), made('desc', {}, about), made('rect', { ...size, fill: background }), inner);
   svg.append(...lines.map((line, i) => made('text', { ...words, y: height + (i + 2.25) * SIDE }, line)));
-  return new XMLSerializer().serializeToString(svg);
+  return xmlText(new XMLSerializer().serializeToString(svg));
 }
 
 /**

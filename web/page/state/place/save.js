@@ -1,4 +1,4 @@
-// save.js - offers files to save: CSV, JSON, and any other content
+// save.js - offers files to save: JSON, and any other content
 
 import { editsOf } from '../facts/switchable_parts.js';
 
@@ -13,17 +13,6 @@ export function saveFile(name, content, type = 'text/plain') {
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
-
-/**
- * Rows as CSV.
- * @param {(string | number)[][]} rows
- */
-export const csv = (rows) =>
-  rows
-    .map((row) =>
-      row.map((x) => (/[",\r\n]/.test(String(x)) ? `"${String(x).replace(/"/g, '""')}"` : String(x))).join(','),
-    )
-    .join('\n') + '\n';
 
 /**
  * The text as it stands: everything that is needed to make it again, and what came of it.
