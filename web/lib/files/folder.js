@@ -3,7 +3,7 @@
 import { chatTemplates } from './vocabulary/chat_template.js';
 import { tokenIds } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
-import { wordPiece } from './vocabulary/gguf_vocab.js';
+import { folderTokenizer } from './folder_tokenizer.js';
 import { readHfConfig, targetTokens } from './huggingface/huggingface.js';
 import { localPath } from './bytes/open_file.js';
 import { openHeaders } from './bytes/open_headers.js';
@@ -41,12 +41,7 @@ export async function openFolder(opener, folder, overrides) {
   const generation = await opener.optionalJson(folder.get('generation_config.json'));
   const tokenizerConfig = await opener.optionalJson(folder.get('tokenizer_config.json'));
   const template = (await opener.optionalText(folder.get('chat_template.jinja'))) ?? tokenizerConfig?.chat_template;
-  const tokenizer =
-    overrides.tokenizer ??
-    (await tokenizerJson(opener, folder, config, tokenizerConfig)) ??
-    (await vocabTxt(opener, folder, config, tokenizerConfig)) ??
-    (await sentencePieces(opener, folder, config, tokenizerConfig)) ??
-    (await withoutJson(opener, folder, config, tokenizerConfig));
+  const tokenizer = overrides.tokenizer ?? (await folderTokenizer(opener, folder, config, tokenizerConfig));
   warn(opener);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   if (checkpoint.config.kind === 'encoder') {
@@ -59,7 +54,7 @@ export async function openFolder(opener, folder, overrides) {
     Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
   Object.assign(checkpoint, chatTemplates(template));
   if (checkpoint.chatTemplate) {
-    const { specialTexts } = await sideFiles();
+    const { specialTexts } = await import('./vocabulary/side_files.js');
     checkpoint.special.texts = specialTexts(tokenizerConfig);
   }
   return checkpoint;
@@ -137,94 +132,6 @@ function weightFilesAmong(names) {
 
 /** Files beside weights. */
 const NO_WEIGHTS = /\.(json|txt|md|py|jinja|model|spm|yaml|yml|log|csv|png)$|(^|[/\\])\.[^/\\]*$|(^|[/\\])[^.]*$/;
-
-/**
- * The tokenizer of T5 and Marian checkpoints without a tokenizer.json, from their SentencePiece model; undefined for
- * other families. Without such a file a warning says what is missing.
- * @param {Opener} opener
- * @param {Folder} folder
- * @param {any} config  of the model
- * @param {any} settings  tokenizer_config.json, or null
- */
-async function sentencePieces(opener, folder, { model_type: type }, settings) {
-  const file = type === 'marian' ? 'source.spm' : 'spiece.model';
-  if (!['t5', 'mt5', 'marian'].includes(type)) return undefined;
-  const reader = await opener.optionalReader(folder.get(file));
-  const bytes = reader && (await opener.readAll(reader));
-  const vocab = bytes && type === 'marian' && (await opener.optionalJson(folder.get('vocab.json')));
-  if (bytes && vocab !== null) {
-    const { marianTokenizer, t5Tokenizer } = await import('./vocabulary/sentencepiece.js');
-    return type === 'marian'
-      ? marianTokenizer(bytes, vocab, folder.name)
-      : t5Tokenizer(bytes, `${folder.name}: ${file}`, settings?.extra_ids);
-  }
-  opener.warnings.push(
-    `${folder.name}: there is no tokenizer.json and no ${file}${type === 'marian' ? ' with a vocab.json' : ''}: ` +
-      'the model takes token ids; for text, pass a tokenizer.json as { weights, config, tokenizer }',
-  );
-  return undefined;
-}
-
-/**
- * The tokenizer in the vocab.txt of a folder without a tokenizer.json; null without one.
- * @param {Opener} opener
- * @param {Folder} folder
- * @param {any} config  config.json; families that have such a file are asked for it
- * @param {any} tokenizerConfig  tokenizer_config.json, or null
- * @returns {Promise<object | null>}
- */
-async function vocabTxt(opener, folder, config, tokenizerConfig) {
-  if (!['bert', 'distilbert', 'mpnet'].includes(config?.model_type)) return null;
-  const text = await opener.optionalText(folder.get('vocab.txt'));
-  return text === null ? null : (await wordPiece()).vocabTxtJson(text, tokenizerConfig, `${folder.name}vocab.txt`);
-}
-
-const sideFiles = () => import('./vocabulary/side_files.js');
-
-/** Rows of the embedding that a config.json tells. @param {any} config */
-const rowsOf = (config) => (Number.isInteger(config?.vocab_size) ? config.vocab_size : Infinity);
-
-/**
- * The tokenizer.json of a folder, with the tokens that stand in tokenizer_config.json alone; null without one.
- * @param {Opener} opener
- * @param {Folder} folder
- * @param {any} config  of the model
- * @param {any} settings  tokenizer_config.json, or null
- */
-async function tokenizerJson(opener, folder, config, settings) {
-  const json = await opener.optionalJson(folder.get('tokenizer.json'));
-  if (!json || typeof settings?.added_tokens_decoder !== 'object') return json;
-  return (await sideFiles()).withSideTokens(json, { settings, added: null }, rowsOf(config), opener.warnings);
-}
-
-/**
- * The tokenizer of a folder without a tokenizer.json, from vocab.json and merges.txt or from tokenizer.model; null
- * without these.
- * @param {Opener} opener
- * @param {Folder} folder
- * @param {any} config  of the model
- * @param {any} given  tokenizer_config.json, or null
- */
-async function withoutJson(opener, folder, config, given) {
-  const merges = await opener.optionalText(folder.get('merges.txt'));
-  const vocab = merges === null ? null : await opener.optionalJson(folder.get('vocab.json'));
-  const pieces = vocab ? null : await opener.optionalReader(folder.get('tokenizer.model'));
-  if (!vocab && !pieces) return null;
-  const isNew = typeof given?.added_tokens_decoder === 'object';
-  const [map, added] = isNew
-    ? [null, null]
-    : [
-        await opener.optionalJson(folder.get('special_tokens_map.json')),
-        await opener.optionalJson(folder.get('added_tokens.json')),
-      ];
-  const files = { settings: { ...given, ...map }, added };
-  const [type, rows, { warnings }] = [config?.model_type, rowsOf(config), opener];
-  const { mergesTxtJson, piecesJson } = await sideFiles();
-  if (vocab) return mergesTxtJson(vocab, String(merges), files, { type, rows, where: folder.name, warnings });
-  const where = `${folder.name}: tokenizer.model`;
-  const bytes = await opener.readAll(/** @type {ByteReader} */ (pieces));
-  return piecesJson(bytes, files, { type, rows, where, warnings });
-}
 
 /**
  * Throws when the server refused a file, which is needed after all.
