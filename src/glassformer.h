@@ -36,7 +36,8 @@
     X(GF_REGLU, "reglu", GF_RELU, 5)                                                                                   \
     X(GF_GEGLU_ERF, "geglu_erf", GF_GELU_ERF, 5)                                                                       \
     X(GF_GEGLU_TANH, "geglu_tanh", GF_GELU_TANH, 5)                                                                    \
-    X(GF_NO_FFN, "none", GF_NO_FFN, 0)
+    X(GF_NO_FFN, "none", GF_NO_FFN, 0)                                                                                 \
+    X(GF_RELU2, "relu2", GF_RELU2, 2)
 enum gf_ffn_kind { GF_FFNS(GF_ENUMERATOR) };
 #define GF_WORD(id, word, ...) , word
 #define GF_CALL(E, ...)        E(__VA_ARGS__)
@@ -51,7 +52,7 @@ enum gf_ffn_kind { GF_FFNS(GF_ENUMERATOR) };
     E(qk_norm_span, "head", "each_head", "projection")                                                                 \
     GF_CALL(E, ffn GF_FFNS(GF_WORD))                                                                                   \
     E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
-    E(sinusoid_pairs, "adjacent", "half")                                                                              \
+    E(sinusoid_pairs, "adjacent", "half", "half_inclusive")                                                            \
     E(rope_pairs, "half", "adjacent")                                                                                  \
     E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
@@ -62,8 +63,9 @@ enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
 /* One gain for all heads; one for each head; one for the whole projection, which is normalised as one vector. */
 enum { GF_SPAN_HEAD, GF_SPAN_EACH_HEAD, GF_SPAN_PROJECTION };
 enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE, GF_POS_ALIBI };
-/* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian). */
-enum { GF_SINUSOID_ADJACENT, GF_SINUSOID_HALF };
+/* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian); inclusive: the last of them
+ * has the wavelength 2 pi 10000, as in tensor2tensor (M2M-100, XGLM). */
+enum { GF_SINUSOID_ADJACENT, GF_SINUSOID_HALF, GF_SINUSOID_HALF_INCLUSIVE };
 /* GF_ROPE_HALF, GF_ROPE_ADJACENT: kernels.h */
 enum {
     GF_ROPE_SCALING_NONE,
@@ -86,7 +88,7 @@ GF_LAST(norm_placement, GF_OUTPUT_NORM)
 GF_LAST(qk_norm_kind, GF_QK_LAYERNORM)
 GF_LAST(qk_norm_span, GF_SPAN_PROJECTION)
 GF_LAST(position, GF_POS_ALIBI)
-GF_LAST(sinusoid_pairs, GF_SINUSOID_HALF)
+GF_LAST(sinusoid_pairs, GF_SINUSOID_HALF_INCLUSIVE)
 GF_LAST(rope_pairs, GF_ROPE_ADJACENT)
 GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
 
@@ -144,8 +146,8 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
       "of each head with one gain for all, of each head with its own gain, or of all heads as one vector")             \
     X(int32_t, position, GF_POS_ROPE, 0, GF_WORDS_position - 1, "kind of position encoding")                           \
     X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, GF_WORDS_sinusoid_pairs - 1,                                   \
-      "sines and cosines in turn, or all sines before all cosines")                                                    \
-    X(int32_t, position_offset, 0, 0, 1024, "rows of a learned table before that of position 0 (OPT)")                 \
+      "sines and cosines in turn, or all sines before all cosines; half_inclusive: to the longest wavelength")                                                    \
+    X(int32_t, position_offset, 0, 0, 1024, "rows of a learned or sinusoidal table before that of position 0 (OPT, M2M-100)")                 \
     X(int32_t, relative_buckets, 0, 0, 1024,                                                                           \
       "of distances between query and key, each with a learned bias for each head (T5); 0: none")                      \
     X(int32_t, relative_max_distance, 128, 1, 65536, "the distance from which on all are in the last bucket")          \
@@ -239,7 +241,9 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
     X(c->rotary_kv_heads <= c->n_kv_heads, "{rotary_kv_heads} is more than {n_kv_heads}")                              \
     X(c->position != GF_POS_LEARNED || c->context_length <= 16777216,                                                  \
       "{context_length} is more than 16777216, the longest table of learned positions")                                \
-    X(c->position == GF_POS_LEARNED || c->position_offset == 0, "{position_offset} needs learned positions")           \
+    X(c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL || c->position_offset == 0,                    \
+      "{position_offset} needs learned or sinusoidal positions")                                                       \
+    X(c->sinusoid_pairs != GF_SINUSOID_HALF_INCLUSIVE || c->d_model > 3, "{sinusoid_pairs} needs {d_model} above 3")   \
     X(c->relative_buckets == 0 || c->relative_buckets >= 4, "{relative_buckets} is below 4")                           \
     X(2 * c->relative_max_distance > c->relative_buckets,                                                              \
       "{relative_max_distance} is not above half of {relative_buckets}")                                               \

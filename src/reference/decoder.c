@@ -149,6 +149,7 @@ static void project_out(const struct pass *p, const struct gf_attn *w) {
 static double activate(int32_t activation, double x) {
     switch (activation) {
     case GF_RELU: return fmax(x, 0);
+    case GF_RELU2: return fmax(x, 0) * fmax(x, 0);
     case GF_GELU_ERF: return x * 0.5 * (1 + erf(x / sqrt(2)));
     case GF_GELU_TANH: return x * 0.5 * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case GF_SILU: return x / (1 + exp(-x));

@@ -1,9 +1,10 @@
 /* ffn.c - the position-wise feed-forward layer, all variants.
  *
- *   relu, gelu, silu:      y = down( act( up(x) ) )
- *   reglu, geglu, swiglu:  y = down( act( gate(x) ) * up(x) )
+ *   relu, relu2, gelu, silu:  y = down( act( up(x) ) )
+ *   reglu, geglu, swiglu:     y = down( act( gate(x) ) * up(x) )
  *
- * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020 (gates). */
+ * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020 (gates);
+ * So et al. 2021 (relu2, the square of ReLU). */
 #include "model/layers/ffn.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
 #include "kernels/wide.h"    /* gf_silu_mul_wide */
@@ -14,6 +15,9 @@ void gf_activate(int32_t activation, float *y, const float *x, int64_t n) {
     enum { STEP = 64 };
     switch (activation) {
     case GF_RELU: gf_relu(y, x, n); break;
+    case GF_RELU2:
+        for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] * x[i] : 0;
+        break;
     case GF_GELU_ERF: gf_gelu_erf(y, x, n); break;
     case GF_GELU_TANH: gf_gelu_tanh(y, x, n); break;
     case GF_SILU: {
@@ -71,6 +75,9 @@ void gf_activate_backward(int32_t activation, float *dx, const float *dy, const 
         switch (activation) {
         case GF_RELU:
             for (int32_t j = 0; j < m; j++) dx[j] = x[j] > 0 ? dy[j] : 0;
+            break;
+        case GF_RELU2:
+            for (int32_t j = 0; j < m; j++) dx[j] = x[j] > 0 ? 2 * x[j] * dy[j] : 0;
             break;
         case GF_GELU_ERF: /* Phi(x) + x phi(x) */
             for (int32_t j = 0; j < m; j++) t[j] = x[j] * root_2, e[j] = -0.5f * x[j] * x[j];

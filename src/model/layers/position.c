@@ -88,11 +88,13 @@ void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, in
         }
     } else if (c->position == GF_POS_SINUSOIDAL) {
         for (int32_t j = 0; j < width; j++) {
-            const int32_t sines = (width + 1) / 2, halves = c->sinusoid_pairs == GF_SINUSOID_HALF,
-                          cosine = halves ? j >= sines : j % 2, pair = halves ? j - cosine * sines : j / 2;
-            const double f = pow(10000.0, -2.0 * pair / width);
+            const int32_t inclusive = c->sinusoid_pairs == GF_SINUSOID_HALF_INCLUSIVE,
+                          sines = inclusive ? width / 2 : (width + 1) / 2, first = pos0 + c->position_offset,
+                          halves = c->sinusoid_pairs != GF_SINUSOID_ADJACENT, cosine = halves ? j >= sines : j % 2,
+                          pair = halves ? j - cosine * sines : j / 2;
+            const double f = pow(10000.0, inclusive ? -(double)pair / (sines - 1) : -2.0 * pair / width);
             for (int32_t i = 0; i < n; i++)
-                table[(int64_t)i * width + j] = (float)(cosine ? cos(f * (pos0 + i)) : sin(f * (pos0 + i)));
+                table[(int64_t)i * width + j] = (float)(cosine ? cos(f * (first + i)) : sin(f * (first + i)));
         }
     }
 }

@@ -14,6 +14,12 @@ export const NORM_NAMES = { rmsnorm: 'RMSNorm', layernorm: 'LayerNorm' };
  */
 export const ACTIVATIONS = {
   relu: { title: 'ReLU', f: (x) => Math.max(0, x), effect: say`replaces numbers below zero by zero`, lens: 'relu' },
+  relu2: {
+    title: 'ReLU²',
+    f: (x) => Math.max(0, x) ** 2,
+    effect: say`replaces numbers below zero by zero and squares the others`,
+    lens: 'relu2',
+  },
   gelu_erf: { title: 'GELU-erf', f: geluOf, effect: say`pushes numbers below zero towards zero`, lens: 'gelu' },
   gelu_tanh: { title: 'GELU-tanh', f: geluOf, effect: say`pushes numbers below zero towards zero`, lens: 'gelu_new' },
   silu: {

@@ -104,7 +104,7 @@ export const POSITIONS = {
         ? say`Each head takes off its own slope times the distance of the key (ALiBi).`
         : say`Each head adds a learned number for the distance of the key.`;
     const cosine =
-      c.sinusoidPairs === 'half' ? say`the cosines follow after all sines` : say`each with its cosine beside it`;
+      c.sinusoidPairs !== 'adjacent' ? say`the cosines follow after all sines` : say`each with its cosine beside it`;
     const rule =
       c.position === 'learned'
         ? say`Each row is learned.`

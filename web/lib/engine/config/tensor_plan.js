@@ -48,9 +48,13 @@ export { shapeText };
  */
 /**
  * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor
- * has a first axis of so many experts, whose weights follow each other in `covers`.
- * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean, experts?: number}}
- *   Place
+ * has a first axis of so many experts, whose weights follow each other in `covers`. rowsOf: the order of its rows.
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean, experts?: number,
+ *   rowsOf?: RowsOf}} Place
+ */
+/**
+ * The rows of a tensor of a file in the order of the weights that it fills; null: as they are. `rows`: how many.
+ * @typedef {(covers: string[], rows: number, config: import('./config.js').Config) => number[] | null} RowsOf
  */
 /**
  * Names of tensors in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q',
@@ -68,9 +72,10 @@ export { shapeText };
 /**
  * How a framework stores tensors. cols: matrices of blocks are [in, out]; colsOfHead: so is the head's; gamma: norms
  * have .gamma and .beta instead of .weight and .bias, or the two endings given; heads: q, k and v are one tensor, head
- * by head; minusOne: norms are stored as their gain minus 1; biasRow: the bias of the head is a matrix of one row.
+ * by head; minusOne: norms are stored as their gain minus 1; biasRow: the bias of the head is a matrix of one row;
+ * rowsOf: the order of the rows of q, k and v.
  * @typedef {{cols?: boolean, colsOfHead?: boolean, gamma?: boolean | [gain: string, bias: string], heads?: boolean,
- *   minusOne?: boolean, biasRow?: boolean}} Conventions
+ *   minusOne?: boolean, biasRow?: boolean, rowsOf?: RowsOf}} Conventions
  */
 
 /**
@@ -80,7 +85,7 @@ export { shapeText };
  * @param {Conventions} [conventions]
  * @returns {Map<string, Place>} by name in the file
  */
-export function placesByName(config, names, { cols, colsOfHead, gamma, heads, minusOne, biasRow } = {}) {
+export function placesByName(config, names, { cols, colsOfHead, gamma, heads, minusOne, biasRow, rowsOf } = {}) {
   /** @type {Map<string, Place>} */
   const places = new Map();
   const isCols = (/** @type {string} */ name, /** @type {number[]} */ shape, /** @type {string} */ stack) =>
@@ -101,11 +106,12 @@ export function placesByName(config, names, { cols, colsOfHead, gamma, heads, mi
       local[0] === '/'
         ? local.slice(1)
         : `${names[''] ?? ''}${stack ? `${names[stack] ?? stack}.${layer}.` : ''}${local}`;
-    const isFused = heads && /^attn\.[qkv]$/.test(part);
+    const isInput = /^attn\.[qkv]$/.test(part);
     const place = places.get(fileName) ?? {
       covers: [],
-      layout: isCols(name, shape, stack) ? 'cols' : isFused ? 'heads' : 'rows',
-      ...(minusOne && isNorm && { minusOne }),
+      layout: isCols(name, shape, stack) ? 'cols' : heads && isInput ? 'heads' : 'rows',
+      ...(minusOne && isNorm && end === '.weight' && { minusOne }),
+      ...(rowsOf && isInput && { rowsOf }),
       ...(biasRow && name === 'head.bias' && { row: true }),
       ...(ofExperts && !ofExperts.includes('#') && { experts: config.n_experts }),
     };

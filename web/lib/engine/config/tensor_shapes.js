@@ -93,7 +93,7 @@ function rowsOfGroups([q, k], width) {
  * @returns {Entry & {layout: NonNullable<Place['layout']>}}
  */
 export function shaped(e, place, parts, config, at) {
-  const { covers, layout = 'rows', row, experts } = place;
+  const { covers, layout = 'rows', row, experts, rowsOf } = place;
   const perExpert = parts.length / (experts ?? 1);
   const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
   const stacked = stackedShape(parts.slice(0, perExpert), layout);
@@ -101,12 +101,9 @@ export function shaped(e, place, parts, config, at) {
   const isVector = expected.length === 2 && expected[0] === 1 && e.shape.length === 1; // a matrix of one row
   const inGroups = layout === 'heads' && parts.length === 3 && parts[1][0] !== parts[0][0];
   if (sameShape(isVector ? [1, ...e.shape] : e.shape, expected)) {
-    if (!inGroups) return { ...e, layout };
-    const rows = rowsOfGroups(
-      parts.map(([n]) => n),
-      config.d_head,
-    );
-    return { ...e, layout: 'rows', arrangement: { parts: [e], rows } };
+    const sizes = parts.map(([n]) => n);
+    const rows = inGroups ? rowsOfGroups(sizes, config.d_head) : rowsOf?.(covers, expected[0], config);
+    return rows ? { ...e, layout: 'rows', arrangement: { parts: [e], rows } } : { ...e, layout };
   }
   const axes = headAxes(e.shape, parts[0], place, config.d_head);
   if (!axes) return fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);

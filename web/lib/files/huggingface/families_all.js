@@ -7,7 +7,10 @@
 import { fail } from '../../base/errors.js';
 import { BIASED, activation, biasKeys, family, nameIn, product } from './families_common.js';
 import { BERT_LIKE } from './families_bert.js';
+import { FUSED } from './families_fused.js';
 import { GPT_LIKE } from './families_gpt.js';
+import { VARIANTS } from './families_variants.js';
+import { WITH_PICTURES } from './families_pictures.js';
 import { LLAMA_LIKE } from './families_llama.js';
 import { SEQ2SEQ } from './families_seq2seq.js';
 import { TOOLKITS } from './families_toolkits.js';
@@ -190,7 +193,10 @@ const plainGpt = family({
  */
 export const FAMILIES = {
   ...LLAMA_LIKE,
+  ...VARIANTS,
+  ...WITH_PICTURES,
   ...GPT_LIKE,
+  ...FUSED,
   ...SEQ2SEQ,
   ...BERT_LIKE,
   'rlvr-from-scratch': rlvr,

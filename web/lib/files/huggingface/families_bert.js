@@ -1,8 +1,9 @@
-// families_bert.js - the encoders: BERT, RoBERTa, DistilBERT and MPNet
+// families_bert.js - the encoders: BERT and its relatives
 //
 // A file may hold the encoder alone or with a prefix, with or without pooler and head of the masked language model:
 // the names in the file decide, and without a file the architecture in config.json.
-import { BIASED, SIZE_KEYS, activation, family, like } from './families_common.js';
+import { BIASED, SIZE_KEYS, activation, family, gated, like, ropeFields } from './families_common.js';
+import { llama } from './families_llama.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 
@@ -49,7 +50,7 @@ function refuse(json, unsupported) {
 /** Tensors of classifiers and of the next-sentence head, which are not part of the encoder. */
 const OTHER_HEADS = /^(classifier|pre_classifier|qa_outputs|score|cls\.seq_relationship)\./;
 /** Copies of a tied head's tensors, and buffers. */
-const COPIES = /(^|\.)(token_type_ids|predictions\.decoder\.(weight|bias)|lm_head\.decoder\.(weight|bias))$/;
+const COPIES = /(^|\.)(token_type_ids|predictions\.(decoder\.(weight|bias)|bias)|lm_head\.(decoder\.(weight|bias)|bias))$/;
 
 const BERT_BASE = {
   kind: 'encoder',
@@ -104,7 +105,7 @@ const bert = family({
     head_transform: '/cls.predictions.transform.dense',
     head_norm: '/cls.predictions.transform.LayerNorm',
     head: '/cls.predictions.decoder',
-    'head.bias': biasIn(files, 'cls.predictions'),
+    'head.bias': biasIn(files, 'cls.predictions', config),
   }),
   // TensorFlow's names of gain and bias, which the oldest files have.
   conventions: (files) => ({ gamma: has(files, 'embeddings.LayerNorm.gamma') }),
@@ -114,12 +115,14 @@ const bert = family({
 });
 
 /**
- * The name of the head's bias, of which files hold one or two copies.
+ * The name of the head's bias, of which files hold one or two; they are the same unless the head has a matrix of its
+ * own, whose bias is then added.
  * @param {Set<string>} files
  * @param {string} head
+ * @param {import('../../engine/config/config.js').Config} config
  */
-const biasIn = (files, head) =>
-  files.has(`${head}.decoder.bias`) && !files.has(`${head}.bias`) ? `/${head}.decoder.bias` : `/${head}.bias`;
+const biasIn = (files, head, { tie_word_embeddings: tied }) =>
+  files.has(`${head}.decoder.bias`) && !(tied && files.has(`${head}.bias`)) ? `/${head}.decoder.bias` : `/${head}.bias`;
 
 /**
  * The fields of positions that begin after the id of the padding token.
@@ -167,7 +170,7 @@ const roberta = like(bert, {
     head_transform: '/lm_head.dense',
     head_norm: '/lm_head.layer_norm',
     head: '/lm_head.decoder',
-    'head.bias': biasIn(files, 'lm_head'),
+    'head.bias': biasIn(files, 'lm_head', config),
   }),
 });
 
@@ -227,5 +230,152 @@ const mpnet = like(roberta, {
   conventions: {},
 });
 
+/** ERNIE (Sun et al. 2019): BERT under another name. */
+const ernie = like(bert, {
+  reads: `${bert.reads} use_task_id task_type_vocab_size pool_act_type`,
+  derive(json, unsupported, files) {
+    if (json.use_task_id) unsupported('use_task_id', true);
+    return bert.derive(json, unsupported, files);
+  },
+  prefixes: prefixes('ernie.'),
+});
+
+/**
+ * Refuses an embedding of another width than the model.
+ * @param {Json} json
+ * @param {Unsupported} unsupported
+ */
+function refuseNarrow(json, unsupported) {
+  const width = json.embedding_size ?? json.hidden_size;
+  if (width !== json.hidden_size) unsupported('embedding_size other than hidden_size', width);
+}
+
+/** ELECTRA (Clark et al. 2020): BERT whose generator has a head; the head of the discriminator is skipped. */
+const electra = like(bert, {
+  reads: `${bert.reads} embedding_size`,
+  derive(json, unsupported, files) {
+    refuse(json, unsupported);
+    refuseNarrow({ embedding_size: 128, ...json }, unsupported);
+    const fields = { ffn: activation(json.hidden_act ?? 'gelu'), ...outputs(json, files, 'generator_predictions.dense') };
+    // Its head has this activation whatever hidden_act says.
+    if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
+    return { ...fields, pooler: false };
+  },
+  prefixes: prefixes('electra.'),
+  names: {
+    head_transform: '/generator_predictions.dense',
+    head_norm: '/generator_predictions.LayerNorm',
+    head: '/generator_lm_head',
+    'head.bias': '/generator_lm_head.bias',
+  },
+  skips: /^generator_lm_head\.weight$/,
+  others: /^(classifier|qa_outputs|sequence_summary|discriminator_predictions)\./,
+});
+
+/** RoFormer (Su et al. 2021): BERT with rotary positions, neighbouring components together. */
+const roformer = like(bert, {
+  base: { position: 'rope', rope_pairs: 'adjacent', context_length: 1536 },
+  reads: `${bert.reads} embedding_size rotary_value`,
+  derive(json, unsupported, files) {
+    refuseNarrow(json, unsupported);
+    if (json.rotary_value) unsupported('rotary_value', true);
+    return { ...bert.derive(json, unsupported, files), pooler: false };
+  },
+  prefixes: prefixes('roformer.'),
+  skips: new RegExp(`${COPIES.source}|(^|\\.)encoder\\.embed_positions\\.weight$`),
+});
+
+/** Megatron-BERT (Shoeybi et al. 2019): the norms are before the sublayers, and a last one follows. */
+const megatronBert = like(bert, {
+  base: { norm_placement: 'pre', final_norm: true, embed_norm: false },
+  names: { norm1: 'attention.ln', norm2: 'ln', final_norm: 'encoder.ln' },
+});
+
+/** XLM-RoBERTa XL (Goyal et al. 2021): RoBERTa with the norms before the sublayers. */
+const xlmRobertaXl = like(roberta, {
+  base: { norm_placement: 'pre', final_norm: true, embed_norm: false, norm_eps: 1e-5 },
+  names: { norm1: 'attention.self_attn_layer_norm', norm2: 'LayerNorm', final_norm: 'encoder.LayerNorm' },
+});
+
+/** Names of the classes with rotary positions and one tensor for q, k and v. */
+const NOMIC_NAMES = {
+  blocks: 'encoder.layers',
+  embed_norm: 'emb_ln',
+  norm1: 'norm1',
+  'ffn.down': 'mlp.fc2',
+  norm2: 'norm2',
+};
+
+/** nomic-bert (Nussbaum et al. 2024): BERT with rotary positions, a gate and no biases. */
+const nomicBert = like(bert, {
+  keys: { d_head: 'head_dim' },
+  base: {
+    ...{ position: 'rope', bias_qkv: false, bias_attn_out: false, bias_ffn: false, context_length: 2048 },
+    ...{ pooler: false, mlm_head: false },
+  },
+  reads: 'hidden_act rope_theta',
+  derive: (json, unsupported) => ({
+    ...ropeFields(json, unsupported),
+    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1000,
+    ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+  }),
+  prefixes: prefixes('nomic_bert.'),
+  names: {
+    ...NOMIC_NAMES,
+    'attn.q': 'attn.Wqkv',
+    'attn.k': 'attn.Wqkv',
+    'attn.v': 'attn.Wqkv',
+    'attn.o': 'attn.out_proj',
+    'ffn.up': 'mlp.fc11',
+    'ffn.gate': 'mlp.fc12',
+  },
+  others: /^cls\./,
+});
+
+/** jina-embeddings-v3 without its adapters: XLM-RoBERTa with rotary positions. */
+const jinaV3 = like(bert, {
+  base: { position: 'rope', n_token_types: 1, norm_eps: 1e-5, context_length: 8194, rope_theta: 20000 },
+  reads: `${bert.reads} rope_theta`,
+  derive: (json, unsupported, files) => ({
+    ...bert.derive(json, unsupported, files),
+    ...ropeFields(json, unsupported),
+    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 20000,
+    mlm_head: false,
+  }),
+  prefixes: prefixes('roberta.'),
+  names: {
+    ...NOMIC_NAMES,
+    'attn.q': 'mixer.Wqkv',
+    'attn.k': 'mixer.Wqkv',
+    'attn.v': 'mixer.Wqkv',
+    'attn.o': 'mixer.out_proj',
+    'ffn.up': 'mlp.fc1',
+  },
+  others: /^(lm_head|classifier|qa_outputs)\./,
+});
+
+/** EuroBERT (Boizard et al. 2025): Llama without a causal mask. */
+const euroBert = like(llama, {
+  base: { kind: 'encoder', norm_eps: 1e-5, context_length: 8192, tie_word_embeddings: undefined },
+  reads: 'clf_pooling classifier_pooling mask_token_id pretraining_tp rope_theta',
+  derive: (json, unsupported) => ({
+    ...llama.derive(json, unsupported),
+    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 250000,
+  }),
+  others: /^(lm_head|classifier|dense)\./,
+});
+
 /** The families of this file by model_type. @type {Record<string, Family>} */
-export const BERT_LIKE = { bert, roberta, 'xlm-roberta': roberta, camembert: roberta, distilbert, mpnet };
+export const BERT_LIKE = {
+  bert,
+  ...{ roberta, 'xlm-roberta': roberta, camembert: roberta, 'xlm-roberta-xl': xlmRobertaXl },
+  distilbert,
+  mpnet,
+  ernie,
+  electra,
+  roformer,
+  'megatron-bert': megatronBert,
+  nomic_bert: nomicBert,
+  jina_embeddings_v3: jinaV3,
+  eurobert: euroBert,
+};

@@ -29,6 +29,7 @@ import { eachLayer } from '../../engine/config/layer_flags.js';
  * @property {Conventions | ((files: Set<string>) => Conventions)} [conventions]
  *   how the tensors are stored and named
  * @property {boolean} [tied]  the head is tied unless config.json says otherwise, even where the checkpoint has one
+ * @property {string} [inside]  the key of config.json under which the family's keys are, where it is there
  * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
  * @property {RegExp} [others]  names of tensors of other parts, which are skipped with a warning
  */
@@ -246,17 +247,16 @@ function yarn(s, json, unsupported) {
 }
 
 /**
- * Ding et al. 2024. The length from which the long factors hold is max_position_embeddings, except in Phi-3, whose
- * configuration has a key for it.
+ * Ding et al. 2024. The length from which the long factors hold is a key of the scaling or, in Phi-3, of the
+ * configuration, where it has precedence.
  * @param {Json} s
  * @param {Json} json
  * @param {Unsupported} unsupported
  */
 function longrope(s, json, unsupported) {
   const most = json.max_position_embeddings;
-  const inside = json.rope_scaling ? undefined : s.original_max_position_embeddings;
-  const original = json.original_max_position_embeddings ?? inside ?? most;
-  const factor = json.original_max_position_embeddings ? most / original : (s.factor ?? most / original);
+  const original = json.original_max_position_embeddings ?? s.original_max_position_embeddings ?? most;
+  const factor = s.factor ?? most / original;
   const natural = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
   for (const key of ['short_factor', 'long_factor'])
     if (!Array.isArray(s[key])) unsupported(`rope_scaling.${key}`, s[key]);
@@ -280,7 +280,9 @@ function longrope(s, json, unsupported) {
 export function ropeFields(json, unsupported, { partial, parameters } = {}) {
   const s = parameters ?? json.rope_scaling ?? json.rope_parameters ?? {};
   if (s.full_attention || s.sliding_attention) unsupported('rope_parameters of each kind of layer', s);
-  const type = s.rope_type ?? s.type ?? 'default';
+  // Positions in a picture have three axes; those in a text are the same along each.
+  const given = s.rope_type ?? s.type ?? 'default';
+  const type = given === 'mrope' ? 'default' : given;
   const whole = s.partial_rotary_factor ?? 1;
   if (partial === undefined && whole !== 1) unsupported('partial_rotary_factor', whole);
   const share = s.partial_rotary_factor ?? json.partial_rotary_factor ?? json.rotary_pct ?? partial;

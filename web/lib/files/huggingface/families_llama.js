@@ -10,7 +10,7 @@ import { SIZE_KEYS, family, gated, like, ropeFields, windowLayers } from './fami
  * @param {Parameters<typeof ropeFields>[2]} [options]
  * @returns {(json: Json, unsupported: Unsupported) => Json}
  */
-const rotated = (options) => (json, unsupported) => ({
+export const rotated = (options) => (json, unsupported) => ({
   ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
   ...ropeFields(json, unsupported, options),
 });
@@ -55,10 +55,10 @@ export const llama = family({
     head: '/lm_head',
   },
 });
-const NO_BIAS = { bias_qkv: undefined, bias_attn_out: undefined, bias_ffn: undefined };
+export const NO_BIAS = { bias_qkv: undefined, bias_attn_out: undefined, bias_ffn: undefined };
 
 /** Llama with a sliding window. */
-const mistral = like(llama, {
+export const mistral = like(llama, {
   keys: { ...NO_BIAS, sliding_window: 'sliding_window' },
   base: { n_kv_heads: 8, context_length: 131072, sliding_window: 4096 },
 });
@@ -120,7 +120,8 @@ const mixtral = like(mistral, {
 });
 
 /** Qwen 3 with experts in every decoder_sparse_step-th layer, except in mlp_only_layers. */
-const qwen3Moe = like(qwen3, {
+export const qwen3Moe = like(qwen3, {
+  aliases: { num_local_experts: 'num_experts' },
   keys: {
     n_experts: 'num_experts',
     n_experts_used: 'num_experts_per_tok',
@@ -168,7 +169,7 @@ const qwen2Moe = like(qwen3Moe, {
 });
 
 /** Llama with q, k and v in one tensor, and gate and up in another. */
-const phi3 = like(llama, {
+export const phi3 = like(llama, {
   keys: { ...NO_BIAS, sliding_window: 'sliding_window' },
   base: { norm_eps: 1e-5, context_length: 4096 },
   reads: 'partial_rotary_factor original_max_position_embeddings',
@@ -189,7 +190,7 @@ const inverseRoot = (n) => (typeof n === 'number' ? n ** -0.5 : n);
 
 /**
  * Gemma: norms stored as their gain minus 1, the embedding times sqrt(d_model), a gate with GELU. Its first releases
- * wrote hidden_act and computed the tanh form whatever it said; hidden_activation, where it is, says what is computed.
+ * wrote hidden_act: gelu and computed the tanh form.
  */
 const gemma = like(llama, {
   keys: { bias_ffn: undefined },
@@ -197,7 +198,8 @@ const gemma = like(llama, {
   reads: 'hidden_act hidden_activation use_bidirectional_attention',
   derive(json, unsupported) {
     if (json.use_bidirectional_attention) unsupported('use_bidirectional_attention', true);
-    const act = json.hidden_activation !== undefined ? json.hidden_activation : json.hidden_act;
+    const first = json.model_type === 'gemma';
+    const act = first && json.hidden_act !== 'gelu' ? json.hidden_act : first ? undefined : json.hidden_activation;
     return {
       ffn: gated('hidden_activation', act ?? 'gelu_pytorch_tanh', unsupported),
       ...ropeFields(json, unsupported),
@@ -208,7 +210,7 @@ const gemma = like(llama, {
 });
 
 /** Gemma 2: a second norm on each sublayer's output, soft caps, and a sliding window in every other layer. */
-const gemma2 = like(gemma, {
+export const gemma2 = like(gemma, {
   base: { n_kv_heads: 4, norm_placement: 'sandwich', final_norm: true },
   reads:
     `${gemma.reads} ` +
@@ -245,7 +247,6 @@ const gemma3 = like(gemma2, {
       rope_theta: full?.rope_theta ?? json.rope_theta ?? 1e6,
       rope_local_theta: local?.rope_theta ?? json.rope_local_base_freq ?? 10000,
       score_scale: inverseRoot(json.query_pre_attn_scalar ?? 256),
-      score_softcap: json.attn_logit_softcapping ?? 0,
       logit_softcap: json.final_logit_softcapping ?? 0,
       ...windowFields(
         windowLayers(json, unsupported, (l) => (l + 1) % every !== 0),
@@ -262,7 +263,7 @@ const olmo = like(llama, {
 });
 
 /** OLMo 2: norms on the outputs of the sublayers alone, and over the whole projections of q and k. */
-const olmo2 = like(llama, {
+export const olmo2 = like(llama, {
   keys: { bias_ffn: undefined },
   base: {
     norm_eps: 1e-5,
@@ -296,7 +297,7 @@ const smollm3 = like(llama, {
 });
 
 /** Granite: four factors. */
-const granite = like(llama, {
+export const granite = like(llama, {
   keys: {
     embedding_scale: 'embedding_multiplier',
     residual_scale: 'residual_multiplier',

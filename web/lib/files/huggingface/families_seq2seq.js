@@ -1,4 +1,4 @@
-// families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
+// families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5 and their relatives
 import { BIASED, SIZE_KEYS, activation, family, gated, like, nameIn } from './families_common.js';
 
 /** @import { Json, Unsupported } from './families_common.js' */
@@ -17,6 +17,24 @@ const sharedTable = (files, prefix) =>
   nameIn(files, ['shared', 'encoder.embed_tokens', 'decoder.embed_tokens'], prefix);
 
 /**
+ * Whether each stack has an embedding of its own, beside a third one that nothing reads.
+ * @param {Json} json
+ * @param {Set<string>} [tensors]  names in the checkpoint
+ */
+const hasTwoTables = (json, tensors) =>
+  json.tie_word_embeddings === false &&
+  ['encoder', 'decoder'].every((stack) => tensors?.has(`model.${stack}.embed_tokens.weight`));
+
+/**
+ * Refuses norms before the sublayers of the families whose classes have them after.
+ * @param {Json} json
+ * @param {Unsupported} unsupported
+ */
+function refuseNormsBefore(json, unsupported) {
+  for (const name of ['normalize_before', 'add_final_layer_norm']) if (json[name]) unsupported(name, json[name]);
+}
+
+/**
  * Fields that Marian and BART have in common.
  * @param {Json} json
  * @param {Unsupported} unsupported
@@ -28,13 +46,12 @@ function fairseqFields(json, unsupported, tensors) {
     unsupported('encoder_ffn_dim other than decoder_ffn_dim', json.encoder_ffn_dim);
   if ((json.decoder_vocab_size ?? json.vocab_size) !== json.vocab_size)
     unsupported('decoder_vocab_size', json.decoder_vocab_size);
-  for (const name of ['normalize_before', 'add_final_layer_norm']) if (json[name]) unsupported(name, json[name]);
   const { d_model: width, scale_embedding: scale, encoder_attention_heads: heads } = json;
   return {
     n_encoder_heads: heads === json.decoder_attention_heads ? 0 : heads,
     ffn: activation(json.activation_function ?? 'gelu'),
     embedding_scale: scale && typeof width === 'number' ? Math.sqrt(width) : 1,
-    shared_embedding: json.share_encoder_decoder_embeddings ?? true,
+    shared_embedding: json.share_encoder_decoder_embeddings ?? !hasTwoTables(json, tensors),
     bias_head: !tensors?.size || tensors.has('final_logits_bias'),
   };
 }
@@ -68,7 +85,10 @@ const marian = family({
     'encoder_layerdrop decoder_layerdrop num_hidden_layers decoder_vocab_size ' +
     'share_encoder_decoder_embeddings static_position_embeddings normalize_before normalize_embedding ' +
     'add_final_layer_norm add_bias_logits extra_pos_embeddings',
-  derive: fairseqFields,
+  derive(json, unsupported, tensors) {
+    refuseNormsBefore(json, unsupported);
+    return fairseqFields(json, unsupported, tensors);
+  },
   tied: true,
   names(config, json, files) {
     const prefix = files.has('decoder.layers.0.fc1.weight') ? '' : 'model.';
@@ -105,9 +125,61 @@ const bart = like(marian, {
   base: { position: 'learned', sinusoid_pairs: 'adjacent', position_offset: 2, embed_norm: true },
   derive(json, unsupported, tensors) {
     if (json.static_position_embeddings) unsupported('static_position_embeddings', true);
+    refuseNormsBefore(json, unsupported);
     return fairseqFields(json, unsupported, tensors);
   },
-  skips: /(^|\.)(encoder|decoder)\.embed_tokens\.weight$/,
+  skips: /(^|\.)((encoder|decoder)\.embed_tokens|shared)\.weight$/,
+});
+
+/** Names of the norm after the last block of each stack. */
+const LAST_NORMS = { 'encoder.final_norm': 'encoder.layer_norm', final_norm: 'decoder.layer_norm' };
+
+/** mBART: BART with the norms before the sublayers. */
+const mbart = like(bart, {
+  base: { norm_placement: 'pre', final_norm: true },
+  derive: fairseqFields,
+  names: LAST_NORMS,
+});
+
+/** Blenderbot: mBART without a norm of the embedding, and without further rows of positions. */
+const blenderbot = like(mbart, {
+  base: { embed_norm: false, position_offset: 0, context_length: 128 },
+});
+
+/** Pegasus: Marian with the norms before the sublayers; its table of sines and cosines is in most files. */
+const pegasus = like(marian, {
+  base: { norm_placement: 'pre', final_norm: true, position: 'sinusoidal' },
+  derive: (json, unsupported, tensors) => ({
+    ...fairseqFields(json, unsupported, tensors),
+    ...(tensors?.has('model.decoder.embed_positions.weight') && { position: 'learned', sinusoid_pairs: 'adjacent' }),
+  }),
+  names: LAST_NORMS,
+  skips: /(^|\.)((encoder|decoder)\.embed_tokens|shared)\.weight$/,
+});
+
+/** M2M-100 and NLLB-200: mBART with sines and cosines in halves, of which the last has the longest wavelength. */
+const m2m = like(mbart, {
+  base: { position: 'sinusoidal', sinusoid_pairs: 'half_inclusive', embed_norm: false },
+  reads: `${marian.reads} pad_token_id`,
+  derive: (json, unsupported, tensors) => ({
+    ...fairseqFields(json, unsupported, tensors),
+    position_offset: (json.pad_token_id ?? 1) + 1,
+  }),
+  skips: /(^|\.)((encoder|decoder)\.embed_(tokens|positions)|shared)\.weights?$/,
+});
+
+/** Whether a checkpoint of T5 has a decoder. @param {Set<string>} files */
+const hasDecoder = (files) => [...files].some((name) => name.startsWith('decoder.block.'));
+
+/**
+ * Names of the encoder's feed-forward layer in T5.
+ * @param {string} up
+ * @param {string} stack  before the names of the weights
+ */
+const encoderNames = (up, stack) => ({
+  [`${stack}ffn.gate`]: 'layer.1.DenseReluDense.wi_0',
+  [`${stack}ffn.up`]: `layer.1.DenseReluDense.${up}`,
+  [`${stack}ffn.down`]: 'layer.1.DenseReluDense.wo',
 });
 
 /**
@@ -119,8 +191,6 @@ const t5 = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'd_model',
-    n_layers: 'num_decoder_layers',
-    n_encoder_layers: 'num_layers',
     n_heads: 'num_heads',
     d_head: 'd_kv',
     d_ff: 'd_ff',
@@ -141,16 +211,19 @@ const t5 = family({
   required: ['d_ff'],
   reads:
     `${GENERATION} ` +
-    'is_encoder_decoder feed_forward_proj dense_act_fn is_gated_act scale_decoder_outputs tie_word_embeddings ' +
+    'num_layers num_decoder_layers is_encoder_decoder feed_forward_proj dense_act_fn is_gated_act scale_decoder_outputs tie_word_embeddings ' +
     'initializer_factor',
   derive(json, unsupported, files) {
     const hasHead = files?.has('lm_head.weight');
     const { scale_decoder_outputs: scaled, tie_word_embeddings: tied = json.model_type === 't5' || !hasHead } = json;
+    const isEncoder = json.architectures?.[0]?.endsWith('EncoderModel') ?? (files && !hasDecoder(files));
     const [kind, ...rest] = (typeof json.feed_forward_proj === 'string' ? json.feed_forward_proj : 'relu').split('-');
     const isGated = kind === 'gated' && rest.length > 0;
     const act = isGated ? rest.join('-') : json.feed_forward_proj;
     return {
-      n_layers: json.num_layers, // unless num_decoder_layers is given
+      ...(isEncoder
+        ? { kind: 'encoder', pooler: false, mlm_head: false, n_layers: json.num_layers }
+        : { n_layers: json.num_decoder_layers ?? json.num_layers, n_encoder_layers: json.num_layers }),
       ffn: isGated
         ? gated('feed_forward_proj', act === 'gelu' ? 'gelu_new' : act, unsupported)
         : activation(act ?? 'relu'),
@@ -161,6 +234,17 @@ const t5 = family({
   },
   names(config, json, files) {
     const up = config.ffn.includes('glu') ? 'wi_1' : 'wi';
+    if (config.kind === 'encoder')
+      return {
+        ...encoderNames(up, ''),
+        embed: sharedTable(files, ''),
+        blocks: 'encoder.block',
+        'attn.*': 'layer.0.SelfAttention.*',
+        norm1: 'layer.0.layer_norm',
+        norm2: 'layer.1.layer_norm',
+        relative_bias: 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias',
+        final_norm: 'encoder.final_layer_norm',
+      };
     return {
       embed: sharedTable(files, ''),
       'encoder.relative_bias': 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias',
@@ -172,9 +256,7 @@ const t5 = family({
       norm1: 'layer.0.layer_norm',
       norm2: 'layer.1.layer_norm',
       norm3: 'layer.2.layer_norm',
-      'encoder.ffn.gate': 'layer.1.DenseReluDense.wi_0',
-      'encoder.ffn.up': `layer.1.DenseReluDense.${up}`,
-      'encoder.ffn.down': 'layer.1.DenseReluDense.wo',
+      ...encoderNames(up, 'encoder.'),
       'decoder.ffn.gate': 'layer.2.DenseReluDense.wi_0',
       'decoder.ffn.up': `layer.2.DenseReluDense.${up}`,
       'decoder.ffn.down': 'layer.2.DenseReluDense.wo',
@@ -186,5 +268,24 @@ const t5 = family({
   skips: /^(encoder|decoder)\.embed_tokens\.weight$|\.EncDecAttention\.relative_attention_bias\.weight$/,
 });
 
+/** mT5: T5 1.1, whose head is never scaled; one in the file is used even where config.json calls it tied. */
+const mt5 = like(t5, {
+  derive: (json, unsupported, files) => ({
+    ...t5.derive({ ...json, feed_forward_proj: json.feed_forward_proj ?? 'gated-gelu' }, unsupported, files),
+    tie_word_embeddings: files ? !files.has('lm_head.weight') : json.tie_word_embeddings,
+    logit_scale: 1,
+  }),
+});
+
 /** The families of this file by model_type. */
-export const SEQ2SEQ = { marian, bart, t5, mt5: t5 };
+export const SEQ2SEQ = {
+  marian,
+  bart,
+  plbart: bart,
+  mbart,
+  blenderbot,
+  pegasus,
+  m2m_100: m2m,
+  t5,
+  mt5,
+};

@@ -123,7 +123,7 @@ export function readHfConfig(json, where = 'config.json', tensors) {
         'unsupported',
         `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
       );
-  json = withoutAliases(json, family.aliases ?? {}, where);
+  json = withoutAliases(keysOf(json, family), family.aliases ?? {}, where);
   const used = keysRead(family);
   const config = completeConfig(fieldsOf(family, json, used, where, tensors), where, family.keys, family.required);
   if (config.kind === 'encoder_decoder') Object.assign(special, targetTokens(json, where));
@@ -133,7 +133,10 @@ export function readHfConfig(json, where = 'config.json', tensors) {
     .map(([key]) => `${where}: ${key} is not known and was not used`);
   const others = [...(tensors ?? [])].filter((name) => family.others?.test(name));
   if (others.length)
-    warnings.push(`the checkpoint has tensors of a part that is not run, and they were skipped: ${others.join(', ')}`);
+    warnings.push(
+      'the checkpoint has tensors of a part that is not run, and they were skipped: ' +
+        `${others.slice(0, 8).join(', ')}${others.length > 8 ? `, ... (${others.length} in all)` : ''}`,
+    );
   return {
     config,
     special,
@@ -146,6 +149,20 @@ export function readHfConfig(json, where = 'config.json', tensors) {
       ),
     isBuffer: (entry) => isBuffer(entry, family, config),
   };
+}
+
+/**
+ * The keys that a family reads: of a model with several parts those of its part.
+ * @param {Json} json
+ * @param {import('./families_common.js').Family} family
+ * @returns {Json}
+ */
+function keysOf(json, { inside = '' }) {
+  const part = json[inside];
+  if (part === null || typeof part !== 'object') return json;
+  const { tie_word_embeddings: tied = part.tie_word_embeddings, ...whole } = json;
+  const ids = Object.fromEntries(Object.entries(whole).filter(([key]) => /_token_id$/.test(key)));
+  return { ...ids, ...part, model_type: json.model_type, ...(tied !== undefined && { tie_word_embeddings: tied }) };
 }
 
 /**

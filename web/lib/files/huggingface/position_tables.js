@@ -141,14 +141,16 @@ function wrongRotation({ data, rows, cols, error }, config, scale) {
  * @param {Table} table
  * @param {Config} config
  */
-function wrongPositions({ data, rows, cols, error }, { d_model: width, sinusoid_pairs: pairs }) {
+function wrongPositions({ data, rows, cols, error }, { d_model: width, sinusoid_pairs: pairs, position_offset: first }) {
   if (cols !== width) return `${cols} columns, expected d_model ${width}`;
-  const half = Math.ceil(width / 2);
+  const isInclusive = pairs === 'half_inclusive';
+  const half = isInclusive ? width >> 1 : Math.ceil(width / 2);
   for (let p = 0; p < Math.min(rows, ROWS_COMPARED); p++)
     for (let c = 0; c < width; c++) {
       const [i, wave] =
-        pairs === 'half' ? [c % half, c < half ? Math.sin : Math.cos] : [c >> 1, c % 2 ? Math.cos : Math.sin];
-      if (Math.abs(data[p * cols + c] - wave(p * 10000 ** ((-2 * i) / width))) > error)
+        pairs === 'adjacent' ? [c >> 1, c % 2 ? Math.cos : Math.sin] : [c % half, c < half ? Math.sin : Math.cos];
+      const power = isInclusive ? -i / (half - 1) : (-2 * i) / width;
+      if (Math.abs(data[p * cols + c] - wave((first + p) * 10000 ** power)) > error)
         return `row ${p} has ${data[p * cols + c].toPrecision(4)} at ${c}, which sinusoid_pairs ${show(pairs)} has not`;
     }
   return undefined;

@@ -12,6 +12,7 @@ import { activationOf, isGated } from '../../engine/config/config_fields.js';
  */
 export const ACTIVATIONS = {
   relu: (x) => Math.max(0, x),
+  relu2: (x) => Math.max(0, x) ** 2,
   gelu_erf: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
   gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
   silu: (x) => x / (1 + Math.exp(-x)),

@@ -18,14 +18,16 @@ export function positionEmbedding(pass) {
     const counted = countedPosition(pass);
     return tableValue(pass, `${pass.weightPrefix}position.weight`, c.position_offset + counted, `position ${counted}`);
   }
-  const sines = Math.ceil(c.d_model / 2);
+  const isInclusive = c.sinusoid_pairs === 'half_inclusive';
+  const sines = isInclusive ? c.d_model >> 1 : Math.ceil(c.d_model / 2);
   const [pair, isCosine] =
-    c.sinusoid_pairs === 'half' ? [index % sines, index >= sines] : [index >> 1, index % 2 === 1];
-  const angle = position / 10000 ** ((2 * pair) / c.d_model);
+    c.sinusoid_pairs === 'adjacent' ? [index >> 1, index % 2 === 1] : [index % sines, index >= sines];
+  const row = c.position_offset + position;
+  const angle = row / 10000 ** (isInclusive ? pair / (sines - 1) : (2 * pair) / c.d_model);
   const wave = isCosine ? 'cos' : 'sin';
   return {
     how: 'given',
-    formula: `${wave}(${position} / 10000^(${2 * pair} / d_model))`,
+    formula: `${wave}(${row} / 10000^(${isInclusive ? `${pair} / (d_model / 2 - 1)` : `${2 * pair} / d_model`}))`,
     terms: [{ name: wave, value: Math[wave](angle), input: angle }],
   };
 }
