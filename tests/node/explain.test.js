@@ -329,6 +329,16 @@ test('following the largest term repeatedly leads to a row of the embedding', as
   assert.ok(seen.length > 6);
 });
 
+test('a negative position counts from the end', async () => {
+  const model = await untilEnd(create(small, { seed: 1 }));
+  for (const at of ['blocks.0.hook_resid_post', 'blocks.1.attn.hook_pattern', 'logits'])
+    assert.deepEqual(
+      await model.explain([1, 2, 3, 4], { at, position: -2 }),
+      await model.explain([1, 2, 3, 4], { at, position: 2 }),
+    );
+  await refused(model.explain([1, 2], { at: 'logits', position: -3 }), 'bad-option', /from -2 to 1/);
+});
+
 test('explain refuses points, positions, indices and heads that do not exist', async () => {
   const model = await create(small, { seed: 1 });
   const refuse = (options, message, code = 'bad-option') => refused(model.explain([1, 2], options), code, message);

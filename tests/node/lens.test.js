@@ -112,12 +112,27 @@ describe('attribution', () => {
     }
   });
 
+  test('sums to the logit with every place of the norms, a cap, a residual_scale, biases, and without norms', async () => {
+    const plain = { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32 };
+    const factors = { residual_scale: 0.4, logit_scale: 3, logit_softcap: 1.5, embedding_scale: 20 };
+    const biases = { bias_attn_out: true, bias_ffn: true, bias_norm: true };
+    for (const norm_placement of ['pre', 'post', 'sandwich', 'output'])
+      for (const more of [{}, factors, { norm: 'layernorm', ...biases, ...factors }, { use_norm: false, ...factors }]) {
+        const model = await untilEnd(create({ ...plain, norm_placement, ...more }, { seed: 3 }));
+        const { logit, sum } = await model.attribution(numbers(9, 40), { token: 5, position: -2 });
+        const { data } = (await model.forward(numbers(9, 40))).logits;
+        assert.equal(logit, data[7 * 40 + 5]);
+        assert.ok(Math.abs(sum - logit) < 1e-4, `${norm_placement} ${JSON.stringify(more)}: ${sum} and ${logit}`);
+      }
+  });
+
   test('takes a token by its text, and refuses unknown tokens and positions', async () => {
     const model = await untilEnd(load(stories));
     const [id] = await model.encode(' dog', { addSpecialTokens: false });
     assert.equal((await model.attribution('I have a', { token: ' dog' })).token, id);
     await assert.rejects(model.attribution('I have a', { token: ' dog and cat' }), { code: 'bad-option' });
     await assert.rejects(model.attribution('I have a', { position: 99 }), { code: 'bad-option' });
+    await assert.rejects(model.attribution('I have a', { position: -99 }), { code: 'bad-option' });
     await assert.rejects(model.logitLens('I have a', { top: 0 }), { code: 'bad-option' });
     await assert.rejects(model.weight('nothing'), { code: 'bad-argument' });
     await assert.rejects(model.weight('embed.weight', 2048), { code: 'bad-option' });

@@ -223,7 +223,7 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/loaded_model.js').Progress} Progress */
 /** @typedef {import('../run/loaded_model.js').Pooling} Pooling */
 /** @typedef {import('../run/inspect/logit_lens.js').LensToken} LensToken */
-/** @typedef {import('../run/inspect/logit_lens.js').Attribution} Attribution */
+/** @typedef {import('../run/inspect/attribution.js').Attribution} Attribution */
 /** @typedef {import('../run/inspect/loss.js').Loss} Loss */
 /** @typedef {import('../run/analysis/metric.js').Metric} Metric */
 /** @typedef {import('../run/analysis/sweep.js').Grid} Grid */

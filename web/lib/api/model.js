@@ -113,7 +113,7 @@ import { Steps } from './steps.js';
 /**
  * @typedef {object} AttributionExtras
  * @property {number | string} [token] whose logit: an id, or a text that is one token; default: the most likely one
- * @property {number} [position]                 default: the last
+ * @property {number} [position]                 negative ones count from the end; default: the last
  */
 /**
  * The result of `complete`.
@@ -124,7 +124,7 @@ import { Steps } from './steps.js';
  * The cell that is explained.
  * @typedef {object} ExplainExtras
  * @property {string} at                         a point's name (see Model.points), or 'logits'
- * @property {number} [position]                 default: the last
+ * @property {number} [position]                 negative ones count from the end; default: the last
  * @property {number} [head]                     of a point that has heads
  * @property {number} [index] place in the row; for a score or pattern the key's position, for 'logits' a token id
  * @property {boolean} [allowNonFinite]          as of forward
@@ -610,13 +610,12 @@ export class Model {
   }
 
   /**
-   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale is held at
-   * its value in this pass.
+   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale, and the
+   * factor by which a logit_softcap makes the logit smaller, are held at their values in this pass.
    * @param {string | Ids} input
    * @param {ReadOptions & AttributionExtras} [options]
    * @returns {Promise<Attribution>}
-   * @throws {GlassformerError} `unsupported` for an encoder, and for parts that are no sum, such as a logit_softcap;
-   *   `not-finite`
+   * @throws {GlassformerError} `unsupported` for an encoder, `not-finite`
    * @example
    * const { logit, sum, parts } = await model.attribution('Once upon a time', { token: ',' });
    * console.log(Math.abs(logit - sum) < 0.1, parts[0].name);              // true embed

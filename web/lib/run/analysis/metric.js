@@ -1,7 +1,7 @@
 // metric.js - what sweeps compare and gradients differentiate, of one sequence
 import { logprobs } from '../../engine/engine_captures.js';
-import { tokenOf } from '../inspect/logit_lens.js';
-import { numberInRange } from '../generation_defaults.js';
+import { tokenOf } from '../inspect/attribution.js';
+import { positionIn } from '../inspect/position_in.js';
 import { fail } from '../../base/errors.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
@@ -25,9 +25,9 @@ export function placeOf(model, metric, n) {
       ? { row: -1, token: -1, minus: -1 }
       : fail('bad-argument', 'the input is one token: a loss needs one that follows it');
   const { token, minus, position = -1 } = metric;
-  numberInRange('position', position, -n, n - 1, true);
+  const row = positionIn(position, n);
   const [id, other] = [token, minus].map((x) => ((x ?? null) === null ? -1 : tokenOf(model, /** @type {any} */ (x))));
-  return { row: (position + n) % n, token: id, minus: other };
+  return { row, token: id, minus: other };
 }
 
 /**

@@ -9,6 +9,7 @@ import { PassValues } from './pass_values.js';
 import { Yielder } from '../../base/event_loop.js';
 import { numberInRange } from '../generation_defaults.js';
 import { fail, show } from '../../base/errors.js';
+import { positionIn } from '../inspect/position_in.js';
 import { typedIds } from '../inspect/typed_ids.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
@@ -94,7 +95,7 @@ function explainCell(pass, { data, shape }, cell) {
     : hasHeads
       ? shape
       : [shape[0], 1, shape[1]];
-  const position = numberInRange('position', cell.position ?? positions - 1, 0, positions - 1, true);
+  const position = positionIn(cell.position ?? -1, positions);
   if (!hasHeads && cell.head !== undefined) fail('bad-option', `${pass.at} has no heads`);
   const head = numberInRange('head', cell.head ?? 0, 0, heads - 1, true);
   const index = numberInRange('index', cell.index ?? 0, 0, width - 1, true);

@@ -1,8 +1,9 @@
 // inspect.js - the calls that read the inside of a model, loaded together at the first of them; the largest two later
+export { attribution } from './attribution.js';
 export { distribution } from './distribution.js';
 export { forward } from './forward.js';
 export { loss } from './loss.js';
-export { attribution, logitLens } from './logit_lens.js';
+export { logitLens } from './logit_lens.js';
 export { trace } from './trace.js';
 export { weight } from './weight.js';
 
