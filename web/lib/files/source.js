@@ -192,12 +192,15 @@ export class Opener extends OpenedFiles {
     const parts = isPart ? await (await import('./gguf/gguf_parts.js')).openParts(this, whole, r, files) : null;
     const gguf = parts?.gguf ?? whole;
     const readers = parts?.readers ?? [async () => r];
+    const names = parts?.names ?? [r.name];
     const tables = gguf.entries.filter(({ name }) => ROPE_TABLE.test(name));
     const scaling = tables.length
-      ? await (await import('./gguf/rope_freqs.js')).readRopeTables(r.name, readers, tables, gguf.meta)
+      ? await (
+          await import('./gguf/rope_freqs.js')
+        ).readRopeTables(this, readers, parts?.files ?? files, tables, gguf.meta)
       : null;
     const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling);
-    const tensors = planTensors(config, gguf.entries, places, isBuffer, parts?.names ?? [r.name], this.warnings);
+    const tensors = planTensors(config, gguf.entries, places, isBuffer, names, this.warnings, 'each');
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
       config,
@@ -255,7 +258,7 @@ export class Opener extends OpenedFiles {
           tensors.filter((t) => t.file === i),
           give,
         );
-        await r.skip((await r.peek(padding[i] ?? 0)).length);
+        if (padding[i] !== undefined) await this.passRest(r, padding[i]);
         await r.end();
         this.release(r);
       }
@@ -263,6 +266,18 @@ export class Opener extends OpenedFiles {
     } finally {
       this.close();
     }
+  }
+
+  /**
+   * Read a file to its end, and warn of bytes that belong to nothing.
+   * @param {ByteReader} r  behind the last tensor
+   * @param {number} padding  bytes that may follow
+   */
+  async passRest(r, padding) {
+    const end = r.pos;
+    await r.skipRest();
+    if (r.pos > end + padding)
+      this.warnings.push(`${r.name}: ${r.pos - end} bytes that follow the last tensor were not read`);
   }
 
   /**

@@ -38,7 +38,12 @@ export async function chatPrompt(
   const { tools, choice } = checkedTools(writing.tools, writing.toolChoice);
   const template = (tools && toolTemplate) || chatTemplate;
   if (!template)
-    return fail('no-chat-template', 'this model came without a chat template: give load one, or use generate');
+    return fail(
+      'no-chat-template',
+      toolTemplate
+        ? 'this model has a chat template for conversations with tools only: pass tools, or give load another template'
+        : 'this model came without a chat template: give load one, or use generate',
+    );
   const { bos, eos, texts } = special;
   const textOf = async (/** @type {number | null | undefined} */ id) =>
     id === null || id === undefined ? '' : decode([id]);

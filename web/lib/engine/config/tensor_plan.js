@@ -149,7 +149,7 @@ export function checkCount(config, entries, where) {
  *   maybe: what it contains tells
  * @param {string[]} files  names, for messages
  * @param {string[]} warnings  appended to
- * @param {boolean} [zeros]  whether biases that no layer has count as 0
+ * @param {boolean | 'each'} [zeros]  whether biases of a kind that no layer has count as 0; each: all that are missing
  * @returns {TensorSource[]} in file order
  */
 export function planTensors(config, entries, places, isBuffer, files, warnings, zeros = false) {
@@ -188,7 +188,7 @@ export function planTensors(config, entries, places, isBuffer, files, warnings, 
     if (experts) plan.push(...eachExpert(tensor, experts, parts.length / experts));
     else plan.push(tensor);
   }
-  if (zeros) plan.push(...zeroBiases(shapes, filled));
+  if (zeros) plan.push(...zeroBiases(shapes, filled, zeros === 'each'));
   if (filled.size < shapes.size) failMissing(shapes, filled, places, files, plan);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
 }
@@ -206,18 +206,19 @@ function reasonOf(name, places) {
 }
 
 /**
- * Biases of one kind that no layer has, as tensors of zeros: linears of a layer have biases all or none here.
+ * Biases that a file lacks, as tensors of zeros: linears of a layer have biases all or none here.
  * @param {Map<string, number[]>} shapes  of all weights, by name
  * @param {Map<string, string>} filled    name in the file by name of the weight; completed
+ * @param {boolean} each  whether a layer may lack a bias that another one has
  * @returns {TensorSource[]}
  */
-function zeroBiases(shapes, filled) {
+function zeroBiases(shapes, filled, each) {
   const kindOf = (/** @type {string} */ name) => name.replace(/\.\d+\./g, '.N.');
   const known = new Set([...filled.keys()].map(kindOf));
   /** @type {TensorSource[]} */
   const made = [];
   for (const [name, shape] of shapes) {
-    if (filled.has(name) || !/^(?!.*norm).*\.bias$/.test(name) || known.has(kindOf(name))) continue;
+    if (filled.has(name) || !/^(?!.*norm).*\.bias$/.test(name) || (!each && known.has(kindOf(name)))) continue;
     filled.set(name, name);
     const bytes = 4 * shape.reduce((n, size) => n * size, 1);
     const zero = { name, covers: [name], dtype: /** @type {Dtype} */ ('f32'), shape, file: 0, offset: 0, bytes };

@@ -203,6 +203,19 @@ export class ByteReader {
     await this.pipe(n, () => {}, 1, what);
   }
 
+  /** Consume all bytes that follow, and drop them. */
+  async skipRest() {
+    while (this.ready || !(this.bounded && this.pos === this.total)) {
+      if (!this.ready) {
+        const chunk = await this.next();
+        if (!chunk) return;
+        this.buf = chunk;
+        this.at = 0;
+      }
+      this.takeReady(this.ready);
+    }
+  }
+
   /**
    * Pass the next n bytes to a function, in order, as views of whole blocks. A view is valid until the function returns
    * or its promise settles.

@@ -20,7 +20,7 @@ import { Texts } from '../vocabulary/packed_texts.js';
  * @typedef {object} Gguf
  * @property {Map<string, Value>} meta  by key
  * @property {Entry[]} entries  the tensors, in the order of the header
- * @property {number} padding  bytes that may follow the last tensor
+ * @property {number} padding  bytes that may follow the last tensor; more are not read, with a warning
  */
 
 /** Limits of counts and lengths in a header: characters, elements, keys, tensors. */
@@ -56,6 +56,35 @@ const NUMBERS = {
   11: [8, (v, at) => v.getBigInt64(at, true)],
   12: [8, (v, at) => v.getFloat64(at, true)],
 };
+
+/** In place of a value that cannot be given exactly: a whole number above 2^53, or a text that is not UTF-8. */
+class Unreadable {
+  /** @param {string} why */
+  constructor(why) {
+    this.why = why;
+  }
+}
+
+/**
+ * The metadata by key. A value that cannot be given exactly is refused when it is read, because most keys never are.
+ * @extends {Map<string, Value>}
+ */
+class Metadata extends Map {
+  /** @param {string} where  file name, for messages */
+  constructor(where) {
+    super();
+    this.where = where;
+  }
+
+  /**
+   * @param {string} key
+   * @override
+   */
+  get(key) {
+    const value = super.get(key);
+    return value instanceof Unreadable ? fail('bad-header', `${this.where}: ${value.why}`) : value;
+  }
+}
 
 /** Reads the values of a header one after the other. */
 class HeaderReader {
@@ -101,7 +130,20 @@ class HeaderReader {
   async string(what) {
     const n = await this.count(`the length of ${what}`, MAX_STRING);
     if (this.r.ready < n) await this.r.need(n, what);
-    return utf8Text(this.r.takeReady(n), () => this.refuse(`${what} is not UTF-8`));
+    return utf8Text(this.r.takeReady(n), () => unreadable(`${what} is not UTF-8`));
+  }
+
+  /**
+   * The name of a key or of a tensor.
+   * @param {string} what
+   */
+  async name(what) {
+    try {
+      return await this.string(what);
+    } catch (error) {
+      if (error instanceof Unreadable) return this.refuse(error.why);
+      throw error;
+    }
   }
 
   /**
@@ -155,7 +197,7 @@ class HeaderReader {
    */
   checkUtf8({ bytes, starts, ends }, what) {
     const check = (/** @type {number} */ from, /** @type {number} */ to) =>
-      utf8Text(bytes.subarray(from, to), () => this.refuse(`${what} is not UTF-8`));
+      utf8Text(bytes.subarray(from, to), () => unreadable(`${what} is not UTF-8`));
     let from = 0;
     for (let i = 0; i < starts.length; i++) {
       if (ends[i] - starts[i] < 128) continue;
@@ -174,7 +216,7 @@ class HeaderReader {
   async scalar(type, what) {
     if (type === STRING) return this.string(what);
     const [size] = NUMBERS[type] ?? this.refuse(`${what} has the value type ${type}, which does not exist`);
-    return readNumber(await this.r.view(size, what), 0, type) ?? this.refuse(`${what} is larger than 2^53`);
+    return readNumber(await this.r.view(size, what), 0, type) ?? unreadable(`${what} is larger than 2^53`);
   }
 
   /**
@@ -209,7 +251,7 @@ class HeaderReader {
     /** @type {Scalar[]} */
     const list = [];
     for (let i = 0; i < n; i++)
-      list.push(readNumber(view, i * size, of) ?? this.refuse(`${what} holds a number larger than 2^53`));
+      list.push(readNumber(view, i * size, of) ?? unreadable(`${what} holds a number larger than 2^53`));
     return list;
   }
 }
@@ -223,6 +265,21 @@ const TYPED_ARRAYS = { 5: Int32Array, 6: Float32Array };
 /** Keys of the long arrays of a vocabulary. */
 const COMPACT_TEXTS = new Set(['tokenizer.ggml.tokens', 'tokenizer.ggml.merges']);
 const COMPACT_NUMBERS = new Set(['tokenizer.ggml.scores', 'tokenizer.ggml.token_type']);
+
+/**
+ * Ends the reading of a value all of whose bytes have been consumed.
+ * @param {string} why
+ * @returns {never}
+ */
+function unreadable(why) {
+  throw new Unreadable(why);
+}
+
+/** Returns instead of throwing. @param {unknown} error */
+function asValue(error) {
+  if (error instanceof Unreadable) return /** @type {any} */ (error);
+  throw error;
+}
 
 /**
  * A copy of an array that grows.
@@ -259,16 +316,20 @@ export async function readGguf(r, file) {
   const magic = new TextDecoder('latin1').decode(await r.take(4, 'the magic'));
   if (magic !== 'GGUF') fail('bad-file', `${r.name}: begins with ${show(magic)}, a GGUF file begins with "GGUF"`);
   const version = await h.u32('the version');
+  if (version === 0x02000000 || version === 0x03000000)
+    fail(
+      'unsupported',
+      `${r.name}: this is a big-endian GGUF, expected a little-endian one: convert it with gguf_convert_endian.py of llama.cpp`,
+    );
   if (version !== 2 && version !== 3)
     fail('unsupported', `${r.name}: GGUF version ${version} is not supported, only 2 and 3 are`);
   const nTensors = await h.count('the number of tensors', MAX_TENSORS);
   const nKeys = await h.count('the number of keys', MAX_KEYS);
-  /** @type {Map<string, Value>} */
-  const meta = new Map();
+  const meta = new Metadata(r.name);
   for (let i = 0; i < nKeys; i++) {
-    const key = await h.string('a key');
+    const key = await h.name('a key');
     if (meta.has(key)) h.refuse(`the key ${show(key)} is there twice`);
-    meta.set(key, await h.value(key));
+    meta.set(key, await h.value(key).catch(asValue));
   }
   const value = meta.get('general.alignment') ?? 32;
   const isPowerOfTwo = typeof value === 'number' && value >= 1 && value <= 65536 && !(value & (value - 1));
@@ -286,7 +347,7 @@ export async function readGguf(r, file) {
   // A file without tensors may end before the padding of the header.
   const end = entries.length ? checkTiling(r.name, entries, start, alignment) : r.pos;
   const padding = align(end, alignment) - end;
-  r.checkSize(end, padding);
+  r.checkSize(end, Infinity);
   return { meta, entries, padding };
 }
 
@@ -297,7 +358,7 @@ export async function readGguf(r, file) {
  * @returns {Promise<Entry>} its offset counts from the start of the data
  */
 async function tensorInfo(h, file) {
-  const name = await h.string('a tensor name');
+  const name = await h.name('a tensor name');
   const rank = await h.u32(name);
   if (rank < 1 || rank > 4) h.refuse(`${show(name)} has ${rank} dimensions, 1 to 4 are possible`);
   const shape = [];

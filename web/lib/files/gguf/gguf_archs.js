@@ -14,6 +14,7 @@ import { eachLayer, repeating, windowFields } from '../../engine/config/layer_fl
  * @property {(key: string, fallback: boolean) => boolean} flag
  * @property {(key: string) => unknown} value  as it is in the file; undefined: absent
  * @property {(tensor: string) => boolean} has
+ * @property {(pattern: RegExp) => boolean} hasAny  whether a tensor has such a name
  * @property {(tensor: string) => number} rows  0: there is no such tensor
  * @property {(key: string, value: unknown) => never} unsupported  throws the error for a key that the engine lacks
  * @property {number} layers

@@ -29,6 +29,9 @@ const KEYS = new RegExp(
     'attn_factor|yarn_(ext_factor|attn_factor|beta_fast|beta_slow|log_multiplier))))$',
 );
 
+/** Keys that llama.cpp reads for architectures of which they are own keys, and ignores in files of others. */
+const UNUSED = /^(logit_scale|attention\.clamp_kqv)$/;
+
 /** Tables of rotary factors, which rope_freqs.js reads. */
 export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
 
@@ -60,6 +63,7 @@ export const GELU_KEY = 'glassformer.gelu';
  *   start?: number}} start: of an encoder-decoder, the token before the first one of every target
  */
 export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
+  checkIsModel(where, meta);
   const arch = meta.get('general.architecture');
   if (typeof arch !== 'string') fail('bad-header', `${where}: general.architecture is missing`);
   if (!Object.hasOwn(ARCHITECTURES, arch)) {
@@ -76,7 +80,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     fail('bad-tokenizer', `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${rows} rows`);
   if (m.number('vocab_size', rows) !== rows)
     fail('bad-shape', `${where}: token_embd.weight has ${rows} rows, ${arch}.vocab_size is ${m.number('vocab_size')}`);
-  checkKeys(m, arch, meta);
+  checkKeys(m, arch, meta, warnings);
   // A copy of the tied embedding is skipped; in another dtype it is a head of its own.
   const head = byName.get('output.weight');
   const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
@@ -108,13 +112,31 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   };
 }
 
+/** What a GGUF is that has another general.type than a model. @type {Record<string, string>} */
+const OTHERS = {
+  adapter: 'a LoRA adapter: load the model that it was made for, with adapters: [{ source }]',
+  imatrix: 'an importance matrix, which is for quantising a model',
+  mmproj: 'a vision or audio projector: load the text model beside it',
+};
+
+/**
+ * Throws for a file that is no model, by its name.
+ * @param {string} where  file name, for messages
+ * @param {Map<string, Value>} meta
+ */
+function checkIsModel(where, meta) {
+  const type = meta.get('general.architecture') === 'clip' ? 'mmproj' : String(meta.get('general.type'));
+  if (Object.hasOwn(OTHERS, type)) fail('unsupported', `${where}: this is ${OTHERS[type]}`);
+}
+
 /**
  * Throws for a key, or the value of one, that changes the logits in a way that the engine does not compute.
  * @param {Metadata} m
  * @param {string} arch
  * @param {Map<string, Value>} meta
+ * @param {string[]} warnings  appended to
  */
-function checkKeys(m, arch, meta) {
+function checkKeys(m, arch, meta, warnings) {
   const { fields, keys = '', partial, hasExperts } = ARCHITECTURES[arch];
   const expect = (/** @type {string} */ key, /** @type {any} */ value, /** @type {boolean} */ isSupported) => {
     if (!isSupported) m.unsupported(key, value);
@@ -131,9 +153,12 @@ function checkKeys(m, arch, meta) {
   const encoder = fields.kind === 'encoder';
   expect('attention.causal', encoder, m.flag('attention.causal', !encoder) !== encoder);
   const own = keys.split(' ');
-  for (const [key, each] of meta) {
+  for (const key of meta.keys()) {
     const rest = key.slice(arch.length + 1);
-    if (key.startsWith(`${arch}.`) && !KEYS.test(rest)) expect(rest, each, own.includes(rest));
+    if (!key.startsWith(`${arch}.`) || KEYS.test(rest) || own.includes(rest)) continue;
+    const each = m.value(rest);
+    if (!UNUSED.test(rest)) m.unsupported(rest, each);
+    if (each !== 0) warnings.push(`${key} ${show(each)} has no effect, as in llama.cpp`);
   }
 }
 
@@ -178,9 +203,9 @@ function configuration(m, arch, scaling) {
       rotary_dim: rotary === m.dHead ? 0 : rotary,
       ...(scaling ?? ropeScaling(m)),
     }),
-    bias_qkv: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'),
-    bias_attn_out: m.has('blk.0.attn_output.bias'),
-    bias_ffn: m.has('blk.0.ffn_up.bias'),
+    bias_qkv: m.hasAny(/^blk\.\d+\.attn_(q|k|v|qkv)\.bias$/),
+    bias_attn_out: m.hasAny(/^blk\.\d+\.attn_output\.bias$/),
+    bias_ffn: m.hasAny(/^blk\.\d+\.ffn_(up|gate|down)\.bias$/),
     bias_head: m.has('output.bias'),
     sliding_window: m.number('attention.sliding_window', 0),
   };
@@ -236,6 +261,7 @@ function metadata(where, arch, meta, tensors) {
     },
     value: (key) => meta.get(`${arch}.${key}`),
     has: (tensor) => tensors.has(tensor),
+    hasAny: (pattern) => [...tensors.keys()].some((tensor) => pattern.test(tensor)),
     rows: (tensor) => tensors.get(tensor)?.shape[0] ?? 0,
     unsupported: (key, value) => fail('unsupported', `${where}: ${arch}.${key} ${show(value)} is not supported`),
     layers: number('block_count'),

@@ -9,7 +9,9 @@ import { readGguf } from './gguf.js';
 /** @import { ByteReader } from '../bytes/chunks.js' */
 /** @import { Gguf } from './gguf.js' */
 /** @import { Bytes, Opener } from '../source.js' */
-/** @typedef {{gguf: Gguf, names: string[], readers: (() => Promise<ByteReader>)[], padding: number[]}} Parts */
+/**
+ * @typedef {{gguf: Gguf, names: string[], readers: (() => Promise<ByteReader>)[],
+ *   files: (Bytes | ByteReader)[], padding: number[]}} Parts */
 
 /** The end of a part's name. */
 const PART = /-(\d{5})-of-(\d{5})(?=\.gguf(?:[?#]|$))/;
@@ -47,7 +49,7 @@ export async function openParts(opener, first, r, files) {
   const tensors = main.meta.get('split.tensors.count');
   if (tensors !== undefined && tensors !== entries.length)
     fail('missing-tensor', `${names[0]}: the parts have ${entries.length} tensors, split.tensors.count is ${tensors}`);
-  return { gguf: { ...main, entries }, names, readers, padding: headers.map((h) => h.padding) };
+  return { gguf: { ...main, entries }, names, readers, files: all, padding: headers.map((h) => h.padding) };
 }
 
 /**

@@ -71,10 +71,14 @@ class Downloads {
    * @returns {typeof globalThis.fetch}
    */
   fetch(onHit) {
+    const beside = this.#fetch; // the platform's fetch throws when it is called as a method
     return async (input, init) => {
       const url = String(input);
       const file = this.#store && /^https?:/.test(url) ? new StoredFile(this.#store, url) : null;
-      await this.#copies.get(url)?.keep(); // a file can be opened twice: for its header and for its tensors
+      // Some bytes of a file are asked for beside the copy that is being made of it.
+      const isRange = new Headers(init?.headers).has('range');
+      if (isRange && !(await file?.record('complete'))) return beside(input, init);
+      if (!isRange) await this.#copies.get(url)?.keep(); // a file can be opened twice: for its header and for its tensors
       const stored = file && !this.#refused.has(url) ? await this.#fromStore(file) : null;
       if (stored) onHit();
       return stored ?? this.#fromServer(file, url, init);
