@@ -3,8 +3,9 @@
 //
 // The result is a tokenizer.json that encodes as transformers 5 does with the same files.
 import { fail, show } from '../../base/errors.js';
-import { isId } from './check_tokenizer_json.js';
-import { PIECE, mergesOf, readPieces } from './merge_pieces.js';
+import { mergesOf } from './merge_pieces.js';
+import { readPieces, sentencePieceTokenizer } from './sentencepiece.js';
+import { CONTROL, UNKNOWN, USER_DEFINED, isId } from './tokenizer_json.js';
 
 /** @typedef {Record<string, any>} Json */
 /**
@@ -291,7 +292,8 @@ export function mergesTxtJson(vocab, merges, files, { type, rows, where, warning
 }
 
 /**
- * A tokenizer of a SentencePiece model of the kind BPE, such as Llama's; null with a warning for other kinds.
+ * A tokenizer of a SentencePiece model: of the kind BPE for a class that is known, such as Llama's, as transformers reads
+ * it, of others by SentencePiece's own rules, with a warning.
  * @param {Uint8Array} bytes  tokenizer.model
  * @param {SideFiles} files
  * @param {{type: unknown, rows: number, where: string, warnings: string[]}} model  type: model_type
@@ -300,21 +302,24 @@ export function piecesJson(bytes, files, { type, rows, where, warnings }) {
   const pieces = readPieces(bytes, where);
   const [name, isNamed] = className(files.settings, type);
   const { [ALIKE[name] ?? name]: kind } = CLASSES;
-  const lacks = !pieces.isBpe
-    ? 'its kind is not BPE'
-    : !kind?.pieces
-      ? `the class ${show(files.settings.tokenizer_class ?? type)} is not known with such a file`
-      : !isNamed && !pieces.isPlain
-        ? 'it normalises texts, and there is no tokenizer_class'
-        : null;
+  const isPlain = !pieces.charsmap && !pieces.single && pieces.prefix;
+  const lacks =
+    pieces.kind !== 'BPE'
+      ? 'its kind is not BPE'
+      : !kind?.pieces
+        ? `the class ${show(files.settings.tokenizer_class ?? type)} is not known with such a file`
+        : !isNamed && !isPlain
+          ? 'it normalises texts, and there is no tokenizer_class'
+          : null;
   if (lacks !== null) {
-    warnings.push(`${where}: not read, because ${lacks}: the model takes token ids; pass a tokenizer.json`);
-    return null;
+    warnings.push(`${where}: read by SentencePiece's own rules, because ${lacks}`);
+    const { add_bos_token: addBos = false, add_eos_token: addEos = false } = files.settings;
+    return sentencePieceTokenizer(bytes, where, { addBos: addBos === true, addEos: addEos === true });
   }
   const own = pieces.texts.flatMap((content, id) => {
-    const { [id]: each } = pieces.kinds;
-    const special = each === PIECE.control || each === PIECE.unknown;
-    return special || each === PIECE.userDefined ? [{ ...added(content, special), id, normalized: false }] : [];
+    const { [id]: each } = pieces.types;
+    const special = each === CONTROL || each === UNKNOWN;
+    return special || each === USER_DEFINED ? [{ ...added(content, special), id, normalized: false }] : [];
   });
   const vocab = Object.fromEntries(pieces.texts.map((text, id) => [text, id]));
   const model = { vocab, merges: mergesOf(pieces), fuse_unk: true, byte_fallback: true };
