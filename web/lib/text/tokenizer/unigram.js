@@ -20,7 +20,7 @@ export function unigram(options) {
   if (!fine || !vocab.length) refuse('the vocabulary is not a list of tokens with scores');
   if (unk !== null && !(Number.isInteger(unk) && unk >= 0 && unk < vocab.length))
     options.refuse(`unk_id is ${show(unk)}, the vocabulary has ${vocab.length} tokens`);
-  const texts = new TokenTexts(Texts.from(vocab.map(([text]) => text)), true);
+  const texts = new TokenTexts(Texts.from(vocab.map((/** @type {[string, number]} */ [text]) => text)), true);
   const scores = Float64Array.from(vocab, ([, score]) => score);
   /** Made when it is needed, as opening a file takes half of the time without it. @type {Lattice | null} */
   let lattice = null;
