@@ -115,6 +115,19 @@ describe('wrappers', () => {
     test(`${part} inside the names`, async () => {
       await same(model, saved(tensors().map((t) => ({ ...t, name: after(part)(t.name) }))), options);
     });
+  test('beside other things that a LightningModule holds', async () => {
+    const held = tensors().map((t) => ({ ...t, name: `model._orig_mod.${t.name}` }));
+    const scalar = { name: 'val_metric.total', shape: [], data: Float32Array.of(3) };
+    await same(model, saved([...held, scalar]), options);
+    const loss = { name: 'loss_fn.weight', shape: [23], data: new Float32Array(23) };
+    await refused(
+      load(saved([...held, scalar, loss]), options),
+      'bad-config',
+      /loss_fn\.weight: the model has no place/,
+    );
+    const config = { ...options.config, model_type: 'nanogpt' };
+    await same(model, saved([...held, scalar, loss]), { config, names: { ignore: ['loss_fn.*'] } });
+  });
   test('the names of the caller may have the parts of wrappers, or leave them out', async () => {
     const all = tensors().map((t) => ({ ...t, name: `model._orig_mod.${t.name}` }));
     const prefixes = ['', '_orig_mod.', 'model._orig_mod.', 'model.'];

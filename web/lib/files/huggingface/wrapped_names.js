@@ -20,20 +20,27 @@ const MOST_HOLDERS = 8;
 export const unwrapped = (name) => name.replace(WRAPPERS, '$1');
 
 /**
- * The tensors without the first part of their names; null where not all names begin with the same part.
+ * The tensors without the first part that most of their names have; null where there is none. Others, such as the state
+ * of a metric beside the model, keep their names.
  * @param {Entry[]} entries
  * @returns {Entry[] | null}
  */
 function withoutHolder(entries) {
-  const length = entries.length ? entries[0].name.indexOf('.') + 1 : 0;
-  const holder = length ? entries[0].name.slice(0, length) : '';
-  if (!length || !entries.every(({ name }) => name.startsWith(holder) && name.length > length)) return null;
-  return entries.map((e) => ({ ...e, name: e.name.slice(length) }));
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { name } of entries) {
+    const part = name.slice(0, name.indexOf('.') + 1);
+    counts.set(part, (counts.get(part) ?? 0) + 1);
+  }
+  const holder = [...counts].find(([part, count]) => part && count > entries.length / 2)?.[0];
+  if (!holder) return null;
+  const shorter = entries.map((e) => (e.name.startsWith(holder) ? { ...e, name: e.name.slice(holder.length) } : e));
+  return new Set(shorter.map(({ name }) => name)).size === entries.length ? shorter : null;
 }
 
 /**
  * The tensors under the names that they can have: those of the file without the parts of wrappers, and then without
- * each part that all names begin with.
+ * each part that most names begin with.
  * @param {Entry[]} entries
  * @returns {Entry[][]}
  */
