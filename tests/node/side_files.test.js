@@ -147,6 +147,18 @@ test('a dictionary of named chat templates, and the special tokens of templates'
   assert.deepEqual(specialTexts(settings), texts);
 });
 
+test('a chat template sees the special tokens of tokenizer_config.json', async () => {
+  const settings = {
+    ...{ bos_token: '<s>', eos_token: { content: '</s>' }, pad_token: '<pad>', unk_token: '<unk>' },
+    chat_template: { default: '{{ bos_token }}{{ pad_token }}{{ unk_token }}{{ messages[0].content }}{{ eos_token }}' },
+  };
+  const files = [...gpt2(), ...filesOf('gpt2'), new File([JSON.stringify(settings)], 'tokenizer_config.json')];
+  const model = await load(files);
+  const { text } = await model.prompt([{ role: 'user', content: 'hi' }]);
+  assert.equal(text, '<s><pad><unk>hi</s>');
+  model.dispose();
+});
+
 test('eos_token_id of generation_config.json may be a list', async () => {
   const files = [...gpt2(), new File([JSON.stringify({ eos_token_id: [7, 9] })], 'generation_config.json')];
   const model = await load(files);
