@@ -298,7 +298,7 @@ export class Opener extends OpenedFiles {
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
     if (/^\x80[\x02-\x05]/.test(text))
-      return { json: (await import('./vocabulary/characters.js')).charactersJson(bytes, r.name) };
+      return { json: (await import('./vocabulary/character_ids.js')).charactersJson(bytes, r.name) };
     return { json: (await llama2c()).llama2cTokenizer(r.name, bytes) };
   }
 }

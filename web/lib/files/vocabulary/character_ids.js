@@ -1,4 +1,4 @@
-// characters.js - the characters of nanoGPT's meta.pkl as a tokenizer: each is a token
+// character_ids.js - the characters of nanoGPT's meta.pkl as a tokenizer: each is a token
 import { fail, show } from '../../base/errors.js';
 import { Unpickler } from '../pytorch/pickle.js';
 import { pickleLength } from '../pytorch/pickle_opcodes.js';
