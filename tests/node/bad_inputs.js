@@ -15,6 +15,7 @@ import {
 } from '../../web/lib/api/index.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { TRAIN_FIELDS } from '../../web/lib/train/train_fields.js';
+import { f32s, i32s, text, texts, u32, writeGguf } from './checkpoint_files.js';
 import { collect, stories } from './helpers.js';
 
 export const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
@@ -41,7 +42,7 @@ export async function openModels() {
 
 /** A wrong value with its own code and words; other values have those of their table. */
 export class Wrong {
-  /** @param {string} code @param {RegExp} words @param {any} value */
+  /** @param {string | string[]} code @param {RegExp} words @param {any} value */
   constructor(code, words, value) {
     Object.assign(this, { code, words, value });
   }
@@ -183,6 +184,7 @@ const inSession = (model, work) =>
 
 const TEXT = 'the cat sat on the mat. the dog sat on the log. ';
 const tiny = { d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 };
+const pairs = { ...tiny, kind: 'encoder_decoder', position: 'sinusoidal' };
 const loop = { ...config };
 loop.self = loop;
 /** Nested, n levels. */
@@ -200,6 +202,100 @@ const notConfigs = [
 ];
 /** Without the rows of a vocabulary, which training brings. */
 const notTrained = notConfigs.filter(({ words }) => !/vocab/.test(words));
+/** Wrong vocabularies in the form of tokenizer.json. */
+const bpe = (model, more = {}) => ({
+  model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model },
+  ...more,
+});
+const templateOf = (single) => ({ type: 'TemplateProcessing', single, pair: [], special_tokens: {} });
+const malformed = [
+  [{ version: '1.0' }, /no model/],
+  [bpe({ merges: ['a c'] }), /"c"/],
+  [bpe({ merges: ['b a'] }), /"ba"/],
+  [bpe({ merges: ['a b c'] }), /two tokens/],
+  [bpe({ merges: [['a', 'b', 'c']] }), /two tokens/],
+  [bpe({ merges: 'ab' }), /merges/],
+  [bpe({ merges: ['a b'], continuing_subword_prefix: '##' }), /the token "a", which|the token/],
+  [bpe({ dropout: 0.1 }), /dropout is 0\.1/],
+  [bpe({ fuse_unk: 1 }), /the model BPE: fuse_unk is 1, expected true or false/],
+  [bpe({ vocab: { a: -1 } }), /id -1/],
+  [bpe({ vocab: { a: 0.5 } }), /0\.5/],
+  [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/],
+  [bpe({ vocab: { a: 1e9 } }), /1000000000/],
+  [bpe({ vocab: {} }), /empty/],
+  [bpe({ vocab: ['a'] }), /not an object/],
+  [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /unknown token "\[UNK\]"/],
+  [{ model: { type: 'WordLevel', vocab: ['a'] } }, /not an object/],
+  [{ model: { type: 'Wordy', vocab: { a: 0 } } }, /"Wordy" is not supported, expected one of BPE, Unigram/],
+  [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
+  [
+    bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }),
+    /regular expression/i,
+  ],
+  [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { String: 'b' }, behavior: 5 } }), /behavior is 5, expected Iso/],
+  [bpe({}, { pre_tokenizer: { type: 'Split', pattern: 'b', behavior: 'Removed' } }), /pattern is "b"/],
+  [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '(a)\\1' }, behavior: 'Removed' } }), /\\1 is not/],
+  [bpe({}, { pre_tokenizer: { type: 'UnicodeScripts' } }), /"UnicodeScripts" is not supported, expected one of Bert/],
+  [bpe({}, { pre_tokenizer: { type: 'FixedLength', length: 0 } }), /length is 0, expected a whole number from 1/],
+  [bpe({}, { pre_tokenizer: { type: 'Sequence', pretokenizers: [null] } }), /Sequence: one is null/],
+  [
+    bpe({}, { pre_tokenizer: { type: 'Metaspace', add_prefix_space: false, prepend_scheme: 'first' } }),
+    /add_prefix_space is false, and prepend_scheme is "first"/,
+  ],
+  [bpe({}, { normalizer: { type: 'Replace', pattern: { String: 'b' } } }), /content is undefined, expected a text/],
+  [bpe({}, { normalizer: { type: 'Precompiled', precompiled_charsmap: '?' } }), /is not base64/],
+  [bpe({}, { normalizer: { type: 'Precompiled', precompiled_charsmap: 'AAAA' } }), /has 3 bytes/],
+  [
+    bpe({}, { decoder: { type: 'Strip', content: 'ab', start: 1, stop: 0 } }),
+    /content is "ab", expected one character/,
+  ],
+  [bpe({}, { post_processor: { type: 'BertProcessing', sep: ['x'], cls: ['y', 1] } }), /sep is \["x"\], expected/],
+  [bpe({}, { post_processor: templateOf([{ Sequence: { id: 'B', type_id: 0 } }]) }), /of one text has a second one/],
+  [bpe({}, { post_processor: templateOf([{ SpecialToken: { id: 'z', type_id: 0 } }]) }), /token "z" .* no list of ids/],
+  [bpe({}, { added_tokens: [{ id: 3, content: 'x', lstrip: 1 }] }), /"x" has lstrip 1, expected true or false/],
+  [
+    bpe({}, { normalizer: { type: 'Lowercase' }, added_tokens: ['x', 'X'].map((content, id) => ({ id, content })) }),
+    /"x" and "X" are the same when they are normalised/,
+  ],
+  [bpe({}, { decoder: { type: 'Guess' } }), /Guess/],
+  [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/],
+  [bpe({}, { added_tokens: 5 }), /added_tokens/],
+];
+/** A vocabulary in a GGUF, with other values of one key. */
+const inGguf = (key, value) =>
+  writeGguf(
+    {
+      'tokenizer.ggml.model': text('gpt2'),
+      'tokenizer.ggml.tokens': texts(['a', 'b', 'ab']),
+      'tokenizer.ggml.merges': texts(['a b']),
+      [`tokenizer.ggml.${key}`]: value,
+    },
+    [],
+  );
+/** Pairs are ranked by score; with a NaN among them there is no order. */
+const scored = (scores) =>
+  writeGguf(
+    {
+      'tokenizer.ggml.model': text('llama'),
+      'tokenizer.ggml.tokens': texts(['<unk>', '<s>', '</s>', 'a', 'b', 'ab']),
+      ...(scores && { 'tokenizer.ggml.scores': scores }),
+    },
+    [],
+  );
+const notVocabularies = [
+  ...as('bad-tokenizer', /tokenizer/, {}, { nothing: 1 }, { model: 5 }, { model: { type: 'BPE', vocab: 5 } }),
+  ...as('bad-tokenizer', /tokenizer/, { model: { type: 'BPE', vocab: { x: 0 }, merges: ['x'.repeat(1e6)] } }),
+  ...malformed.flatMap(([object, words]) => as(['bad-tokenizer', 'unsupported'], words, object)),
+  ...as('unsupported', /./, inGguf('model', text('rwkv'))),
+  ...as('bad-tokenizer', /./, ...['bert', 'llama'].map((name) => inGguf('model', text(name)))),
+  ...as('bad-tokenizer', /./, inGguf('token_type', i32s([1])), inGguf('bos_token_id', u32(3))),
+  ...as('bad-tokenizer', /./, inGguf('merges', texts(['ab'])), inGguf('tokens', i32s([1]))),
+  ...as('bad-tokenizer', /ggml\.scores has no number at place 4$/, scored(f32s([0, 0, 0, -1, NaN, -2]))),
+  ...as('bad-tokenizer', /at place 0/, scored(f32s(new Array(6).fill(NaN)))),
+  ...as('bad-tokenizer', /ggml\.scores has no number at place 5$/, scored(texts([...'00000', 'high']))),
+  ...[5, 7].flatMap((n) => as('bad-tokenizer', new RegExp(`${n} entries for 6`), scored(f32s(new Array(n).fill(0))))),
+  ...as('bad-tokenizer', /ggml\.scores has 0 entries for 6 tokens/, scored(null)),
+];
 const places = {
   threads: count(0, 65),
   backend: ['gpu', {}],
@@ -431,11 +527,7 @@ export const CALLS = {
     call: (m, a, o) => Tokenizer.load(a, o),
     fine: stories,
     name: /tokenizer/,
-    wrong: [
-      ...[5, null, [], true],
-      ...as('bad-tokenizer', /tokenizer/, {}, { nothing: 1 }, { model: 5 }, { model: { type: 'BPE', vocab: 5 } }),
-      ...as('bad-tokenizer', /tokenizer/, { model: { type: 'BPE', vocab: { x: 0 }, merges: ['x'.repeat(1e6)] } }),
-    ],
+    wrong: [...[5, null, [], true], ...notVocabularies],
     options: { fetch: [5], signal, hfEndpoint: [{}] },
   },
   countParameters: {
@@ -470,24 +562,52 @@ export const CALLS = {
     call: (m, a, o) => collect(train(a, TEXT, withDefaults({ steps: 1, vocabSize: 257 }, o))),
     fine: tiny,
     name: /config/,
-    wrong: notTrained,
+    wrong: [
+      ...notTrained,
+      ...as('unsupported', /without mlm_head/, { ...tiny, kind: 'encoder' }),
+      ...as('bad-config', /d_model is missing/, { n_layers: 2 }),
+    ],
     options: {
       ...Object.fromEntries(TRAIN_FIELDS.map((field) => [field.name, wrongOf(field)])),
-      vocabSize: count(),
+      batchTokens: [...count(), ...as('bad-option', /is 8, less than one sequence of the context, 16/, 8)],
+      microTokens: [...count(), ...as('bad-option', /is 0, expected a whole number from 1/, 0)],
+      dropout: number(1),
+      vocabSize: [...count(), ...as('bad-option', /is 100, expected a whole number from 257/, 100)],
       tokenizer: as('bad-argument', /tokenizer/, []),
-      validation: [{}, 0, 1, NaN, true, ...as('bad-argument', /validation/, [])],
-      checkpoint: [5, 'x', [], {}, ...as('bad-file', /checkpoint/, new Uint8Array(0), new Uint8Array(100))],
+      validation: [
+        ...[{}, NaN, true, ...as('bad-option', /a share between 0 and 1/, 0, 1, 1.5)],
+        ...[...as('bad-argument', /validation/, []), ...as('bad-argument', /no text/, '')],
+      ],
+      checkpoint: [
+        ...as('bad-option', /expected bytes from run.checkpoint/, 5, 'x', [], {}),
+        ...as('bad-file', /checkpoint.* not written by this package/, ...[0, 3, 100].map((n) => new Uint8Array(n))),
+      ],
       signal,
       worker: [5, {}, true],
-      teacher: [5],
+      teacher: as('bad-option', /teacher is .*, expected a loaded model/, 5, {}),
+      teacherShare: [...number(2), ...as('bad-option', /given without a teacher/, 0.5)],
     },
   },
   'data of train': {
     isAlone: true,
     call: (m, a) => collect(train(tiny, a, { steps: 1, vocabSize: 257 })),
     fine: TEXT,
-    name: /data/,
-    wrong: [5, null, undefined, {}, [], new Uint16Array(4), { size: 4 }],
+    name: /data is .*, expected a text/,
+    wrong: [
+      ...[5, null, undefined, {}, [], new Uint16Array(4), { size: 4 }],
+      ...as('bad-argument', /no text to learn from/, '', ' \n<|endoftext|>\n '),
+    ],
+  },
+  'pairs of train': {
+    isAlone: true,
+    call: (m, a) => collect(train(pairs, a, { steps: 1, vocabSize: 257 })),
+    fine: 'a\tb\n',
+    name: /pair/,
+    wrong: [
+      ...as('bad-argument', /pair 1 has no tab/, TEXT),
+      ...as('bad-argument', /pair 2 has no source before its tab/, 'a\tb\n\tb\n'),
+      ...as('bad-argument', /pair 2 has no target behind its tab/, 'a\tb\na\t\n'),
+    ],
   },
   depth: {
     isAlone: true,

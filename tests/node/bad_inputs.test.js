@@ -56,7 +56,7 @@ for (const [name, { call, fine, name: argument, wrong, options = {}, isAlone }] 
           const { code, words, value } = each instanceof Wrong ? each : { ...slot, value: each };
           const what = `${slot.of}: ${show(value)}`;
           const error = await refusedBy((m) => slot.with(m, value), what);
-          assert.equal(error.code, code, `${what}: ${error.message}`);
+          assert.ok([code].flat().includes(error.code), `${what}: ${error.code}, ${error.message}`);
           assert.match(error.message, words, what);
         }
       if (!slots[1]) return;
@@ -67,7 +67,7 @@ for (const [name, { call, fine, name: argument, wrong, options = {}, isAlone }] 
       for (const models of [here, there]) assert.equal(await logitsOf(models), logitsBefore);
     });
 
-    const takesText = ['data of train', 'a text'].includes(name);
+    const takesText = ['data of train', 'pairs of train', 'a text'].includes(name);
     test('a text of 50 MB is refused and not repeated', { skip: takesText }, async () => {
       for (const { of, wrong, with: given } of slots) {
         if (!wrong.length || ['stop', 'pair', 'validation'].includes(of)) continue;

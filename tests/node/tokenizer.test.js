@@ -314,3 +314,29 @@ test('the vocabularies of llama2.c and llama.cpp give the ids of their own tests
     });
   }
 });
+
+test('a truncated vocabulary of llama2.c is refused at every length', async () => {
+  const bin = readFileSync(join(data, 'tok512.bin'));
+  /** Where a token ends: there the file is a whole, shorter vocabulary. */
+  const ends = new Set();
+  for (let at = 4; at < bin.length; at += 8 + bin.readInt32LE(at + 4)) ends.add(at);
+  for (let n = 0; n < bin.length; n += 1 + Math.floor(n / 40))
+    if (n <= 4 || !ends.has(n)) await refused(Tokenizer.load(bin.subarray(0, n)), ['bad-tokenizer', 'truncated']);
+});
+
+test('a small vocabulary is read; merges that lead to no token are left out; the begin token is put first', async () => {
+  const vocab = { a: 0, b: 1, ab: 2 };
+  assert.deepEqual((await Tokenizer.load({ model: { type: 'BPE', vocab, merges: ['a b'] } })).encode('abb'), [2, 1]);
+  const ids = async (more) => {
+    const meta = {
+      'tokenizer.ggml.model': text('gpt2'),
+      'tokenizer.ggml.tokens': texts(['a', 'b', 'ab']),
+      'tokenizer.ggml.merges': texts(['a b']),
+    };
+    return (await Tokenizer.load(writeGguf({ ...meta, ...more }, []))).encode('abb');
+  };
+  assert.deepEqual(await ids({}), [2, 1]);
+  assert.deepEqual(await ids({ 'tokenizer.ggml.merges': texts(['a b', 'b x', 'a a']) }), [2, 1]);
+  const begins = { 'tokenizer.ggml.bos_token_id': u32(1), 'tokenizer.ggml.add_bos_token': bool(true) };
+  assert.deepEqual(await ids(begins), [1, 2, 1]);
+});
