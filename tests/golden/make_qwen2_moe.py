@@ -201,12 +201,6 @@ def flat(x):
     return [v for part in x for v in flat(part)] if isinstance(x[0], list) else x
 
 
-def write_floats(path, x):
-    values = flat(x)
-    with open(path, "wb") as f:
-        f.write(struct.pack(f"<{len(values)}f", *values))
-
-
 def read_weights(path):
     with open(path, "rb") as f:
         (n,) = struct.unpack("<Q", f.read(8))
@@ -244,11 +238,9 @@ def check(folder):
     with open(os.path.join(folder, "case.json")) as f:
         ids = json.load(f)["input_ids"]
     made = forward(c, read_weights(os.path.join(folder, "model.safetensors")), ids)
+    expected = read_weights(os.path.join(folder, "expected.safetensors"))
     for name, x in zip(("logits", "hidden", "router_logits"), made):
-        with open(os.path.join(folder, name + ".f32"), "rb") as f:
-            data = f.read()
-        want = struct.unpack(f"<{len(data) // 4}f", data)
-        print(name, max(abs(a - b) for a, b in zip(flat(x), want, strict=True)))
+        print(name, max(abs(a - b) for a, b in zip(flat(x), flat(expected[name]), strict=True)))
 
 
 def main():
@@ -278,8 +270,8 @@ def main():
         "note": "as qwen3_moe, weights of the experts not divided by their sum, biases of q, k and v, a shared expert",
     }
     write_weights(os.path.join(folder, "model.safetensors"), weights, shapes)
-    for name, x in (("hidden", hidden), ("router_logits", routed), ("logits", logits)):
-        write_floats(os.path.join(folder, name + ".f32"), x)
+    expected = {"hidden": hidden, "router_logits": routed, "logits": logits}
+    write_weights(os.path.join(folder, "expected.safetensors"), expected, case["arrays"])
     for name, value, indent in (("config.json", CONFIG, 2), ("case.json", case, None)):
         with open(os.path.join(folder, name), "w") as f:
             f.write(json.dumps(value, indent=indent) + "\n")

@@ -1,7 +1,6 @@
 // gguf_adapters.test.js - LoRA adapters on GGUF files, and adapters that are GGUF files: the same model as the one of
 // the Hugging Face folder with the same adapter, whose sums adapters.test.js checks, and weights that the test adds up
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { dequantize } from '../../web/lib/engine/weights_memory.js';
@@ -20,6 +19,7 @@ import {
   readTensors,
   refused,
   sameBits,
+  storedTensors,
   stories,
   top,
   untilEnd,
@@ -343,11 +343,11 @@ describe('a quantised GGUF', () => {
 
   test('the values of every type are those of llama.cpp', async () => {
     const engine = await Engine.start(await engineModule(packageFiles));
-    const folder = join(top, 'tests/golden/formats/blocks');
+    const blocks = storedTensors(join(top, 'tests/golden/formats/blocks.safetensors'));
     const types = 'q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl mxfp4 q4_k q5_k q6_k q3_k q2_k iq4_xs'.split(' ');
     for (const type of types) {
-      const bytes = new Uint8Array(readFileSync(join(folder, `${type.toUpperCase()}.bin`)));
-      const want = new Float32Array(new Uint8Array(readFileSync(join(folder, `${type.toUpperCase()}.f32`))).buffer);
+      const bytes = blocks[`${type.toUpperCase()}.bytes`].data;
+      const want = new Float32Array(blocks[`${type.toUpperCase()}.values`].data.buffer);
       const got = new Float32Array(want.length + 1);
       dequantize(engine, bytes, type, got, 1);
       assert.equal(distance(got.subarray(1), want), 0, type);

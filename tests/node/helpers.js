@@ -15,6 +15,8 @@ export { numbers, randomTensor } from './random_values.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const golden = join(top, 'tests/golden/cases');
+/** The expected values of a case; the reference data beside the project have a file for each array. */
+const EXPECTED = 'expected.safetensors';
 /** The whole set of reference data, where it lies beside the project. */
 export const shared = existsSync(join(top, '../shared/cases/index.json')) ? join(top, '../shared') : null;
 /** A reason to skip, or false. */
@@ -53,7 +55,11 @@ export function openCase(name, root = golden) {
           ...(pads.length && { sourceMask: about.src_ids.map((_, i) => (pads.includes(i) ? 0 : 1)) }),
         }
       : {},
-    array: (file) => floats(join(folder, `${file}.f32`)),
+    /** Expected values by their name; null where there are none. */
+    array: (array) =>
+      existsSync(join(folder, EXPECTED))
+        ? (readTensors(join(folder, EXPECTED))[array]?.data ?? null)
+        : floats(join(folder, `${array}.f32`)),
   };
 }
 

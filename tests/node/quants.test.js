@@ -1,19 +1,18 @@
 // quants.test.js - the quantised tensor types of GGUF files: values, the types that they have in memory, and malformed
 // blocks
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { f32, text, u32, writeGguf } from './checkpoint_files.js';
 import { load } from '../../web/lib/api/index.js';
-import { randomTensor, refused, relativeError, untilEnd } from './helpers.js';
+import { randomTensor, refused, relativeError, storedTensors, untilEnd } from './helpers.js';
 
 const WIDTH = 512;
-const blocks = fileURLToPath(new URL('../golden/formats/blocks/', import.meta.url));
+const blocks = storedTensors(fileURLToPath(new URL('../golden/formats/blocks.safetensors', import.meta.url)));
 const types = Object.keys(BLOCKS).filter((name) => BLOCKS[name][0] > 1);
-const bytesOf = (type) => new Uint8Array(readFileSync(`${blocks}${type.toUpperCase()}.bin`));
-const valuesOf = (type) => new Float32Array(new Uint8Array(readFileSync(`${blocks}${type.toUpperCase()}.f32`)).buffer);
+const bytesOf = (type) => blocks[`${type.toUpperCase()}.bytes`].data.slice();
+const valuesOf = (type) => new Float32Array(blocks[`${type.toUpperCase()}.values`].data.slice().buffer);
 
 const meta = {
   'general.architecture': text('llama'),
