@@ -1,4 +1,4 @@
-// weights_tools.test.js - the tools in weights/: each starts, and two write files that load.
+// weights_tools.test.js - the tools in weights/: each starts, and two write files that load; shipped files are reproducible
 //
 // The tools import modules of web/lib, which no other test of them loads: two of these had moved, and grow.js and
 // quantize.js ended with ERR_MODULE_NOT_FOUND.
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../temporary.js';
 import { load } from '../../web/lib/api/index.js';
+import { convert } from '../../web/lib/apps/cli/convert.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const run = (...args) => spawnSync(process.execPath, args, { cwd: weights, encoding: 'utf8' });
@@ -39,4 +40,14 @@ test('quantize.js writes a Q4_0 of a story model that loads and still predicts a
     model.dispose();
   }
   assert.ok(losses[1] < losses[0] + 0.2, `${losses[1]} nats, as Q8_0 ${losses[0]}`);
+});
+
+// Both were written by a trainer that wrote GGUF itself. A value of Q8_0 is rounded to itself.
+test('a file of weights/ is written again with the same bytes', async () => {
+  const out = join(temporaryFolder('again'), 'again.gguf');
+  for (const name of ['stories-1m', 'stories-gpt2']) {
+    const file = join(weights, `${name}.gguf`);
+    await convert(file, out, { type: 'q8_0', vocabulary: true, name, options: { worker: false } });
+    assert.ok(readFileSync(out).equals(readFileSync(file)), name);
+  }
 });
