@@ -196,7 +196,7 @@ bench() {
 }
 
 # Half of the time for C under sanitizers, half for JavaScript: its readers, its calls, schemas against Ajv,
-# grammars against gbnf, the engine in little memory. The seed is random; FUZZ_SEED sets it to repeat a run.
+# grammars against gbnf, chat templates, the engine in little memory. The seed is random; FUZZ_SEED sets it to repeat a run.
 fuzz() {
   if [ "${1:-}" = --coverage ]; then
     unlock
@@ -210,7 +210,7 @@ fuzz() {
   unlock
   say "seed $seed"
   build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
-  for each in readers calls schemas grammars full_memory tokenizers; do
+  for each in readers calls schemas grammars full_memory tokenizers templates; do
     node "tests/fuzz/$each.js" --seconds $(((seconds + 9) / 10)) --seed "$seed" || status=1
   done
   exit $status

@@ -4,11 +4,18 @@ import { test } from 'node:test';
 import { fuzzCalls } from '../fuzz/calls.js';
 import { fuzzFullMemory } from '../fuzz/full_memory.js';
 import { fuzz } from '../fuzz/readers.js';
+import { fuzzTemplates } from '../fuzz/templates.js';
 
 test('random wrong files are refused', async () => {
   const { cases, why } = await fuzz({ seed: 1, cases: 400 });
   assert.equal(why, undefined, `case ${cases}: ${why}`);
   assert.equal(cases, 400);
+});
+
+test('random chat templates are rendered or refused', async () => {
+  const { cases, why } = await fuzzTemplates({ seed: 1, cases: 500 });
+  assert.equal(why, undefined, `case ${cases}: ${why}`);
+  assert.equal(cases, 500);
 });
 
 test('random wrong arguments are refused, and the model then generates the same text', async () => {

@@ -37,7 +37,9 @@ const LETTERS = /** @type {Record<string, string>} */ ({
 function unescaped(literal) {
   return literal.slice(1, -1).replace(ESCAPE, (whole, x, u, long, octal, letter) => {
     const digits = x ?? u ?? long;
-    if (digits !== undefined) return String.fromCodePoint(parseInt(digits, 16));
+    const code = parseInt(digits, 16);
+    if (code > 0x10ffff) throw new Error(`a string has ${whole}, which is no character`);
+    if (digits !== undefined) return String.fromCodePoint(code);
     if (octal !== undefined) return String.fromCodePoint(parseInt(octal, 8));
     if (letter === undefined) return '';
     if ('xuUN'.includes(letter)) throw new Error(`a string has ${whole}, which is not a character that is supported`);
