@@ -25,7 +25,7 @@ const FURTHER = {
     'EmbedExtras DistributionOptions DistributionExtras LensExtras LossExtras ' +
     'AttributionExtras ExplainExtras SessionOptions',
   'api/estimate': 'EstimateOptions',
-  'run/inspect/logit_lens': 'Part',
+  'run/inspect/attribution': 'Part',
   'run/inspect/edits': 'EditValues',
   'train/lora_order': 'LoraOptions',
   'run/explain/explain': 'Term',

@@ -248,7 +248,11 @@ describe('pairs and token types', () => {
       ['a', { pooling: 'max' }, /pooling|no option/],
     ])
       await refused(model.forward(input, options), 'bad-option', words);
-    await refused(model.embed('a', { pooling: 'max' }), 'bad-option', /mean, cls, last, pooler/);
+    await refused(
+      model.embed('a', { pooling: 'median' }),
+      'bad-option',
+      /mean, mean_sqrt_len, weightedmean, max, cls, last, pooler/,
+    );
     model.dispose();
     const decoder = await create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 });
     await refused(decoder.forward([1], { tokenTypes: [0] }), 'bad-option', /kind decoder/);

@@ -222,6 +222,7 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/loaded_table.js').LoadedTable} LoadedTable */
 /** @typedef {import('../run/loaded_model.js').Progress} Progress */
 /** @typedef {import('../run/loaded_model.js').Pooling} Pooling */
+/** @typedef {import('../run/loaded_model.js').PoolingKind} PoolingKind */
 /** @typedef {import('../run/inspect/logit_lens.js').LensToken} LensToken */
 /** @typedef {import('../run/inspect/attribution.js').Attribution} Attribution */
 /** @typedef {import('../run/inspect/loss.js').Loss} Loss */

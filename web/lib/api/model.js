@@ -76,11 +76,15 @@ import { Steps } from './steps.js';
  */
 /**
  * @typedef {object} EmbedExtras
- * @property {'mean' | 'cls' | 'last' | 'pooler'} [pooling] the mean of all positions, the state of the first or of the
- *   last one, or the pooler's output; default: Model.pooling
+ * @property {import('./index.js').PoolingKind | readonly import('./index.js').PoolingKind[]} [pooling]  the mean of all
+ *   positions (also weighted by 1, 2, 3, ..., or their sum divided by the root of their number), the largest of each
+ *   component, the state of the first or of the last position, or the pooler's output; several: their vectors, one after
+ *   the other; default: Model.pooling
+ * @property {string} [prompt]                   text before each text: a name in Model.pooling.prompts, or the text
+ *   itself; default: Model.pooling.defaultPrompt
  * @property {boolean} [normalize]               to length 1; default: Model.pooling
  * @property {boolean} [truncate]                read the first tokens of a text that is too long, as many as
- *   Model.pooling says, instead of refusing it; default false
+ *   Model.pooling says, instead of refusing it; default: where Model.pooling has maxTokens
  * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [mask] one number for each position; 0 hides it and
  *   leaves it out of the mean; of several inputs a list of such
  * @property {string | readonly string[]} [pair]          a second text; of several inputs a list of such
@@ -281,8 +285,8 @@ export class Model {
   }
   /**
    * How `embed` makes one vector of the states of an encoder: as modules.json of sentence-transformers or the GGUF
-   * says, otherwise the mean, not normalised. null for models that are no encoder. maxTokens: most tokens of a text
-   * that is truncated (null: the context); lacks: what the files prescribe and embed lacks (null: nothing).
+   * says, otherwise the mean, not normalised. null for models that are no encoder. maxTokens: most tokens of a text,
+   * which is truncated to them (null: texts are not truncated); prompts, defaultPrompt: texts before others; lacks: what the files prescribe and embed lacks (null: nothing).
    * @returns {Readonly<import('./index.js').Pooling> | null}
    */
   get pooling() {
@@ -518,7 +522,8 @@ export class Model {
    */
   async #ask(call, input, options, many) {
     const [rest, hooks] = callOptions(call, options, this.#limits);
-    const read = checkedInput(input, 'input', this.#limits, many, rest.truncate);
+    const isCut = rest.truncate ?? (call === 'embed' && (this.pooling?.maxTokens ?? null) !== null);
+    const read = checkedInput(input, 'input', this.#limits, many, isCut);
     return this.#call(call, [read, rest], hooks);
   }
 

@@ -30,11 +30,13 @@ export async function openFolder(opener, folder, overrides) {
     (await paramsOf(opener, folder));
   if (!config) {
     checkRefused(opener);
+    const own = await (await import('./huggingface/sentence_transformers.js')).transformerFolder(opener, folder);
+    if (own) return withPooling(opener, await openFolder(opener, own, overrides), folder, own);
     const names = weightFilesAmong(await folder.list());
     const files = names.flatMap((name) => folder.get(name) ?? []);
     if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
-    const own = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json')));
-    const tokenizer = own ?? (names[0].endsWith('.pt') ? (folder.get('meta.pkl') ?? undefined) : undefined);
+    const given = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json')));
+    const tokenizer = given ?? (names[0].endsWith('.pt') ? (folder.get('meta.pkl') ?? undefined) : undefined);
     return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
   }
   const { files, map } = await weightFiles(opener, folder);
@@ -44,10 +46,7 @@ export async function openFolder(opener, folder, overrides) {
   const tokenizer = overrides.tokenizer ?? (await folderTokenizer(opener, folder, config, tokenizerConfig));
   warn(opener);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
-  if (checkpoint.config.kind === 'encoder') {
-    const { readPooling } = await import('./huggingface/sentence_transformers.js');
-    checkpoint.pooling = (await readPooling(opener, folder)) ?? undefined;
-  }
+  await withPooling(opener, checkpoint, folder);
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
   if (generation && checkpoint.config.kind === 'encoder_decoder')
@@ -57,6 +56,20 @@ export async function openFolder(opener, folder, overrides) {
     const { specialTexts } = await import('./vocabulary/side_files.js');
     checkpoint.special.texts = specialTexts(tokenizerConfig);
   }
+  return checkpoint;
+}
+
+/**
+ * A checkpoint; an encoder with what the files of sentence-transformers say of its vectors.
+ * @param {Opener} opener
+ * @param {Checkpoint} checkpoint  changed
+ * @param {Folder} folder
+ * @param {Folder} [own]  that of the transformer
+ */
+async function withPooling(opener, checkpoint, folder, own) {
+  if (checkpoint.config.kind !== 'encoder') return checkpoint;
+  const { readPooling } = await import('./huggingface/sentence_transformers.js');
+  checkpoint.pooling = (await readPooling(opener, folder, own)) ?? checkpoint.pooling;
   return checkpoint;
 }
 

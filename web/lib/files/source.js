@@ -55,7 +55,7 @@ import { ggufTokenizer } from './vocabulary/gguf_vocab.js';
  * @property {object | null} tokenizer in the form of a tokenizer.json
  * @property {string | null} chatTemplate
  * @property {string | null} [toolTemplate]  of conversations with tools, where it is another one
- * @property {Partial<import('../run/loaded_model.js').Pooling>} [pooling]  of an encoder
+ * @property {Partial<import('../run/loaded_model.js').OwnPooling>} [pooling]  of an encoder
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('./bytes/detect_format.js').Format} format

@@ -44,13 +44,29 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
 /**
  * How embed makes one vector of the states of an encoder, as the model's files say.
  * @typedef {object} Pooling
- * @property {'mean'|'cls'|'last'|'pooler' | null} pooling  the mean of all positions, the state of the first or of the
- *   last one, or the pooler's output; null: the files prescribe something else, see `lacks`
+ * @property {PoolingKind | readonly PoolingKind[] | null} pooling  several: their vectors, one after the other; null: the
+ *   files prescribe something else, see `lacks`
  * @property {boolean} normalize         to length 1
- * @property {number | null} maxTokens   most tokens of a text that is truncated; null: the context
+ * @property {number | null} maxTokens   most tokens of a text, which is truncated to them; null: the context
  * @property {string | null} lacks       what the files prescribe and embed lacks; null: nothing
+ * @property {Record<string, string>} [prompts]  texts that are put before others, by name
+ * @property {string} [defaultPrompt]    the text that is put before others unless the caller names another one
+ * @property {boolean} [includePrompt]   false: the tokens of such a text are left out of the pooling
+ * @property {boolean} [lowerCase]       texts are read in lower case
  */
-/** @type {Pooling} */
+/**
+ * The mean of all positions, that sum divided by the root of their number, their mean weighted by 1, 2, 3, ..., the
+ * largest of each component, the state of the first or of the last position, or the pooler's output.
+ * @typedef {'mean' | 'mean_sqrt_len' | 'weightedmean' | 'max' | 'cls' | 'last' | 'pooler'} PoolingKind
+ */
+/** @typedef {'normalize' | DenseLayer} PoolingStep */
+/** What follows the pooling where it is more than `normalize`. @typedef {Pooling & {steps?: PoolingStep[]}} OwnPooling */
+/**
+ * A layer behind the pooling. residual: what is added to its output: its input, or the product with another matrix.
+ * @typedef {{inputs: number, outputs: number, weight: Float32Array, bias: Float32Array | null,
+ *   activation: 'identity' | 'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}} DenseLayer
+ */
+/** @type {OwnPooling} */
 const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
 
 /** @param {import('../files/source.js').Checkpoint} checkpoint  whose `stream` would keep the files in memory */
@@ -81,7 +97,7 @@ export class LoadedModel {
     this.chatTemplate = options.chatTemplate ?? checkpoint?.chatTemplate ?? null;
     this.toolTemplate = options.chatTemplate === undefined ? (checkpoint?.toolTemplate ?? null) : null;
     this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
-    /** How embed makes one vector of the states of an encoder. */
+    /** How embed makes one vector of the states of an encoder. @type {OwnPooling | null} */
     this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
     this.warnings = warnings;
     /** Which tensor of the files has which weights, for adapters; null for a model without files. */
@@ -96,6 +112,8 @@ export class LoadedModel {
 
   /** The properties of the public Model, which are sent to the caller's side once. */
   info() {
+    const { pooling } = this;
+    const { steps: _, ...shown } = pooling ?? {};
     return {
       config: camelConfig(this.config),
       parameters: this.table,
@@ -105,7 +123,7 @@ export class LoadedModel {
       hasTokenizer: !!this.tokenizer,
       chatTemplate: this.chatTemplate,
       toolTemplate: this.toolTemplate,
-      pooling: this.pooling,
+      pooling: pooling && shown,
       contextLength: this.contextLength,
       kvDtype: this.kvDtype,
     };
@@ -204,7 +222,7 @@ export class LoadedModel {
     const ids =
       typeof input !== 'string'
         ? checkedIds(Array.from(input), what, this.config.vocab_size)
-        : input
+        : input || this.config.kind === 'encoder'
           ? this.encode(input, { addSpecialTokens: addSpecialTokens && !isBegun })
           : [];
     if (isTarget && (isBegun || !ids.length) && start.length) return [...start, ...ids];

@@ -209,6 +209,13 @@ const editsOfEach = (value, name, limits) => {
     : edits(list ?? value, name, limits);
 };
 
+const POOLINGS = oneOf('mean', 'mean_sqrt_len', 'weightedmean', 'max', 'cls', 'last', 'pooler');
+/** One kind of pooling, or several. @type {OptionCheck} */
+const poolingKinds = (value, name, limits) =>
+  Array.isArray(value) && value.length && value.length <= LIMITS.names
+    ? value.map((kind, i) => POOLINGS(kind, `${name}[${i}]`, limits))
+    : POOLINGS(value, name, limits);
+
 /** The positions whose logits are returned. */
 const logitRows = optional((value, name, limits) =>
   ['all', 'last', 'none'].includes(value)
@@ -359,7 +366,8 @@ const CALLS = {
     ...TYPE_OPTIONS,
     mask,
     addSpecialTokens: flag,
-    pooling: optional(oneOf('mean', 'cls', 'last', 'pooler')),
+    pooling: optional(poolingKinds),
+    prompt: optional((value, name) => checkedText(value, name, LIMITS.word)),
     normalize: flag,
     truncate: flag,
     signal,

@@ -1,59 +1,159 @@
 // sentence_transformers.js - how an encoder's states become one vector, from the files of sentence-transformers
 //
-// modules.json lists the steps of a pipeline: the transformer, 1_Pooling, 2_Normalize. A step or a kind of pooling that
-// the engine lacks is noted, and Model.embed names it.
+// modules.json lists the steps of a pipeline: the transformer, 1_Pooling, 2_Dense, 3_Normalize. A step or a kind of
+// pooling that the engine lacks is noted, and Model.embed names it. Source: sentence-transformers 6.2.
 import { isFileName } from '../bytes/file_name.js';
-import { show } from '../../base/errors.js';
+import { fail, show } from '../../base/errors.js';
+import { readDense } from './dense_layer.js';
 
 /** @import { Folder } from '../opened_files.js' */
 /** @import { Opener } from '../source.js' */
-/** @import { Pooling } from '../../run/loaded_model.js' */
+/** @import { OwnPooling, Pooling, PoolingKind } from '../../run/loaded_model.js' */
 
 /**
- * Kinds of pooling by pooling_mode in 1_Pooling/config.json; older files have a flag for each, pooling_mode_cls_token.
- * @type {Record<string, Pooling['pooling']>}
+ * Kinds of pooling by pooling_mode in 1_Pooling/config.json. Older files have a flag for each, in whose order the
+ * vectors of several kinds follow each other.
+ * @type {Record<string, PoolingKind>}
  */
-const MODES = { cls: 'cls', mean: 'mean', lasttoken: 'last' };
+const MODES = {
+  cls: 'cls',
+  max: 'max',
+  mean: 'mean',
+  mean_sqrt_len_tokens: 'mean_sqrt_len',
+  weightedmean: 'weightedmean',
+  lasttoken: 'last',
+};
+/** @type {Record<string, string>} */
+const FLAGS = {
+  pooling_mode_cls_token: 'cls',
+  pooling_mode_max_tokens: 'max',
+  pooling_mode_mean_tokens: 'mean',
+  pooling_mode_mean_sqrt_len_tokens: 'mean_sqrt_len_tokens',
+  pooling_mode_weightedmean_tokens: 'weightedmean',
+  pooling_mode_lasttoken: 'lasttoken',
+};
 
 /**
- * The kind of pooling in a 1_Pooling/config.json.
+ * The kinds of pooling in a 1_Pooling/config.json.
  * @param {any} json
- * @returns {Pick<Pooling, 'pooling' | 'lacks'>}
+ * @returns {Partial<Pooling>}
  */
 function poolingOf(json) {
-  const flags = Object.keys(json ?? {}).filter((key) => /^pooling_mode_/.test(key) && json[key] === true);
-  const mode = json?.pooling_mode;
-  const [flag] = flags.length === 1 ? flags : [];
-  const name = mode === undefined ? flag?.replace(/^pooling_mode_|_tokens?$/g, '') : mode;
-  const kind = typeof name === 'string' && Object.hasOwn(MODES, name) ? MODES[name] : null;
-  return { pooling: kind, lacks: kind ? null : mode === undefined ? flags.join(' with ') || 'no pooling' : show(mode) };
+  const flags = Object.keys(FLAGS).filter((flag) => json?.[flag] === true);
+  const names = [json?.pooling_mode ?? flags.map((flag) => FLAGS[flag])].flat();
+  const kinds = names.flatMap((name) => (Object.hasOwn(MODES, String(name)) ? MODES[name] : []));
+  const lacks = kinds.length < names.length ? show(json?.pooling_mode) : kinds.length ? null : 'no pooling';
+  const pooling = lacks === null ? (kinds.length > 1 ? kinds : kinds[0]) : null;
+  return { pooling, lacks, ...(json?.include_prompt === false && { includePrompt: false }) };
 }
+
+/**
+ * The steps in modules.json; null where there is no such file.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @returns {Promise<{kind: string, type: unknown, path: string | null}[] | null>} path: null where it is not one beside
+ *   the file
+ */
+async function modulesOf(opener, folder) {
+  const modules = await opener.optionalJson(folder.get('modules.json'));
+  if (!Array.isArray(modules)) return null;
+  return modules.map((module) => {
+    const { type, path } = module ?? {};
+    return { kind: String(type).split('.').pop() ?? '', type, path: path === '' || isFileName(path) ? path : null };
+  });
+}
+
+/**
+ * The folder of the transformer where modules.json puts it into another one.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @returns {Promise<Folder | null>}
+ */
+export async function transformerFolder(opener, folder) {
+  const path = (await modulesOf(opener, folder))?.find(({ kind }) => kind === 'Transformer')?.path;
+  return path ? inside(folder, path) : null;
+}
+
+/**
+ * A folder in a folder.
+ * @param {Folder} folder
+ * @param {string} path
+ * @returns {Folder}
+ */
+const inside = (folder, path) => ({
+  name: `${folder.name}${path}/`,
+  get: (file) => folder.get(`${path}/${file}`),
+  list: async () =>
+    (await folder.list()).filter((name) => name.startsWith(`${path}/`)).map((name) => name.slice(path.length + 1)),
+});
 
 /**
  * How the files of sentence-transformers in a folder make one vector; without them nothing is returned.
  * @param {Opener} opener
  * @param {Folder} folder
- * @returns {Promise<Partial<Pooling> | undefined>}
+ * @param {Folder} [own]  that of the transformer
+ * @returns {Promise<Partial<OwnPooling> | undefined>}
  */
-export async function readPooling(opener, folder) {
-  const modules = await opener.optionalJson(folder.get('modules.json'));
-  if (!Array.isArray(modules)) return undefined;
-  const limit = (await opener.optionalJson(folder.get('sentence_bert_config.json')))?.max_seq_length;
-  /** @type {Pooling} */
-  const found = {
-    pooling: 'mean',
-    normalize: false,
-    maxTokens: Number.isInteger(limit) && limit > 0 ? limit : null,
-    lacks: null,
-  };
-  for (const module of modules) {
-    const { type, path } = module ?? {};
-    const kind = String(type).split('.').pop();
-    if (kind === 'Normalize') found.normalize = true;
-    else if (kind === 'Pooling' && isFileName(path)) {
-      const { pooling, lacks } = poolingOf(await opener.optionalJson(folder.get(`${path}/config.json`)));
-      Object.assign(found, { pooling, lacks: found.lacks ?? lacks });
+export async function readPooling(opener, folder, own = folder) {
+  const modules = await modulesOf(opener, folder);
+  if (!modules) return undefined;
+  /** @type {OwnPooling} */
+  const found = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
+  Object.assign(found, await textSettings(opener, own), await promptsOf(opener, folder));
+  /** @type {import('../../run/loaded_model.js').PoolingStep[]} */
+  const steps = [];
+  for (const { kind, type, path } of modules) {
+    const get = path === null ? null : (/** @type {string} */ file) => folder.get(path ? `${path}/${file}` : file);
+    if (kind === 'Normalize') steps.push('normalize');
+    else if (kind === 'Pooling' && get) {
+      const { lacks = null, ...rest } = poolingOf(await opener.optionalJson(get('config.json')));
+      Object.assign(found, rest, { lacks: found.lacks ?? lacks });
+    } else if (kind === 'Dense' && get) {
+      const dense = await readDense(opener, get, `${folder.name}${path}`);
+      if (typeof dense === 'string') found.lacks ??= dense;
+      else steps.push(dense);
     } else if (kind !== 'Transformer') found.lacks = `the module ${show(type)}`;
   }
+  found.normalize = steps.includes('normalize');
+  if (steps.some((step) => step !== 'normalize')) found.steps = steps;
   return found.lacks === null ? found : { ...found, pooling: null };
+}
+
+/**
+ * What is done to a text before it is read. The most tokens are in sentence_bert_config.json, and since release 6 in
+ * the tokenizer's own settings.
+ * @param {Opener} opener
+ * @param {Folder} folder  of the transformer
+ * @returns {Promise<Partial<Pooling>>}
+ */
+async function textSettings(opener, folder) {
+  const settings = await opener.optionalJson(folder.get('sentence_bert_config.json'));
+  const limit =
+    settings?.max_seq_length ?? (await opener.optionalJson(folder.get('tokenizer_config.json')))?.model_max_length;
+  return {
+    // transformers writes 1e30 where there is no limit
+    maxTokens: Number.isInteger(limit) && limit > 0 && limit < 2 ** 31 ? limit : null,
+    ...(settings?.do_lower_case === true && { lowerCase: true }),
+  };
+}
+
+/**
+ * The texts that are put before others, by name.
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @returns {Promise<Partial<Pooling>>}
+ */
+async function promptsOf(opener, folder) {
+  const file = 'config_sentence_transformers.json';
+  const settings = await opener.optionalJson(folder.get(file));
+  const prompts = Object.fromEntries(
+    Object.entries(settings?.prompts ?? {}).filter(([, text]) => typeof text === 'string'),
+  );
+  const name = settings?.default_prompt_name ?? null;
+  if (name !== null && !Object.hasOwn(prompts, name))
+    fail('bad-file', `${folder.name}${file}: default_prompt_name is ${show(name)}, expected a name in prompts`);
+  return {
+    ...(Object.keys(prompts).length && { prompts }),
+    ...(name !== null && { defaultPrompt: prompts[name] }),
+  };
 }

@@ -7,16 +7,22 @@ import { isSequenceList } from '../generation_defaults.js';
 import { optionsPerSequence } from '../encoder_sources.js';
 import { fail } from '../../base/errors.js';
 import { requireFinite } from './finite_check.js';
+import { behind, pooled, widthBehind } from './pool_states.js';
 import { typedIds } from './typed_ids.js';
 
-/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { LoadedModel, PoolingKind, PoolingStep } from '../loaded_model.js' */
 /** @import { Sequence } from '../sequence.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
 /**
  * @typedef {object} EmbedSettings
- * @property {'mean'|'cls'|'last'|'pooler'} pooling
- * @property {boolean} normalize
- * @property {number} most  tokens of a text that is truncated; Infinity: none is
+ * @property {PoolingKind[]} kinds
+ * @property {PoolingStep[]} steps  that follow the pooling
+ * @property {number} width  of the vector behind them
+ * @property {boolean | undefined} truncate  undefined: texts are, as the files say
+ * @property {number} most   tokens of what is truncated
+ * @property {string} prompt  text before each text
+ * @property {boolean} lowerCase
+ * @property {boolean} includePrompt
  */
 /**
  * What the encoder reads of an input.
@@ -24,6 +30,7 @@ import { typedIds } from './typed_ids.js';
  * @property {number[]} ids
  * @property {ArrayLike<number> | null} mask  null: nothing is hidden
  * @property {ArrayLike<number> | null} types  null: all 0
+ * @property {number} first  position of the pooling
  */
 
 /**
@@ -32,7 +39,7 @@ import { typedIds } from './typed_ids.js';
  * @param {any} input  text, ids, or a list of several
  * @param {Record<string, any>} [options]
  * @param {import('../loaded_model.js').Hooks} [hooks]
- * @returns {Promise<Tensor>} [d_model], of several inputs [input, d_model]
+ * @returns {Promise<Tensor>} [width], of several inputs [input, width]
  */
 export async function embed(model, input, options = {}, { signal } = {}) {
   const settings = settingsOf(model, options);
@@ -40,7 +47,7 @@ export async function embed(model, input, options = {}, { signal } = {}) {
   const list = many ? Array.from(input) : [input];
   const each = many ? optionsPerSequence(options, list.length) : [options];
   const yielder = new Yielder(signal);
-  const d = model.config.d_model;
+  const d = settings.width;
   const data = new Float32Array(list.length * d);
   const { chunk } = model.engine.schema;
   const sequence = await model.openSequence();
@@ -76,13 +83,29 @@ function settingsOf({ config, pooling: own, contextLength }, o) {
   if (!own) return fail('unsupported', `embed needs an encoder, this model is of kind ${config.kind}`);
   if (o.pooling === undefined && own.lacks !== null)
     fail('unsupported', `embed lacks ${own.lacks}, which the model's files ask for; give { pooling }`);
-  const pooling = o.pooling ?? own.pooling;
-  if (pooling === 'pooler' && !config.pooler) fail('bad-option', "pooling is 'pooler', but this model has no pooler");
-  if (o.truncate && (o.pair !== undefined || o.mask !== undefined || o.tokenTypes !== undefined))
-    fail('bad-option', 'truncate cannot be combined with pair, mask or tokenTypes');
-  const most = Math.min(own.maxTokens ?? contextLength, contextLength);
-  return { pooling, normalize: o.normalize ?? own.normalize, most: o.truncate ? most : Infinity };
+  const kinds = /** @type {PoolingKind[]} */ ([o.pooling ?? own.pooling].flat());
+  if (kinds.includes('pooler') && !config.pooler)
+    fail('bad-option', "pooling is 'pooler', but this model has no pooler");
+  if (o.truncate && isMarked(o)) fail('bad-option', 'truncate cannot be combined with pair, mask or tokenTypes');
+  // A pooling of the caller's gives its own vector, without the layers that belong to another one.
+  const all = own.steps ?? (own.normalize ? ['normalize'] : []);
+  const kept = o.pooling === undefined || !own.steps ? all : all.filter((step) => step === 'normalize');
+  const plain = o.normalize === undefined ? kept : kept.filter((step) => step !== 'normalize');
+  const steps = o.normalize ? /** @type {PoolingStep[]} */ ([...plain, 'normalize']) : plain;
+  return {
+    kinds,
+    steps,
+    width: widthBehind(kinds.length * config.d_model, steps),
+    truncate: o.truncate ?? (own.maxTokens !== null && !isMarked(o) ? undefined : false),
+    most: Math.min(own.maxTokens ?? contextLength, contextLength),
+    prompt: (o.prompt === undefined ? own.defaultPrompt : (own.prompts?.[o.prompt] ?? o.prompt)) ?? '',
+    lowerCase: own.lowerCase ?? false,
+    includePrompt: own.includePrompt ?? true,
+  };
 }
+
+/** Whether options name something for each token. @param {Record<string, any>} o */
+const isMarked = ({ pair, mask, tokenTypes }) => [pair, mask, tokenTypes].some((option) => option !== undefined);
 
 /**
  * The tokens of one input.
@@ -93,11 +116,25 @@ function settingsOf({ config, pooling: own, contextLength }, o) {
  * @param {EmbedSettings} settings
  * @returns {Source}
  */
-function sourceOf(model, input, what, o, { most }) {
-  const { ids: all, types } = typedIds(model, input, what, o);
-  const ids = truncated(model, all, most);
+function sourceOf(model, input, what, o, { most, truncate, prompt, lowerCase, includePrompt }) {
+  const isText = typeof input === 'string';
+  const text = isText && (lowerCase ? (prompt + input).toLowerCase() : prompt + input);
+  const { ids: all, types } = typedIds(model, isText ? text : input, what, o);
+  const ids = (truncate ?? isText) ? truncated(model, all, most) : all;
   model.checkLength(ids.length, 'input');
-  return { ids, types, mask: model.mask(o.mask, ids.length, 'mask') };
+  const first = isText && prompt && !includePrompt ? promptLength(model, prompt, o) : 0;
+  return { ids, types, mask: model.mask(o.mask, ids.length, 'mask'), first };
+}
+
+/**
+ * The tokens of a prompt at the beginning of a text: without the special one at its end.
+ * @param {LoadedModel} model
+ * @param {string} prompt
+ * @param {Record<string, any>} o
+ */
+function promptLength(model, prompt, { addSpecialTokens }) {
+  const ids = model.ids(prompt, 'prompt', addSpecialTokens);
+  return ids.length - Number(model.tokenizer?.special.has(ids[ids.length - 1]) ?? false);
 }
 
 /**
@@ -105,9 +142,9 @@ function sourceOf(model, input, what, o, { most }) {
  * @param {Sequence} sequence
  * @param {Source[]} sources
  * @param {EmbedSettings} settings
- * @returns {Promise<Float64Array[]>} [d_model] of each
+ * @returns {Promise<Float64Array[]>} [width] of each
  */
-async function embedTogether(sequence, sources, { pooling, normalize }) {
+async function embedTogether(sequence, sources, { kinds, steps }) {
   const { session, model } = sequence;
   const d = model.config.d_model;
   /** Null where no input has any. @param {'mask' | 'types'} name @param {number} absent  of inputs without */
@@ -116,18 +153,20 @@ async function embedTogether(sequence, sources, { pooling, normalize }) {
   const lengths = sources.map((s) => s.ids.length);
   session.encode(sources.flatMap((s) => s.ids), joined('mask', 1), joined('types', 0), lengths); // prettier-ignore
   const { data } = readHidden(session, d);
-  const all = pooling === 'pooler' ? readPooled(session, d, sources.length) : null;
+  const all = kinds.includes('pooler') ? readPooled(session, d, sources.length) : null;
   const vectors = [];
   let at = 0;
-  for (const [i, { ids, mask, types }] of sources.entries()) {
+  for (const [i, { ids, mask, types, first }] of sources.entries()) {
     const hidden = { data: data.subarray(d * at, d * (at += ids.length)), shape: [ids.length, d] };
-    const pooled = all ? { data: all.data.subarray(d * i, d * (i + 1)), shape: [d] } : undefined;
-    await requireFinite(sequence, { hidden, pooled }, ids, (copy) => copy.encode(ids, mask, types));
-    const shown = Array.from(ids.keys()).filter((p) => !mask || mask[p]);
-    const rows = pooling === 'mean' ? shown : [pooling === 'cls' ? 0 : shown[shown.length - 1]];
-    const vector = pooled ? Float64Array.from(pooled.data) : mean(hidden.data, d, rows);
-    const length = normalize ? Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0)) : 0;
-    vectors.push(length > 0 ? vector.map((x) => x / length) : vector);
+    const pooler = all ? { data: all.data.subarray(d * i, d * (i + 1)), shape: [d] } : undefined;
+    await requireFinite(sequence, { hidden, pooled: pooler }, ids, (copy) => copy.encode(ids, mask, types));
+    const seen = Array.from(ids.keys()).filter((p) => !mask || mask[p]);
+    const behindPrompt = seen.filter((p) => p >= first);
+    const rows = behindPrompt.length ? behindPrompt : seen;
+    const vector = kinds.flatMap((kind) =>
+      Array.from(kind === 'pooler' ? (pooler?.data ?? []) : pooled(kind, hidden.data, d, rows)),
+    );
+    vectors.push(behind(Float64Array.from(vector), steps));
   }
   return vectors;
 }
@@ -142,16 +181,4 @@ function truncated({ tokenizer }, ids, most) {
   if (ids.length <= most) return ids;
   const last = ids[ids.length - 1];
   return most > 1 && tokenizer?.special.has(last) ? [...ids.slice(0, most - 1), last] : ids.slice(0, most);
-}
-
-/**
- * The mean of some rows.
- * @param {Float32Array} data
- * @param {number} d  columns
- * @param {number[]} rows
- */
-function mean(data, d, rows) {
-  const sum = new Float64Array(d);
-  for (const i of rows) for (let j = 0; j < d; j++) sum[j] += data[i * d + j];
-  return sum.map((x) => x / rows.length);
 }
