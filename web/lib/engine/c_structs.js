@@ -28,8 +28,8 @@ const MEMBERS = {
 };
 
 /**
- * Check the structs of a binary once, before anything is read or written by their offsets: sizes and alignment, and that
- * each member lies within its struct and beside the others. Throws `bad-wasm`.
+ * Check the structs of a binary once, before anything is read or written by their offsets: sizes and alignment, and
+ * that each member lies within its struct and beside the others. Throws `bad-wasm`.
  * @param {import('./instance.js').Schema} schema
  */
 export function checkStructs(schema) {

@@ -139,7 +139,11 @@ export const OPTIONS = {
   qkNormKind: NORM_NAMES,
   finalNormKind: NORM_NAMES,
   qkNormSpan: { head: say`each head`, each_head: say`each head, own gains`, projection: say`all heads` },
-  sinusoidPairs: { adjacent: say`sine and cosine in turn`, half: say`all sines first`, half_inclusive: say`all sines first, to the longest wavelength` },
+  sinusoidPairs: {
+    adjacent: say`sine and cosine in turn`,
+    half: say`all sines first`,
+    half_inclusive: say`all sines first, to the longest wavelength`,
+  },
   ropePairs: { half: 'i, i + d/2', adjacent: say`neighbours` },
   ropeScaling: {
     none: say`none`,

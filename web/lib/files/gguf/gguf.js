@@ -319,7 +319,8 @@ export async function readGguf(r, file) {
   if (version === 0x02000000 || version === 0x03000000)
     fail(
       'unsupported',
-      `${r.name}: this is a big-endian GGUF, expected a little-endian one: convert it with gguf_convert_endian.py of llama.cpp`,
+      `${r.name}: this is a big-endian GGUF, expected a little-endian one: convert it with llama.cpp's ` +
+        'gguf_convert_endian.py',
     );
   if (version !== 2 && version !== 3)
     fail('unsupported', `${r.name}: GGUF version ${version} is not supported, only 2 and 3 are`);

@@ -1,14 +1,6 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../../base/errors.js';
-import {
-  BYTE,
-  CONTROL,
-  NORMAL,
-  UNKNOWN,
-  UNUSED,
-  USER_DEFINED,
-  pieceModels,
-} from '../vocabulary/tokenizer_json.js';
+import { BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, pieceModels } from '../vocabulary/tokenizer_json.js';
 import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../vocabulary/gguf_vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 

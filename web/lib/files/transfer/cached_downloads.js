@@ -78,7 +78,8 @@ class Downloads {
       // Some bytes of a file are asked for beside the copy that is being made of it.
       const isRange = new Headers(init?.headers).has('range');
       if (isRange && !(await file?.record('complete'))) return beside(input, init);
-      if (!isRange) await this.#copies.get(url)?.keep(); // a file can be opened twice: for its header and for its tensors
+      // A file can be opened twice: for its header and for its tensors.
+      if (!isRange) await this.#copies.get(url)?.keep();
       const stored = file && !this.#refused.has(url) ? await this.#fromStore(file) : null;
       if (stored) onHit();
       return stored ?? this.#fromServer(file, url, init);

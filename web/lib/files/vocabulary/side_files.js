@@ -292,8 +292,8 @@ export function mergesTxtJson(vocab, merges, files, { type, rows, where, warning
 }
 
 /**
- * A tokenizer of a SentencePiece model: of the kind BPE for a class that is known, such as Llama's, as transformers reads
- * it, of others by SentencePiece's own rules, with a warning.
+ * A tokenizer of a SentencePiece model: of the kind BPE for a class that is known, such as Llama's, as transformers
+ * reads it, of others by SentencePiece's own rules, with a warning.
  * @param {Uint8Array} bytes  tokenizer.model
  * @param {SideFiles} files
  * @param {{type: unknown, rows: number, where: string, warnings: string[]}} model  type: model_type
