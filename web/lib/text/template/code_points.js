@@ -143,14 +143,6 @@ export function titleCase(c) {
   return first + rest.join('').toLowerCase();
 }
 
-/**
- * The lower case of the part of a text that follows its first characters, which decide what a final sigma is.
- * @param {string} text
- * @param {number} from  in units
- */
-export const lowerFrom = (text, from) =>
-  text.slice(0, from).toLowerCase().length === from ? text.toLowerCase().slice(from) : text.slice(from).toLowerCase();
-
 /** Whether a letter has case. @param {string} c */
 export const isCased = (c) => /[\p{Lowercase}\p{Uppercase}\p{Lt}]/u.test(c);
 
@@ -167,6 +159,9 @@ export function titled(text) {
   return out;
 }
 
+/** Characters between letters that do not count where a sigma ends a word. */
+const IGNORABLE = /\p{Case_Ignorable}/u;
+
 /**
  * The lower case of a character where it stands: a sigma at the end of a word is another letter.
  * @param {string} text
@@ -175,9 +170,12 @@ export function titled(text) {
  */
 export function lowerAt(text, at, c) {
   if (c !== '\u03a3') return c.toLowerCase();
-  const ignorable = '[\\p{Case_Ignorable}]*';
-  const isFinal =
-    new RegExp(`[\\p{Lowercase}\\p{Uppercase}\\p{Lt}]${ignorable}$`, 'u').test(text.slice(0, at)) &&
-    !new RegExp(`^${ignorable}[\\p{Lowercase}\\p{Uppercase}\\p{Lt}]`, 'u').test(text.slice(at + 1));
+  const before = (/** @type {number} */ end) =>
+    text.slice(/[\udc00-\udfff]/.test(text[end - 1]) ? end - 2 : end - 1, end);
+  const after = (/** @type {number} */ from) => String.fromCodePoint(/** @type {number} */ (text.codePointAt(from)));
+  let [first, last] = [at, at + 1];
+  while (first > 0 && IGNORABLE.test(before(first))) first -= before(first).length;
+  while (last < text.length && IGNORABLE.test(after(last))) last += after(last).length;
+  const isFinal = first > 0 && isCased(before(first)) && !(last < text.length && isCased(after(last)));
   return isFinal ? '\u03c2' : '\u03c3';
 }

@@ -132,12 +132,16 @@ export function withLinks(value, { limit, rel, target, schemes }) {
   return text;
 }
 
+/** What may stand behind an address. */
+const ENDS = [')', '>', '.', ',', '\n', '&gt;'];
+
 /** @param {string} word @param {(word: string) => string} link */
 function linked(word, link) {
   const head = /^(?:[(<]|&lt;)+/.exec(word)?.[0] ?? '';
   let middle = word.slice(head.length);
-  let tail = /(?:[)>.,\n]|&gt;)$/.test(middle) ? (/(?:[)>.,\n]|&gt;)+$/.exec(middle)?.[0] ?? '') : '';
-  middle = middle.slice(0, middle.length - tail.length);
+  let tail = '';
+  for (let end; (end = ENDS.find((one) => middle.endsWith(one))); tail = end + tail)
+    middle = middle.slice(0, -end.length);
   const count = (/** @type {string} */ text, /** @type {string} */ part) => text.split(part).length - 1;
   for (const [open, close] of [
     ['(', ')'],

@@ -1,7 +1,7 @@
 // template_tokens.js - the tokens of a template: text, and what stands inside {{ }}, {% %} and {# #}
 //
 // White space around tags goes as with trim_blocks and lstrip_blocks, which transformers sets.
-import { SPACE } from './code_points.js';
+import { SPACE, stripped } from './code_points.js';
 import { escaped } from './python_text.js';
 import { Float, integer } from './python_values.js';
 
@@ -18,7 +18,6 @@ const RAW_END = new RegExp(`\\{%([-+]?)${WS}*endraw${WS}*(?:\\+%\\}|-%\\}${WS}*|
 const BLOCK_END = new RegExp(`\\+%\\}|-%\\}${WS}*|%\\}\\n?`, 'y');
 const VARIABLE_END = new RegExp(`-\\}\\}${WS}*|\\}\\}`, 'y');
 const BLANKS = new RegExp(`${WS}+`, 'y');
-const ENDS_IN_BLANKS = new RegExp(`${WS}+$`);
 const ALL_BLANKS = new RegExp(`^${WS}+$`);
 const FLOAT = /(?<!\.)(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?e[+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/iy;
 const INTEGER = /0b(?:_?[01])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(?:_?0)*/iy;
@@ -86,7 +85,7 @@ class Reader {
    * @param {boolean} [isVariable]
    */
   #addText(text, sign, isVariable = false) {
-    if (sign === '-') text = text.replace(ENDS_IN_BLANKS, '');
+    if (sign === '-') text = stripped(text, null, 'right');
     else if (sign !== '+' && !isVariable) {
       const line = text.lastIndexOf('\n') + 1;
       if ((line > 0 || this.#startsLine) && ALL_BLANKS.test(text.slice(line))) text = text.slice(0, line);

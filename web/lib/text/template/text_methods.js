@@ -195,10 +195,14 @@ const folded = (/** @type {string} */ text) =>
       : c.toUpperCase().toLowerCase().replaceAll('\u03c2', '\u03c3');
   }).join('');
 
-/** @param {string} text */
-const lowered = (text) => {
-  let at = 0;
-  return Array.from(text, (c) => {
+/**
+ * The lower case of a text from a place on. What stands before decides what a final sigma is.
+ * @param {string} text
+ * @param {number} [from]
+ */
+const lowered = (text, from = 0) => {
+  let at = from;
+  return Array.from(text.slice(from), (c) => {
     at += c.length;
     return lowerAt(text, at - c.length, c);
   }).join('');
@@ -210,10 +214,7 @@ export const lower = (text) => (text.includes('\u03a3') ? lowered(text) : text.t
 /** @param {string} text */
 export function capitalized(text) {
   const [first = ''] = text;
-  return (
-    titleCase(first) +
-    (text.includes('\u03a3') ? lowered(text).slice(first.length) : text.slice(first.length).toLowerCase())
-  );
+  return titleCase(first) + lowered(text, first.length);
 }
 
 /** @param {string} text */

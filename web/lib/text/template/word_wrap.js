@@ -1,6 +1,7 @@
 // word_wrap.js - the filter wordwrap: Python's textwrap.wrap, line by line
 import { lengthOf, linesOf, points } from './code_points.js';
 import { joined } from './python_text.js';
+import { step } from './template_limits.js';
 
 const BLANK = '[\\t\\n\\v\\f\\r ]';
 const WORD = '[\\p{L}\\p{N}_!"\'&.,?]';
@@ -61,6 +62,7 @@ function linesWithin(text, width, breaks, hyphens) {
  */
 function takeLong(chunks, line, left, breaks, hyphens) {
   const all = points(/** @type {string} */ (chunks.pop()));
+  step(all.length);
   let end = left;
   if (!breaks) {
     if (line.length) chunks.push([...all].join(''));
