@@ -167,7 +167,8 @@ export class Tokenizer {
    * @returns {boolean}
    */
   knows(id) {
-    return this.#steps.tokenText(id) !== undefined;
+    const steps = this.#steps;
+    return Number.isInteger(id) && id >= 0 && steps.tokenText(id) !== undefined;
   }
 
   /**
