@@ -111,7 +111,8 @@ export class Tokenizer {
 
   /**
    * Token ids of a text.
-   * @param {string} text  names of special tokens in it become those tokens
+   * @param {string} text  names of special tokens in it become those tokens; a BPE without an unknown token leaves out
+   *   characters that it lacks, as in Hugging Face
    * @param {{addSpecialTokens?: boolean}} [options] addSpecialTokens: put the tokens around it that the tokenizer
    *   prescribes; default true, as in Hugging Face
    * @returns {number[]}

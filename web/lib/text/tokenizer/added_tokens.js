@@ -1,7 +1,7 @@
 // added_tokens.js - tokens that are found in a text before it is split, among them the special ones
 import { show } from '../../base/errors.js';
 import { isId } from '../../files/vocabulary/tokenizer_json.js';
-import { SPACE, WORD, asMatched } from './characters.js';
+import { SPACE, WORD, asMatched } from './character_classes.js';
 import { refuse } from './component.js';
 
 /** @import { TokenTexts } from '../../files/vocabulary/packed_texts.js' */

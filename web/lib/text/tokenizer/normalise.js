@@ -9,7 +9,7 @@ import {
   NONSPACING_KEPT,
   NONSPACING_MORE,
   SPACE,
-} from './characters.js';
+} from './character_classes.js';
 import { Charsmap, bytesOfBase64 } from './charsmap.js';
 import { component } from './component.js';
 import { patternOf } from './patterns.js';

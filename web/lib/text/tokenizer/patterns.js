@@ -1,6 +1,6 @@
 // patterns.js - where a pattern matches a text, and how a text is split there
 import { messageOf, show } from '../../base/errors.js';
-import { asMatched } from './characters.js';
+import { asMatched } from './character_classes.js';
 import { converted } from './oniguruma.js';
 
 /** @import { Component } from './component.js' */

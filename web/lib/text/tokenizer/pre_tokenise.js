@@ -1,6 +1,6 @@
 // pre_tokenise.js - the pre-tokenizers of a tokenizer.json: how a normalised text is split into words
 import { byteCharacters } from './byte_level.js';
-import { NUMBER, PUNCTUATION, SPACE, WORD } from './characters.js';
+import { NUMBER, PUNCTUATION, SPACE, WORD } from './character_classes.js';
 import { component } from './component.js';
 import { BEHAVIORS, libraryMatches, patternOf, regexMatches, splitting } from './patterns.js';
 

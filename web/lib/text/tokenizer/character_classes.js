@@ -1,4 +1,4 @@
-// characters.js - classes of characters as the Rust library has them
+// character_classes.js - classes of characters as the Rust library has them
 //
 // Its crates know the characters of different Unicode versions, and a JavaScript engine those of its own. The lists
 // name the characters on which they differ; tests/fuzz/tokenizers.js compares the classes with the library.
