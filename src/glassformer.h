@@ -146,8 +146,9 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
       "of each head with one gain for all, of each head with its own gain, or of all heads as one vector")             \
     X(int32_t, position, GF_POS_ROPE, 0, GF_WORDS_position - 1, "kind of position encoding")                           \
     X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, GF_WORDS_sinusoid_pairs - 1,                                   \
-      "sines and cosines in turn, or all sines before all cosines; half_inclusive: to the longest wavelength")                                                    \
-    X(int32_t, position_offset, 0, 0, 1024, "rows of a learned or sinusoidal table before that of position 0 (OPT, M2M-100)")                 \
+      "sines and cosines in turn, or all sines before all cosines; half_inclusive: to the longest wavelength")         \
+    X(int32_t, position_offset, 0, 0, 1024,                                                                            \
+      "rows of a learned or sinusoidal table before that of position 0 (OPT, M2M-100)")                                \
     X(int32_t, relative_buckets, 0, 0, 1024,                                                                           \
       "of distances between query and key, each with a learned bias for each head (T5); 0: none")                      \
     X(int32_t, relative_max_distance, 128, 1, 65536, "the distance from which on all are in the last bucket")          \
@@ -199,7 +200,8 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
     X(float, logit_softcap, 0, 0, 1e6, "the same of the logits")                                                       \
     X(float, clip_qkv, 0, 0, 1e6, "c: q, k and v are limited to -c .. c; 0: they are not")                             \
     X(int32_t, shared_embedding, 1, 0, 1, "encoder-decoders: one table for both stacks")                               \
-    X(int32_t, causal, c->kind != GF_ENCODER, 0, 1, "false: every query sees every key")                               \
+    X(int32_t, causal, c->kind != GF_ENCODER, 0, 1,                                                                    \
+      "false: every query sees every key; true of an encoder: it is a decoder without a head")                         \
     X(int32_t, scale_scores, 1, 0, 1, "false: scores are q.k itself")                                                  \
     X(int32_t, use_position, 1, 0, 1, "false: no positions")                                                           \
     X(int32_t, use_residual, 1, 0, 1, "false: no residual sums")                                                       \
@@ -221,7 +223,7 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
  * given. */
 #define GF_CONFIG_UNUSED(X)                                                                                            \
     X((c->norm == GF_RMSNORM && c->final_norm_kind == GF_RMSNORM) || !c->norm_gain, bias_norm)                         \
-    X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM, bias_qk_norm)                                                   \
+    X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM || !c->norm_gain, bias_qk_norm)                                  \
     X(c->kind != GF_ENCODER, pooler)                                                                                   \
     X(c->kind != GF_ENCODER, mlm_head)                                                                                 \
     X(c->kind == GF_ENCODER && !c->mlm_head, tie_word_embeddings)                                                      \
@@ -260,12 +262,12 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
           (c->n_kv_heads == c->n_heads && !c->qk_norm && c->position != GF_POS_ROPE && c->relative_buckets == 0),      \
       "{n_encoder_heads} does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets")        \
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
-    X(c->kind != GF_ENCODER || !c->causal, "an encoder is bidirectional, causal cannot be true")                       \
+    X(c->kind != GF_ENCODER || !c->causal || !c->mlm_head, "mlm_head does not fit causal true")                        \
     X(c->ffn == GF_NO_FFN ? c->d_ff == 0 : c->d_ff > 0, "{d_ff} does not fit {ffn}")                                   \
     X(c->ffn != GF_NO_FFN || (!c->n_experts && !c->parallel_residual && !c->mlm_head),                                 \
       "{ffn} does not fit n_experts, parallel_residual or mlm_head")                                                   \
-    X(c->kind == GF_DECODER || c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_POST_NORM,                  \
-      "{norm_placement} needs kind decoder")                                                                           \
+    X(c->kind != GF_ENCODER_DECODER || c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_POST_NORM,          \
+      "{norm_placement} does not fit kind encoder_decoder")                                                            \
     X(c->kind == GF_DECODER || !c->parallel_residual, "parallel_residual needs kind decoder")                          \
     X(c->kind == GF_DECODER || c->n_experts == 0, "{n_experts} needs kind decoder")                                    \
     X(c->n_experts == 0 || !c->bias_ffn, "{n_experts} needs bias_ffn false: experts have no biases")                   \

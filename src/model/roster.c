@@ -90,9 +90,9 @@
     SLICE(c->bias_qkv, "v.bias", c->n_kv_heads * c->d_head, from->b, value, all)
 
 #define QK_NORM_WEIGHTS                                                                                                \
-    HEADS(1, "q_norm.", "weight", c->n_heads, w->q_norm.gain)                                                          \
+    HEADS(c->norm_gain, "q_norm.", "weight", c->n_heads, w->q_norm.gain)                                               \
     HEADS(c->bias_qk_norm, "q_norm.", "bias", c->n_heads, w->q_norm.bias)                                              \
-    HEADS(1, "k_norm.", "weight", c->n_kv_heads, w->k_norm.gain)                                                       \
+    HEADS(c->norm_gain, "k_norm.", "weight", c->n_kv_heads, w->k_norm.gain)                                            \
     HEADS(c->bias_qk_norm, "k_norm.", "bias", c->n_kv_heads, w->k_norm.bias)
 
 #define ATTENTION_OUTPUT_WEIGHTS                                                                                       \

@@ -36,6 +36,7 @@ FAMILIES = {
     'cohere2': ('Cohere2ForCausalLM', 'Cohere2', dict(FOUR, logit_scale=0.5, layer_types=HYBRID)),
     'electra': ('ElectraForMaskedLM', 'Electra', dict(BERT, embedding_size=24)),
     'electra-encoder': ('ElectraModel', 'Electra', dict(BERT, embedding_size=24)),
+    'embeddinggemma': ('Gemma3TextModel', 'Gemma3Text', dict(FOUR, head_dim=6, query_pre_attn_scalar=6, sliding_window=8, use_bidirectional_attention=True)),
     'ernie': ('ErnieForMaskedLM', 'Ernie', BERT),
     'ernie4_5': ('Ernie4_5ForCausalLM', 'Ernie4_5', dict(GROUPED, head_dim=6)),
     'eurobert': ('EuroBertModel', 'EuroBert', dict(GROUPED, head_dim=6)),
@@ -59,6 +60,7 @@ FAMILIES = {
     'helium': ('HeliumForCausalLM', 'Helium', dict(GROUPED, head_dim=6)),
     'jais2': ('Jais2ForCausalLM', 'Jais2', dict(GROUPED, head_dim=6)),
     'jina-v3': ('JinaEmbeddingsV3Model', 'JinaEmbeddingsV3', dict(BERT, type_vocab_size=1, pad_token_id=1)),
+    'llama-base': ('LlamaModel', 'Llama', GROUPED),
     'm2m_100': ('M2M100ForConditionalGeneration', 'M2M100', SEQ2SEQ),
     'mbart': ('MBartForConditionalGeneration', 'MBart', dict(SEQ2SEQ, scale_embedding=True)),
     'megatron-bert': ('MegatronBertForMaskedLM', 'MegatronBert', BERT),
@@ -75,6 +77,7 @@ FAMILIES = {
     'pegasus': ('PegasusForConditionalGeneration', 'Pegasus', dict(SEQ2SEQ, scale_embedding=True)),
     'persimmon': ('PersimmonForCausalLM', 'Persimmon', dict(SIZES, hidden_size=32)),
     'plbart': ('PLBartForConditionalGeneration', 'PLBart', SEQ2SEQ),
+    'qwen2-base': ('Qwen2Model', 'Qwen2', dict(FOUR, use_sliding_window=True, max_window_layers=1)),
     'qwen2-vl': ('Qwen2VLForConditionalGeneration', 'Qwen2VL', dict(
         text_config=dict(GROUPED, hidden_size=32, rope_parameters=dict(rope_type='default', rope_theta=10000.0, mrope_section=[1, 1, 2])),
         vision_config=dict(depth=1, embed_dim=8, hidden_size=32, num_heads=2, patch_size=4))),

@@ -160,7 +160,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
           for (const ffn of FIELDS.ffn.words)
             assert.equal(
               typeof both({ ...base, kind, norm, norm_placement, ffn }),
-              (kind !== 'decoder' && ['sandwich', 'output'].includes(norm_placement)) ||
+              (kind === 'encoder_decoder' && ['sandwich', 'output'].includes(norm_placement)) ||
                 (norm === 'none' && norm_placement !== 'pre')
                 ? 'string'
                 : 'object',
@@ -251,7 +251,11 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [{ rotary_dim: 14 }, 'rotary_dim 14 is more than d_head 12'],
       [{ d_head: 7 }, 'd_head 7 is odd, rotary positions rotate pairs'],
       [{ rotary_dim: 7 }, 'rotary_dim 7 is odd, rotary positions rotate pairs'],
-      [{ position_offset: 2 }, 'position_offset 2 needs learned positions'],
+      [{ position_offset: 2 }, 'position_offset 2 needs learned or sinusoidal positions'],
+      [
+        { sinusoid_pairs: 'half_inclusive', d_model: 2, n_heads: 1 },
+        'sinusoid_pairs half_inclusive needs d_model 2 above 3',
+      ],
       [{ position_pad_id: 0 }, 'position_pad_id 0 needs kind encoder'],
       [{ kind: 'encoder', position_pad_id: 3 }, 'position_pad_id 3 needs position_offset above 0'],
       [{ ...two, n_token_types: 2 }, 'n_token_types 2 needs kind encoder'],
@@ -276,8 +280,8 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
         'n_encoder_heads 2 does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets',
       ],
       [{ shared_embedding: false }, 'only an encoder_decoder can have two embeddings'],
-      [{ kind: 'encoder', causal: true }, 'an encoder is bidirectional, causal cannot be true'],
-      [{ ...two, norm_placement: 'output' }, 'norm_placement output needs kind decoder'],
+      [{ kind: 'encoder', causal: true, mlm_head: true }, 'mlm_head does not fit causal true'],
+      [{ ...two, norm_placement: 'output' }, 'norm_placement output does not fit kind encoder_decoder'],
       [{ ...two, parallel_residual: true }, 'parallel_residual needs kind decoder'],
       [{ ...two, d_embed: 8 }, 'd_embed 8 needs kind decoder'],
       [{ ...two, n_experts: 4 }, 'n_experts 4 needs kind decoder'],

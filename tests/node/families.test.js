@@ -7,6 +7,9 @@ import { load } from '../../web/lib/api/index.js';
 import { safetensors } from './checkpoint_files.js';
 import { distance, top } from './helpers.js';
 
+/** A model of the file without a head. */
+const HEADLESS = 'llama-base';
+
 /** How far a value may be off: sums in f32 over two to four layers, of values around 1. */
 const MOST = 2e-4;
 
@@ -36,8 +39,27 @@ function models() {
   });
 }
 
+const all = models();
+
+// What reads logits says in one sentence that there are none.
+test('a decoder without a head gives a vector for a text, and refuses what needs logits', async () => {
+  const { source, runs } = all.find(({ name }) => name === HEADLESS);
+  const model = await load(source, { dtype: 'f32', kvDtype: 'f32', worker: false });
+  try {
+    const [{ ids, data, shape }] = runs;
+    const { data: last } = await model.embed(ids, { pooling: 'last', normalize: false });
+    assert.ok(distance(last, data.subarray(data.length - shape[1])) <= MOST);
+    await assert.rejects(model.generate(ids).text(), {
+      code: 'unsupported',
+      message: /has no next token; use embed or forward/,
+    });
+  } finally {
+    model.dispose();
+  }
+});
+
 describe('models as transformers 5.24 saves them', () => {
-  for (const { name, source, runs } of models())
+  for (const { name, source, runs } of all)
     test(name, async () => {
       const model = await load(source, { dtype: 'f32', kvDtype: 'f32', worker: false });
       try {

@@ -149,6 +149,11 @@ static void normalise_vectors(const struct gf_config *c, float *x, const float *
         gf_rmsnorm(x, x, gain, NULL, n, width, c->norm_eps);
 }
 
+/* The gains or biases of head h; NULL where the norm has none. */
+static float *of_head(float *weights, int32_t h, const struct span *s) {
+    return weights ? weights + (int64_t)h * s->step : NULL;
+}
+
 void gf_head_norm_forward(const struct gf_config *cfg, const struct gf_norm *w, float *x, int32_t ld, int32_t n,
                           int32_t n_heads) {
     const struct span s = span_of(cfg, n_heads);
@@ -156,8 +161,7 @@ void gf_head_norm_forward(const struct gf_config *cfg, const struct gf_norm *w, 
         float *row = x + (size_t)i * (size_t)ld;
         if (s.step)
             for (int32_t h = 0; h < s.count; h++)
-                normalise_vectors(cfg, row + h * s.width, w->gain + h * s.step, w->bias ? w->bias + h * s.step : NULL,
-                                  1, s.width);
+                normalise_vectors(cfg, row + h * s.width, of_head(w->gain, h, &s), of_head(w->bias, h, &s), 1, s.width);
         else
             normalise_vectors(cfg, row, w->gain, w->bias, s.count, s.width);
     }
@@ -176,8 +180,7 @@ void gf_head_norm_backward(const struct gf_config *cfg, const struct gf_norm *w,
             for (int32_t j = 0; centred && j < d; j++) mean += row[j];
             mean /= (float)d;
             for (int32_t j = 0; j < d; j++) squares += (row[j] - mean) * (row[j] - mean);
-            row_backward(g, 0, g, row, w->gain + h * s.step, dw->gain + h * s.step,
-                         dw->bias ? dw->bias + h * s.step : NULL, mean, 1 / sqrtf(squares / (float)d + cfg->norm_eps),
-                         centred, d);
+            row_backward(g, 0, g, row, of_head(w->gain, h, &s), of_head(dw->gain, h, &s), of_head(dw->bias, h, &s),
+                         mean, 1 / sqrtf(squares / (float)d + cfg->norm_eps), centred, d);
         }
 }

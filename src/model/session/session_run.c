@@ -32,7 +32,7 @@ static struct gf_pass pass_of(const struct gf_session *s, const struct gf_chunk 
     return (struct gf_pass){.cfg = &m->stack_cfg[stack],
                             .stack = stack,
                             .layer = -1,
-                            .causal = stack == GF_STACK_DECODER && m->cfg.causal,
+                            .causal = stack == gf_main_stack(&m->cfg) && m->cfg.causal,
                             .n = chunk->n,
                             .segs = chunk->segs,
                             .n_segs = chunk->n_segs,

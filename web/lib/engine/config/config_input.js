@@ -32,9 +32,16 @@
  * @typedef {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'mixtral' | 'qwen2_moe' | 'qwen3_moe' | 'phi3' | 'gemma'
  *   | 'gemma2' | 'gemma3_text' | 'olmo' | 'olmo2' | 'smollm3' | 'granite' | 'stablelm' | 'gpt2' | 'gpt_neo'
  *   | 'gptj' | 'gpt_neox' | 'phi' | 'starcoder2' | 'opt' | 'bloom' | 'bert' | 'roberta' | 'xlm-roberta'
- *   | 'camembert' | 'distilbert' | 'mpnet' | 'marian' | 'bart' | 't5' | 'mt5' | 'rlvr-from-scratch'
- *   | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt' | 'mingpt-2020' | 'gpt-lecture'
- *   | 'llama2c' | 'llms-from-scratch-gpt' | 'llms-from-scratch-llama' | 'transformer-lens' | 'litgpt'} ModelType
+ *   | 'camembert' | 'distilbert' | 'mpnet' | 'marian' | 'bart' | 't5' | 'mt5' | 'ernie4_5' | 'helium'
+ *   | 'seed_oss' | 'ministral' | 'glm' | 'glm4' | 'cohere' | 'cohere2' | 'exaone4' | 'olmo3' | 'vaultgemma'
+ *   | 'olmoe' | 'granitemoe' | 'granitemoehybrid' | 'arcee' | 'nemotron' | 'jais2' | 'persimmon' | 'nanochat'
+ *   | 'gemma3' | 'smolvlm' | 'idefics3' | 'mistral3' | 'qwen2_vl' | 'qwen2_5_vl' | 'qwen2_vl_text'
+ *   | 'qwen2_5_vl_text' | 'qwen3_vl' | 'qwen3_vl_text' | 'gpt_bigcode' | 'codegen' | 'openai-gpt' | 'falcon'
+ *   | 'mpt' | 'biogpt' | 'xglm' | 'plbart' | 'mbart' | 'blenderbot' | 'pegasus' | 'm2m_100' | 'ernie'
+ *   | 'electra' | 'roformer' | 'megatron-bert' | 'xlm-roberta-xl' | 'nomic_bert' | 'jina_embeddings_v3'
+ *   | 'eurobert' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt'
+ *   | 'mingpt-2020' | 'gpt-lecture' | 'llama2c' | 'llms-from-scratch-gpt' | 'llms-from-scratch-llama'
+ *   | 'transformer-lens' | 'litgpt'} ModelType
  */
 /**
  * Keys of a config.json that are numbers: of Llama, GPT-2, BERT, DistilBERT, the tutorials, nanoGPT.

@@ -50,7 +50,8 @@ function refuse(json, unsupported) {
 /** Tensors of classifiers and of the next-sentence head, which are not part of the encoder. */
 const OTHER_HEADS = /^(classifier|pre_classifier|qa_outputs|score|cls\.seq_relationship)\./;
 /** Copies of a tied head's tensors, and buffers. */
-const COPIES = /(^|\.)(token_type_ids|predictions\.(decoder\.(weight|bias)|bias)|lm_head\.(decoder\.(weight|bias)|bias))$/;
+const COPIES =
+  /(^|\.)(token_type_ids|predictions\.(decoder\.(weight|bias)|bias)|lm_head\.(decoder\.(weight|bias)|bias))$/;
 
 const BERT_BASE = {
   kind: 'encoder',
@@ -256,7 +257,10 @@ const electra = like(bert, {
   derive(json, unsupported, files) {
     refuse(json, unsupported);
     refuseNarrow({ embedding_size: 128, ...json }, unsupported);
-    const fields = { ffn: activation(json.hidden_act ?? 'gelu'), ...outputs(json, files, 'generator_predictions.dense') };
+    const fields = {
+      ffn: activation(json.hidden_act ?? 'gelu'),
+      ...outputs(json, files, 'generator_predictions.dense'),
+    };
     // Its head has this activation whatever hidden_act says.
     if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
     return { ...fields, pooler: false };

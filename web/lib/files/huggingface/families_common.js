@@ -280,6 +280,7 @@ function longrope(s, json, unsupported) {
 export function ropeFields(json, unsupported, { partial, parameters } = {}) {
   const s = parameters ?? json.rope_scaling ?? json.rope_parameters ?? {};
   if (s.full_attention || s.sliding_attention) unsupported('rope_parameters of each kind of layer', s);
+  if (s.llama_4_scaling_beta) unsupported('rope_parameters.llama_4_scaling_beta', s.llama_4_scaling_beta);
   // Positions in a picture have three axes; those in a text are the same along each.
   const given = s.rope_type ?? s.type ?? 'default';
   const type = given === 'mrope' ? 'default' : given;

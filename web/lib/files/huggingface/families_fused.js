@@ -109,7 +109,14 @@ const mpt = family({
     norm_eps: 'layer_norm_epsilon',
     tie_word_embeddings: 'tie_word_embeddings',
   },
-  base: { norm: 'layernorm', norm_eps: 1e-5, bias_norm: false, ffn: 'gelu_erf', position: 'alibi', context_length: 2048 },
+  base: {
+    norm: 'layernorm',
+    norm_eps: 1e-5,
+    bias_norm: false,
+    ffn: 'gelu_erf',
+    position: 'alibi',
+    context_length: 2048,
+  },
   reads:
     'attn_config expansion_ratio no_bias norm_type learned_pos_emb logit_scale emb_pdrop init_device ' +
     'embedding_fraction init_config ffn_config fc_type tokenizer_name',

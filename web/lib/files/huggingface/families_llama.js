@@ -197,13 +197,15 @@ const gemma = like(llama, {
   base: { d_head: 256, context_length: 8192, tie_word_embeddings: true },
   reads: 'hidden_act hidden_activation use_bidirectional_attention',
   derive(json, unsupported) {
-    if (json.use_bidirectional_attention) unsupported('use_bidirectional_attention', true);
+    const both = json.use_bidirectional_attention;
+    if (both && json.model_type !== 'gemma3_text') unsupported('use_bidirectional_attention', true);
     const first = json.model_type === 'gemma';
     const act = first && json.hidden_act !== 'gelu' ? json.hidden_act : first ? undefined : json.hidden_activation;
     return {
       ffn: gated('hidden_activation', act ?? 'gelu_pytorch_tanh', unsupported),
       ...ropeFields(json, unsupported),
       embedding_scale: typeof json.hidden_size === 'number' ? Math.sqrt(json.hidden_size) : undefined,
+      ...(both && { kind: 'encoder', causal: false }), // EmbeddingGemma
     };
   },
   conventions: { minusOne: true },
@@ -232,6 +234,9 @@ export const gemma2 = like(gemma, {
   },
 });
 
+/** The keys that a query sees to one side, itself included, of a window that counts both sides. @param {any} window */
+const bothSides = (window) => (typeof window === 'number' ? Math.floor(window / 2) + 1 : window);
+
 /** Gemma 3: norms of q and k, most layers with a window and rotary frequencies of their own, which are not scaled. */
 const gemma3 = like(gemma2, {
   base: { qk_norm: true, context_length: 131072 },
@@ -250,7 +255,7 @@ const gemma3 = like(gemma2, {
       logit_softcap: json.final_logit_softcapping ?? 0,
       ...windowFields(
         windowLayers(json, unsupported, (l) => (l + 1) % every !== 0),
-        json.sliding_window ?? 4096,
+        json.use_bidirectional_attention ? bothSides(json.sliding_window ?? 4096) : (json.sliding_window ?? 4096),
       ),
     };
   },

@@ -186,8 +186,9 @@ function fieldsOf(family, json, used, where, tensors) {
     const value = used.includes(key) ? false : (json[key] ?? false);
     if (value !== false && !neutral.includes(value)) unsupported(key, value);
   }
+  const isHeadless = isBase(json, family, tensors);
   // Embedding models made of a decoder; encoders write the same key.
-  if (json.is_causal === false && !family.base.kind) unsupported('is_causal', false);
+  if (json.is_causal === false && !family.base.kind && !isHeadless) unsupported('is_causal', false);
   const fields = { ...family.base };
   for (const [field, value] of Object.entries(family.derive(json, unsupported, tensors)))
     if (value !== undefined) fields[field] = value;
@@ -199,7 +200,29 @@ function fieldsOf(family, json, used, where, tensors) {
   const tie = family.keys.tie_word_embeddings;
   if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
     fields[tie] = !tensors.has(family.head ?? 'lm_head.weight');
-  return fields;
+  return isHeadless ? withoutHead(fields, json) : fields;
+}
+
+/**
+ * Whether a checkpoint is a decoder without a head (LlamaModel, Qwen3Model), of which the states are read.
+ * @param {Json} json
+ * @param {import('./families_common.js').Family} family
+ * @param {Set<string>} [tensors]  names in the checkpoint
+ */
+function isBase(json, family, tensors) {
+  const architecture = String([json.architectures ?? []].flat()[0]);
+  const isTied = json.tie_word_embeddings ?? family.base.tie_word_embeddings ?? true;
+  if (family.base.kind || isTied || !tensors?.size) return false;
+  return /(?<!LMHead)Model$/.test(architecture) && ![...HEADS, family.head ?? ''].some((name) => tensors.has(name));
+}
+
+/**
+ * The fields of a decoder without its head: an encoder, causal unless the file says otherwise.
+ * @param {Json} fields
+ * @param {Json} json
+ */
+function withoutHead({ tie_word_embeddings: _, bias_head: __, ...fields }, json) {
+  return { ...fields, kind: 'encoder', causal: json.is_causal ?? true };
 }
 
 /** How many times what its factor is made for a model with dynamic frequencies may hold: these fit any length. */

@@ -141,7 +141,10 @@ function wrongRotation({ data, rows, cols, error }, config, scale) {
  * @param {Table} table
  * @param {Config} config
  */
-function wrongPositions({ data, rows, cols, error }, { d_model: width, sinusoid_pairs: pairs, position_offset: first }) {
+function wrongPositions(
+  { data, rows, cols, error },
+  { d_model: width, sinusoid_pairs: pairs, position_offset: first },
+) {
   if (cols !== width) return `${cols} columns, expected d_model ${width}`;
   const isInclusive = pairs === 'half_inclusive';
   const half = isInclusive ? width >> 1 : Math.ceil(width / 2);

@@ -311,7 +311,7 @@ export class PassValues {
     const mean = c.qk_norm_kind === 'layernorm' ? over.reduce((a, v) => a + v, 0) / over.length : 0;
     const scale = Math.sqrt(over.reduce((a, v) => a + (v - mean) ** 2, 0) / over.length + c.norm_eps);
     const norm = `${this.block}.attn.${which}_norm${c.qk_norm_span === 'each_head' ? `.${head}` : ''}`;
-    const gain = weight(this.model, `${norm}.weight`);
+    const gain = c.norm_gain ? weight(this.model, `${norm}.weight`) : new Float32Array(over.length).fill(1);
     const bias = this.weights(`${norm}.bias`, over.length);
     const from = whole ? head * c.d_head : 0;
     return Float64Array.from(x, (v, i) => ((v - mean) / scale) * gain[from + i] + bias[from + i]);
