@@ -63,8 +63,8 @@ enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
 /* One gain for all heads; one for each head; one for the whole projection, which is normalised as one vector. */
 enum { GF_SPAN_HEAD, GF_SPAN_EACH_HEAD, GF_SPAN_PROJECTION };
 enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE, GF_POS_ALIBI };
-/* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian); inclusive: the last of them
- * has the wavelength 2 pi 10000, as in tensor2tensor (M2M-100, XGLM). */
+/* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian); inclusive: the last of
+ * them has the wavelength 2 pi 10000, as in tensor2tensor (M2M-100, XGLM). */
 enum { GF_SINUSOID_ADJACENT, GF_SINUSOID_HALF, GF_SINUSOID_HALF_INCLUSIVE };
 /* GF_ROPE_HALF, GF_ROPE_ADJACENT: kernels.h */
 enum {
@@ -452,8 +452,8 @@ int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, 
                            struct gf_error *err);
 
 /* Prefill and decode: run n >= 1 tokens through the decoder at positions length .. length + n - 1. For causal models
- * one call gives the same bits as n calls of one token. On failure the session is unchanged; GF_ERR_NOT_FINITE, a key or
- * value that an f16 cache cannot hold, leaves no logits (and after encode no source). A caller that wants to
+ * one call gives the same bits as n calls of one token. On failure the session is unchanged; GF_ERR_NOT_FINITE, a key
+ * or value that an f16 cache cannot hold, leaves no logits (and after encode no source). A caller that wants to
  * stop early passes at most GF_CHUNK tokens a call. An encoder_decoder needs gf_session_encode first. With causal = 0 a
  * token sees earlier positions and the tokens of this call only, so the caller rewinds to 0 and passes the whole
  * sequence. */

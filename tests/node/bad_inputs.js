@@ -365,7 +365,15 @@ export const CALLS = {
     fine: [1],
     name: /input/,
     wrong: notIdLists,
-    options: { mask, ...typed, pooling: [5, 'max', []], normalize: flag, truncate: flag, addSpecialTokens, signal },
+    options: {
+      mask,
+      ...typed,
+      pooling: [5, 'most', [], ['mean', 'most']],
+      normalize: flag,
+      truncate: flag,
+      addSpecialTokens,
+      signal,
+    },
   },
   distribution: {
     call: (m, a, o) => m.plain.distribution(a, o),
@@ -392,7 +400,7 @@ export const CALLS = {
     options: {
       ...reads,
       token: [{}, [], ...as('bad-token', /token/, true, 1.5, -1, 64)],
-      position: count(),
+      position: signed(1.5, 99, -99),
       addSpecialTokens,
     },
   },
@@ -404,7 +412,7 @@ export const CALLS = {
     options: {
       ...reads,
       at: [{}, ...noPoint('nowhere', 'nowhere')],
-      position: count(),
+      position: signed(1.5, 99, -99),
       head: [{}],
       index: count(),
       addSpecialTokens,
@@ -440,7 +448,7 @@ export const CALLS = {
     call: (m, a, o) => collect(m.told.chat(a, o)),
     fine: [{ role: 'user', content: 'x' }],
     name: /messages/,
-    wrong: [5, 'x', {}, [], [5], [{}], [{ role: 'user' }], [{ role: 'user', content: 5 }]],
+    wrong: [5, 'x', {}, [], [5], [{}], [{ role: 'user', content: 5 }]],
     options: { edits: lists, captureBudget: sees.captureBudget, stop, ignoreEos, signal, template: [Symbol('x')] },
   },
   eval: {

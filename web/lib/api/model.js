@@ -78,8 +78,8 @@ import { Steps } from './steps.js';
  * @typedef {object} EmbedExtras
  * @property {import('./index.js').PoolingKind | readonly import('./index.js').PoolingKind[]} [pooling]  the mean of all
  *   positions (also weighted by 1, 2, 3, ..., or their sum divided by the root of their number), the largest of each
- *   component, the state of the first or of the last position, or the pooler's output; several: their vectors, one after
- *   the other; default: Model.pooling
+ *   component, the state of the first or of the last position, or the pooler's output; several: their vectors, one
+ *   after the other; default: Model.pooling
  * @property {string} [prompt]                   text before each text: a name in Model.pooling.prompts, or the text
  *   itself; default: Model.pooling.defaultPrompt
  * @property {boolean} [normalize]               to length 1; default: Model.pooling
@@ -286,7 +286,8 @@ export class Model {
   /**
    * How `embed` makes one vector of the states of an encoder: as modules.json of sentence-transformers or the GGUF
    * says, otherwise the mean, not normalised. null for models that are no encoder. maxTokens: most tokens of a text,
-   * which is truncated to them (null: texts are not truncated); prompts, defaultPrompt: texts before others; lacks: what the files prescribe and embed lacks (null: nothing).
+   * which is truncated to them (null: texts are not truncated); prompts, defaultPrompt: texts before others; lacks:
+   * what the files prescribe and embed lacks (null: nothing).
    * @returns {Readonly<import('./index.js').Pooling> | null}
    */
   get pooling() {

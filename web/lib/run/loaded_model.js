@@ -44,8 +44,8 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
 /**
  * How embed makes one vector of the states of an encoder, as the model's files say.
  * @typedef {object} Pooling
- * @property {PoolingKind | readonly PoolingKind[] | null} pooling  several: their vectors, one after the other; null: the
- *   files prescribe something else, see `lacks`
+ * @property {PoolingKind | readonly PoolingKind[] | null} pooling  several: their vectors, one after the other; null:
+ *   the files prescribe something else, see `lacks`
  * @property {boolean} normalize         to length 1
  * @property {number | null} maxTokens   most tokens of a text, which is truncated to them; null: the context
  * @property {string | null} lacks       what the files prescribe and embed lacks; null: nothing
@@ -60,11 +60,14 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  * @typedef {'mean' | 'mean_sqrt_len' | 'weightedmean' | 'max' | 'cls' | 'last' | 'pooler'} PoolingKind
  */
 /** @typedef {'normalize' | DenseLayer} PoolingStep */
-/** What follows the pooling where it is more than `normalize`. @typedef {Pooling & {steps?: PoolingStep[]}} OwnPooling */
+/**
+ * What follows the pooling where it is more than `normalize`.
+ * @typedef {Pooling & {steps?: PoolingStep[]}} OwnPooling
+ */
 /**
  * A layer behind the pooling. residual: what is added to its output: its input, or the product with another matrix.
- * @typedef {{inputs: number, outputs: number, weight: Float32Array, bias: Float32Array | null,
- *   activation: 'identity' | 'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}} DenseLayer
+ * @typedef {{inputs: number, outputs: number, weight: Float32Array, bias: Float32Array | null, activation: 'identity' |
+ *   'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}} DenseLayer
  */
 /** @type {OwnPooling} */
 const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };

@@ -1,4 +1,5 @@
-// families_fused.js - decoders with a plain feed-forward layer that store q, k and v in one tensor, and relatives of GPT-2
+// families_fused.js - decoders with a plain feed-forward layer that store q, k and v in one tensor, and relatives of
+// GPT-2
 import { SIZE_KEYS, activation, biasKeys, family, like, product, ropeFields } from './families_common.js';
 import { GPT_LIKE } from './families_gpt.js';
 

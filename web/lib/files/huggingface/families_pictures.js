@@ -7,6 +7,12 @@ import { LLAMA_LIKE } from './families_llama.js';
 /** What stands before the names of the text part's weights. */
 const PREFIXES = ['language_model.model.', 'model.language_model.', 'model.text_model.', 'model.'];
 
+/** Names of the tensors that read pictures. */
+const OF_PICTURES = new RegExp(
+  '(^|\\.)(vision_tower|vision_model|visual|connector|multi_modal_projector|embed_vision|patch_embed|' +
+    'image_newline)(\\.|$)',
+);
+
 /**
  * The text part of a model: config.json has its keys under text_config, in older files among the others.
  * @param {Family} text
@@ -16,8 +22,7 @@ const textOf = (text) =>
     inside: 'text_config',
     prefixes: PREFIXES,
     names: (config, json, files) => ({ head: `/${nameIn(files, ['lm_head', 'language_model.lm_head'], '')}` }),
-    others:
-      /(^|\.)(vision_tower|vision_model|visual|connector|multi_modal_projector|embed_vision|patch_embed|image_newline)(\.|$)/,
+    others: OF_PICTURES,
   });
 
 const { gemma3_text: gemma3, llama, mistral, qwen2, qwen3 } = LLAMA_LIKE;

@@ -211,8 +211,8 @@ const t5 = family({
   required: ['d_ff'],
   reads:
     `${GENERATION} ` +
-    'num_layers num_decoder_layers is_encoder_decoder feed_forward_proj dense_act_fn is_gated_act scale_decoder_outputs tie_word_embeddings ' +
-    'initializer_factor',
+    'num_layers num_decoder_layers is_encoder_decoder feed_forward_proj dense_act_fn is_gated_act ' +
+    'scale_decoder_outputs tie_word_embeddings initializer_factor',
   derive(json, unsupported, files) {
     const hasHead = files?.has('lm_head.weight');
     const { scale_decoder_outputs: scaled, tie_word_embeddings: tied = json.model_type === 't5' || !hasHead } = json;
