@@ -74,7 +74,9 @@ test('convert and quantize write GGUF files that give the same text', async () =
   const [source, out] = [stories, join(folder, 'small.gguf')];
   assert.equal((await run('quantize', source, out, '--type', 'q4_0', '--no-tokenizer', '-q')).out, '');
   const small = await load(out);
-  assert.deepEqual([small.tokenizer, small.parameters.rows[0].dtype], [null, 'q4_0']);
+  // The tied embedding keeps more bits; its rows are too short for blocks of Q6_K.
+  const types = small.parameters.rows.slice(0, 3).map(({ dtype }) => dtype);
+  assert.deepEqual([small.tokenizer, ...types], [null, 'q8_0', 'f32', 'q4_0']);
   small.dispose();
   const wrong = [
     [['quantize', source, out, '--type', 'F16'], /quantize: --type is "F16"/],

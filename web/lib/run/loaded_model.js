@@ -61,13 +61,14 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  */
 /** @typedef {'normalize' | DenseLayer} PoolingStep */
 /**
- * What follows the pooling where it is more than `normalize`.
+ * With what follows the pooling where it is more than `normalize`.
  * @typedef {Pooling & {steps?: PoolingStep[]}} OwnPooling
  */
 /**
  * A layer behind the pooling. residual: what is added to its output: its input, or the product with another matrix.
- * @typedef {{inputs: number, outputs: number, weight: Float32Array, bias: Float32Array | null, activation: 'identity' |
- *   'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}} DenseLayer
+ * @typedef {{inputs: number, outputs: number, weight: Float32Array, bias: Float32Array | null,
+ *   activation: 'identity' | 'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}}
+ *   DenseLayer
  */
 /** @type {OwnPooling} */
 const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };

@@ -6,7 +6,7 @@ import { completeConfig } from '../engine/config/config.js';
 import { roster } from '../engine/config/weight_roster.js';
 
 /** @import { Config } from '../engine/config/config.js' */
-/** @import { Type } from '../files/gguf/write_model.js' */
+/** @import { Type } from '../files/gguf/quant_mix.js' */
 
 /** The separator begins and ends a text. */
 const SPECIAL = { bos: 0, eos: [0] };

@@ -144,7 +144,10 @@ async function embed(given, o) {
 async function convertTo(command, [source, out], o) {
   const type = o.type ?? (command === 'quantize' ? 'Q8_0' : 'F16');
   if (command === 'quantize' && !/^q/i.test(type))
-    fail('bad-option', `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q4_0 or Q4_1`);
+    fail(
+      'bad-option',
+      `quantize: --type is ${JSON.stringify(type)}, expected Q8_0, Q6_K, Q5_K_M, Q4_K_M, Q5_K, Q4_K, Q4_0 or Q4_1`,
+    );
   const { convert } = await import('./convert.js');
   const line = o.quiet ? null : progressLine(process.stderr, o.progress);
   const how = { type, vocabulary: !o['no-tokenizer'] };

@@ -48,7 +48,8 @@ usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or w
       --short            with lab: seconds instead of minutes, to try it
   -q, --quiet            nothing on standard error but errors
 
-      --type TYPE        of convert and quantize: F32, F16, BF16, Q8_0, Q4_0 or Q4_1
+      --type TYPE        of convert and quantize: F32, F16, BF16, Q8_0, Q6_K, Q5_K_M, Q4_K_M, Q5_K, Q4_K, Q4_0
+                         or Q4_1
       --no-tokenizer     convert and quantize: write no vocabulary
 
   downloads

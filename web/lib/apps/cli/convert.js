@@ -5,7 +5,8 @@ import { configOf } from '../../api/estimate.js';
 import { replaceFile } from '../../files/transfer/node_file.js';
 import { PIECES, SentencePieces } from '../../files/vocabulary/sentencepiece_vocab.js';
 import { ggufHeader, text, u32 } from '../../files/gguf/write_gguf.js';
-import { FILE_TYPES, writeModel } from '../../files/gguf/write_model.js';
+import { FILE_TYPES } from '../../files/gguf/quant_mix.js';
+import { writeModel } from '../../files/gguf/write_model.js';
 import { vocabularyMeta } from '../../files/gguf/write_vocab.js';
 
 /** Texts that the old and the new tokenizer must split alike. */

@@ -4,6 +4,7 @@ import { fail } from '../../base/errors.js';
 import { concatenate } from '../bytes/chunks.js';
 import { TYPES } from './gguf.js';
 import { toBfloat, toHalf } from './encode_half.js';
+import { SUPER, q4k, q5k, q6k } from './k_quants.js';
 
 const utf8 = new TextEncoder();
 /** Arrays of the value types that are numbers or booleans; the machine is little-endian, as the file. */
@@ -135,7 +136,7 @@ export function ggufHeader(meta, tensors) {
 /**
  * Scalars as a tensor type stores them. The block types round as ggml's reference does.
  * @param {string} type
- * @param {Float32Array} x for block types a multiple of 32
+ * @param {Float32Array} x for block types a multiple of 32, for those that end in K of 256
  * @returns {Uint8Array}
  */
 export function encode(type, x) {
@@ -143,18 +144,51 @@ export function encode(type, x) {
     case 'F32':
       return new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
     case 'F16':
-      return new Uint8Array(Uint16Array.from(x, finiteHalf).buffer);
+      return words(x, finiteHalf);
     case 'BF16':
-      return new Uint8Array(Uint16Array.from(x, toBfloat).buffer);
+      return words(x, toBfloat);
     case 'Q8_0':
       return blocks(x, 34, q8);
     case 'Q4_0':
       return blocks(x, 18, q4);
     case 'Q4_1':
       return blocks(x, 20, q41);
+    case 'Q5_0':
+      return blocks(x, 22, q5);
+    case 'Q5_1':
+      return blocks(x, 24, q51);
+    case 'Q4_K':
+      return blocks(x, 144, q4k, SUPER);
+    case 'Q5_K':
+      return blocks(x, 176, q5k, SUPER);
+    case 'Q6_K':
+      return blocks(x, 210, q6k, SUPER);
     default:
       throw new RangeError(`numbers cannot be written as ${type}`);
   }
+}
+
+/** Numbers that are encoded at a time: a whole number of blocks of every type. */
+const PIECE = 1 << 18;
+
+/**
+ * The bytes of encode in pieces: those of the largest matrices do not fit into memory a second time.
+ * @param {string} type
+ * @param {Float32Array} x
+ */
+export function* encodedPieces(type, x) {
+  for (let at = 0; at < x.length; at += PIECE) yield encode(type, x.subarray(at, at + PIECE));
+}
+
+/**
+ * Numbers as two bytes each.
+ * @param {Float32Array} x
+ * @param {(x: number) => number} of
+ */
+function words(x, of) {
+  const out = new Uint16Array(x.length);
+  for (let i = 0; i < x.length; i++) out[i] = of(x[i]);
+  return new Uint8Array(out.buffer);
 }
 
 /** A number as f16, which infinity is not: it would be refused when the file is read. @param {number} x */
@@ -166,16 +200,16 @@ function finiteHalf(x) {
 }
 
 /**
- * Blocks of 32 numbers.
+ * Blocks of numbers.
  * @param {Float32Array} x
  * @param {number} size  bytes of a block
  * @param {(v: DataView, x: Float32Array) => void} pack  writes one block
+ * @param {number} [n]  numbers of a block
  */
-function blocks(x, size, pack) {
-  if (x.length % 32) throw new RangeError(`${x.length} numbers are no whole blocks of 32`);
-  const out = new Uint8Array((x.length / 32) * size);
-  for (let b = 0; b < x.length / 32; b++)
-    pack(new DataView(out.buffer, b * size, size), x.subarray(32 * b, 32 * b + 32));
+function blocks(x, size, pack, n = 32) {
+  if (x.length % n) throw new RangeError(`${x.length} numbers are no whole blocks of ${n}`);
+  const out = new Uint8Array((x.length / n) * size);
+  for (let b = 0; b < x.length / n; b++) pack(new DataView(out.buffer, b * size, size), x.subarray(n * b, n * b + n));
   return out;
 }
 
@@ -227,4 +261,47 @@ function q41(v, x) {
   v.setUint16(0, finiteHalf(d), true);
   v.setUint16(2, finiteHalf(min), true);
   for (let i = 0; i < 16; i++) v.setUint8(4 + i, q(x[i]) | (q(x[i + 16]) << 4));
+}
+
+/**
+ * Writes 32 levels of five bits: four bytes of fifth bits, then 16 bytes of the others as above.
+ * @param {DataView} v
+ * @param {number} at  offset in the block
+ * @param {(i: number) => number} level
+ */
+function fiveBits(v, at, level) {
+  let upper = 0;
+  for (let i = 0; i < 16; i++) {
+    const [a, b] = [level(i), level(i + 16)];
+    v.setUint8(at + 4 + i, (a & 15) | ((b & 15) << 4));
+    upper |= ((a >> 4) << i) | ((b >> 4) << (i + 16));
+  }
+  v.setUint32(at, upper >>> 0, true);
+}
+
+/**
+ * Writes a q5_0 block: f16 d | 32 levels; x = d (q - 16)
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
+function q5(v, x) {
+  const most = x.reduce((m, y) => (Math.abs(y) > Math.abs(m) ? y : m), 0);
+  const d = fround(most / -16);
+  const inverse = d ? fround(1 / d) : 0;
+  v.setUint16(0, finiteHalf(d), true);
+  fiveBits(v, 2, (i) => Math.min(31, Math.floor(fround(fround(x[i] * inverse) + 16.5))));
+}
+
+/**
+ * Writes a q5_1 block: f16 d | f16 m | 32 levels; x = d q + m
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
+function q51(v, x) {
+  const min = x.reduce((a, b) => Math.min(a, b), Infinity);
+  const d = fround(fround(x.reduce((a, b) => Math.max(a, b), -Infinity) - min) / 31);
+  const inverse = d ? fround(1 / d) : 0;
+  v.setUint16(0, finiteHalf(d), true);
+  v.setUint16(2, finiteHalf(min), true);
+  fiveBits(v, 4, (i) => Math.floor(fround(fround(fround(x[i] - min) * inverse) + 0.5)));
 }

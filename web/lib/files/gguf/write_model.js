@@ -10,12 +10,13 @@ import { placesByName } from '../../engine/config/tensor_plan.js';
 import { ropeTableFields } from './rope_freqs.js';
 import { rowsForOtherPairs } from '../../engine/config/rope_rows.js';
 import { roster } from '../../engine/config/weight_roster.js';
-import { bool, encode, f32, ggufHeader, text, u32 } from './write_gguf.js';
+import { FILE_TYPES, typesOf } from './quant_mix.js';
+import { bool, encodedPieces, f32, ggufHeader, text, u32 } from './write_gguf.js';
 import { ropeTables, same, scalingKeys } from './write_rope.js';
 
 /** @import { Config } from '../../engine/config/config.js' */
+/** @import { Type } from './quant_mix.js' */
 /** @import { Value } from './write_gguf.js' */
-/** @typedef {'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'} Type */
 /**
  * A tensor of the file: the weights that are its rows, or a table of rotary factors.
  * @typedef {{name: string, shape: number[], covers: string[], table?: Float32Array}} Out
@@ -32,8 +33,6 @@ import { ropeTables, same, scalingKeys } from './write_rope.js';
  * @property {number} added  how many of these parts the model lacks
  */
 
-/** The types that can be written, with llama.cpp's numbers for a whole file. @type {Record<Type, number>} */
-export const FILE_TYPES = { F32: 0, F16: 1, BF16: 32, Q8_0: 7, Q4_0: 2, Q4_1: 3 };
 const noBias = { bias_qkv: false, bias_attn_out: false, bias_ffn: false, bias_head: false };
 const allBias = { bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: false };
 const untied = { tie_word_embeddings: false };
@@ -73,32 +72,49 @@ const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
  * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  a weight by its name in the roster, row after
  *   row
  * @param {{type?: Type, name?: string, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases
- *   and positions are F32; a matrix whose rows are no whole blocks is F16); name: of the model; meta: further metadata,
- *   the vocabulary
+ *   and positions are F32; quant_mix.js says which matrices keep more bits); name: of the model; meta: further
+ *   metadata, the vocabulary
  * @returns {AsyncGenerator<Uint8Array, void, void>}
  */
 export async function* writeModel(config, weight, { type = 'F32', name = 'model', meta = {} } = {}) {
   const layout = ggufLayout(config);
-  const tensors = layout.tensors.map((t) => ({ ...t, type: typeOf(t, type) }));
+  const types = typesOf(layout.tensors, type, layout.target);
+  const tensors = layout.tensors.map((t, i) => ({ ...t, type: types[i] }));
   const general = {
     'general.architecture': text(layout.architecture),
     'general.name': text(name),
     'general.file_type': u32(FILE_TYPES[type]),
     'general.quantization_version': u32(2),
   };
-  const { header, padding } = ggufHeader({ ...general, ...layout.meta, ...meta }, tensors);
+  // llama.cpp refuses a file without a vocabulary unless the file says so.
+  const vocabulary = meta['tokenizer.ggml.model'] ? {} : noVocabulary(layout, config);
+  const { header, padding } = ggufHeader({ ...general, ...layout.meta, ...vocabulary, ...meta }, tensors);
   const values = valuesFor(config, layout, weight);
   yield header;
   for (const [i, t] of tensors.entries()) {
-    if (t.table) yield encode(t.type, t.table);
+    if (t.table) yield* encodedPieces(t.type, t.table);
     for (const cover of t.covers) {
       const data = await values(cover);
       const cols = /\.[qk]\.weight$/.test(cover) ? config.d_model : 1;
-      yield encode(t.type, layout.permute ? rowsForOtherPairs(config, config.rope_pairs, cover, data, cols) : data);
+      yield* encodedPieces(
+        t.type,
+        layout.permute ? rowsForOtherPairs(config, config.rope_pairs, cover, data, cols) : data,
+      );
     }
     yield new Uint8Array(padding[i]);
   }
 }
+
+/**
+ * The metadata of a file without a tokenizer.
+ * @param {Layout} layout
+ * @param {Config} config
+ * @returns {Record<string, Value>}
+ */
+const noVocabulary = ({ architecture }, config) => ({
+  [`${architecture}.vocab_size`]: u32(config.vocab_size),
+  'tokenizer.ggml.model': text('no_vocab'),
+});
 
 /**
  * The values of the weights of a layout, by name in the roster of its configuration. Those that the model lacks are 0,
@@ -118,18 +134,6 @@ function valuesFor(config, { target, scale }, weight) {
     const data = await weight(name);
     return scale !== 1 && scaled.test(name) ? data.map((x) => x * scale) : data;
   };
-}
-
-/**
- * The type in which a tensor is stored.
- * @param {Out} tensor
- * @param {Type} type  of matrices
- * @returns {Type}
- */
-function typeOf({ name, shape, covers }, type) {
-  if (shape.length < 2 || !covers.length || name.startsWith('position_embd') || /_(norm|inp|rel_b)\.\w+$/.test(name))
-    return 'F32';
-  return type.startsWith('Q') && /** @type {number} */ (shape.at(-1)) % 32 ? 'F16' : type;
 }
 
 /**
