@@ -283,7 +283,7 @@ export function ropeFields(json, unsupported, { partial, parameters } = {}) {
   if (s.llama_4_scaling_beta) unsupported('rope_parameters.llama_4_scaling_beta', s.llama_4_scaling_beta);
   // Positions in a picture have three axes; those in a text are the same along each.
   const given = s.rope_type ?? s.type ?? 'default';
-  const type = given === 'mrope' ? 'default' : given;
+  const type = given === 'mrope' && s.mrope_section && !s.factor ? 'default' : given;
   const whole = s.partial_rotary_factor ?? 1;
   if (partial === undefined && whole !== 1) unsupported('partial_rotary_factor', whole);
   const share = s.partial_rotary_factor ?? json.partial_rotary_factor ?? json.rotary_pct ?? partial;

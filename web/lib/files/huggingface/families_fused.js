@@ -16,7 +16,6 @@ const gptBigcode = like(GPT_LIKE.gpt2, {
     n_kv_heads: (json.multi_query ?? true) ? 1 : json.n_head,
     context_length: json.n_ctx,
   }),
-  excludes: () => 'it is saved with a config.json',
   conventions: { heads: true },
 });
 

@@ -216,7 +216,9 @@ const t5 = family({
   derive(json, unsupported, files) {
     const hasHead = files?.has('lm_head.weight');
     const { scale_decoder_outputs: scaled, tie_word_embeddings: tied = json.model_type === 't5' || !hasHead } = json;
-    const isEncoder = json.architectures?.[0]?.endsWith('EncoderModel') ?? (files && !hasDecoder(files));
+    const [architecture] = [json.architectures ?? []].flat();
+    const isEncoder =
+      typeof architecture === 'string' ? architecture.endsWith('EncoderModel') : files?.size && !hasDecoder(files);
     const [kind, ...rest] = (typeof json.feed_forward_proj === 'string' ? json.feed_forward_proj : 'relu').split('-');
     const isGated = kind === 'gated' && rest.length > 0;
     const act = isGated ? rest.join('-') : json.feed_forward_proj;

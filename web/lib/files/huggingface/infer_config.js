@@ -4,7 +4,7 @@
 // as the number of heads, the caller has to give in the option `config`: every absent key is named at once.
 import { GlassformerError, fail, show } from '../../base/errors.js';
 import { Yielder } from '../../base/event_loop.js';
-import { FAMILIES } from './families_all.js';
+import { ALWAYS_CONFIGURED, FAMILIES } from './families_all.js';
 import { conventionsOf } from './families_common.js';
 import { refuseLayout } from './families_written.js';
 import { withAliases } from './tensor_aliases.js';
@@ -240,7 +240,7 @@ function typesToTry({ model_type: type }, { rename, saved }) {
     typeof t === 'string' && (t === 'glassformer' || Object.hasOwn(FAMILIES, t));
   if (isKnown(type)) return [[type]];
   if (rename) return [['glassformer']];
-  const all = ['glassformer', ...Object.keys(FAMILIES)];
+  const all = ['glassformer', ...Object.keys(FAMILIES).filter((name) => !ALWAYS_CONFIGURED.has(name))];
   const own = typeOfSaved(saved);
   return isKnown(own) ? [[/** @type {string} */ (own)], all] : [all];
 }
