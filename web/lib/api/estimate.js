@@ -3,7 +3,7 @@ import { completeConfig, windowOf } from '../engine/config/config.js';
 import { isGated } from '../engine/config/config_fields.js';
 import { BLOCKS, KEPT, isKept } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
-import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/checks.js';
+import { LIMITS, unchecked, checkedOptions, jsonCopy, checkedText } from '../base/checks.js';
 import { readConfig } from '../files/huggingface/huggingface.js';
 import { presetConfig } from '../engine/config/presets.js';
 import { dtypeBytes, parameterTable } from '../engine/config/weight_roster.js';
@@ -58,7 +58,7 @@ const keyValueBytes = (heads, dHead, dtype) =>
  */
 export function estimate(config, options) {
   const c = configOf(config);
-  const checks = { contextLength: anything, batch: anything, dtype: anything, kvDtype: anything };
+  const checks = { contextLength: unchecked, batch: unchecked, dtype: unchecked, kvDtype: unchecked };
   const { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' } = checkedOptions('estimate', options, checks);
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);

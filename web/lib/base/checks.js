@@ -219,7 +219,7 @@ export function fileOrObject(value, what) {
  * @param {(value: any) => boolean} fits
  * @returns {OptionCheck}
  */
-export const such = (expected, fits) => (value, name) =>
+export const checkThat = (expected, fits) => (value, name) =>
   fits(value) ? value : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
 /**
  * A check that takes null for an absent option.
@@ -231,7 +231,7 @@ export const optional = (check) => (value, name, limits) => (value === null ? un
  * The check of one of some words.
  * @param {string[]} words
  */
-export const oneOf = (...words) => such(`one of ${words.join(', ')}`, (value) => words.includes(value));
+export const oneOf = (...words) => checkThat(`one of ${words.join(', ')}`, (value) => words.includes(value));
 
 /** Whether a value is a short text: a name, an address, a path. @param {unknown} value */
 export const isWord = (value) => typeof value === 'string' && value.length <= LIMITS.word;
@@ -241,19 +241,22 @@ export const isWord = (value) => typeof value === 'string' && value.length <= LI
  * @param {string} expected
  */
 const scalar = (expected) =>
-  such(expected, (value) => value === null || ['number', 'boolean', 'bigint'].includes(typeof value) || isWord(value));
+  checkThat(
+    expected,
+    (value) => value === null || ['number', 'boolean', 'bigint'].includes(typeof value) || isWord(value),
+  );
 /**
  * Accepts everything: the option is checked where it is used.
  * @type {OptionCheck}
  */
-export const anything = (value) => value;
+export const unchecked = (value) => value;
 export const number = scalar('a number');
 export const word = scalar(`a text of at most ${LIMITS.word} characters`);
-export const text = such(`a text of at most ${LIMITS.word} characters`, isWord);
-export const flag = such('true or false', (value) => typeof value === 'boolean');
-export const callback = optional(such('a function', (value) => typeof value === 'function'));
+export const text = checkThat(`a text of at most ${LIMITS.word} characters`, isWord);
+export const flag = checkThat('true or false', (value) => typeof value === 'boolean');
+export const callback = optional(checkThat('a function', (value) => typeof value === 'function'));
 export const signal = optional(
-  such('an AbortSignal', (value) =>
+  checkThat('an AbortSignal', (value) =>
     ['addEventListener', 'removeEventListener', 'throwIfAborted'].every((name) => typeof value?.[name] === 'function'),
   ),
 );

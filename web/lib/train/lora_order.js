@@ -3,7 +3,7 @@
 // Hu et al. 2021, arXiv:2106.09685, as PEFT defines it (peft/tuners/lora/layer.py).
 import { completeConfig } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
-import { anything, checkedOptions, entriesOf, LIMITS, number, tooMany } from '../base/checks.js';
+import { unchecked, checkedOptions, entriesOf, LIMITS, number, tooMany } from '../base/checks.js';
 import { numberInRange } from '../run/generation_defaults.js';
 import { planOf } from './examples.js';
 
@@ -36,7 +36,7 @@ const names = (value, name) => {
 export const loraOption = (value, name) => {
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     fail('bad-option', `${name} is ${show(value)}, expected { rank, alpha, modules, from }`);
-  const checks = { rank: number, alpha: number, modules: names, from: anything };
+  const checks = { rank: number, alpha: number, modules: names, from: unchecked };
   const { rank, alpha, ...rest } = checkedOptions(name, value, checks);
   if (rank !== undefined) numberInRange('lora.rank', rank, 1, 1024, true);
   if (alpha !== undefined) numberInRange('lora.alpha', alpha, 0, 1e6);

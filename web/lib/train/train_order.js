@@ -8,7 +8,7 @@ import { completeConfig } from '../engine/config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
-  anything,
+  unchecked,
   fileOrObject,
   flag,
   isBytes,
@@ -19,7 +19,7 @@ import {
   resolvedFile,
   signal,
   stableBytes,
-  such,
+  checkThat,
   checkedText,
 } from '../base/checks.js';
 import { presetConfig } from '../engine/config/presets.js';
@@ -43,7 +43,7 @@ const DEFAULT_SIZES = { vocab_size: 512, context_length: 128 };
 /** The separator between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
-const workerFile = such(
+const workerFile = checkThat(
   'the address of a worker file or a function that starts one',
   (value) => typeof value === 'function' || value instanceof URL || isWord(value),
 );
@@ -54,8 +54,8 @@ const vocabulary = (value, name) => {
     ? fileOrObject(value, name)
     : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
 };
-const bytes = such('bytes from run.checkpoint()', (value) => value instanceof Uint8Array);
-const heldOut = such(
+const bytes = checkThat('bytes from run.checkpoint()', (value) => value instanceof Uint8Array);
+const heldOut = checkThat(
   'held-out data or a share between 0 and 1',
   (value) =>
     (typeof value === 'number' && value > 0 && value < 1) ||
@@ -81,7 +81,7 @@ export const TRAIN_OPTIONS = {
   checkpoint: optional((value, name, limits) => stableBytes(bytes(value, name, limits))),
   signal,
   lora: loraOption,
-  teacher: anything,
+  teacher: unchecked,
 };
 
 /**

@@ -18,7 +18,7 @@ import {
   optional,
   signal,
   stableBytes,
-  such,
+  checkThat,
   text,
   tooMany,
   word,
@@ -234,7 +234,9 @@ const template = optional((value, name) => jsonCopy(value, name, { code: 'bad-op
 /** What Session.save returned, copied. */
 const state = optional(
   (value, name, limits) =>
-    new Uint8Array(stableBytes(such('a Uint8Array', (v) => isUint8Array(v) || isArrayBuffer(v))(value, name, limits))),
+    new Uint8Array(
+      stableBytes(checkThat('a Uint8Array', (v) => isUint8Array(v) || isArrayBuffer(v))(value, name, limits)),
+    ),
 );
 
 /** What is added to the logits of tokens, by id: an object or a Map, as a list of pairs. */
@@ -259,7 +261,7 @@ const schema = optional((value, name, limits) => {
   if (own && !own.jsonSchema)
     fail('bad-option', `${name} is a schema of ${show(own.vendor)}, expected a JSON schema: convert it`);
   return jsonOption(
-    such(
+    checkThat(
       'a JSON schema, which is an object, or true for any value',
       (v) => v === true || (typeof v === 'object' && !Array.isArray(v)),
     )(own ? own.jsonSchema.input({ target: 'draft-2020-12' }) : value, name, limits),

@@ -15,7 +15,7 @@ import {
   oneOf,
   optional,
   signal,
-  such,
+  checkThat,
   text,
   tooMany,
   word,
@@ -85,7 +85,7 @@ const object = (expected) => (value, name) =>
  */
 const weightNames = (value, name, limits) =>
   typeof value === 'function' ? value : object('an object or a function')(value, name, limits);
-const workerFile = such(
+const workerFile = checkThat(
   'true, false, the address of a worker file or a function that starts one',
   (value) => ['boolean', 'function'].includes(typeof value) || value instanceof URL || isWord(value),
 );
@@ -129,7 +129,7 @@ const CHECKS = {
     token: headerToken,
     headers: headerPairs,
     cache: oneOf('none', 'cache-storage', 'opfs', 'file'),
-    cacheDir: such('the path of a folder', (value) => isWord(value) && !!value),
+    cacheDir: checkThat('the path of a folder', (value) => isWord(value) && !!value),
     chatTemplate: optional(text),
     sha256: word,
     switches,
