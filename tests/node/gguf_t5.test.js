@@ -343,7 +343,6 @@ describe('refusals', () => {
       'unknown-tensor',
       /enc\.blk\.1\.attn_rel_b/,
     ],
-    ['a key of other models', (x) => x, { 't5.logit_scale': f32(2) }, 'unsupported', /t5\.logit_scale 2/],
     ['two buckets', (x) => x, { 't5.attention.relative_buckets_count': u32(2) }, 'bad-config', /below 4/],
     [
       'a first token beyond the table',
