@@ -41,3 +41,17 @@ for (const [name, bytes, what] of FILES)
     const weights = await load({ weights: new File([bytes], name) }).catch((e) => e);
     assert.match(weights.message, what);
   });
+
+test('the first bytes of a header of safetensors may be those of other files', async () => {
+  const names = ['', 'one'];
+  for (const size of [0x8b1f, 0x0880, 0x280, 0x480]) {
+    const header = JSON.stringify({ one: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }).padEnd(size);
+    const bytes = new Uint8Array(8 + size + 4);
+    new DataView(bytes.buffer).setBigUint64(0, BigInt(size), true);
+    bytes.set(bytesOf(header), 8);
+    for (const name of names) {
+      const { message } = await load(name ? new File([bytes], name) : bytes).catch((e) => e);
+      assert.doesNotMatch(message, /this is/, `${size} ${message}`);
+    }
+  }
+});

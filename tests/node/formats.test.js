@@ -107,7 +107,9 @@ test('a truncated file is refused: at each byte of the header and of the end, at
         `${name}, ${n} bytes of unknown many`,
       );
     }
-    assert.notEqual(await verdict(wrap(Buffer.concat([bytes, Buffer.alloc(40)]))), 'ok', `${name}, 40 bytes too many`);
+    const more = await verdict(wrap(Buffer.concat([bytes, Buffer.alloc(40)])));
+    // llama.cpp reads a GGUF with bytes after its last tensor; here they are warned of (gguf_tolerance.test.js)
+    assert.equal(more === 'ok', name === 'GGUF', `${name}, 40 bytes too many`);
   }
 });
 

@@ -184,7 +184,7 @@ describe('the trained model', () => {
       text,
       { tokenizer: join(top, 'tests/golden/formats/tok512.bin') },
       'bad-tokenizer',
-      /that it has learnt itself/,
+      /the tokenizer is not byte-pair encoding with merges/,
     );
     await refusedRun(tiny, text, { tokenizer: { model: {} } }, 'bad-tokenizer', /not byte-pair encoding/);
   });

@@ -53,10 +53,12 @@ export async function detectFormat(r, hasConfig) {
         "torch.save(torch.load(file), file) writes it again in today's format",
     );
   if (name.endsWith('.bin') && plausibleV0(view)) return 'llama2c';
+  // before foreign files: a header of 640 bytes begins like a pickle
+  if (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b) return 'safetensors';
   const { foreignFile } = await import('./foreign_files.js');
   const foreign = foreignFile(head, name);
   if (foreign) fail('unknown-format', `${r.name}: this is ${foreign}`);
-  if (hasConfig || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
+  if (hasConfig) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
   return fail(
     'unknown-format',
