@@ -18,8 +18,8 @@ import { sentencePieceNormalizer } from './sentencepiece_normalizer.js';
 
 /**
  * keepsFirst: characters may be joined or change places, and the first one of the result counts as the first of the
- *   text.
- * @typedef {{(text: string): string, keepsFirst?: boolean}} Normalizer
+ *   text; first: what the step makes of the first character where more follows.
+ * @typedef {{(text: string): string, keepsFirst?: boolean, first?: (text: string) => string}} Normalizer
  */
 
 /**
@@ -113,11 +113,13 @@ const NORMALIZERS = {
   Strip(options) {
     const left = options.flag('strip_left', true) ? replacing(`^[${SPACE}]+`) : null;
     const right = options.flag('strip_right', true) ? new RegExp(`[${SPACE}]`, 'u') : null;
-    return (text) => {
+    const atStart = left ?? ((/** @type {string} */ text) => text);
+    const strip = (/** @type {string} */ text) => {
       let end = text.length;
       while (right && end && right.test(text[end - 1])) end--;
-      return left ? left(text.slice(0, end)) : text.slice(0, end);
+      return atStart(text.slice(0, end));
     };
+    return Object.assign(strip, { first: atStart });
   },
   StripAccents: () => replacing(`(?![${MARKS_KEPT}])[\\p{M}${MARKS_MORE}]`),
 };
