@@ -190,7 +190,10 @@ export class Lattice {
     if (whole >= 0) return void out.push(whole);
     if (hasBytes) {
       const ids = Array.from(bytes.subarray(from, to), (byte) => this.texts.get(byteToken(byte)) ?? -1);
-      if (!ids.includes(-1)) return void out.push(...ids);
+      if (!ids.includes(-1)) {
+        for (const id of ids) out.push(id); // more than a call may have arguments
+        return;
+      }
     }
     out.push(this.options.unk);
   }
