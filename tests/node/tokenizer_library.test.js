@@ -15,6 +15,26 @@ test('tokenizers of random components with random options', async () => {
   assert.ok(pairs > 300, `${pairs} pairs of a tokenizer and a text`);
 });
 
+test('what random tokenizers have found: a stripped end and a prefix, and a long word of unknown bytes', async () => {
+  const library = new Library();
+  const bytes = Array.from({ length: 256 }, (_, i) => [`<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`, -9]);
+  const json = (/** @type {object} */ parts) => ({
+    ...{ version: '1.0', truncation: null, padding: null, added_tokens: [], normalizer: null, pre_tokenizer: null },
+    ...{ post_processor: null, decoder: null, ...parts },
+    model: { type: 'Unigram', unk_id: 0, vocab: [['<unk>', 0], ['x', -1], ['▁', -2], ...bytes], byte_fallback: true },
+  });
+  const strip = { type: 'Strip', strip_left: false, strip_right: true };
+  const first = { type: 'Metaspace', replacement: '▁', prepend_scheme: 'first', split: true };
+  for (const [parts, text] of [
+    [{ normalizer: strip, pre_tokenizer: first }, '\nx\n'],
+    [{}, 'é'.repeat(100_000)],
+  ]) {
+    const want = await library.answers(JSON.stringify(json(parts)), text, '', []);
+    assert.deepEqual(new Tokenizer(json(parts)).encode(text), want.special.value);
+  }
+  library.close();
+});
+
 test('tokenizers of five kinds that were trained on real texts', { skip: noShared }, async () => {
   const library = new Library();
   const texts = [...json(join(shared, 'tokenizers/strings.json')), ...hardTexts];

@@ -1,10 +1,11 @@
 """Writes templates.json: generated chat templates with the texts that Jinja2 renders in the environment of transformers.
 
-    /tmp/venv/bin/python tests/golden/chat/make_templates.py [COUNT [SEED [FILE]]]   # jinja2 3.1.6, transformers 5.24.0
+    python3 tests/golden/chat/make_templates.py [COUNT [SEED [FILE]]]   # jinja2 3.1.6, transformers 5.24.0
 
 Half of the templates print one expression: a value with an operator, a filter, a test or a method. The others are
-statements inside one another. Before them stand templates with the constructs of published ones. `text` is null where Python raises. What depends on the run (addresses, random numbers, the
-time) is left out, and so is what web/lib/text/template refuses by name.
+statements inside one another. Before them stand templates with the constructs of published ones. `text` is null where
+Python raises. What depends on the run (addresses, random numbers, the time) is left out, and so is what
+web/lib/text/template refuses by name.
 """
 import json
 import re
