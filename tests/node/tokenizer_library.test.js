@@ -15,8 +15,9 @@ test('tokenizers of random components with random options', async () => {
   assert.ok(pairs > 300, `${pairs} pairs of a tokenizer and a text`);
 });
 
-test('what random tokenizers have found: a stripped end and a prefix, and a long word of unknown bytes', async () => {
+test('what random tokenizers have found: a stripped end and a prefix, and a long word of unknown bytes', async (t) => {
   const library = new Library();
+  t.after(() => library.close()); // a failure too ends its process
   const bytes = Array.from({ length: 256 }, (_, i) => [`<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`, -9]);
   const json = (/** @type {object} */ parts) => ({
     ...{ version: '1.0', truncation: null, padding: null, added_tokens: [], normalizer: null, pre_tokenizer: null },
@@ -32,11 +33,11 @@ test('what random tokenizers have found: a stripped end and a prefix, and a long
     const want = await library.answers(JSON.stringify(json(parts)), text, '', []);
     assert.deepEqual(new Tokenizer(json(parts)).encode(text), want.special.value);
   }
-  library.close();
 });
 
-test('tokenizers of five kinds that were trained on real texts', { skip: noShared }, async () => {
+test('tokenizers of five kinds that were trained on real texts', { skip: noShared }, async (t) => {
   const library = new Library();
+  t.after(() => library.close()); // a failure too ends its process
   const texts = [...json(join(shared, 'tokenizers/strings.json')), ...hardTexts];
   for (const name of ['chrishayuk-v11', 'gpt2', 'gpt2vocab-llama3regex', 'llama-english-hyp', 'tinystories-bpe4096']) {
     const folder = join(shared, 'tokenizers', name);
@@ -58,5 +59,4 @@ test('tokenizers of five kinds that were trained on real texts', { skip: noShare
       if (!decoded.value.includes('\ufffd')) assert.equal(streamed(tokenizer, ids), decoded.value);
     }
   }
-  library.close();
 });
