@@ -1,7 +1,7 @@
 // families_fused.js - decoders with a plain feed-forward layer that store q, k and v in one tensor, and relatives of
 // GPT-2
 import { SIZE_KEYS, activation, biasKeys, family, like, product, ropeFields } from './families_common.js';
-import { GPT_LIKE } from './families_gpt.js';
+import { BLOOM_NAMES, GPT_LIKE } from './families_gpt.js';
 
 /** @import { Family } from './families_common.js' */
 
@@ -83,17 +83,8 @@ const falcon = family({
   },
   prefixes: ['transformer.', ''],
   names: (config) => ({
-    blocks: 'h',
-    embed: 'word_embeddings',
-    ...(config.parallel_residual && !config.shared_norm
-      ? { norm1: 'ln_attn', norm2: 'ln_mlp' }
-      : { norm1: 'input_layernorm', norm2: 'post_attention_layernorm' }),
-    'attn.*': 'self_attention.query_key_value',
-    'attn.o': 'self_attention.dense',
-    'ffn.up': 'mlp.dense_h_to_4h',
-    'ffn.down': 'mlp.dense_4h_to_h',
-    final_norm: 'ln_f',
-    head: '/lm_head',
+    ...BLOOM_NAMES,
+    ...(config.parallel_residual && !config.shared_norm && { norm1: 'ln_attn', norm2: 'ln_mlp' }),
   }),
   conventions: { heads: true },
 });

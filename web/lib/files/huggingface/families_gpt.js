@@ -259,6 +259,20 @@ const opt = family({
   },
 });
 
+/** Names of BLOOM's tensors, which Falcon has too. */
+export const BLOOM_NAMES = {
+  blocks: 'h',
+  embed: 'word_embeddings',
+  norm1: 'input_layernorm',
+  norm2: 'post_attention_layernorm',
+  'attn.*': 'self_attention.query_key_value',
+  'attn.o': 'self_attention.dense',
+  'ffn.up': 'mlp.dense_h_to_4h',
+  'ffn.down': 'mlp.dense_4h_to_h',
+  final_norm: 'ln_f',
+  head: '/lm_head',
+};
+
 /** BLOOM: distances added to the scores instead of positions, a norm after the embedding; q, k and v as in GPT-NeoX. */
 const bloom = family({
   keys: { ...GPT2_KEYS, d_model: 'hidden_size', context_length: 'seq_length', d_ff: undefined },
@@ -280,19 +294,7 @@ const bloom = family({
     return {};
   },
   prefixes: ['transformer.', ''],
-  names: {
-    blocks: 'h',
-    embed: 'word_embeddings',
-    embed_norm: 'word_embeddings_layernorm',
-    norm1: 'input_layernorm',
-    norm2: 'post_attention_layernorm',
-    'attn.*': 'self_attention.query_key_value',
-    'attn.o': 'self_attention.dense',
-    'ffn.up': 'mlp.dense_h_to_4h',
-    'ffn.down': 'mlp.dense_4h_to_h',
-    final_norm: 'ln_f',
-    head: '/lm_head',
-  },
+  names: { ...BLOOM_NAMES, embed_norm: 'word_embeddings_layernorm' },
   conventions: { heads: true },
 });
 
