@@ -18,7 +18,7 @@ const WORTHWHILE = 0.9;
 /** Below this a response is mostly headers. */
 const SMALLEST = 256;
 
-/** Of weights the best quality saves half a percent more, and takes twenty times as long. */
+/** The best quality makes weights half a percent smaller, and takes twenty times as long. */
 const QUALITY_OF_WEIGHTS = 9;
 
 const encoders = {

@@ -71,7 +71,7 @@ test('a bias that only some tensors have is 0 in the others', async () => {
   const others = [zero('blk.0.attn_k.bias', 16), zero('blk.0.attn_v.bias', 16)];
   const ffn = [zero('blk.0.ffn_gate.bias', 64), zero('blk.0.ffn_up.bias', 64)];
   const model = await untilEnd(load(file({}, (t) => [...t, ...some])));
-  assert.match(model.warnings.join(), /biases that the file has not are 0: .*blocks\.0\.attn\.k\.bias/);
+  assert.match(model.warnings.join(), /biases that the file lacks are 0: .*blocks\.0\.attn\.k\.bias/);
   const found = await logits(file({}, (t) => [...t, ...some]));
   assert.ok(sameBits(found, await logits(file({}, (t) => [...t, ...some, ...others, ...ffn]))));
   assert.ok(!sameBits(found, plain));

@@ -230,8 +230,7 @@ describe('models of the tutorials that were saved in other ways', () => {
     for (const file of [weights, torchFile([...tensors, bias, other])]) {
       const model = await load(file, { config: { n_heads: 4 } });
       logits.push([...(await model.forward([1, 2, 3])).logits.data]);
-      if (file === weights)
-        assert.match(model.warnings.join(), /biases that the file has not are 0: .*ffn\.down\.bias/);
+      if (file === weights) assert.match(model.warnings.join(), /biases that the file lacks are 0: .*ffn\.down\.bias/);
       model.dispose();
     }
     assert.deepEqual(logits[0], logits[1]);

@@ -73,7 +73,7 @@ export class Arranging {
     for (const t of this.zeros) await this.deliver(t);
     const { skipped, zeros } = this;
     if (zeros.length)
-      this.warnings.push(`biases that the file has not are 0: ${shortList(zeros.map(({ name }) => name))}`);
+      this.warnings.push(`biases that the file lacks are 0: ${shortList(zeros.map(({ name }) => name))}`);
     if (skipped.length) this.warnings.push(`tensors that are no weights were skipped: ${shortList(skipped)}`);
   }
 }

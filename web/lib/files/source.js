@@ -156,7 +156,7 @@ export class Opener extends OpenedFiles {
     const hasOwnConfig = format === 'gguf' || ofC;
     if (ofC && files.length > 1) fail('unsupported', `${first.name}: a model of ${format} has only one file`);
     if (hasOwnConfig && (overrides.config || this.options.config))
-      this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
+      this.warnings.push(`${first.name}: it has its own configuration; the given one was not used`);
     if (hasOwnConfig && (this.options.names || this.options.rename))
       fail('bad-option', `${first.name}: names is an option of safetensors and PyTorch files, this one is ${format}`);
     const read =

@@ -23,7 +23,7 @@ export function wordLevel(options) {
   };
 }
 
-/** Of a word the longest token at its start, then of the rest. @param {Component} options @returns {Model} */
+/** Finds the longest token at the start of a word, then in the rest. @param {Component} options @returns {Model} */
 export function wordPiece(options) {
   const texts = vocabularyOf(options.json.vocab);
   const unkToken = options.text('unk_token', '[UNK]');
