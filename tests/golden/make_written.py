@@ -36,6 +36,13 @@ MODELS = {
 }
 
 
+# Made after all others, so that their weights stay what they were.
+LATER = {
+    "gpt_annotated": dict(GPT, norm="annotated", ffn="gelu_erf", bias_qkv=True, bias_attn_out=True, bias_ffn=True, tied=True),
+    "nanochat": dict(norm="plain", position="rope", pairs="half", theta=10000.0, backwards=True, d_ff=4 * D, kv=2, ffn="relu2", norm_embed=True, qk_norm="after", softcap=15.0),
+}
+
+
 def shapes(m):
     """Our names of a model's weights, and their shapes."""
     kv = m["kv"] * HEAD
@@ -56,13 +63,14 @@ def shapes(m):
             out[f"{b}{name}.weight"] = (rows, cols)
             if m.get(bias):
                 out[f"{b}{name}.bias"] = (rows,)
-        for name in ("norm1", "norm2"):
+        for name in ("norm1", "norm2") if m["norm"] != "plain" else ():
             out[f"{b}{name}.weight"] = (D,)
             if m.get("bias_norm"):
                 out[f"{b}{name}.bias"] = (D,)
-        if m.get("qk_norm"):
+        if m.get("qk_norm") is True:
             out[f"{b}attn.q_norm.weight"] = out[f"{b}attn.k_norm.weight"] = (HEAD,)
-    out["final_norm.weight"] = (D,)
+    if m["norm"] != "plain":
+        out["final_norm.weight"] = (D,)
     if m.get("bias_norm"):
         out["final_norm.bias"] = (D,)
     if not m.get("tied"):
@@ -81,6 +89,8 @@ def rotated(x, m):
     n, dim = x.shape[-2], m.get("rotary", HEAD)
     angle = torch.outer(torch.arange(n, dtype=x.dtype), m["theta"] ** (-torch.arange(0, dim, 2, dtype=x.dtype) / dim))
     cos, sin, part, rest = angle.cos(), angle.sin(), x[..., :dim], x[..., dim:]
+    if m.get("backwards"):
+        sin = -sin
     if m["pairs"] == "half":
         a, b = part[..., : dim // 2], part[..., dim // 2 :]
         return torch.cat([a * cos - b * sin, b * cos + a * sin, rest], -1)
@@ -93,16 +103,23 @@ def logits(m, w):
     linear = lambda x, name: F.linear(x, w[f"{name}.weight"], w.get(f"{name}.bias"))
 
     def norm(x, name, eps=1e-5):
+        if m["norm"] == "plain":  # as torch.nn.functional.rms_norm without eps in float32
+            return F.rms_norm(x, (x.shape[-1],), eps=torch.finfo(torch.float32).eps)
+        if m["norm"] == "annotated":
+            centred = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6)
+            return w[f"{name}.weight"] * centred + w[f"{name}.bias"]
         if m["norm"] == "layernorm":
             return F.layer_norm(x, (D,), w[f"{name}.weight"], w.get(f"{name}.bias"), eps)
         return w[f"{name}.weight"] * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
 
     def attend(x, b):
         q, k, v = (linear(x, f"{b}attn.{p}").view(len(x), -1, HEAD).transpose(0, 1) for p in "qkv")
-        if m.get("qk_norm"):
+        if m.get("qk_norm") is True:
             q, k = norm(q, f"{b}attn.q_norm"), norm(k, f"{b}attn.k_norm")
         if m["position"] == "rope":
             q, k = rotated(q, m), rotated(k, m)
+        if m.get("qk_norm") == "after":
+            q, k = norm(q, ""), norm(k, "")
         k, v = (t.repeat_interleave(HEADS // m["kv"], 0) for t in (k, v))
         scores = (q @ k.transpose(-1, -2)) / math.sqrt(HEAD)
         scores = scores.masked_fill(torch.ones(len(x), len(x), dtype=torch.bool).triu(1), float("-inf"))
@@ -110,10 +127,12 @@ def logits(m, w):
 
     def ffn(x, b):
         up = linear(x, f"{b}ffn.up")
-        acts = dict(relu=F.relu, gelu_erf=F.gelu, gelu_tanh=lambda t: F.gelu(t, approximate="tanh"))
+        acts = dict(relu=F.relu, relu2=lambda t: F.relu(t).square(), gelu_erf=F.gelu, gelu_tanh=lambda t: F.gelu(t, approximate="tanh"))
         return linear(F.silu(linear(x, f"{b}ffn.gate")) * up if m["ffn"] == "swiglu" else acts[m["ffn"]](up), f"{b}ffn.down")
 
     x = w["embed.weight"][IDS]
+    if m.get("norm_embed"):
+        x = norm(x, "")
     if m["position"] == "learned":
         x = x + w["position.weight"][: len(IDS)]
     for i in range(LAYERS):
@@ -124,7 +143,8 @@ def logits(m, w):
             x = x + attend(norm(x, f"{b}norm1"), b)
             x = x + ffn(norm(x, f"{b}norm2"), b)
     x = norm(x, "final_norm")
-    return F.linear(x, w["embed.weight"] if m.get("tied") else w["head.weight"], w.get("head.bias"))
+    out = F.linear(x, w["embed.weight"] if m.get("tied") else w["head.weight"], w.get("head.bias"))
+    return m["softcap"] * torch.tanh(out / m["softcap"]) if m.get("softcap") else out
 
 
 def table(n, d):
@@ -171,10 +191,14 @@ def filled(model, g):
 def main():
     weights, expected = {}, {}
     g = torch.Generator().manual_seed(52)
-    for name, m in MODELS.items():
+
+    def write(name, m):
         own = {key: random(shape, key, g) for key, shape in shapes(m).items()}
         weights.update({f"{name}/{key}": t for key, t in own.items()})
         expected[name] = dict(model=m, logits=logits(m, own).tolist())
+
+    for name, m in MODELS.items():
+        write(name, m)
     ids, source = torch.tensor(IDS), torch.tensor(SOURCE)
     for name, model, args in (
         ("encoder_post", LanguageModel(False), (ids,)),
@@ -184,6 +208,8 @@ def main():
         filled(model, g)
         weights.update({f"{name}/{key}": t.clone() for key, t in model.state_dict().items()})
         expected[name] = dict(logits=model.double().eval()(*args).tolist())
+    for name, m in LATER.items():
+        write(name, m)
     for each in expected.values():
         each["logits"] = [round(x, 7) for row in each["logits"] for x in row]
     os.makedirs(HERE, exist_ok=True)

@@ -86,6 +86,26 @@ const llama2c = {
     ...{ 'ffn.down': 'feed_forward.w2', 'ffn.up': 'feed_forward.w3' },
   }),
 };
+/** gpt-fast: q, k and v in one. */
+const gptFast = {
+  ...llama2c,
+  ...inBlock('layers.N.attention.', { 'attn.q': 'wqkv', 'attn.k': 'wqkv', 'attn.v': 'wqkv' }),
+};
+const outputProj = { 'attn.q': 'attn.q_proj', 'attn.k': 'attn.k_proj', 'attn.v': 'attn.v_proj' };
+const cs336 = {
+  ...{ embed: 'token_embeddings', final_norm: 'ln_final', head: 'lm_head' },
+  ...inBlock('layers.N.', {
+    ...{ ...outputProj, 'attn.o': 'attn.output_proj', norm1: 'ln1', norm2: 'ln2' },
+    ...{ 'ffn.gate': 'ffn.w1', 'ffn.down': 'ffn.w2', 'ffn.up': 'ffn.w3' },
+  }),
+};
+const nanochat = {
+  ...{ embed: 'transformer.wte', head: 'lm_head' },
+  ...inBlock('transformer.h.N.', {
+    ...{ 'attn.q': 'attn.c_q', 'attn.k': 'attn.c_k', 'attn.v': 'attn.c_v', 'attn.o': 'attn.c_proj' },
+    ...{ 'ffn.up': 'mlp.c_fc', 'ffn.down': 'mlp.c_proj' },
+  }),
+};
 /** Norms of the book: scale and shift. */
 const scaled = (prefix, ours) => ({ [`${ours}.weight`]: `${prefix}.scale`, [`${ours}.bias`]: `${prefix}.shift` });
 const bookAttention = {
@@ -110,6 +130,16 @@ const qwen3 = {
   ...Object.assign({}, ...['norm1', 'norm2'].map((norm) => scaled(`trf_blocks.N.${norm}`, `blocks.N.${norm}`))),
   ...scaled('trf_blocks.N.att.q_norm', 'blocks.N.attn.q_norm'),
   ...scaled('trf_blocks.N.att.k_norm', 'blocks.N.attn.k_norm'),
+};
+const torchtune = {
+  ...{ embed: 'tok_embeddings', head: 'output', ...scaled('norm', 'final_norm') },
+  ...{ ...scaled('layers.N.sa_norm', 'blocks.N.norm1'), ...scaled('layers.N.mlp_norm', 'blocks.N.norm2') },
+  ...scaled('layers.N.attn.q_norm', 'blocks.N.attn.q_norm'),
+  ...scaled('layers.N.attn.k_norm', 'blocks.N.attn.k_norm'),
+  ...inBlock('layers.N.', {
+    ...{ ...outputProj, 'attn.o': 'attn.output_proj' },
+    ...{ 'ffn.gate': 'mlp.w1', 'ffn.down': 'mlp.w2', 'ffn.up': 'mlp.w3' },
+  }),
 };
 const lensNorm = (prefix, ours) => ({ [`${ours}.weight`]: `${prefix}.w`, [`${ours}.bias`]: `${prefix}.b` });
 const lens = {
@@ -212,6 +242,37 @@ export const LAYOUTS = {
     tensors: () => written('llama_adjacent', llama2c),
     options: { config: { n_heads: heads, norm_eps: 1e-5, rope_theta: 10000, max_seq_len: 12 } },
   },
+  'gpt-fast': {
+    model: 'llama_adjacent',
+    tensors: () => written('llama_adjacent', gptFast),
+    options: { config: { n_head: heads, norm_eps: 1e-5, rope_base: 10000, block_size: 12 } },
+  },
+  "torchtune's Llama": {
+    model: 'llama_adjacent',
+    tensors: () => written('llama_adjacent', torchtune),
+    options: { config: { num_heads: heads, norm_eps: 1e-5, rope_base: 10000, max_seq_len: 12 } },
+  },
+  "torchtune's Qwen3": {
+    model: 'qwen3',
+    tensors: () => written('qwen3', torchtune),
+    options: { config: { num_heads: heads, norm_eps: 1e-5, rope_base: 10000, max_seq_len: 12 } },
+  },
+  'the Transformer of CS336': {
+    model: 'llama_adjacent',
+    tensors: () => written('llama_adjacent', cs336),
+    options: { config: { num_heads: heads, rope_theta: 10000, context_length: 12 } },
+  },
+  nanochat: {
+    model: 'nanochat',
+    tensors: () => written('nanochat', nanochat),
+    options: { config: { rope_theta: 10000 } },
+    saved: { sequence_len: 12, vocab_size: 23, n_layer: 2, n_head: heads, n_kv_head: 2, n_embd: 16 },
+  },
+  'nanochat, the state dict alone': {
+    model: 'nanochat',
+    tensors: () => written('nanochat', nanochat),
+    options: { config: { n_head: heads, rope_theta: 10000 } },
+  },
   'the GPT of the book': {
     model: 'gpt_tanh_plain',
     tensors: () => written('gpt_tanh_plain', book),
@@ -229,7 +290,7 @@ export const LAYOUTS = {
   'the Llama of the book': {
     model: 'llama_half',
     tensors: () => written('llama_half', bookLlama),
-    options: { config: { n_heads: heads, norm_eps: 1e-5, rope_base: 500000, context_length: context } },
+    options: { config: { n_heads: heads, rope_base: 500000, context_length: context } },
   },
   'the Qwen3 of the book': {
     model: 'qwen3',

@@ -101,6 +101,46 @@ describe('layouts', () => {
   });
 });
 
+describe('norms that divide by the standard deviation of the sample', () => {
+  const { model, names } = {
+    model: 'gpt_annotated',
+    names: Object.fromEntries(
+      ['final_norm', 'blocks.N.norm1', 'blocks.N.norm2'].flatMap((norm) => [
+        [`${norm}.weight`, { name: `${norm}.a_2`, gain: 'sample-deviation' }],
+        [`${norm}.bias`, `${norm}.b_2`],
+      ]),
+    ),
+  };
+  const tensors = weightsOf(model).map(([name, t]) => ({
+    name: name.replace(/(norm\d?)\.weight$/, '$1.a_2').replace(/(norm\d?)\.bias$/, '$1.b_2'),
+    ...t,
+  }));
+  const config = { n_heads: heads, norm: 'layernorm', norm_eps: 1e-12, position: 'learned', ffn: 'gelu_erf' };
+  const plainly = (names, gain) =>
+    Object.fromEntries(Object.entries(names).map(([k, v]) => [k, v.gain ? (gain ? { ...v, gain } : v.name) : v]));
+
+  test('give the logits of PyTorch', async () => {
+    await same(model, saved(tensors), { names, config });
+  });
+  test('are asked for by the name a_2, and are another norm than the usual one', async () => {
+    await refused(load(saved(tensors), { names: plainly(names), config }), 'bad-option', /a_2.*sample-deviation/);
+    const usual = await load(saved(tensors), { names: plainly(names, 'factor'), config, dtype: 'f32' });
+    const { logits } = await usual.forward(ids);
+    assert.ok(distance(logits.data, recorded.models[model].logits) > 100 * TOLERANCE);
+    usual.dispose();
+  });
+  test('are refused for other weights, and other gains too', async () => {
+    const wrong = (name, value, words) =>
+      refused(load(saved(tensors), { names: { ...names, [name]: value }, config }), 'bad-option', words);
+    await wrong(
+      'embed.weight',
+      { name: 'embed.weight', gain: 'minus-one' },
+      /embed\.weight.*only the weights of norms/,
+    );
+    await wrong('final_norm.weight', { name: 'final_norm.a_2', gain: 'plus-one' }, /gain is one of factor, minus-one/);
+  });
+});
+
 describe('wrappers', () => {
   const { model, tensors, options } = LAYOUTS['nanoGPT, the state dict alone'];
   const after = (part) => (name) => name.replace(/(?<=transformer\.h\.\d+\.)/, `${part}.`);
@@ -376,9 +416,14 @@ describe('errors', () => {
     assert.match(error.message, /the option names: there is no tensor for blocks\.0\.attn\.q\.weight/);
     assert.doesNotMatch(error.message, /or the names|give model_type/);
   });
-  test('nanochat is refused by its name', async () => {
-    const tensors = LAYOUTS['nanoGPT, the state dict alone'].tensors().filter(({ name }) => !/ln_|wpe/.test(name));
-    const own = tensors.map((t) => ({ ...t, name: t.name.replace('c_attn', 'c_q') }));
-    await refused(load(saved(own), { config: { n_head: heads } }), 'unsupported', /nanochat.*squared ReLU/);
+  test('a later nanochat is refused by its name', async () => {
+    const own = [...LAYOUTS.nanochat.tensors(), { name: 'x0_lambdas', shape: [2], data: new Float32Array(2) }];
+    await refused(load(saved(own), { config: { n_head: heads } }), 'unsupported', /later nanochat.*residual weights/);
+  });
+  test('names of weights that no decoder has are refused', async () => {
+    const tensors = weightsOf('gpt_relu').map(([name, t]) => ({ name: name.replace('position', 'pos_emb'), ...t }));
+    const config = { n_heads: heads, norm: 'layernorm', norm_eps: 1e-5, ffn: 'relu', position: 'learned' };
+    const options = { names: { pos: 'pos_emb' }, config: { ...config, context_length: context } };
+    await refused(load(saved(tensors), options), 'bad-option', /no weight "pos"/);
   });
 });

@@ -281,8 +281,10 @@ export async function toSafetensors(tensors) {
  * @property {boolean} [useFinalNorm]  the norm before the head
  */
 /**
- * The name of a tensor in a file; transposed: it is stored [in, out].
- * @typedef {string | {name: string, transposed?: boolean}} WeightName
+ * The name of a tensor in a file; transposed: it is stored [in, out]; gain: that of a norm is stored minus 1, or the
+ * norm divides by the standard deviation of the sample.
+ * @typedef {string |
+ *   {name: string, transposed?: boolean, gain?: 'factor' | 'minus-one' | 'sample-deviation'}} WeightName
  */
 /**
  * @typedef {object} LoadOptions

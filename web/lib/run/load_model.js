@@ -106,8 +106,8 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
     warnings.push(...known.slice(before)); // those of tensors that were read
-    if (checkpoint.tensors.some(({ minusOne }) => minusOne))
-      (await import('../engine/gemma_norms.js')).addOnes(engine, checkpoint.tensors);
+    if (checkpoint.tensors.some(({ gain }) => gain))
+      (await import('../engine/stored_gains.js')).convertGains(engine, checkpoint.tensors);
     engine.seal();
     report('download', download.loaded, download.total ?? download.loaded, true, download.fromCache);
     report('load', copied, tensorBytes, true);

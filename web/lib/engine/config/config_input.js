@@ -41,7 +41,7 @@
  *   | 'electra' | 'roformer' | 'megatron-bert' | 'xlm-roberta-xl' | 'nomic_bert' | 'jina_embeddings_v3'
  *   | 'eurobert' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt'
  *   | 'mingpt-2020' | 'gpt-lecture' | 'llama2c' | 'llms-from-scratch-gpt' | 'llms-from-scratch-llama'
- *   | 'transformer-lens' | 'litgpt'} ModelType
+ *   | 'transformer-lens' | 'litgpt' | 'torchtune' | 'cs336'} ModelType
  */
 /**
  * Keys of a config.json that are numbers: of Llama, GPT-2, BERT, DistilBERT, the tutorials, nanoGPT.

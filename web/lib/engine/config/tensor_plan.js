@@ -10,6 +10,7 @@ import { roster } from './weight_roster.js';
 export { shapeText };
 
 /** @import { Dtype } from '../../base/dtype_names.js' */
+/** @import { StoredGain } from '../stored_gains.js' */
 /**
  * A tensor of a file, and the weights that it fills.
  * @typedef {object} TensorSource
@@ -23,7 +24,7 @@ export { shapeText };
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
- * @property {boolean} [minusOne]  it is the weight minus 1 (Gemma's norms)
+ * @property {StoredGain} [gain]  of a norm, stored otherwise than as a factor
  * @property {import('../../files/pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  * @property {Arrangement} [arrangement]  it is collected and brought into another order before it is delivered
  * @property {string} [stored]  of a tensor that is skipped if it proves to be a buffer: the file's name of its type
@@ -49,7 +50,7 @@ export { shapeText };
 /**
  * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row. experts: the tensor
  * has a first axis of so many experts, whose weights follow each other in `covers`. rowsOf: the order of its rows.
- * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean, experts?: number,
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', gain?: StoredGain, row?: boolean, experts?: number,
  *   rowsOf?: RowsOf}} Place
  */
 /**
@@ -110,7 +111,7 @@ export function placesByName(config, names, { cols, colsOfHead, gamma, heads, mi
     const place = places.get(fileName) ?? {
       covers: [],
       layout: isCols(name, shape, stack) ? 'cols' : heads && isInput ? 'heads' : 'rows',
-      ...(minusOne && isNorm && end === '.weight' && { minusOne }),
+      ...(minusOne && isNorm && end === '.weight' && { gain: /** @type {const} */ ('minus-one') }),
       ...(rowsOf && isInput && { rowsOf }),
       ...(biasRow && name === 'head.bias' && { row: true }),
       ...(ofExperts && !ofExperts.includes('#') && { experts: config.n_experts }),
@@ -175,7 +176,7 @@ export function planTensors(config, entries, places, isBuffer, files, warnings, 
       plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows', ...(skip === 'maybe' && { stored: e.dtype }) });
       continue;
     }
-    const { covers, minusOne, experts } = place;
+    const { covers, gain, experts } = place;
     const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
     const fitting = shaped(e, place, parts, config, at);
     if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);
@@ -184,7 +185,7 @@ export function planTensors(config, entries, places, isBuffer, files, warnings, 
       if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
       filled.set(name, e.name);
     }
-    const tensor = { ...fitting, dtype: e.dtype, covers, ...(minusOne && { minusOne }) };
+    const tensor = { ...fitting, dtype: e.dtype, covers, ...(gain && { gain }) };
     if (experts) plan.push(...eachExpert(tensor, experts, parts.length / experts));
     else plan.push(tensor);
   }

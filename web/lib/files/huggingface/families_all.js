@@ -189,7 +189,7 @@ const plainGpt = family({
 
 /** Families of which a checkpoint without a config.json is none: their classes always save one. */
 export const ALWAYS_CONFIGURED = new Set([
-  ...Object.keys({ ...VARIANTS, ...FUSED, ...WITH_PICTURES }),
+  ...Object.keys({ ...VARIANTS, ...FUSED, ...WITH_PICTURES }).filter((name) => name !== 'nanochat'),
   ...['plbart', 'mbart', 'blenderbot', 'pegasus', 'm2m_100'],
   ...['ernie', 'electra', 'roformer', 'megatron-bert', 'xlm-roberta-xl'],
   ...['nomic_bert', 'jina_embeddings_v3', 'eurobert'],

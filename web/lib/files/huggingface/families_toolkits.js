@@ -1,5 +1,7 @@
-// families_toolkits.js - the layouts of libraries to study and to train with: TransformerLens, lit-gpt
-import { BIASED, activation, biasKeys, family, gated, nameIn, ropeFields } from './families_common.js';
+// families_toolkits.js - the layouts of libraries and courses to study and to train with: TransformerLens, lit-gpt,
+// torchtune, Stanford's CS336
+import { BIASED, activation, biasKeys, family, gated, like, nameIn, ropeFields } from './families_common.js';
+import { llama2c } from './families_written.js';
 
 /** @import { Family } from './families_common.js' */
 
@@ -143,5 +145,30 @@ const litGpt = family({
   conventions: (files) => ({ heads: files.has('transformer.h.0.attn.attn.weight') }),
 });
 
+/** Names that torchtune and CS336 have in common. */
+const OUTPUT_PROJ = { 'attn.*': 'attn.*_proj', 'attn.o': 'attn.output_proj' };
+
+/** torchtune: its Llama and Mistral rotate neighbouring components, its Qwen the halves of each head. */
+const torchtune = like(llama2c, {
+  keys: { d_head: 'head_dim', bias_qkv: 'bias_qkv', qk_norm: 'qk_norm' },
+  derive: (json) => ({ rope_pairs: json.bias_qkv || json.qk_norm ? 'half' : 'adjacent' }),
+  names: {
+    ...{ ...OUTPUT_PROJ, 'attn.q_norm': 'attn.q_norm', 'attn.k_norm': 'attn.k_norm' },
+    ...{ norm1: 'sa_norm', norm2: 'mlp_norm', 'ffn.gate': 'mlp.w1', 'ffn.down': 'mlp.w2', 'ffn.up': 'mlp.w3' },
+  },
+  conventions: { gamma: ['.scale', '.shift'] },
+});
+
+/** The model of the first assignment of Stanford's CS336. */
+const cs336 = like(llama2c, {
+  keys: { d_model: 'd_model', n_layers: 'num_layers', n_heads: 'num_heads', n_kv_heads: 'num_kv_heads', d_ff: 'd_ff' },
+  notInTensors: () => ['n_heads', 'rope_theta', 'context_length'],
+  head: 'lm_head.weight',
+  names: {
+    ...{ ...OUTPUT_PROJ, embed: 'token_embeddings', norm1: 'ln1', norm2: 'ln2', final_norm: 'ln_final' },
+    ...{ 'ffn.gate': 'ffn.w1', 'ffn.down': 'ffn.w2', 'ffn.up': 'ffn.w3', head: 'lm_head' },
+  },
+});
+
 /** The layouts of this file by model_type. @type {Record<string, Family>} */
-export const TOOLKITS = { 'transformer-lens': lens, litgpt: litGpt };
+export const TOOLKITS = { 'transformer-lens': lens, litgpt: litGpt, torchtune, cs336 };

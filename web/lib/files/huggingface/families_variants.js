@@ -254,15 +254,34 @@ const persimmon = like(jais2, {
   conventions: { heads: true },
 });
 
+/** Names of nanochat's own program. */
+const NANOCHAT_NAMES = {
+  blocks: 'transformer.h',
+  embed: 'transformer.wte',
+  'attn.*': 'attn.c_*',
+  'attn.o': 'attn.c_proj',
+  'ffn.up': 'mlp.c_fc',
+  'ffn.down': 'mlp.c_proj',
+};
+/** Whether tensors have these names. @param {Set<string>} [files] */
+const areNanochats = (files) => !!files?.has('transformer.h.0.attn.c_q.weight');
+
 /**
  * nanochat: norms without weights, also of the embedding, q and k; the square of ReLU. It rotates the other way round,
- * which swaps the halves of each head's q and k.
+ * which swaps the halves of each head's q and k. Its own program adds the precision of f32 in norms.
  */
 const nanochat = like(llama, {
   keys: { bias_attn_out: undefined, bias_ffn: undefined, logit_softcap: 'final_logit_softcapping' },
   base: { norm_gain: false, embed_norm: true, qk_norm: true, logit_softcap: 15 },
-  derive: ungated(),
-  names: { 'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2' },
+  aliases: { sequence_len: 'max_position_embeddings' },
+  notInTensors: () => ['n_heads', 'rope_theta'], // whose base its versions changed
+  derive: (json, unsupported, files) => ({
+    ...ungated()(json, unsupported),
+    norm_eps: json.rms_norm_eps ?? (areNanochats(files) ? 2 ** -23 : 1e-6),
+  }),
+  names: (config, json, files) =>
+    areNanochats(files) ? NANOCHAT_NAMES : { 'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2' },
+  prefixes: ['model.', ''],
   conventions: { rowsOf: swappedHalves },
 });
 

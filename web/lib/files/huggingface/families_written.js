@@ -106,8 +106,8 @@ const lecture = family({
   },
 });
 
-/** llama2.c's model.py and Meta's consolidated.00.pth: neighbouring components are rotated. */
-const llama2c = family({
+/** llama2.c's model.py, Meta's consolidated.00.pth and gpt-fast: neighbouring components are rotated. */
+export const llama2c = family({
   keys: {
     vocab_size: 'vocab_size',
     d_model: 'dim',
@@ -134,18 +134,19 @@ const llama2c = family({
         }
       : {},
   head: 'output.weight',
-  names: {
+  names: (config, json, files) => ({
     blocks: 'layers',
     embed: 'tok_embeddings',
     norm1: 'attention_norm',
     norm2: 'ffn_norm',
-    'attn.*': 'attention.w*',
+    'attn.*': files.has('layers.0.attention.wqkv.weight') ? 'attention.wqkv' : 'attention.w*', // wqkv: gpt-fast
+    'attn.o': 'attention.wo',
     'ffn.gate': 'feed_forward.w1',
     'ffn.down': 'feed_forward.w2',
     'ffn.up': 'feed_forward.w3',
     final_norm: 'norm',
     head: 'output',
-  },
+  }),
 });
 
 /** Names that the GPT and the Llama of the book have in common. */
@@ -202,13 +203,16 @@ const bookLlama = family({
     rope_theta: 'rope_base',
     qk_norm: 'qk_norm',
   },
-  base: { norm: 'rmsnorm', norm_eps: 1e-5, ffn: 'swiglu', position: 'rope', rope_pairs: 'half' },
+  base: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' },
   required: ['d_ff', 'context_length'],
   reads: 'rope_freq',
-  derive(json) {
+  notInTensors: () => ['n_heads', 'rope_theta', 'context_length'],
+  derive(json, unsupported, files) {
+    const norm_eps = json.norm_eps ?? (files?.has('final_norm.scale') ? 1e-6 : 1e-5); // the norm of Qwen3 has a scale
     const f = json.rope_freq;
-    if (!f) return {};
+    if (!f) return { norm_eps };
     return {
+      norm_eps,
       rope_scaling: 'llama3',
       rope_factor: f.factor,
       rope_low_freq_factor: f.low_freq_factor,
@@ -232,9 +236,9 @@ export function refuseLayout(names) {
 /** Layouts that are refused by name: a name that they have, one that they lack, and why. */
 const NOT_COMPUTED = /** @type {[RegExp, RegExp | null, string][]} */ ([
   [
-    /(^|\.)transformer\.h\.0\.attn\.c_q\.weight$/,
-    /(^|\.)transformer\.h\.0\.ln_1\.weight$/,
-    'these are names of nanochat, whose squared ReLU and norm of rotated queries the engine lacks',
+    /(^|\.)(x0_lambdas|value_embeds\.\d+\.weight)$/,
+    null,
+    'these are names of a later nanochat, whose residual weights and value embeddings the engine lacks',
   ],
 ]);
 

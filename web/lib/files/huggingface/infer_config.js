@@ -290,6 +290,8 @@ function failNone(given, variants, misfits, known) {
   const types = [...misfits.keys()];
   const near = [...misfits].filter(([, { named }]) => named);
   const { error } = misfits.get(typesToTry(given, known)[0].length === 1 ? types[0] : '') ?? {};
+  const unused = rename?.unused?.();
+  if (unused !== undefined) fail('bad-option', `names: a decoder has no weight ${show(unused)}`);
   if (error) throw error;
   const block = near.length ? undefined : types.find((one) => isBlockOf(one, given, first));
   if (block)

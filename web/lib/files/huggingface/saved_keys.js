@@ -9,11 +9,12 @@ import { keysRead } from './families_common.js';
 /** Spellings of our fields in training scripts, by field; each means the same everywhere. */
 const SPELLINGS = {
   n_heads: 'n_head num_heads num_head num_attention_heads nhead attention_heads heads',
-  n_kv_heads: 'num_kv_heads num_key_value_heads n_kv_groups n_query_groups n_kv_head',
+  n_kv_heads: 'num_kv_heads num_key_value_heads n_kv_groups n_query_groups n_kv_head n_local_heads',
   d_head: 'head_dim head_size',
   d_model: 'dim n_embd n_embed emb_dim embed_dim embedding_dim hidden_size d_embed dim_model',
   n_layers: 'n_layer num_layers num_hidden_layers depth n_blocks num_blocks',
-  context_length: 'block_size max_seq_len max_seq_length seq_len context_len ctx_len n_ctx max_position_embeddings',
+  context_length:
+    'block_size max_seq_len max_seq_length seq_len sequence_len context_len ctx_len n_ctx max_position_embeddings',
   norm_eps: 'eps rms_norm_eps layer_norm_eps layer_norm_epsilon norm_epsilon',
   rope_theta: 'rope_base theta_base rotary_base',
 };

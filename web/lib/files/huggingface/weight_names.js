@@ -8,9 +8,11 @@ import { GlassformerError, fail, messageOf, show } from '../../base/errors.js';
 import { unwrapped } from './wrapped_names.js';
 
 /** @import { Place } from '../../engine/config/tensor_plan.js' */
+/** @import { StoredGain } from '../../engine/stored_gains.js' */
 /**
- * A tensor in a file; transposed: whether it is stored [in, out], where it is not as its family stores it.
- * @typedef {string | {name: string, transposed?: boolean}} NameInFile
+ * A tensor in a file; transposed: whether it is stored [in, out], where it is not as its family stores it; gain: how it
+ * is stored, where it is not the factor of a norm.
+ * @typedef {string | {name: string, transposed?: boolean, gain?: StoredGain}} NameInFile
  */
 /**
  * The names in the file of weights of the roster; null or undefined where it is the usual one.
@@ -19,7 +21,12 @@ import { unwrapped } from './wrapped_names.js';
 
 /** Longest list of names that a caller may give. */
 const MAX_NAMES = 16384;
+/** How a file may store the gain of a norm. @type {StoredGain[]} */
+const GAINS = ['factor', 'minus-one', 'sample-deviation'];
 const LAYER = /^(blocks|encoder|decoder)\.(\d+)\./;
+
+/** A tensor in a file as an object. @param {NameInFile} value */
+const object = (value) => (typeof value === 'string' ? { name: value } : value);
 
 /**
  * Checks one name in a file, and copies it.
@@ -30,12 +37,14 @@ const LAYER = /^(blocks|encoder|decoder)\.(\d+)\./;
 function checkedName(value, key) {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' && value) return value;
-  const { name, transposed } = /** @type {any} */ (typeof value === 'object' ? value : {});
-  if (typeof name === 'string' && name && (transposed === undefined || typeof transposed === 'boolean'))
-    return { name, transposed };
+  const { name, transposed, gain } = /** @type {any} */ (typeof value === 'object' ? value : {});
+  const isGain = gain === undefined || GAINS.includes(gain);
+  if (typeof name === 'string' && name && (transposed === undefined || typeof transposed === 'boolean') && isGain)
+    return { name, transposed, gain };
   return fail(
     'bad-option',
-    `names: ${show(key)} is ${show(value)}, expected the name of a tensor, { name, transposed } or null`,
+    `names: ${show(key)} is ${show(value)}, expected the name of a tensor, { name, transposed, gain } or null` +
+      (isGain ? '' : `; gain is one of ${GAINS.join(', ')}`),
   );
 }
 
@@ -100,13 +109,30 @@ export function renameByMap({ ignore, ...map }) {
     const [key, value] = /** @type {[string, NameInFile | null]} */ (found);
     if (value === null) return null;
     unused.delete(key);
-    /** @type {{name: string, transposed?: boolean}} */
-    const { name: text, transposed } = typeof value === 'string' ? { name: value } : value;
+    const { name: text, ...how } = object(value);
     const numbered = layer === undefined ? text : text.replace(/(^|\.)N(?=\.|$)/g, `$1${layer}`).replace(/\*/g, layer);
-    return { name: exact || /\.(weight|bias)$/.test(numbered) ? numbered : numbered + (ending ?? ''), transposed };
+    return { name: exact || /\.(weight|bias)$/.test(numbered) ? numbered : numbered + (ending ?? ''), ...how };
   };
   const rename = async (/** @type {string[]} */ names) => names.map(one);
   return Object.assign(rename, { unused: () => [...unused][0], ignores: ignoring(ignore) });
+}
+
+/**
+ * How the gain of a norm is stored, where the caller or the name in the file tells; another weight has none.
+ * @param {StoredGain | undefined} gain
+ * @param {string} name  of the weight
+ * @param {string} file  its name in the file
+ */
+function gainOf(gain, name, file) {
+  if (gain && !/norm[^.]*\.weight$/.test(name))
+    fail('bad-option', `names: ${show(name)} has gain ${show(gain)}, which only the weights of norms have`);
+  if (!gain && /(^|\.)a_2$/.test(file))
+    fail(
+      'bad-option',
+      `names: ${show(file)} is a name of The Annotated Transformer, whose norm divides by the standard deviation ` +
+        "of the sample: give { name, gain: 'sample-deviation' }, or 'factor' where your norm does not",
+    );
+  return gain ? { gain } : {};
 }
 
 /**
@@ -121,12 +147,11 @@ export async function renamedPlaces(places, rename) {
   /** @type {Map<string, Place>} */
   const renamed = new Map();
   for (const [i, { usual, place, name }] of weights.entries()) {
-    const given = answers[i] ?? null;
-    /** @type {{name: string, transposed?: boolean}} */
-    const { name: own, transposed } = given === null || typeof given === 'string' ? { name: given ?? usual } : given;
+    /** @type {Exclude<NameInFile, string>} */
+    const { name: own, transposed, gain } = object(answers[i] ?? usual);
     const file = unwrapped(own);
     const layout = transposed === undefined ? place.layout : transposed ? 'cols' : 'rows';
-    const known = renamed.get(file) ?? { ...place, covers: [], layout };
+    const known = renamed.get(file) ?? { ...place, covers: [], layout, ...gainOf(gain, name, file) };
     known.covers.push(name);
     renamed.set(file, known);
   }
