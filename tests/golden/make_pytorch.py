@@ -1,14 +1,19 @@
 """Makes tests/golden/pytorch: checkpoints as people save them with torch.save, and the logits of their models.
 
-    python3 tests/golden/make_pytorch.py
+    python3 tests/golden/make_pytorch.py [NAME...]
 
+NAME: makes this file alone; the others stay as the version of torch in expected.json wrote them.
 The models are written here after the public sources of nanoGPT, minGPT and tutorial 1, in PyTorch, and run in double
 precision. expected.json has the logits of `ids` for each file. The files in refused/ are no plain state dicts.
 """
 import argparse
+import dataclasses
+import datetime
 import json
 import math
 import os
+import pathlib
+import sys
 from collections import OrderedDict
 
 import torch
@@ -135,6 +140,17 @@ class GPT2020(nn.Module):
         return self.head(self.ln_f(self.blocks(x)))
 
 
+@dataclasses.dataclass
+class GPTConfig:
+    """build-nanogpt's."""
+
+    block_size: int = CONTEXT
+    vocab_size: int = V
+    n_layer: int = LAYERS
+    n_head: int = HEADS
+    n_embd: int = D
+
+
 class Norm(nn.Module):
     """Tutorial 1's RMSNorm, and its LayerNorm with a beta."""
 
@@ -206,10 +222,14 @@ def filled(model, seed):
     return model
 
 
-EXPECTED = {}
+EXPECTED, VERSIONS = {}, {}
+ONLY = sys.argv[1:]
 
 
 def save(name, value, model=None):
+    if ONLY and name not in ONLY:
+        return
+    VERSIONS[name] = torch.__version__
     path = os.path.join(HERE, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     torch.save(value, path)
@@ -281,8 +301,9 @@ def main():
     # Parameters instead of tensors, in a plain dict, and with pickle protocol 4
     model = nano(False, 5)
     path = os.path.join(HERE, "parameters.pt")
-    torch.save(dict(model.named_parameters()), path, pickle_protocol=4)
-    EXPECTED["parameters.pt"] = [[round(x, 7) for x in row] for row in model.double()(torch.tensor(IDS)).tolist()]
+    if not ONLY:
+        torch.save(dict(model.named_parameters()), path, pickle_protocol=4)
+        EXPECTED["parameters.pt"] = [[round(x, 7) for x in row] for row in model.double()(torch.tensor(IDS)).tolist()]
 
     model = filled(GPT(tied=False, mask=True, gelu="tanh"), 6)
     save("mingpt.pt", model.state_dict(), model)
@@ -291,17 +312,41 @@ def main():
     model = filled(Transformer(), 8)
     save("tutorial1_classical.pt", model.state_dict(), model)
 
+    # build-nanogpt's checkpoint: its configuration is an object
+    model = filled(GPT(gelu="tanh"), 9)
+    save("build_nanogpt.pt", {"model": model.state_dict(), "config": GPTConfig(), "step": 5, "val_loss": 3.2}, model)
+    # objects of Python beside the weights, and attributes of a parameter
+    model = filled(GPT(gelu="none"), 10)
+    tagged = nn.Parameter(model.state_dict()["transformer.wpe.weight"].clone())
+    tagged.tag = "positions"
+    beside = dict(args=argparse.Namespace(**model_args(True)), path=pathlib.Path("out"), at=datetime.date(2026, 11, 30), names={"a"}, kind=GPT, gelu=F.gelu)
+    save("objects.pt", {"model": {**model.state_dict(), "transformer.wpe.weight": tagged}, **beside}, model)
+    # modules saved whole
+    model = filled(GPT2020(), 11)
+    model.blocks[0].attn.n_head = HEADS
+    save("whole.pt", model, model)
+    model = filled(GPT2020(), 12)
+    save("whole_in_dict.pt", {"epoch": 3, "model": model}, model)
+
     os.makedirs(os.path.join(HERE, "refused"), exist_ok=True)
     tensor = {"w": torch.zeros(2)}
-    save("refused/namespace.pt", {"state_dict": tensor, "args": argparse.Namespace(lr=1)})
+    save("refused/namespace.pt", argparse.Namespace(state_dict=tensor))
     save("refused/module.pt", nn.Linear(1, 1))
     save("refused/list.pt", [torch.zeros(2)])
+    if ONLY:
+        return
     torch.save(tensor, os.path.join(HERE, "refused/before_1_6.pt"), _use_new_zipfile_serialization=False)
     torch.jit.script(nn.Linear(1, 1)).save(os.path.join(HERE, "refused/script.pt"))
 
-    with open(os.path.join(HERE, "expected.json"), "w") as f:
-        json.dump({"torch": torch.__version__, "ids": IDS, "logits": EXPECTED}, f)
-        f.write("\n")
-
 
 main()
+if ONLY:
+    with open(os.path.join(HERE, "expected.json")) as f:
+        known = json.load(f)
+else:
+    known = {"torch": torch.__version__, "ids": IDS, "logits": {}}
+known["logits"].update(EXPECTED)
+known["later"] = {**known.get("later", {}), **{name: v for name, v in VERSIONS.items() if v != known["torch"]}}
+with open(os.path.join(HERE, "expected.json"), "w") as f:
+    json.dump(known, f)
+    f.write("\n")

@@ -19,6 +19,8 @@ const OPTIONS = {
   'lightning.ckpt': { config: { n_head: 2 } },
   'strided.pth': { config: { n_head: 2 } },
   'parameters.pt': { config: { n_head: 2 } },
+  'objects.pt': { config: { model_type: 'nanogpt' } },
+  'whole_in_dict.pt': { config: { n_head: 2 } },
   'tutorial1_classical.pt': { config: { n_heads: 2, pre_norm: false, positional: 'rope' } },
 };
 /** Roundings of 2 layers in f32; the files' own numbers are exact. */
@@ -61,6 +63,16 @@ describe('state dicts as people save them', () => {
       [2, 2, 16, 12, false, true],
     );
     assert.deepEqual(warnings, []);
+  });
+
+  test('an object beside the weights is a configuration', async () => {
+    const { config, warnings } = await compare(join(folder, 'build_nanogpt.pt'), 'build_nanogpt.pt');
+    assert.deepEqual([config.nHeads, config.contextLength, config.ffn], [2, 12, 'gelu_tanh']);
+    assert.match(warnings.join(), /GPTConfig beside the weights has neither bias nor dropout/);
+    const exact = await load(join(folder, 'build_nanogpt.pt'), { config: { activation: 'gelu' } });
+    assert.equal(exact.config.ffn, 'gelu_erf');
+    assert.deepEqual(exact.warnings, []);
+    exact.dispose();
   });
 
   test('the final RMSNorm over LayerNorm blocks is explained, decoded and seen as it is computed', async () => {
@@ -242,15 +254,33 @@ describe('models of the tutorials that were saved in other ways', () => {
 describe('what is refused', () => {
   const of = (name) => join(folder, 'refused', name);
   test('globals and opcodes by their name, and nothing is run', async () => {
-    await refused(() => load(of('namespace.pt')), 'unsupported', /"argparse\.Namespace".*state_dict/);
-    await refused(() => load(of('module.pt')), 'unsupported', /"torch\.nn\.modules\.linear\.Linear"|NEWOBJ/);
+    await refused(() => load(of('namespace.pt')), 'unsupported', /an object of "argparse\.Namespace".*state dict/);
+    await refused(() => load(of('module.pt')), 'bad-config', /"weight","bias".*no known family/);
     const system = [...op.global('os', 'system'), ...op.tuple(op.text('echo')), ...op.reduce()];
     await refused(() => load(file(system)), 'unsupported', /"os\.system"/);
     const inherited = [...op.global('constructor', 'prototype')];
-    await refused(() => load(file(inherited)), 'unsupported', /"constructor\.prototype"/);
-    await refused(() => load(file([...dictOf(tensor()), 0x81])), 'unsupported', /opcode NEWOBJ/);
+    await refused(() => load(file(inherited)), 'unsupported', /expected a state dict/);
+    await refused(() => load(file([...dictOf(tensor()), 0x92])), 'unsupported', /opcode NEWOBJ_EX/);
+    const other = [...op.global('torchao.dtypes', 'Tensor'), ...op.tuple(), ...op.reduce()];
+    const two = op.dict([
+      [op.text('v'), tensor()],
+      [op.text('w'), other],
+    ]);
+    await refused(
+      () => load(file(two)),
+      'unsupported',
+      /"w" is of the class torchao\.dtypes\.Tensor, expected a tensor/,
+    );
     await refused(() => load(file([...dictOf(tensor()), 0x69])), 'unsupported', /opcode INST/);
     await refused(() => load(file([0xff])), 'unsupported', /opcode 0xff/);
+  });
+
+  test('a module that contains itself', async () => {
+    const class_ = op.global('__main__', 'Loop');
+    const again = [0x7d, 0x28, ...op.text('again'), 0x68, 1, 0x75]; // a dict with the object of memo 1
+    const state = [...op.text('_parameters'), ...op.dict([]), ...op.text('_modules'), ...again];
+    const loop = [...class_, ...op.tuple(), 0x81, 0x71, 1, 0x7d, 0x28, ...state, 0x75, 0x62];
+    await refused(() => load(file(loop)), 'bad-header', /"__main__\.Loop".*contains itself/);
   });
 
   test('other things that torch.save and torch.jit write', async () => {

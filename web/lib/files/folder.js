@@ -197,6 +197,7 @@ export async function openStateDict(opener, format, first, files, overrides, map
   const { modelOf, renameByMap } = await import('./huggingface/state_dict.js');
   const rename = options.names ? renameByMap(options.names) : options.rename;
   const { signal, config: given = {} } = options;
+  for (const { note } of archives) if (note && !('activation' in given)) warnings.push(`${files[0]}: ${note}`);
   const model = await modelOf(entries, { json, given, saved: own, stale, files: names, rename, warnings, signal });
   return {
     ...model,

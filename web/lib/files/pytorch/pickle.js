@@ -2,33 +2,18 @@
 //
 // A pickle is a program for a machine with a stack and a memo. Only the opcodes that plain data and tensors need are
 // known (pickle_opcodes.js). A global is looked up in the table of the caller, which says what takes its place. Any
-// other opcode or global is refused by its name. A dict becomes a Map, a list or tuple an array, bytes and numbers
+// other opcode or global is refused by its name. A dict becomes a Map, a list, tuple or set an array, bytes and numbers
 // themselves.
 import { fail, show } from '../../base/errors.js';
 import { utf8Text } from '../bytes/chunks.js';
+import { Global } from './pickle_globals.js';
 import { OPCODES, STOP, endOfOpcode } from './pickle_opcodes.js';
 
-/**
- * What takes the place of a callable: it gets the arguments of the call and returns a value.
- * @typedef {(args: unknown[]) => unknown} Callable
- */
-/**
- * Marks a value as callable, so that data cannot be called.
- */
-export class Global {
-  /**
-   * @param {string} name  as "module.name"
-   * @param {Callable} [call]
-   */
-  constructor(name, call) {
-    this.name = name;
-    this.call = call;
-  }
-}
 /**
  * @typedef {object} Meanings
  * @property {(name: string) => Global | null} global  by "module.name"; null: refused
  * @property {(id: unknown) => unknown} persistent  the value of a persistent id
+ * @property {(target: unknown, state: unknown) => boolean} setState  gives an object its state; false: it has none
  */
 
 /** What MARK puts on the stack. */
@@ -157,7 +142,7 @@ export class Unpickler {
     this.push(global);
   }
 
-  /** Call what takes the place of a global. */
+  /** Call what takes the place of a global, or make an object of a class. */
   reduce() {
     const args = this.pop();
     const callable = this.pop();
@@ -197,9 +182,10 @@ export class Unpickler {
     for (const value of values) list.push(value);
   }
 
-  /** The attributes of an OrderedDict, such as _metadata, are dropped; no other object has any. */
+  /** Set the state of the object on top of the stack. */
   build() {
-    this.pop();
-    if (!(this.stack.at(-1) instanceof Map)) this.refuse(`it sets attributes of ${show(this.stack.at(-1))}`);
+    const state = this.pop();
+    const target = this.stack.at(-1);
+    if (!this.meanings.setState(target, state)) this.refuse(`it sets attributes of ${show(target)}`);
   }
 }

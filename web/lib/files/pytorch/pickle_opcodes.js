@@ -52,6 +52,10 @@ export const OPCODES = {
   0x93: op(0, (m) => m.pushGlobal(m.popTuple(2))), // STACK_GLOBAL
   0x51: op(0, (m) => m.push(m.meanings.persistent(m.pop()))), // BINPERSID
   0x52: op(0, (m) => m.reduce()), // REDUCE
+  0x81: op(0, (m) => m.reduce()), // NEWOBJ
+  0x8f: op(0, (m) => m.push([])), // EMPTY_SET
+  0x90: op(0, (m) => m.append(m.popMark())), // ADDITEMS
+  0x91: op(0, (m) => m.push(m.popMark())), // FROZENSET
   0x62: op(0, (m) => m.build()), // BUILD
 };
 
@@ -62,10 +66,7 @@ const named = (list) =>
   new Map(Array.from(list.matchAll(/(\w+)=(\w+)/g), ([, name, byte]) => [parseInt(byte, 16), name]));
 
 /** Names of opcodes that are refused, for messages: those without an argument, and the others. */
-const ALONE = named(
-  'POP=30 POP_MARK=31 DUP=32 DICT=64 LIST=6c OBJ=6f NEWOBJ=81 EMPTY_SET=8f ADDITEMS=90 FROZENSET=91 NEWOBJ_EX=92 ' +
-    'NEXT_BUFFER=97 READONLY_BUFFER=98',
-);
+const ALONE = named('POP=30 POP_MARK=31 DUP=32 DICT=64 LIST=6c OBJ=6f NEWOBJ_EX=92 NEXT_BUFFER=97 READONLY_BUFFER=98');
 const REFUSED = named(
   'FLOAT=46 INT=49 LONG=4c PERSID=50 STRING=53 BINSTRING=54 SHORT_BINSTRING=55 UNICODE=56 GET=67 INST=69 PUT=70 ' +
     'EXT1=82 EXT2=83 EXT4=84 LONG4=8b BINUNICODE8=8d BINBYTES8=8e BYTEARRAY8=96',

@@ -10,6 +10,7 @@ import { remembered } from '../../base/lazy_value.js';
 import { ByteReader } from '../bytes/chunks.js';
 import { Unpickler } from './pickle.js';
 import { pickleLength } from './pickle_opcodes.js';
+import { PythonObject } from './python_objects.js';
 import { savedConfig, stateDictOf } from './torch_saved.js';
 import { Tensor, torchMeanings } from './torch_values.js';
 import { Archive } from './zip.js';
@@ -27,6 +28,7 @@ const PIECE = 1 << 18;
  * @typedef {object} TorchFile
  * @property {Map<unknown, unknown>} dict  the state dict
  * @property {Record<string, any> | null} config  the configuration beside it
+ * @property {string} note  what is assumed of it, or ''
  * @property {Map<string, Storage>} storages  by key
  * @property {Archive} archive  behind the pickle
  * @property {string} folder  name of the folder that all entries are in
@@ -69,7 +71,7 @@ export async function readTorch(r) {
   const root = new Unpickler(bytes, r.name, torchMeanings(r.name, storages)).run();
   await archive.end(local, length);
   const { dict, saved } = stateDictOf(root, r.name);
-  return { dict, config: savedConfig(saved), storages, archive, folder };
+  return { dict, ...savedConfig(saved), storages, archive, folder };
 }
 
 /**
@@ -83,6 +85,8 @@ export function torchEntries(dict, file, where) {
   /** @type {Entry[]} */
   const entries = [];
   for (const [name, tensor] of dict) {
+    if (tensor instanceof PythonObject && /^torch/.test(tensor.className))
+      fail('unsupported', `${where}: ${show(name)} is of the class ${tensor.className}, expected a tensor`);
     if (!(tensor instanceof Tensor)) continue;
     if (typeof name !== 'string') fail('bad-header', `${where}: a tensor has the name ${show(name)}, expected a text`);
     const { dtype, itemBytes } = tensor.storage;

@@ -1,6 +1,7 @@
 // torch_values.js - the meaning of the objects in a pickle of torch.save: tensors, which are views of storages
 import { fail, show } from '../../base/errors.js';
-import { Global } from './pickle.js';
+import { Global } from './pickle_globals.js';
+import { namedInPython, setState } from './python_objects.js';
 
 /** Bytes of an element by the name of its storage class, and the type's name: a Dtype where the engine has it. */
 const STORAGES = /** @type {Record<string, [bytes: number, dtype: string]>} */ ({
@@ -123,14 +124,26 @@ export function torchMeanings(where, storages) {
     'torch._utils._rebuild_tensor_v2': new Global('_rebuild_tensor_v2', tensor),
     'torch._utils._rebuild_tensor': new Global('_rebuild_tensor', tensor),
     'torch._utils._rebuild_parameter': new Global('_rebuild_parameter', first),
+    'torch._utils._rebuild_parameter_with_state': new Global('_rebuild_parameter_with_state', first),
   };
+  // a tensor or parameter with attributes of its own, and one of another class
+  globals['torch._tensor._rebuild_from_type_v2'] = new Global('_rebuild_from_type_v2', ([make, kind, args]) => {
+    const name = kind instanceof Global ? kind.name : show(kind);
+    if (!/^torch\.(Tensor|_tensor\.Tensor|nn\.parameter\.(Parameter|Buffer))$/.test(name))
+      fail('unsupported', `${where}: a tensor is of the class ${name}, which is not read`);
+    return make instanceof Global && make.call && Array.isArray(args)
+      ? make.call(args)
+      : refuse('a tensor has no values');
+  });
   for (const name of Object.keys(STORAGES)) globals[`torch.${name}`] = new Global(name);
   return {
     global: (name) => {
       if (Object.hasOwn(globals, name)) return globals[name];
-      return DTYPES.test(name) ? new Global(name, (args) => args[0]) : null;
+      if (DTYPES.test(name)) return new Global(name, (args) => args[0]);
+      return /^torch\.(\w+Storage$|_utils\._rebuild)/.test(name) ? null : namedInPython(name);
     },
     persistent: (id) => storageOf(id, storages, refuse),
+    setState,
   };
 }
 

@@ -2,6 +2,7 @@
 import { fail, show } from '../../base/errors.js';
 import { Unpickler } from '../pytorch/pickle.js';
 import { pickleLength } from '../pytorch/pickle_opcodes.js';
+import { namedInPython, setState } from '../pytorch/python_objects.js';
 
 /**
  * The tokenizer.json of a meta.pkl, a pickle of a dict whose `stoi` has the id of each character.
@@ -13,7 +14,7 @@ export function charactersJson(bytes, where) {
   const length = pickleLength(bytes, where, { at: 0 });
   const nothing = () => fail('bad-tokenizer', `${where}: holds more than characters and their ids`);
   const root = length
-    ? new Unpickler(bytes.subarray(0, length), where, { global: () => null, persistent: nothing }).run()
+    ? new Unpickler(bytes.subarray(0, length), where, { global: namedInPython, persistent: nothing, setState }).run()
     : fail('truncated', `${where}: the pickle ends early`);
   const ids = root instanceof Map ? root.get('stoi') : null;
   if (!(ids instanceof Map) || !ids.size)
