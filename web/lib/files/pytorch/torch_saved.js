@@ -95,8 +95,8 @@ const BUILD_NANOGPT =
   "give activation: 'gelu' in the option config where the class has nn.GELU()";
 
 /**
- * The program that saved an object of its configuration: the GPTConfig of build-nanogpt has neither of the two keys that
- * nanoGPT's has, and its GELU is that of GPT-2.
+ * The program that saved an object of its configuration: the GPTConfig of build-nanogpt has neither of the two keys
+ * that nanoGPT's has, and its GELU is that of GPT-2.
  * @param {unknown} value
  */
 const programOf = (value) =>
@@ -109,8 +109,8 @@ const programOf = (value) =>
 
 /**
  * The configuration that a checkpoint brings with it: model_args of nanoGPT and llama2.c, the first dict or object
- * beside the state dict that has a number of heads, the numbers beside the state dict themselves, or the number of heads
- * in a module.
+ * beside the state dict that has a number of heads, the numbers beside the state dict themselves, or the number of
+ * heads in a module.
  * @param {Map<unknown, unknown>} saved  what the file holds
  * @returns {{config: Record<string, any> | null, note: string}} note: what is assumed, or ''
  */
