@@ -67,7 +67,7 @@ function isFine(l, n) {
  * @param {'f32'|'f16'|'q8_0'} [kvDtype]
  */
 export function bytesPerToken(name, dtype, context, kvDtype = 'default') {
-  const cache = kvDtype === 'default' ? (dtype.startsWith('q') ? 'q8_0' : 'f32') : kvDtype; // as load chooses
+  const cache = kvDtype === 'default' ? (dtype.startsWith('q') ? 'f16' : 'f32') : kvDtype; // as load chooses
   const s = shape(name),
     { embedding, layers } = matrices(s, dtype);
   const bits = [embedding, ...layers.flat()].reduce((sum, m) => sum + m.shape[0] * m.shape[1] * BITS[m.type], 0);

@@ -150,6 +150,7 @@ const wide = { ...small, dModel: 64, dHead: 16, dFf: 96 };
  */
 const rounded = [
   ['q8_0, two heads in a block', wide, { dtype: 'q8_0' }],
+  ['q8_0 with an int8 cache', wide, { dtype: 'q8_0', kvDtype: 'q8_0' }],
   ['q4_0, a block for each head', { ...wide, nHeads: 2, nKvHeads: 1, dHead: 32 }, { dtype: 'q4_0' }],
   ['q8_0 with an f32 cache', { ...wide, qkNorm: true }, { dtype: 'q8_0', kvDtype: 'f32' }],
   ['f32 with an f16 cache', small, { kvDtype: 'f16' }],
@@ -185,12 +186,12 @@ describe('every point of models that round what they multiply', () => {
     test(name, async () => {
       const model = await untilEnd(create(config, { seed: 7, ...options }));
       if (options.dtype) assert.equal(model.parameters.rows[0].dtype, options.dtype);
-      assert.equal(model.kvDtype, options.kvDtype ?? 'q8_0');
+      assert.equal(model.kvDtype, options.kvDtype ?? 'f16');
       await explainsEveryPoint(model, config);
     });
   }
   test('the int8 weights and cache of a trained model, at a position in the second block of the cache', async () => {
-    const model = await untilEnd(load(stories));
+    const model = await untilEnd(load(stories, { kvDtype: 'q8_0' }));
     assert.deepEqual([model.kvDtype, model.parameters.rows[0].dtype], ['q8_0', 'q8_0']);
     const [first] = await model.encode('Once upon a time there was a little girl.');
     const ids = [first, ...Array.from({ length: 69 }, (_, i) => 40 + ((i * i) % 900))];

@@ -364,7 +364,7 @@ test('width: SwiGLU has as many weights as GELU, and the first losses are the re
   // the losses of a run on a text are compared with those of its model in the tests of train
   assert.deepEqual(
     figures.loss.curves.map(({ y }) => y),
-    [[4.693094914854921], [4.711115464096156], [4.709711218311776], [4.722683059144344], [4.682036773112025]],
+    [[4.711246586113833], [4.716386963544267], [4.69330318081245], [4.725939825143707], [4.689829606956311]],
   );
   const sizes = { d_model: 48, n_layers: 2, n_heads: 4, vocab_size: 320, context_length: 64 };
   const [gelu, swiglu] = [

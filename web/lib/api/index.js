@@ -292,16 +292,17 @@ export async function toSafetensors(tensors) {
  *   the file stores them; 'f32' gives the most exact numbers
  * @property {number} [contextLength] most positions of a run; default: the model's own. More than that adds a warning,
  *   and is refused where positions are learned
- * @property {number} [threads] 1 to 64; several need a worker, and a page has to be cross-origin isolated; default:
- *   what suits machine and model
+ * @property {number} [threads] 1 to 64; several compute in a worker, and a page has to be cross-origin isolated;
+ *   default: in a worker what suits machine and model, otherwise 1
  * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
  *   give the same numbers
- * @property {'f32'|'f16'|'q8_0'} [kvDtype] of the key/value cache; default: 'q8_0' where the model's matrices are
- *   quantised, else 'f32'. A pass with a key or value above 65504, which 'f16' cannot hold, is refused as `not-finite`
+ * @property {'f32'|'f16'|'q8_0'} [kvDtype] of the key/value cache; default: 'f16' where the model's matrices are
+ *   quantised, else 'f32'. 'q8_0' takes half the memory of 'f16' and is less exact. A pass with a key or value above
+ *   65504, which 'f16' cannot hold, is refused as `not-finite`
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
- *   (default in browsers); false: the calling thread (default in Node); the address of a copy of its file
- *   dist/worker.js with dist/worker_more.js beside it; or a function that starts a worker which imports
- *   'glassformer/worker'
+ *   (default in browsers, and in Node with several threads); false: the calling thread (default in Node); the address
+ *   of a copy of its file dist/worker.js with dist/worker_more.js beside it; or a function that starts a worker which
+ *   imports 'glassformer/worker'
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  the engine's binary, instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch] makes the requests for the model's files; called in the calling thread;
  *   default: the global one

@@ -13,11 +13,12 @@ import { parameterTable } from '../engine/config/weight_roster.js';
 /** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
 
 /**
- * The cache of a model with quantised weights is quantised too: its products round activations to 8 bits anyway, and
- * the cache takes a quarter of the memory and is read faster. Other models keep exact keys and values.
+ * The cache of a model with quantised weights is f16: half the memory of f32, and the rounding of its keys and values is
+ * far below that of the weights, whereas q8_0 moves the predictions more than the weights' own rounding does. Other
+ * models keep exact keys and values.
  * @param {(string | undefined)[]} dtypes of the model's weights
  */
-export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'q8_0' : 'f32');
+export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'f16' : 'f32');
 
 /**
  * The parameter table of the loaded model, compared with the engine's own list.
