@@ -100,8 +100,22 @@ test('small models and one thread start no helpers, and the backend says why', a
   const model = await load(stories, { worker: true });
   assert.match(model.backend, /, one thread: enough for this (?:model|machine)$/);
   model.dispose();
-  const here = await untilEnd(load(stories, { threads: 2 }));
+  const here = await untilEnd(load(stories, { threads: 2, worker: false }));
   assert.match(here.backend, /, one thread: it computes in the caller's thread, not in a worker$/);
+  assert.deepEqual(here.warnings, [
+    "threads: 2 has no effect: one thread computes in the caller's thread, several need { worker: true }",
+  ]);
+});
+
+// threads: 2 without worker: true computed with one thread, and only `backend` said so
+test('in Node several threads start a worker by themselves', async () => {
+  const model = await untilEnd(create(config, { seed: 3, threads: 2 }));
+  assert.match(model.backend, /, 2 threads$/);
+  assert.deepEqual(model.warnings, []);
+  const alone = await untilEnd(create(config, { seed: 3 }));
+  assert.match(alone.backend, /, one thread: it computes in the caller's thread/);
+  const [there, here] = await Promise.all([model, alone].map((m) => m.forward(numbers(70, config.vocab_size))));
+  assert.ok(sameBits(there.logits.data, here.logits.data));
 });
 
 test('a small model uses one thread on every machine, a larger one as many as the machine allows', () => {

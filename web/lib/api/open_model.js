@@ -11,6 +11,7 @@ import { Model } from './model.js';
 import { packageFiles } from './package_files.js';
 
 const isNode = !!globalThis.process?.versions?.node;
+const CALLER = "one thread computes in the caller's thread, several need { worker: true }";
 
 /**
  * Opens a model. After a failure nothing of it is left.
@@ -19,14 +20,15 @@ const isNode = !!globalThis.process?.versions?.node;
  * @param {Record<string, any>} options  checked
  * @returns {Promise<Model>}
  */
-export async function openModel(method, what, { worker = !isNode, signal: given, onProgress: told, ...options }) {
+export async function openModel(method, what, { worker: chosen, signal: given, onProgress: told, ...options }) {
+  const worker = chosen ?? (!isNode || options.threads > 1);
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
   const { signal, onProgress, end } = abortableProgress(told, given);
   const url = worker && !isNode && method === 'load' ? prefetchable(what, options) : undefined;
   /** @type {string[]} */
-  const warnings = [];
+  const warnings = worker || !(options.threads > 1) ? [] : [`threads: ${options.threads} has no effect: ${CALLER}`];
   const engine = startEngine(options, !!worker, warnings, signal);
   const starting = startRemote(worker, signal);
   const prefetched = url === undefined ? undefined : prefetch(url, signal); // while the worker starts
