@@ -186,19 +186,24 @@ test('a prompt that comes while the rows of the one before it are kept replaces 
   assert.deepEqual(ids(state), await api.encode('Lily'));
 });
 
-// The old text was shown under the new prompt, and the address belonged to neither.
-test('a prompt that is too long leaves the text before it, one that cannot be read leaves none', async () => {
+// The prompt was thrown away and the text before it came back.
+test('a prompt that is too long stays as typed without a text, and is cut to its end on request', async () => {
   const { state, errors, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
   await run.run();
-  const { prompt, tokens } = state.text;
-  await run.setPrompt('word '.repeat(600));
-  assert.match(state.view.error, /^the prompt has \d+ tokens, the context holds \d+$/);
-  assert.deepEqual([state.text.prompt, state.text.tokens, errors.length], [prompt, tokens, 1]);
-  // Run was pressed while it was read: the text before it went on, and the refusal was gone
-  void run.setPrompt('word '.repeat(600));
+  const { api } = state.run.model;
+  const long = `${'word '.repeat(600)}Lily saw a red ball`;
+  const { length } = await api.encode(long);
+  await run.setPrompt(long);
+  assert.deepEqual([state.text.prompt, state.text.tokens, errors], [long, [], []]);
+  assert.deepEqual(state.text.over, { tokens: length, more: false });
+  await run.run(); // Run is off
+  assert.deepEqual([state.text.tokens, state.run.status], [[], 'ready']);
+  await run.cutPrompt();
+  assert.equal(state.text.over, null);
+  assert.ok(long.endsWith(state.text.prompt) && state.text.prompt.length < long.length);
+  assert.ok(Math.abs(state.text.tokens.length - (api.contextLength - 6)) <= 2, `${state.text.tokens.length} tokens`);
   await run.run();
-  assert.match(state.view.error, /^the prompt has \d+ tokens/);
-  assert.deepEqual([state.text.prompt, state.text.tokens], [prompt, tokens]);
+  assert.equal(written(state).length, 6);
   await run.setPrompt('Lily');
   assert.equal(state.view.error, '');
   await run.run();
@@ -321,8 +326,8 @@ test('a prompt longer than the context is encoded once and not decoded for each 
     return decode.call(api, ids);
   };
   await run.setPrompt('word '.repeat(10_000));
-  assert.match(state.view.error, /^the prompt has more than \d+ tokens, the context holds 512$/);
-  assert.equal(decoded, 0);
+  assert.deepEqual([state.text.over.more, state.view.error, decoded], [true, '', 0]);
+  assert.ok(state.text.over.tokens > 512);
   const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
   const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i))); // typed in the meantime
   await Promise.all([...keys, run.setPrompt(prompt)]);

@@ -127,6 +127,15 @@ export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secon
 
 const remaining = (seconds) => (seconds < 99.5 ? `${Math.round(seconds)} s` : say`${Math.round(seconds / 60)} min`);
 
+/** @param {{ tokens: number, more: boolean }} over @param {LoadedModel} model */
+export const overSaid = ({ tokens, more }, { api }) =>
+  more
+    ? say`The prompt has more than ${int(api.contextLength)} tokens, and the context holds ${int(api.contextLength)}. Shorten it to run the model.`
+    : say`The prompt has ${int(tokens)} of ${int(api.contextLength)} tokens. Shorten it to run the model.`;
+
+/** @param {number} kept */
+export const cutSaid = (kept) => say`Keep the last ${int(kept)} tokens`;
+
 /** @param {LoadedModel | null} model */
 export const errorSaid = (error, model) =>
   error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? say` ${model.name} is still here and works.` : ''}`;

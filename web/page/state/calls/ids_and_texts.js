@@ -28,6 +28,25 @@ export async function idsOf(runtime, prompt, options) {
   }
 }
 
+export const LETTERS = 16; // per token, more than any text has on average
+
+/**
+ * The tokens of a text, or its first ones where even those are more than the context holds.
+ * @param {Runtime} runtime
+ * @param {string} text
+ * @param {{ addSpecialTokens?: boolean }} [options]
+ * @returns {Promise<{ ids: number[], more: boolean }>}  more: the text goes on after them
+ */
+export async function boundedIds(runtime, text, options) {
+  const { contextLength } = runtime.model();
+  const most = LETTERS * contextLength;
+  if (text.length > most) {
+    const ids = await idsOf(runtime, text.slice(0, most), options);
+    if (ids.length > contextLength) return { ids, more: true };
+  }
+  return { ids: await idsOf(runtime, text, options), more: false };
+}
+
 /**
  * What each id adds to the text, characters cut between tokens credited to the one that completes them.
  * @param {Runtime} runtime

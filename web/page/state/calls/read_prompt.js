@@ -7,7 +7,7 @@ import { fillsBlanks, headsOf } from '../facts/architecture.js';
 import { isMask } from '../facts/special_tokens.js';
 import { PATTERNS } from '../facts/hook_points.js';
 import { appendRows } from './attention_rows.js';
-import { idsOf, textsOf } from './ids_and_texts.js';
+import { boundedIds, idsOf, textsOf } from './ids_and_texts.js';
 import { yielder } from '../base/yielding.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
@@ -42,17 +42,11 @@ export function setPrompt(runtime, prompt) {
   return reading;
 }
 
-/** A prompt for which the context has no room. The text that is there stays. */
-class TooLong extends Error {}
-
-const LETTERS = 16; // of a token, more than any text has on average
-
 /** @param {Runtime} runtime @param {string} prompt */
 async function readPrompt(runtime, prompt) {
   const turn = ++runtime.turn;
-  const before = runtime.state.text.prompt;
   const current = () => turn === runtime.turn;
-  runtime.set({ text: { prompt, unread: false } });
+  runtime.set({ text: { prompt, unread: false, over: null } });
   if (!runtime.model()) {
     runtime.state.run.setBefore.add('prompt');
     return;
@@ -61,11 +55,14 @@ async function readPrompt(runtime, prompt) {
   /** @type {Token[]} */
   let sourceTokens = [];
   try {
-    const ids = await targetOf(runtime, prompt);
+    const { ids, more } = await targetOf(runtime, prompt);
     const sourceIds = runtime.twoStacks() ? await idsOf(runtime, runtime.state.text.source) : [];
     if (!current()) return;
-    fits(runtime, ids, 'prompt');
-    fits(runtime, sourceIds, 'source');
+    if (ids.length > runtime.model().contextLength) {
+      await begin(runtime, [], []); // the text of another prompt would not be this one's
+      return runtime.set({ text: { unread: true, over: { tokens: ids.length, more } } });
+    }
+    fits(runtime, sourceIds);
     const [texts, sourceTexts] = [await textsOf(runtime, ids), await textsOf(runtime, sourceIds)];
     if (!current()) return;
     sourceTokens = given(sourceIds, sourceTexts);
@@ -77,10 +74,6 @@ async function readPrompt(runtime, prompt) {
     await begin(runtime, given(ids, texts), sourceTokens, { out, ms: performance.now() - start });
   } catch (error) {
     if (!current()) return;
-    if (error instanceof TooLong && runtime.state.text.tokens.length) {
-      runtime.set({ text: { prompt: before }, run: { status: 'paused' } });
-      return runtime.fail(error);
-    }
     await begin(runtime, [], sourceTokens); // the text of another prompt would not be this one's
     runtime.set({ text: { unread: true } });
     runtime.fail(error);
@@ -94,30 +87,15 @@ async function readPrompt(runtime, prompt) {
  */
 async function targetOf(runtime, prompt) {
   const { bos, start } = runtime.model().special;
-  if (!prompt) return start ?? (bos === null ? [] : [bos]);
-  // a beginning tells that a very long prompt has no room, without the rest
-  const most = LETTERS * runtime.model().contextLength;
-  if (prompt.length > most) fits(runtime, await idsOf(runtime, prompt.slice(0, most)), 'prompt', true);
-  const ids = await idsOf(runtime, prompt, { addSpecialTokens: !start });
-  return start && !runtime.loaded().wordless ? [...start, ...ids] : ids;
+  if (!prompt) return { ids: start ?? (bos === null ? [] : [bos]), more: false };
+  const { ids, more } = await boundedIds(runtime, prompt, { addSpecialTokens: !start });
+  return { ids: start && !runtime.loaded().wordless ? [...start, ...ids] : ids, more };
 }
 
-/**
- * @param {Runtime} runtime
- * @param {number[]} ids
- * @param {string} what
- * @param {boolean} [begun]  these are its first tokens only
- */
-function fits(runtime, { length }, what, begun = false) {
+/** @param {Runtime} runtime @param {number[]} sourceIds */
+function fits(runtime, { length }) {
   const { contextLength } = runtime.model();
-  if (length <= contextLength) return;
-  const Refusal = what === 'prompt' ? TooLong : Error;
-  const text = what === 'prompt' ? say`prompt` : say`source`;
-  throw new Refusal(
-    begun
-      ? say`the ${text} has more than ${length} tokens, the context holds ${contextLength}`
-      : say`the ${text} has ${length} tokens, the context holds ${contextLength}`,
-  );
+  if (length > contextLength) throw new Error(say`the source has ${length} tokens, the context holds ${contextLength}`);
 }
 
 /** Empty stores of attention rows for the loaded model. @param {Runtime} runtime */

@@ -10,6 +10,7 @@ import { explain, trace, values, wantLogits, wantSampled } from './ask_model.js'
 import { wantHabits } from './head_habits.js';
 import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
 import { setPrompt, setSource } from './read_prompt.js';
+import { cutPrompt } from './long_prompt.js';
 import { rewind } from './rewinding.js';
 import { wantRows } from './attention_rows.js';
 import { createRuntime } from '../store/runtime.js';
@@ -20,7 +21,7 @@ import { answerSource, run, setSampler, step, stop } from './writing.js';
 
 const CALLS = {
   ...{ loadModel, stopLoading, takeOffer, make, setAdapter },
-  ...{ setPrompt, setSource, rewind, branch, fillIn, returnToBranch, restore, keepRun },
+  ...{ setPrompt, cutPrompt, setSource, rewind, branch, fillIn, returnToBranch, restore, keepRun },
   ...{ run, answerSource, step, stop, setSampler },
   ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
   ...{ lossOf, continuation, forward, lens, attribution, without, writing },

@@ -64,6 +64,8 @@ const text = () => ({
   tokens: /** @type {Token[]} */ ([]), // prompt and text in order; index = position
   promptLength: 0, // tokens of the whole prompt: a text that was branched within it keeps fewer
   unread: false, // the prompt could not be read: there is nothing to write on from
+  /** The prompt has more tokens than the context holds; more: these are its first ones only. @type {{ tokens: number, more: boolean } | null} */
+  over: null,
   pure: true, // the text follows from model, prompt, sampler and seed alone
   cursor: -1, // the selected position: its row of attention, the distribution after it; -1 for none
   follow: true, // the cursor follows the text while it grows
