@@ -161,6 +161,18 @@ const rotated =
     return out;
   };
 
+// The verdict was of a wall clock: on a slow machine the claim did not hold.
+test('cache: the verdict counts positions, and holds however long a pass takes', async () => {
+  const { claims } = (await sharedRun('cache')).result;
+  const first = Number(/^(\d+) positions/.exec(claims[1].measured)[1]);
+  const prompt = (await models.get('stories-1m.gguf').encode('Once upon a time')).length;
+  assert.equal(
+    first,
+    Array.from({ length: 20 }, (_, i) => prompt + i).reduce((sum, n) => sum + n),
+  );
+  assert.deepEqual([claims[1].measured.endsWith(', 20 with it'), claims[1].holds], [true, true]);
+});
+
 test('cache: the loss with a forgotten offset is that of queries and keys that are rotated back to position 0', async () => {
   const { model, figures, result } = await sharedRun('cache');
   const ids = await model.encode(figures.texts.texts[0].text);

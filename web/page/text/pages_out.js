@@ -135,7 +135,7 @@ export const PAGES_OUT = [
     view: 'train',
     at: '.train',
     paragraphs: () => [
-      say`All parameters begin as random numbers. Training shows the model a text, compares its predictions with what follows, and moves every parameter a little so that the loss falls.`,
+      say`Matrices begin as small random numbers, the gains of the norms as 1 and biases as 0. Training shows the model a text, compares its predictions with what follows, and moves every parameter a little so that the loss falls.`,
       say`The loss is the mean surprise: minus the natural logarithm of the probability of the correct token.`,
     ],
     task: { words: say`Train a small model on your own text, and use it.`, done: otherModel },

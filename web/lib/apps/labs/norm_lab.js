@@ -105,13 +105,16 @@ export const lab = {
     'With the norm before each sublayer it does not.',
   references: [
     paper('Xiong et al. 2020', 'sections 3.2 and 3.3, figure 2, theorem 1'),
-    { paper: 'Building a Transformer: The Complete Forward Pass', where: 'tutorial 1, "Why placement matters"' },
+    {
+      paper: 'Building a Transformer: The Complete Forward Pass',
+      where: 'tutorial 1, section 2, "Residual Connections"',
+    },
   ],
   claims: [
     ...claimRows('Tutorial 1', [
       [
         'With post-norm the gradient shrinks on its way to the first layer',
-        '"Why placement matters"',
+        '"a product of such factors can shrink or distort the signal"',
         'less than half of that of the last layer',
       ],
     ]),

@@ -73,14 +73,18 @@ export const lab = {
     'The feed-forward layer is four times as wide as the stream because less underfits and more is not worth ' +
     'its weights; a gate makes better use of as many, and the head can share the matrix of the embedding.',
   references: [
-    { paper: 'Building a Transformer: The Complete Forward Pass', where: 'tutorial 3, the feed-forward layer' },
+    { paper: 'The transformer block', where: 'tutorial 3, "The MLP"' },
     paper('Shazeer 2020', 'table 1'),
     paper('Press and Wolf 2017', 'section 4'),
   ],
   claims: [
     ...claimRows('Tutorial 3', [
-      ['2 times underfits', 'the feed-forward layer', `a loss at least ${APART} nats above that of 4 times`],
-      ['8 times does not help in proportion', 'the feed-forward layer', 'less is gained than from 2 to 4 times'],
+      ['2 times underfits', '"Smaller (2×) underfits"', `a loss at least ${APART} nats above that of 4 times`],
+      [
+        '8 times does not help in proportion',
+        '"larger (8×) doesn’t help in proportion"',
+        'less is gained than from 2 to 4 times',
+      ],
     ]),
     ...claimRows('Shazeer 2020', [
       ['SwiGLU is better than GELU with as many weights', 'table 1', `a loss at least ${APART} nats lower`],

@@ -83,7 +83,7 @@ export const sections = [
     }),
     seen('norm', CLASSICAL, {
       'reference-classical':
-        'Three arguments change the same class into the design of 2017: post-norm, LayerNorm and GELU give that arithmetic’s logits',
+        '“Three arguments recover the 2017 design”: post-norm, LayerNorm and GELU give that arithmetic’s logits',
     }),
     seen('compare', 'classical-decoder', {
       'classical-count':

@@ -3,7 +3,7 @@
 
 import { number } from '../learn/typed_answer.js';
 import { GPT, QUIZ, SMALL, TINY, WALK } from './configs.js';
-import { byBlock } from './parameter_table.js';
+import { byBlock, count } from './parameter_table.js';
 import { sectionsOf, seen } from './tutorial_sections.js';
 import { runs as counts } from './runs/gpt_counts.js';
 import { runs as model, familyTable } from './runs/gpt_model.js';
@@ -29,11 +29,14 @@ const EXERCISES = [
 /** A count that the rule 12D² gives too. @param {number} total */
 const within = (total) => number(total, total.toLocaleString('en'), 0.05 * total);
 
+/** The quiz gives no number of positions. @param {import('./parameter_table.js').Table} table */
+const withoutPositions = (table) => table.total - count(table, 'position');
+
 /** @type {import('./tutorial_sections.js').Exercise[]} */
 const QUIZ_QUESTIONS = [
   {
     text: 'How many parameters has D = 2048, 24 layers, V = 50,000, plain GELU, tied? (5 % are allowed)',
-    answer: (g) => within(g.countParameters(QUIZ).total),
+    answer: (g) => within(withoutPositions(g.countParameters(QUIZ))),
   },
   {
     text: 'A batch of shape (2, 64) goes through the tiny GPT. How many numbers are its logits?',

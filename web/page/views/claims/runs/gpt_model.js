@@ -59,11 +59,17 @@ const inShape = (captured, batch, { width, heads, hidden }) =>
 export const familyTable = () => ({
   head: ['Family', 'Examples', 'Attention', 'Trained on', 'Used for'],
   rows: [
-    ['Encoder only', 'BERT, RoBERTa', 'both ways', 'hidden words', 'classes, names, embeddings'],
-    ['Decoder only', 'GPT, LLaMA, Qwen', 'backwards', 'the next token', 'writing, and all that a prompt can ask'],
+    ['Encoder only', 'BERT, RoBERTa, DeBERTa', 'both ways', 'hidden words', 'classes, names, embeddings'],
+    [
+      'Decoder only',
+      'GPT, LLaMA, Mistral, Qwen, DeepSeek, Gemma',
+      'backwards',
+      'the next token',
+      'writing, and all that a prompt can ask',
+    ],
     [
       'Encoder-decoder',
-      'T5, BART',
+      'T5, BART, the original Transformer',
       'both ways, backwards, across',
       'hidden spans, pairs of texts',
       'translation, summaries',

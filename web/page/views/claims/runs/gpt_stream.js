@@ -31,7 +31,7 @@ export const runs = {
     const [l, r] = [await flops('layernorm'), await flops('rmsnorm')];
     return noted(
       sentence`${under(l, r)} operations a value`,
-      'The tutorial’s “5 % faster” is of whole models on GPUs of its time; what can be counted here are operations.',
+      'The tutorial says that without the mean “the operation” is about 5 % faster; that is the norm alone, not the model. Here its operations are counted.',
     );
   },
   'stream-sum': ofPass(
