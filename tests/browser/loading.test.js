@@ -1,7 +1,7 @@
 // loading.test.js - the built page in Chromium while its first models come: what is requested, what a visitor does
 // meanwhile, and which model takes the place of which
 import assert from 'node:assert/strict';
-import { pageTest, visitTest } from './built_page.js';
+import { pageTest, server, visitTest } from './built_page.js';
 import { top, withModel } from './expected.js';
 import { STORY, counts, hasIds, ids, resting, runPrompt, says, settled } from './page_parts.js';
 import { quiet } from './quiet.js';
@@ -43,6 +43,12 @@ visitTest(
     const [a, b] = await page.locator('.kept h3').allTextContents();
     assert.match(a, /^A: stories-1M Q4_0, .*seed 3$/);
     assert.match(b, /^B: stories-5M, .*seed 3$/);
+    // it is offered once
+    await page.goto('about:blank');
+    await page.goto(server.url);
+    await settled(page);
+    await runPrompt(page, 'Tom and Sue', { tokens: 12, seed: 3 });
+    assert.equal(await page.locator('.offer').isVisible(), false);
   },
 );
 

@@ -259,5 +259,5 @@ export const kept = (page) =>
         await new Promise((r) => setTimeout(r, 100));
       }
     },
-    readdirSync(new URL('../../site/assets', import.meta.url)).filter((name) => /\.(?:js|css|wasm)$/.test(name)),
+    readdirSync(new URL('../../site/assets', import.meta.url)).filter((name) => /\.(?:js|css)$/.test(name)),
   );

@@ -3,34 +3,39 @@
 // It shared the cache "glassformer" with the package, and deleted every file there that had /assets/ in its address and
 // was not the page's.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
+import { SHIPPED, SHIPPED_BYTES } from '../../web/page/state/facts/shipped_models.js';
 import { top } from './helpers.js';
 
 const SCOPE = 'https://site.test/page/';
 const OWN = `glassformer-page-1 ${SCOPE}`;
 
 /** A response of this type. */
-const response = (type, status = 200) => ({
+const response = (type, status = 200, text = async () => '') => ({
   type,
   status,
   headers: new Headers(),
   body: null,
-  text: async () => '',
-  clone: () => response(type, status),
+  text,
+  clone: () => response(type, status, text),
 });
 
 /**
  * The service worker with caches in memory.
  * @param {Record<string, Record<string, string>>} stored  types of responses by address, by name of the cache
  * @param {any} [answer]  to each request
+ * @param {() => string} [text]  of each file that is stored
  */
-function start(stored, answer = response('basic')) {
+function start(stored, answer = response('basic'), text = () => '') {
   const stores = new Map();
   for (const [name, entries] of Object.entries(stored))
-    stores.set(name, new Map(Object.entries(entries).map(([url, type]) => [url, response(type)])));
+    stores.set(
+      name,
+      new Map(Object.entries(entries).map(([url, type]) => [url, response(type, 200, async () => text())])),
+    );
   const urlOf = (request) => request.url ?? request;
   const open = async (name) => {
     const entries = stores.get(name) ?? new Map();
@@ -39,7 +44,11 @@ function start(stored, answer = response('basic')) {
       keys: async () => [...entries.keys()].map((url) => ({ url })),
       match: async (request) => entries.get(urlOf(request)),
       put: async (request, value) => entries.set(urlOf(request), value),
-      add: async (url) => entries.set(url, response('basic')),
+      add: async (url) =>
+        entries.set(
+          url,
+          response('basic', 200, async () => text()),
+        ),
       delete: async (request) => entries.delete(urlOf(request)),
     };
   };
@@ -93,6 +102,29 @@ describe('the service worker of the page', () => {
     assert.deepEqual(worker.kept(OWN), [`${SCOPE}assets/new.js`]);
     for (const name of ['glassformer', 'glassformer-models-1'])
       assert.deepEqual(worker.kept(name), Object.keys(theirs).sort());
+  });
+  // A first visit fetched 12 MB of models and binaries, and asked afterwards whether 5.75 MB might be fetched.
+  test('fetches models and binaries only where they are asked for, and nothing more for one who saves data', async () => {
+    const script = `${SCOPE}assets/start-12345678.js`;
+    const named = (/** @type {string} */ end) => `${SCOPE}assets/other-12345678.${end}`;
+    const text = () => "import('./other-12345678.js'); fetch('other-12345678.wasm'); './other-12345678.css'";
+    for (const [more, fetched] of [
+      ['none', []],
+      ['code', ['css', 'js']],
+      ['all', ['css', 'js', 'wasm']],
+    ]) {
+      const worker = start({ [OWN]: { [script]: 'basic', [named('old')]: 'basic' } }, undefined, text);
+      await worker.send('message', { data: { keep: [SCOPE, script], more } });
+      const left = more === 'none' ? [named('old')] : []; // not all names are known
+      assert.deepEqual(worker.kept(OWN), [SCOPE, script, ...fetched.map(named), ...left].sort(), more);
+    }
+  });
+  test('the bytes that a visitor is told are those of the files', () => {
+    const files = SHIPPED.flatMap(({ file, parts = [''] }) => parts.map((part) => join(top, file, part)));
+    assert.equal(
+      files.reduce((sum, file) => sum + statSync(file).size, 0),
+      SHIPPED_BYTES,
+    );
   });
   test('moves what an earlier version of the page has kept, and leaves the files of the package', async () => {
     const worker = start({

@@ -5,7 +5,7 @@ import { contextOf } from './state/store/context.js';
 import { initialState } from './state/store/state.js';
 import { createNavigation } from './state/place/browser_history.js';
 import { observed } from './state/store/observed.js';
-import { keepOffline } from './state/place/offline.js';
+import { keepOffline, savesData } from './state/place/offline.js';
 import { openPage } from './state/place/opening.js';
 import { createRun } from './state/calls/run.js';
 import { keepHeadInStack } from './state/calls/shown_attention.js';
@@ -34,5 +34,5 @@ await openPage(store, run);
 
 // From here on the page opens without a network. No file is fetched twice at once. The labs are left to the service worker.
 const { labs: _, ...views } = VIEW_CODE;
-await Promise.all([...Object.values(views), CLAIMS_CODE].map((fetched) => fetched().catch(() => {})));
+if (!savesData()) await Promise.all([...Object.values(views), CLAIMS_CODE].map((fetched) => fetched().catch(() => {})));
 await keepOffline();

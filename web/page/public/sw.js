@@ -52,23 +52,32 @@ async function isolated(request, response) {
   return new Response(body, { status, statusText, headers: { ...Object.fromEntries(headers), ...ISOLATION } });
 }
 
-// The page was there before its service worker: it says what it has loaded.
+// The page was there before its service worker: it says what it has loaded, and how much more may be fetched.
 addEventListener('message', (event) => {
-  if (!Array.isArray(event.data?.keep)) return;
-  event.waitUntil(keep(event.data.keep.filter((url) => new URL(url).origin === location.origin)));
+  const { keep: urls, more = 'code' } = event.data ?? {};
+  if (!Array.isArray(urls)) return;
+  const done = keep(
+    urls.filter((url) => new URL(url).origin === location.origin),
+    more,
+  );
+  event.waitUntil(done.finally(() => event.ports?.[0]?.postMessage(null)));
 });
 
 /**
- * These files, and those that their scripts name: workers and binaries, the trainer's too, which the page requests only
- * when they are needed.
+ * These files, and those that their scripts name, as far as they may be fetched.
+ * @param {string[]} urls
+ * @param {'none' | 'code' | 'all'} more  none: only these; code: scripts and style sheets too; all: binaries too, which
+ *   the page requests only when they are needed
  */
-async function keep(urls) {
+async function keep(urls, more) {
   const cache = await opened();
   const wanted = new Set(urls);
+  const mayFetch = (url) =>
+    urls.includes(url) || more === 'all' || (more === 'code' && /\.(?:js|css)$/.test(new URL(url).pathname));
   for (const url of wanted) {
     // grows while it is walked
     try {
-      if (!(await cache.match(url))) await cache.add(url);
+      if (!(await cache.match(url)) && mayFetch(url)) await cache.add(url);
       if (!/\/assets\/[^/]+\.js$/.test(url)) continue;
       const text = await (await cache.match(url)).text();
       for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|css|wasm)\b/g)) wanted.add(new URL(name, url).href);
@@ -76,6 +85,7 @@ async function keep(urls) {
       /* a name that is no file; what can be cached is cached */
     }
   }
+  if (more === 'none') return; // not all names are known: another version's files stay until they are
   for (const { url } of await cache.keys()) if (url.includes('/assets/') && !wanted.has(url)) await cache.delete(url);
 }
 

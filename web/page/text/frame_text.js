@@ -3,6 +3,7 @@
 import { backendName, bytes, figures, headsSaid, int, layersSaid } from './format.js';
 import { meaning } from './glossary_text.js';
 import { say } from '../state/base/language.js';
+import { SHIPPED_BYTES } from '../state/facts/shipped_models.js';
 
 export const HEADER = {
   name: 'glassformer',
@@ -159,6 +160,14 @@ export const MODELS = {
   load: say`Load`,
   dtype: say`weights in memory`,
   context: say`context, tokens`,
+};
+
+/** All models for use without a network. */
+export const KEEP = {
+  button: say`Keep all of them for use without a network`,
+  ask: say`Downloads ${bytes(SHIPPED_BYTES)}.`,
+  fetching: say`Downloading …`,
+  kept: say`Kept: the page opens all of them without a network.`,
 };
 
 export const DTYPES = { keep: say`as in the file`, q8_0: say`8 bits (q8_0)`, q4_0: say`4 bits (q4_0)` };

@@ -107,6 +107,9 @@ export const SHIPPED = [
   },
 ];
 
+/** Bytes of all their files. */
+export const SHIPPED_BYTES = 12_848_834;
+
 /**
  * The shipped model from this address.
  * @param {string} file

@@ -4,7 +4,9 @@ import { applicable, readAddress } from './address.js';
 import { keepAddress, openTypedAddress } from './browser_history.js';
 import { followAddress } from './open_address.js';
 import { SHIPPED, shippedModelAt } from '../facts/shipped_models.js';
+import { keep, recall } from '../base/storage.js';
 import { pause } from '../base/yielding.js';
+import { savesData } from './offline.js';
 
 /** @typedef {import('../store/store.js').Store} Store */
 /** @typedef {import('../calls/run.js').Run} Run */
@@ -55,16 +57,19 @@ function fonts({ state, set }) {
 const LARGER = SHIPPED.find((m) => m.better) ?? null;
 
 /**
- * When a first text is written the larger model is offered, but on a phone, whose line may be paid by the byte.
+ * The larger model is offered once, when a visitor's first story is written; not on a phone or where the browser saves
+ * data, since the line may be paid by the byte.
  * @param {Store} store
  */
 function offerLarger({ state, set, subscribe }) {
+  if (recall('offered') || savesData() || matchMedia('(max-width: 34rem)').matches) return;
   const end = subscribe('run.status', () => {
     const { status, model } = state.run;
     if (status !== 'done' && status !== 'paused') return;
     end();
-    if (model?.address === SHIPPED[0].file && !matchMedia('(max-width: 34rem)').matches)
-      set({ run: { offer: LARGER } });
+    if (model?.address !== SHIPPED[0].file) return;
+    keep('offered', 'yes');
+    set({ run: { offer: LARGER } });
   });
 }
 
