@@ -43,10 +43,28 @@ test('what Python cannot print twice the same is printed or refused', () => {
     ['{{ ["x" * 99] | pprint }}', /more than one line/],
     ['{{ (-8) ** 0.5 }}', /complex number/],
     ['{{ messages.append(1) }}', /must not use append of a list/],
+    ['{{ range(-(2 ** 70)) }}', /range\(\) of numbers beyond 2\^53/],
     ['{% include "x" %}', /include has no other template/],
     ['{{ messages[0].role.upper }}{{ x.y }}', /'x' is undefined/],
   ])
     assert.throws(() => renderTemplate(template, { messages }), words);
+});
+
+// Pieces kept no white space at the end of the text, or at its beginning from the right, where no split is left for it.
+test('split and rsplit with a number of splits leave the rest as it is', () => {
+  for (const [call, text] of [
+    ["'  x  y '.rsplit(none, 1)", "['  x', 'y']"],
+    ["'  x  y '.rsplit(none, 0)", "['  x  y']"],
+    ["'  x  y '.rsplit()", "['x', 'y']"],
+    ["'  x  y '.split(none, 1)", "['x', 'y ']"],
+    ["'  x  y '.split(none, 0)", "['x  y ']"],
+    ["'  x  y '.split(none, 2)", "['x', 'y']"],
+    ["' a b  c '.split(maxsplit=1)", "['a', 'b  c ']"],
+    ["' a b  c '.rsplit(none, 2)", "[' a', 'b', 'c']"],
+    ["'   '.split(none, 0)", '[]'],
+    ["'\\u2003a\\u00a0b \\t'.split(none, 1)", "['a', 'b \\t']"],
+  ])
+    assert.equal(renderTemplate(`{{ ${call} }}`, {}), text, call);
 });
 
 const repeated = (n, body, end = '') =>

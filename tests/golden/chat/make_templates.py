@@ -221,7 +221,7 @@ VARIABLES = {
     "add_generation_prompt": True,
 }
 # What differs from run to run, or is refused by name: addresses, sets, bytes, complex numbers, long pretty prints.
-UNSTABLE = re.compile(r"object at 0x|<built-in|<function|<bound method|<class |<jinja2|<itertools|0x[0-9a-f]{6,}|iterator|_Namespace")
+UNSTABLE = re.compile(r"object at 0x|<built-in|<function|<bound method|<class |<jinja2|<itertools|0x[0-9a-f]{6,}|iterator|_Namespace|\dj\b")
 
 
 class Slow(Exception):

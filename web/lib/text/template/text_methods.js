@@ -68,22 +68,18 @@ const beside = (test) => (text, parts, start, end) => {
  * @param {boolean} fromEnd
  */
 function words(text, most, fromEnd) {
-  const own = stripped(text, null);
-  const all = [...own];
+  const all = [...text];
   if (fromEnd) all.reverse();
   /** @type {string[][]} */
   const out = [];
-  let [piece, inGap] = [/** @type {string[]} */ ([]), false];
-  for (const c of all) {
-    const splits = isSpace(c) && (most < 0 || out.length < most);
-    if (splits && !inGap) {
-      out.push(piece);
-      piece = [];
-    }
-    if (!splits && !(inGap && isSpace(c))) piece.push(c);
-    inGap = splits || (inGap && isSpace(c));
+  for (let at = 0; ;) {
+    while (at < all.length && isSpace(all[at])) at++;
+    if (at === all.length) break;
+    const from = at;
+    if (most >= 0 && out.length >= most) at = all.length;
+    while (at < all.length && !isSpace(all[at])) at++;
+    out.push(all.slice(from, at));
   }
-  if (own) out.push(piece);
   return fromEnd ? out.map((one) => one.reverse().join('')).reverse() : out.map((one) => one.join(''));
 }
 
