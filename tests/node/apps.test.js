@@ -90,6 +90,26 @@ describe('glassformer/ai-sdk', () => {
     assert.notEqual(steps[0].toolCalls[0].toolCallId, steps[1].toolCalls[0].toolCallId);
   });
 
+  test('an answer has one call at most with parallelToolCalls: false', async () => {
+    const counts = async (parallelToolCalls) => {
+      const each = [];
+      for (let seed = 1; seed < 7; seed++) {
+        const { toolCalls } = await generateText({
+          model: languageModel(chatting),
+          tools: { weather: tool({ inputSchema: jsonSchema(schema) }) },
+          toolChoice: 'required',
+          prompt: 'Rain?',
+          providerOptions: { glassformer: { parallelToolCalls } },
+          ...{ seed, temperature: 2, maxOutputTokens: 150, maxRetries: 0 },
+        });
+        each.push(toolCalls.length);
+      }
+      return Math.max(...each);
+    };
+    assert.ok((await counts(true)) > 1);
+    assert.equal(await counts(false), 1);
+  });
+
   test('embedMany gives vectors of length 1', async () => {
     const encoder = await untilEnd(create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 1, n_heads: 4 }));
     encoder.embed = (
@@ -184,7 +204,7 @@ describe('glassformer/openai', () => {
       metadata: {},
       service_tier: 'auto',
     };
-    const without = await client.chat.completions.create({ ...body, ...neutral, parallel_tool_calls: true });
+    const without = await client.chat.completions.create({ ...body, ...neutral, parallel_tool_calls: false });
     assert.equal(without.choices[0].message.content, message.content);
     const { ids, attention } = await completion.inside();
     assert.deepEqual((await attention(0)).shape, [model.config.nHeads, ids.length, ids.length]);
@@ -203,6 +223,17 @@ describe('glassformer/openai', () => {
     for await (const chunk of await client.chat.completions.create({ ...given, stream: true }))
       deltas.push(chunk.choices[0].delta);
     assert.deepEqual(deltas.find((delta) => delta.tool_calls).tool_calls, [{ index: 0, ...call }]);
+    // up to three calls came
+    const counts = async (more) => {
+      const each = [];
+      for (let seed = 1; seed < 7; seed++) {
+        const own = { ...given, ...more, seed, temperature: 2, max_tokens: 150, tool_choice: 'required' };
+        each.push((await client.chat.completions.create(own)).choices[0].message.tool_calls?.length ?? 0);
+      }
+      return Math.max(...each);
+    };
+    assert.ok((await counts({})) > 1);
+    assert.equal(await counts({ parallel_tool_calls: false }), 1);
     const next = [...messages, choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'no' }];
     const both = {
       ...body,

@@ -201,6 +201,26 @@ describe('what is not known', () => {
     assert.deepEqual(written.value, object.parse(written.value));
     assert.equal(written.text, (await model.complete('A', { json: z.toJSONSchema(object), seed: 1 })).text);
     const other = { '~standard': { version: 1, vendor: 'valibot', validate: () => ({}) }, type: 'object' };
-    await refused(model.complete('A', { json: other }), 'bad-option', /json is a schema of "valibot", expected a JSON/);
+    const refusal = /json is a schema of "valibot" that cannot convert itself .* toStandardJsonSchema/;
+    await refused(model.complete('A', { json: other }), 'bad-option', refusal);
+  });
+
+  test('the value is what the schema of a library returns, or its issues', async () => {
+    const when = z.iso.date().transform((text) => new Date(`${text}T00:00:00Z`));
+    const object = z.object({ when, n: z.int().min(0).max(9).default(7) });
+    const [one, two] = ['A', 'B'].map((prompt) => model.complete(prompt, { json: object, seed: 3 }));
+    for (const { text, value, issues } of await Promise.all([one, two])) {
+      assert.deepEqual(value, object.parse(JSON.parse(text)));
+      assert.ok(value.when instanceof Date && issues === undefined);
+    }
+    const both = await model.complete(['A', 'B'], { json: object, seed: 3 });
+    assert.deepEqual(
+      both.value,
+      both.summaries.map(({ text }) => object.parse(JSON.parse(text))),
+    );
+    const odd = z.object({ n: z.int().min(0).max(9) }).refine(({ n }) => n > 9, 'n is small');
+    const refusedValue = await model.complete('A', { json: odd, seed: 1 });
+    assert.deepEqual([refusedValue.value, refusedValue.issues[0].message], [undefined, 'n is small']);
+    assert.equal((await model.complete('A', { json: object, maxTokens: 2 })).value, undefined);
   });
 });

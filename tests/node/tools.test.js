@@ -19,8 +19,8 @@ const templates = Object.fromEntries(
   ['hermes', 'llama', 'mistral', 'gemma'].map((name) => [name, readFileSync(join(folder, `${name}.jinja`), 'utf8')]),
 );
 const special = { bos: 0, eos: [1], addBos: true, texts: { bos_token: '<s>', eos_token: '</s>' } };
-const writtenBy = (name, messages, writing = {}) =>
-  chatPrompt({ chatTemplate: templates[name], toolTemplate: null, special }, messages, writing, async () => '');
+const writtenBy = (name, messages, writing = {}, how = {}) =>
+  chatPrompt({ chatTemplate: templates[name], toolTemplate: null, special }, messages, writing, async () => '', how);
 
 describe('prompts', () => {
   for (const name of Object.keys(templates))
@@ -197,6 +197,48 @@ describe('calls', () => {
       assert.ok(seen.calls >= 16 && seen.texts > 0, JSON.stringify(seen));
     });
 
+  // parallel_tool_calls: false gave up to three calls.
+  for (const name of Object.keys(templates))
+    test(`of ${name}: one call at most with parallelToolCalls: false`, async () => {
+      const [one] = models;
+      const most = [];
+      for (const parallelToolCalls of [true, false]) {
+        const counts = [];
+        for (let seed = 0; seed < 12; seed++) {
+          const writing = { tools: schemas, toolChoice: 'required', parallelToolCalls };
+          const { answer } = await writtenBy(name, conversations.question, writing);
+          const { text } = randomText(one, { tools: answer.tools }, numbersOf(seed));
+          counts.push(answer.end(text).toolCalls.length);
+        }
+        assert.ok(Math.min(...counts) === 1, `${counts}`);
+        most.push(Math.max(...counts));
+      }
+      assert.equal(most[1], 1);
+      // Gemma has no mark of calls: its grammar has one call in any case
+      assert.ok(name === 'gemma' ? most[0] === 1 : most[0] > 1, `${most}`);
+    });
+
+  for (const name of Object.keys(templates))
+    test(`of ${name}: with json an answer is calls, or JSON under the schema`, async () => {
+      const [one] = models;
+      const own = {
+        properties: { name: { enum: ['set', 'Ada', '<tool_call>', '[TOOL_CALLS][]'] } },
+        required: ['name'],
+      };
+      const json = { type: 'object', additionalProperties: false, ...own };
+      const seen = { calls: 0, values: 0 };
+      for (let seed = 0; seed < 24; seed++) {
+        const how = { json: true };
+        const { answer } = await writtenBy(name, conversations.question, { tools: schemas }, how);
+        const { text } = randomText(one, { tools: answer.tools, json }, numbersOf(seed * 178956970)); // first numbers all over 0 to 1
+        const { content, toolCalls } = answer.end(text);
+        if (toolCalls.length) assert.equal(content, '');
+        else assert.ok(isValid(JSON.parse(content), json), text);
+        seen[toolCalls.length ? 'calls' : 'values']++;
+      }
+      assert.ok(seen.calls > 2 && seen.values > 2, JSON.stringify(seen));
+    });
+
   test('a special token that begins calls is allowed where its text is, and nowhere else', async () => {
     const [one] = models;
     const json = JSON.parse(one.tokenizer.toText());
@@ -242,14 +284,26 @@ describe('a conversation with tools', () => {
     assert.equal(next.toolCalls[0].id, 'call00002', next.text);
   });
 
-  test('without a call the content is the text; none and json are refused together or not at all', async () => {
+  test('without a call the content is the text, and with json its value', async () => {
     const messages = [{ role: 'user', content: 'Once upon a time' }];
     const none = await model.chat(messages, { tools: schemas, toolChoice: 'none', maxTokens: 5, seed: 1 }).result;
     assert.equal(none.toolCalls, undefined);
     const auto = await collect(model.chat(messages, { tools: schemas, maxTokens: 5, seed: 1 }));
     assert.equal(auto.summary.content, auto.summary.text);
     assert.equal(auto.steps.map(({ content }) => content).join(''), auto.summary.text);
-    await refused(model.chat(messages, { tools: schemas, json: true }).result, 'bad-option', /json and tools cannot/);
+    const json = { type: 'object', properties: { age: { enum: [3, 5] } }, required: ['age'] };
+    const seen = { calls: 0, values: 0 };
+    for (let seed = 1; seed < 12; seed++) {
+      const both = await model.chat(messages, { tools: schemas, json, seed, temperature: 3, maxTokens: 160 }).result;
+      if (both.toolCalls.length) assert.equal(both.value, undefined);
+      else if (both.stopReason !== 'maxTokens') assert.deepEqual(both.value, JSON.parse(both.content));
+      seen[both.toolCalls.length ? 'calls' : 'values']++;
+    }
+    assert.ok(seen.values && seen.calls, JSON.stringify(seen));
+    const alone = await model.chat(messages, { tools: schemas, toolChoice: 'none', json, seed: 1 }).result;
+    assert.ok([3, 5].includes(alone.value.age));
+    const grammar = 'root ::= "a"';
+    await refused(model.chat(messages, { tools: schemas, grammar }).result, 'bad-option', /grammar and tools cannot/);
   });
 
   test('the template of load replaces that of the files', async () => {

@@ -67,6 +67,7 @@ model.config.nLayers = 3;
 
 /** Each option, its older name and the properties of a model. */
 const OPTIONS = `
+import { z } from 'zod';
 import { load, Tokenizer, train } from 'glassformer';
 await load('x', { dtype: 'q8_0', kvDtype: 'q8_0' });
 await load('x', { dtype: 'keep', kvDtype: 'q8_0' });
@@ -86,6 +87,11 @@ using last = await load('x');
 tokenizer?.dispose();
 await train({ d_model: 8 }, 'text').dispose();
 console.log(ids, done, other, last);
+const { value: person } = await model.complete('x', { json: z.object({ age: z.int() }) });
+const age: number | undefined = person?.age, any: string = (await model.complete('x', { json: { type: 'object' } })).value;
+// @ts-expect-error the value is that of the schema
+person?.name;
+console.log(age, any);
 // @ts-expect-error no such type of numbers
 await load('x', { dtype: 'q9' });
 // @ts-expect-error nor of a cache
@@ -96,7 +102,10 @@ model.generate('x', { stop: 5 });
 
 test('the compiler accepts correct configurations, options and properties, and finds misspelt ones', () => {
   const folder = temporaryFolder('types');
-  const program = (text) => text.replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/api/index.js')));
+  const program = (text) =>
+    text
+      .replaceAll("'glassformer'", JSON.stringify(join(top, 'web/lib/api/index.js')))
+      .replaceAll("'zod'", JSON.stringify(join(top, 'node_modules/zod/index.js')));
   const compilerOptions = {
     target: 'es2022',
     module: 'nodenext',

@@ -51,6 +51,7 @@ import { Steps } from './steps.js';
  *   OpenAI writes them. Each call follows a grammar, so that its arguments fit the schema
  * @property {'auto' | 'none' | 'required' | {name: string} | {type: 'function', function: {name: string}}} [toolChoice]
  *   whether the model decides, calls none, at least one, or this one; default 'auto'
+ * @property {boolean} [parallelToolCalls]  whether one answer may have several calls; default true
  * @property {boolean} [continue]  the last message is the beginning of the answer; default false
  */
 /**
@@ -120,9 +121,17 @@ import { Steps } from './steps.js';
  * @property {number} [position]                 negative ones count from the end; default: the last
  */
 /**
- * The result of `complete`.
- * @typedef {Summary & {value?: any}} Completion value: with the option `json`, of the text; undefined where
- *   maxTokens, the context or a stop text cut it off; of several prompts a list
+ * The result of `complete`. value: with the option `json`, of the text, as the schema's own `validate` returns it;
+ * undefined where maxTokens, the context or a stop text cut it off; of several prompts a list. issues: what that
+ * `validate` finds wrong
+ * @template [T=any]
+ * @typedef {Omit<Summary, 'value'> & {value?: T, issues?: readonly {message: string}[]}} Completion
+ */
+/**
+ * The type of a schema's values: that of Zod, Valibot and others that follow standardschema.dev; any of a JSON schema.
+ * @template S
+ * @typedef {S extends {readonly '~standard': {readonly types?: {readonly output: infer T} | undefined}}
+ *   ? T : any} ValueOf
  */
 /**
  * The cell that is explained.
@@ -148,8 +157,14 @@ import { Steps } from './steps.js';
 /**
  * The value of a JSON text; undefined where maxTokens, the context or a stop text cut it off.
  * @param {Summary} summary
+ * @param {any} schema  the option `json`
+ * @returns {Promise<{value: any, issues?: readonly {message: string}[]}>}
  */
-const valueOf = ({ text, stopReason }) => (/eos|grammar/.test(stopReason) ? JSON.parse(text) : undefined);
+async function valueOf({ text, stopReason }, schema) {
+  const value = /eos|grammar/.test(stopReason) ? JSON.parse(text) : undefined;
+  const validate = schema['~standard']?.validate;
+  return value === undefined || !validate ? { value } : { value: undefined, ...(await validate(value)) };
+}
 
 /** Options of generate that a generation in a session cannot have. */
 const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'beams', 'lengthPenalty'];
@@ -393,9 +408,11 @@ export class Model {
 
   /**
    * Continue a prompt to its end: the summary of `generate`, with the option `json` also the value of the text.
+   * @template [S=any]  type of the schema
    * @param {string | Ids | readonly (string | Ids)[]} prompt
-   * @param {GenerateOptions} [options]
-   * @returns {Promise<Completion>}
+   * @param {Omit<GenerateOptions, 'json'> & {json?: S}} [options]  json: as of GenerateOptions; the value has the type
+   *   that a schema of Zod or Valibot tells
+   * @returns {Promise<Completion<ValueOf<S>>>}
    * @throws {GlassformerError} those of `generate`
    * @example
    * const json = { type: 'object', properties: { age: { type: 'integer', maximum: 9 } }, required: ['age'] };
@@ -403,10 +420,19 @@ export class Model {
    * console.log(value.age <= 9, text.includes('age'));                    // true true
    */
   async complete(prompt, options) {
+    const schema = options?.json;
     const checked = callOptions('generate', options, this.#limits);
     const summary = await this.#begin(prompt, checked).result;
     if (checked[0].json === undefined) return summary;
-    return { ...summary, value: summary.summaries?.map(valueOf) ?? valueOf(summary) };
+    const { summaries } = summary;
+    if (!summaries) return { ...summary, ...(await valueOf(summary, schema)) };
+    const values = await Promise.all(summaries.map((each) => valueOf(each, schema)));
+    const issues = values.flatMap((each) => each.issues ?? []);
+    return {
+      ...summary,
+      value: /** @type {any} */ (values.map(({ value }) => value)),
+      ...(issues.length && { issues }),
+    };
   }
 
   /**
@@ -449,7 +475,7 @@ export class Model {
   /**
    * @param {readonly Message[]} messages
    * @param {WritingOptions} writing  checked
-   * @param {{reads?: boolean}} [how]  reads: calls are read from the answer; default true
+   * @param {{reads?: boolean, json?: boolean}} [how]  as of chatPrompt
    */
   #written(messages, writing, how) {
     return guardedAsync(async () =>
@@ -469,17 +495,20 @@ export class Model {
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   async *#chat(messages, options) {
+    const schema = options?.json;
     const [checked, hooks] = callOptions('chat', options, this.#limits);
-    const { template, tools, toolChoice, continue: continues, ...rest } = checked;
-    const writing = { template, tools, toolChoice, continue: continues };
-    const { text, answer, warning } = await this.#written(messages, writing);
+    const { template, tools, toolChoice, parallelToolCalls, continue: continues, ...rest } = checked;
+    const writing = { template, tools, toolChoice, parallelToolCalls, continue: continues };
+    const { text, answer, warning } = await this.#written(messages, writing, { json: rest.json !== undefined });
     if (warning && !this.#info.warnings.includes(warning)) this.#info.warnings.push(warning);
     const written = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
-    if (!answer) return yield* written;
+    if (!answer && schema === undefined) return yield* written;
     const steps = new Steps(written);
-    for await (const step of steps) yield { ...step, content: answer.push(step.text) };
+    for await (const step of steps) yield answer ? { ...step, content: answer.push(step.text) } : step;
     const summary = await steps.result;
-    return { ...summary, ...answer.end(summary.text) };
+    const parts = answer?.end(summary.text);
+    const isValue = schema !== undefined && !parts?.toolCalls.length;
+    return { ...summary, ...parts, ...(isValue && (await valueOf(summary, schema))) };
   }
 
   /**

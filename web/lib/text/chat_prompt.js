@@ -9,7 +9,8 @@ import { callable, checkedTools, contentOf, messagesFor, partsOf, textOfParts } 
 /** @import { ToolCall, Tools } from './tool_calls.js' */
 /**
  * How a conversation is written. template: further variables of it; continue: the last message has no end.
- * @typedef {{template?: Record<string, any>, tools?: any, toolChoice?: any, continue?: boolean}} Writing
+ * @typedef {{template?: Record<string, any>, tools?: any, toolChoice?: any, parallelToolCalls?: boolean,
+ *   continue?: boolean}} Writing
  */
 /**
  * text: ends where the model's answer begins; answer: null where no calls are read from it; warning: why, where tools
@@ -24,7 +25,7 @@ import { callable, checkedTools, contentOf, messagesFor, partsOf, textOfParts } 
  * @param {unknown} given  the messages
  * @param {Writing} writing
  * @param {(ids: number[]) => Promise<string>} decode
- * @param {{reads?: boolean}} [how]  reads: calls are read from the answer
+ * @param {{reads?: boolean, json?: boolean}} [how]  reads: calls are read from the answer; json: it is JSON otherwise
  * @returns {Promise<Prompt>}
  */
 export async function chatPrompt(
@@ -32,7 +33,7 @@ export async function chatPrompt(
   given,
   writing,
   decode,
-  { reads = true } = {},
+  { reads = true, json = false } = {},
 ) {
   const messages = withReasoning(checkedMessages(given));
   const { tools, choice } = checkedTools(writing.tools, writing.toolChoice);
@@ -59,7 +60,8 @@ export async function chatPrompt(
     ...writing.template,
   };
   const text = rendered(template, variables);
-  const { able, warning } = reads ? callable(template, tools, choice) : { able: null, warning: null };
+  const read = reads ? { choice, parallel: writing.parallelToolCalls ?? true, json } : null;
+  const { able, warning } = read ? callable(template, tools, read) : { able: null, warning: null };
   return {
     text: continued === null ? text : upTo(text, continued),
     answer: able && new Answer(able, messages),

@@ -7,8 +7,9 @@ import { formOf, knowsCalls } from './tool_forms.js';
 /** @typedef {{type: 'function', function: {name: string, description?: string, parameters?: any}}} ToolValue */
 /** @typedef {{id: string, name: string, arguments: Record<string, any>}} ToolCall */
 /**
- * The tools of one answer. choice: 'auto', 'required' or the name of the one to call.
- * @typedef {{form: ToolForm, tools: ToolValue[], choice: string}} Tools
+ * The tools of one answer. choice: 'auto', 'required' or the name of the one to call; parallel: whether it may have
+ * several calls; json: an answer without calls is JSON, so that calls begin the answer.
+ * @typedef {{form: ToolForm, tools: ToolValue[], choice: string, parallel: boolean, json: boolean}} Tools
  */
 
 /** What Google's documents tell Gemma. */
@@ -51,13 +52,14 @@ export function checkedTools(given, choice = 'auto') {
  * What an answer may call.
  * @param {string} template
  * @param {ToolValue[] | null} tools
- * @param {string} choice
+ * @param {Pick<Tools, 'choice' | 'parallel' | 'json'>} how
  * @returns {{able: Tools | null, warning: string | null}}  warning: calls cannot be read
  */
-export function callable(template, tools, choice) {
+export function callable(template, tools, how) {
+  const { choice } = how;
   if (!tools || choice === 'none') return { able: null, warning: null };
   const form = formOf(template);
-  if (form) return { able: { form, tools, choice }, warning: null };
+  if (form) return { able: { form, tools, ...how }, warning: null };
   const warning =
     'the form in which the model writes calls of tools is not known from its chat template: calls stay in the text';
   if (choice !== 'auto') fail('unsupported', `toolChoice is ${show(choice)}, but ${warning}`);
@@ -145,9 +147,10 @@ class CallReader {
   /** @type {{name: any, arguments: any}[]} */
   calls = [];
 
-  /** @param {ToolForm} form @param {string} text @param {number} at */
-  constructor(form, text, at) {
+  /** @param {Tools} tools @param {string} text @param {number} at */
+  constructor({ form, tools }, text, at) {
     this.form = form;
+    this.names = tools.map((tool) => tool.function.name);
     this.text = text;
     this.at = at;
   }
@@ -176,7 +179,7 @@ class CallReader {
     if (form.style === 'list' || form.style === 'python' || (form.bare && text[this.at] !== '{')) this.#list();
     else while (this.#call()) this.#blanks();
     const isCall = (/** @type {any} */ call) =>
-      typeof call.name === 'string' && typeof call.arguments === 'object' && call.arguments;
+      this.names.includes(call.name) && typeof call.arguments === 'object' && call.arguments;
     return this.calls.filter(isCall);
   }
 
@@ -189,8 +192,9 @@ class CallReader {
 
   /** @param {any} call */
   #add(call) {
-    const { argumentsKey } = this.form;
-    this.calls.push({ name: call?.name, arguments: call?.[argumentsKey] ?? call?.arguments ?? call?.parameters ?? {} });
+    const { argumentsKey, bare } = this.form;
+    const given = call?.[argumentsKey] ?? call?.arguments ?? call?.parameters;
+    this.calls.push({ name: call?.name, arguments: given ?? (bare ? undefined : {}) });
   }
 
   /** @returns {boolean} whether there was one */
@@ -243,11 +247,12 @@ class CallReader {
  * @param {number} first  number of the first call in the conversation, for its id
  * @returns {{content: string, toolCalls: ToolCall[], thinking?: string}}
  */
-export function partsOf({ form }, text, first) {
+export function partsOf(tools, text, first) {
+  const { form, json } = tools;
   const mark = markOf(form);
   const marked = mark ? text.indexOf(mark) : -1;
   const start = form.bare && text.startsWith('{') ? 0 : marked;
-  const found = start < 0 ? [] : new CallReader(form, text, start).read();
+  const found = start < 0 || (json && !form.channels && start > 0) ? [] : new CallReader(tools, text, start).read();
   const toolCalls = found.map((call, i) => ({
     // Mistral's templates take ids of nine letters and digits only.
     id: `call${String(first + i).padStart(5, '0')}`,

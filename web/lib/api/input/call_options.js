@@ -259,7 +259,11 @@ const jsonOption = optional((value, name) => jsonCopy(value, name, { code: 'bad-
 const schema = optional((value, name, limits) => {
   const own = value['~standard'];
   if (own && !own.jsonSchema)
-    fail('bad-option', `${name} is a schema of ${show(own.vendor)}, expected a JSON schema: convert it`);
+    fail(
+      'bad-option',
+      `${name} is a schema of ${show(own.vendor)} that cannot convert itself to JSON Schema: ` +
+        'use zod 4.2 or later, toStandardJsonSchema of @valibot/to-json-schema, or a JSON schema',
+    );
   return jsonOption(
     checkThat(
       'a JSON schema, which is an object, or true for any value',
@@ -339,7 +343,13 @@ const GENERATION_OPTIONS = {
  */
 const session = (value) => value ?? undefined;
 /** How a conversation is written; text/tool_calls.js checks the tools. */
-const WRITING_OPTIONS = { template, tools: jsonOption, toolChoice: jsonOption, continue: flag };
+const WRITING_OPTIONS = {
+  template,
+  tools: jsonOption,
+  toolChoice: jsonOption,
+  parallelToolCalls: flag,
+  continue: flag,
+};
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 const FINITE = { allowNonFinite: flag };
 const TYPE_OPTIONS = { pair, tokenTypes };

@@ -5,7 +5,7 @@
 /** @typedef {{steps: ReturnType<Model['chat']>, promptIds: () => Promise<number[]>}} Answering */
 
 /** Options of chat that say how the conversation is written. */
-const WRITING = ['tools', 'toolChoice', 'template', 'continue'];
+const WRITING = ['tools', 'toolChoice', 'parallelToolCalls', 'template', 'continue'];
 
 /**
  * The texts of parts, one a line.

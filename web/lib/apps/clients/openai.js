@@ -69,15 +69,13 @@ export function openai(model) {
 const READ = new Set(
   (
     'messages response_format max_completion_tokens max_tokens temperature top_p presence_penalty frequency_penalty ' +
-    'logit_bias seed stop logprobs top_logprobs tools tool_choice n stream stream_options glassformer ' +
-    'model user store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention ' +
+    'logit_bias seed stop logprobs top_logprobs tools tool_choice parallel_tool_calls n stream stream_options ' +
+    'glassformer model user store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention ' +
     'prompt_cache_options prediction'
   ).split(' '),
 );
 /** Members that are read only with the values that ask for nothing else than what a model of texts does. */
-const ONLY = new Map(
-  Object.entries({ modalities: ['text'], parallel_tool_calls: true, verbosity: 'medium', reasoning_effort: 'none' }),
-);
+const ONLY = new Map(Object.entries({ modalities: ['text'], verbosity: 'medium', reasoning_effort: 'none' }));
 
 /**
  * Throws for a member of a request that would be ignored.
@@ -118,6 +116,7 @@ function optionsOf(body, signal) {
     json: type === 'json_schema' ? (named?.schema ?? true) : type === 'json_object' ? { type: 'object' } : undefined,
     tools: body.tools?.length ? body.tools : undefined,
     toolChoice: body.tools?.length ? (body.tool_choice ?? undefined) : undefined,
+    parallelToolCalls: body.tools?.length ? (body.parallel_tool_calls ?? undefined) : undefined,
     signal: signal ?? undefined,
     ...body.glassformer,
   };

@@ -19,7 +19,7 @@ export function prepare({ json, grammar, tools, whitespace, strictSchema, ...opt
   const [what, other] = Object.entries({ json, grammar, tools }).flatMap(([name, value]) =>
     value === undefined ? [] : name,
   );
-  if (other) fail('bad-option', `${what} and ${other} cannot be combined: give one of them`);
+  if (other && grammar !== undefined) fail('bad-option', `${what} and ${other} cannot be combined: give one of them`);
   if (options.beams > 1) fail('bad-option', `${what} cannot be combined with beams: a beam search draws no tokens`);
   if (!hasTokenizer) fail('no-tokenizer', `${what}: this model came without a tokenizer: its tokens have no texts`);
   const { ignored, ...constraint } = compiled({ json, grammar, tools, whitespace, strictSchema });
@@ -40,14 +40,15 @@ const newest = new Map();
 /**
  * A grammar or JSON schema, compiled. One that was compiled before is found again by its text.
  * @param {{json?: any, grammar?: string, tools?: import('../tool_calls.js').Tools,
- *   whitespace?: 'compact' | 'any', strictSchema?: boolean}} given  one of them, with the options of a schema
+ *   whitespace?: 'compact' | 'any', strictSchema?: boolean}} given  one of them, or tools with the schema of an answer
+ *   without calls; and the options of a schema
  * @returns {Compiled}
  */
 export function compiled(given) {
   const { json, grammar, tools, ...how } = given;
   const make = () => {
     if (grammar !== undefined) return { network: networkOf(readGbnf(grammar), 'grammar'), ignored: [] };
-    const { ignored, ...read } = tools ? toolGrammar(tools, how) : schemaGrammar(json, how);
+    const { ignored, ...read } = tools ? toolGrammar(tools, how, json) : schemaGrammar(json, how);
     return { network: networkOf(read, tools ? 'tools' : 'json'), ignored };
   };
   let text = '';

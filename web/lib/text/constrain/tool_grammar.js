@@ -1,4 +1,5 @@
-// tool_grammar.js - the grammar of an answer that may call tools: the arguments of each call fit the schema of its tool
+// tool_grammar.js - the grammar of an answer that may call tools: the arguments of each call fit the schema of its
+// tool, and an answer without calls that of the option json
 import { choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
 import { schemaGrammar } from './json_schema.js';
 
@@ -57,12 +58,13 @@ class CallGrammar {
   /** @type {Set<string>} */
   ignored = new Set();
 
-  /** @param {Tools} tools @param {{strictSchema?: boolean}} options */
-  constructor({ form, tools, choice: chosen }, options) {
+  /** @param {Tools} given @param {Parameters<typeof schemaGrammar>[1]} options */
+  constructor({ form, tools, choice: chosen, parallel }, options) {
     this.options = options;
     this.form = form;
-    this.isNamed = chosen !== 'auto' && chosen !== 'required';
-    this.tools = this.isNamed ? tools.filter((tool) => tool.function.name === chosen) : tools;
+    const isNamed = chosen !== 'auto' && chosen !== 'required';
+    this.mostFurther = isNamed || !parallel ? 0 : Infinity;
+    this.tools = isNamed ? tools.filter((tool) => tool.function.name === chosen) : tools;
   }
 
   /**
@@ -73,16 +75,27 @@ class CallGrammar {
    * @returns {Expression}
    */
   json(schema, name, words = {}) {
-    const { rules, root, ignored } = schemaGrammar(schema, { ...this.options, whitespace: 'spaced' });
-    rules.set('gap', optional(text(' ')));
+    const read = schemaGrammar(schema, { ...this.options, whitespace: 'spaced' });
+    read.rules.set('gap', optional(text(' ')));
+    return this.added(read, name, words);
+  }
+
+  /**
+   * The root of other rules, which become rules of this grammar.
+   * @param {ReturnType<typeof schemaGrammar>} read
+   * @param {string} name
+   * @param {Record<string, string>} [words]
+   * @returns {Expression}
+   */
+  added({ rules, root, ignored }, name, words = {}) {
     for (const [rule, own] of rules) this.rules.set(`${name}: ${rule}`, renamed(own, `${name}: `, words));
     for (const one of ignored) this.ignored.add(one);
     return { rule: `${name}: ${root}` };
   }
 
-  /** @param {Expression} one @param {Expression} between */
+  /** One call, and others where the answer may have several. @param {Expression} one @param {Expression} between */
   several(one, between) {
-    return sequence(one, repeat(sequence(between, one), 0, this.isNamed ? 0 : Infinity));
+    return sequence(one, repeat(sequence(between, one), 0, this.mostFurther));
   }
 
   /** All calls of the answer. @returns {Expression} */
@@ -158,30 +171,35 @@ class CallGrammar {
     return choice(...types.map((type) => kinds[type]?.() ?? this.json({ ...schema, type }, `${name} ${type}`)));
   }
 
-  /** What the answer may be instead of a call, and before calls. @param {Expression} calls @returns {Expression} */
-  free(calls) {
+  /**
+   * What the answer may be instead of a call, and before calls.
+   * @param {Expression} calls
+   * @param {any} json  schema of an answer without calls; undefined: any text
+   * @returns {Expression}
+   */
+  free(calls, json) {
     const { open, before, bare, channels } = this.form;
+    const value = json === undefined ? null : this.added(schemaGrammar(json, this.options), 'json');
+    if (channels) {
+      const final = sequence(marked('<|channel|>final<|message|>'), value ?? without('<|'));
+      return sequence(this.analysis(), choice(calls, final));
+    }
+    if (value) return choice(calls, value);
     const any = repeat(except(''), 0, Infinity);
     if (bare) return choice(calls, text(''), sequence(except('{'), any));
-    if (!channels) return sequence(without(open || before), choice(text(''), calls));
-    const analysis = sequence(
-      marked('<|channel|>analysis<|message|>'),
-      without('<|'),
-      marked('<|end|><|start|>assistant'),
+    return sequence(without(open || before), choice(text(''), calls));
+  }
+
+  /** What a model that writes in channels may think before its answer. @returns {Expression} */
+  analysis() {
+    return optional(
+      sequence(marked('<|channel|>analysis<|message|>'), without('<|'), marked('<|end|><|start|>assistant')),
     );
-    const final = sequence(marked('<|channel|>final<|message|>'), without('<|'));
-    return sequence(optional(analysis), choice(calls, final));
   }
 
   /** @returns {Expression} a call that must come, with the analysis before it */
   required() {
-    if (!this.form.channels) return this.calls();
-    const analysis = sequence(
-      marked('<|channel|>analysis<|message|>'),
-      without('<|'),
-      marked('<|end|><|start|>assistant'),
-    );
-    return sequence(optional(analysis), this.calls());
+    return this.form.channels ? sequence(this.analysis(), this.calls()) : this.calls();
   }
 }
 
@@ -218,12 +236,13 @@ function members({ properties = {}, required = [] }, between, colon, value) {
 /**
  * The grammar of an answer.
  * @param {Tools} tools
- * @param {{strictSchema?: boolean}} options
+ * @param {Parameters<typeof schemaGrammar>[1]} options
+ * @param {any} [json]  schema of an answer without calls
  * @returns {Grammar & {ignored: string[]}}
  */
-export function toolGrammar(tools, options) {
+export function toolGrammar(tools, options, json) {
   const grammar = new CallGrammar(tools, options);
-  const answer = tools.choice === 'auto' ? grammar.free(grammar.calls()) : grammar.required();
+  const answer = tools.choice === 'auto' ? grammar.free(grammar.calls(), json) : grammar.required();
   grammar.rules.set('the answer', answer);
   return { rules: grammar.rules, root: 'the answer', ignored: [...grammar.ignored] };
 }
