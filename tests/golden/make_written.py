@@ -6,6 +6,7 @@ models.safetensors holds the weights as MODEL/NAME, in float32. expected.json ho
 logits of PyTorch in double precision: the encoder and the encoder-decoder are torch.nn's own, the others are written here.
 tests/node/written_layouts.test.js writes these weights in the layout of each class and compares the logits.
 """
+import copy
 import json
 import math
 import os
@@ -182,9 +183,88 @@ class Translator(nn.Module):
         return self.generator(self.transformer(x.unsqueeze(1), y.unsqueeze(1), tgt_mask=mask)).squeeze(1)
 
 
+def clones(module, n):
+    return nn.ModuleList(copy.deepcopy(module) for _ in range(n))
+
+
+class AnnotatedNorm(nn.Module):
+    """The Annotated Transformer's: the standard deviation is that of the sample, and eps is added to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.a_2, self.b_2 = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+
+    def forward(self, x):
+        return self.a_2 * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6) + self.b_2
+
+
+class AnnotatedAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linears = clones(nn.Linear(D, D), 4)
+
+    def forward(self, x, memory, mask=None):
+        q, k, v = (l(t).view(-1, HEADS, HEAD).transpose(0, 1) for l, t in zip(self.linears, (x, memory, memory)))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(HEAD)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        return self.linears[3]((scores.softmax(-1) @ v).transpose(0, 1).reshape(-1, D))
+
+
+class AnnotatedLayer(nn.Module):
+    """A layer of the encoder or of the decoder: a norm before each sublayer, within `sublayer`."""
+
+    def __init__(self, crosses):
+        super().__init__()
+        self.self_attn = AnnotatedAttention()
+        if crosses:
+            self.src_attn = AnnotatedAttention()
+        self.feed_forward = nn.Module()
+        self.feed_forward.w_1, self.feed_forward.w_2 = nn.Linear(D, 3 * D), nn.Linear(3 * D, D)
+        residual = nn.Module()
+        residual.norm = AnnotatedNorm()
+        self.sublayer = clones(residual, 3 if crosses else 2)
+
+    def forward(self, x, memory=None, mask=None):
+        h = self.sublayer[0].norm(x)
+        x = x + self.self_attn(h, h, mask)
+        if memory is not None:
+            x = x + self.src_attn(self.sublayer[1].norm(x), memory)
+        ffn = self.feed_forward
+        return x + ffn.w_2(ffn.w_1(self.sublayer[-1].norm(x)).relu())
+
+
+class Annotated(nn.Module):
+    """The encoder-decoder of The Annotated Transformer."""
+
+    def __init__(self):
+        super().__init__()
+        for name in ("encoder", "decoder"):
+            part = nn.Module()
+            part.layers, part.norm = clones(AnnotatedLayer(name == "decoder"), LAYERS), AnnotatedNorm()
+            setattr(self, name, part)
+        for name in ("src_embed", "tgt_embed"):
+            lookup, positions = nn.Module(), nn.Module()
+            lookup.lut = nn.Embedding(V, D)
+            positions.register_buffer("pe", table(CONTEXT, D).float().unsqueeze(0))
+            setattr(self, name, nn.Sequential(lookup, positions))
+        self.generator = nn.Module()
+        self.generator.proj = nn.Linear(D, V)
+
+    def forward(self, source, ids):
+        embed = lambda part, t: part[0].lut(t) * math.sqrt(D) + table(len(t), D)
+        x, y = embed(self.src_embed, source), embed(self.tgt_embed, ids)
+        for layer in self.encoder.layers:
+            x = layer(x)
+        x, mask = self.encoder.norm(x), torch.ones(len(ids), len(ids)).tril()
+        for layer in self.decoder.layers:
+            y = layer(y, x, mask)
+        return self.generator.proj(self.decoder.norm(y))
+
+
 def filled(model, g):
     for name, p in sorted(model.named_parameters()):
-        p.data = random(p.shape, name, g)
+        p.data = random(p.shape, name.replace("a_2", "weight"), g)
     return model
 
 
@@ -210,6 +290,9 @@ def main():
         expected[name] = dict(logits=model.double().eval()(*args).tolist())
     for name, m in LATER.items():
         write(name, m)
+    model = filled(Annotated(), g)
+    weights.update({f"annotated/{key}": t.clone() for key, t in model.state_dict().items()})
+    expected["annotated"] = dict(logits=model.double()(source, ids).tolist())
     for each in expected.values():
         each["logits"] = [round(x, 7) for row in each["logits"] for x in row]
     os.makedirs(HERE, exist_ok=True)

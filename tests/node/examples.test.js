@@ -87,6 +87,7 @@ function writtenFiles() {
     'llama.pth': torchFile(layout('the Llama of the book')),
     'lm.pt': torchFile(own('encoder_post', (name) => name.replace(/^encoder\./, 'transformer_encoder.'))),
     'translator.pt': torchFile(own('translator')),
+    'annotated.pt': torchFile(own('annotated')),
     'last.ckpt': torchFile(
       layout('nanoGPT, the state dict alone', (name) => `_forward_module.model._orig_mod.${name}`),
       beside(['state_dict', 'hyper_parameters'], { n_head: 4, lr: 0.001 }),
