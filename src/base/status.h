@@ -1,4 +1,4 @@
-/* status.h - the one list of the ways in which a call can fail, for C, JavaScript and the documentation.
+/* status.h - the single list of status codes, for C, JavaScript and the documentation.
  *
  * Library code returns a status and writes one sentence (what, where, expected, found) into the
  * caller's struct gf_error. It never prints and never exits. */

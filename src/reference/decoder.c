@@ -70,7 +70,7 @@ static void embed(const struct pass *p, const struct gf_weights *w, const int32_
     }
 }
 
-/* [stage: norm1 norm2 final] Each vector is brought to one size, then each component is multiplied by its gain.
+/* [stage: norm1 norm2 final] Each vector is rescaled to a standard size, then each component is multiplied by its gain.
  *   LayerNorm   a = (x - mean) / sqrt(variance + eps) * gain + bias     Ba, Kiros, Hinton 2016
  *   RMSNorm     a = x / sqrt(mean(x^2) + eps) * gain                    Zhang, Sennrich 2019
  * Before each sublayer (pre-norm: Radford et al. 2019, Xiong et al. 2020) and after the last block.

@@ -335,7 +335,7 @@ test('a worker of the caller that closes is an error, one that imports the packa
     const file = new URL('dist/worker.js', document.baseURI);
     return Promise.all(['close();', '', `setTimeout(() => import(${JSON.stringify(file)}), 300);`].map(answer));
   });
-  for (const text of answers.slice(0, 2)) assert.match(text, /^worker the given worker does not answer/);
+  for (const text of answers.slice(0, 2)) assert.match(text, /^worker the worker you passed did not answer/);
   assert.equal(answers[2], 2);
 });
 

@@ -113,7 +113,7 @@ describe('switching', () => {
     const model = await untilEnd(load(source('llama_gqa_f16')));
     const lora = await model.addAdapter(filesOf('llama_gqa_f16'));
     const session = await model.session();
-    await refused(model.setAdapter(lora), 'bad-state', /keys and values of the weights before/);
+    await refused(model.setAdapter(lora), 'bad-state', /cannot switch adapters while a session/);
     await session.dispose();
     const steps = model.generate(IDS, { maxTokens: 20, seed: 1, ignoreEos: true });
     await steps.next();

@@ -79,14 +79,14 @@ const wrongOf = (field) => {
 const notLists = [5, true, {}, { length: 1.5 }, () => 1];
 const noIds = as(
   'bad-token',
-  /at place \d+, token ids are whole numbers from 0 to 63/,
+  /at index \d+; token ids are whole numbers from 0 to 63/,
   [-1],
   [5, 64],
   [1.5],
   [NaN],
   [null],
 );
-const tooMany = as('context-full', /65 tokens, the context holds 64/, ones(65), new Int32Array(65));
+const tooMany = as('context-full', /65 tokens, but the context holds only 64/, ones(65), new Int32Array(65));
 const empty = as('empty-prompt', /empty|at least one/, [], new Int32Array(0));
 const noText = as('no-tokenizer', /tokenizer/, 'text');
 const moreIds = as('bad-token', /token ids are whole numbers/, ['x'], [[1]], [, 1], [10n], new Float32Array([0.5]));
@@ -95,7 +95,7 @@ const notIds = [null, ...notLists, ...noIds, ...moreIds, ...tooMany, ...empty, .
 const notIdLists = [
   ...[null, ...notLists, ...noIds, ...tooMany, ...empty, ...noText],
   ...as('bad-argument', /5000 sequences, at most 4096/, new Array(5000).fill([1])),
-  ...as('bad-token', / 1 holds -1 at place 0/, [[1], [-1]]),
+  ...as('bad-token', / 1 holds -1 at index 0/, [[1], [-1]]),
   ...as('context-full', / 1 has 65 tokens/, [[1], ones(65)]),
   ...as('empty-prompt', /empty|at least/, [[1], []]),
 ];
@@ -290,9 +290,9 @@ const notVocabularies = [
   ...as('bad-tokenizer', /./, ...['bert', 'llama'].map((name) => inGguf('model', text(name)))),
   ...as('bad-tokenizer', /./, inGguf('token_type', i32s([1])), inGguf('bos_token_id', u32(3))),
   ...as('bad-tokenizer', /./, inGguf('merges', texts(['ab'])), inGguf('tokens', i32s([1]))),
-  ...as('bad-tokenizer', /ggml\.scores has no number at place 4$/, scored(f32s([0, 0, 0, -1, NaN, -2]))),
-  ...as('bad-tokenizer', /at place 0/, scored(f32s(new Array(6).fill(NaN)))),
-  ...as('bad-tokenizer', /ggml\.scores has no number at place 5$/, scored(texts([...'00000', 'high']))),
+  ...as('bad-tokenizer', /ggml\.scores has no number at index 4$/, scored(f32s([0, 0, 0, -1, NaN, -2]))),
+  ...as('bad-tokenizer', /at index 0/, scored(f32s(new Array(6).fill(NaN)))),
+  ...as('bad-tokenizer', /ggml\.scores has no number at index 5$/, scored(texts([...'00000', 'high']))),
   ...[5, 7].flatMap((n) => as('bad-tokenizer', new RegExp(`${n} entries for 6`), scored(f32s(new Array(n).fill(0))))),
   ...as('bad-tokenizer', /ggml\.scores has 0 entries for 6 tokens/, scored(null)),
 ];
@@ -333,7 +333,7 @@ export const CALLS = {
     name: /input/,
     wrong: [
       ...as('empty-prompt', /empty/, ''),
-      ...as('context-full', /tokens, the context holds 256/, 'word '.repeat(400)),
+      ...as('context-full', /tokens, but the context holds only 256/, 'word '.repeat(400)),
       ...as('context-full', /characters, a context of 256 positions/, 'x'.repeat(1e5)),
     ],
   },

@@ -193,7 +193,7 @@ describe("the engine's worker", () => {
       session,
       [collect(model.generate([1])), model.forward(numbers(400, 64))],
       'crashed',
-      /broke off.*unreachable/,
+      /engine crashed.*unreachable/,
     );
   });
 
@@ -205,7 +205,7 @@ describe("the engine's worker", () => {
       session,
       [collect(model.generate([1])), other.next()],
       'crashed',
-      /broke off.*unreachable/,
+      /engine crashed.*unreachable/,
     );
     await assertGenerates((await begin({ worker: false })).model);
   });
@@ -314,8 +314,8 @@ describe("the trainer's worker", () => {
       validation: 0.1,
       validateEvery: 5,
     });
-    await refused(collect(run), 'crashed', /broke off.*unreachable/);
-    await assertRunEnded(run, [], 'crashed', /broke off.*unreachable/);
+    await refused(collect(run), 'crashed', /engine crashed.*unreachable/);
+    await assertRunEnded(run, [], 'crashed', /engine crashed.*unreachable/);
   });
 
   test('a worker that ends during depth() rejects the call', async () => {

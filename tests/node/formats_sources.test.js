@@ -281,9 +281,9 @@ test('an answer that is not a model is refused, and the message says what it was
   };
   await rejects(`${base}/broken.gguf`, 'network', /503/);
   serve('/page.gguf', Buffer.from('<!doctype html><title>Hi'), { 'content-type': 'text/html; charset=utf-8' });
-  await rejects(`${base}/page.gguf`, 'html', /web page/);
+  await rejects(`${base}/page.gguf`, 'html', /HTML page/);
   serve('/page2.gguf', Buffer.from('\n <!DOCTYPE html><html>'), { 'content-type': 'application/octet-stream' });
-  await rejects(`${base}/page2.gguf`, 'html', /web page/);
+  await rejects(`${base}/page2.gguf`, 'html', /HTML page/);
   serve('/empty.gguf', Buffer.alloc(0));
   await rejects(`${base}/empty.gguf`, 'truncated', /empty/);
   serve('/lfs.gguf', Buffer.from('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n'));

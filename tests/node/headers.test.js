@@ -231,7 +231,7 @@ describe('the access token of the hub', () => {
     await refused(
       load('hf:o/n/m.gguf', { fetch, hfEndpoint: locked.url }),
       'network',
-      /401 Unauthorized \(it asks for a token or headers\)/,
+      /401 Unauthorized: the file does not exist, or it is private or gated; .*set token/,
     );
     locked.close();
   });

@@ -72,7 +72,7 @@ for (const worker of [false, true]) {
       const session = await pair.session({ source });
       await session.eval([1, 2, 3]);
       const state = await session.save();
-      await refused(pair.session({ state }), 'bad-option', /needs \{ source \}/);
+      await refused(pair.session({ state }), 'bad-option', /pass \{ source \}/);
       await refused(pair.session({ state, source: [9, 8, 6] }), 'bad-file', /another source/);
       const other = await pair.session({ state, source });
       assert.ok(sameBits(await other.eval([4]), await session.eval([4])));
@@ -117,7 +117,7 @@ for (const worker of [false, true]) {
       await no(
         changed(state, (b) => (b[0] ^= 1)),
         'bad-file',
-        /no saved session/,
+        /not a saved session/,
       );
       await no(
         changed(state, (b, v) => v.setUint32(8, 1, true)),

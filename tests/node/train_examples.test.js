@@ -222,7 +222,7 @@ test('examples that cannot be learnt from are refused, each with its place', asy
     [{ examples: null }, {}, 'bad-argument', /examples: null, expected a list/],
     [{ examples: [[1, 2], 7] }, {}, 'bad-argument', /example 1 of the examples is 7/],
     [{ examples: [[1]] }, {}, 'bad-argument', /example 0 of the examples has no target/],
-    [{ examples: [[1, 12]] }, {}, 'bad-token', /holds 12 at place 1.*0 to 11/],
+    [{ examples: [[1, 12]] }, {}, 'bad-token', /holds 12 at index 1.*0 to 11/],
     [{ examples: [{ ids: [1, 2], targets: [1] }] }, {}, 'bad-argument', /2 ids and 1 targets/],
     [{ examples: [{ ids: [1, 2], targets: [1, -2] }] }, {}, 'bad-argument', /hold -2/],
     [{ examples: [{ ids: [1, 2], source: [3] }] }, {}, 'bad-argument', /has a source/],

@@ -3,7 +3,7 @@
  *   p = softmax(router x);  y = sum over the k largest p_e of w_e expert_e(x)
  *   w_e = p_e, or with norm_expert_weights p_e / (sum of these k)
  *
- * Of equal p the expert with the smaller number comes first. Every expert runs once, over the rows that chose it. A row
+ * Ties go to the expert with the lower index. Every expert runs once, over the rows that chose it. A row
  * adds its experts in the order of their numbers, so that its bits do not depend on the other rows. A shared expert is
  * the last one: every row chooses it, with the weight sigmoid(gate x).
  *

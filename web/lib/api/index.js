@@ -290,8 +290,8 @@ export async function toSafetensors(tensors) {
  * @typedef {object} LoadOptions
  * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] of matrices in memory; default 'keep': as
  *   the file stores them; 'f32' gives the most exact numbers
- * @property {number} [contextLength] most positions of a run; default: the model's own. More than that adds a warning,
- *   and is refused where positions are learned
+ * @property {number} [contextLength] maximum sequence length in tokens; default: the model's own. More than that adds a
+ *   warning, and is refused where positions are learned
  * @property {number} [threads] 1 to 64; several compute in a worker, and a page has to be cross-origin isolated;
  *   default: in a worker what suits machine and model, otherwise 1
  * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
@@ -311,7 +311,8 @@ export async function toSafetensors(tensors) {
  * @property {string} [chatTemplate] a Jinja template for `chat`, instead of the one in the model's files
  * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
  *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
- * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
+ * @property {string} [sha256]               expected SHA-256 of the weight file, 64 hexadecimal digits; another file
+ *   is rejected
  * @property {readonly {source: Source, scale?: number}[]} [adapters] LoRA adapters of a safetensors, PyTorch or GGUF
  *   checkpoint: a folder of PEFT with adapter_config.json and adapter_model.safetensors, { weights, config }, or a GGUF
  *   of llama.cpp. Each is multiplied by its scale, default 1, and added to the weights in f32, before they are stored
@@ -435,8 +436,8 @@ export async function toSafetensors(tensors) {
  * @property {number} [finalRate]     share of the rates that the schedule leaves at the end; default 0.02
  * @property {number} [weightDecay]   decoupled, of matrices only; default 0.1
  * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
- * @property {number} [beta1]         of AdamW; default 0.9
- * @property {number} [beta2]         of AdamW; default 0.95
+ * @property {number} [beta1]         AdamW's beta1; default 0.9
+ * @property {number} [beta2]         AdamW's beta1; default 0.95
  * @property {number} [eps]           of AdamW; default 1e-8
  * @property {number} [momentum]      of Muon; default 0.95
  * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none

@@ -271,7 +271,7 @@ export class Model {
     return this.#info.special;
   }
   /**
-   * Most positions of a sequence: prompt and new tokens together.
+   * The maximum sequence length: prompt plus new tokens.
    * @returns {number}
    */
   get contextLength() {

@@ -131,7 +131,7 @@ export function checkedIds(list, what, vocab) {
   if (bad >= 0)
     fail(
       'bad-token',
-      `the ${what} holds ${show(list[bad])} at place ${bad}, token ids are whole numbers from 0 to ${vocab - 1}`,
+      `the ${what} holds ${show(list[bad])} at index ${bad}; token ids are whole numbers from 0 to ${vocab - 1}`,
     );
   return list;
 }

@@ -1,4 +1,4 @@
-// codes.js - the codes of errors and their meanings: a file of its own, since programs rarely import them
+// codes.js - the codes of errors and their meanings: a separate module, because few programs import it
 
 /**
  * Every code that a GlassformerError can have, with its meaning. Codes are stable; messages are not.

@@ -100,7 +100,10 @@ async function compilePackaged(files, file, copy) {
   if (cached) return cached;
   const bytes = await files.embeddedBinary(copy);
   if (bytes === null)
-    throw cause ?? new GlassformerError('not-found', `the engine's WebAssembly file (${file}) has no address here`);
+    throw (
+      cause ??
+      new GlassformerError('not-found', `cannot tell where to load ${file} from: pass its bytes in the option wasm`)
+    );
   const module = compile(bytes, `the embedded copy of ${copy}`);
   compiled.set(key, module);
   return module;

@@ -96,7 +96,10 @@ export class Instance {
   /** @param {Record<string, any>} exports  from `instantiate` */
   constructor(exports) {
     if (typeof exports.gf_schema !== 'function' || !exports.memory) {
-      fail('bad-wasm', 'the WebAssembly file is not the Glassformer engine: gf_schema is missing');
+      fail(
+        'bad-wasm',
+        'this .wasm file is not the Glassformer engine: check the option wasm, or deploy dist/wasm/ again',
+      );
     }
     this.x = exports;
     this.memory = exports.memory;

@@ -41,7 +41,10 @@ export const within =
  * @returns {never}
  */
 export function failContextFull(what, n, most) {
-  return fail('context-full', `the ${what} has ${n} tokens, the context holds ${most}`);
+  return fail(
+    'context-full',
+    `the ${what} has ${n} tokens, but the context holds only ${most}: shorten it, or raise contextLength in load`,
+  );
 }
 
 /** The configuration field of each part that the option `switches` of load can leave out. */

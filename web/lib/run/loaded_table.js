@@ -13,8 +13,8 @@ import { parameterTable } from '../engine/config/weight_roster.js';
 /** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
 
 /**
- * The cache of a model with quantised weights is f16: half the memory of f32, and the rounding of its keys and values is
- * far below that of the weights, whereas q8_0 moves the predictions more than the weights' own rounding does. Other
+ * The cache of a model with quantised weights is f16: half the memory of f32, and the rounding of its keys and values
+ * is far below that of the weights, whereas q8_0 moves the predictions more than the weights' own rounding does. Other
  * models keep exact keys and values.
  * @param {(string | undefined)[]} dtypes of the model's weights
  */
@@ -38,8 +38,7 @@ export function tableOf(engine) {
   if (differs || engine.countParameters(engine.config) !== table.total)
     fail(
       'bad-state',
-      'the engine and the table count different parameters: ' +
-        'the WebAssembly file and the package are of different versions',
+      'the .wasm file and the JavaScript come from different versions of the package: deploy both from the same dist/',
     );
   return {
     ...table,

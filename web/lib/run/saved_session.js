@@ -80,7 +80,7 @@ export async function restore(model, sequence, bytes, yielder) {
   if (bytes.length < HEADER_BYTES)
     fail('truncated', `the state has ${bytes.length} bytes, its header alone has ${HEADER_BYTES}`);
   if (MAGIC.split('').some((c, i) => bytes[i] !== c.charCodeAt(0)))
-    fail('bad-file', 'the state is no saved session: its first bytes are others');
+    fail('bad-file', 'these bytes are not a saved session');
   const [version, textBytes, n, cached, blockBytes, edited] = Array.from({ length: 6 }, (_, i) =>
     view.getUint32(MAGIC.length + 4 * i, true),
   );

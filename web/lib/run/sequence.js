@@ -99,7 +99,8 @@ export class Sequence {
         fail('bad-option', `source is an option of encoder_decoder models, this model is of kind ${model.config.kind}`);
       return;
     }
-    if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
+    if (source === undefined)
+      fail('bad-option', 'this is an encoder-decoder model: pass { source } with the text or ids to read');
     const ids = model.ids(source, 'source');
     this.checkBudget(0);
     this.session.encode(ids, model.mask(sourceMask, ids.length, 'sourceMask'));

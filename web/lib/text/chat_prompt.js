@@ -43,7 +43,7 @@ export async function chatPrompt(
       'no-chat-template',
       toolTemplate
         ? 'this model has a chat template for conversations with tools only: pass tools, or give load another template'
-        : 'this model came without a chat template: give load one, or use generate',
+        : 'this model has no chat template: pass one to load as chatTemplate, or call generate instead of chat',
     );
   const { bos, eos, texts } = special;
   const textOf = async (/** @type {number | null | undefined} */ id) =>
@@ -135,7 +135,7 @@ function marked(messages) {
 function upTo(text, content) {
   const at = text.lastIndexOf(MARK[0]);
   if (at < 0 || !text.includes(content.trim()))
-    return fail('bad-option', 'continue: the chat template does not write the content of the last message');
+    return fail('bad-option', 'continue: the chat template leaves out the last message, so it cannot be continued');
   const own = text.slice(0, at);
   return text.startsWith(MARK, at) ? own : own.trimEnd();
 }

@@ -188,7 +188,10 @@ export async function checkedOrder(config, data, o, learnt) {
   const { validate_every: validateEvery, teacher_share: share } = options;
   const examples = /** @type {any} */ (data)?.examples === undefined ? null : data;
   if (!o.lora && typeof (/** @type {any} */ (config)?.adapt) === 'function')
-    fail('bad-argument', 'a loaded model is trained with the option lora, a new one by its configuration');
+    fail(
+      'bad-argument',
+      'to fine-tune a loaded model, pass { lora: {} }; to train a new one, pass a configuration instead of a model',
+    );
   const teacher = teacherOf(o, share);
   const given = /** @type {Record<string, any>} */ ({ ...o, validation });
   if (teacher && !o.lora && !examples)
@@ -215,7 +218,8 @@ function teacherOf({ teacher: model, teacherShare, tokenizer, vocabSize }, share
   if (tokenizer || vocabSize !== undefined)
     fail('bad-option', 'tokenizer and vocabSize are those of the teacher, which predicts the same tokens');
   const config = completeConfig(model.config);
-  if (config.kind === 'encoder') fail('unsupported', 'an encoder is no teacher: a decoder or encoder_decoder is');
+  if (config.kind === 'encoder')
+    fail('unsupported', 'the teacher must be a decoder or encoder-decoder; this one is an encoder');
   return { model, config, share };
 }
 

@@ -222,7 +222,11 @@ async function started(t, config, tokenizer) {
  */
 function startExamples(t, config, vocabulary, checkpoint) {
   const saved = checkpoint && unpackCheckpoint(checkpoint);
-  if (saved && saved.tokenizer !== vocabulary) fail('bad-config', 'the checkpoint belongs to another vocabulary');
+  if (saved && saved.tokenizer !== vocabulary)
+    fail(
+      'bad-config',
+      'the checkpoint was saved with another vocabulary: pass the same text, or the tokenizer of that run',
+    );
   if (saved) t.load(saved.state);
   return started(t, config, vocabulary);
 }

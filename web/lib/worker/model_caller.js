@@ -42,7 +42,11 @@ const disposedError = (what = 'model') => new GlassformerError('bad-state', `the
  * @param {unknown} [cause]
  */
 const crashError = (why, cause) =>
-  new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
+  new GlassformerError(
+    'crashed',
+    `the engine crashed (${why}); please report this, dispose the model and load it again`,
+    { cause },
+  );
 /**
  * The error after the end of a worker.
  * @param {string} why

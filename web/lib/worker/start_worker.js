@@ -13,7 +13,8 @@ import { spawn, spawnText } from '../base/spawn.js';
  * @typedef {boolean | string | (() => Worker | Promise<Worker>)} WorkerOption
  */
 
-const SILENT = 'the given worker does not answer';
+const SILENT =
+  "the worker you passed did not answer: it must import 'glassformer/worker'; look for its errors in the console";
 
 const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 
@@ -131,7 +132,7 @@ function firstAnswer(worker, signal, more, own = true) {
 async function failToStart(file, address, cause) {
   if (!(cause instanceof Error) || (cause instanceof GlassformerError && cause.code !== 'worker')) throw cause;
   if (cause.message === SILENT) throw cause;
-  const why = address === null ? 'its file has no address here' : ((await diagnosis(address)) ?? cause.message);
+  const why = address === null ? 'its URL cannot be determined here' : ((await diagnosis(address)) ?? cause.message);
   fail(
     'worker',
     `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. ` +

@@ -54,11 +54,11 @@ const mask = perPosition(
   (values, at) =>
     Uint8Array.from(values, (x, i) => {
       if (typeof x !== 'number' && typeof x !== 'boolean')
-        fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected 0 or 1`);
+        fail('bad-option', `${at} holds ${show(x)} at index ${i}, expected 0 or 1`);
       if (!(Number(x) >= 0 && Number(x) < Infinity))
         fail(
           'bad-option',
-          `${at} holds ${show(x)} at place ${i}, expected 0 or 1: what is added to scores, 0 or -Infinity, ` +
+          `${at} holds ${show(x)} at index ${i}, expected 0 or 1: what is added to scores, 0 or -Infinity, ` +
             'is no mask; here 1 is a position that is seen',
         );
       return x ? 1 : 0;
@@ -74,7 +74,7 @@ const tokenTypes = perPosition(
     values.map((x, i) =>
       Number.isInteger(x) && x >= 0
         ? x
-        : fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected a whole number`),
+        : fail('bad-option', `${at} holds ${show(x)} at index ${i}, expected a whole number`),
     ),
 );
 
@@ -140,7 +140,7 @@ function numbers(values, where, longest) {
   const bad = read.findIndex((x) => typeof x !== 'number');
   return bad < 0
     ? Float32Array.from(read)
-    : fail('bad-option', `${where} holds ${show(read[bad])} at place ${bad}, expected numbers`);
+    : fail('bad-option', `${where} holds ${show(read[bad])} at index ${bad}, expected numbers`);
 }
 
 /**

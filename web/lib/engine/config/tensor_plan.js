@@ -137,7 +137,8 @@ export function checkCount(config, entries, where) {
     if (left-- <= 0)
       fail(
         'missing-tensor',
-        `${where}: ${config.n_layers} layers need more weights than ${entries.length} tensors have`,
+        `${where}: the configuration has ${config.n_layers} layers, but the file has only ${entries.length} tensors: ` +
+          'it is incomplete, or the configuration belongs to another model',
       );
 }
 

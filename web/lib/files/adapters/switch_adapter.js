@@ -89,7 +89,10 @@ export function setAdapter(model, adapter) {
   if (adapter !== null && !(Number.isInteger(adapter) && state.adapters[adapter]))
     fail('bad-argument', `the adapter is ${show(adapter)}, expected what addAdapter returned, or null`);
   if (model.engine.sessions.size)
-    fail('bad-state', 'a session or a call is open, with keys and values of the weights before: end it first');
+    fail(
+      'bad-state',
+      'cannot switch adapters while a session or call is open: dispose the session, or wait for the call to finish',
+    );
   if (state.on !== null)
     for (const start of state.adapters[state.on].keys())
       putBytes(model.engine, start, /** @type {Uint8Array} */ (state.base.get(start)));

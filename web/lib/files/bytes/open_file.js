@@ -23,7 +23,12 @@ import { checkedResponse } from '../../base/checks.js';
  * @param {string} name  of the file
  * @returns {never}
  */
-export const failWebPage = (name) => fail('html', `${name}: this is a web page, not a model`);
+export const failWebPage = (name) =>
+  fail(
+    'html',
+    `${name}: the server sent an HTML page instead of a model file, as many do for unknown paths: check the path, and ` +
+      'that the file is in the public folder',
+  );
 
 const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 'undefined';
 
@@ -178,7 +183,10 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
     return fail(
       res.status === 404 || res.status === 410 ? 'not-found' : 'network',
       `${name}: the server answered ${res.status} ${res.statusText}`.trim() +
-        (res.status === 401 ? ' (it asks for a token or headers)' : ''),
+        (res.status === 401
+          ? ': the file does not exist, or it is private or gated; check the name, and set token or $HF_TOKEN for a ' +
+            'private model'
+          : ''),
       res.status,
     );
   }

@@ -38,9 +38,9 @@ export function headerPairs(value, option) {
     const [name, text] =
       Array.isArray(pair) && pair.length === 2
         ? pair
-        : fail('bad-option', `${option} holds something other than a name and a value at place ${i}`);
+        : fail('bad-option', `${option} holds something other than a name and a value at index ${i}`);
     if (!isWord(name))
-      fail('bad-option', `${option} holds a name of type ${typeName(name)} at place ${i}, expected a short text`);
+      fail('bad-option', `${option} holds a name of type ${typeName(name)} at index ${i}, expected a short text`);
     if (!isWord(text))
       fail(
         'bad-option',

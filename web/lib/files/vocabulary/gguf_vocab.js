@@ -192,7 +192,7 @@ function scoresOf(list, n, refuse) {
   const scores = /** @type {ArrayLike<number>} */ (list);
   const areNumbers = list instanceof Float32Array && !list.includes(NaN);
   for (let i = 0; !areNumbers && i < n; i++)
-    if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
+    if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at index ${i}`);
   return scores;
 }
 

@@ -12,7 +12,12 @@ import { fail, show } from '../../base/errors.js';
  */
 export function rowOf(model, name) {
   const i = model.table.rows.findIndex((r) => r.name === name);
-  return i < 0 ? fail('bad-argument', `there is no weight ${show(name)}`) : i;
+  return i < 0
+    ? fail(
+        'bad-argument',
+        `there is no weight ${show(name)}; model.parameters lists the names, such as ${model.table.rows[0].name}`,
+      )
+    : i;
 }
 
 /**

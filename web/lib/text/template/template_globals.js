@@ -56,7 +56,8 @@ function rangeOf(args, kwargs) {
   const numbers = (end === undefined ? [0, first, step] : [first, end, step]).map(indexOf);
   if (numbers.some((n) => Math.abs(n) === Number.MAX_SAFE_INTEGER))
     throw new Error('range() of numbers beyond 2^53 is not supported');
-  return new Range(...numbers);
+  const [from, to, by] = numbers;
+  return new Range(from, to, by);
 }
 
 /** cycler() @type {Callable} */
