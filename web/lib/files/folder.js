@@ -35,7 +35,7 @@ export async function openFolder(opener, folder, overrides) {
     const names = weightFilesAmong(await folder.list());
     const files = names.flatMap((name) => folder.get(name) ?? []);
     if (!files.length) return fail('not-found', `${folder.name}: there is no config.json`);
-    const given = overrides.tokenizer ?? (await opener.optionalJson(folder.get('tokenizer.json')));
+    const given = overrides.tokenizer ?? (await opener.optionalTokenizer(folder.get('tokenizer.json')));
     const tokenizer = given ?? (names[0].endsWith('.pt') ? (folder.get('meta.pkl') ?? undefined) : undefined);
     return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
   }
@@ -235,7 +235,7 @@ async function siblingConfig(opener, file, overrides, expected = false) {
   if (typeof file !== 'string' && !(file instanceof URL)) return null;
   const json = await opener.optionalJson(sibling(file, 'config.json'));
   if (expected) checkRefused(opener);
-  overrides.tokenizer ??= (await opener.optionalJson(sibling(file, 'tokenizer.json'))) ?? undefined;
+  overrides.tokenizer ??= (await opener.optionalTokenizer(sibling(file, 'tokenizer.json'))) ?? undefined;
   warn(opener);
   return json;
 }

@@ -32,7 +32,7 @@ const rowsOf = (config) => (Number.isInteger(config?.vocab_size) ? config.vocab_
  * @param {any} settings  tokenizer_config.json, or null
  */
 async function tokenizerJson(opener, folder, config, settings) {
-  const json = await opener.optionalJson(folder.get('tokenizer.json'));
+  const json = await opener.optionalTokenizer(folder.get('tokenizer.json'));
   if (!json || typeof settings?.added_tokens_decoder !== 'object') return json;
   return (await sideFiles()).withSideTokens(json, { settings, added: null }, rowsOf(config), opener.warnings);
 }

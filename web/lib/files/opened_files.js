@@ -25,6 +25,18 @@ import { parseJson } from './bytes/read_json.js';
 
 /** Longest JSON file that is read, in bytes. */
 const MAX_JSON = 1 << 28;
+/** A tokenizer.json of more bytes is read without a string for each token. */
+const LARGE = 1 << 20;
+
+/**
+ * The content of a tokenizer.json.
+ * @param {Uint8Array} bytes
+ * @param {string} name  of the file, for messages
+ */
+export const parseTokenizer = async (bytes, name) =>
+  bytes.length > LARGE
+    ? (await import('./vocabulary/scan_tokenizer.js')).scanTokenizer(bytes, name)
+    : parseJson(bytes, name);
 
 /** The files of one call; holds its options, open readers and warnings. */
 export class OpenedFiles {
@@ -177,6 +189,15 @@ export class OpenedFiles {
   async optionalJson(source) {
     const r = await this.optionalReader(source);
     return r && parseJson(await this.readAll(r), r.name);
+  }
+
+  /**
+   * The content of a tokenizer.json; null when the file is missing.
+   * @param {Bytes | null} source
+   */
+  async optionalTokenizer(source) {
+    const r = await this.optionalReader(source);
+    return r && parseTokenizer(await this.readAll(r), r.name);
   }
 
   /**

@@ -11,9 +11,9 @@ import { isBytes } from '../base/checks.js';
 import { detectFormat } from './bytes/detect_format.js';
 import { readGguf } from './gguf/gguf.js';
 import { ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
-import { parseJson } from './bytes/read_json.js';
-import { OpenedFiles, fileFolder } from './opened_files.js';
+import { OpenedFiles, fileFolder, parseTokenizer } from './opened_files.js';
 import { planTensors } from '../engine/config/tensor_plan.js';
+import { tokenTextsOf } from './vocabulary/packed_texts.js';
 import { pieceModels } from './vocabulary/tokenizer_json.js';
 import { ggufTokenizer } from './vocabulary/gguf_vocab.js';
 
@@ -296,7 +296,7 @@ export class Opener extends OpenedFiles {
       return (await ggufTokenizer(r.name, meta)) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
     }
     const bytes = await this.readAll(r);
-    if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
+    if (/^\s*[{[]/.test(text)) return { json: await parseTokenizer(bytes, r.name) };
     if (/^\x80[\x02-\x05]/.test(text))
       return { json: (await import('./vocabulary/character_ids.js')).charactersJson(bytes, r.name) };
     return { json: (await llama2c()).llama2cTokenizer(r.name, bytes) };
@@ -333,7 +333,8 @@ async function deliverTensor(t, r, sink) {
  * @param {number} vocabSize
  */
 function checkVocabulary(json, vocabSize) {
-  const vocab = pieceModels.has(json.model) ? { last: json.model.texts.size - 1 } : json.model?.vocab;
+  const texts = pieceModels.has(json.model) ? json.model.texts : tokenTextsOf(json.model?.vocab);
+  const vocab = texts ? { last: texts.size - 1 } : json.model?.vocab;
   const ids = [
     ...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})),
     ...[json.added_tokens ?? []].flat().map((t) => t?.id),

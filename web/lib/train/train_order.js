@@ -306,9 +306,8 @@ async function ofMaskedText(config, { text, held }, { vocabSize, vocabulary }, o
  * @returns {Promise<string>}
  */
 async function vocabularyOf(source) {
-  const json =
-    source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source));
-  const { vocab, merges } = json.model ?? {};
+  const text = source instanceof Tokenizer ? source.toText() : JSON.stringify(await openTokenizer(source));
+  const { vocab, merges } = JSON.parse(text).model ?? {};
   if (!vocab || Array.isArray(vocab) || !Array.isArray(merges))
     fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
   return JSON.stringify({

@@ -106,6 +106,48 @@ function isAscii(bytes, from, to) {
 /** The start of an id that no token has. */
 export const HOLE = 0xffffffff;
 
+/** The places of texts that come in any order of their ids. */
+export class IdTexts {
+  #starts = new Uint32Array(1 << 10).fill(HOLE);
+  #ends = new Uint32Array(1 << 10);
+  #size = 0;
+
+  /**
+   * @param {number} id
+   * @param {number} start
+   * @param {number} end
+   * @returns {boolean} false: the id has a text already
+   */
+  add(id, start, end) {
+    if (id >= this.#starts.length) {
+      this.#starts = resized(this.#starts, 2 * id, HOLE);
+      this.#ends = resized(this.#ends, 2 * id, 0);
+    }
+    if (this.#starts[id] !== HOLE) return false;
+    this.#starts[id] = start;
+    this.#ends[id] = end;
+    if (id >= this.#size) this.#size = id + 1;
+    return true;
+  }
+
+  /** @param {Uint8Array} bytes @returns {TokenTexts} */
+  tokens(bytes) {
+    const [starts, ends] = [this.#starts.subarray(0, this.#size), this.#ends.subarray(0, this.#size)];
+    return new TokenTexts(new Texts(bytes, starts, ends), true);
+  }
+}
+
+/**
+ * @param {Uint32Array<ArrayBuffer>} list
+ * @param {number} size
+ * @param {number} filler
+ */
+function resized(list, size, filler) {
+  const larger = new Uint32Array(size).fill(filler, list.length);
+  larger.set(list);
+  return larger;
+}
+
 /**
  * The tokens of a vocabulary: id by text and text by id. When two tokens have the same text, the second gets the text
  * "[token 123]".
@@ -123,6 +165,8 @@ export class TokenTexts {
   #decoded;
   /** Tokens, without the ids that have none. */
   count = 0;
+  /** Whether two tokens have the same text. */
+  repeated = false;
   /** Bytes of texts that are looked up, filled by `write`. */
   scratch = new Uint8Array(256);
 
@@ -140,6 +184,7 @@ export class TokenTexts {
       if (texts.starts[id] === HOLE) continue;
       this.count++;
       const slot = this.#slot(this.#bytes, texts.starts[id], texts.ends[id]);
+      if (this.#slots[slot]) this.repeated = true;
       if (this.#slots[slot] && !last) this.#rename(id);
       else this.#slots[slot] = id + 1;
     }
@@ -295,3 +340,10 @@ export class TokenTexts {
     this.#slots[this.#slot(this.#bytes, starts[id], ends[id])] = id + 1;
   }
 }
+
+/**
+ * The tokens of a vocabulary that scan_tokenizer.js has read; null for what JSON.parse has.
+ * @param {any} vocab
+ * @returns {TokenTexts | null}
+ */
+export const tokenTextsOf = (vocab) => (vocab?.texts instanceof TokenTexts ? vocab.texts : null);

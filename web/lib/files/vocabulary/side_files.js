@@ -4,6 +4,7 @@
 // The result is a tokenizer.json that encodes as transformers 5 does with the same files.
 import { fail, show } from '../../base/errors.js';
 import { mergesOf } from './merge_pieces.js';
+import { tokenTextsOf } from './packed_texts.js';
 import { readPieces, sentencePieceTokenizer } from './sentencepiece.js';
 import { CONTROL, UNKNOWN, USER_DEFINED, isId } from './tokenizer_json.js';
 
@@ -197,11 +198,13 @@ export function withSideTokens(json, files, rows, warnings) {
   const vocab = json?.model?.vocab;
   if (vocab === null || typeof vocab !== 'object') return json; // which is then refused
   const known = new Set(own.map((/** @type {any} */ token) => token?.content));
-  const ids = Array.isArray(vocab)
-    ? new Map(vocab.map((entry, id) => [Array.isArray(entry) ? entry[0] : entry, id]))
-    : new Map(Object.entries(vocab));
-  let next =
-    [...ids.values(), ...own.map((/** @type {any} */ t) => t?.id)].reduce((m, id) => Math.max(m, id ?? 0), -1) + 1;
+  const ids =
+    tokenTextsOf(vocab) ??
+    (Array.isArray(vocab)
+      ? new Map(vocab.map((entry, id) => [Array.isArray(entry) ? entry[0] : entry, id]))
+      : new Map(Object.entries(vocab)));
+  const most = ids instanceof Map ? [...ids.values()] : [ids.size - 1];
+  let next = [...most, ...own.map((/** @type {any} */ t) => t?.id)].reduce((m, id) => Math.max(m, id ?? 0), -1) + 1;
   /** @type {string[]} */
   const left = [];
   const more = tokensOf(files).flatMap((token) => {

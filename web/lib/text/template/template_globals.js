@@ -53,11 +53,10 @@ function dictOf(args, kwargs) {
 /** range() @type {Callable} */
 function rangeOf(args, kwargs) {
   const [first, end, step = 1] = bound('range', '/first /end? /step?', args, kwargs);
-  const numbers = (end === undefined ? [0, first, step] : [first, end, step]).map(indexOf);
-  if (numbers.some((n) => Math.abs(n) === Number.MAX_SAFE_INTEGER))
+  const [start, stop, size] = (end === undefined ? [0, first, step] : [first, end, step]).map(indexOf);
+  if ([start, stop, size].some((n) => Math.abs(n) === Number.MAX_SAFE_INTEGER))
     throw new Error('range() of numbers beyond 2^53 is not supported');
-  const [from, to, by] = numbers;
-  return new Range(from, to, by);
+  return new Range(start, stop, size);
 }
 
 /** cycler() @type {Callable} */

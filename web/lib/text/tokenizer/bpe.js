@@ -21,7 +21,8 @@ const UNSEEN = -2;
 export function bpe(options) {
   const texts = vocabularyOf(options.json.vocab);
   const prefix = options.text('continuing_subword_prefix', '');
-  const merges = mergesOf(options.json.merges, texts, prefix);
+  const { merges: list } = options.json;
+  const merges = list?.texts === texts ? Merges.of(list) : mergesOf(list, texts, prefix);
   const dropout = options.json.dropout ?? 0;
   if (dropout !== 0) options.refuse(`dropout is ${show(dropout)}, which makes ids random; expected 0`);
   const unkToken = options.text('unk_token', '');

@@ -12,18 +12,36 @@ const encoder = new TextEncoder();
  */
 export function bytesOfBase64(text) {
   try {
-    return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const characters = atob(text);
+    const bytes = new Uint8Array(characters.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i);
+    return bytes;
   } catch {
     return null;
   }
 }
 
-/** Whether the library has an entry for each grapheme of such a text on its own. */
-const PLAIN = /[ -~]+(?=[ -~]|$)/y;
+/**
+ * Characters of one unit that are graphemes on their own before others of this kind, and at the end: ASCII without
+ * carriage returns, letters of Latin, Greek, Cyrillic, Hebrew and Arabic, Chinese characters, kana, Hangul.
+ */
+const ALONE =
+  '\\t\\n -~\u00a0-\u00ac\u00ae-\u02ff\u0391-\u0482\u05d0-\u05ea\u0620-\u064a\u0660-\u0669\u2010-\u2027\u3000-\u3029' +
+  '\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e';
+const PLAIN = new RegExp(`[${ALONE}]+(?=[${ALONE}]|$)`, 'y');
+const PLAIN_PAIR = new RegExp(`[${ALONE}]{2}`);
+/** What the table does with a character of one unit. */
+const [UNSEEN, KEPT, CHANGED] = [0, 1, 2];
+/** Graphemes that are remembered, and the most units of one. */
+const MOST_GRAPHEMES = 1 << 13;
+const LONGEST_GRAPHEME = 32;
 
 export class Charsmap {
   /** @type {Intl.Segmenter | null} */
   #segmenter = null;
+  #kinds = new Uint8Array(1 << 16);
+  /** What characters and longer graphemes become. @type {Map<string, string>} */
+  #known = new Map();
 
   /**
    * @param {Uint8Array} bytes
@@ -34,7 +52,7 @@ export class Charsmap {
     const size = bytes.length < 4 ? 0 : view.getUint32(0, true);
     if (bytes.length < 4 || size % 4 || size + 4 > bytes.length || size < 4)
       owner.refuse(`precompiled_charsmap has ${bytes.length} bytes, and says that ${size} of them are its table`);
-    this.units = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
+    this.units = new Uint32Array(bytes.slice(4, 4 + size).buffer); // little-endian, as wasm
     this.texts = bytes.subarray(4 + size);
   }
 
@@ -97,27 +115,59 @@ export class Charsmap {
    * @param {string} text
    */
   byGraphemes(text) {
-    this.#segmenter ??= new Intl.Segmenter('und', { granularity: 'grapheme' });
     let out = '';
     for (let at = 0; at < text.length;) {
       PLAIN.lastIndex = at;
-      const end = PLAIN.test(text) ? PLAIN.lastIndex : at;
-      for (; at < end; at++) out += this.#shortest(text[at]) ?? text[at];
+      if (PLAIN.test(text)) {
+        out += this.#characters(text, at, PLAIN.lastIndex);
+        at = PLAIN.lastIndex;
+      }
       if (at === text.length) break;
-      const next = text.slice(at).search(/[ -~]{2}/);
+      const next = text.slice(at).search(PLAIN_PAIR);
       const part = next < 0 ? text.slice(at) : text.slice(at, at + next + 1);
+      this.#segmenter ??= new Intl.Segmenter('und', { granularity: 'grapheme' });
       for (const { segment } of this.#segmenter.segment(part)) out += this.#grapheme(segment);
       at += part.length;
     }
     return out;
   }
 
+  /**
+   * Characters of one unit that are graphemes.
+   * @param {string} text
+   * @param {number} from
+   * @param {number} to
+   */
+  #characters(text, from, to) {
+    const kinds = this.#kinds;
+    let out = '';
+    for (let at = from; at < to; at++) {
+      const unit = text.charCodeAt(at);
+      if (kinds[unit] === KEPT) continue;
+      const known = kinds[unit] === CHANGED ? this.#known.get(text[at]) : undefined;
+      const changed = known ?? this.#shortest(text[at]);
+      if (kinds[unit] === UNSEEN) kinds[unit] = changed === null ? KEPT : CHANGED;
+      if (changed === null) continue;
+      if (known === undefined) this.#remember(text[at], changed);
+      out += text.slice(from, at) + changed;
+      from = at + 1;
+    }
+    return out + text.slice(from, to);
+  }
+
+  /** @param {string} grapheme @param {string} changed */
+  #remember(grapheme, changed) {
+    if (this.#known.size >= MOST_GRAPHEMES) this.#known.clear();
+    this.#known.set(grapheme, changed);
+  }
+
   /** @param {string} grapheme */
   #grapheme(grapheme) {
-    if (encoder.encode(grapheme).length < 6) {
-      const whole = this.#shortest(grapheme);
-      if (whole !== null) return whole;
-    }
-    return Array.from(grapheme, (c) => this.#shortest(c) ?? c).join('');
+    const known = this.#known.get(grapheme);
+    if (known !== undefined) return known;
+    const whole = encoder.encode(grapheme).length < 6 ? this.#shortest(grapheme) : null;
+    const changed = whole ?? Array.from(grapheme, (c) => this.#shortest(c) ?? c).join('');
+    if (grapheme.length <= LONGEST_GRAPHEME) this.#remember(grapheme, changed);
+    return changed;
   }
 }

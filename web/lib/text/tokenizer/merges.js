@@ -2,6 +2,9 @@
 //
 // A linked list of symbols and a heap of pairs: n symbols take n log n steps.
 
+/** @param {number} n  pairs */
+const slotsOf = (n) => 2 ** Math.ceil(Math.log2(2 * n + 2));
+
 /** Pairs of ids in an open-addressed table: the entry of a pair has its rank and the id that it makes. */
 export class Merges {
   #used = 0;
@@ -14,7 +17,21 @@ export class Merges {
     /** What a pair becomes; -1: it is not joined. */
     this.made = new Int32Array(n);
     this.ranks = new Int32Array(n);
-    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * n + 2)));
+    this.#slots = new Int32Array(slotsOf(n));
+  }
+
+  /**
+   * Merges whose entries and ranks are their places.
+   * @param {{left: Int32Array, right: Int32Array, made: Int32Array}} lists  owned by the table from now on
+   */
+  static of({ left, right, made }) {
+    const merges = new Merges(0);
+    const ranks = Int32Array.from(left, (_, i) => i);
+    Object.assign(merges, { left, right, made, ranks });
+    merges.#used = left.length;
+    merges.#slots = new Int32Array(slotsOf(left.length));
+    for (let i = 0; i < left.length; i++) merges.#slots[merges.#slot(left[i], right[i])] = i + 1;
+    return merges;
   }
 
   get size() {

@@ -1,6 +1,6 @@
 // unigram.js - the model Unigram (Kudo 2018): of all ways to cut a text, the tokens with the best sum of scores
 import { show } from '../../base/errors.js';
-import { Texts, TokenTexts } from '../../files/vocabulary/packed_texts.js';
+import { Texts, TokenTexts, writeUtf8 } from '../../files/vocabulary/packed_texts.js';
 import { refuse } from './component.js';
 import { byteToken } from './vocabulary.js';
 
@@ -44,7 +44,11 @@ export class Lattice {
   #nodes = 1;
   /** The token that ends at a node; -1: none. */
   #tokens;
-  #encoder = new TextEncoder();
+  /** The UTF-8 of a text, and for each place the best sum of a path to it, where its last token starts, and its id. */
+  #bytes = new Uint8Array(0);
+  #sums = new Float64Array(0);
+  #starts = new Int32Array(0);
+  #ids = new Int32Array(0);
 
   /**
    * @param {TokenTexts} texts
@@ -122,43 +126,50 @@ export class Lattice {
    * @param {number[]} out
    */
   tokenise(text, out) {
-    const bytes = this.#encoder.encode(text);
-    const { starts, ids } = this.#bestPath(bytes);
+    const most = 3 * text.length;
+    if (most > this.#bytes.length) this.#reserve(2 * most);
+    const n = writeUtf8(text, this.#bytes, 0);
+    this.#findBestPath(n);
+    const starts = this.#starts;
+    const ids = this.#ids;
     const { unk } = this.options;
-    /** Ends of the tokens from the last one to the first; unknown neighbours are one. */
-    const path = [];
-    for (let end = bytes.length; end > 0; end = starts[end]) {
-      const isUnknown = ids[end] === unk;
-      const last = path.at(-1);
-      if (isUnknown && last?.isUnknown) last.from = starts[end];
-      else path.push({ from: starts[end], to: end, isUnknown, id: ids[end] });
+    /** Ends of the tokens from the last one to the first; unknown neighbours are one. @type {number[]} */
+    const ends = [];
+    for (let end = n; end > 0; end = starts[end]) {
+      const last = /** @type {number} */ (ends.at(-1));
+      if (ends.length && ids[end] === unk && ids[last] === unk) starts[last] = starts[end];
+      else ends.push(end);
     }
-    for (const { from, to, isUnknown, id } of path.reverse())
-      if (isUnknown) this.#writeUnknown(bytes, from, to, out);
-      else out.push(id);
+    for (let i = ends.length - 1; i >= 0; i--)
+      if (ids[ends[i]] === unk) this.#writeUnknown(this.#bytes, starts[ends[i]], ends[i], out);
+      else out.push(ids[ends[i]]);
+  }
+
+  /** @param {number} n  bytes of the longest text */
+  #reserve(n) {
+    this.#bytes = new Uint8Array(n);
+    this.#sums = new Float64Array(n + 1);
+    this.#starts = new Int32Array(n + 1);
+    this.#ids = new Int32Array(n + 1);
   }
 
   /**
-   * For each place of a text, where the last token of the best path to it starts, and its id.
-   * @param {Uint8Array} bytes
+   * Find the best path to each place of a text.
+   * @param {number} n  its bytes
    */
-  #bestPath(bytes) {
-    const n = bytes.length;
-    const { scoreOf, round, unk, least } = this.options;
-    const sums = new Float64Array(n + 1);
-    const starts = new Int32Array(n + 1).fill(-1);
-    const ids = new Int32Array(n + 1);
-    const unknown = round(least - UNKNOWN_PENALTY);
+  #findBestPath(n) {
+    const bytes = this.#bytes;
+    const sums = this.#sums;
+    const starts = this.#starts.fill(-1, 0, n + 1);
+    const ids = this.#ids;
     const keys = this.#keys;
-    const consider = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ sum, id = unk) => {
-      if (starts[to] >= 0 && !(sum > sums[to])) return;
-      sums[to] = round(sum);
-      starts[to] = from;
-      ids[to] = id;
-    };
+    const { scoreOf, round, unk, least } = this.options;
+    const unknown = round(least - UNKNOWN_PENALTY);
+    sums[0] = 0;
     for (let at = 0; at < n;) {
       const lead = bytes[at];
       const end = at + (lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4);
+      const before = sums[at];
       let isToken = false;
       for (let node = 0, to = at; to < n;) {
         const slot = this.#slot(256 * node + bytes[to++] + 1);
@@ -166,16 +177,25 @@ export class Lattice {
         node = this.#children[slot];
         const id = this.#tokens[node] ?? -1;
         if (id < 0) continue;
-        consider(at, to, scoreOf(id, to - at) + sums[at], id);
+        const sum = scoreOf(id, to - at) + before;
+        if (starts[to] < 0 || sum > sums[to]) {
+          sums[to] = round(sum);
+          starts[to] = at;
+          ids[to] = id;
+        }
         if (to === end) isToken = true;
       }
       if (!isToken) {
         if (unk < 0) refuse('the text has an unknown character, and the Unigram has no unk_id');
-        consider(at, end, round(unknown + sums[at]));
+        const sum = round(unknown + before);
+        if (starts[end] < 0 || sum > sums[end]) {
+          sums[end] = round(sum);
+          starts[end] = at;
+          ids[end] = unk;
+        }
       }
       at = end;
     }
-    return { starts, ids };
   }
 
   /**
