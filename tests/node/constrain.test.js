@@ -4,10 +4,11 @@ import { describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { GlassformerError, load } from '../../web/lib/api/index.js';
+import { GlassformerError, Tokenizer, load } from '../../web/lib/api/index.js';
 import { compiled, prepare } from '../../web/lib/text/constrain/compile.js';
 import { constraintOf } from '../../web/lib/text/constrain/constraint.js';
 import { utf8Sequences } from '../../web/lib/text/constrain/utf8.js';
+import { SECONDS } from '../../web/lib/text/constrain/text_buckets.js';
 import { vocabularyOf } from '../../web/lib/text/constrain/token_bytes.js';
 import { grammarAutomaton, reads } from './automata.js';
 import { collect, json, refused, stories, top, untilEnd } from './helpers.js';
@@ -124,8 +125,8 @@ test('a vocabulary without a token for unknown characters keeps the tokens null 
   const vocab = { null: 0, undefined: 1, '<unk>': 2 };
   const textsWith = (/** @type {any} */ unk) => {
     const model = { type: 'BPE', vocab, merges: [], ...unk };
-    const { ids } = vocabularyOf({ model, decoder: { type: 'ByteLevel' } }, 3, []);
-    return [...ids].sort();
+    const { all } = vocabularyOf(new Tokenizer({ model, decoder: { type: 'ByteLevel' } }).parts(), 3, []);
+    return [...all.ids].sort();
   };
   assert.deepEqual(textsWith({ unk_token: null }), [0, 1, 2]);
   assert.deepEqual(textsWith({}), [0, 1, 2]);
@@ -197,37 +198,47 @@ describe('input of any kind', () => {
 });
 
 describe('tokens', () => {
-  test('the bytes of every token are those of its text', () => {
-    for (const { name, tokenizer, vocabulary } of models) {
-      const { ids, bytes, offsets, shared, places } = vocabulary;
-      assert.ok(ids.length > 200 || name.startsWith('few'), name);
-      ids.forEach((id, i) => {
-        const own = bytes.subarray(offsets[i], offsets[i + 1]);
-        const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(own);
+  test('the bytes of every token are those of its text, and buckets have them in order', () => {
+    for (const { name, tokenizer, config, special } of models) {
+      const { bytes, starts, ends, all, plain } = vocabularyOf(tokenizer.parts(), config.vocab_size, special.eos);
+      const own = (id) => bytes.subarray(starts[id], ends[id]);
+      assert.ok(all.ids.length > 200 || name.startsWith('few'), name);
+      assert.equal(new Set(all.ids).size, all.ids.length);
+      assert.equal(plain.count + plain.others.ids.length, all.ids.length);
+      for (const id of all.ids) {
+        const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(own(id));
         if (!text.includes('\ufffd')) assert.equal(text, tokenizer.idToText(id), `${name}: ${id}`);
-        assert.equal(places[id], i);
-        if (i) {
-          const before = bytes.subarray(offsets[i - 1], offsets[i]);
-          assert.ok(Buffer.compare(before, own) <= 0);
-          assert.deepEqual(before.subarray(0, shared[i]), own.subarray(0, shared[i]));
+        const isPlain = Boolean((plain.bits[id >> 5] >>> (id & 31)) & 1);
+        assert.equal(isPlain, !/["\\\0-\x1f\ufffd]/.test(text) || text === '\ufffd'.repeat(own(id).length / 3), text);
+      }
+      for (const list of [all, plain.others])
+        for (let bucket = 0; bucket < list.begins.length - 1; bucket++) {
+          if (bucket % SECONDS) list.sort(bucket);
+          for (let i = list.begins[bucket]; i < list.begins[bucket + 1]; i++) {
+            const [it, before] = [own(list.ids[i]), i ? own(list.ids[i - 1]) : new Uint8Array()];
+            assert.ok(Buffer.compare(before, it) <= 0);
+            assert.deepEqual([it[0], it.length > 1 ? it[1] + 1 : 0], [Math.floor(bucket / SECONDS), bucket % SECONDS]);
+            if (bucket % SECONDS && i > list.begins[bucket])
+              assert.deepEqual(before.subarray(0, list.shared[i]), it.subarray(0, list.shared[i]));
+          }
         }
-      });
     }
   });
 
   test('exactly the tokens that continue the text are allowed', () => {
     const source = 'root ::= ("the" " "? | [a-m]+ "é" | "😀"){1,4} "."';
     for (const one of models) {
-      const { ids, bytes, offsets } = one.vocabulary;
+      const { bytes, starts, ends, all } = vocabularyOf(one.tokenizer.parts(), one.config.vocab_size, []);
+      const { ids } = all;
       const automaton = grammarAutomaton(source);
       const random = numbersOf(7);
       const constraint = constraintOf(one, compiled({ grammar: source }), [ids[0]]);
       let state = automaton.start;
       for (let step = 0; step < 12 && !constraint.complete; step++) {
         const bits = constraint.allowed(one.special.eos);
-        const after = Array.from(ids, (_, i) => {
+        const after = Array.from(ids, (id) => {
           let at = state;
-          for (let k = offsets[i]; k < offsets[i + 1] && at; k++) at = automaton.step(at, bytes[k]);
+          for (let k = starts[id]; k < ends[id] && at; k++) at = automaton.step(at, bytes[k]);
           return at;
         });
         ids.forEach((id, i) => assert.equal(!!((bits[id >> 5] >>> (id & 31)) & 1), !!after[i], `${one.name}: ${id}`));

@@ -19,7 +19,6 @@ export const CALLS = {
   decode: (model, ids) => model.decode(ids),
   tokens: (model, input, options) => model.tokens(input, options),
   tokenizerText: (model) => model.tokenizerText(),
-  setVocabulary: (model, vocabulary) => model.setVocabulary(vocabulary),
 
   // one pass, and what is read from it
   forward: async (model, input, options, hooks) => (await inspect()).forward(model, input, options, hooks),

@@ -13,7 +13,6 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
 /** @typedef {import('../engine/config/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('../text/tokenizer.js').Tokenizer} Tokenizer */
-/** @typedef {import('../text/constrain/token_bytes.js').Vocabulary} Vocabulary */
 /** @typedef {ArrayLike<number>} Ids */
 /**
  * Arguments of a call that cannot be posted as options.
@@ -84,8 +83,6 @@ export class LoadedModel {
   #points = null;
   /** @type {Map<number, string>} */
   #texts = new Map();
-  /** The tokens as bytes; null before a generation with json or grammar. @type {Vocabulary | null} */
-  vocabulary = null;
 
   /**
    * @param {Engine} engine  with a sealed model
@@ -182,14 +179,6 @@ export class LoadedModel {
   /** The vocabulary for a Tokenizer on the caller's side; null without one. */
   tokenizerText() {
     return this.tokenizer && this.tokenizer.toText();
-  }
-
-  /**
-   * Take the tokens as bytes, for constraint.js.
-   * @param {Vocabulary} vocabulary
-   */
-  setVocabulary(vocabulary) {
-    this.vocabulary = vocabulary;
   }
 
   /**

@@ -90,6 +90,16 @@ export class Tokenizer {
     return JSON.stringify(this.#json ?? this.#gone());
   }
 
+  /**
+   * The tokens and what decodes them, for constrain/token_bytes.js.
+   * @ignore
+   * @returns {import('./constrain/token_bytes.js').Parts}
+   */
+  parts() {
+    const { model, added } = this.#steps;
+    return { texts: model.texts, unk: model.unk, added, decoder: this.#json?.decoder };
+  }
+
   get #steps() {
     return this.#pipeline ?? this.#gone();
   }

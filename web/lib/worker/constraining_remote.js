@@ -10,20 +10,11 @@ import { guardedAsync } from '../base/errors.js';
  * @returns {Remote['generate']}
  */
 export function constraining(remote, info) {
-  /** Resolves when the model has the bytes of its tokens; null before it needs them. @type {Promise<any> | null} */
-  let vocabulary = null;
   /** @type {Remote['generate']} */
   async function* constrained([input, options, ...rest], hooks) {
-    const prepared = await guardedAsync(async () => {
-      const { prepare, sendVocabulary } = await import('../text/constrain/compile.js');
-      const posted = prepare(options, info);
-      vocabulary ??= sendVocabulary(remote, info);
-      vocabulary.catch(() => {
-        vocabulary = null; // the next call tries again
-      });
-      await vocabulary;
-      return posted;
-    });
+    const prepared = await guardedAsync(async () =>
+      (await import('../text/constrain/compile.js')).prepare(options, info),
+    );
     const summary = yield* remote.generate([input, prepared.options, ...rest], hooks);
     return prepared.ignored.length ? { ...summary, ignoredKeywords: prepared.ignored } : summary;
   }

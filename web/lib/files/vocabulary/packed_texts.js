@@ -262,6 +262,11 @@ export class TokenTexts {
     return at;
   }
 
+  /** Whether no token has an id. @param {number} id */
+  isHole(id) {
+    return this.#texts.starts[id] === HOLE;
+  }
+
   /**
    * The length of a token in bytes.
    * @param {number} id

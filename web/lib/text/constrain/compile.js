@@ -1,13 +1,12 @@
 // compile.js - the caller's side of constrained output: compiles the options json, grammar and tools
 //
-// The worker gets the network of the grammar and the bytes of the vocabulary, so that it needs no reader of grammars.
+// The worker gets the network of the grammar, so that it needs no reader of grammars.
 import { fail } from '../../base/errors.js';
 import { rememberedNewest } from '../../base/lazy_value.js';
 import { networkOf } from './network.js';
 import { readGbnf } from './gbnf.js';
 import { schemaGrammar } from './json_schema.js';
 import { toolGrammar } from './tool_grammar.js';
-import { vocabularyOf } from './token_bytes.js';
 
 /**
  * The options of a generation, with `constraint` in place of json, grammar or tools.
@@ -60,14 +59,4 @@ export function compiled(given) {
     throw error;
   }
   return rememberedNewest(newest, text, () => ({ text, ...make() }));
-}
-
-/**
- * Give the model the bytes of its tokens.
- * @param {{call: (method: 'tokenizerText' | 'setVocabulary', args: any[]) => Promise<any>}} remote
- * @param {any} info  of the model
- */
-export async function sendVocabulary(remote, { config, special }) {
-  const json = JSON.parse(await remote.call('tokenizerText', []));
-  await remote.call('setVocabulary', [vocabularyOf(json, config.vocabSize, special.eos)]);
 }

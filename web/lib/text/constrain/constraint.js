@@ -2,9 +2,13 @@
 import { fail, show } from '../../base/errors.js';
 import { remembered, rememberedNewest } from '../../base/lazy_value.js';
 import { Automaton } from './automaton.js';
+import { SECONDS } from './text_buckets.js';
+import { WELL_FORMED, vocabularyOf } from './token_bytes.js';
 
 /** @import { LoadedModel } from '../../run/loaded_model.js' */
+/** @import { Tokenizer } from '../tokenizer.js' */
 /** @import { State } from './automaton.js' */
+/** @import { TextBuckets } from './text_buckets.js' */
 /** @import { Vocabulary } from './token_bytes.js' */
 /**
  * The tokens that may follow a state: a bit for each token of the model, and how many there are.
@@ -18,12 +22,16 @@ import { Automaton } from './automaton.js';
 /** Bytes of the masks of one grammar. When there are more, all are forgotten. */
 const MAX_MASK_BYTES = 2 ** 26;
 
+const SPACE = 0x20;
+
 /**
  * What the caller's side posts in place of the options json and grammar. text: of the grammar.
  * @typedef {{text: string, network: import('./automaton.js').Network}} Posted
  */
 /** The newest grammars of each model, by their texts. @type {WeakMap<LoadedModel, Map<string, Compiled>>} */
 const grammars = new WeakMap();
+/** The tokens of each model as bytes. @type {WeakMap<Tokenizer, Vocabulary>} */
+const vocabularies = new WeakMap();
 
 /**
  * The constraint of a generation.
@@ -33,10 +41,11 @@ const grammars = new WeakMap();
  * @returns {Constraint}
  */
 export function constraintOf(model, { text, network }, prompt) {
-  const { tokenizer, vocabulary } = model;
-  if (!tokenizer || !vocabulary) return fail('bad-state', 'the vocabulary is missing');
+  const { tokenizer, special } = model;
+  if (!tokenizer) return fail('bad-state', 'the tokenizer is missing');
   const own = remembered(grammars, model, () => new Map());
   const { vocab_size: size } = model.config;
+  const vocabulary = remembered(vocabularies, tokenizer, () => vocabularyOf(tokenizer.parts(), size, special.eos));
   const make = () => ({ automaton: new Automaton(network), vocabulary, size, masked: [] });
   const found = rememberedNewest(own, text, make);
   const before = prompt.filter((id) => tokenizer.knows(id)).at(-1);
@@ -89,8 +98,7 @@ export class Constraint {
    */
   accept(id) {
     const { automaton, vocabulary } = this.#compiled;
-    const { offsets, places, bytes } = vocabulary;
-    const own = bytes.subarray(offsets[places[id]], offsets[places[id] + 1]);
+    const own = vocabulary.bytes.subarray(vocabulary.starts[id], vocabulary.ends[id]);
     for (const byte of own)
       this.#state = automaton.step(this.#state, byte) ?? fail('bad-state', `token ${id} was not allowed`);
     this.#written = (this.#written + String.fromCharCode(...own)).slice(-200);
@@ -105,37 +113,123 @@ export class Constraint {
     const { vocabulary } = this.#compiled;
     const bits = mask.bits.slice();
     let { count } = mask;
-    vocabulary.ids.forEach((id, i) => {
-      if (vocabulary.bytes[vocabulary.offsets[i]] !== 0x20 || !((bits[id >> 5] >>> (id & 31)) & 1)) return;
+    const { ids, begins } = vocabulary.all;
+    for (const id of ids.subarray(begins[SECONDS * SPACE], begins[SECONDS * (SPACE + 1)])) {
+      if (!((bits[id >> 5] >>> (id & 31)) & 1)) continue;
       bits[id >> 5] &= ~(1 << (id & 31));
       count--;
-    });
+    }
     return { bits, count };
   }
 }
 
 /**
- * The mask of a state, computed at its first use: the tokens in order, each from the first byte that it does not share
- * with the one before it.
+ * Whether each character that a string of JSON has as it is leads from a state back to it, as inside of a string.
+ * @param {Automaton} automaton
+ * @param {State} state
+ */
+function isLoop(automaton, state) {
+  /** What was followed, by state. @type {Map<State, Set<string>>} */
+  const followed = new Map();
+  /** Whether the bytes of a range and `rest` more lead from a state back. @type {Follows} */
+  const follows = (from, [low, high], rest) => {
+    if (!from) return false;
+    const known = remembered(followed, from, () => new Set());
+    const key = `${low} ${high} ${rest}`;
+    if (known.has(key)) return true;
+    known.add(key);
+    for (let byte = low; byte <= high; byte++) {
+      const next = automaton.step(from, byte);
+      if (rest ? !follows(next, CONTINUATION, rest - 1) : next !== state) return false;
+    }
+    return true;
+  };
+  return (
+    PLAIN_ASCII.every((range) => follows(state, range, 0)) &&
+    WELL_FORMED.every(({ lead: [low, high], second, rest }) => {
+      for (let byte = low; byte <= high; byte++) if (!follows(automaton.step(state, byte), second, rest)) return false;
+      return true;
+    })
+  );
+}
+/** @typedef {(from: State | null, range: number[], rest: number) => boolean} Follows */
+const PLAIN_ASCII = [
+  [0x20, 0x21],
+  [0x23, 0x5b],
+  [0x5d, 0x7f],
+];
+const CONTINUATION = [0x80, 0xbf];
+
+/**
+ * The mask of a state, computed at its first use.
  * @param {Compiled} grammar
  * @param {State} state
  * @returns {Mask}
  */
-function maskOf({ automaton, vocabulary, size, masked }, state) {
+function maskOf(grammar, state) {
   if (state.mask) return state.mask;
-  const { ids, bytes, offsets, shared } = vocabulary;
-  const bits = new Uint32Array(Math.ceil(size / 32));
+  const { automaton, vocabulary, size, masked } = grammar;
+  const { plain, all } = vocabulary;
+  const loops = plain.count > 0 && isLoop(automaton, state);
+  const bits = loops ? plain.bits.slice() : new Uint32Array(Math.ceil(size / 32));
+  const count = (loops ? plain.count : 0) + follow(automaton, state, loops ? plain.others : all, bits);
+  if ((masked.length + 1) * bits.byteLength > MAX_MASK_BYTES) for (const old of masked.splice(0)) old.mask = null;
+  masked.push(state);
+  return (state.mask = { bits, count });
+}
+
+/**
+ * Mark the tokens that may follow a state.
+ * @param {Automaton} automaton
+ * @param {State} state
+ * @param {TextBuckets} tokens
+ * @param {Uint32Array} bits
+ * @returns {number} how many
+ */
+function follow(automaton, state, tokens, bits) {
+  const { begins, ids } = tokens;
   let count = 0;
-  /** States after 0, 1, ... bytes of the last token that was followed. */
-  const path = [state];
-  /** So many first bytes of that token lead nowhere. */
+  for (let first = 0; first < 256; first++) {
+    const own = SECONDS * first;
+    if (begins[own] === begins[own + SECONDS]) continue;
+    const after = automaton.step(state, first);
+    if (!after) continue;
+    for (let i = begins[own]; i < begins[own + 1]; i++) bits[ids[i] >> 5] |= 1 << (ids[i] & 31);
+    count += begins[own + 1] - begins[own];
+    for (let bucket = own + 1; bucket < own + SECONDS; bucket++) {
+      if (begins[bucket] === begins[bucket + 1]) continue;
+      const next = automaton.step(after, bucket - own - 1);
+      if (next) count += followBucket(automaton, [state, after, next], tokens, bucket, bits);
+    }
+  }
+  return count;
+}
+
+/**
+ * Mark the tokens of a bucket in their order: each from the first byte that it does not share with the one before it.
+ * @param {Automaton} automaton
+ * @param {State[]} path  the states after 0, 1, ... bytes of the last token that was followed
+ * @param {TextBuckets} tokens
+ * @param {number} bucket
+ * @param {Uint32Array} bits
+ * @returns {number} how many
+ */
+function followBucket(automaton, path, tokens, bucket, bits) {
+  tokens.sort(bucket);
+  const { begins, ids, shared, bytes, starts, ends } = tokens;
+  let count = 0;
+  /** So many first bytes of the last token lead nowhere. */
   let dead = Infinity;
-  for (let i = 0; i < ids.length; i++) {
+  for (let i = begins[bucket]; i < begins[bucket + 1]; i++) {
     if (shared[i] >= dead) continue;
-    const length = offsets[i + 1] - offsets[i];
+    const id = ids[i];
+    const start = starts[id];
+    const length = ends[id] - start;
     dead = Infinity;
     for (let k = shared[i]; k < length; k++) {
-      const next = automaton.step(path[k], bytes[offsets[i] + k]);
+      const byte = bytes[start + k];
+      const known = path[k].next[byte];
+      const next = known === undefined ? automaton.step(path[k], byte) : known;
       if (!next) {
         dead = k + 1;
         break;
@@ -143,10 +237,8 @@ function maskOf({ automaton, vocabulary, size, masked }, state) {
       path[k + 1] = next;
     }
     if (dead < Infinity) continue;
-    bits[ids[i] >> 5] |= 1 << (ids[i] & 31);
+    bits[id >> 5] |= 1 << (id & 31);
     count++;
   }
-  if ((masked.length + 1) * bits.byteLength > MAX_MASK_BYTES) for (const old of masked.splice(0)) old.mask = null;
-  masked.push(state);
-  return (state.mask = { bits, count });
+  return count;
 }

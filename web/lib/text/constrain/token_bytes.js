@@ -1,92 +1,97 @@
 // token_bytes.js - the tokens of a vocabulary as the bytes that they add to a text
 import { fail, show } from '../../base/errors.js';
+import { TextBuckets } from './text_buckets.js';
 
+/** @import { TokenTexts } from '../../files/vocabulary/packed_texts.js' */
 /**
- * All tokens that add bytes to a text, in the order of these bytes. `shared`: how many of its first bytes a token has
- * in common with the one before it; with them, the list is a trie in preorder. places: by id, -1 for other tokens.
+ * The bytes of all tokens, by id; a token that adds none to a text has none.
  * @typedef {object} Vocabulary
- * @property {Int32Array} ids
- * @property {Uint8Array} bytes    of all tokens, one after the other
- * @property {Int32Array} offsets  in `bytes`; one more than tokens
- * @property {Int32Array} shared
- * @property {Int32Array} places
+ * @property {Uint8Array} bytes
+ * @property {Uint32Array} starts  in `bytes`, by id
+ * @property {Uint32Array} ends
+ * @property {TextBuckets} all
+ * @property {Plain} plain
  * @property {boolean} stripsSpace  whether the decoder removes the space before the first word of a text
+ */
+/**
+ * Tokens of whole characters that a string of JSON has as they are. bits: a bit for each id; others: the other tokens.
+ * @typedef {{bits: Uint32Array, count: number, others: TextBuckets}} Plain
+ */
+/**
+ * What is read of a tokenizer.
+ * @typedef {{texts: TokenTexts, unk: number, added: {id: number, content: string, special: boolean}[], decoder: any}}
+ *   Parts
  */
 
 const utf8 = new TextEncoder();
+const SPECIAL = 0xff; // a byte that no UTF-8 has
 
-/**
- * The bytes of each token, by id, as texts with one character for each byte.
- * @param {Record<string, any>} json  a tokenizer.json
- * @returns {{texts: Map<number, string>, stripsSpace: boolean}}
- */
-function tokenBytes({ model, added_tokens: added = [], decoder }) {
-  const steps = decoder?.type === 'Sequence' ? decoder.decoders : [decoder];
-  const isByteLevel = steps.some((/** @type {any} */ d) => d?.type === 'ByteLevel');
-  const convert = isByteLevel ? byteLevel() : plain(steps);
-  /** @type {Map<number, string>} */
-  const texts = new Map();
-  for (const [text, id] of entriesOf(model)) {
-    const bytes = convert(text);
-    if (bytes && !bytes.includes('\xff')) texts.set(id, bytes); // a byte that no UTF-8 has
+/** Bytes of texts by id, written one after the other. */
+class Written {
+  bytes = new Uint8Array(1 << 20);
+  used = 0;
+
+  /** @param {number} size  tokens */
+  constructor(size) {
+    this.starts = new Uint32Array(size);
+    this.ends = new Uint32Array(size);
   }
-  texts.delete(unknownOf(model));
-  for (const { id, content, special } of added) {
-    texts.set(id, (special ? '\xff' : '') + latin1(content)); // special tokens are no text: only their names read them
+
+  /** Make room for more bytes. @param {number} more */
+  reserve(more) {
+    if (this.used + more <= this.bytes.length) return;
+    const larger = new Uint8Array(2 * (this.used + more));
+    larger.set(this.bytes.subarray(0, this.used));
+    this.bytes = larger;
   }
-  return { texts, stripsSpace: steps.some((/** @type {any} */ d) => d?.type === 'Strip' || d?.type === 'Metaspace') };
+
+  /** The bytes from `used` on become the text of a token. @param {number} id @param {number} end */
+  end(id, end) {
+    this.starts[id] = this.used;
+    this.ends[id] = this.used = end;
+  }
 }
 
 /**
- * Texts and ids of a model's vocabulary, in each of its forms.
- * @param {Record<string, any>} model
- * @returns {[string, number][]}
+ * Changes the bytes of a token in place, and returns where they end; at `from`: the token adds nothing. growth: how
+ * many times as long a token may become.
+ * @typedef {{(bytes: Uint8Array, from: number, to: number): number, growth?: number}} Change
  */
-function entriesOf({ vocab, texts }) {
-  if (Array.isArray(texts)) return texts.map((text, id) => [text, id]); // SentencePieces.toJSON
-  return Array.isArray(vocab) ? vocab.map(([text], id) => [text, id]) : Object.entries(vocab);
-}
 
 /**
- * The id of the token for unknown characters, which is no text; -1 without one.
- * @param {Record<string, any>} model
- */
-const unknownOf = ({ unk, unk_id: id, unk_token: token, vocab }) =>
-  unk ?? id ?? (typeof token === 'string' ? vocab?.[token] : undefined) ?? -1;
-
-/** @param {string} text */
-const latin1 = (text) => String.fromCharCode(...utf8.encode(text));
-
-/**
- * A function from a token of a byte-level BPE to its bytes. Each character stands for a byte: printable ones of Latin-1
- * for themselves, the others follow from U+0100 on (Radford et al. 2019).
- * @returns {(text: string) => string}
+ * A change of a byte-level token. Each of its characters stands for a byte: printable ones of Latin-1 for themselves,
+ * the others follow from U+0100 on (Radford et al. 2019).
+ * @returns {Change}
  */
 function byteLevel() {
-  /** @type {Map<string, string>} */
-  const bytes = new Map();
+  const bytes = new Int16Array(0x800).fill(-1);
   let next = 256;
   for (let byte = 0; byte < 256; byte++) {
     const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
-    bytes.set(String.fromCharCode(isPrintable ? byte : next++), String.fromCharCode(byte));
+    bytes[isPrintable ? byte : next++] = byte;
   }
-  return (text) => {
-    const list = [...text].map((c) => bytes.get(c));
-    return list.includes(undefined) ? '' : list.join('');
+  return (own, from, to) => {
+    let end = from;
+    for (let at = from; at < to; at++) {
+      const lead = own[at];
+      const code = lead < 0x80 ? lead : lead < 0xe0 ? ((lead & 31) << 6) | (own[++at] & 63) : 0;
+      if (bytes[code] < 0) return from;
+      own[end++] = bytes[code];
+    }
+    return end;
   };
 }
 
 /**
- * A function from a token of a vocabulary with whole characters to its bytes.
+ * The changes of a token of a vocabulary with whole characters: what the steps of its decoder replace, and bytes.
  * @param {any[]} steps  of the decoder
- * @returns {(text: string) => string}
  */
-function plain(steps) {
+function plainSteps(steps) {
   /** @type {[string, string][]} */
   const replacements = [];
   let hasBytes = false;
   for (const step of steps) {
-    if (step?.type === 'Replace' && typeof step.pattern?.String === 'string')
+    if (step?.type === 'Replace' && typeof step.pattern?.String === 'string' && step.pattern.String)
       replacements.push([step.pattern.String, String(step.content)]);
     else if (step?.type === 'Metaspace') replacements.push([step.replacement ?? '\u2581', ' ']);
     else if (/^ByteFallback(Each)?$/.test(step?.type)) hasBytes = true;
@@ -98,36 +103,149 @@ function plain(steps) {
       );
     }
   }
-  return (text) => {
-    const byte = hasBytes ? /^<0x([\dA-F]{2})>$/.exec(text) : null;
-    if (byte) return String.fromCharCode(parseInt(byte[1], 16));
-    return latin1(replacements.reduce((all, [from, to]) => all.replaceAll(from, to), text));
+  return { replacements, hasBytes };
+}
+
+/**
+ * A change of a token of whole characters.
+ * @param {any[]} steps  of the decoder
+ * @returns {Change}
+ */
+function plain(steps) {
+  const { replacements, hasBytes } = plainSteps(steps);
+  const pairs = replacements.map((pair) => pair.map((text) => utf8.encode(text)));
+  const growth = pairs.reduce((all, [old, own]) => all * Math.max(1, own.length / old.length), 1);
+  const digit = (/** @type {number} */ byte) => '0123456789ABCDEF'.indexOf(String.fromCharCode(byte));
+  /** @type {Change} */
+  const change = (bytes, from, to) => {
+    if (hasBytes && to - from === 6 && bytes[from] === 0x3c && bytes[from + 1] === 0x30 && bytes[from + 2] === 0x78) {
+      const [high, low] = [digit(bytes[from + 3]), digit(bytes[from + 4])];
+      if (bytes[to - 1] === 0x3e && high >= 0 && low >= 0) {
+        bytes[from] = 16 * high + low;
+        return from + 1;
+      }
+    }
+    for (let i = 0; i < pairs.length; i++) to = replaceBytes(bytes, from, to, pairs[i][0], pairs[i][1]);
+    return to;
   };
+  return Object.assign(change, { growth });
+}
+
+/**
+ * Replace a text in bytes[from..to).
+ * @param {Uint8Array} bytes
+ * @param {number} from
+ * @param {number} to
+ * @param {Uint8Array} old
+ * @param {Uint8Array} own
+ * @returns {number} where they end
+ */
+function replaceBytes(bytes, from, to, old, own) {
+  const isLonger = own.length > old.length;
+  const read = isLonger ? bytes.slice(from, to) : bytes;
+  const last = isLonger ? to - from : to;
+  let end = from;
+  for (let at = isLonger ? 0 : from; at < last;) {
+    let same = 0;
+    while (same < old.length && at + same < last && read[at + same] === old[same]) same++;
+    if (same < old.length) bytes[end++] = read[at++];
+    else {
+      for (let k = 0; k < own.length; k++) bytes[end++] = own[k];
+      at += same;
+    }
+  }
+  return end;
+}
+
+/**
+ * Whether bytes are whole characters that a string of JSON has as they are.
+ * @param {Uint8Array} bytes
+ * @param {number} from
+ * @param {number} to
+ */
+function isPlain(bytes, from, to) {
+  for (let at = from; at < to;) {
+    const byte = bytes[at++];
+    if (byte < 0x80) {
+      if (byte < 0x20 || byte === 0x22 || byte === 0x5c) return false;
+      continue;
+    }
+    const more = WELL_FORMED.find(({ lead: [low, high] }) => byte >= low && byte <= high);
+    if (!more || at + more.rest + 1 > to) return false;
+    const second = bytes[at++];
+    if (second < more.second[0] || second > more.second[1]) return false;
+    for (let k = 0; k < more.rest; k++) if ((bytes[at++] & 0xc0) !== 0x80) return false;
+  }
+  return true;
+}
+
+/**
+ * Characters of several bytes (Unicode, table 3-7): the first byte, the second, and how many follow from 0x80 to 0xBF.
+ */
+export const WELL_FORMED = [
+  { lead: [0xc2, 0xdf], second: [0x80, 0xbf], rest: 0 },
+  { lead: [0xe0, 0xe0], second: [0xa0, 0xbf], rest: 1 },
+  { lead: [0xe1, 0xec], second: [0x80, 0xbf], rest: 1 },
+  { lead: [0xed, 0xed], second: [0x80, 0x9f], rest: 1 },
+  { lead: [0xee, 0xef], second: [0x80, 0xbf], rest: 1 },
+  { lead: [0xf0, 0xf0], second: [0x90, 0xbf], rest: 2 },
+  { lead: [0xf1, 0xf3], second: [0x80, 0xbf], rest: 2 },
+  { lead: [0xf4, 0xf4], second: [0x80, 0x8f], rest: 2 },
+];
+
+/**
+ * The bytes of each token, by id.
+ * @param {Parts} tokenizer
+ * @param {any[]} steps  of its decoder
+ * @param {number} size  tokens of the model
+ * @returns {Written}
+ */
+function tokenBytes({ texts, unk, added }, steps, size) {
+  const isByteLevel = steps.some((/** @type {any} */ d) => d?.type === 'ByteLevel');
+  const change = isByteLevel ? byteLevel() : plain(steps);
+  const written = new Written(size);
+  for (let id = 0; id < Math.min(size, texts.size); id++) {
+    if (id === unk || texts.isHole(id)) continue;
+    written.reserve(texts.sizeOf(id) * (change.growth ?? 1));
+    const { bytes, used } = written;
+    const end = change(bytes, used, texts.copy(id, bytes, used));
+    let at = used;
+    while (at < end && bytes[at] !== SPECIAL) at++;
+    if (at === end) written.end(id, end);
+  }
+  for (const { id, content, special } of added) {
+    if (id >= size) continue;
+    const own = utf8.encode(content);
+    written.reserve(own.length + 1);
+    const from = written.used;
+    if (special) written.bytes[from] = SPECIAL; // special tokens are no text: only their names read them
+    written.bytes.set(own, from + Number(special));
+    written.end(id, from + Number(special) + own.length);
+  }
+  return written;
 }
 
 /**
  * The vocabulary of a tokenizer.
- * @param {Record<string, any>} json  a tokenizer.json
+ * @param {Parts} tokenizer
  * @param {number} size  tokens of the model
  * @param {number[]} eos  tokens that end the text, which add nothing to it
  * @returns {Vocabulary}
  */
-export function vocabularyOf(json, size, eos) {
-  const { texts, stripsSpace } = tokenBytes(json);
-  const list = [...texts].filter(([id, bytes]) => bytes && id < size && !eos.includes(id));
-  list.sort(([, a], [, b]) => (a < b ? -1 : Number(a > b)));
-  const offsets = new Int32Array(list.length + 1);
-  list.forEach(([, bytes], i) => {
-    offsets[i + 1] = offsets[i] + bytes.length;
-  });
-  const bytes = new Uint8Array(offsets[list.length]);
-  const shared = new Int32Array(list.length);
-  const places = new Int32Array(size).fill(-1);
-  list.forEach(([id, own], i) => {
-    for (let k = 0; k < own.length; k++) bytes[offsets[i] + k] = own.charCodeAt(k);
-    const before = i ? list[i - 1][1] : '';
-    while (shared[i] < before.length && before[shared[i]] === own[shared[i]]) shared[i]++;
-    places[id] = i;
-  });
-  return { ids: Int32Array.from(list, ([id]) => id), bytes, offsets, shared, places, stripsSpace };
+export function vocabularyOf(tokenizer, size, eos) {
+  const { decoder } = tokenizer;
+  const steps = decoder?.type === 'Sequence' ? decoder.decoders : [decoder];
+  const { bytes, starts, ends } = tokenBytes(tokenizer, steps, size);
+  for (const id of eos) ends[id] = starts[id];
+  const bits = new Uint32Array(Math.ceil(size / 32));
+  let count = 0;
+  for (let id = 0; id < size; id++) {
+    if (ends[id] === starts[id] || !isPlain(bytes, starts[id], ends[id])) continue;
+    bits[id >> 5] |= 1 << (id & 31);
+    count++;
+  }
+  const all = new TextBuckets(bytes, starts, ends, () => true);
+  const others = new TextBuckets(bytes, starts, ends, (id) => !((bits[id >> 5] >>> (id & 31)) & 1));
+  const stripsSpace = steps.some((/** @type {any} */ d) => d?.type === 'Strip' || d?.type === 'Metaspace');
+  return { bytes, starts, ends, all, plain: { bits, count, others }, stripsSpace };
 }

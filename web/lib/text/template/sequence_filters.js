@@ -8,6 +8,7 @@ import {
   Dict,
   Generator,
   Markup,
+  Range,
   Undefined,
   View,
   identityOf,
@@ -201,7 +202,7 @@ function reversed(value) {
     return value instanceof Markup ? new Markup(text) : text;
   }
   const list = listOf(value).reverse();
-  const isIterator = Array.isArray(value) || value instanceof Dict || value instanceof View;
+  const isIterator = [Array, Dict, View, Range, Undefined].some((kind) => value instanceof kind);
   return isIterator ? new Generator(list) : list;
 }
 
