@@ -102,3 +102,31 @@ pageTest('a key lists the keys, but not where it is typed', STORY, async ({ page
   await page.keyboard.press('Escape');
   await page.waitForSelector('dialog.keys', { state: 'detached' });
 });
+
+// Panels of 900 px overlapped each other, and the presenter's buttons covered them.
+pageTest(
+  'each panel of a presentation fits a screen of 1280 by 720, and the buttons cover none',
+  { hash: `${STORY}&written=30`, width: 1280, height: 720 },
+  async ({ page }) => {
+    await page.getByRole('button', { name: 'Present', exact: true }).press('Enter');
+    await page.waitForSelector('.presenting');
+    for (const view of ['write', 'inside', 'count']) {
+      await openView(page, view);
+      await quiet(page);
+      const next = page.getByRole('button', { name: 'Next panel' });
+      for (let more = true; more;) {
+        await quiet(page);
+        const [name] = await seen(page);
+        const at = await page.locator(`[data-panel="${name}"]:visible`).evaluate((card) => ({
+          bottom: card.getBoundingClientRect().bottom,
+          hidden: card.scrollHeight - card.clientHeight,
+        }));
+        const bar = await page.locator('.presenting').evaluate((nav) => nav.getBoundingClientRect().top);
+        assert.ok(at.bottom <= bar, `${view}, ${name}: ends at ${at.bottom}, the buttons begin at ${bar}`);
+        assert.ok(at.hidden <= 1, `${view}, ${name}: ${at.hidden} px are hidden`);
+        more = (await next.getAttribute('aria-disabled')) !== 'true';
+        if (more) await next.press('Enter');
+      }
+    }
+  },
+);

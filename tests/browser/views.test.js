@@ -120,17 +120,29 @@ visitTest(
 );
 
 visitTest(
-  'on paper each panel of the opened views stands whole, and nothing that only a screen needs',
-  { hash: '#model=weights/stories-1m-q4_0.gguf&prompt=One+day' },
+  'on paper each panel of the open view stands whole and is drawn for the paper, and nothing that only a screen needs',
+  { hash: '#model=weights/stories-1m-q4_0.gguf&prompt=One+day', colorScheme: 'dark' },
   async ({ page }) => {
     await page.waitForSelector('.tok');
-    for (const view of ['count', 'learn', 'write']) {
-      await openView(page, view);
-      await quiet(page);
-    }
+    await openView(page, 'inside');
+    await quiet(page);
+    // what a browser does before it makes the pages
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     await page.emulateMedia({ media: 'print' });
-    for (const panel of ['stream', 'next', 'heads', 'parameters', 'memory', 'contents'])
+    for (const panel of ['anatomy', 'heads', 'attention', 'lens'])
       await page.locator(`[data-panel="${panel}"]`).waitFor({ state: 'visible' });
+    // empty cards of a view that is not open
+    assert.equal(await page.locator('[data-panel="stream"]').isVisible(), false);
+    assert.match(await page.locator('.print-head').innerText(), /^stories-1M Q4_0 · “One day” · .*\n+.*One day/s);
+    // the wide picture, as wide as the paper, its values painted anew
+    const drawn = await page.locator('.anatomy').evaluate((card) => ({
+      paper: card.clientWidth,
+      svg: card.querySelector('svg').getBoundingClientRect().width,
+      wide: card.querySelector('svg').getAttribute('viewBox').startsWith('0 0 1400 '),
+      canvas: card.querySelector('canvas').width,
+    }));
+    assert.ok(drawn.wide && drawn.svg <= drawn.paper && drawn.svg > 0.9 * drawn.paper, JSON.stringify(drawn));
+    assert.ok(Math.abs(drawn.canvas - drawn.svg) < 2, JSON.stringify(drawn));
     await page.locator('.tabs-of-views').waitFor({ state: 'hidden' });
     const cut = await page
       .locator('main .card')

@@ -194,7 +194,7 @@ export const row = ({ data, shape }, i) => data.subarray(i * shape[1], (i + 1) *
  * @param {number} id
  */
 export function logprobOf(logits, id) {
-  const most = Math.max(...Array.from(logits));
+  const most = Array.from(logits).reduce((a, b) => Math.max(a, b)); // a call has no room for all of them
   return logits[id] - most - Math.log(Array.from(logits).reduce((sum, x) => sum + Math.exp(x - most), 0));
 }
 

@@ -12,10 +12,13 @@ export const measured = (tell) => (/** @type {Element} */ element) => {
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => tell(element.clientWidth, element));
   });
+  const now = () => tell(element.clientWidth, element);
   sizes.observe(element);
-  tell(element.clientWidth, element);
+  addEventListener('beforeprint', now); // no frame comes before the page is on paper
+  now();
   return () => {
     sizes.disconnect();
+    removeEventListener('beforeprint', now);
     cancelAnimationFrame(frame);
   };
 };

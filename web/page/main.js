@@ -7,6 +7,7 @@ import { createNavigation } from './state/place/browser_history.js';
 import { observed } from './state/store/observed.js';
 import { keepOffline, savesData } from './state/place/offline.js';
 import { openPage } from './state/place/opening.js';
+import { preparePrinting } from './state/place/printing.js';
 import { createRun } from './state/calls/run.js';
 import { keepHeadInStack } from './state/calls/shown_attention.js';
 import { createStore } from './state/store/store.js';
@@ -22,6 +23,7 @@ dark.addEventListener('change', () => {
 });
 const run = createRun(store);
 keepHeadInStack(store);
+preparePrinting(store);
 const go = createNavigation(store);
 
 const place = /** @type {HTMLElement} */ (document.querySelector('#page'));

@@ -12,6 +12,11 @@ export const inView =
     const sight = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting), {
       threshold,
     });
+    const printed = () => element.getClientRects().length && tell(true);
     sight.observe(element);
-    return () => sight.disconnect();
+    addEventListener('beforeprint', printed); // on paper all of it is seen
+    return () => {
+      sight.disconnect();
+      removeEventListener('beforeprint', printed);
+    };
   };

@@ -14,6 +14,8 @@ export const ABLATE = {
   stacks: say`E: layers of the encoder, L: of the decoder, ↔: its cross-attention heads, which read the encoder’s output.`,
   press: say`Press a square to switch that part off. “Measure every part” switches off each one by itself.`,
   measure: say`Measure every part`,
+  /** @param {number} ms */
+  left: (ms) => say`about ${Math.ceil(ms / 1000)} s left`,
   reset: say`All on`,
   neurons: say`Neurons that are off`,
   allOn: say`Everything is on. What you switch off is compared here with the untouched run.`,

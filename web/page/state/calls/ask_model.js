@@ -1,5 +1,7 @@
 // ask_model.js - asks the model about the present text: distributions, values, how a number was computed, what a pass
 // costs
+import { prepare } from '../../../draw/likelihood.js';
+import { yielder } from '../base/yielding.js';
 import { sameRule } from '../facts/sampler_options.js';
 import { LOGITS_BUDGET } from './attention_rows.js';
 
@@ -35,8 +37,11 @@ async function readLogits(runtime, position, turn) {
   reader.ids = ids;
   const row = await session.eval(ids.slice(same));
   if (turn !== runtime.turn) return;
+  const kept = (row.data ?? row).slice();
   if ((logits.size + 1) * row.length * 4 > LOGITS_BUDGET) logits.clear();
-  logits.set(position, Float32Array.from(row.data ?? row));
+  await prepare(kept, runtime.state.sampler.temperature, yielder());
+  if (turn !== runtime.turn) return;
+  logits.set(position, kept);
   runtime.set({ text: { logits }, run: { memory: api.memory } });
 }
 
@@ -88,7 +93,7 @@ export async function values(runtime, capture) {
   const known = capture.filter(runtime.has),
     ids = runtime.ids();
   if (!known.length || !ids.length) return {};
-  return (await runtime.model().forward(ids, { ...runtime.reads(), capture: known })).captured;
+  return (await runtime.model().forward(ids, { ...runtime.reads(), capture: known, logits: 'none' })).captured;
 }
 
 /**

@@ -11,6 +11,7 @@ import { yielder } from '../base/yielding.js';
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
 export const LOGITS_BUDGET = 128e6; // bytes of logits in the state, at most
+const PASS_BUDGET = 16e6; // bytes of logits that one pass sends to the page, at most, if the last row would do
 /** Bytes of attention rows in the state, and captured in one pass, at most. */
 export const PATTERN_BUDGET = 256e6;
 const SMALL = 50e6; // parameters; the pass of a larger model takes so long that capturing every layer is not noticed
@@ -44,6 +45,15 @@ export function capturedPoints(runtime) {
 }
 
 /**
+ * The positions whose logits a pass over n tokens sends to the page: with a large vocabulary the last one only.
+ * @param {any} config
+ * @param {number} n
+ * @returns {'all' | 'last'}
+ */
+export const keptLogits = ({ kind, causal, vocabSize }, n) =>
+  kind === 'decoder' && causal !== false && 4 * n * vocabSize > PASS_BUDGET ? 'last' : 'all';
+
+/**
  * Put the rows of a pass into stores, layer by layer.
  * @param {Record<string, any>} captured
  * @param {import('../../../draw/pattern_store.js').PatternStore[]} stores
@@ -64,15 +74,15 @@ export async function appendRows(captured, stores, current = () => true) {
   return current();
 }
 
-/** Keep the logits of a pass over the whole text that were missing. @param {Runtime} runtime @param {any} out */
-function keepLogits({ state, set }, out) {
+/** Keep the logits of a pass over the text that were missing. @param {Runtime} runtime @param {any} out
+ * @param {number} length  tokens of the pass, of which it has the logits of all or of the last */
+function keepLogits({ state, set }, out, length) {
   const { logits, tokens } = state.text,
     { patterns } = state.attention;
   const [n, size] = out.logits?.shape ?? [0, 0];
-  if (n * size * 4 < LOGITS_BUDGET) {
-    for (let p = patterns?.causal || !n ? 0 : n - 1; p < n; p++)
-      if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
-  }
+  const first = length - n;
+  for (let i = patterns?.causal || !n ? 0 : n - 1; i < n; i++)
+    if (!logits.has(first + i)) logits.set(first + i, out.logits.data.subarray(i * size, (i + 1) * size));
   tokens.forEach((t, i) => {
     const before = logits.get(i - 1);
     if (t.logprob === null && before) t.logprob = logprob(before, t.id);
@@ -98,10 +108,11 @@ async function read(runtime, n, layers, current) {
   const ids = runtime.ids().slice(0, n);
   while (lacking.length) {
     const some = lacking.splice(0, most).map((layer) => patternOf(config, layer));
-    const out = await api.forward(ids, { ...runtime.reads(), capture: most < Infinity ? some : [PATTERNS] });
+    const capture = most < Infinity ? some : [PATTERNS];
+    const out = await api.forward(ids, { ...runtime.reads(), capture, logits: keptLogits(config, ids.length) });
     if (!current() || !(await appendRows(out.captured, runtime.stores(), current))) return;
     if (running(runtime)) runtime.set({ attention: { patterns } });
-    else keepLogits(runtime, out);
+    else keepLogits(runtime, out, ids.length);
   }
 }
 

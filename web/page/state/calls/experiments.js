@@ -1,6 +1,5 @@
 // experiments.js - passes and texts beside the page's own, never in it: other weights, parts off, another model
 import { create, load } from 'glassformer';
-import { logprob } from '../../../draw/likelihood.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
@@ -11,16 +10,24 @@ import { logprob } from '../../../draw/likelihood.js';
  * @param {AbortSignal} [signal]
  * @param {any} [api] another model than the loaded one */
 export async function lossOf(runtime, ids, edits, signal, api = runtime.model()) {
-  const { logits } = await api.forward(ids, { ...runtime.reads(), edits, signal });
-  const [n, size] = logits.shape;
-  const bits = [];
-  for (let p = 0; p + 1 < n; p++)
-    bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
-  return {
-    bits,
-    mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length),
-    last: logits.data.slice((n - 1) * size),
-  };
+  if (ids.length < 2) return { bits: [], mean: 0 };
+  const { perToken } = await api.loss(ids, { ...runtime.reads(), edits, signal, perToken: true });
+  const bits = Array.from(perToken.data, (/** @type {number} */ nats) => nats / Math.LN2);
+  return { bits, mean: bits.reduce((a, b) => a + b, 0) / bits.length };
+}
+
+/** The logits after these ids, with some parts changed. @param {Runtime} runtime
+ * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] @returns {Promise<Float32Array>} */
+export const logitsAfter = async (runtime, ids, edits, signal) =>
+  (await runtime.model().forward(ids, { ...runtime.reads(), edits, signal, logits: 'last' })).logits.data;
+
+/**
+ * What each of several changes costs, in bits per token. @param {Runtime} runtime
+ * @param {number[]} ids @param {any[][]} editSets @param {AbortSignal} [signal] @returns {Promise<number[]>}
+ */
+export async function costsOf(runtime, ids, editSets, signal) {
+  const { base, values } = await runtime.model().sweep(ids, editSets, { ...runtime.reads(), metric: 'loss', signal });
+  return Array.from(values.data, (/** @type {number} */ nats) => (nats - base) / Math.LN2);
 }
 
 /**

@@ -1,12 +1,12 @@
 // read_prompt.js - lets the model read the prompt, and the source of an encoder-decoder: tokens, attention, what could
 // follow
 import { say } from '../base/language.js';
-import { logprob } from '../../../draw/likelihood.js';
+import { logprob, prepare } from '../../../draw/likelihood.js';
 import { PatternStore } from '../../../draw/pattern_store.js';
 import { fillsBlanks, headsOf } from '../facts/architecture.js';
 import { isMask } from '../facts/special_tokens.js';
 import { PATTERNS } from '../facts/hook_points.js';
-import { appendRows } from './attention_rows.js';
+import { appendRows, keptLogits } from './attention_rows.js';
 import { boundedIds, idsOf, textsOf } from './ids_and_texts.js';
 import { yielder } from '../base/yielding.js';
 
@@ -69,9 +69,11 @@ async function readPrompt(runtime, prompt) {
     if (!ids.length || (runtime.twoStacks() && !sourceIds.length)) return await begin(runtime, [], sourceTokens);
     const start = performance.now();
     const source = runtime.twoStacks() && { source: sourceIds };
-    const out = await runtime.model().forward(ids, { ...source, capture: [PATTERNS] });
+    const logits = keptLogits(runtime.loaded().config, ids.length);
+    const out = await runtime.model().forward(ids, { ...source, capture: [PATTERNS], logits });
     if (!current()) return;
     await begin(runtime, given(ids, texts), sourceTokens, { out, ms: performance.now() - start });
+    if (logits === 'last') void readProbabilities(runtime).catch(runtime.fail); // nothing waits for them
   } catch (error) {
     if (!current()) return;
     await begin(runtime, [], sourceTokens); // the text of another prompt would not be this one's
@@ -96,6 +98,19 @@ async function targetOf(runtime, prompt) {
 function fits(runtime, { length }) {
   const { contextLength } = runtime.model();
   if (length > contextLength) throw new Error(say`the source has ${length} tokens, the context holds ${contextLength}`);
+}
+
+/** The probabilities of the prompt's own tokens, where the page has no logits of them: the engine adds up each row.
+ * @param {Runtime} runtime */
+async function readProbabilities(runtime) {
+  const { turn, set } = runtime;
+  const { tokens } = runtime.state.text;
+  const n = tokens.length;
+  if (n < 2) return;
+  const { perToken } = await runtime.model().loss(runtime.ids(), { perToken: true });
+  if (turn !== runtime.turn) return;
+  for (let i = 1; i < n; i++) tokens[i].logprob = -perToken.data[i - 1];
+  set({ text: { tokens } });
 }
 
 /** Empty stores of attention rows for the loaded model. @param {Runtime} runtime */
@@ -128,11 +143,12 @@ async function filled(out, tokens, { causal, fills, patterns, otherPatterns }) {
   await appendRows(out.captured, [patterns, ...Object.values(otherPatterns ?? {})]);
   const rest = yielder();
   const [n, size] = out.logits?.shape ?? [0, 0]; // only some encoders have any
-  for (let p = causal || fills || !n ? 0 : n - 1; p < n; p++) {
+  const first = tokens.length - n; // of a large vocabulary there is the last row only
+  for (let i = causal || fills || !n ? 0 : n - 1; i < n; i++) {
     // without the mask all but the last have seen what follows
-    const row = out.logits.data.subarray(p * size, (p + 1) * size);
-    logits.set(p, row);
-    if (p + 1 < n && !fills) tokens[p + 1].logprob = logprob(row, tokens[p + 1].id);
+    const row = out.logits.data.subarray(i * size, (i + 1) * size);
+    logits.set(first + i, row);
+    if (i + 1 < n && !fills) tokens[i + 1].logprob = logprob(row, tokens[i + 1].id);
     await rest();
   }
   return logits;
@@ -149,6 +165,8 @@ async function begin(runtime, tokens, sourceTokens, pass) {
   const { state, set, turn } = runtime;
   const rows = emptyRows(runtime);
   const logits = pass ? await filled(pass.out, tokens, rows) : new Map();
+  const last = logits.get(tokens.length - 1);
+  if (last) await prepare(last, state.sampler.temperature, yielder());
   if (turn !== runtime.turn) return;
   const { patterns, otherPatterns } = rows;
   runtime.recent = [];

@@ -5,7 +5,17 @@
 import { estimate } from 'glassformer';
 import { setAdapter } from './set_adapter.js';
 import { branch, fillIn, keepRun, restore, returnToBranch } from './branching.js';
-import { attribution, continuation, forward, lens, lossOf, without, writing } from './experiments.js';
+import {
+  attribution,
+  continuation,
+  costsOf,
+  forward,
+  lens,
+  logitsAfter,
+  lossOf,
+  without,
+  writing,
+} from './experiments.js';
 import { explain, trace, values, wantLogits, wantSampled } from './ask_model.js';
 import { wantHabits } from './head_habits.js';
 import { loadModel, make, stopLoading, takeOffer } from './load_models.js';
@@ -24,7 +34,7 @@ const CALLS = {
   ...{ setPrompt, cutPrompt, setSource, rewind, branch, fillIn, returnToBranch, restore, keepRun },
   ...{ run, answerSource, step, stop, setSampler },
   ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
-  ...{ lossOf, continuation, forward, lens, attribution, without, writing },
+  ...{ lossOf, logitsAfter, costsOf, continuation, forward, lens, attribution, without, writing },
 };
 
 /**

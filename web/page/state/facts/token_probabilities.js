@@ -4,7 +4,7 @@
 import { fillsBlanks } from './architecture.js';
 import { cuts, sameRule } from './sampler_options.js';
 import { isMask } from './special_tokens.js';
-import { likeliest, logSum, ranked } from '../../../draw/likelihood.js';
+import { likeliest, sumAt, summed } from '../../../draw/likelihood.js';
 
 /**
  * @typedef {object} Candidate
@@ -24,9 +24,11 @@ import { likeliest, logSum, ranked } from '../../../draw/likelihood.js';
  * @returns {(id: number) => number}
  */
 function divided(logits, temperature) {
-  const { order, sum } = ranked(logits);
-  if (temperature === 0) return (id) => Number(id === order[0]);
-  const all = temperature === 1 ? sum : logSum(logits.map((x) => x / temperature));
+  if (temperature === 0) {
+    const [best] = summed(logits).order;
+    return (id) => Number(id === best);
+  }
+  const all = sumAt(logits, temperature);
   return (id) => Math.exp(logits[id] / temperature - all);
 }
 
@@ -42,7 +44,7 @@ export const drawnOf = ({ text, run }) => text.tokens[text.cursor + (fillsBlanks
  */
 function ofRow(s, logits, n) {
   const { text, sampler } = s,
-    { sum, entropy } = ranked(logits),
+    { sum, entropy } = summed(logits),
     drawn = drawnOf(s),
     size = logits.length,
     softmax = divided(logits, sampler.temperature),

@@ -57,11 +57,12 @@ export function createStore(state) {
   /** Callbacks of components, by group and key of what they read: 'text.tokens'. @type {Map<string, Set<() => void>>} */
   const subscribers = new Map();
   const changed = new Set();
-  const plan = createPlan(state, () => {
+  function announce() {
     const keys = [...changed];
     changed.clear();
     for (const key of keys) for (const update of subscribers.get(key) ?? []) update();
-  });
+  }
+  const plan = createPlan(state, announce);
 
   return {
     state,
@@ -74,6 +75,8 @@ export function createStore(state) {
       }
       plan();
     },
+    /** Announce at once what was set. */
+    flush: announce,
     /**
      * Call `update` in each frame in which this value was set.
      * @param {string} key  'text.tokens'

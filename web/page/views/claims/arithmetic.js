@@ -1,5 +1,9 @@
 // arithmetic.js - arithmetic of the claims: distances, means, distributions, and numbers drawn from a seed
 
+/** Bits of a distribution. @param {Float32Array} probabilities */
+export const entropyOf = (probabilities) =>
+  probabilities.reduce((bits, p) => (p > 0 ? bits - p * Math.log2(p) : bits), 0);
+
 /** Largest difference; NaN and unequal lengths count as infinite.
  * @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export function distance(a, b) {

@@ -40,6 +40,16 @@ export function rowsOf(config) {
   return rows;
 }
 
+/**
+ * The rows in the order in which they are measured: first that of the chosen head.
+ * @param {ReturnType<typeof rowsOf>} rows
+ * @param {Pick<import('../../state/store/state.js').State['attention'], 'stack' | 'head'>} attention
+ */
+export function inOrder(rows, { stack, head }) {
+  const chosen = rows.find(({ parts }) => parts[0].key === headKey(stack, head.layer, 0));
+  return chosen ? [chosen, ...rows.filter((row) => row !== chosen)] : rows;
+}
+
 /** @typedef {Awaited<ReturnType<typeof compareWithout>>} Comparison */
 
 /**
@@ -58,7 +68,8 @@ export async function compareWithout({ run, config, tokens, keys, signal, wordOf
   const given = ids.slice(0, Math.max(1, tokens.filter((t) => t.given).length));
   const losses = [await run.lossOf(ids, [], signal), await run.lossOf(ids, edits, signal)];
   const texts = [await run.continuation(given, [], AHEAD, signal), await run.continuation(given, edits, AHEAD, signal)];
-  const tops = losses.map(({ last }) => likeliest(last, LIKELIEST));
+  const last = [await run.logitsAfter(ids, [], signal), await run.logitsAfter(ids, edits, signal)];
+  const tops = last.map((logits) => likeliest(logits, LIKELIEST));
   await run.spell(tops.flat().map((c) => c.id));
   const [whole, cut] = losses.map(({ mean, bits }, i) => ({
     mean, // bits a token

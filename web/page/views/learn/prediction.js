@@ -1,5 +1,5 @@
 // prediction.js - the words of a text that can be guessed, and the probability of each guess
-import { ranked } from '../../../draw/likelihood.js';
+import { likeliest, summed } from '../../../draw/likelihood.js';
 
 /** @typedef {{ id: number, text: string }} Piece  a token and what it adds to the text */
 
@@ -19,9 +19,9 @@ export const guessable = (pieces) =>
  * @param {Float32Array} logits  [vocab_size]
  */
 export function probabilities(logits, ids) {
-  const { order, sum } = ranked(logits);
-  const of = (id) => Math.exp(logits[id] - sum);
-  return { best: { id: order[0], p: of(order[0]) }, of: ids.map(of) };
+  const { sum } = summed(logits);
+  const [{ id, model }] = likeliest(logits, 1);
+  return { best: { id, p: model }, of: ids.map((each) => Math.exp(logits[each] - sum)) };
 }
 
 /**

@@ -1,6 +1,5 @@
 // generation.js - runs claims of tutorial 1: the cache gives what a full pass gives, and what breaks that; sampling
-import { entropyOf } from '../../../../draw/likelihood.js';
-import { distance, ids, softmax } from '../arithmetic.js';
+import { distance, entropyOf, ids, softmax } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints.js';
 import { argmax, ofCache, ofFile, ofFresh, ofGreedy, ofPass } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';

@@ -15,7 +15,7 @@ const EVERY_MS = 90; // between two frames while text streams
 const READ_MS = 500; // between two readings of values meanwhile
 const NARROWEST = 280; // px of the tall picture, at least
 const FAINT = 0.16; // strength of ribbons that do not tell where a head looks
-const NARROW = 'max-width: 62rem'; // as in style/anatomy.css; a picture with more columns needs more
+const NARROW = 'screen and (max-width: 62rem)'; // as in style/anatomy.css; a picture with more columns needs more
 
 /** Point that each strip shows. @param {any} c config @param {number} layer @returns {Record<string, string>} */
 function stripPoints(c, layer) {

@@ -1,5 +1,6 @@
 // readings.js - computes what the card of a neuron or a head shows, and keeps it for its model: where it responds most
 // strongly, which tokens its output makes likelier, what the text loses without it
+import { largestIn } from '../../../../draw/likelihood.js';
 import { predicts } from '../../../state/facts/architecture.js';
 import { isSpecial } from '../../../state/facts/special_tokens.js';
 import { blockPoint, patternAt } from '../../../state/facts/hook_points.js';
@@ -17,6 +18,7 @@ const [BEFORE, AFTER] = [7, 3]; // tokens around a response
 const RESPONSES = 8;
 const OFTEN = 2; // responses at the same token, at most
 const TOKENS = 8; // that are made likelier, or less likely
+const CANDIDATES = 320; // from which these are taken: a vocabulary may have 256 tokens of single bytes
 
 /** Strongest responses by part, for a model or the adapter that it has on. @type {WeakMap<object, Map<string, Response[]>>} */
 const remembered = new WeakMap();
@@ -113,13 +115,28 @@ export async function effectsOf(unit) {
   };
   const [plus, minus] = [await logitsOf(direction), await logitsOf(direction.map((x) => -x))];
   const logits = plus.map((x, id) => (x - minus[id]) / 2);
-  const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a]);
-  const most = Math.max(Math.abs(logits[order[0]]), Math.abs(logits[order[order.length - 1]]), 1e-9);
-  const named = (/** @type {number[]} */ ids) =>
-    ids.map((id) => ({ id, logit: logits[id], share: Math.abs(logits[id]) / most }));
-  const ends = { promoted: named(order.slice(0, TOKENS)), suppressed: named(order.slice(-TOKENS).reverse()) };
-  await run.spell([...ends.promoted, ...ends.suppressed].map(({ id }) => id));
-  return ends;
+  const named = async (/** @type {Float32Array} */ of) => {
+    const ids = await readable(unit, largestIn(of, CANDIDATES));
+    return ids.map((id) => ({ id, logit: logits[id], share: 0 }));
+  };
+  const [promoted, suppressed] = [await named(logits), await named(logits.map((x) => -x))];
+  const most = Math.max(...[...promoted, ...suppressed].map(({ logit }) => Math.abs(logit)), 1e-9);
+  for (const one of [...promoted, ...suppressed]) one.share = Math.abs(one.logit) / most;
+  return { promoted, suppressed };
+}
+
+/** Parts of characters and control characters, which many vocabularies have a token for each of. */
+const UNREADABLE = /^[\p{Cc}\uFFFD]+$/u;
+
+/**
+ * The first of these tokens that have a text, in their order. @param {Unit} unit @param {number[]} ids */
+async function readable({ run, page }, ids) {
+  await run.spell(ids);
+  const known = ids.filter((id) => {
+    const text = page.text.words.get(id) ?? '';
+    return text.trim() ? !UNREADABLE.test(text) : /[ \n]/.test(text);
+  });
+  return known.slice(0, TOKENS);
 }
 
 /**
