@@ -266,3 +266,11 @@ test('ids that the tokenizer does not know have no text, and their neighbours ke
   );
   assert.deepEqual(failures, []);
 });
+
+// A visitor's own file was called gemma.gguf.
+test('a file of the visitor has the name that stands in it, a model of the page its own', async () => {
+  const { state, run } = await withStories();
+  assert.equal(state.run.model.name, 'a');
+  await run.loadModel(stories, { name: 'story.gguf' });
+  assert.deepEqual([state.run.model.name, state.run.model.api.name], ['stories-1m', 'stories-1m']);
+});

@@ -239,6 +239,13 @@ export class Model {
     return this.#info.parameters;
   }
   /**
+   * The name that the file states: general.name of a GGUF; '' where there is none.
+   * @returns {string}
+   */
+  get name() {
+    return this.#info.name;
+  }
+  /**
    * The binary in use, the number of threads, and the reason when there is only one: "relaxed, signed dot, 2 threads",
    * or "simd128, one thread: the page is not cross-origin isolated".
    * @returns {string}

@@ -60,6 +60,7 @@ import { ggufTokenizer } from './vocabulary/gguf_vocab.js';
  * @property {string[]} warnings
  * @property {import('./bytes/detect_format.js').Format} format
  * @property {string} [architecture]  of a GGUF
+ * @property {string} [name]  that the file states
  * @property {TensorSource[]} tensors  in the order of `stream`, except of PyTorch files, whose order is found while
  *   they are read; they cover every weight of the roster once
  * @property {number | null} totalBytes of the weight files; null where it is unknown
@@ -205,6 +206,7 @@ export class Opener extends OpenedFiles {
     return {
       config,
       architecture: String(gguf.meta.get('general.architecture')),
+      name: String(gguf.meta.get('general.name') ?? ''),
       tensors,
       tokenizer: vocab?.json,
       special: {

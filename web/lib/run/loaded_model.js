@@ -101,6 +101,7 @@ export class LoadedModel {
     /** How embed makes one vector of the states of an encoder. @type {OwnPooling | null} */
     this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
     this.warnings = warnings;
+    this.name = checkpoint?.name ?? '';
     /** Which tensor of the files has which weights, for adapters; null for a model without files. */
     this.origin = checkpoint && originOf(checkpoint);
     /** Another object after each change of the weights: the key of what is computed from them and kept. */
@@ -119,6 +120,7 @@ export class LoadedModel {
       config: camelConfig(this.config),
       parameters: this.table,
       backend: this.engine.backend,
+      name: this.name,
       warnings: this.warnings,
       special: this.special,
       hasTokenizer: !!this.tokenizer,

@@ -1,5 +1,5 @@
 // format.js - numbers and tokens as the page writes them: one way for each.
-import { figures, int, visible } from '../../draw/written.js';
+import { figures, int, si, visible } from '../../draw/written.js';
 import { say } from '../state/base/language.js';
 import { markOf } from '../state/facts/special_tokens.js';
 
@@ -37,6 +37,9 @@ export const quoted = (token) => marked(token) || `“${token.text.replace(/\n/g
 export function backendName(backend) {
   return backend.replace(/\b(relaxed)(?![\w ]*simd)\b/i, 'relaxed SIMD').replace(/\bsimd\b/i, 'SIMD');
 }
+
+/** A count in short where it is large: 1,267,072, but 268 M. */
+export const compact = (n) => (n < 1e7 ? int(n) : si(n));
 
 /** So many of something, each with its plural. @type {(n: number) => string} */
 export const tokensSaid = (n) => (n === 1 ? say`1 token` : say`${int(n)} tokens`);

@@ -1,6 +1,6 @@
 // frame_text.js - sentences around the views: header, notices, the dialog of models
 
-import { backendName, bytes, figures, headsSaid, int, layersSaid } from './format.js';
+import { backendName, bytes, compact, figures, headsSaid, int, layersSaid, sentences } from './format.js';
 import { meaning } from './glossary_text.js';
 import { say } from '../state/base/language.js';
 import { SHIPPED_BYTES } from '../state/facts/shipped_models.js';
@@ -86,11 +86,11 @@ function mainType(rows) {
 
 /** @param {LoadedModel} model @param {boolean} adapted */
 export const modelSaid = ({ name, parameters: { total } }, adapted) =>
-  adapted ? say`${name} with an adapter · ${int(total)} parameters` : say`${name} · ${int(total)} parameters`;
+  adapted ? say`${name} with an adapter · ${compact(total)} parameters` : say`${name} · ${compact(total)} parameters`;
 
 /** @param {LoadedModel} model */
 export const shapeSaid = ({ config: c, parameters: { rows, total, active }, fileBytes }) =>
-  say`${KIND[c.kind] ?? ''}${layersSaid(c.nLayers)} · ${headsSaid(c.nHeads)} · d_model ${c.dModel} · ${mainType(rows)}${active < total ? say` · ${int(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
+  say`${KIND[c.kind] ?? ''}${layersSaid(c.nLayers)} · ${headsSaid(c.nHeads)} · d_model ${c.dModel} · ${mainType(rows)}${active < total ? say` · ${compact(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
 /** Without the kind of dot product and the reason for one thread, which the tooltip has. */
 export const engineSaid = (backend) =>
@@ -156,6 +156,7 @@ export const MODELS = {
   others: say`Models of others`,
   othersHint: say`Downloaded from the Hugging Face hub. Only this download leaves the page.`,
   address: say`Another one: address, hub page or hf:owner/name`,
+  again: (name) => say`Open ${name} again`,
   placeholder: 'hf:owner/name',
   load: say`Load`,
   dtype: say`weights in memory`,
@@ -176,9 +177,14 @@ export const DTYPES = { keep: say`as in the file`, q8_0: say`8 bits (q8_0)`, q4_
  * @param {import('../state/facts/hub.js').HubModel} model
  * @param {number} download  bytes of its file
  * @param {number} memory  bytes of its weights in memory
+ * @param {number} speed  tokens per second to expect here, 0 where that is not known
  */
-export const hubModelSaid = ({ parameters, dtype }, download, memory) =>
-  say`${int(Math.round(parameters / 1e6))} M parameters, safetensors, ${dtype}, ${bytes(download)} to download, weights take ${bytes(memory)} of memory`;
+export const hubModelSaid = ({ parameters, licence, encoder }, download, memory, speed) =>
+  sentences([
+    say`${compact(parameters)} parameters, ${licence}: ${bytes(download)} to download, ${bytes(memory)} of memory.`,
+    encoder && say`An encoder: it compares texts and writes none.`,
+    speed && say`About ${figures(speed)} tokens per second on this machine.`,
+  ]);
 
 export const notAnAddress = (text) =>
   say`“${text}” is no address of a model: expected https://…, hf:owner/name or owner/name`;

@@ -58,7 +58,9 @@ export async function loadModel(runtime, source, about) {
       },
     });
     if (runtime.loading !== loading) return api.dispose();
-    await adoptModel(runtime, api, { ...about, fileBytes, source }, loading);
+    // of a visitor's own file the name that stands in it
+    const name = about.address ? about.name : api.name || about.name;
+    await adoptModel(runtime, api, { ...about, name, fileBytes, source }, loading);
   } catch (error) {
     if (runtime.loading !== loading) return;
     runtime.fail(error);

@@ -2,7 +2,10 @@
 
 /** @typedef {typeof HUB[number]} HubModel */
 
-/** dtype of the weights in the safetensors file; buffers: bytes in that file that are not parameters. */
+/**
+ * dtype of the weights in the safetensors file; buffers: bytes in that file that are not parameters; encoder: it writes
+ * no text.
+ */
 export const HUB = /** @type {const} */ ([
   {
     name: 'SmolLM2 135M Instruct',
@@ -10,6 +13,8 @@ export const HUB = /** @type {const} */ ([
     parameters: 134_515_008,
     dtype: 'bf16',
     buffers: 0,
+    licence: 'Apache 2.0',
+    encoder: false,
   },
   {
     name: 'GPT-2',
@@ -17,13 +22,44 @@ export const HUB = /** @type {const} */ ([
     parameters: 124_439_808,
     dtype: 'f32',
     buffers: 12 * 1024 * 1024 * 4, // the causal mask of each layer
+    licence: 'MIT',
+    encoder: false,
   },
   {
-    name: 'Qwen2.5 0.5B Instruct',
-    source: 'hf:Qwen/Qwen2.5-0.5B-Instruct',
-    parameters: 494_032_768,
+    name: 'Gemma 3 270M Instruct',
+    source: 'hf:unsloth/gemma-3-270m-it', // Google's own asks for an account
+    parameters: 268_098_176,
     dtype: 'bf16',
     buffers: 0,
+    licence: 'Gemma Terms of Use',
+    encoder: false,
+  },
+  {
+    name: 'SmolLM2 360M Instruct',
+    source: 'hf:HuggingFaceTB/SmolLM2-360M-Instruct',
+    parameters: 361_821_120,
+    dtype: 'bf16',
+    buffers: 0,
+    licence: 'Apache 2.0',
+    encoder: false,
+  },
+  {
+    name: 'Qwen3 0.6B',
+    source: 'hf:Qwen/Qwen3-0.6B',
+    parameters: 596_049_920,
+    dtype: 'bf16',
+    buffers: 151_936 * 1024 * 2, // the tied head, saved a second time
+    licence: 'Apache 2.0',
+    encoder: false,
+  },
+  {
+    name: 'all-MiniLM-L6-v2',
+    source: 'hf:sentence-transformers/all-MiniLM-L6-v2',
+    parameters: 22_713_216,
+    dtype: 'f32',
+    buffers: 512 * 8, // numbers of the positions
+    licence: 'Apache 2.0',
+    encoder: true,
   },
 ]);
 
@@ -42,6 +78,13 @@ export const downloadOf = ({ parameters, dtype, buffers }) => parameters * BYTES
  * @param {'keep' | 'q8_0' | 'q4_0'} dtype
  */
 export const memoryOf = (model, dtype) => Math.round(model.parameters * BYTES[dtype === 'keep' ? model.dtype : dtype]);
+
+/**
+ * Tokens per second to expect where memory is read at this rate: each token reads all weights once.
+ * @param {number} memory  bytes of the weights
+ * @param {number} bytesPerMs  as measured here (calls/read_rate.js)
+ */
+export const expectedSpeed = (memory, bytesPerMs) => (1000 * bytesPerMs) / memory;
 
 const REPOSITORY = /^[\w.-]+\/[\w.-]+$/;
 
