@@ -150,3 +150,59 @@ pageTest('the theme is chosen and kept', { colorScheme: 'light' }, async ({ page
   await page.waitForSelector('.tok');
   assert.equal(await paper(), dark);
 });
+
+/** Smaller than 24 px in a direction, but links in a sentence, boxes with a label, and pictures of many parts. */
+const tooSmall = (page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('main :is(button, summary, select, input:not([type="checkbox"], [type="file"]))')]
+      .filter((one) => one.checkVisibility() && !one.closest('.bars, .switches, .votes, .grid'))
+      .map((one) => [one, one.getBoundingClientRect()])
+      .filter(([, { width, height }]) => height && Math.min(width, height) < 23.5)
+      .map(([one, { width, height }]) => `${one.textContent.trim() || one.id}: ${width} by ${height}`),
+  );
+pageTest('what is pressed is at least 24 px wide and high', { hash: `${STORY}&written=8` }, async ({ page }) => {
+  for (const { id } of VIEWS) {
+    await openView(page, id);
+    await quiet(page);
+    assert.deepEqual(await tooSmall(page), [], id);
+  }
+});
+
+// "217#" stood for the token #217 beside letters that are written from right to left.
+pageTest(
+  'a chip among letters from right to left is read from left to right',
+  '#model=weights/stories-1m.gguf&prompt=%D8%A7%D9%84%D8%B3%D9%84%D8%A7%D9%85',
+  async ({ page }) => {
+    const chip = page.locator('.tok.odd .word', { hasText: /^#\d+$/ }).first();
+    assert.deepEqual(
+      await chip.evaluate((word) => [getComputedStyle(word).unicodeBidi, getComputedStyle(word).direction]),
+      ['isolate', 'ltr'],
+    );
+    const [mark, digits] = await chip.evaluate((word) =>
+      [0, 1].map((at) => {
+        const range = document.createRange();
+        range.setStart(word.firstChild, at);
+        range.setEnd(word.firstChild, at + 1);
+        return range.getBoundingClientRect().left;
+      }),
+    );
+    assert.ok(mark < digits, `# stands at ${mark}, the digits at ${digits}`);
+  },
+);
+
+pageTest(
+  'the table of parameters on a phone says what each number is, and the model stays inside its card at 200 %',
+  { hash: `${STORY}&written=8`, ...PHONE, view: 'count' },
+  async ({ page }) => {
+    const names = await page
+      .locator('.parameters .group td.count')
+      .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, '::before').content));
+    assert.ok(names.length > 4 && names.every((name) => /Count/.test(name)), names.join());
+    await page.setViewportSize({ width: 720, height: 450 });
+    await openView(page, 'write');
+    const [pill, card] = await page.evaluate(() =>
+      ['.prompt .pill', '.prompt'].map((name) => document.querySelector(name).getBoundingClientRect().right),
+    );
+    assert.ok(pill <= card, `the model ends at ${pill}, its card at ${card}`);
+  },
+);
